@@ -4,6 +4,7 @@ mod args;
 mod clock;
 mod commands;
 mod failure;
+mod holder;
 mod output;
 mod progress;
 mod select;

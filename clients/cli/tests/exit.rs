@@ -41,6 +41,27 @@ fn no_daemon_is_69_and_the_hint_starts_it() {
     assert_eq!((done.code, done.stdout.as_str()), (0, "the daemon is not running\n"));
 }
 
+/// A daemon whose socket was removed and cannot be bound again.
+#[test]
+fn a_daemon_that_runs_and_does_not_answer_is_told_as_that() {
+    let folder = tempfile::tempdir().unwrap();
+    let lock = folder.path().join("state/longhauld.lock");
+    std::fs::create_dir_all(lock.parent().unwrap()).unwrap();
+    std::fs::write(&lock, "4242\n").unwrap();
+    let held = std::fs::File::open(&lock).unwrap();
+    held.lock().unwrap();
+    for command in ["status", "down"] {
+        let done = run(program(folder.path()).arg(command));
+        assert_eq!((done.code, done.stdout.as_str()), (75, ""), "{done:?}");
+        assert!(done.stderr.contains("process 4242 runs as the daemon"), "{done:?}");
+        assert!(done.stderr.contains("kill 4242, then longhaul up"), "{done:?}");
+    }
+    let done = run(program(folder.path()).arg("doctor"));
+    assert!(done.stdout.contains("process 4242 runs as the daemon"), "{done:?}");
+    drop(held);
+    assert_eq!(run(program(folder.path()).arg("down")).stdout, "the daemon is not running\n");
+}
+
 #[test]
 fn errors_are_json_for_scripts() {
     let answer = |_: &Value| Reply::Error(WireError::new(ErrorKind::StoreBusy, "busy"));

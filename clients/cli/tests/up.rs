@@ -57,3 +57,25 @@ fn the_doctor_asks_a_daemon_that_is_not_running_whether_it_could() {
     let done = run(beside_daemon(folder.path(), "exit 0").arg("doctor"));
     assert!(done.stdout.lines().any(|line| line.starts_with("ok    config")), "{done:?}");
 }
+
+/// It bound its socket and ended when it opened its database: who connected meanwhile was reset.
+#[test]
+fn a_daemon_that_ends_after_it_bound_its_socket_is_shown_with_its_last_words() {
+    let folder = tempfile::tempdir().unwrap();
+    let (socket, end) = (folder.path().join("v1.sock"), folder.path().join("end"));
+    let script =
+        "while test ! -e end; do :; done; echo longhauld: schema 9, update longhauld >&2; exit 78";
+    let mut program = beside_daemon(folder.path(), script);
+    let listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let resets = std::thread::spawn(move || {
+        for _ in 0..3 {
+            drop(listener.accept().unwrap());
+        }
+        drop(listener);
+        std::fs::write(end, "").unwrap();
+    });
+    program.current_dir(folder.path());
+    let done = run(program.arg("--socket").arg(&socket).arg("up"));
+    assert!(done.stderr.contains("(exit status: 78): schema 9, update longhauld"), "{done:?}");
+    resets.join().unwrap();
+}

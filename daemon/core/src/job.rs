@@ -21,6 +21,7 @@
 //! over, so a clock that was wrong for a minute cannot stop a queue for a year.
 
 mod claim;
+mod lived;
 mod moment;
 mod request;
 mod rules;
@@ -33,6 +34,7 @@ use strum::VariantArray as _;
 use serde::{Deserialize, Serialize};
 
 pub use claim::{Claim, Load, Token, claim, next, renew, rescue};
+pub use lived::Lived;
 pub use moment::{Moment, span_ms};
 pub use request::{JobRequest, cancel, request, retry};
 pub use rules::{Rules, RulesError};

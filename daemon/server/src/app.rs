@@ -1,7 +1,8 @@
 //! From a configuration to a running daemon and back to nothing.
 //!
 //! # Theory of operation
-//! [`listen`] takes what only one daemon may have: the lock on the state folder, then the socket. [`App::build`]
+//! [`listen`] takes what only one daemon may have: the lock on the state folder, then the socket. Signals are caught
+//! before that: who finds the socket may send one, and it must be given up in order. [`App::build`]
 //! makes everything else; from here on clients can connect, and wait in the kernel's queue. [`App::run`] starts the
 //! tasks, the socket's first, so that no client waits for ingestion, and tells systemd.
 //!
@@ -14,7 +15,6 @@
 
 use std::future::Future;
 use std::io;
-use std::os::unix::net::UnixListener;
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::sync::Arc;
@@ -25,6 +25,7 @@ use futures_util::future::BoxFuture;
 use longhaul_protocol::socket::of_agents;
 use longhaul_store::StoreError;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
@@ -32,12 +33,12 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::folder::{self, FolderError};
 use crate::link::Caller;
-use crate::lock::{Lock, LockError};
+use crate::lock::{self, Lock, LockError};
 use crate::rpc::{self, TableError};
 use crate::service::reload::Reload;
-use crate::service::{Deps, Services};
-use crate::shutdown::watch_signals;
-use crate::socket::bind::{BindError, Bound};
+use crate::service::{DATABASE, Deps, Services};
+use crate::shutdown::{Shutdown, watch_signals};
+use crate::socket::bind::{BindError, Bound, Claim};
 use crate::socket::{self, Bounds, Server};
 use crate::systemd::{self, TakenSockets};
 use work::OwnWork;
@@ -78,44 +79,63 @@ pub enum AppError {
 pub type TaskFailure = Box<dyn std::error::Error + Send + Sync>;
 
 /// What only one daemon may have.
-#[derive(Debug)]
 pub struct Held {
     /// The person's socket. Declared first: it is given up before the state folder is.
     pub socket: Bound,
     /// The agents' socket; `None` where it cannot be made, and then agents are not served.
     pub agents: Option<Bound>,
-    _state: Lock,
+    state: Arc<Lock>,
+    shutdown: Shutdown,
+    /// Presses the switch when a signal comes.
+    signals: BoxFuture<'static, io::Result<()>>,
+}
+
+/// Whether this daemon may open its database, told before anybody can find its socket.
+///
+/// # Errors
+/// [`AppError::Store`]: a newer daemon wrote it.
+pub async fn check_database(config: &Config) -> Result<(), AppError> {
+    Ok(longhaul_store::check_version(&config.state_dir.join(DATABASE)).await?)
 }
 
 /// Takes the state folder and the socket, the one of systemd if it hands one over.
 ///
 /// # Errors
-/// [`AppError::Lock`] or [`BindError::Lock`] with the holder's pid when another daemon runs; else what is
-/// wrong with the folders.
-pub fn listen(config: &Config) -> Result<Held, AppError> {
+/// [`AppError::Lock`] or [`BindError::Lock`] with the holder's pid when another daemon runs; those of
+/// [`check_database`]; else what is wrong with the folders.
+pub async fn listen(config: &Config) -> Result<Held, AppError> {
+    check_database(config).await?;
+    let shutdown = Shutdown::default();
+    let signals = watch_signals(shutdown.clone()).boxed();
     folder::make_private(&config.state_dir)?;
-    let state = Lock::take(&config.state_dir.join("longhauld.lock"))?;
+    let path = config.state_dir.join("longhauld.lock");
+    let state = lock::soon(|| Lock::take(&path), |error| matches!(error, LockError::Held { .. }));
+    let state = Arc::new(state.await?);
     let TakenSockets { person, agents } = systemd::take_sockets().map_err(AppError::Systemd)?;
     let (socket, agents) = match (person, agents) {
         (Some(person), Some(agents)) => (Bound::adopt(person), Some(Bound::adopt(agents))),
         (Some(person), None) => {
             let socket = Bound::adopt(person);
-            let agents = beside(&socket.path);
+            let agents = beside(&socket.path, &state);
             (socket, agents)
         }
         (None, _) => {
-            let socket = Bound::bind(&config.socket)?;
-            let agents = Bound::bind(&of_agents(&config.socket))?;
+            let socket = bind(&config.socket, &state).await?;
+            let agents = bind(&of_agents(&config.socket), &state).await?;
             (socket, Some(agents))
         }
     };
-    Ok(Held { socket, agents, _state: state })
+    Ok(Held { socket, agents, state, shutdown, signals })
+}
+
+async fn bind(path: &Path, state: &Arc<Lock>) -> Result<Bound, BindError> {
+    Ok(lock::soon(|| Bound::bind(path), BindError::is_held).await?.of_state(state))
 }
 
 /// The agents' socket beside one of a unit that has only the person's.
-fn beside(socket: &Path) -> Option<Bound> {
+fn beside(socket: &Path, state: &Arc<Lock>) -> Option<Bound> {
     match Bound::bind(&of_agents(socket)) {
-        Ok(agents) => Some(agents),
+        Ok(agents) => Some(agents.of_state(state)),
         Err(error) => {
             let hint = "install the units of this version: longhaul install systemd";
             tracing::warn!(%error, hint, "agents are not served");
@@ -163,7 +183,8 @@ impl App {
     /// [`AppError::Store`] when the database is of a newer version or cannot be opened;
     /// [`AppError::Table`], a defect.
     pub async fn build(config: Config, clock: Clock, held: Held) -> Result<Self, AppError> {
-        let deps = Deps::new(config, clock);
+        let (state, shutdown) = (Some(held.state.clone()), held.shutdown.clone());
+        let deps = Deps { shutdown, state, ..Deps::new(config, clock) };
         let services = Services::open(deps.clone(), held.socket.path.clone()).await?;
         let methods = rpc::table(&services, &deps)?;
         let config = deps.config.now();
@@ -182,7 +203,7 @@ impl App {
 
     /// Adds the tasks of the services.
     fn with_tasks(self, services: Services) -> Self {
-        let Services { storage, reload, policy, jobs, .. } = services;
+        let Services { storage, reload, policy, jobs, keeping, .. } = services;
         let work = OwnWork {
             compaction: services.compaction.jobs,
             full_text: services.full_text,
@@ -203,6 +224,12 @@ impl App {
                 Ok(())
             })
             .with_task("reload", |stop| reload_on_hangup(reload, stop))
+            .with_task("state folder", |stop| async move {
+                match stop.run_until_cancelled(keeping.lost()).await {
+                    Some(lost) => Err(lost.into()),
+                    None => Ok(()),
+                }
+            })
             .with_task("ingest", |stop| async move {
                 tokio::select! {
                     () = stop.cancelled() => storage.stop().await,
@@ -238,15 +265,17 @@ impl App {
     /// [`AppError::TaskEnded`] when a task ended by itself; the drain has been made all the same.
     pub async fn run(self) -> Result<(), AppError> {
         let Self { deps, server, held, background, stop } = self;
-        let Held { socket: Bound { listener, claim, path }, agents, _state } = held;
+        let Held { socket, agents, state: _state, signals, .. } = held;
+        let path = socket.path.clone();
         let mut tasks = Tasks::default();
-        tasks.spawn_until(&stop, "signals", watch_signals(deps.shutdown.clone()));
-        let (agents, agents_claim) = match agents {
-            Some(Bound { listener, claim, .. }) => (Some(listener), claim),
-            None => (None, None),
-        };
-        let accept = accept((listener, agents), Arc::new(server), deps.shutdown.token());
-        tasks.spawn("socket", async { accept.await.map_err(TaskFailure::from) });
+        tasks.spawn_until(&stop, "signals", signals);
+        // The right to the paths comes back here, to be given up when all tasks are done.
+        let (give_back, mut claims) = oneshot::channel();
+        let accept = accept((socket, agents), Arc::new(server), deps.shutdown.token());
+        tasks.spawn("socket", async {
+            drop(give_back.send(accept.await?));
+            Ok(())
+        });
         tasks.spawn("watchdog", ok(systemd::feed_watchdog(stop.clone())));
 
         for (name, task) in background {
@@ -272,7 +301,7 @@ impl App {
         let failed = if socket_is_done { None } else { tasks.until_ended("socket").await };
         stop.cancel();
         let failed = tasks.all_ended().await.or(failed);
-        drop((claim, agents_claim));
+        drop(claims.try_recv());
         tracing::info!(reason = deps.shutdown.reason(), "stopped");
         early.or(failed).map_or(Ok(()), Err)
     }
@@ -315,24 +344,23 @@ impl AppError {
     }
 }
 
-/// Serves both sockets. When one is broken, the other drains too.
+/// Serves both sockets. When one is broken, the other drains too. Gives back the right to their paths.
 async fn accept(
-    (person, agents): (UnixListener, Option<UnixListener>),
+    (person, agents): (Bound, Option<Bound>),
     server: Arc<Server>,
     draining: CancellationToken,
-) -> io::Result<()> {
-    let serve = |listener, caller| {
-        socket::accept::serve((listener, caller), server.clone(), draining.clone())
-    };
-    let agents = agents.map(|listener| serve(listener, Caller::Agent));
+) -> io::Result<[Option<Claim>; 2]> {
+    let serve =
+        |bound, caller| socket::accept::serve((bound, caller), server.clone(), draining.clone());
+    let agents = agents.map(|bound| serve(bound, Caller::Agent));
     let agents = async {
         match agents {
             Some(serving) => serving.await,
-            None => Ok(()),
+            None => Ok(None),
         }
     };
     let (person, agents) = tokio::join!(serve(person, Caller::Person), agents);
-    person.and(agents)
+    Ok([person?, agents?])
 }
 
 /// The daemon's tasks, by name; none is ever left unawaited.

@@ -20,9 +20,11 @@
 //! cursor stands behind them. A pass that was cut short leaves a stat that no listing shows, so it is
 //! taken up. The state after any batch equals that of reading the file once from its start.
 //!
+//! *A change in the middle* of a long file that grew at the same time is found when it rests, by `recheck`.
+//!
 //! *Bad input* is never an error of the file: a torn last line waits, an unknown or malformed line is
 //! counted by the fold, an over-long one is skipped in the stream. A file that cannot be read is
-//! reported and tried again when it changes. A file that is deleted keeps its rows, marked gone; one
+//! reported and tried again when it or its rights change, and now and then. A file that is deleted keeps its rows, marked gone; one
 //! that moved keeps its number.
 //!
 //! *A store that refuses* (full disk, lock) is tried again with growing pauses; a damaged one is moved
@@ -41,6 +43,7 @@ mod identity;
 mod limits;
 mod observe;
 mod progress;
+mod recheck;
 mod shared;
 mod worker;
 
@@ -77,6 +80,13 @@ const SYNC_FILES_MAX: usize = 8;
 
 /// How often a sync that waits for bytes not yet written looks again.
 const SYNC_POLL: Duration = Duration::from_millis(50);
+
+/// Files that wait after a start for which nobody is kept waiting, and when that is looked at first.
+///
+/// # Source
+/// Chosen: a busy person's files of a week are read in a second; a listing that takes longer is of very many.
+const MUCH_FILES: u64 = 1_024;
+const MUCH_AFTER: Duration = Duration::from_millis(80);
 
 /// How often [`Ingest::settle`] looks whether the queue is empty.
 const SETTLE_POLL: Duration = Duration::from_millis(10);
@@ -353,13 +363,26 @@ impl Ingest {
     }
 
     /// Waits, `within` at most and for the first caller only, until what stood in the folders at the start
-    /// is read: who asks right after a start is not told that there is nothing.
+    /// is read: who asks right after a start is not told that there is nothing. Where more stands there than is read
+    /// at once, nobody is kept waiting for it.
     pub async fn begun(&self, within: Duration) {
         if self.is_begun.swap(true, Ordering::Relaxed) {
             return;
         }
+        let much = async {
+            tokio::time::sleep(MUCH_AFTER).await;
+            let progress = &self.shared.progress;
+            while progress.last_scan_at_ms.load(Ordering::Relaxed) != 0
+                && progress.queued_files.load(Ordering::Relaxed) <= MUCH_FILES
+            {
+                tokio::time::sleep(SETTLE_POLL).await;
+            }
+        };
         // What is not read by then is listed by the next call.
-        drop(tokio::time::timeout(within, self.first_read()).await);
+        tokio::select! {
+            _ = tokio::time::timeout(within, self.first_read()) => {}
+            () = much => {}
+        }
     }
 
     /// Waits until what stood in the folders at the start is read, and nothing is left to read.
@@ -381,6 +404,11 @@ impl Ingest {
             }
             told.await;
         }
+    }
+
+    /// A line of this transcript was asked for and is not what was read: its lines are compared soon.
+    pub fn doubt(&self, path: &str) {
+        self.shared.hints.doubt(Path::new(path));
     }
 
     pub fn progress(&self) -> Progress {

@@ -6,20 +6,36 @@
 //! since a process that unlinks a lock file lets two others each lock a different one. The holder's pid
 //! is written into it after the lock is taken, for the message of whoever comes second; a crash between
 //! the two leaves a file without a pid, which only makes that message shorter.
+//!
+//! A process that was killed may hold its lock for a moment longer: while the kernel takes it apart, or in a
+//! child it had forked that has not become its program yet. So [`soon`] tries again for [`PATIENCE`].
+//!
+//! A person may remove the file. Then the lock guards nothing any more: [`Lock::is_in_place`] tells.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Bytes read of a lock file: a pid has at most ten digits.
 const PID_BYTES_MAX: u64 = 16;
 
+/// How long a lock that is held is tried for.
+///
+/// # Source
+/// Chosen: the kernel needs some milliseconds to take a process of 100 MiB apart.
+pub const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Time between two attempts.
+const ATTEMPT: Duration = Duration::from_millis(10);
+
 /// A held lock; dropping it lets go.
 #[derive(Debug)]
 pub struct Lock {
-    // Held, not read: the kernel's lock lives as long as the open file.
-    _file: File,
+    path: PathBuf,
+    /// The kernel's lock lives as long as the open file.
+    file: File,
 }
 
 /// Why a lock was not taken.
@@ -61,7 +77,34 @@ impl Lock {
             Err(TryLockError::Error(source)) => return Err(failed(source)),
         }
         write_pid(&mut file).map_err(failed)?;
-        Ok(Self { _file: file })
+        Ok(Self { path: path.to_owned(), file })
+    }
+
+    /// Whether the file that is locked is still the one at its path.
+    #[must_use]
+    pub fn is_in_place(&self) -> bool {
+        let identity = |found: Metadata| (found.dev(), found.ino());
+        let there = std::fs::symlink_metadata(&self.path).map(identity);
+        matches!((there, self.file.metadata().map(identity)), (Ok(there), Ok(own)) if there == own)
+    }
+}
+
+/// Takes what `take` takes as soon as nobody holds it any more, within [`PATIENCE`].
+///
+/// # Errors
+/// Those of `take`; of the last attempt where it is held all the time.
+pub async fn soon<T, E>(
+    mut take: impl FnMut() -> Result<T, E>,
+    is_held: impl Fn(&E) -> bool,
+) -> Result<T, E> {
+    let until = tokio::time::Instant::now() + PATIENCE;
+    loop {
+        match take() {
+            Err(error) if is_held(&error) && tokio::time::Instant::now() < until => {
+                tokio::time::sleep(ATTEMPT).await;
+            }
+            taken => return taken,
+        }
     }
 }
 
@@ -105,6 +148,37 @@ mod tests {
         }
         drop(first);
         Lock::take(&path).unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_lock_of_a_process_that_is_being_taken_apart_is_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
+        let is_held = |error: &LockError| matches!(error, LockError::Held { .. });
+        let mut first = Some(Lock::take(&path).unwrap());
+        let mut attempts = 0;
+        let second = soon(
+            || {
+                attempts += 1;
+                first = first.take().filter(|_| attempts < 5);
+                Lock::take(&path)
+            },
+            is_held,
+        );
+        let _second = second.await.unwrap();
+        assert!(soon(|| Lock::take(&path), is_held).await.is_err(), "not for ever");
+    }
+
+    #[test]
+    fn a_lock_whose_file_was_removed_or_replaced_guards_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
+        let lock = Lock::take(&path).unwrap();
+        assert!(lock.is_in_place());
+        std::fs::remove_file(&path).unwrap();
+        assert!(!lock.is_in_place());
+        let _other = Lock::take(&path).unwrap();
+        assert!(!lock.is_in_place());
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
-use longhaul_daemon::app::{App, AppError, listen};
+use longhaul_daemon::app::{App, AppError, check_database, listen};
 use longhaul_daemon::args::{Args, Role};
 use longhaul_daemon::clock::Clock;
 use longhaul_daemon::config::Config;
@@ -45,7 +45,7 @@ fn main() -> ExitCode {
         Err(error) => return refuse(CONFIG, &error, None),
     };
     if args.check_config {
-        return show(&config);
+        return check(&config);
     }
     if let Err(error) = telemetry::start(&config.log) {
         return refuse(
@@ -67,8 +67,18 @@ fn main() -> ExitCode {
 }
 
 async fn serve(config: Config) -> Result<(), AppError> {
-    let held = listen(&config)?;
+    let held = listen(&config).await?;
     App::build(config, Clock::system(), held).await?.run().await
+}
+
+/// Shows what it would run with, and whether it could start.
+fn check(config: &Config) -> ExitCode {
+    let database = runtime::start(1).map(|tokio| tokio.block_on(check_database(config)));
+    match database {
+        Ok(Ok(())) => show(config),
+        Ok(Err(error)) => refuse(error.exit_code(), &error, error.hint()),
+        Err(error) => refuse(SOFTWARE, &error, None),
+    }
 }
 
 fn show(config: &Config) -> ExitCode {

@@ -47,7 +47,8 @@ pub const LARGE: &[&str] = &[
 /// [`TableError`]: the table and the protocol differ.
 pub fn table(services: &Services, deps: &Deps) -> Result<Methods, TableError> {
     let Deps { config, events, counters, shutdown, .. } = deps;
-    let mut table = Table::new(services.ingest.clone(), services.projects.clone());
+    let stored = (services.ingest.clone(), services.keeping.clone());
+    let mut table = Table::new(stored, services.projects.clone());
     daemon::register(&mut table, &services.status, &services.reload, counters, shutdown)?;
     event::register(&mut table, events)?;
     thread::register(&mut table, &services.threads)?;

@@ -13,6 +13,7 @@ pub(crate) mod history;
 pub(crate) mod idle_trim;
 pub(crate) mod item_index;
 pub(crate) mod job;
+pub(crate) mod keeping;
 pub(crate) mod memory;
 pub(crate) mod message_history;
 mod notices;
@@ -46,6 +47,7 @@ use crate::events::EventHub;
 use crate::ingest::{Ingest, IngestDeps, IngestEvents as _, Limits, Root};
 use crate::jobs::Jobs;
 use crate::link::Counters;
+use crate::lock::Lock;
 use crate::message_history::MessageHistory;
 use crate::model::Models;
 use crate::recorder::Recorder;
@@ -62,6 +64,7 @@ use history::{HandleReader, Histories};
 use idle_trim::IdleTrim;
 use item_index::ItemIndex;
 use job::JobStates;
+use keeping::Keeping;
 use memory::{
     Agent, Citations, Extraction, MemoryNotes, MemoryOverview, MemoryReader, MemoryRuns,
     Publications, Publisher, ReadCounter, Scanner, Upkeep, Waves,
@@ -95,6 +98,8 @@ pub struct Deps {
     pub shutdown: Shutdown,
     /// Counts of the socket server.
     pub counters: Arc<Counters>,
+    /// The right to the state folder.
+    pub state: Option<Arc<Lock>>,
 }
 
 impl Deps {
@@ -107,16 +112,18 @@ impl Deps {
             clock,
             shutdown: Shutdown::default(),
             counters: Arc::default(),
+            state: None,
         }
     }
 }
 
 /// The database, in the state folder.
-const DATABASE: &str = "longhaul.db";
+pub(crate) const DATABASE: &str = "longhaul.db";
 
 /// The services of a daemon, to be handed out.
 pub struct Services {
     pub ingest: Arc<Ingest>,
+    pub keeping: Arc<Keeping>,
     pub jobs: Jobs,
     pub job_states: Arc<JobStates>,
     pub workers: Arc<Workers>,
@@ -201,7 +208,7 @@ impl Services {
     pub async fn open(deps: Deps, socket: PathBuf) -> Result<Self, StoreError> {
         let Deps { config, clock, events, counters, .. } = deps.clone();
         let now = config.now();
-        let (store, opened) = Store::open(&now.state_dir.join(DATABASE), clock.now_ms()).await?;
+        let (store, opened) = keeping::open(&now.state_dir.join(DATABASE), &clock).await?;
         let own = recording::folder(&now.state_dir);
         let (ingest, full_text) = reading(&deps, (&store, &opened), &own);
         let instance = Instance {
@@ -220,7 +227,6 @@ impl Services {
         let Parts { store, ingest, models, jobs, texts, snapshots, histories, index, .. } = parts;
         let (retention, preimages, recorder) = (parts.retention, parts.preimages, parts.recorder);
         let threads = Arc::new(Threads::new(store.clone(), ingest.clone(), config.clone()));
-        let storage = Storage::new(ingest.clone(), full_text.clone(), store.clone());
         let (reader, scanner) = (memory.reader.clone(), memory.scanner.clone());
         let settings_diffs =
             SettingsDiffs::new(snapshots.clone(), histories.clone(), reader, config.clone());
@@ -242,6 +248,8 @@ impl Services {
             job_states: Arc::new(JobStates::new(jobs.clone(), scanner, config.clone())),
             reload: Arc::new(Reload::new(config.clone(), models.clone(), jobs.clone())),
             prompts: Arc::new(Prompts::new(messages(&now, &clock))),
+            keeping: Arc::new(Keeping::new(now.state_dir.to_path_buf(), deps.state, store.clone())),
+            storage: Arc::new(Storage::new(ingest.clone(), full_text.clone(), store.clone())),
             status: Arc::new(Status {
                 instance,
                 config,
@@ -252,7 +260,6 @@ impl Services {
                 models,
             }),
             settings_diffs: Arc::new(settings_diffs),
-            storage: Arc::new(storage),
             ingest,
             jobs,
             texts,

@@ -102,3 +102,22 @@ async fn a_compaction_that_only_a_provider_can_read_begins_no_thread() {
     assert_eq!(error.kind(), ErrorKind::InvalidParams);
     assert_eq!(client.threads().await.len(), 1);
 }
+
+#[tokio::test]
+async fn eight_at_once_all_succeed_and_hidden_files_of_others_stay() {
+    let Session { daemon, .. } = session().await;
+    let day = daemon.home.path().join(".codex/sessions/2025/11/21");
+    fs::create_dir_all(&day).unwrap();
+    let foreign = day.join(".rollout-of-another-program.jsonl.new");
+    for _ in 0..4 {
+        fs::write(&foreign, "precious").unwrap();
+        let continued = (0..8).map(|_| async {
+            let mut client = daemon.connect().await;
+            client.call::<Continue>(params(THREAD)).await.unwrap().path
+        });
+        let paths = futures_util::future::join_all(continued).await;
+        assert!(paths.iter().all(|path| Path::new(path).parent() == Some(&day)), "{paths:?}");
+        assert!(paths.iter().all(|path| Path::new(path).exists()), "{paths:?}");
+        assert_eq!(fs::read_to_string(&foreign).unwrap(), "precious");
+    }
+}

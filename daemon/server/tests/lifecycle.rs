@@ -249,6 +249,25 @@ fn what_cannot_start_says_why_and_what_to_do() {
     assert!(run(&["--version"]).status.success());
 }
 
+#[tokio::test]
+async fn on_a_database_of_a_newer_daemon_the_cause_is_told_before_there_is_a_socket() {
+    let home = Daemon::start().await.stopped().await;
+    let state = home.path().join(".local/state/longhaul");
+    let database = std::fs::File::options().write(true).open(state.join("longhaul.db")).unwrap();
+    // The field `user_version` of the file's header.
+    std::os::unix::fs::FileExt::write_all_at(&database, &99_u32.to_be_bytes(), 60).unwrap();
+    let socket = std::fs::symlink_metadata(state.join("run/v1.sock.lock")).unwrap();
+    for args in [&[][..], &["--check-config"]] {
+        for _ in 0..3 {
+            let output = command(home.path()).args(args).output().unwrap();
+            refused(&output, 78, "has schema 99");
+            refused(&output, 78, "update longhauld");
+        }
+    }
+    let after = std::fs::symlink_metadata(state.join("run/v1.sock.lock")).unwrap();
+    assert_eq!(after.modified().unwrap(), socket.modified().unwrap(), "it was not begun");
+}
+
 #[test]
 fn check_config_prints_every_value_with_its_origin_and_starts_nothing() {
     let home = home();

@@ -3,6 +3,7 @@
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
+use longhaul_daemon::clock::Clock;
 use longhaul_protocol::job::{Get, GetResult, Job, JobParams, Retry, Why, WhyResult};
 use longhaul_protocol::thread::{Search, SearchHit, SearchParams};
 use longhaul_protocol::{ErrorKind, memory};
@@ -69,6 +70,30 @@ async fn pruning_is_a_job_that_a_clock_set_ahead_does_not_mislead() {
     let gone = client.call::<Get>(of(&job)).await.unwrap_err();
     assert_eq!(gone.kind(), ErrorKind::JobNotFound, "jobs that ended go, too");
     daemon.stopped().await;
+}
+
+/// A machine without a battery for its clock, or one whose clock somebody set.
+#[tokio::test]
+async fn compactions_outlive_starts_with_a_clock_ten_years_ahead_and_back() {
+    const NOW_MS: i64 = 1_763_700_000_000;
+    const YEARS_MS: i64 = 3_650 * DAY_MS;
+    let (daemon, mut client) = daemon_with("").await;
+    client.compact(of_thread(THREAD)).await;
+    let mut home = daemon.stopped().await;
+    for (made, wall_ms) in
+        [NOW_MS + YEARS_MS, NOW_MS - YEARS_MS, NOW_MS, NOW_MS + 3 * YEARS_MS].iter().enumerate()
+    {
+        let clock = Clock::manual(*wall_ms);
+        clock.reboot();
+        let daemon = Daemon::on_clock(home, "", clock).await;
+        let mut client = daemon.connect().await;
+        let epoch = run_after(&mut client, "prune/", 0).await.epoch;
+        client.compact(of_thread(THREAD)).await;
+        retry(&mut client, "prune/").await;
+        run_after(&mut client, "prune/", epoch).await;
+        assert_eq!(client.compactions().await.len(), made + 2);
+        home = daemon.stopped().await;
+    }
 }
 
 #[tokio::test]

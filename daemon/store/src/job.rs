@@ -109,15 +109,16 @@ impl Store {
     ///
     /// # Errors
     /// Those of writing.
-    pub async fn jobs_prune(&self, since_ms: i64) -> Result<u64, StoreError> {
+    pub async fn jobs_prune(&self, since_lived_ms: i64) -> Result<u64, StoreError> {
         let pools = self.pools();
         let sorted = |error| pools.sorted(error);
         let mut transaction = pools.begin().await?;
         let gone: Vec<(String, String)> = sqlx::query_as(
             "DELETE FROM job WHERE (kind, subject) IN (SELECT kind, subject FROM job \
-             WHERE state IN ('done', 'dead') AND updated_ms < ?1 LIMIT ?2) RETURNING kind, subject",
+             WHERE state IN ('done', 'dead') AND kind || '/' || subject IN (SELECT subject FROM age \
+             WHERE age.kind = 'job' AND lived_ms < ?1) LIMIT ?2) RETURNING kind, subject",
         )
-        .bind(since_ms)
+        .bind(since_lived_ms)
         .bind(PRUNED_PER_TURN)
         .fetch_all(&mut *transaction)
         .await

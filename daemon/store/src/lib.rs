@@ -47,6 +47,7 @@ mod retention;
 mod row;
 mod salvage;
 mod schema;
+mod seal;
 mod search;
 mod session_database;
 mod store;
@@ -61,7 +62,7 @@ pub use file::{BaseState, Cursor, FileId, FileRow, FileStat};
 pub use job::{EVENTS_PER_JOB_MAX, JobEvent, JobFilter, SCAN_MAX};
 pub use memory::{
     AgentRow, CLAIMS_MAX, Exclusion, ExtractionRow, GENERATIONS_KEPT, Generation, NOTES_MAX,
-    NewGeneration, NoteRow, Passage, PassageMatch, UseRow, Watermark,
+    NewGeneration, NoteOutcome, NoteRow, Passage, PassageMatch, UseRow, Watermark,
 };
 pub use meta::Totals;
 pub use model::{ANSWERS_MAX, USAGE_DAYS_MAX, UsageRow};
@@ -72,7 +73,7 @@ pub use policy::{DECISIONS_MAX, DECISIONS_PER_THREAD_MAX, DecisionRow, WATCHERS_
 pub use pool::BUSY_TIMEOUT_MS;
 pub use retention::Keep;
 pub use salvage::SalvageReport;
-pub use schema::SCHEMA_VERSION;
+pub use schema::{SCHEMA_VERSION, check_version};
 pub use search::{
     INDEX_VERSION, IndexItem, IndexPart, IndexedFile, Match, SearchFilter, SearchIndex,
 };

@@ -18,7 +18,7 @@ use crate::store::Store;
 
 pub use agent::AgentRow;
 pub use generation::{GENERATIONS_KEPT, Generation, NewGeneration};
-pub use note::{CLAIMS_MAX, Exclusion, NOTES_MAX, NoteRow, UseRow};
+pub use note::{CLAIMS_MAX, Exclusion, NOTES_MAX, NoteOutcome, NoteRow, UseRow};
 pub use passage::{Passage, PassageMatch};
 
 /// The extraction of one thread.

@@ -7,6 +7,7 @@ use crate::error::StoreError;
 use crate::pool::Pools;
 use crate::salvage::{SalvageReport, salvage};
 use crate::schema::{self, SCHEMA_VERSION};
+use crate::seal::{self, Verdict};
 
 /// Largest file that is checked completely at every start. SQLite checks about 1 GB a second, so this costs
 /// at most some tens of milliseconds; damage in a larger file is found when its page is read, and handled by
@@ -21,6 +22,8 @@ pub struct OpenReport {
     pub moved_aside: Option<PathBuf>,
     /// Rows salvaged from a damaged database in this start.
     pub salvaged: Option<SalvageReport>,
+    /// Pages in which a flipped bit was turned back.
+    pub pages_mended: usize,
     pub schema_version: u32,
 }
 
@@ -38,14 +41,15 @@ pub(crate) async fn open(path: &Path, now_ms: i64) -> Result<(Pools, OpenReport)
 }
 
 async fn try_open(path: &Path) -> Result<(Pools, OpenReport), StoreError> {
+    let pages_mended = check_seal(path).await?;
     let bytes = std::fs::metadata(path).map(|meta| meta.len()).unwrap_or(0);
     let pools = Pools::open(path).await?;
     let found = prepare(&pools, bytes).await;
     match found {
         Ok((found, salvaged)) => {
-            let created = found == 0;
+            let (created, schema_version) = (found == 0, SCHEMA_VERSION);
             let opened =
-                OpenReport { created, moved_aside: None, salvaged, schema_version: SCHEMA_VERSION };
+                OpenReport { created, moved_aside: None, salvaged, pages_mended, schema_version };
             Ok((pools, opened))
         }
         Err(error) => {
@@ -63,6 +67,31 @@ async fn prepare(pools: &Pools, bytes: u64) -> Result<(u32, Option<SalvageReport
     Ok((found, salvage(pools).await?))
 }
 
+/// Compares the pages of a database at rest with its seal; the number of those that were mended.
+///
+/// # Errors
+/// `Corrupt` for pages that cannot be mended.
+pub(crate) async fn check_seal(path: &Path) -> Result<usize, StoreError> {
+    let database = path.to_owned();
+    let checked = tokio::task::spawn_blocking(move || seal::check(&database)).await;
+    match checked.unwrap_or_else(|panic| Err(std::io::Error::other(panic))) {
+        Ok(Verdict::Mended(pages)) => {
+            tracing::warn!(?pages, "a flipped bit was turned back in pages of the database");
+            Ok(pages.len())
+        }
+        Ok(Verdict::Damaged(pages)) => {
+            let detail =
+                format!("{} pages are not what they were, the first is {}", pages.len(), pages[0]);
+            Err(StoreError::Corrupt { path: path.to_owned(), detail })
+        }
+        Ok(Verdict::Unsealed | Verdict::Sound) => Ok(0),
+        Err(error) => {
+            tracing::warn!(%error, "the seal of the database cannot be checked");
+            Ok(0)
+        }
+    }
+}
+
 /// Reads every page; `Corrupt` with the first fault found.
 pub(crate) async fn check(pools: &Pools) -> Result<(), StoreError> {
     let (verdict,): (String,) = sqlx::query_as("PRAGMA quick_check(1)")
@@ -76,13 +105,14 @@ pub(crate) async fn check(pools: &Pools) -> Result<(), StoreError> {
     }
 }
 
-/// Renames the database with its `-wal` and `-shm` to `<name>.corrupt-<now_ms>`.
+/// Renames the database with its `-wal`, `-shm` and seal to `<name>.corrupt-<now_ms>`, and empties there the pages
+/// whose rows must not be salvaged.
 ///
 /// The main file is renamed last: a kill in between leaves a damaged main file without its log, which the
 /// next start moves aside. A remaining log would be replayed into the new database.
 pub(crate) fn move_aside(path: &Path, now_ms: i64) -> Result<PathBuf, StoreError> {
     let target = with_suffix(path, &format!(".corrupt-{now_ms}"));
-    for part in ["-wal", "-shm", ""] {
+    for part in ["-wal", "-shm", ".seal", ""] {
         let from = with_suffix(path, part);
         match std::fs::rename(&from, with_suffix(&target, part)) {
             Ok(()) => {}
@@ -91,6 +121,11 @@ pub(crate) fn move_aside(path: &Path, now_ms: i64) -> Result<PathBuf, StoreError
                 return Err(StoreError::Access { path: from, detail: error.to_string() });
             }
         }
+    }
+    if let Ok(Verdict::Damaged(pages)) = seal::check(&target)
+        && let Err(error) = seal::empty(&target, &pages)
+    {
+        return Err(StoreError::Access { path: target, detail: error.to_string() });
     }
     Ok(target)
 }

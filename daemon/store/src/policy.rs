@@ -143,18 +143,19 @@ impl Store {
     ///
     /// # Errors
     /// Those of writing.
-    pub async fn policy_prune(&self, since_ms: i64) -> Result<u64, StoreError> {
+    pub async fn policy_prune(&self, since_lived_ms: i64) -> Result<u64, StoreError> {
         let pools = self.pools();
         let sorted = |error| pools.sorted(error);
         let mut transaction = pools.begin().await?;
         let gone = sqlx::query(
-            "DELETE FROM policy_decision WHERE at_ms < ?1 OR decision_id <= \
+            "DELETE FROM policy_decision WHERE CAST(decision_id AS TEXT) IN (SELECT subject FROM age \
+             WHERE kind = 'policy_decision' AND lived_ms < ?1) OR decision_id <= \
              (SELECT max(decision_id) FROM policy_decision) - ?2 OR decision_id IN (\
              SELECT decision_id FROM (SELECT decision_id, row_number() OVER \
              (PARTITION BY thread_id ORDER BY decision_id DESC) AS place FROM policy_decision) \
              WHERE place > ?3)",
         )
-        .bind(since_ms)
+        .bind(since_lived_ms)
         .bind(DECISIONS_MAX)
         .bind(DECISIONS_PER_THREAD_MAX)
         .execute(&mut *transaction)
@@ -164,10 +165,11 @@ impl Store {
                        (SELECT settings FROM policy_decision)";
         sqlx::query(unnamed).execute(&mut *transaction).await.map_err(sorted)?;
         sqlx::query(
-            "DELETE FROM policy_watcher WHERE updated_ms < ?1 OR thread_id NOT IN (SELECT thread_id \
+            "DELETE FROM policy_watcher WHERE thread_id IN (SELECT subject FROM age \
+             WHERE kind = 'policy_watcher' AND lived_ms < ?1) OR thread_id NOT IN (SELECT thread_id \
              FROM policy_watcher ORDER BY updated_ms DESC, thread_id LIMIT ?2)",
         )
-        .bind(since_ms)
+        .bind(since_lived_ms)
         .bind(WATCHERS_MAX)
         .execute(&mut *transaction)
         .await

@@ -6,7 +6,7 @@
 
 use std::fs::{self, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use sqlx::sqlite::{
 use sqlx::{Connection, Sqlite, Transaction};
 
 use crate::error::StoreError;
+use crate::seal;
 use crate::wal::Log;
 
 /// Milliseconds a writer waits for another process's write lock.
@@ -54,6 +55,15 @@ pub(crate) struct Pools {
     writer: SqlitePool,
     reader: SqlitePool,
     log: Log,
+    /// The file that was opened: somebody may remove it, or put another in its place.
+    identity: Option<Identity>,
+}
+
+/// Device and inode.
+type Identity = (u64, u64);
+
+fn identity(path: &Path) -> Option<Identity> {
+    fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 
 impl Pools {
@@ -67,8 +77,8 @@ impl Pools {
             .map_err(|error| StoreError::sorted(path, error))?;
         let reader = pool(READERS).connect_lazy_with(settings(path).read_only(true));
         let keeping = options.create_if_missing(false).busy_timeout(Duration::ZERO);
-        let log = Log::keep(keeping, &writer);
-        Ok(Self { path: path.to_owned(), writer, reader, log })
+        let log = Log::keep(keeping, path, &writer);
+        Ok(Self { path: path.to_owned(), writer, reader, log, identity: identity(path) })
     }
 
     /// Begins a write transaction. IMMEDIATE takes the write lock at once: a deferred transaction
@@ -104,6 +114,7 @@ impl Pools {
     /// Writes the log into the database and empties it: what was deleted before is then in neither.
     pub(crate) async fn scrub(&self) -> Result<(), StoreError> {
         let _at_rest = self.log.hold().await;
+        self.break_seal()?;
         let empty = sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(&self.writer);
         empty.await.map(drop).map_err(|error| self.sorted(error))
     }
@@ -113,11 +124,32 @@ impl Pools {
         StoreError::sorted(&self.path, error)
     }
 
+    /// Whether the database that is open is the one at its path.
+    pub(crate) fn is_in_place(&self) -> bool {
+        identity(&self.path).is_some_and(|there| Some(there) == self.identity)
+    }
+
     /// Closes all connections; the last one checkpoints the write-ahead log.
+    ///
+    /// A database that was removed stays open until the process ends: SQLite deletes the log by its name, which
+    /// may be that of another daemon's new database by now.
     pub(crate) async fn close(&self) {
+        if !self.is_in_place() {
+            return std::mem::forget(self.clone());
+        }
         let _at_rest = self.log.hold().await;
+        let is_broken = self.break_seal();
         self.reader.close().await;
         self.writer.close().await;
+        if let Err(error) =
+            is_broken.map_err(io::Error::other).and_then(|()| seal::write(&self.path))
+        {
+            tracing::warn!(%error, "the database is closed without a seal");
+        }
+    }
+
+    fn break_seal(&self) -> Result<(), StoreError> {
+        seal::remove(&self.path).map_err(|error| self.sorted(sqlx::Error::Io(error)))
     }
 }
 

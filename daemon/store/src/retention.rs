@@ -1,7 +1,11 @@
-//! Deletes compactions that are too old or too many.
+//! Deletes compactions that are too old or too many, and tells how old things are.
+//!
+//! Triggers note for each row that is removed by age how long the database had been in use (table `age`). Times in
+//! the rows themselves are for people: the clock they were taken from may have been wrong.
 
 use std::collections::HashSet;
 
+use longhaul_core::job::{Lived, Moment};
 use sqlx::{QueryBuilder, Sqlite};
 
 use crate::error::StoreError;
@@ -14,15 +18,49 @@ const IDS_PER_STATEMENT: usize = 500;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Keep {
-    /// Keep those made at or after this time, Unix milliseconds.
-    pub since_ms: i64,
+    /// Keep those made when the database had been in use for this long, or later.
+    pub since_lived_ms: i64,
     /// Keep this many newest of each thread.
     pub per_thread: u64,
     /// Keep this many newest of given items.
     pub of_items: u64,
 }
 
+/// Key of the time lived in `meta`, as JSON; the number alone stands beside it for the triggers.
+const LIVED: &str = "lived";
+
 impl Store {
+    /// Notes how long the database has been in use by `now`, and answers it in milliseconds.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub async fn lived_ms(&self, now: Moment) -> Result<i64, StoreError> {
+        let pools = self.pools();
+        let sorted = |error| pools.sorted(error);
+        let mut transaction = pools.begin().await?;
+        let known: Option<(String,)> = sqlx::query_as("SELECT value FROM meta WHERE key = ?1")
+            .bind(LIVED)
+            .fetch_optional(&mut *transaction)
+            .await
+            .map_err(sorted)?;
+        let known = known.and_then(|row| serde_json::from_str::<Lived>(&row.0).ok());
+        let lived = match known {
+            Some(known) => known.carried_on(now),
+            None => Lived::begin(now),
+        };
+        let json = serde_json::to_string(&lived).unwrap_or_default();
+        for (key, value) in [(LIVED, json), ("lived_ms", lived.ms.to_string())] {
+            sqlx::query("INSERT OR REPLACE INTO meta (key, value) VALUES (?1, ?2)")
+                .bind(key)
+                .bind(value)
+                .execute(&mut *transaction)
+                .await
+                .map_err(sorted)?;
+        }
+        transaction.commit().await.map_err(sorted)?;
+        Ok(i64::try_from(lived.ms).unwrap_or(i64::MAX))
+    }
+
     /// Deletes some compactions that are not kept and returns their ids; empty when done.
     ///
     /// # Errors
@@ -34,11 +72,11 @@ impl Store {
             "DELETE FROM compaction WHERE compaction_id IN (SELECT compaction_id FROM \
              (SELECT compaction_id, thread_id, created_at_ms, row_number() OVER \
              (PARTITION BY thread_id ORDER BY created_at_ms DESC, compaction_id DESC) AS place \
-             FROM compaction) WHERE created_at_ms < ?1 \
-             OR place > CASE WHEN thread_id IS NULL THEN ?3 ELSE ?2 END LIMIT ?4) \
+             FROM compaction) WHERE compaction_id IN (SELECT subject FROM age \
+             WHERE kind = 'compaction' AND lived_ms < ?1) OR place > CASE WHEN thread_id IS NULL THEN ?3 ELSE ?2 END LIMIT ?4) \
              RETURNING compaction_id",
         )
-        .bind(keep.since_ms)
+        .bind(keep.since_lived_ms)
         .bind(keep.per_thread.cast_signed())
         .bind(keep.of_items.cast_signed())
         .bind(ROWS_PER_TURN)

@@ -3,7 +3,10 @@
 //! `PRAGMA user_version` is the number of the last one applied, written in the same transaction: a
 //! kill leaves the step whole or absent. A shipped migration is never edited.
 
-use sqlx::{Connection as _, Executor as _};
+use std::path::Path;
+
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions as _, Connection as _, Executor as _};
 
 use crate::error::StoreError;
 use crate::pool::Pools;
@@ -13,7 +16,7 @@ use crate::salvage::MARK_PENDING;
 const APPLICATION_ID: u32 = 0x6c68_4442;
 
 /// Version reached when all migrations are applied.
-pub const SCHEMA_VERSION: u32 = 8;
+pub const SCHEMA_VERSION: u32 = 9;
 
 struct Migration {
     version: u32,
@@ -29,6 +32,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 6, sql: include_str!("../migrations/0006_compaction_audit.sql") },
     Migration { version: 7, sql: include_str!("../migrations/0007_memory_engine.sql") },
     Migration { version: 8, sql: include_str!("../migrations/0008_note_origin.sql") },
+    Migration { version: 9, sql: include_str!("../migrations/0009_age.sql") },
 ];
 
 /// Brings the database to [`SCHEMA_VERSION`]; returns the version it had.
@@ -71,6 +75,33 @@ async fn apply(pools: &Pools, migration: &Migration) -> Result<(), StoreError> {
     );
     transaction.execute(sqlx::raw_sql(sqlx::AssertSqlSafe(stamp))).await.map_err(sorted)?;
     transaction.commit().await.map_err(sorted)
+}
+
+/// Whether this program may open the database, asked without opening it for writing: a daemon says no before it
+/// takes a socket, and every time.
+///
+/// # Errors
+/// `SchemaTooNew`. Whatever else is wrong, opening it tells.
+pub async fn check_version(path: &Path) -> Result<(), StoreError> {
+    if !path.exists() {
+        return Ok(());
+    }
+    let options = SqliteConnectOptions::new().filename(path).read_only(true);
+    let found = async {
+        let mut connection = options.connect().await?;
+        let row: (i64,) = sqlx::query_as("SELECT user_version FROM pragma_user_version")
+            .fetch_one(&mut connection)
+            .await?;
+        connection.close().await?;
+        Ok::<_, sqlx::Error>(row.0)
+    };
+    match found.await.map(|found| u32::try_from(found).unwrap_or(u32::MAX)) {
+        Ok(found) if found > SCHEMA_VERSION => {
+            let path = path.to_owned();
+            Err(StoreError::SchemaTooNew { path, found, known: SCHEMA_VERSION })
+        }
+        _ => Ok(()),
+    }
 }
 
 async fn versions(pools: &Pools) -> Result<(u32, u32), StoreError> {

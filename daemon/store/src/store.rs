@@ -74,6 +74,20 @@ impl Store {
         Ok(Some(moved))
     }
 
+    /// Whether what is stored is stored in the file that a person sees. It is not once somebody removed the database,
+    /// or its folder; while a damaged one is replaced it counts as there.
+    pub fn is_in_place(&self) -> bool {
+        self.recovering.try_lock().is_err() || self.pools().is_in_place()
+    }
+
+    /// Compares the pages of a database at rest with its seal.
+    ///
+    /// # Errors
+    /// `Corrupt`: [`Store::recover`] answers it.
+    pub async fn check_pages(&self) -> Result<(), StoreError> {
+        open::check_seal(&self.path).await.map(drop)
+    }
+
     /// The newest replacement of a damaged database since the start, also one that an earlier start did
     /// not finish.
     pub fn rebuilt(&self) -> Option<RebuildReport> {
@@ -101,6 +115,7 @@ impl Store {
     /// Reads every page of the file, through a connection of its own: those in use may still hold pages
     /// as they were before they were damaged.
     async fn check(&self) -> Result<(), StoreError> {
+        open::check_seal(&self.path).await?;
         let fresh = Pools::open(&self.path).await?;
         let verdict = open::check(&fresh).await;
         fresh.close().await;
@@ -120,6 +135,8 @@ fn rebuilt(moved: Option<&PathBuf>, opened: &OpenReport) -> Option<RebuildReport
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use longhaul_core::fold::{Fold, Source};
 
     use super::*;
@@ -148,6 +165,25 @@ mod tests {
     async fn limit_pages(store: &Store, pages: u32) {
         let sql = format!("PRAGMA max_page_count = {pages}");
         sqlx::raw_sql(sqlx::AssertSqlSafe(sql)).execute(store.pools().writer()).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_database_that_was_removed_is_told_and_its_end_leaves_the_next_one_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.db");
+        let (old, _) = Store::open(&path, 1).await.unwrap();
+        old.commit_batch(&big_batch("/a")).await.unwrap();
+        assert!(old.is_in_place());
+        for suffix in ["", "-wal", "-shm"] {
+            fs::remove_file(open::with_suffix(&path, suffix)).unwrap();
+        }
+        assert!(!old.is_in_place());
+        let (new, _) = Store::open(&path, 2).await.unwrap();
+        new.commit_batch(&big_batch("/b")).await.unwrap();
+        assert!(!old.is_in_place() && new.is_in_place());
+        old.close().await;
+        assert!(open::with_suffix(&path, "-wal").exists(), "the log of the new one");
+        assert_eq!(new.files().await.unwrap().len(), 1);
     }
 
     #[tokio::test]

@@ -8,9 +8,14 @@
 //! meanwhile. What was committed is safe from a power cut a second later, too. When the whole log is written and
 //! nothing was written meanwhile, it is emptied.
 //!
+//! When nothing was written for [`REST`], the database is sealed (`seal`). The seal is broken before the log is
+//! emptied: while the log holds something, a seal counts for nothing.
+//!
 //! The bound of SQLite stays far above, for a burst of writes that outruns the task. *A crash* at any point costs
 //! nothing: the log is read again at the next start. Without a write the task sleeps, and no connection is open.
 
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -19,8 +24,13 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqlitePool};
 use sqlx::{ConnectOptions as _, Connection as _};
 use tokio::sync::{Mutex, MutexGuard, Notify};
 
+use crate::seal;
+
 /// Time from a write until the log is written into the database.
 const PERIOD: Duration = Duration::from_secs(1);
+
+/// Time without a write after which the database is sealed.
+const REST: Duration = Duration::from_secs(30);
 
 /// Rounds at a time: each takes what was committed during the one before, which is ever less.
 const ROUNDS_MAX: usize = 4;
@@ -39,21 +49,29 @@ struct WriteSignal {
 
 impl Log {
     /// Starts the task, which ends when `pool` is closed.
-    pub(crate) fn keep(options: SqliteConnectOptions, pool: &SqlitePool) -> Self {
+    pub(crate) fn keep(options: SqliteConnectOptions, path: &Path, pool: &SqlitePool) -> Self {
         let log = Self::default();
-        let (written, closed) = (Arc::clone(&log.0), pool.close_event());
+        let (written, closed, path) = (Arc::clone(&log.0), pool.close_event(), path.to_owned());
         tokio::spawn(async move {
             let mut closed = std::pin::pin!(closed);
+            let mut is_sealed = false;
             loop {
                 tokio::select! {
                     () = &mut closed => return,
-                    () = written.more.notified() => {}
+                    () = written.more.notified() => is_sealed = false,
+                    () = tokio::time::sleep(REST), if !is_sealed => {
+                        let _turn = written.turn.lock().await;
+                        on_seal(&path, seal::write).await;
+                        is_sealed = true;
+                        continue;
+                    }
                 }
                 tokio::select! {
                     () = &mut closed => return,
                     () = tokio::time::sleep(PERIOD) => {}
                 }
                 let _turn = written.turn.lock().await;
+                on_seal(&path, seal::remove).await;
                 // Left to the next time, or to the bound: nothing depends on it.
                 if let Err(error) = write(&options, &written).await {
                     tracing::debug!(%error, "the log is written into the database later");
@@ -72,6 +90,15 @@ impl Log {
     pub(crate) fn note(&self) {
         self.0.count.fetch_add(1, Ordering::Relaxed);
         self.0.more.notify_one();
+    }
+}
+
+/// A step of the seal, which no write waits for.
+async fn on_seal(path: &Path, step: fn(&Path) -> io::Result<()>) {
+    let path = path.to_owned();
+    let done = tokio::task::spawn_blocking(move || step(&path)).await;
+    if let Err(error) = done.unwrap_or_else(|panic| Err(io::Error::other(panic))) {
+        tracing::warn!(%error, "the database is not sealed");
     }
 }
 

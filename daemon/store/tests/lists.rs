@@ -1,5 +1,6 @@
 //! Lists, pages of lists, updates and compactions.
 
+use longhaul_core::job::Moment;
 use longhaul_store::{CompactionBody, CompactionRow, Keep, ThreadFilter, UpdateRow};
 
 use crate::sample::{Temp, batch, file};
@@ -105,6 +106,8 @@ async fn compactions_are_pruned_by_age_and_by_number_of_each_thread() {
             duration_ms: 0,
             undone_at_ms: None,
         };
+        let moment = Moment { wall_ms: 7, boot: "a".into(), boot_ms: n.unsigned_abs() };
+        store.lived_ms(moment).await.unwrap();
         store.compaction_insert(&row, &body, None).await.unwrap();
     }
     let prune = async |keep: Keep| {
@@ -116,7 +119,7 @@ async fn compactions_are_pruned_by_age_and_by_number_of_each_thread() {
             }
         }
     };
-    let keep = Keep { since_ms: 30, per_thread: 1_000, of_items: 1_000 };
+    let keep = Keep { since_lived_ms: 30, per_thread: 1_000, of_items: 1_000 };
     assert_eq!(prune(keep).await, 30);
     let keep = Keep { per_thread: 5, of_items: 7, ..keep };
     assert_eq!(prune(keep).await, 270 - 5 - 5 - 7);

@@ -11,5 +11,6 @@ mod model;
 mod policy;
 mod salvage;
 mod sample;
+mod seal;
 mod search;
 mod session_database;

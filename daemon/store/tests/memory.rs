@@ -5,8 +5,8 @@ use longhaul_core::memory::edits::Edits;
 use longhaul_core::memory::{Caller, Engine, Origin, RolloutMemory};
 use longhaul_core::search::query::Query;
 use longhaul_store::{
-    AgentRow, CLAIMS_MAX, Exclusion, ExtractionRow, Generation, NewGeneration, NoteRow, Passage,
-    Store, StoreError,
+    AgentRow, CLAIMS_MAX, Exclusion, ExtractionRow, Generation, NewGeneration, NoteOutcome,
+    NoteRow, Passage, Store, StoreError,
 };
 
 use crate::sample::Temp;
@@ -135,7 +135,7 @@ async fn what_is_forgotten_is_gone_at_once_and_stays_away() {
     assert_eq!(store.exclusions().await.unwrap().len(), 2);
 
     let note = note("n", 1, Caller::Person);
-    store.note_add(&note).await.unwrap();
+    assert_eq!(store.note_add(&note).await.unwrap(), NoteOutcome::Stored);
     assert_eq!(store.notes().await.unwrap(), [note]);
     assert_eq!(store.forget(&Exclusion::Note("n".into()), 9).await.unwrap(), 1);
     assert_eq!(store.notes().await.unwrap(), []);
@@ -151,28 +151,34 @@ async fn a_note_of_another_becomes_the_persons_by_a_note_of_theirs_alone() {
     let temp = Temp::new();
     let (store, _) = temp.open().await;
     let (mine, theirs) = (note("a", 1, Caller::Person), note("b", 2, Caller::Agent));
-    store.note_add(&mine).await.unwrap();
-    store.note_add(&theirs).await.unwrap();
+    assert_eq!(store.note_add(&mine).await.unwrap(), NoteOutcome::Stored);
+    assert_eq!(store.note_add(&theirs).await.unwrap(), NoteOutcome::Stored);
     let again = note("c", 3, Caller::Person);
-    assert!(!store.note_confirm("a", &again).await.unwrap(), "it waits for nobody");
-    assert!(!store.note_confirm("?", &again).await.unwrap());
+    let confirm = async |id| store.note_confirm(id, &again).await.unwrap();
+    assert_eq!(confirm("a").await, NoteOutcome::NotThere, "it waits for nobody");
+    assert_eq!(confirm("?").await, NoteOutcome::NotThere);
     assert_eq!(store.notes().await.unwrap(), [mine.clone(), theirs]);
-    assert!(store.note_confirm("b", &again).await.unwrap());
+    assert_eq!(confirm("b").await, NoteOutcome::Stored);
     assert_eq!(store.notes().await.unwrap(), [mine, again]);
 }
 
 #[tokio::test]
-async fn notes_of_agents_crowd_out_none_of_the_persons() {
+async fn notes_of_agents_crowd_out_nothing_and_one_too_many_is_told() {
     let temp = Temp::new();
     let (store, _) = temp.open().await;
     let mine = note("mine", 0, Caller::Person);
-    store.note_add(&mine).await.unwrap();
-    for n in 0..=CLAIMS_MAX {
-        store.note_add(&note(&format!("n{n:04}"), n.into(), Caller::Agent)).await.unwrap();
+    assert_eq!(store.note_add(&mine).await.unwrap(), NoteOutcome::Stored);
+    for n in 0..CLAIMS_MAX {
+        let claim = note(&format!("n{n:04}"), n.into(), Caller::Agent);
+        assert_eq!(store.note_add(&claim).await.unwrap(), NoteOutcome::Stored);
     }
+    let one_more = note("one more", i64::MAX, Caller::Agent);
+    let full = NoteOutcome::Full { max: CLAIMS_MAX };
+    assert_eq!(store.note_add(&one_more).await.unwrap(), full);
     let notes = store.notes().await.unwrap();
     assert_eq!(notes.len(), 1 + CLAIMS_MAX as usize);
-    assert!(notes.contains(&mine) && notes.iter().all(|note| note.note_id != "n0000"));
+    assert!(notes.contains(&mine) && notes.iter().any(|note| note.note_id == "n0000"));
+    assert!(!notes.contains(&one_more));
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use longhaul_core::job::Moment;
 use longhaul_store::{DECISIONS_PER_THREAD_MAX, DecisionRow, Store};
 
 use crate::sample::Temp;
@@ -40,9 +41,16 @@ async fn defect_7_11_decisions_and_watchers_are_bounded_by_number_and_age() {
     let temp = Temp::new();
     let (store, _) = temp.open().await;
     let most = u64::from(DECISIONS_PER_THREAD_MAX);
+    let lived = async |boot_ms| {
+        let moment = Moment { wall_ms: 0, boot: "a".into(), boot_ms };
+        store.lived_ms(moment).await.unwrap();
+    };
+    lived(0).await;
+    lived(1_000).await;
+    stepped(&store, "old", 1_000, vec![decision("old", 1, 1_000)]).await;
+    lived(9_000).await;
     let many = (0..most + 7).map(|seq| decision("busy", seq, 9_000)).collect();
     stepped(&store, "busy", 9_000, many).await;
-    stepped(&store, "old", 1_000, vec![decision("old", 1, 1_000)]).await;
     assert_eq!(store.policy_prune(2_000).await.unwrap(), 8, "seven over the bound, one too old");
     let busy = kept(&store, "busy").await;
     assert_eq!((busy.len() as u64, busy[0]), (most, most + 6), "the newest stay");

@@ -8,15 +8,15 @@ use longhaul_core::memory::Files;
 use longhaul_core::memory::Origin;
 use longhaul_core::memory::edits::Edits;
 use longhaul_store::{
-    CompactionBody, CompactionRow, Exclusion, Generation, NewGeneration, NoteRow, Store, UpdateRow,
-    UsageRow,
+    CompactionBody, CompactionRow, Exclusion, Generation, NewGeneration, NoteOutcome, NoteRow,
+    Store, UpdateRow, UsageRow,
 };
 
 use crate::sample::{Temp, batch, file};
 
 const PAGE: usize = 4_096;
 
-fn compaction(n: u32) -> (CompactionRow, CompactionBody) {
+pub fn compaction(n: u32) -> (CompactionRow, CompactionBody) {
     let row = CompactionRow {
         compaction_id: format!("cmp_{n:04}"),
         thread_id: Some(format!("t{}", n % 7)),
@@ -226,7 +226,7 @@ async fn what_a_person_told_memory_comes_through_damage() {
         origin: if n % 3 == 0 { Origin::AGENT } else { Origin::CLIENT },
     };
     for n in 0..20 {
-        store.note_add(&note(n)).await.unwrap();
+        assert_eq!(store.note_add(&note(n)).await.unwrap(), NoteOutcome::Stored);
     }
     let forgotten = [
         Exclusion::Thread("t1".to_owned()),

@@ -155,6 +155,8 @@ error_kinds! {
     DiskFull = 5002 "disk_full" Never Some("free some space; nothing that was stored is lost");
     /// The database was written by a newer daemon.
     SchemaTooNew = 5003 "schema_too_new" Never Some("start the newer longhauld, or move the state folder away");
+    /// The state folder or the database was removed under the daemon: what was asked is not kept, and it ends.
+    StateLost = 5005 "state_lost" Reconnect Some("start the daemon again with longhaul up: it reads the transcripts anew");
     /// A file or folder cannot be read or written; the detail names the path.
     PermissionDenied = 5004 "permission_denied" Never None;
 }

@@ -83,7 +83,7 @@ const SERVER: &[Floor] = &[
 /// The use-cases of the shell, lowest first.
 const SERVICE: &[Floor] = &[
     floor(&["error"]),
-    floor(&["disk", "item_index", "texts"]),
+    floor(&["disk", "item_index", "keeping", "texts"]),
     floor(&["preimage", "search", "snapshot", "threads"]),
     floor(&[
         "checkpoint",

@@ -4,13 +4,14 @@
 //! the daemon are left out when it does not answer.
 
 use clap::Args;
-use longhaul_client::{Client, socket};
+use longhaul_client::{ClientError, socket};
 use longhaul_protocol::daemon::{NoParams, Status, StatusResult};
 use longhaul_protocol::policy::{TemplateInfo, TemplatesParams};
 use longhaul_protocol::{compaction, policy};
 use serde::Serialize;
 
 use crate::failure::{A_PERSON, Failure};
+use crate::holder::{self, Unreached};
 use crate::session::{Page, Session};
 use crate::style::Style;
 
@@ -37,8 +38,10 @@ pub(crate) struct DoctorArgs {}
 
 pub(crate) async fn run(_: DoctorArgs, session: &Session) -> Result<(), Failure> {
     let path = session.socket.clone().or_else(socket::default_socket);
+    // A socket that was removed may be there again once the daemon answered.
+    let asked = ask(session).await;
     let mut checks = place::checks(path.as_deref());
-    let status = match ask(session).await {
+    let status = match asked {
         Ok((status, round_trip_ms, templates)) => {
             checks.extend(daemon::checks(&status, round_trip_ms, session.style.now_ms));
             checks.push(daemon::templates(&templates));
@@ -65,8 +68,14 @@ pub(crate) async fn run(_: DoctorArgs, session: &Session) -> Result<(), Failure>
 /// The daemon's status, the milliseconds it took and the texts a person may override, or the check that
 /// says why there is none.
 async fn ask(session: &Session) -> Result<(StatusResult, u64, Vec<TemplateInfo>), Box<Check>> {
+    let client = match holder::connect(session).await {
+        Ok(client) => client,
+        Err(Unreached::Held(holder)) => {
+            return Err(Box::new(Check::fail("daemon", holder.to_string(), holder.hint())));
+        }
+        Err(Unreached::Client(error)) => return Err(unanswered(&error)),
+    };
     let answer = async {
-        let client = Client::connect(session.options()).await?;
         let begun = tokio::time::Instant::now();
         let status = client.call::<Status>(NoParams {}).await?;
         let round_trip_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -77,9 +86,11 @@ async fn ask(session: &Session) -> Result<(StatusResult, u64, Vec<TemplateInfo>)
         let templates = policy.into_iter().chain(compaction).flat_map(|group| group.templates);
         Ok((status, round_trip_ms, templates.collect()))
     };
-    answer.await.map_err(|error: longhaul_client::ClientError| {
-        Box::new(Check::fail("daemon", error.to_string(), error.hint().unwrap_or_default()))
-    })
+    answer.await.map_err(|error| unanswered(&error))
+}
+
+fn unanswered(error: &ClientError) -> Box<Check> {
+    Box::new(Check::fail("daemon", error.to_string(), error.hint().unwrap_or_default()))
 }
 
 #[derive(Debug, Serialize)]

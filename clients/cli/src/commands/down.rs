@@ -5,9 +5,11 @@ use std::time::Duration;
 use clap::Args;
 use longhaul_client::{Client, ClientError};
 use longhaul_protocol::daemon::{NoParams, Shutdown};
+use rustix::process::Pid;
 use serde::Serialize;
 
 use crate::failure::{Failure, TRY_LATER};
+use crate::holder::{self, Unreached};
 use crate::progress::while_waiting;
 use crate::session::{Page, Session};
 use crate::style::Style;
@@ -30,10 +32,12 @@ Under systemd's socket activation the next connection starts it again; to keep i
 pub(crate) struct DownArgs {}
 
 pub(crate) async fn run(_: DownArgs, session: &Session) -> Result<(), Failure> {
-    let client = match Client::connect(session.options()).await {
+    let client = match holder::connect(session).await {
         Ok(client) => client,
-        Err(ClientError::NotRunning { .. }) => return session.print(&DownPage { pid: None }),
-        Err(error) => return Err(error.into()),
+        Err(Unreached::Client(ClientError::NotRunning { .. })) => {
+            return session.print(&DownPage { pid: None });
+        }
+        Err(unreached) => return Err(unreached.into()),
     };
     let ending = client.call::<Shutdown>(NoParams {}).await?;
     let drained =
@@ -48,12 +52,46 @@ pub(crate) async fn run(_: DownArgs, session: &Session) -> Result<(), Failure> {
 /// The connection ends before the process does, which lets go of its lock last; only then may another start.
 async fn gone(client: &Client, pid: u32) {
     client.closed().await;
-    let Some(pid) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) else {
+    let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
         return;
     };
     let mut ticks = tokio::time::interval(Duration::from_millis(TICK_MS));
-    while rustix::process::test_kill_process(pid).is_ok() {
+    while !is_over(pid) {
         ticks.tick().await;
+    }
+}
+
+/// Whether a process has ended. One whose parent does not ask for its exit code, as in a container without an init,
+/// stays in the process table for good, and has given up everything.
+fn is_over(pid: Pid) -> bool {
+    rustix::process::test_kill_process(pid).is_err() || is_zombie(pid)
+}
+
+fn is_zombie(pid: Pid) -> bool {
+    let stat = format!("/proc/{}/stat", pid.as_raw_nonzero());
+    let Ok(stat) = std::fs::read_to_string(stat) else { return false };
+    // The name before it stands in parentheses and may hold some.
+    let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+    matches!(state, Some('Z' | 'X'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn a_process_whose_parent_does_not_ask_for_it_is_over() {
+        let mut child = std::process::Command::new("/bin/true").spawn().unwrap();
+        let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+        let over = async {
+            while !is_over(pid) {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), over).await.unwrap();
+        assert!(rustix::process::test_kill_process(pid).is_ok(), "it is still in the table");
+        child.wait().unwrap();
     }
 }
 

@@ -7,6 +7,7 @@ use longhaul_protocol::daemon::{
 use longhaul_protocol::thread::{IndexState, IndexStatus};
 
 use crate::failure::Failure;
+use crate::holder;
 use crate::session::{Page, Session};
 use crate::style::{Style, bytes, count, counted, duration, tokens};
 
@@ -19,7 +20,7 @@ Examples:
 pub(crate) struct StatusArgs {}
 
 pub(crate) async fn run(_: StatusArgs, session: &Session) -> Result<(), Failure> {
-    let client = session.connect().await?;
+    let client = holder::connect(session).await?;
     session.print(&client.call::<Status>(NoParams {}).await?)
 }
 

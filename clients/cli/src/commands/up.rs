@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use clap::Args;
-use longhaul_client::{Client, ClientError};
+use longhaul_client::Client;
+use longhaul_protocol::Retry;
 use longhaul_protocol::daemon::{NoParams, Status, StatusResult};
 use serde::Serialize;
 
@@ -45,7 +46,8 @@ pub(crate) struct UpArgs {
 pub(crate) async fn run(args: UpArgs, session: &Session) -> Result<(), Failure> {
     match Client::connect(session.options()).await {
         Ok(client) => return report(&client, None, session).await,
-        Err(ClientError::NotRunning { .. }) => {}
+        // Nobody is there, or one that is just ending.
+        Err(error) if error.retry() == Retry::Reconnect => {}
         Err(error) => return Err(error.into()),
     }
     let mut command = Command::new(find_program()?);

@@ -13,7 +13,7 @@ async fn app(root: &Path) -> App {
         env: std::collections::BTreeMap::new(),
     };
     let config = Config::load(&Args::default(), &around).unwrap();
-    let held = listen(&config).unwrap();
+    let held = listen(&config).await.unwrap();
     App::build(config, Clock::manual(0), held).await.unwrap()
 }
 

@@ -46,6 +46,7 @@ impl OwnWork {
                         retention.keep(),
                         jobs.keep_unparked(),
                         self.idle_trim.keep(),
+                        self.storage.keep_checked(),
                     )
                 } => {}
             }

@@ -1,8 +1,9 @@
 //! Every transcript file that is listed or known, in memory: the gate that lets an unchanged file
 //! cost one comparison, and the phone book by which a fork finds what it continues.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::{Deref, DerefMut};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -20,8 +21,43 @@ pub(crate) struct Entry {
     pub(crate) listed: Option<FileStat>,
     /// What is stored of it.
     pub(crate) known: Option<Known>,
-    /// Why it could not be read, and in which state it was then.
-    pub(crate) failed: Option<(FileStat, String)>,
+    pub(crate) failed: Option<Failed>,
+}
+
+/// A file that could not be read.
+#[derive(Debug, Clone)]
+pub(crate) struct Failed {
+    /// In which state it was then.
+    stat: FileStat,
+    /// When its rights or content were changed last, Unix nanoseconds: `chmod` leaves all else as it is.
+    changed_ns: Option<i64>,
+    pub(crate) why: String,
+    tries: u32,
+    /// Listings to let pass before it is tried again all the same.
+    listings: u32,
+}
+
+/// Listings that are let pass between two tries at most: an hour, if nothing is written meanwhile.
+const LISTINGS_MAX: u32 = 64;
+
+impl Failed {
+    /// Notes that a file in this state could not be read, once more where it could not `before`.
+    pub(crate) fn note(path: &str, stat: FileStat, why: &str, before: Option<&Self>) -> Self {
+        let tries = before.map_or(0, |before| before.tries).saturating_add(1);
+        let listings = 1_u32.checked_shl(tries).unwrap_or(LISTINGS_MAX).min(LISTINGS_MAX);
+        Self { stat, changed_ns: changed_ns(path), why: why.to_owned(), tries, listings }
+    }
+
+    /// Whether to try again; asked once a listing.
+    fn is_due(&mut self, path: &str, listed: FileStat) -> bool {
+        self.listings = self.listings.saturating_sub(1);
+        self.listings == 0 || self.stat != listed || self.changed_ns != changed_ns(path)
+    }
+}
+
+fn changed_ns(path: &str) -> Option<i64> {
+    let found = std::fs::symlink_metadata(path).ok()?;
+    Some(found.ctime().saturating_mul(1_000_000_000).saturating_add(found.ctime_nsec()))
 }
 
 /// What is stored of a file.
@@ -165,6 +201,16 @@ impl Catalogue {
             paths.retain(|path| entries.contains_key(path));
             !paths.is_empty()
         });
+    }
+
+    /// Files that could not be read and are not to be tried yet. Blocking.
+    pub(crate) fn failed(&self) -> HashSet<String> {
+        let mut entries = self.lock();
+        let failed = entries.held.entries.iter_mut().filter_map(|(path, entry)| {
+            let (failed, listed) = (entry.failed.as_mut()?, entry.listed?);
+            (!failed.is_due(path, listed)).then(|| path.clone())
+        });
+        failed.collect()
     }
 
     pub(crate) fn list_one(&self, file: &Listed) {

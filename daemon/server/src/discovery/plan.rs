@@ -36,7 +36,7 @@ pub(crate) struct Plan {
 /// Compares the catalogue, into which `listing` was taken, with what is known.
 pub(crate) fn plan(catalogue: &Catalogue, listing: &Listing) -> Plan {
     let mut plan = Plan::default();
-    let retries = bases_to_retry(catalogue);
+    let (retries, failed) = (bases_to_retry(catalogue), catalogue.failed());
     let entries = catalogue.lock();
     let missing: Vec<(&String, &Entry)> =
         entries.iter().filter(|(path, entry)| is_missing(path, entry, listing)).collect();
@@ -56,7 +56,7 @@ pub(crate) fn plan(catalogue: &Catalogue, listing: &Listing) -> Plan {
             Some(_) => None,
             None => moves.origin(path, stat),
         };
-        if entry.failed.as_ref().is_some_and(|(failed, _)| *failed == stat) {
+        if failed.contains(path) {
             continue;
         }
         moved.extend(moved_from);

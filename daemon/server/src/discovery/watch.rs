@@ -26,6 +26,10 @@ pub(crate) struct Hints {
     degraded: AtomicBool,
     wake: Notify,
     stop: Arc<AtomicBool>,
+    /// Files that could not be read: a change of their rights is a hint, too.
+    unreadable: Mutex<HashSet<PathBuf>>,
+    /// Files whose lines are not what was read.
+    doubted: Mutex<HashSet<PathBuf>>,
 }
 
 impl Hints {
@@ -53,6 +57,31 @@ impl Hints {
     /// Notices were lost or cannot be had since the last call.
     pub(crate) fn take_degraded(&self) -> bool {
         self.degraded.swap(false, Ordering::Relaxed)
+    }
+
+    /// Takes a change of the rights of this file for a hint, once.
+    pub(crate) fn look_for_rights(&self, path: &Path) {
+        let mut unreadable = self.unreadable.lock().unwrap_or_else(PoisonError::into_inner);
+        if unreadable.len() < HINTS_MAX {
+            unreadable.insert(path.to_owned());
+        }
+    }
+
+    /// Asks for the lines of this file to be compared with what was read.
+    pub(crate) fn doubt(&self, path: &Path) {
+        let mut doubted = self.doubted.lock().unwrap_or_else(PoisonError::into_inner);
+        if doubted.len() < HINTS_MAX && doubted.insert(path.to_owned()) {
+            drop(doubted);
+            self.call();
+        }
+    }
+
+    pub(crate) fn take_doubted(&self) -> HashSet<PathBuf> {
+        std::mem::take(&mut *self.doubted.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn is_looked_for(&self, path: &Path) -> bool {
+        self.unreadable.lock().unwrap_or_else(PoisonError::into_inner).remove(path)
     }
 
     fn hint(&self, path: &Path) {
@@ -85,8 +114,14 @@ impl Hints {
                 self.hint_all();
             }
             Ok(event) if event.need_rescan() => self.hint_all(),
+            Ok(Event { kind: EventKind::Access(_), .. }) => {}
             // Our own reading opens files, too, and SQLite's sets the owner of a log it opens as root.
-            Ok(Event { kind: EventKind::Access(_) | METADATA, .. }) => {}
+            Ok(Event { kind: METADATA, paths, .. }) => {
+                paths
+                    .iter()
+                    .filter(|path| self.is_looked_for(path))
+                    .for_each(|path| self.hint(path));
+            }
             Ok(event) => {
                 for path in &event.paths {
                     if may_affect_transcript(path) {
@@ -175,6 +210,9 @@ mod tests {
             let path = "/h/.codex/sessions/rollout-2026-01-01T00-00-00-a.jsonl";
             hints.on_event(Ok(Event::new(kind).add_path(path.into())));
             assert_eq!(!hints.take().is_empty(), is_hint, "{kind:?}");
+            hints.look_for_rights(path.as_ref());
+            hints.on_event(Ok(Event::new(METADATA).add_path(path.into())));
+            assert!(!hints.take().is_empty(), "of one that could not be read");
         }
     }
 }

@@ -2,7 +2,9 @@
 //!
 //! A path says nothing: agents archive, compress, migrate and rewrite in place, keeping the name.
 //! Same device, inode, size and time: nothing to do, and nothing read. Same inode and longer, with the
-//! same beginning and the same bytes before the cursor: it was appended to. Everything else (another
+//! same beginning and the same bytes before the cursor: it was appended to. That bytes in its middle changed at the
+//! same time is found out at once in a file of up to [`WHOLE_BYTES_MAX`], whose lines are all compared, and in a
+//! longer one when it comes to rest (`recheck`). Everything else (another
 //! inode, the same size at another time, a compressed file) is decided by reading the lines up to the
 //! cursor once more and comparing the chain of their digests, which costs a tenth of folding them. A
 //! document is never appended to: any change is another content.
@@ -20,6 +22,12 @@ const HEAD_BYTES_MAX: u64 = 64 << 10;
 
 /// Bytes before the cursor that must be what they were.
 const TAIL_BYTES_MAX: u64 = 4 << 10;
+
+/// Bytes before the cursor that are compared as a whole when a file has grown.
+///
+/// # Source
+/// Chosen: they are read and digested in less than a millisecond, which a line of an agent may cost.
+pub(crate) const WHOLE_BYTES_MAX: u64 = 1 << 20;
 
 /// How to go on with a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,10 +57,11 @@ pub(crate) fn judge(
         return Ok(Verdict::Anew);
     }
     let has_grown = (now.dev, now.ino) == (then.dev, then.ino) && now.size > then.size;
-    let is_same = if has_grown && !transcript.compressed {
+    let is_same = if has_grown && !transcript.compressed && cursor.offset > WHOLE_BYTES_MAX {
         has_same_ends(transcript, cursor)?
     } else {
-        has_same_lines(transcript, cursor, line_bytes_max)?
+        let walk = Walk::default();
+        compare(transcript, cursor, (walk, u64::MAX), line_bytes_max)? == Compared::Same
     };
     Ok(if is_same { Verdict::Append } else { Verdict::Anew })
 }
@@ -64,28 +73,55 @@ fn has_same_ends(transcript: &Transcript, cursor: &Cursor) -> io::Result<bool> {
         && (cursor.tail_bytes == 0 || Digest128::of(&tail) == cursor.tail_digest))
 }
 
-fn has_same_lines(
+/// How far the lines of a file were compared.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Walk {
+    at: u64,
+    chain: Digest128,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Compared {
+    Same,
+    Changed,
+    /// Not all of them yet.
+    More(Walk),
+}
+
+/// Compares the lines before the cursor with those that were folded, from where `walk` stopped and about
+/// `bytes_max` of them.
+pub(crate) fn compare(
     transcript: &Transcript,
     cursor: &Cursor,
+    (walk, bytes_max): (Walk, u64),
     line_bytes_max: usize,
-) -> io::Result<bool> {
-    let mut pieces = Pieces::of(transcript, 0, line_bytes_max)?;
-    let (mut chain, mut at) = (Digest128::default(), 0);
+) -> io::Result<Compared> {
+    let Walk { mut at, mut chain } = walk;
+    let pause = at.saturating_add(bytes_max);
+    let mut pieces = Pieces::of(transcript, at, line_bytes_max)?;
     while at < cursor.offset {
+        if at >= pause {
+            return Ok(Compared::More(Walk { at, chain }));
+        }
         let line = match pieces.next()? {
             Piece::Line(line) => line,
             // Only the line that had no newline when it was folded may still have none.
-            Piece::End { offset, rest } => match Line::of_rest(offset, rest) {
-                Some(line) if cursor.open_end && line.next == cursor.offset => line,
-                _ => return Ok(false),
-            },
+            Piece::End { offset, rest } => {
+                // The first half of its end may be there.
+                let whole = rest.strip_suffix(b"\r").unwrap_or(rest);
+                match Line::of_rest(offset, whole) {
+                    Some(line) if cursor.open_end && line.next == cursor.offset => line,
+                    _ => return Ok(Compared::Changed),
+                }
+            }
         };
         chain = line.link(chain);
         // It may have its newline by now.
         let is_closed = cursor.open_end && line.offset + line.bytes == cursor.offset;
         at = if is_closed { cursor.offset } else { line.next };
     }
-    Ok(at == cursor.offset && chain == cursor.chain)
+    let is_same = at == cursor.offset && chain == cursor.chain;
+    Ok(if is_same { Compared::Same } else { Compared::Changed })
 }
 
 /// Sets the digests of the file's two ends in a cursor whose offset is new.

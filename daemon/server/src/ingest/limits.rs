@@ -17,6 +17,8 @@ pub struct Limits {
     pub scan_period: Duration,
     /// Time in which several hints become one pass.
     pub debounce: Duration,
+    /// Time without growth after which the lines of a long file are compared.
+    pub rest: Duration,
 }
 
 impl Default for Limits {
@@ -27,6 +29,7 @@ impl Default for Limits {
             batch_pages: 128,
             scan_period: Duration::from_secs(60),
             debounce: Duration::from_millis(20),
+            rest: Duration::from_secs(30),
         }
     }
 }

@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use longhaul_core::fold::Source;
+use tokio::time::Instant;
 
 use crate::discovery::catalogue::{Catalogue, Counts};
 use crate::discovery::scan::Root;
@@ -61,11 +63,14 @@ pub(crate) struct Counters {
     pub(crate) is_watch_degraded: AtomicBool,
     pub(crate) folders: Mutex<Vec<(String, String)>>,
     pub(crate) stalled: Mutex<Option<String>>,
-    totals: Mutex<Option<(u64, Totals)>>,
+    totals: Mutex<Option<(u64, Instant, Totals)>>,
 }
 
-/// What the catalogue adds up to; kept for as long as its revision holds, since status is asked often
-/// and there may be ten thousand files.
+/// For how long totals hold while files are being read: fifty thousand are added up in tens of milliseconds.
+const TOTALS_HOLD: Duration = Duration::from_secs(1);
+
+/// What the catalogue adds up to; kept for as long as its revision holds, and a second while files are being read,
+/// since status is asked often and there may be fifty thousand files.
 #[derive(Debug, Clone, Default)]
 struct Totals {
     counts: Counts,
@@ -115,8 +120,9 @@ impl Counters {
     fn totals(&self, roots: &[Root], catalogue: &Catalogue) -> Totals {
         let mut kept = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
         let revision = catalogue.revision();
-        if let Some((of, totals)) = kept.as_ref()
-            && *of == revision
+        let is_reading = self.is_catching_up.load(Ordering::Relaxed);
+        if let Some((of, at, totals)) = kept.as_ref()
+            && (*of == revision || (is_reading && at.elapsed() < TOTALS_HOLD))
         {
             return totals.clone();
         }
@@ -129,13 +135,13 @@ impl Counters {
                 totals.counts.add(known.counts);
                 totals.bases_missing += u64::from(known.is_missing_base());
             }
-            if let Some((_, error)) = &entry.failed {
-                totals.errors.push((path.clone(), error.clone()));
+            if let Some(failed) = &entry.failed {
+                totals.errors.push((path.clone(), failed.why.clone()));
             }
         }
         totals.errors.sort();
         totals.errors.truncate(ERRORS_MAX);
-        *kept = Some((revision, totals.clone()));
+        *kept = Some((revision, Instant::now(), totals.clone()));
         totals
     }
 }

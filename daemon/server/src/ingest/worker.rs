@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{HashSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -17,8 +17,9 @@ use super::batch::{Batch, Ended, Outbox, Outcome};
 use super::catch_up::{Reading, catch_up};
 use super::commit;
 use super::events::{IngestWarning, WarningKind};
+use super::recheck::{self, Rechecks};
 use super::shared::Shared;
-use crate::discovery::catalogue::Known;
+use crate::discovery::catalogue::{Failed, Known};
 use crate::discovery::plan::{Job, plan};
 use crate::discovery::scan::{self, Listed, Listing};
 use crate::discovery::watch::Watch;
@@ -56,6 +57,7 @@ pub(crate) struct Worker {
     hinted: VecDeque<Job>,
     scanned: VecDeque<Job>,
     waiting: Vec<(String, oneshot::Sender<Result<(), String>>)>,
+    rechecks: Rechecks,
     next_scan: Instant,
     pause: Duration,
     warned: HashSet<(WarningKind, Option<String>)>,
@@ -77,6 +79,7 @@ impl Worker {
             hinted: VecDeque::new(),
             scanned: VecDeque::new(),
             waiting: Vec::new(),
+            rechecks: Rechecks::default(),
             next_scan: Instant::now(),
             pause: Duration::ZERO,
             warned: HashSet::new(),
@@ -94,6 +97,7 @@ impl Worker {
                 Err(error) => self.on_refusal(&error).await,
             }
         }
+        self.rechecks.begin(&self.shared, Instant::now() + self.shared.limits.rest);
         self.scan().await;
         while !self.cancel.is_cancelled() {
             // Lowered first: what comes after this raises it again and stops the next slice.
@@ -129,7 +133,19 @@ impl Worker {
             // A turn of an agent is many small writes: one pass for all of them.
             () = hints.arrived() => sleep(self.shared.limits.debounce).await,
             () = sleep_until(self.next_scan) => {}
+            () = until(self.rechecks.next_due()) => self.recheck().await,
         }
+    }
+
+    /// Compares some lines of a file that rests.
+    async fn recheck(&mut self) {
+        let Some(path) = self.rechecks.step(&self.shared).await else { return };
+        tracing::warn!(path, "lines that were read have changed: it is read anew");
+        let entries = self.shared.catalogue.lock();
+        let Some(entry) = entries.get(&path) else { return };
+        let (source, archived) = (entry.source, entry.archived);
+        drop(entries);
+        self.hinted.push_back(Job { path, source, archived, restart: true, moved_from: None });
     }
 
     async fn accept(&mut self, request: Request) {
@@ -170,6 +186,9 @@ impl Worker {
         if self.shared.hints.take_degraded() {
             self.shared.progress.is_watch_degraded.store(true, Ordering::Relaxed);
             self.warn(WarningKind::WatchDegraded, None, "file changes are found by scanning");
+        }
+        for path in self.shared.hints.take_doubted() {
+            self.rechecks.put(path.to_string_lossy().into_owned(), Instant::now());
         }
         for path in self.shared.hints.take() {
             let shared = Arc::clone(&self.shared);
@@ -374,22 +393,22 @@ impl Worker {
     }
 
     fn after_reading(&mut self, job: &Job) {
-        let missing = self
-            .shared
-            .catalogue
-            .lock()
-            .get(&job.path)
-            .and_then(|entry| entry.known.as_ref())
-            .is_some_and(Known::is_missing_base);
-        if missing {
+        let known = self.shared.catalogue.lock().get(&job.path).and_then(|e| e.known.clone());
+        if known.as_ref().is_some_and(recheck::is_long) && !job.restart {
+            self.rechecks.put(job.path.clone(), Instant::now() + self.shared.limits.rest);
+        }
+        if known.as_ref().is_some_and(Known::is_missing_base) {
             self.warn(WarningKind::BaseMissing, Some(job.path.clone()), "its base is not there");
         }
     }
 
     fn on_unreadable(&mut self, job: &Job, error: &str) {
         if let Some(entry) = self.shared.catalogue.lock().get_mut(&job.path) {
-            entry.failed = entry.listed.map(|stat| (stat, error.to_owned()));
+            let before = entry.failed.take();
+            let failed = |stat| Failed::note(&job.path, stat, error, before.as_ref());
+            entry.failed = entry.listed.map(failed);
         }
+        self.shared.hints.look_for_rights(Path::new(&job.path));
         self.warn(WarningKind::Unreadable, Some(job.path.clone()), error);
     }
 
@@ -425,6 +444,13 @@ impl Worker {
             tracing::warn!(?kind, path, detail, "ingest");
             self.shared.events.warning(&IngestWarning { kind, path, detail: detail.to_owned() });
         }
+    }
+}
+
+async fn until(due: Option<Instant>) {
+    match due {
+        Some(due) => sleep_until(due).await,
+        None => std::future::pending().await,
     }
 }
 

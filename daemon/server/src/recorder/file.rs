@@ -12,9 +12,9 @@ fn options() -> OpenOptions {
     options
 }
 
-/// A new file in place of whatever is there.
+/// A new file; never one that is there already.
 pub(super) fn create(path: &Path) -> io::Result<File> {
-    options().write(true).create(true).truncate(true).open(path)
+    options().write(true).create_new(true).open(path)
 }
 
 /// A file that is there, to be read and added to.

@@ -47,16 +47,20 @@ fn find_below(
     Ok(None)
 }
 
-/// Begins a transcript of our own.
+/// Begins a transcript of our own, one at a time.
 pub(super) fn begin(folder: &Path, opening: &Opening, at_ms: i64) -> io::Result<PathBuf> {
     let name = compose::file_name(at_ms, &opening.thread_id);
-    publish(&folder.join(compose::folder(at_ms)), &name, &compose::opening(opening, at_ms))
+    let day = folder.join(compose::folder(at_ms));
+    sweep(&day);
+    publish(&day, &name, &compose::opening(opening, at_ms))
 }
 
 /// Makes a transcript: whole and synced, or not there.
+///
+/// The folder may be another program's: nothing in it is touched but the file that this call makes, whose name
+/// holds a new thread id. A crash leaves at most that file, hidden, which no program lists.
 pub fn publish(day: &Path, name: &str, text: &str) -> io::Result<PathBuf> {
     make_synced(day)?;
-    sweep(day);
     let (new, path) = (day.join(format!(".{name}{NEW}")), day.join(name));
     let mut file = file::create(&new)?;
     let written = file
@@ -64,7 +68,7 @@ pub fn publish(day: &Path, name: &str, text: &str) -> io::Result<PathBuf> {
         .and_then(|()| file.sync_all())
         .and_then(|()| fs::rename(&new, &path));
     if let Err(error) = written {
-        // What is left is swept later should this fail, too.
+        // This call made it: should removing it fail, too, a hidden file is left.
         fs::remove_file(&new).ok();
         return Err(error);
     }
@@ -86,7 +90,7 @@ fn make_synced(folder: &Path) -> io::Result<()> {
     File::open(parent)?.sync_all()
 }
 
-/// Removes what a crash left half made. Only one thread is begun at a time.
+/// Removes what a crash left half made in a folder of our own, where only one thread is begun at a time.
 fn sweep(day: &Path) {
     let entries = fs::read_dir(day).into_iter().flatten().filter_map(Result::ok);
     for entry in entries {

@@ -107,6 +107,12 @@ impl Failure {
         self.error.kind()
     }
 
+    /// The file that its detail names.
+    #[must_use]
+    pub(super) fn path(&self) -> Option<&str> {
+        self.error.data.as_ref()?.detail.as_ref()?.get("path")?.as_str()
+    }
+
     /// Turns the failure into what goes out, and logs what does not.
     #[must_use]
     pub(super) fn answer(
@@ -228,6 +234,7 @@ impl From<ServiceError> for Failure {
                 Self::of_file(&path.display().to_string(), source)
             }
             ServiceError::MessageHistory(error) => Self::internal(error),
+            ServiceError::StateLost(_) => failure(ErrorKind::StateLost),
             ServiceError::File { path, source } => Self::of_file(&path, source),
             ServiceError::Undecodable { .. }
             | ServiceError::MemoryFailed(_)

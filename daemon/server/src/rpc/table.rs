@@ -26,6 +26,7 @@ use super::params;
 use super::references::References;
 use crate::ingest::Ingest;
 use crate::link::{CallContext, Caller};
+use crate::service::keeping::Keeping;
 use crate::service::projects::Projects;
 
 /// Calls that may keep a thread of the blocking pool busy at the same time.
@@ -55,6 +56,7 @@ pub enum TableError {
 /// A method table in the making.
 pub struct Table {
     ingest: Arc<Ingest>,
+    keeping: Arc<Keeping>,
     gate: Arc<AgentGate>,
     references: Arc<References>,
     blocking: Arc<Semaphore>,
@@ -70,6 +72,7 @@ pub struct Handlers<'a, S> {
 /// What every call of one method shares.
 pub(super) struct MethodEntry {
     ingest: Arc<Ingest>,
+    keeping: Arc<Keeping>,
     gate: Arc<AgentGate>,
     references: Arc<References>,
     name: &'static str,
@@ -80,14 +83,14 @@ pub(super) struct MethodEntry {
 }
 
 impl Table {
-    /// An empty table. A call that finds the database damaged has `ingest` repair it; one of an agent is held to
-    /// its project by what `projects` tells.
+    /// An empty table. A call that finds the database damaged has `ingest` repair it, and nothing is answered that
+    /// is not kept; one of an agent is held to its project by what `projects` tells.
     #[must_use]
-    pub fn new(ingest: Arc<Ingest>, projects: Arc<Projects>) -> Self {
+    pub fn new((ingest, keeping): (Arc<Ingest>, Arc<Keeping>), projects: Arc<Projects>) -> Self {
         let blocking = Arc::new(Semaphore::new(BLOCKING_CALLS_MAX));
         let references = Arc::new(References::new(projects.clone()));
         let gate = Arc::new(AgentGate::new(projects));
-        Self { ingest, gate, references, blocking, methods: Methods::new() }
+        Self { ingest, keeping, gate, references, blocking, methods: Methods::new() }
     }
 
     /// What holds agents to their projects, for handlers that look in several folders.
@@ -117,10 +120,16 @@ impl Table {
             true => HANDSHAKE,
             false => capability_bit(info.capability),
         };
-        let (ingest, gate) = (self.ingest.clone(), self.gate.clone());
-        let references = self.references.clone();
-        let (name, agents) = (info.name, info.agents);
-        Ok(MethodEntry { ingest, gate, references, name, agents, capability })
+        let Self { ingest, keeping, gate, references, .. } = self;
+        Ok(MethodEntry {
+            ingest: ingest.clone(),
+            keeping: keeping.clone(),
+            gate: gate.clone(),
+            references: references.clone(),
+            name: info.name,
+            agents: info.agents,
+            capability,
+        })
     }
 
     pub(super) fn insert(
@@ -194,8 +203,10 @@ impl<S: Send + Sync + 'static> Handlers<'_, S> {
                     Ok(params) => handler(service, context.clone(), params).await,
                     Err(failure) => Err(failure),
                 };
-                if matches!(&result, Err(failure) if failure.kind() == ErrorKind::StoreCorrupt) {
-                    entry.repair().await;
+                // Looked at when all is done: what was stored before is in the file that is there now.
+                let result = entry.keeping.check().map_err(Failure::from).and(result);
+                if let Err(failure) = &result {
+                    entry.repair(failure).await;
                 }
                 match context.link.caller {
                     Caller::Person => entry.respond(id, result, response_max, context),
@@ -246,10 +257,18 @@ impl<S: Send + Sync + 'static> Handlers<'_, S> {
 }
 
 impl MethodEntry {
-    /// Answers damage that a call met: the transcripts are read again.
-    async fn repair(&self) {
-        if let Err(error) = self.ingest.recover().await {
-            tracing::error!(%error, "the damaged database cannot be begun anew");
+    /// Answers damage that a call met: the transcripts are read again, or the one whose lines are not what they were.
+    async fn repair(&self, failure: &Failure) {
+        match failure.kind() {
+            ErrorKind::StoreCorrupt => {
+                if let Err(error) = self.ingest.recover().await {
+                    tracing::error!(%error, "the damaged database cannot be begun anew");
+                }
+            }
+            ErrorKind::SourceChanged => {
+                failure.path().into_iter().for_each(|path| self.ingest.doubt(path));
+            }
+            _ => {}
         }
     }
 

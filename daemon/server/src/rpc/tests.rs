@@ -36,16 +36,17 @@ async fn services(root: &Path) -> (Services, Deps) {
 
 async fn empty_table(root: &Path) -> Table {
     let services = services(root).await.0;
-    Table::new(services.ingest, services.projects)
+    Table::new((services.ingest, services.keeping), services.projects)
 }
 
 /// Answers `lines` with a table, as a daemon does.
 async fn answers(root: &Path, table: Table, lines: &[&str]) -> Vec<serde_json::Value> {
-    let Bound { listener, claim, path } = Bound::bind(&root.join("run/v1.sock")).unwrap();
+    let bound = Bound::bind(&root.join("run/v1.sock")).unwrap();
+    let path = bound.path.clone();
     let server = Server::new(table.methods, Bounds::default(), Arc::default(), Clock::manual(0));
     let stop = tokio_util::sync::CancellationToken::new();
     let serve =
-        tokio::spawn(accept::serve((listener, Caller::Person), Arc::new(server), stop.clone()));
+        tokio::spawn(accept::serve((bound, Caller::Person), Arc::new(server), stop.clone()));
     let mut stream = BufReader::new(UnixStream::connect(path).await.unwrap());
     let mut answers = Vec::new();
     for line in lines {
@@ -55,8 +56,7 @@ async fn answers(root: &Path, table: Table, lines: &[&str]) -> Vec<serde_json::V
         answers.push(serde_json::from_str(&answer).unwrap());
     }
     stop.cancel();
-    serve.await.unwrap().unwrap();
-    drop(claim);
+    drop(serve.await.unwrap().unwrap());
     answers
 }
 
@@ -107,7 +107,8 @@ async fn a_table_that_does_not_fit_the_protocol_is_found_at_the_start() {
         Err(TableError::Missing("checkpoint/apply"))
     ));
     let (services, deps) = services(home.path()).await;
-    let mut table = Table::new(services.ingest.clone(), services.projects.clone());
+    let mut table =
+        Table::new((services.ingest.clone(), services.keeping.clone()), services.projects.clone());
     let (status, reload) = (&services.status, &services.reload);
     daemon::register(&mut table, status, reload, &deps.counters, &deps.shutdown).unwrap();
     assert!(matches!(

@@ -4,8 +4,9 @@
 //! *Steps.* See that the thread's own agent is not at work; compact; compose the new transcript; publish it
 //! in Codex's own folder by a rename, as all transcripts of ours are. The one gone on from is only read.
 //!
-//! *A crash* before the rename leaves a compaction nobody uses and at most a hidden file, swept by the
-//! next one; after it the thread is there, and is read like any other.
+//! *A crash* before the rename leaves a compaction nobody uses and at most a hidden file, which stays: in
+//! another program's folder nothing is removed by its name. After it the thread is there, and is read like any
+//! other.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};

@@ -107,6 +107,9 @@ pub enum ServiceError {
     Fold(#[from] FoldLoadError),
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// Somebody removed or replaced the state folder, or the database in it.
+    #[error("the state folder {0} was removed or replaced: nothing is kept any more")]
+    StateLost(String),
     #[error("{path}: {source}")]
     File { path: String, source: std::io::Error },
     /// Prompts cannot be kept or read.

@@ -8,6 +8,9 @@
 //! `HISTORIES_BYTES_MAX`, their rows first; then every history without a row. So a handle never names a
 //! history that is gone while its compaction is still shown.
 //!
+//! *Age* is not what a clock says: see `core::job::Lived`. What was made in a run whose clock was wrong, or was there
+//! before it, is as old as the time that the machine saw pass since.
+//!
 //! *A crash* anywhere leaves at most histories without a row, which the next pass removes. A history is
 //! written before its row: one younger than `YOUNG` is left alone, and so is one that a job has still to compact.
 
@@ -118,14 +121,15 @@ impl Retention {
     pub async fn prune(&self) -> Result<PruneCounts, ServiceError> {
         let config = self.config.now();
         let days = i64::try_from(*config.compaction.keep_days).unwrap_or(i64::MAX);
+        let lived_ms = self.store.lived_ms(self.clock.moment()).await?;
         let keep = Keep {
-            since_ms: self.clock.steady_ms().saturating_sub(days.saturating_mul(DAY_MS)),
+            since_lived_ms: lived_ms.saturating_sub(days.saturating_mul(DAY_MS)),
             per_thread: *config.compaction.keep_per_thread,
             of_items: OF_ITEMS_MAX,
         };
         let mut pruned = PruneCounts::default();
         loop {
-            let jobs = self.store.jobs_prune(keep.since_ms).await?;
+            let jobs = self.store.jobs_prune(keep.since_lived_ms).await?;
             pruned.jobs += jobs;
             if jobs == 0 {
                 break;
@@ -139,7 +143,7 @@ impl Retention {
             pruned.compactions += ids.len() as u64;
             pruned.histories += self.remove_histories(ids).await?;
         }
-        self.store.policy_prune(keep.since_ms).await?;
+        self.store.policy_prune(keep.since_lived_ms).await?;
         let over = self.prune_bytes().await?;
         pruned.compactions += over;
         pruned.histories += over;

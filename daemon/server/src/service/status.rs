@@ -96,8 +96,18 @@ impl Status {
     /// What a person should know, `progress` included.
     #[must_use]
     pub fn warnings(&self, progress: &Progress) -> Vec<DaemonWarning> {
-        warnings(progress, self.models.refused_today())
+        let mut warnings = warnings(progress, self.models.refused_today());
+        warnings.extend(mended(self.store.1.pages_mended));
+        warnings
     }
+}
+
+fn mended(pages: usize) -> Option<DaemonWarning> {
+    (pages > 0).then(|| DaemonWarning {
+        kind: "store_mended",
+        message: format!("{pages} pages of the database had a flipped bit, which was turned back"),
+        hint: "nothing is lost; the disk or the memory may be failing: look at smartctl and the journal",
+    })
 }
 
 fn warnings(progress: &Progress, refused: Option<String>) -> Vec<DaemonWarning> {

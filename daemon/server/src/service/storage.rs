@@ -1,12 +1,16 @@
 //! What is open as long as the daemon runs: the transcripts' reader, the search index, the database.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use longhaul_store::Store;
 use tokio::sync::{RwLock, RwLockReadGuard};
 
 use super::search::FullText;
 use crate::ingest::Ingest;
+
+/// Time between two looks at the pages of the database.
+const CHECK_PERIOD: Duration = Duration::from_secs(3_600);
 
 /// Closes what is open, in its order.
 pub struct Storage {
@@ -30,6 +34,19 @@ impl Storage {
     /// Waits until reading has ended, which it does by itself only through a defect.
     pub async fn reading_ended(&self) {
         self.ingest.ended().await;
+    }
+
+    /// Compares the pages of the database with its seal while it rests, until it is dropped.
+    pub async fn keep_checked(&self) {
+        loop {
+            tokio::time::sleep(CHECK_PERIOD).await;
+            if let Err(error) = self.store.check_pages().await {
+                tracing::error!(%error, "the database is damaged");
+                if let Err(error) = self.ingest.recover().await {
+                    tracing::error!(%error, "the damaged database cannot be begun anew");
+                }
+            }
+        }
     }
 
     /// Ends reading, then closes the database: what was read is stored.

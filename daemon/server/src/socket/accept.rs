@@ -7,6 +7,9 @@
 //! process is out of descriptors, accepting pauses, longer each time, and the clients that are in keep their
 //! service.
 //!
+//! Once a second the socket's file is looked at: removed with its folder or alone, it is bound again, and the
+//! connections that are open go on.
+//!
 //! In the drain the listener is closed first, then every connection finishes what it has in flight; what is
 //! left after the grace period is dropped.
 
@@ -15,16 +18,18 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use jsonrpsee::{ConnectionId, MethodSink};
 use longhaul_protocol::frame;
 use longhaul_protocol::{ErrorKind, WireError};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinSet};
-use tokio::time::Instant;
+use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
 use super::Server;
+use super::bind::{Bound, Claim};
 use super::connection::{Connection, End};
 use super::dispatch::error_reply;
 use crate::link::{Caller, Gauge, IdleKind, Idleness, Link};
@@ -44,28 +49,37 @@ const QUIET_MS_MIN: u64 = 1_000;
 /// Pauses of the accept loop while the system is out of descriptors or memory.
 const BACKOFF_MIN: Duration = Duration::from_millis(10);
 const BACKOFF_MAX: Duration = Duration::from_secs(1);
+/// Time between two looks at the socket's file.
+const LOOK: Duration = Duration::from_secs(1);
 /// Messages of subscriptions waiting for their connection's task.
 const MESSAGES_MAX: usize = 64;
 
 /// Accepts callers of one kind until `draining`, then waits for their connections, at most for the grace period.
 /// Each kind has its own bound on connections: agents cannot lock the person out.
 ///
+/// Gives back the right to the path, to be given up when all else is done.
+///
 /// # Errors
 /// The listener is broken for good.
 pub async fn serve(
-    (listener, caller): (std::os::unix::net::UnixListener, Caller),
+    (bound, caller): (Bound, Caller),
     server: Arc<Server>,
     draining: CancellationToken,
-) -> io::Result<()> {
-    listener.set_nonblocking(true)?;
-    let listener = UnixListener::from_std(listener)?;
+) -> io::Result<Option<Claim>> {
+    let Bound { listener, claim, .. } = bound;
+    let listener = listening(listener)?;
+    let (connections, links) = (JoinSet::new(), Vec::new());
     let mut accept =
-        Accept { server, draining, connections: JoinSet::new(), links: Vec::new(), caller };
-    let result = accept.run(&listener).await;
-    drop(listener);
+        Accept { server, draining, connections, links, caller, claim, is_loss_told: false };
+    let result = accept.run(listener).await;
     accept.draining.cancel();
     accept.drain().await;
-    result
+    result.map(|()| accept.claim)
+}
+
+fn listening(listener: std::os::unix::net::UnixListener) -> io::Result<UnixListener> {
+    listener.set_nonblocking(true)?;
+    UnixListener::from_std(listener)
 }
 
 struct Accept {
@@ -76,17 +90,32 @@ struct Accept {
     links: Vec<Arc<Link>>,
     /// Who connects to this listener.
     caller: Caller,
+    /// The right to the socket's path; none for a socket of systemd.
+    claim: Option<Claim>,
+    is_loss_told: bool,
 }
 
 impl Accept {
-    async fn run(&mut self, listener: &UnixListener) -> io::Result<()> {
+    async fn run(&mut self, mut listener: UnixListener) -> io::Result<()> {
         let mut backoff = BACKOFF_MIN;
         let draining = self.draining.clone();
+        let mut looks = tokio::time::interval(LOOK);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let accepted = tokio::select! {
                 () = draining.cancelled() => return Ok(()),
                 Some(ended) = self.connections.join_next() => {
                     self.note_end(ended);
+                    continue;
+                }
+                _ = looks.tick(), if self.claim.is_some() => {
+                    if let Some(bound) = self.rebound() {
+                        // Who waits in its queue found it in time.
+                        while let Some(Ok((stream, _))) = listener.accept().now_or_never() {
+                            self.admit(stream);
+                        }
+                        listener = listening(bound)?;
+                    }
                     continue;
                 }
                 accepted = listener.accept() => accepted,
@@ -103,6 +132,27 @@ impl Accept {
                     backoff = (backoff * 2).min(BACKOFF_MAX);
                 }
                 Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// A new listener, where the file of the one before is gone.
+    fn rebound(&mut self) -> Option<std::os::unix::net::UnixListener> {
+        let claim =
+            self.claim.as_mut().filter(|claim| !claim.is_in_place() && claim.has_state())?;
+        match claim.rebind() {
+            Ok(listener) => {
+                tracing::warn!("the socket's file was removed: it is bound again");
+                self.is_loss_told = false;
+                Some(listener)
+            }
+            Err(error) => {
+                // Looked at every second: told once in the journal, then for who looks closely.
+                match std::mem::replace(&mut self.is_loss_told, true) {
+                    false => tracing::warn!(%error, "the socket cannot be bound again yet"),
+                    true => tracing::debug!(%error, "the socket cannot be bound again yet"),
+                }
+                None
             }
         }
     }

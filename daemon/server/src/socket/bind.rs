@@ -7,14 +7,19 @@
 //! under the lock, so never one that is in use; (4) bind; (5) mode 0600. Given up in reverse: the
 //! listener is closed first, the path unlinked when the last connection is done, the lock let go last.
 //!
+//! Somebody may unlink the path of a running daemon, or its whole folder (a `/run/user` that is made anew): clients
+//! then find nobody, and another daemon could start. [`Claim::rebind`] takes the same steps again, with a new lock
+//! where the lock file went, too; a socket in its place that answers is another's and stays.
+//!
 //! A crash after (2) or later leaves the lock free and at most a dead socket file, which the next start
 //! takes away in (3). A socket that systemd handed over is systemd's: it is neither locked nor unlinked.
 
 use std::fs;
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::folder::{self, FolderError};
 use crate::lock::{Lock, LockError};
@@ -40,7 +45,9 @@ pub struct Claim {
     path: PathBuf,
     /// Device and inode of what was bound: only that is ever unlinked.
     identity: (u64, u64),
-    _lock: Lock,
+    lock: Lock,
+    /// The state folder's; a daemon whose state is gone does not come back.
+    state: Option<Arc<Lock>>,
 }
 
 /// Why there is no socket to listen on.
@@ -56,7 +63,7 @@ pub enum BindError {
     #[error(transparent)]
     Lock(#[from] LockError),
     /// Something that is no socket is in its place.
-    #[error("{} is there already and is no socket: move it away", path.display())]
+    #[error("{} is there already and is no socket of ours: move it away", path.display())]
     Occupied { path: PathBuf },
     #[error("cannot listen on {}", path.display())]
     Failed {
@@ -79,11 +86,18 @@ impl Bound {
         folder::make_private(folder)?;
         let lock = Lock::take(&lock_path(path))?;
         remove_stale(path)?;
-        let listener = UnixListener::bind(path).map_err(failed)?;
-        fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(failed)?;
-        let identity = identity(path).map_err(failed)?;
-        let claim = Claim { path: path.to_owned(), identity, _lock: lock };
+        let (listener, identity) = listen(path).map_err(failed)?;
+        let claim = Claim { path: path.to_owned(), identity, lock, state: None };
         Ok(Self { listener, claim: Some(claim), path: path.to_owned() })
+    }
+
+    /// The same for a daemon that has this state folder.
+    #[must_use]
+    pub fn of_state(mut self, state: &Arc<Lock>) -> Self {
+        if let Some(claim) = &mut self.claim {
+            claim.state = Some(Arc::clone(state));
+        }
+        self
     }
 
     /// Takes over a socket that systemd bound.
@@ -92,6 +106,49 @@ impl Bound {
         let address = listener.local_addr().ok();
         let path = address.and_then(|address| address.as_pathname().map(Path::to_owned));
         Self { listener, claim: None, path: path.unwrap_or_default() }
+    }
+}
+
+impl Claim {
+    /// Whether clients that connect to the path reach what was bound.
+    #[must_use]
+    pub fn is_in_place(&self) -> bool {
+        identity(&self.path).is_ok_and(|there| there == self.identity)
+    }
+
+    /// Whether the state folder that this socket leads to is the daemon's.
+    #[must_use]
+    pub fn has_state(&self) -> bool {
+        self.state.as_ref().is_none_or(|state| state.is_in_place())
+    }
+
+    /// Binds the path again.
+    ///
+    /// # Errors
+    /// As [`Bound::bind`]; [`BindError::Occupied`] where another program's socket answers.
+    pub fn rebind(&mut self) -> Result<UnixListener, BindError> {
+        let failed = |source| BindError::Failed { path: self.path.clone(), source };
+        if let Some(folder) = self.path.parent() {
+            folder::make_private(folder)?;
+        }
+        if !self.lock.is_in_place() {
+            self.lock = Lock::take(&lock_path(&self.path))?;
+        }
+        if UnixStream::connect(&self.path).is_ok() {
+            return Err(BindError::Occupied { path: self.path.clone() });
+        }
+        remove_stale(&self.path)?;
+        let (listener, identity) = listen(&self.path).map_err(failed)?;
+        self.identity = identity;
+        Ok(listener)
+    }
+}
+
+impl BindError {
+    /// Whether another daemon has the path, maybe only for a moment longer.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        matches!(self, Self::Lock(LockError::Held { .. }))
     }
 }
 
@@ -122,14 +179,18 @@ fn remove_stale(path: &Path) -> Result<(), BindError> {
     }
 }
 
+fn listen(path: &Path) -> io::Result<(UnixListener, (u64, u64))> {
+    let listener = UnixListener::bind(path)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
+    Ok((listener, identity(path)?))
+}
+
 fn identity(path: &Path) -> io::Result<(u64, u64)> {
     fs::symlink_metadata(path).map(|found| (found.dev(), found.ino()))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::net::UnixStream;
-
     use super::*;
 
     #[test]

@@ -1,14 +1,14 @@
 //! What may become of a file after it was read.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use longhaul_daemon::ingest::{FoldLoadError, WarningKind};
 use longhaul_store::{Batch, FileCommit};
 
-use crate::rig::{Rig, append, items, name, session, thread, turn_of};
+use crate::rig::{Rig, WAIT, append, items, name, session, thread, turn_of};
 
 fn set_mtime(path: &Path, at: SystemTime) {
     fs::File::options().write(true).open(path).unwrap().set_modified(at).unwrap();
@@ -244,6 +244,49 @@ async fn unreadable_and_corrupt_files_are_reported_and_the_others_are_read() {
     append(&locked, turn_of("t", 4));
     rig.settle().await;
     assert_eq!(rig.file(&locked).await.head.unwrap().items, 12);
+}
+
+/// Root reads whatever its rights say, so the file is mended in place: as with `chmod`, neither its size nor the
+/// time of its last change tell.
+#[tokio::test]
+async fn a_file_that_could_not_be_read_is_tried_again_when_only_its_rights_changed() {
+    let rig = Rig::new().await;
+    let whole = zstd::encode_all(session(&thread(1), 3).as_bytes(), 3).unwrap();
+    let path = rig.write(&format!("{}.zst", name(1)), vec![b'x'; whole.len()]);
+    set_mtime(&path, later());
+    rig.settle().await;
+    assert_eq!(rig.ingest.progress().errors.len(), 1);
+    fs::write(&path, &whole).unwrap();
+    set_mtime(&path, later());
+    rig.settle().await;
+    assert_eq!(rig.file(&path).await.head.unwrap().items, 9);
+    assert_eq!(rig.ingest.progress().errors, []);
+}
+
+/// Short files are compared at once, long ones when they rest.
+#[tokio::test]
+async fn a_change_in_the_middle_before_an_append_is_found_and_read_anew() {
+    for turns in [40, 4_000] {
+        let rig = Rig::new().await;
+        let text = session(&thread(1), turns);
+        let path = rig.write(&name(1), &text);
+        rig.settle().await;
+        let at = text.find("step 13 of").unwrap() as u64 + 5;
+        let file = fs::File::options().write(true).open(&path).unwrap();
+        file.write_all_at(b"XX", at).unwrap();
+        append(&path, turn_of("t", 9_999));
+        let anew = async {
+            loop {
+                rig.settle().await;
+                if rig.file(&path).await.cursor.generation > 1 {
+                    return;
+                }
+            }
+        };
+        tokio::time::timeout(WAIT, anew).await.expect("it is read anew");
+        rig.settle().await;
+        rig.assert_same_from_scratch().await;
+    }
 }
 
 #[tokio::test]

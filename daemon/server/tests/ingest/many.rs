@@ -1,6 +1,6 @@
 //! Many files at once.
 
-use crate::rig::{Rig, append, name, session, thread, turn_of};
+use crate::rig::{Rig, WAIT, append, name, session, thread, turn_of};
 use longhaul_daemon::ingest::Limits;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -16,4 +16,19 @@ async fn five_thousand_files_are_read_and_then_only_what_changed() {
     append(&paths[17], &more);
     rig.settle().await;
     assert_eq!(rig.ingest.progress().bytes_done - progress.bytes_done, more.len() as u64);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_is_kept_waiting_for_very_many_files_after_a_start() {
+    let folder = tempfile::tempdir().unwrap();
+    for n in 0..4_000 {
+        let path = folder.path().join("home/sessions").join(name(n));
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, session(&thread(n), 2)).unwrap();
+    }
+    let rig = Rig::over(folder, Limits::default()).await;
+    rig.ingest.begun(WAIT).await;
+    assert!(rig.ingest.progress().is_catching_up, "it was waited for");
+    rig.settle().await;
+    assert_eq!(rig.ingest.progress().sources[0].threads, 4_000);
 }

@@ -52,6 +52,7 @@ pub fn limits() -> Limits {
         batch_pages: 4,
         scan_period: Duration::from_secs(3_600),
         debounce: Duration::from_millis(1),
+        rest: Duration::from_millis(1),
     }
 }
 

@@ -54,7 +54,7 @@ impl Daemon {
     /// The same on a clock of the test's choosing: deadlines pass on one that goes.
     pub async fn on_clock(home: TempDir, text: &str, clock: Clock) -> Self {
         let config = config_under(home.path(), text);
-        let held = listen(&config).unwrap();
+        let held = listen(&config).await.unwrap();
         let socket = held.socket.path.clone();
         let app = App::build(config, clock.clone(), held).await.unwrap();
         let deps = app.deps();
@@ -74,6 +74,11 @@ impl Daemon {
 
     /// Waits until the daemon has ended.
     pub async fn ended(self) -> Result<(), AppError> {
-        soon("the daemon's end", self.task).await.unwrap()
+        self.ended_at_home().await.0
+    }
+
+    /// The same, with its user's folders.
+    pub async fn ended_at_home(self) -> (Result<(), AppError>, TempDir) {
+        (soon("the daemon's end", self.task).await.unwrap(), self.home)
     }
 }

@@ -34,19 +34,15 @@ impl Rig {
     pub fn start_for(methods: impl Into<Methods>, bounds: Bounds, uid: Option<u32>) -> Self {
         let home = tempfile::tempdir().unwrap();
         let socket = home.path().join("run/v1.sock");
-        let Bound { listener, claim, .. } = Bound::bind(&socket).unwrap();
+        let bound = Bound::bind(&socket).unwrap();
         let (counters, clock) = (Arc::<Counters>::default(), Clock::manual(0));
         let mut server = Server::new(methods.into(), bounds, counters.clone(), clock.clone());
         if let Some(uid) = uid {
             server = server.for_uid(uid);
         }
         let draining = CancellationToken::new();
-        let accept = accept::serve((listener, Caller::Person), Arc::new(server), draining.clone());
-        let task = tokio::spawn(async move {
-            let result = accept.await;
-            drop(claim);
-            result
-        });
+        let accept = accept::serve((bound, Caller::Person), Arc::new(server), draining.clone());
+        let task = tokio::spawn(async move { accept.await.map(drop) });
         Self { counters, clock, draining, socket, _home: home, task }
     }
 

@@ -7,10 +7,23 @@ use crate::error::StoreError;
 use crate::row::{get, unsigned};
 use crate::store::Store;
 
-/// Notes kept of a person, and of all others together; the oldest go first. So no agent can crowd out what a
-/// person wrote.
+/// Notes kept of a person, and of all others together: so no agent can crowd out what a person wrote. Nothing makes
+/// room by itself for one more.
 pub const NOTES_MAX: u32 = 1_000;
 pub const CLAIMS_MAX: u32 = 500;
+
+/// What became of a note.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum NoteOutcome {
+    Stored,
+    /// There are as many as may be; nothing was stored.
+    Full {
+        max: u32,
+    },
+    /// The note to confirm is not there; nothing was stored.
+    NotThere,
+}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoteRow {
@@ -71,20 +84,27 @@ impl Store {
     ///
     /// # Errors
     /// Those of writing.
-    pub async fn note_add(&self, note: &NoteRow) -> Result<(), StoreError> {
+    pub async fn note_add(&self, note: &NoteRow) -> Result<NoteOutcome, StoreError> {
         let pools = self.pools();
         let sorted = |error| pools.sorted(error);
         let mut transaction = pools.begin().await?;
+        if let Some(full) = full(&mut transaction, note).await.map_err(sorted)? {
+            return Ok(full);
+        }
         insert(&mut transaction, note).await.map_err(sorted)?;
-        transaction.commit().await.map_err(sorted)
+        transaction.commit().await.map_err(sorted)?;
+        Ok(NoteOutcome::Stored)
     }
 
-    /// Puts a note of the person in the place of another's, whose words it repeats. Answers whether there was
-    /// that note; without it nothing is stored.
+    /// Puts a note of the person in the place of another's, whose words it repeats.
     ///
     /// # Errors
     /// Those of writing.
-    pub async fn note_confirm(&self, pending: &str, note: &NoteRow) -> Result<bool, StoreError> {
+    pub async fn note_confirm(
+        &self,
+        pending: &str,
+        note: &NoteRow,
+    ) -> Result<NoteOutcome, StoreError> {
         let pools = self.pools();
         let sorted = |error| pools.sorted(error);
         let mut transaction = pools.begin().await?;
@@ -94,11 +114,14 @@ impl Store {
             .await
             .map_err(sorted)?;
         if gone.rows_affected() == 0 {
-            return Ok(false);
+            return Ok(NoteOutcome::NotThere);
+        }
+        if let Some(full) = full(&mut transaction, note).await.map_err(sorted)? {
+            return Ok(full);
         }
         insert(&mut transaction, note).await.map_err(sorted)?;
         transaction.commit().await.map_err(sorted)?;
-        Ok(true)
+        Ok(NoteOutcome::Stored)
     }
 
     /// All notes, oldest first.
@@ -245,17 +268,24 @@ async fn insert(
     .bind(note.text.as_str())
     .bind(note.origin.name())
     .execute(&mut **transaction)
-    .await?;
-    const OLDEST_OF_THE_PERSON: &str = "DELETE FROM memory_note WHERE note_id IN (\
-        SELECT note_id FROM memory_note WHERE origin = 'person' \
-        ORDER BY at_ms DESC, note_id DESC LIMIT -1 OFFSET ?1)";
-    const OLDEST_OF_OTHERS: &str = "DELETE FROM memory_note WHERE note_id IN (\
-        SELECT note_id FROM memory_note WHERE origin <> 'person' \
-        ORDER BY at_ms DESC, note_id DESC LIMIT -1 OFFSET ?1)";
-    for (oldest, max) in [(OLDEST_OF_THE_PERSON, NOTES_MAX), (OLDEST_OF_OTHERS, CLAIMS_MAX)] {
-        sqlx::query(oldest).bind(max).execute(&mut **transaction).await?;
-    }
-    Ok(())
+    .await
+    .map(drop)
+}
+
+/// Whether there is no room for a note of its kind; one with the same id takes no more.
+async fn full(
+    transaction: &mut Transaction<'static, Sqlite>,
+    note: &NoteRow,
+) -> Result<Option<NoteOutcome>, sqlx::Error> {
+    let is_person = note.origin.is_person();
+    let count = "SELECT count(*) FROM memory_note WHERE (origin = 'person') = ?1 AND note_id <> ?2";
+    let (others,): (u32,) = sqlx::query_as(count)
+        .bind(is_person)
+        .bind(note.note_id.as_str())
+        .fetch_one(&mut **transaction)
+        .await?;
+    let max = if is_person { NOTES_MAX } else { CLAIMS_MAX };
+    Ok((others >= max).then_some(NoteOutcome::Full { max }))
 }
 
 async fn delete(

@@ -8,10 +8,12 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use longhaul_client::{Client, ClientError, socket};
+use longhaul_client::{Client, socket};
+use longhaul_protocol::Retry;
 
 use super::log;
 use crate::failure::{A_PERSON, Failure, TRY_LATER};
+use crate::holder::Holder;
 use crate::session::Session;
 
 /// Seconds until a daemon that does not answer counts as not started.
@@ -33,6 +35,9 @@ pub(super) async fn start(
         Ok(Err(Obstacle::Ended(status))) => Err(ended(status, log, said_before)),
         Ok(Err(Obstacle::Other(failure))) => Err(failure),
         Err(_) => {
+            if let Some(holder) = Holder::find(session) {
+                return Err(holder.into());
+            }
             let default = socket::default_socket().unwrap_or_default();
             let socket = session.socket.as_ref().unwrap_or(&default).display();
             let message = format!("no daemon answered on {socket} in {START_SECONDS} s");
@@ -72,7 +77,8 @@ async fn until_answer(
                 daemon = spawn(command, log)?;
             }
             (Err(_), Some(status)) => return Err(Obstacle::Ended(status)),
-            (Err(ClientError::NotRunning { .. }), None) => {}
+            // It has not bound its socket yet, or is just ending: then it says why.
+            (Err(error), None) if matches!(error.retry(), Retry::Reconnect | Retry::Backoff) => {}
             (Err(error), None) => return Err(error.into()),
         }
     }

@@ -6,7 +6,7 @@ use longhaul_core::memory::{Origin, names_hazard};
 use longhaul_core::redact::redact;
 use longhaul_core::rollout::contextual::quoted;
 use longhaul_protocol::limit::NOTE_BYTES_MAX;
-use longhaul_store::{Exclusion, NoteRow, Store};
+use longhaul_store::{Exclusion, NoteOutcome, NoteRow, Store};
 
 use super::project::project_or_folder;
 use super::publications::Publications;
@@ -76,7 +76,7 @@ impl MemoryNotes {
             return Err(invalid("it names a command that memory must not recommend".to_owned()));
         }
         let note = self.note(text, cwd.as_deref().map(project_or_folder), origin);
-        self.store.note_add(&note).await?;
+        taken(self.store.note_add(&note).await?)?;
         let (generation, _) = self.publisher.publish(Purge::No, None).await?;
         Ok(NewNote { note, generation })
     }
@@ -111,9 +111,7 @@ impl MemoryNotes {
     pub async fn confirm(&self, note_id: &str, origin: Origin) -> Result<NewNote, ServiceError> {
         let waiting = self.waiting(note_id, origin).await?;
         let note = self.note(&waiting.text, waiting.project, origin);
-        if !self.store.note_confirm(note_id, &note).await? {
-            return Err(no_such_note());
-        }
+        taken(self.store.note_confirm(note_id, &note).await?)?;
         let (generation, _) = self.publisher.publish(Purge::No, None).await?;
         Ok(NewNote { note, generation })
     }
@@ -176,6 +174,17 @@ impl MemoryNotes {
         let mut tasks = published.handbook.projects.values().flat_map(|project| &project.tasks);
         let task = tasks.find(|task| task.thread_id == thread_id);
         Ok(task.map(|task| task.summary_path.clone()))
+    }
+}
+
+fn taken(outcome: NoteOutcome) -> Result<(), ServiceError> {
+    match outcome {
+        NoteOutcome::Stored => Ok(()),
+        NoteOutcome::Full { max } => {
+            let max = u64::from(max);
+            Err(ServiceError::Limit { limit: "notes", max, given: max + 1 })
+        }
+        NoteOutcome::NotThere => Err(no_such_note()),
     }
 }
 

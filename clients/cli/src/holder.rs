@@ -1,0 +1,109 @@
+//! The process that has the daemon's locks, where nobody answers on the socket.
+//!
+//! A daemon whose socket was removed still runs: it holds the lock beside the socket, or that of the state folder,
+//! and binds the socket again within a second or two. "Not running" would be wrong, and a second one could not
+//! start.
+
+use std::fmt;
+use std::fs::{self, File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use longhaul_client::{Client, ClientError, socket};
+
+use crate::failure::{Failure, TRY_LATER};
+use crate::session::Session;
+
+/// How long a daemon has to bind its socket again.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Milliseconds between two attempts to connect.
+const ATTEMPT_MS: u64 = 50;
+
+/// A process that runs and does not answer.
+#[derive(Debug)]
+pub(crate) struct Holder {
+    pid: Option<u32>,
+    lock: PathBuf,
+    socket: PathBuf,
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let process = self.pid.map_or("a process".to_owned(), |pid| format!("process {pid}"));
+        let (lock, socket) = (self.lock.display(), self.socket.display());
+        write!(f, "{process} runs as the daemon (it holds {lock}) and does not answer on {socket}")
+    }
+}
+
+impl Holder {
+    /// Who holds the locks of the daemon of this session; `None` when nobody does.
+    pub(crate) fn find(session: &Session) -> Option<Self> {
+        let socket = session.socket.clone().or_else(socket::default_socket)?;
+        let mut beside = socket.clone().into_os_string();
+        beside.push(".lock");
+        let of_state = socket::default_state_dir().map(|folder| folder.join("longhauld.lock"));
+        // A named socket may be of a daemon with another state folder.
+        let of_state = of_state.filter(|_| session.socket.is_none());
+        let lock = [Some(PathBuf::from(beside)), of_state]
+            .into_iter()
+            .flatten()
+            .find(|lock| is_held(lock))?;
+        let pid = fs::read_to_string(&lock).ok().and_then(|text| text.trim().parse().ok());
+        Some(Self { pid, lock, socket })
+    }
+
+    pub(crate) fn hint(&self) -> String {
+        let pid = self.pid.map_or("PID".to_owned(), |pid| pid.to_string());
+        format!("try again in some seconds; if it stays so: kill {pid}, then longhaul up")
+    }
+}
+
+impl From<Holder> for Failure {
+    fn from(holder: Holder) -> Self {
+        Self::new(TRY_LATER, holder.to_string()).with_hint(holder.hint())
+    }
+}
+
+/// Why nobody answers.
+pub(crate) enum Unreached {
+    /// No daemon runs, or its socket cannot be used.
+    Client(ClientError),
+    Held(Holder),
+}
+
+/// Connects, and gives a daemon that lost its socket the time to bind it again.
+pub(crate) async fn connect(session: &Session) -> Result<Client, Unreached> {
+    let until = tokio::time::Instant::now() + PATIENCE;
+    let mut attempts = tokio::time::interval(Duration::from_millis(ATTEMPT_MS));
+    loop {
+        attempts.tick().await;
+        let error = match Client::connect(session.options()).await {
+            Ok(client) => return Ok(client),
+            Err(error) => error,
+        };
+        match Holder::find(session).filter(|_| matches!(error, ClientError::NotRunning { .. })) {
+            None => return Err(Unreached::Client(error)),
+            Some(holder) if tokio::time::Instant::now() >= until => {
+                return Err(Unreached::Held(holder));
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+impl From<Unreached> for Failure {
+    fn from(unreached: Unreached) -> Self {
+        match unreached {
+            Unreached::Client(error) => error.into(),
+            Unreached::Held(holder) => holder.into(),
+        }
+    }
+}
+
+/// Whether another process holds a lock file. One that is free is held for a moment, which a daemon that starts
+/// waits for.
+fn is_held(lock: &Path) -> bool {
+    let Ok(file) = File::open(lock) else { return false };
+    matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
+}

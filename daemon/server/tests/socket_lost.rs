@@ -1,0 +1,76 @@
+//! The socket's file goes while the daemon runs, and a signal comes before it serves.
+
+use std::fs;
+use std::os::unix::net::UnixStream;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::support::{Daemon, command, eventually};
+
+#[tokio::test]
+async fn a_socket_that_was_removed_alone_or_with_its_folder_is_bound_again() {
+    let daemon = Daemon::start().await;
+    let mut before = daemon.connect().await;
+    let folder = daemon.socket.parent().unwrap().to_owned();
+    for remove in [
+        |socket| fs::remove_file(socket),
+        |socket: &std::path::Path| fs::remove_dir_all(socket.parent().unwrap()),
+    ] {
+        remove(&daemon.socket).unwrap();
+        eventually("it is bound again", || UnixStream::connect(&daemon.socket).is_ok()).await;
+        let status = daemon.connect().await.status().await;
+        assert_eq!(status.pid, std::process::id());
+        before.status().await;
+    }
+    assert!(folder.join("v1.sock.lock").exists(), "no other daemon can begin here");
+    let (socket, home) = (daemon.socket.clone(), daemon.stopped().await);
+    assert!(!socket.exists() && home.path().exists());
+}
+
+#[tokio::test]
+async fn a_socket_of_another_program_at_the_path_stays() {
+    let daemon = Daemon::start().await;
+    fs::remove_file(&daemon.socket).unwrap();
+    let other = std::os::unix::net::UnixListener::bind(&daemon.socket).unwrap();
+    // The daemon looks whether it is dead, which is a connection.
+    tokio::task::spawn_blocking(move || other.accept().map(|_| other)).await.unwrap().unwrap();
+    eventually("the other is gone, and it is bound again", || {
+        UnixStream::connect(&daemon.socket).is_ok()
+    })
+    .await;
+    daemon.connect().await.status().await;
+}
+
+#[tokio::test]
+async fn a_signal_right_after_the_socket_is_there_is_a_stop_in_good_order() {
+    for _ in 0..4 {
+        let home = tempfile::tempdir().unwrap();
+        let socket = home.path().join(".local/state/longhaul/run/v1.sock");
+        let mut child = command(home.path()).spawn().unwrap();
+        eventually("the socket is there", || socket.exists()).await;
+        let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+        kill_process(pid, Signal::TERM).unwrap();
+        let mut ended = None;
+        eventually("the daemon ends", || {
+            ended = child.try_wait().unwrap();
+            ended.is_some()
+        })
+        .await;
+        assert_eq!(ended.unwrap().code(), Some(0));
+        assert!(!socket.exists());
+    }
+}
+
+/// A killed process may hold its lock for a moment longer; one that lives is told of.
+#[tokio::test]
+async fn a_lock_that_is_let_go_soon_does_not_stop_a_start() {
+    let home = tempfile::tempdir().unwrap();
+    let state = home.path().join(".local/state/longhaul");
+    fs::create_dir_all(&state).unwrap();
+    fs::set_permissions(&state, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+    let lock = fs::File::create(state.join("longhauld.lock")).unwrap();
+    lock.lock().unwrap();
+    let config = crate::support::config_under(home.path(), "");
+    let (held, ()) = tokio::join!(longhaul_daemon::app::listen(&config), async { drop(lock) });
+    held.unwrap();
+}

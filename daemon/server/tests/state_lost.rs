@@ -1,0 +1,61 @@
+//! The state folder, or the database in it, is removed under a running daemon.
+
+use std::fs;
+use std::path::Path;
+
+use longhaul_protocol::ErrorKind;
+use longhaul_protocol::memory::{AddNote, AddNoteParams, Origin};
+
+use crate::support::{Client, Daemon, Process};
+
+fn note() -> AddNoteParams {
+    AddNoteParams { text: "We deploy on Tuesdays.".into(), cwd: None, origin: Some(Origin::Person) }
+}
+
+async fn nothing_is_acknowledged_after(remove: impl Fn(&Path)) {
+    let daemon = Daemon::start().await;
+    let state = daemon.deps.config.now().state_dir.to_path_buf();
+    let mut client = daemon.connect().await;
+    client.call::<AddNote>(note()).await.unwrap();
+    remove(&state);
+    let error = client.call::<AddNote>(note()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::StateLost, "{error:?}");
+    assert!(error.message.contains(state.to_str().unwrap()), "{error:?}");
+    let next = Daemon::over(ended(daemon).await, "").await;
+    next.connect().await.call::<AddNote>(note()).await.unwrap();
+}
+
+/// Waits for the end, which must be a failure that names the cause; gives back the folders.
+async fn ended(daemon: Daemon) -> tempfile::TempDir {
+    let (result, home) = daemon.ended_at_home().await;
+    let error = result.unwrap_err();
+    let cause = std::error::Error::source(&error).unwrap().to_string();
+    assert!(cause.contains("was removed or replaced"), "{cause}");
+    home
+}
+
+#[tokio::test]
+async fn without_its_folder_a_daemon_keeps_nothing_says_so_and_ends() {
+    nothing_is_acknowledged_after(|state| fs::remove_dir_all(state).unwrap()).await;
+}
+
+#[tokio::test]
+async fn without_its_database_too() {
+    nothing_is_acknowledged_after(|state| fs::remove_file(state.join("longhaul.db")).unwrap())
+        .await;
+}
+
+#[tokio::test]
+async fn a_daemon_that_begins_in_the_same_place_is_left_alone_by_the_one_before() {
+    let old = Daemon::start().await;
+    let mut asked = old.connect().await;
+    fs::remove_dir_all(&*old.deps.config.now().state_dir).unwrap();
+    let error = asked.call::<AddNote>(note()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::StateLost);
+    let new = Process::start(old.home.path()).await;
+    let mut client = Client::connect(&new.socket).await;
+    client.call::<AddNote>(note()).await.unwrap();
+    let _home = ended(old).await;
+    client.call::<AddNote>(note()).await.unwrap();
+    assert_eq!(client.status().await.warnings, []);
+}

@@ -1,0 +1,134 @@
+//! Bits that flip in a database at rest: found, and never a silently wrong answer.
+
+use std::fs;
+
+use longhaul_core::job::Moment;
+use longhaul_core::memory::Origin;
+use longhaul_store::{CompactionBody, NoteOutcome, NoteRow, Store, UpdateRow};
+
+use crate::sample::{Temp, batch, file};
+
+async fn filled(temp: &Temp) {
+    let (store, _) = temp.open().await;
+    store.lived_ms(Moment { wall_ms: 1, boot: "a".into(), boot_ms: 1 }).await.unwrap();
+    for n in 0..12_u32 {
+        let body = format!("{{\"kind\":\"decision\",\"n\":{n},\"text\":\"{}\"}}", "y".repeat(300));
+        let row = UpdateRow { update_id: 0, seq: 1, created_at_ms: 1, body };
+        store.update_insert(&format!("t{n}"), 0, &row).await.unwrap();
+        let (row, body) = crate::salvage::compaction(n);
+        store.compaction_insert(&row, &body, None).await.unwrap();
+        let note = NoteRow {
+            note_id: format!("note_{n}"),
+            project: None,
+            at_ms: n.into(),
+            text: format!("Remember {n}."),
+            origin: Origin::CLIENT,
+        };
+        assert_eq!(store.note_add(&note).await.unwrap(), NoteOutcome::Stored);
+        let given = file(&format!("/{n}"), &format!("t{n}"), n.into(), 70);
+        store.commit_batch(&batch(vec![given])).await.unwrap();
+    }
+    store.close().await;
+}
+
+/// All that the store answers, as text.
+async fn answers(store: &Store) -> String {
+    let mut said =
+        format!("{:?} {:?}", store.notes().await.unwrap(), store.totals().await.unwrap());
+    let mut files = store.files().await.unwrap();
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    for row in files {
+        let (cursor, fold) = store.fold_blob(row.file_id).await.unwrap().unwrap();
+        let page = store.page(row.file_id, cursor.generation, 0).await.unwrap();
+        said += &format!("{row:?} {cursor:?} {fold:?} {page:?}");
+    }
+    for n in 0..12 {
+        let compaction = store.compaction_get(&format!("cmp_{n:04}")).await.unwrap();
+        let updates = store.updates(&format!("t{n}")).await.unwrap();
+        said += &format!("{compaction:?} {updates:?}");
+    }
+    said
+}
+
+#[tokio::test]
+async fn one_flipped_bit_anywhere_is_turned_back_and_told() {
+    let temp = Temp::new();
+    filled(&temp).await;
+    let sound = fs::read(temp.path()).unwrap();
+    let seal = fs::read(temp.path().with_extension("db.seal")).unwrap();
+    let (store, opened) = temp.open().await;
+    assert_eq!(opened.pages_mended, 0);
+    let expected = answers(&store).await;
+    store.close().await;
+    // Every part of the header, then places all over the file.
+    let places = (0..100).step_by(9).chain((100..sound.len()).step_by(sound.len() / 41));
+    for (bit, at) in places.enumerate() {
+        let mut flipped = sound.clone();
+        flipped[at] ^= 1 << (bit % 8);
+        fs::write(temp.path(), flipped).unwrap();
+        fs::write(temp.path().with_extension("db.seal"), &seal).unwrap();
+        let (store, opened) = temp.open().await;
+        assert_eq!((opened.pages_mended, opened.moved_aside), (1, None), "bit at {at}");
+        assert_eq!(answers(&store).await, expected, "bit at {at}");
+        store.close().await;
+        assert_eq!(fs::read(temp.path()).unwrap(), sound, "bit at {at}");
+    }
+}
+
+#[tokio::test]
+async fn rows_of_a_page_that_cannot_be_mended_are_missing_and_never_wrong() {
+    let temp = Temp::new();
+    filled(&temp).await;
+    let sound = fs::read(temp.path()).unwrap();
+    let needle = b"Remember 7.";
+    let at = sound.windows(needle.len()).position(|window| window == needle).unwrap();
+    let mut damaged = sound.clone();
+    damaged[at..at + needle.len()].copy_from_slice(b"Forget 7 !!");
+    // A disk that fails leaves the time of the last change as it was.
+    let changed = fs::metadata(temp.path()).unwrap().modified().unwrap();
+    fs::write(temp.path(), damaged).unwrap();
+    fs::File::options().write(true).open(temp.path()).unwrap().set_modified(changed).unwrap();
+    let (store, opened) = temp.open().await;
+    let aside = opened.moved_aside.unwrap();
+    let salvaged = opened.salvaged.unwrap();
+    assert_eq!((salvaged.updates, salvaged.compactions, salvaged.complete), (12, 12, false));
+    let notes = store.notes().await.unwrap();
+    assert!(notes.iter().all(|note| note.text.starts_with("Remember")), "{notes:?}");
+    let mut kept = aside.into_os_string();
+    kept.push(".damaged-pages");
+    let kept = fs::read(kept).unwrap();
+    assert!(kept.windows(11).any(|window| window == b"Forget 7 !!"), "what stood there is kept");
+    let body = CompactionBody::default();
+    store.compaction_insert(&crate::salvage::compaction(99).0, &body, None).await.unwrap();
+}
+
+/// A seal is broken before the file changes: one of a daemon that was killed accuses nobody.
+#[tokio::test]
+async fn a_kill_leaves_no_seal_that_does_not_fit() {
+    let temp = Temp::new();
+    filled(&temp).await;
+    let (store, _) = temp.open().await;
+    store.commit_batch(&batch(vec![file("/new", "new", 1, 3)])).await.unwrap();
+    store.scrub().await.unwrap();
+    assert!(!temp.path().with_extension("db.seal").exists());
+    let copy = Temp::new();
+    fs::copy(temp.path(), copy.path()).unwrap();
+    let (copied, opened) = copy.open().await;
+    assert_eq!((opened.pages_mended, opened.moved_aside), (0, None));
+    assert_eq!(answers(&copied).await, answers(&store).await);
+}
+
+#[tokio::test]
+async fn an_older_copy_that_a_person_put_back_is_taken_as_it_is() {
+    let temp = Temp::new();
+    filled(&temp).await;
+    let older = fs::read(temp.path()).unwrap();
+    let (store, _) = temp.open().await;
+    let expected = answers(&store).await;
+    store.commit_batch(&batch(vec![file("/new", "new", 1, 300)])).await.unwrap();
+    store.close().await;
+    fs::write(temp.path(), older).unwrap();
+    let (store, opened) = temp.open().await;
+    assert_eq!((opened.pages_mended, opened.moved_aside), (0, None));
+    assert_eq!(answers(&store).await, expected);
+}

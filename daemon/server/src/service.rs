@@ -328,13 +328,10 @@ impl Parts {
         let given = Arc::new(GivenItems::new(preimages.clone(), log.clone()));
         let ladder =
             Ladder::new(models.clone(), histories.clone(), self.texts.clone(), clock.clone());
+        let gatherer =
+            Gatherer::new(snapshots.clone(), index.clone(), given.clone(), config.clone());
         let steps = Steps {
-            gatherer: Gatherer::new(
-                snapshots.clone(),
-                index.clone(),
-                given.clone(),
-                config.clone(),
-            ),
+            gatherer,
             guard: LoopGuard::new(store.clone(), events.clone()),
             packets: Packets::new(store.clone(), models.clone(), config.clone(), clock.clone()),
             ladder,

@@ -106,8 +106,9 @@ pub struct Decision {
     /// `early`, `ready`, `asap` or `emergency`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tier: Option<String>,
-    /// Percent of the window that is left.
-    pub percent_remaining: u64,
+    /// Percent of the window that is left; absent where the window is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub percent_remaining: Option<u64>,
     /// All boundaries seen in the turn.
     pub boundaries: Vec<String>,
     /// Those that count at the tier.

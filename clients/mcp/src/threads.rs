@@ -154,17 +154,20 @@ pub(crate) async fn usage(link: &Link, args: UsageArgs) -> Result<String, Fault>
             let left = trigger.saturating_sub(used);
             format!("It is compacted at about {trigger} tokens, {left} from now.")
         }
-        None => "It is not compacted by itself.".to_owned(),
+        None if window.is_known => "It is not compacted by itself.".to_owned(),
+        None => "How large its window is, is not known.".to_owned(),
     };
     let mut kinds: Vec<(&String, &u64)> = usage.by_kind.iter().collect();
     kinds.sort_by(|one, other| other.1.cmp(one.1));
     let kinds: Vec<String> =
         kinds.iter().map(|(kind, tokens)| format!("{kind} {tokens}")).collect();
     let warnings: String = usage.warnings.iter().map(|it| format!("\n{}", it.message)).collect();
+    let of = match window.percent_used {
+        Some(percent) => format!("{used} of {} tokens ({percent} %)", window.tokens),
+        None => format!("{used} tokens"),
+    };
     Ok(format!(
-        "Thread {thread_id} uses {used} of {} tokens ({} %). {trigger}\nWhat fills it: {}.{warnings}",
-        window.tokens,
-        window.percent_used,
+        "Thread {thread_id} uses {of}. {trigger}\nWhat fills it: {}.{warnings}",
         kinds.join(", ")
     ))
 }

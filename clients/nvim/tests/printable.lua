@@ -58,7 +58,7 @@ local function check_views(specimens)
   local float, failure = require('longhaul.float'), require('longhaul.failure')
   local item, thread = require('longhaul.item'), require('longhaul.thread')
   local usage = {
-    window = { percent_used = 1, tokens = 9, effective = 9, trigger = 8 }, tokens = { used = 1, estimated = 1, overhead = 0 },
+    window = { is_known = true, percent_used = 1, tokens = 9, effective = 9, trigger = 8 }, tokens = { used = 1, estimated = 1, overhead = 0 },
     by_kind = { [all] = 1 }, warnings = { { message = all } },
   }
   local views = {

@@ -641,7 +641,10 @@ export interface ContextUsageResult {
   timeline?: Timeline | null;
   /** The sizes. */
   tokens: UsageTokens;
-  /** What to know about it: `over_window`, `over_trigger`, `item_over_headroom`, `limit_unreachable`. */
+  /**
+   * What to know about it: `window_unknown`, `over_window`, `over_trigger`, `item_over_headroom`,
+   * `limit_unreachable`.
+   */
   warnings: Warning[];
   /** The window. */
   window: Window;
@@ -1786,8 +1789,8 @@ export interface PolicyDecision {
   boundaries: string[];
   /** Its number in the log, where it was logged. */
   decision_id?: string | null;
-  /** Percent of the window that is left. */
-  percent_remaining: number;
+  /** Percent of the window that is left; absent where the window is not known. */
+  percent_remaining?: number | null;
   /** Name of the policy; `default` is in force. */
   policy: string;
   /** What every rule said, in order, those that said no included. */
@@ -2952,20 +2955,29 @@ export interface Warning {
 export interface Window {
   /** The part that can be filled, 95 %. */
   effective: number;
-  /** Percent left, as Codex shows it: of the effective part without its first 12,000 tokens. */
-  percent_remaining: number;
-  /** Percent of the window used. */
-  percent_used: number;
+  /** Whether the window is known. Of a guess no number should be shown, to a person or a model. */
+  is_known: boolean;
+  /**
+   * Percent left, as Codex shows it: of the effective part without its first 12,000 tokens; absent for
+   * a guess.
+   */
+  percent_remaining?: number | null;
+  /** Percent of the window used; absent for a guess. */
+  percent_used?: number | null;
   /**
    * Who says so: `request`, `config`, `transcript`, `agent` (the user, in the agent's own configuration),
-   * `observed` (the thread held more than is known of its model), `model_table` or `fallback`.
+   * `agent_compaction` (where the agent compacted by itself) or `model_table`; for a guess `observed`
+   * (the thread held more than is known of its model) or `fallback`.
    */
   source: string;
   /** The whole window. */
   tokens: number;
-  /** When to compact; absent when switched off. */
+  /** When to compact; absent when switched off, and for a guess. */
   trigger?: number | null;
-  /** Who says so: `request`, `config`, `agent`, or `default`, which is 90 % of the window. */
+  /**
+   * Who says so: `request`, `config`, `agent`, `agent_compaction`, or `default`, which is 90 % of the window;
+   * for a guess `observed` or `fallback`.
+   */
   trigger_source: string;
 }
 

@@ -4,7 +4,7 @@
 
 import type { ContextUsageResult, Timeline, ThreadSummary } from "@longhaul/client";
 import type { Policy } from "./context";
-import { forecast, level, nameOf, tokens } from "./words";
+import { fill, forecast, level, nameOf, tokens } from "./words";
 
 const WIDTH = 300;
 const HEIGHT = 120;
@@ -29,11 +29,11 @@ interface Part {
 
 /** The whole page. `nonce` lets its one style through the content security policy. */
 export function page(thread: ThreadSummary, usage: ContextUsageResult, policy: Policy | undefined, nonce: string): string {
-  const { window } = usage;
-  const used = `${tokens(usage.tokens.used)} of ${tokens(window.tokens)}`;
+  const { percent, words } = fill(usage);
+  const number = percent === undefined ? `<b>${words}</b>` : `<b>${percent}</b>%<span>${words}</span>`;
   const body = `
 <h2>${escape(nameOf(thread))}</h2>
-<div class="number ${level(usage)}"><b>${window.percent_used}</b>%<span>${used}</span></div>
+<div class="number ${level(usage)}">${number}</div>
 <div class="next">${escape(forecast(usage, policy))}</div>
 ${stack(usage)}
 ${usage.timeline && usage.timeline.points.length > 1 ? growth(usage.timeline, usage) : ""}
@@ -67,7 +67,7 @@ export function parts(usage: ContextUsageResult): Part[] {
 
 /** The window as one bar: its parts, the room that is left, and where compaction comes. */
 function stack(usage: ContextUsageResult): string {
-  const whole = Math.max(usage.window.tokens, usage.tokens.used, 1);
+  const whole = Math.max(usage.window.is_known ? usage.window.tokens : 0, usage.tokens.used, 1);
   const listed = parts(usage);
   const sum = Math.max(1, listed.reduce((total, part) => total + part.tokens, 0));
   let x = 0;

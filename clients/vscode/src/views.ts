@@ -7,7 +7,7 @@ import type { LonghaulError, ThreadSummary } from "@longhaul/client";
 import { note, page } from "./chart";
 import type { Context, ContextWatch } from "./context";
 import type { Daemon } from "./daemon";
-import { absence, ago, forecast, level, nameOf, tokens } from "./words";
+import { absence, ago, fill, forecast, level, nameOf, tokens } from "./words";
 
 /** Threads listed in the tree. */
 const THREADS_MAX = 100;
@@ -29,11 +29,11 @@ export function statusBar(watch: ContextWatch): vscode.Disposable {
     if (!context) return watch.problem ? told(watch.problem) : bar.hide();
     const { usage, thread, policy } = context;
     const next = forecast(usage, policy);
-    bar.text = `$(graph) ${usage.window.percent_used}% · ${next}`;
+    const { percent, words } = fill(usage);
+    bar.text = `$(graph) ${percent === undefined ? words : `${percent}%`} · ${next}`;
     const color = { calm: undefined, near: "statusBarItem.warningBackground", due: "statusBarItem.errorBackground" }[level(usage)];
     bar.backgroundColor = color ? new vscode.ThemeColor(color) : undefined;
-    const used = `${tokens(usage.tokens.used)} of ${tokens(usage.window.tokens)} tokens`;
-    bar.tooltip = `${nameOf(thread)}\n${used}\n${next}`;
+    bar.tooltip = `${nameOf(thread)}\n${words} tokens\n${next}`;
     bar.show();
   };
   return vscode.Disposable.from(bar, watch.onChange(show));

@@ -44,13 +44,21 @@ export function forecast(usage: ContextUsageResult, policy: Policy | undefined):
   if (next?.turns_to_next_tier !== undefined && next.turns_to_next_tier < TURNS_TOLD) return `may compact in ~${next.turns_to_next_tier} turns`;
   if (next?.turns_left !== undefined && next.turns_left < TURNS_TOLD) return `full in ~${next.turns_left} turns`;
   const trigger = usage.window.trigger;
-  if (!trigger) return "automatic compaction is off";
+  if (!trigger) return usage.window.is_known ? "automatic compaction is off" : "the model's window is not known";
   const room = trigger - usage.tokens.used;
   return room > 0 ? `${tokens(room)} until compaction` : "compaction is due";
 }
 
+/** How full the window is; where it is not known, how much is in it. */
+export function fill(usage: ContextUsageResult): { percent?: number; words: string } {
+  const { window } = usage;
+  const used = tokens(usage.tokens.used);
+  return window.is_known ? { percent: window.percent_used, words: `${used} of ${tokens(window.tokens)}` } : { words: used };
+}
+
 /** How urgent it is: the share of the trigger that is used. */
 export function level(usage: ContextUsageResult): "calm" | "near" | "due" {
+  if (!usage.window.trigger && !usage.window.is_known) return "calm";
   const share = usage.tokens.used / Math.max(1, usage.window.trigger ?? usage.window.effective);
   return share >= 1 ? "due" : share >= 0.8 ? "near" : "calm";
 }

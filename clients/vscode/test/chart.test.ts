@@ -13,7 +13,7 @@ const thread = { title: 'Rename <parse> & "more"', thread_id: "t" } as ThreadSum
 const usage: ContextUsageResult = {
   tokens: { used: 200_000, estimated: 190_000, overhead: 9_000 },
   by_kind: { user: 1_000, tool_outputs: 150_000, something_new: 2_000 },
-  window: { tokens: 272_000, source: "transcript", effective: 258_400, trigger: 244_800, trigger_source: "default", percent_used: 74, percent_remaining: 24 },
+  window: { tokens: 272_000, source: "transcript", effective: 258_400, trigger: 244_800, trigger_source: "default", is_known: true, percent_used: 74, percent_remaining: 24 },
   timeline: {
     turns: 12,
     points: [{ seq: 1, turn: 0, tokens: 0 }, { seq: 50, turn: 6, tokens: 240_000 }, { seq: 51, turn: 6, tokens: 20_000 }, { seq: 99, turn: 12, tokens: 200_000 }],
@@ -28,6 +28,15 @@ test("the picture says how full it is, with what, and where it was compacted", (
     assert.ok(html.includes(part), part);
   }
   assert.deepEqual(parts(usage).map((part) => part.name), ["tool outputs", "instructions and tools", "something new", "user"]);
+});
+
+test("of a window that is not known no share is shown", () => {
+  const window = { tokens: 272_000, source: "fallback", effective: 258_400, trigger_source: "fallback", is_known: false };
+  const unknown = { ...usage, window };
+  const html = page(thread, unknown, undefined, "abc");
+  assert.ok(html.includes("the model&#39;s window is not known") || html.includes("the model's window is not known"), html);
+  assert.ok(!html.includes("</b>%") && !html.includes("272k"), html);
+  assert.equal(level(unknown), "calm");
 });
 
 test("texts are escaped, and only one style gets through", () => {

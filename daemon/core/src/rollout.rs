@@ -308,4 +308,6 @@ pub struct Usage {
     pub total_tokens: Option<u64>,
     /// Window of the model as the harness states it: the whole one, or its effective part.
     pub context_window: Option<u64>,
+    /// Tokens the window held when the harness compacted by itself.
+    pub compacted_at: Option<u64>,
 }

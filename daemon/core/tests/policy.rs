@@ -104,7 +104,7 @@ fn every_decision_of_a_session_is_as_written_down() {
             at.turn,
             at.point.into_str(),
             policy.name,
-            decision.percent_remaining,
+            decision.percent_remaining.unwrap_or_default(),
             decision.action.into_str()
         )
         .unwrap();

@@ -42,7 +42,7 @@ pub(crate) fn at(percent_remaining: u64, used: u64, boundaries: &[Boundary]) -> 
         point: Point::TurnEnd,
         used,
         window: 200_000,
-        percent_remaining,
+        percent_remaining: Some(percent_remaining),
         boundaries: boundaries.iter().copied().collect(),
         message: Some("the words".into()),
         baseline: None,
@@ -271,7 +271,7 @@ fn defect_7_1_percent_have_one_definition() {
     use longhaul_core::context::window::{WindowSources, decide as window_of};
     let window = window_of(&WindowSources { asked: Some(100_000), ..WindowSources::default() });
     for used in [0, 1, 12_000, 50_000, 94_999, 95_000, 200_000] {
-        assert_eq!(Situation::percent(&window, used), window.percent_left(used));
+        assert_eq!(Situation::percent(&window, used), Some(window.percent_left(used)));
     }
     assert_eq!((window.percent_left(0), window.percent_left(95_000)), (100, 0));
 }

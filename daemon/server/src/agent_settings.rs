@@ -10,8 +10,12 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-/// The agent's configuration, below its folder.
+/// The agents' configurations, below their folders.
 const CODEX_FILE: &str = "config.toml";
+const CLAUDE_FILE: &str = "settings.json";
+
+/// What Claude Code appends to a model's name for its long window, and that window.
+const CLAUDE_LONG: (&str, u64) = ("[1m]", 1_000_000);
 
 /// Bytes of it that are read; a longer one is not a configuration.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -48,6 +52,11 @@ struct Keys {
     experimental_compact_prompt_file: Option<toml::Value>,
 }
 
+#[derive(Deserialize)]
+struct Claude {
+    model: Option<String>,
+}
+
 impl AgentSettings {
     /// Those of Codex, whose folder is `home`. Nothing for a file that is not there or is no TOML: to tell the
     /// user so is for the agent, which does not start with it.
@@ -80,6 +89,15 @@ impl AgentSettings {
             compact_prompt: words(inline.as_ref().and_then(toml::Value::as_str)).or_else(of_file),
         }
     }
+
+    /// Those of Claude Code, whose transcripts name a model alike whether its window is the long one or not.
+    pub(crate) fn of_claude(home: &Path) -> Self {
+        let text = read(&home.join(CLAUDE_FILE), FILE_BYTES_MAX).unwrap_or_default();
+        let told = serde_json::from_str::<Claude>(&text).ok().and_then(|told| told.model);
+        let (mark, tokens) = CLAUDE_LONG;
+        let window = told.filter(|model| model.ends_with(mark)).map(|_| tokens);
+        Self { window, ..Self::default() }
+    }
 }
 
 /// A text file; `None` where there is none, or not one that small.
@@ -95,6 +113,21 @@ fn read(path: &Path, bytes_max: u64) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn claude_code_names_its_long_window_in_its_settings_alone() {
+        let home = tempfile::tempdir().unwrap();
+        assert_eq!(AgentSettings::of_claude(home.path()), AgentSettings::default());
+        for (text, window) in [
+            (r#"{"model":"sonnet[1m]","hooks":{}}"#, Some(1_000_000)),
+            (r#"{"model":"opus"}"#, None),
+            (r#"{"model":1}"#, None),
+            ("{", None),
+        ] {
+            std::fs::write(home.path().join(CLAUDE_FILE), text).unwrap();
+            assert_eq!(AgentSettings::of_claude(home.path()).window, window, "{text}");
+        }
+    }
 
     #[test]
     fn numbers_are_taken_and_nothing_else_stands_in_the_way() {

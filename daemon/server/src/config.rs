@@ -280,6 +280,14 @@ impl Config {
         sources::home_of(&self.sources, source)
     }
 
+    /// Tokens of the window of `model` of the agent `source`, if they are set.
+    #[must_use]
+    pub fn window_of(&self, source: Option<Source>, model: Option<&str>) -> Option<u64> {
+        let own = self.sources.iter().find(|settings| Some(settings.source) == source);
+        let own = own.and_then(|settings| settings.window_of(model));
+        own.or_else(|| Some(*self.context.window_tokens).filter(|tokens| *tokens > 0))
+    }
+
     /// Every key with its value and origin, in the order of the file, for people.
     #[must_use]
     pub fn entries(&self) -> Vec<Entry> {

@@ -62,7 +62,8 @@ pub struct UsageResult {
     /// How the window filled over time; only for a thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<Timeline>,
-    /// What to know about it: `over_window`, `over_trigger`, `item_over_headroom`, `limit_unreachable`.
+    /// What to know about it: `window_unknown`, `over_window`, `over_trigger`, `item_over_headroom`,
+    /// `limit_unreachable`.
     pub warnings: Vec<Warning>,
 }
 
@@ -99,19 +100,26 @@ pub struct Window {
     /// The whole window.
     pub tokens: u64,
     /// Who says so: `request`, `config`, `transcript`, `agent` (the user, in the agent's own configuration),
-    /// `observed` (the thread held more than is known of its model), `model_table` or `fallback`.
+    /// `agent_compaction` (where the agent compacted by itself) or `model_table`; for a guess `observed`
+    /// (the thread held more than is known of its model) or `fallback`.
     pub source: String,
     /// The part that can be filled, 95 %.
     pub effective: u64,
-    /// When to compact; absent when switched off.
+    /// When to compact; absent when switched off, and for a guess.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trigger: Option<u64>,
-    /// Who says so: `request`, `config`, `agent`, or `default`, which is 90 % of the window.
+    /// Who says so: `request`, `config`, `agent`, `agent_compaction`, or `default`, which is 90 % of the window;
+    /// for a guess `observed` or `fallback`.
     pub trigger_source: String,
-    /// Percent of the window used.
-    pub percent_used: u64,
-    /// Percent left, as Codex shows it: of the effective part without its first 12,000 tokens.
-    pub percent_remaining: u64,
+    /// Whether the window is known. Of a guess no number should be shown, to a person or a model.
+    pub is_known: bool,
+    /// Percent of the window used; absent for a guess.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub percent_used: Option<u64>,
+    /// Percent left, as Codex shows it: of the effective part without its first 12,000 tokens; absent for
+    /// a guess.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub percent_remaining: Option<u64>,
 }
 
 /// How full the window was, line after line.

@@ -1,7 +1,7 @@
 //! `longhaul usage`: what fills a thread's context window, and how it came to be so full.
 
 use clap::Args;
-use longhaul_protocol::context::{Usage, UsageParams, UsageResult};
+use longhaul_protocol::context::{Usage, UsageParams, UsageResult, Window};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -81,14 +81,15 @@ impl Page for UsagePage {
         let title = crop(&title.replace(['\n', '\r', '\t'], " "), columns);
         let shares = shares(result);
         let mut page = format!("{}\n{}\n", style.bold(&title), style.fields(&fields(result)));
-        page += &bar::render(&shares, &result.window, columns, style);
+        let window = scale(result);
+        page += &bar::render(&shares, &window, columns, style);
         page += "\n";
-        page += &table(&shares, result, style);
+        page += &table(&shares, &window, style);
         if let Some(timeline) =
             result.timeline.as_ref().filter(|timeline| timeline.points.len() > 1)
         {
             page += "\n";
-            page += &plot::render(timeline, &result.window, columns, style);
+            page += &plot::render(timeline, &window, columns, style);
         }
         for warning in &result.warnings {
             let hint = warning.hint.as_deref().map(|hint| format!("; {hint}")).unwrap_or_default();
@@ -98,11 +99,20 @@ impl Page for UsagePage {
     }
 }
 
+/// What pictures are drawn to: the window, or, where it is not known, what is in it.
+fn scale(result: &UsageResult) -> Window {
+    if result.window.is_known {
+        return result.window.clone();
+    }
+    Window { tokens: result.tokens.used, ..Window::default() }
+}
+
 fn fields(result: &UsageResult) -> Vec<(&'static str, String)> {
     let (window, sizes) = (&result.window, &result.tokens);
     let compacts = match window.trigger {
         Some(trigger) => format!("at {} ({})", tokens(trigger), by(&window.trigger_source)),
-        None => format!("never ({})", by(&window.trigger_source)),
+        None if window.is_known => format!("never ({})", by(&window.trigger_source)),
+        None => by(&window.trigger_source).to_owned(),
     };
     let counted = match sizes.reported {
         Some(reported) => format!(
@@ -112,14 +122,21 @@ fn fields(result: &UsageResult) -> Vec<(&'static str, String)> {
         ),
         None => "by estimate".to_owned(),
     };
-    vec![
+    let (size, used) = match window.percent_used {
+        Some(percent) => (
+            format!("{} ({})", tokens(window.tokens), by(&window.source)),
+            format!("{}, {percent} % of the window", tokens(sizes.used)),
+        ),
+        None => (by(&window.source).to_owned(), tokens(sizes.used)),
+    };
+    let usable = window.is_known.then(|| ("usable", tokens(window.effective)));
+    let mut fields = vec![
         ("model", result.model.clone().unwrap_or_else(|| "-".to_owned())),
-        ("window", format!("{} ({})", tokens(window.tokens), by(&window.source))),
-        ("usable", tokens(window.effective)),
-        ("compacts", compacts),
-        ("used", format!("{}, {} % of the window", tokens(sizes.used), window.percent_used)),
-        ("counted", counted),
-    ]
+        ("window", size),
+    ];
+    fields.extend(usable);
+    fields.extend([("compacts", compacts), ("used", used), ("counted", counted)]);
+    fields
 }
 
 /// Who said so, in words.
@@ -130,8 +147,9 @@ fn by(source: &str) -> &str {
         "agent" => "by the agent's own configuration",
         "transcript" => "by the transcript",
         "model_table" => "known of the model",
-        "observed" => "assumed, since it held that much",
-        "fallback" => "assumed, the model is not known",
+        "agent_compaction" => "where the agent compacts by itself",
+        "observed" => "not known; larger than usual for the model",
+        "fallback" => "not known",
         _ => "by default",
     }
 }
@@ -157,9 +175,9 @@ fn shares(result: &UsageResult) -> Vec<Share> {
     shares
 }
 
-fn table(shares: &[Share], result: &UsageResult, style: &Style) -> String {
+fn table(shares: &[Share], window: &Window, style: &Style) -> String {
     let percent = |tokens: u64| {
-        let whole = u128::from(result.window.tokens.max(1));
+        let whole = u128::from(window.tokens.max(1));
         let tenths = (u128::from(tokens) * 1_000 + whole / 2) / whole;
         format!("{}.{} %", tenths / 10, tenths % 10)
     };
@@ -167,7 +185,8 @@ fn table(shares: &[Share], result: &UsageResult, style: &Style) -> String {
         let name = format!("{} {}", bar::glyph(place), share.name);
         vec![name, count(share.tokens), percent(share.tokens)]
     });
-    style.table(&["spent on", ">tokens", ">of window"], rows.collect())
+    let share = if window.is_known { ">of window" } else { ">of these" };
+    style.table(&["spent on", ">tokens", share], rows.collect())
 }
 
 /// The beginning of a text that fits.

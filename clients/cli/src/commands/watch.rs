@@ -142,10 +142,14 @@ fn line(now: &EvaluateResult, signs: &[String], style: &Style) -> String {
     let tier = decision.tier.as_deref().unwrap_or("-");
     let is_urgent = matches!(tier, "emergency" | "asap");
     let refused = decision.reasons.iter().find(|reason| !reason.passed);
+    let left = match decision.percent_remaining {
+        Some(percent) => format!("{percent:>3} % left"),
+        None => "window ?".to_owned(),
+    };
     let mut parts = vec![
         (format!("turn {:>3}", now.turn), Look::Plain),
         (format!("{:>6} used", tokens(now.used)), Look::Plain),
-        (format!("{:>3} % left", decision.percent_remaining), Look::Plain),
+        (left, Look::Plain),
         (format!("{tier:<9}"), if is_urgent { Look::Warn } else { Look::Dim }),
         (format!("[{}]", signs.join(", ")), Look::Dim),
     ];

@@ -31,7 +31,7 @@ end
 
 local function with_forecast(active, answer)
   local function done(_, policy)
-    show(('%d%%%% · %s'):format(answer.window.percent_used, usage.forecast(answer, policy)))
+    show(('%s · %s'):format(usage.fill(answer):gsub('%%', '%%%%'), usage.forecast(answer, policy)))
     finish()
   end
   if not client.has('policy/evaluate') then

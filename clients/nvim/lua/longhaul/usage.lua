@@ -27,14 +27,23 @@ function M.forecast(usage, policy)
   end
   local trigger = usage.window.trigger
   if not trigger then
-    return 'automatic compaction is off'
+    return usage.window.is_known and 'automatic compaction is off' or "the model's window is not known"
   end
   local room = trigger - usage.tokens.used
   return room > 0 and format.tokens(room) .. ' until compaction' or 'compaction is due'
 end
 
+--- How full the window is in a word; where it is not known, how much is in it.
+function M.fill(usage)
+  local percent = usage.window.percent_used
+  return percent and ('%d%%'):format(percent) or format.tokens(usage.tokens.used)
+end
+
 --- The highlight group for a percentage.
 function M.group(usage)
+  if not usage.window.trigger and not usage.window.is_known then
+    return 'DiagnosticInfo'
+  end
   local trigger = usage.window.trigger or usage.window.effective
   local share = usage.tokens.used / math.max(1, trigger)
   return share >= 1 and 'DiagnosticError' or share >= 0.8 and 'DiagnosticWarn' or 'DiagnosticInfo'
@@ -118,12 +127,16 @@ function M.view(thread, usage, policy)
     end
   end
   add((' %s'):format(format.line(thread.title or thread.cwd or '', 68)), 'Title')
-  add(('%s▏ %d %%  %s of %s'):format(
-    ' ' .. format.bar(used / math.max(1, window.tokens), BAR_CELLS),
-    window.percent_used,
-    format.tokens(used),
-    format.tokens(window.tokens)
-  ), M.group(usage))
+  if window.is_known then
+    add(('%s▏ %d %%  %s of %s'):format(
+      ' ' .. format.bar(used / math.max(1, window.tokens), BAR_CELLS),
+      window.percent_used,
+      format.tokens(used),
+      format.tokens(window.tokens)
+    ), M.group(usage))
+  else
+    add((' %s tokens'):format(format.tokens(used)), M.group(usage))
+  end
   add(' ' .. M.forecast(usage, policy), 'Comment')
   add('')
   for _, row in ipairs(kinds(usage)) do

@@ -25,6 +25,12 @@ pub struct Remark {
 pub fn remarks(sizes: &Sizes, window: &Window) -> Vec<Remark> {
     let mut remarks = Vec::new();
     let mut remark = |kind, message, hint| remarks.push(Remark { kind, message, hint });
+    if !window.is_known() {
+        let message = "the model's window is not known, so nothing is said of how full it is";
+        let hint = "set sources.NAME.context_window, or context_window of the request";
+        remark("window_unknown", message.to_owned(), hint);
+        return remarks;
+    }
     let after = sizes.used.saturating_add(sizes.incoming);
     if after > window.effective {
         let message =

@@ -13,39 +13,51 @@ pub const BASELINE_TOKENS: u64 = 12_000;
 /// Window of an unknown model.
 pub const FALLBACK_TOKENS: u64 = 272_000;
 
-/// Windows by prefix of a model's name; the longest prefix wins. Only models with a known window are
-/// listed; for the others the transcript, the configuration or the request decides, else
-/// [`FALLBACK_TOKENS`], and the answer names which.
+/// Windows by prefix of a model's name; the longest prefix wins. Only models that are sold with one window
+/// are listed; for the others the transcript, the configuration or the request decides, else the window is
+/// not known.
 ///
 /// # Source
 /// Codex's table of May 2026 (gpt-5.2 to gpt-5.5, codex-auto-review), published transcripts (the gpt-5
 /// family; gpt-5.3-codex-spark by its effective 121 600), and for gpt-4.1 the window this
 /// project was specified with. If an account may have a larger maximum, as with gpt-5.4, this is the default window.
-const MODELS: [(&str, u64); 4] = [
+/// The Claude models are those before 4.6, from which on one name has 200,000 or a million tokens.
+const MODELS: [(&str, u64); 13] = [
     ("gpt-5", 272_000),
     ("gpt-5.3-codex-spark", 128_000),
     ("codex-auto-review", 272_000),
     ("gpt-4.1", 1_047_576),
+    ("claude-3", 200_000),
+    ("claude-haiku-4-5", 200_000),
+    ("claude-opus-4-0", 200_000),
+    ("claude-opus-4-1", 200_000),
+    ("claude-opus-4-2", 200_000),
+    ("claude-opus-4-5", 200_000),
+    ("claude-sonnet-4-0", 200_000),
+    ("claude-sonnet-4-2", 200_000),
+    ("claude-sonnet-4-5", 200_000),
 ];
 
-/// Larger windows that providers offer, smallest first.
+/// Windows that providers offer, smallest first.
 ///
 /// # Source
 /// Chosen: the sizes that providers name for their long-context models.
-const LARGER: [u64; 4] = [400_000, 500_000, 1_000_000, 2_000_000];
+const OFFERED: [u64; 5] = [200_000, 400_000, 500_000, 1_000_000, 2_000_000];
 
 /// Where a value came from, weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Origin {
-    /// Unknown model: [`FALLBACK_TOKENS`].
+    /// Unknown model: [`FALLBACK_TOKENS`], a guess.
     Fallback,
+    /// The thread held more than the table or fallback says: the next larger offered window, a guess.
+    Observed,
     /// Computed from the window.
     Default,
     ModelTable,
-    /// The thread held more than the table or fallback says: the next larger offered window.
-    Observed,
+    /// Where the agent compacted by itself.
+    AgentCompaction,
     Agent,
     Transcript,
     Config,
@@ -62,6 +74,8 @@ pub struct WindowSources<'a> {
     pub stated: Option<u64>,
     /// Tokens the window has held, by the provider's count.
     pub filled: Option<u64>,
+    /// Tokens the window held when the agent last compacted by itself.
+    pub agent_compacted_at: Option<u64>,
     pub agent_window: Option<u64>,
     /// The user's compaction limit in the request; 0 switches compaction off.
     pub limit_asked: Option<u64>,
@@ -91,23 +105,34 @@ pub struct Window {
 /// above the effective window could never be reached: the default replaces it and the answer says so.
 pub fn decide(known: &WindowSources<'_>) -> Window {
     let (tokens, origin) = whole(known);
-    let effective = percent(tokens, EFFECTIVE_PERCENT);
+    let compacted_at = positive(known.agent_compacted_at).filter(|limit| *limit <= tokens);
+    // What an agent has filled can be filled.
+    let effective = percent(tokens, EFFECTIVE_PERCENT).max(compacted_at.unwrap_or(0));
     let default = percent(tokens, TRIGGER_PERCENT);
     let limit = match (known.limit_asked, known.percent_configured) {
         (Some(limit), _) => Some((limit, Origin::Request)),
         (None, Some(share)) => Some((percent(tokens, share), Origin::Config)),
         (None, None) => known.agent_limit.map(|limit| (limit, Origin::Agent)),
     };
+    let default_origin = if origin <= Origin::Observed { origin } else { Origin::Default };
     let (trigger, trigger_origin, limit_refused) = match limit {
-        None => (Some(default), Origin::Default, None),
+        None => match compacted_at {
+            Some(limit) => (Some(limit), Origin::AgentCompaction, None),
+            None => (Some(default), default_origin, None),
+        },
         Some((0, origin)) if origin != Origin::Agent => (None, origin, None),
-        Some((limit, _)) if limit > effective => (Some(default), Origin::Default, Some(limit)),
+        Some((limit, _)) if limit > effective => (Some(default), default_origin, Some(limit)),
         Some((limit, origin)) => (Some(limit), origin, None),
     };
     Window { tokens, origin, effective, trigger, trigger_origin, limit_refused }
 }
 
 impl Window {
+    /// Whether somebody said how large the window is. Of a guess nobody is told a number, and nobody is warned.
+    pub fn is_known(&self) -> bool {
+        self.origin > Origin::Observed
+    }
+
     /// Percent left, as agents show it: without the baseline.
     pub fn percent_left(&self, used: u64) -> u64 {
         let room = self.effective.saturating_sub(BASELINE_TOKENS);
@@ -129,8 +154,11 @@ fn percent(tokens: u64, percent: u64) -> u64 {
     u64::try_from(u128::from(tokens) * u128::from(percent) / 100).unwrap_or(u64::MAX)
 }
 
+fn positive(tokens: Option<u64>) -> Option<u64> {
+    tokens.filter(|tokens| *tokens > 0)
+}
+
 fn whole(known: &WindowSources<'_>) -> (u64, Origin) {
-    let positive = |tokens: Option<u64>| tokens.filter(|tokens| *tokens > 0);
     if let Some(tokens) = positive(known.asked) {
         return (tokens, Origin::Request);
     }
@@ -143,19 +171,22 @@ fn whole(known: &WindowSources<'_>) -> (u64, Origin) {
     if let Some(tokens) = positive(known.agent_window) {
         return (tokens, Origin::Agent);
     }
+    if let Some(tokens) = positive(known.agent_compacted_at) {
+        return (offered(tokens.max(known.filled.unwrap_or(0))), Origin::AgentCompaction);
+    }
     let assumed = match known.model.and_then(of_model) {
         Some(tokens) => (tokens, Origin::ModelTable),
         None => (FALLBACK_TOKENS, Origin::Fallback),
     };
     // A window is at least as large as what it has held.
     match known.filled.filter(|filled| *filled > assumed.0) {
-        Some(filled) => (larger(filled), Origin::Observed),
+        Some(filled) => (offered(filled), Origin::Observed),
         None => assumed,
     }
 }
 
-fn larger(tokens: u64) -> u64 {
-    LARGER.into_iter().find(|window| tokens <= *window).unwrap_or(tokens)
+fn offered(tokens: u64) -> u64 {
+    OFFERED.into_iter().find(|window| tokens <= *window).unwrap_or(tokens)
 }
 
 /// Newer agent versions report the effective part. Windows are whole thousands, so a number that becomes
@@ -207,10 +238,36 @@ mod tests {
 
     #[test]
     fn a_model_that_nobody_vouches_for_has_the_fallback_and_says_so() {
-        for model in ["mystery", "gpt-4o", "gpt-oss-120b", "claude-sonnet-4-5", "gemini-2.5-pro"] {
+        for model in ["mystery", "gpt-4o", "gpt-oss-120b", "claude-opus-4-6", "gemini-2.5-pro"] {
             let unknown = of(WindowSources { model: Some(model), ..WindowSources::default() });
             assert_eq!((unknown.tokens, unknown.origin), (272_000, Origin::Fallback), "{model}");
+            assert_eq!(unknown.trigger_origin, Origin::Fallback, "{model}");
+            assert!(!unknown.is_known(), "{model}");
         }
+    }
+
+    #[test]
+    fn where_an_agent_compacted_by_itself_tells_the_window_and_the_limit() {
+        let known = |compacted, filled| WindowSources {
+            model: Some("claude-opus-5"),
+            agent_compacted_at: Some(compacted),
+            filled: Some(filled),
+            ..WindowSources::default()
+        };
+        for (compacted, filled, tokens, trigger) in [
+            (166_800, 167_000, 200_000, 166_800),
+            (948_659, 949_000, 1_000_000, 948_659),
+            // Later than what is counted as full.
+            (998_659, 999_000, 1_000_000, 998_659),
+            // It went on above: the agent asked for less than its window.
+            (160_000, 480_000, 500_000, 160_000),
+        ] {
+            let window = of(known(compacted, filled));
+            assert_eq!((window.tokens, window.trigger), (tokens, Some(trigger)), "{compacted}");
+            assert_eq!((window.origin, window.is_known()), (Origin::AgentCompaction, true));
+        }
+        let table = of(WindowSources { model: Some("claude-sonnet-4-5"), ..WindowSources::default() });
+        assert_eq!((table.tokens, table.is_known()), (200_000, true));
     }
 
     #[test]
@@ -225,6 +282,8 @@ mod tests {
         };
         assert_eq!(held(271_000, "mystery"), (272_000, Origin::Fallback));
         assert_eq!(held(554_508, "mystery"), (1_000_000, Origin::Observed));
+        let observed = of(WindowSources { filled: Some(300_000), ..WindowSources::default() });
+        assert!(!observed.is_known());
         assert_eq!(held(300_000, "gpt-5.4"), (400_000, Origin::Observed));
         assert_eq!(held(3_000_000, "mystery"), (3_000_000, Origin::Observed));
         let stated = WindowSources {

@@ -51,6 +51,9 @@ pub struct Meter {
     /// The largest count the provider ever gave: so much has been in the window.
     #[serde(default)]
     filled: u64,
+    /// Tokens in the window when the agent last compacted by itself.
+    #[serde(default)]
+    agent_compacted_at: Option<u64>,
     report: Option<Report>,
     /// What the provider counted beyond our estimate at its first report.
     overhead: Option<u64>,
@@ -86,6 +89,11 @@ impl Meter {
     /// Tokens that the window has held, by the provider's counts; `None` before the first one.
     pub fn filled(&self) -> Option<u64> {
         (self.filled > 0).then_some(self.filled)
+    }
+
+    /// Tokens in the window when the agent last compacted by itself, where its transcripts tell.
+    pub fn agent_compacted_at(&self) -> Option<u64> {
+        self.agent_compacted_at
     }
 
     /// The provider's last count that still holds.
@@ -126,6 +134,7 @@ impl Meter {
     pub(super) fn reported(&mut self, seq: u64, usage: rollout::Usage) {
         self.window = usage.context_window.filter(|window| *window > 0).or(self.window);
         self.filled = self.filled.max(usage.total_tokens.unwrap_or(0));
+        self.agent_compacted_at = usage.compacted_at.or(self.agent_compacted_at);
         let Some(tokens) = usage.total_tokens else { return };
         let Some(at_model) = self.at_model else {
             // Of an answer to come, unless the history was replaced: then it repeats an older one.
@@ -200,7 +209,11 @@ mod tests {
     use super::*;
 
     fn counted(total: u64) -> rollout::Usage {
-        rollout::Usage { total_tokens: Some(total), context_window: Some(258_400) }
+        rollout::Usage {
+            total_tokens: Some(total),
+            context_window: Some(258_400),
+            ..rollout::Usage::default()
+        }
     }
 
     #[test]

@@ -28,8 +28,9 @@ pub struct Situation {
     pub used: u64,
     /// Tokens of the whole window; 0 if unknown.
     pub window: u64,
-    /// Percent left ([`Window::percent_left`], the one definition).
-    pub percent_remaining: u64,
+    /// Percent left ([`Window::percent_left`], the one definition); `None` if the window is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub percent_remaining: Option<u64>,
     /// Signs of the turn, except those read from text.
     pub boundaries: BTreeSet<Boundary>,
     /// The agent's last message, redacted.
@@ -81,8 +82,9 @@ pub struct Reason {
 pub struct Decision {
     pub action: PolicyAction,
     pub tier: Option<Tier>,
-    /// Percent left.
-    pub percent_remaining: u64,
+    /// Percent left; `None` if the window is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub percent_remaining: Option<u64>,
     /// All signs, including those read from text.
     pub boundaries: BTreeSet<Boundary>,
     /// Signs that satisfied the tier.
@@ -106,10 +108,10 @@ impl Decision {
 }
 
 impl Situation {
-    /// Percent left of a window with `used` tokens in it.
+    /// Percent left of a window with `used` tokens in it. A guess is no basis for a decision.
     #[must_use]
-    pub fn percent(window: &Window, used: u64) -> u64 {
-        window.percent_left(used)
+    pub fn percent(window: &Window, used: u64) -> Option<u64> {
+        window.is_known().then(|| window.percent_left(used))
     }
 }
 
@@ -117,15 +119,16 @@ impl Situation {
 pub fn decide(policy: &Policy, situation: &Situation) -> Decision {
     let mut reasons = Reasons::default();
     let boundaries = signs(policy, situation, &mut reasons);
-    reasons.add("window", situation.window > 0, || match situation.window {
-        0 => "the model's window is not known".to_owned(),
-        window => format!("{} of {window} tokens are used", situation.used),
+    let percent = situation.percent_remaining.filter(|_| situation.window > 0);
+    reasons.add("window", percent.is_some(), || match percent {
+        None => "the model's window is not known: set sources.NAME.context_window".to_owned(),
+        Some(_) => format!("{} of {} tokens are used", situation.used, situation.window),
     });
-    let percent = situation.percent_remaining;
-    let tier = if situation.window > 0 { policy.tier(percent) } else { None };
-    reasons.add("tier", tier.is_some(), || match tier {
-        Some(tier) => format!("{percent} % left: {}", tier.into_str()),
-        None => format!("{percent} % left: no tier holds yet"),
+    let tier = percent.and_then(|percent| policy.tier(percent));
+    reasons.add("tier", tier.is_some(), || match (tier, percent) {
+        (Some(tier), Some(percent)) => format!("{percent} % left: {}", tier.into_str()),
+        (_, Some(percent)) => format!("{percent} % left: no tier holds yet"),
+        (_, None) => "no tier holds without a window".to_owned(),
     });
     let is_emergency = tier == Some(Tier::Emergency);
     let satisfied = match tier {

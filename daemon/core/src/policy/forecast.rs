@@ -46,6 +46,7 @@ pub fn forecast(
     let percent = window.percent_left(course.used);
     let now = policy.tier(percent);
     let next_tier = Tier::ALL.iter().copied().find(|tier| now.is_none_or(|now| *tier > now));
+    let next_tier = next_tier.filter(|_| window.is_known());
     let room_to = |tier: Tier| {
         let lt = policy.tiers.get(&tier).map_or(0, |rule| rule.percent_remaining_lt);
         window.effective.saturating_mul(percent.saturating_sub(lt) + 1) / 100
@@ -53,7 +54,8 @@ pub fn forecast(
     let (next_boundary, turns_to_boundary) = next_boundary(course.turn, log);
     Forecast {
         tokens_per_turn,
-        turns_left: turns_for(window.effective.saturating_sub(course.used)),
+        turns_left: turns_for(window.effective.saturating_sub(course.used))
+            .filter(|_| window.is_known()),
         next_tier,
         turns_to_next_tier: next_tier.and_then(|tier| turns_for(room_to(tier))),
         next_boundary,

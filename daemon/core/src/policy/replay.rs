@@ -93,7 +93,7 @@ pub fn situation(fold: &Fold, window: &Window, thread_id: &str, at: (i64, Point)
         at_ms: at.0,
         point: at.1,
         used,
-        window: window.tokens,
+        window: if window.is_known() { window.tokens } else { 0 },
         percent_remaining: Situation::percent(window, used),
         boundaries: signals.present().clone(),
         message: signals.message().map(str::to_owned),
@@ -154,7 +154,8 @@ impl Track {
     pub fn asks(&self, situation: &Situation, window: &Window) -> bool {
         situation.point == Point::TurnEnd || {
             let used = situation.used.saturating_sub(self.spared);
-            self.policy.tier(Situation::percent(window, used)) == Some(Tier::Emergency)
+            let percent = Situation::percent(window, used);
+            percent.and_then(|percent| self.policy.tier(percent)) == Some(Tier::Emergency)
         }
     }
 
@@ -193,7 +194,7 @@ impl Track {
             turn: situation.turn,
             point: situation.point,
             tier,
-            percent_remaining: decision.percent_remaining,
+            percent_remaining: decision.percent_remaining.unwrap_or_default(),
             boundaries: decision.satisfied.iter().map(|b| b.into_str().to_owned()).collect(),
             judged: decision.action == PolicyAction::Judge,
             used_again: Vec::new(),

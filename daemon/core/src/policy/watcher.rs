@@ -237,7 +237,8 @@ impl Run<'_, '_> {
                 | Phase::AwaitingScratch { .. }
                 | Phase::AwaitingPacket { .. }
         );
-        if !waits || self.env.policy.tier(situation.percent_remaining) != Some(Tier::Emergency) {
+        let tier = situation.percent_remaining.and_then(|percent| self.env.policy.tier(percent));
+        if !waits || tier != Some(Tier::Emergency) {
             return false;
         }
         let situation = self.state.complete(situation.clone());

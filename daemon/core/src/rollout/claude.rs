@@ -90,6 +90,8 @@ struct Line<'a> {
     is_compact_summary: Option<bool>,
     is_api_error_message: Option<bool>,
     #[serde(borrow)]
+    compact_metadata: Option<&'a RawValue>,
+    #[serde(borrow)]
     message: Option<&'a RawValue>,
     #[serde(borrow)]
     tool_use_result: Option<&'a RawValue>,
@@ -253,7 +255,7 @@ fn assistant(line: &Line<'_>, raw: &RawValue, show: &mut Show<'_>) -> Option<()>
         return Some(());
     }
     if let Some(usage) = message.usage {
-        show(Body::Usage(Usage { total_tokens: usage.total(), context_window: None }));
+        show(Body::Usage(Usage { total_tokens: usage.total(), ..Usage::default() }));
     }
     if is_end {
         show(Body::TurnComplete);

@@ -181,7 +181,7 @@ fn model(object: &Object, show: &mut Show<'_>) {
     }
     let total = object.get("tokens").and_then(|tokens| tokens.get("total")?.as_u64());
     if let Some(total) = total.filter(|total| *total > 0) {
-        show(Body::Usage(Usage { total_tokens: Some(total), context_window: None }));
+        show(Body::Usage(Usage { total_tokens: Some(total), ..Usage::default() }));
     }
     let calls = object.get("calls").and_then(Value::as_u64).unwrap_or(0);
     if calls == 0 && content.calls.is_empty() && !content.text.trim().is_empty() {

@@ -207,7 +207,7 @@ fn end(message: &Object, show: &mut Show<'_>) {
         return show(Body::Passed);
     }
     if let Some(total) = message.get("tokens").and_then(total).filter(|total| *total > 0) {
-        show(Body::Usage(Usage { total_tokens: Some(total), context_window: None }));
+        show(Body::Usage(Usage { total_tokens: Some(total), ..Usage::default() }));
     }
     let error = message.get("error").and_then(|error| error.get("name")?.as_str());
     match (error, text(message, "finish")) {

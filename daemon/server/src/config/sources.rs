@@ -4,6 +4,7 @@
 //! |---|---|---|---|
 //! | where the agent lives | `sources.NAME.home` | `--NAME-home` | as the agent calls it |
 //! | whether it is read | `sources.NAME.enabled` | | |
+//! | how large its models' windows are | `sources.NAME.context_window`, `.context_windows` | | |
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,7 +16,7 @@ use longhaul_core::thread::Source;
 use serde::Deserialize;
 
 use super::tables::entry;
-use super::{ConfigError, Entry, Layers, Setting, or_default};
+use super::{ConfigError, Entry, Layers, Origin, Setting, or_default};
 
 /// `[sources.NAME]`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -24,6 +25,10 @@ pub struct SourceTable {
     pub home: Option<PathBuf>,
     /// Whether its transcripts are read.
     pub enabled: Option<bool>,
+    /// Tokens of its models' window.
+    pub context_window: Option<u64>,
+    /// The same by the beginning of a model's name.
+    pub context_windows: BTreeMap<String, u64>,
 }
 
 /// One agent whose transcripts can be read.
@@ -34,6 +39,21 @@ pub struct SourceSettings {
     pub home: Setting<PathBuf>,
     /// Whether its transcripts are read.
     pub enabled: Setting<bool>,
+    /// Tokens of its models' window; 0: as its transcript or the model's name says.
+    pub context_window: Setting<u64>,
+    /// The same by the beginning of a model's name.
+    pub context_windows: BTreeMap<String, u64>,
+}
+
+impl SourceSettings {
+    /// Tokens of the window of `model`, if they are set: the longest beginning of its name counts.
+    pub(super) fn window_of(&self, model: Option<&str>) -> Option<u64> {
+        // `openai/gpt-5` is `gpt-5`.
+        let model = model.map_or("", |name| name.rsplit('/').next().unwrap_or(name));
+        let named = self.context_windows.iter().filter(|(name, _)| model.starts_with(*name));
+        let named = named.max_by_key(|(name, _)| name.len()).map(|(_, tokens)| *tokens);
+        named.or(Some(*self.context_window)).filter(|tokens| *tokens > 0)
+    }
 }
 
 /// Folders of agents, as flags give them.
@@ -88,19 +108,31 @@ pub(super) fn settings(
             table.home.as_deref(),
             layers.around.base.home.join(names.home.folder),
         );
-        SourceSettings { source: names.source, home, enabled: or_default(table.enabled, true) }
+        SourceSettings {
+            source: names.source,
+            home,
+            enabled: or_default(table.enabled, true),
+            context_window: or_default(table.context_window, 0),
+            context_windows: table.context_windows.clone(),
+        }
     });
     Ok(settings.collect())
 }
 
 /// Every key with its value and origin.
 pub(super) fn entries(settings: &[SourceSettings]) -> impl Iterator<Item = Entry> {
-    settings.iter().flat_map(|SourceSettings { source, home, enabled }| {
+    settings.iter().flat_map(|settings| {
+        let SourceSettings { source, home, enabled, context_window, context_windows } = settings;
         let table = format!("sources.{}", source.name());
-        [
+        let own = [
             (format!("{table}.home"), home.display().to_string(), home.origin.clone()),
             entry(&format!("{table}.enabled"), enabled),
-        ]
+            entry(&format!("{table}.context_window"), context_window),
+        ];
+        let models = context_windows.iter().map(move |(name, tokens)| {
+            (format!("{table}.context_windows.{name}"), tokens.to_string(), Origin::File)
+        });
+        own.into_iter().chain(models)
     })
 }
 

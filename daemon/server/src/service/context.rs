@@ -1,5 +1,6 @@
 //! How full a context window is: of a thread, of given items, or of a thread with items about to come.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use longhaul_core::context::estimate;
@@ -81,6 +82,7 @@ impl Contexts {
         let model = query.model.or_else(|| fold.as_ref()?.head().model.clone());
         let config = self.config.now();
         let percent = &config.context.auto_compact_percent;
+        let source = fold.as_ref().map(|fold| fold.head().source);
         let agent = match &fold {
             Some(fold) => agent_settings(&config, fold.head().source).await?,
             None => AgentSettings::default(),
@@ -88,9 +90,10 @@ impl Contexts {
         let window = window::decide(&WindowSources {
             model: model.as_deref(),
             asked: query.context_window,
-            configured: Some(*config.context.window_tokens),
+            configured: config.window_of(source, model.as_deref()),
             stated: fold.as_ref().and_then(|fold| fold.meter().window()),
             filled: fold.as_ref().and_then(|fold| fold.meter().filled()),
+            agent_compacted_at: fold.as_ref().and_then(|fold| fold.meter().agent_compacted_at()),
             limit_asked: query.auto_compact_limit,
             agent_window: agent.window,
             agent_limit: agent.limit,
@@ -137,9 +140,11 @@ pub(super) async fn agent_settings(
     config: &Config,
     source: Source,
 ) -> Result<AgentSettings, ServiceError> {
-    if source != Source::Codex {
-        return Ok(AgentSettings::default());
-    }
+    let read: fn(&Path) -> AgentSettings = match source {
+        Source::Codex => AgentSettings::of_codex,
+        Source::Claude => AgentSettings::of_claude,
+        _ => return Ok(AgentSettings::default()),
+    };
     let home = config.home(source).to_owned();
-    Ok(tokio::task::spawn_blocking(move || AgentSettings::of_codex(&home)).await?)
+    Ok(tokio::task::spawn_blocking(move || read(&home)).await?)
 }

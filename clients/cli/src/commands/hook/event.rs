@@ -108,7 +108,9 @@ async fn prompt(hook: &Hook<'_>) -> Result<Answer, String> {
         context::UsageParams { thread_id: Some(hook.thread().await?), ..Default::default() };
     let usage = hook.call::<context::Usage>(params).await?;
     let (used, window) = (usage.tokens.used, usage.window);
-    let Some(trigger) = window.trigger.filter(|trigger| *trigger > 0) else {
+    // Of a guess the agent is told nothing.
+    let trigger = window.trigger.filter(|trigger| *trigger > 0 && window.is_known);
+    let Some(trigger) = trigger else {
         return Ok(Answer::default());
     };
     if used.saturating_mul(100) < trigger.saturating_mul(NEARLY_FULL_PERCENT) {

@@ -78,7 +78,11 @@ fn headline(decision: &Decision, style: &Style) -> String {
         "judge" => style.warn("ask a judge, then compact"),
         _ => style.good("wait"),
     };
-    format!("{words}: {} % of the window left{tier}\n", decision.percent_remaining)
+    let left = match decision.percent_remaining {
+        Some(percent) => format!("{percent} % of the window left"),
+        None => "the window is not known".to_owned(),
+    };
+    format!("{words}: {left}{tier}\n")
 }
 
 fn ahead(forecast: &Forecast) -> String {
@@ -131,7 +135,7 @@ impl Page for LogResult {
                 logged.thread_id.chars().take(13).collect(),
                 logged.turn.to_string(),
                 decision.policy.clone(),
-                format!("{} %", decision.percent_remaining),
+                decision.percent_remaining.map_or("-".to_owned(), |percent| format!("{percent} %")),
                 decision.tier.clone().unwrap_or_default(),
                 decision.action.clone(),
                 refused.map_or(decision.satisfied.join(", "), |reason| reason.text.clone()),

@@ -10,7 +10,7 @@ fn at(percent: u64, boundaries: &[Boundary]) -> Situation {
         point: Point::TurnEnd,
         used: 100_000,
         window: 272_000,
-        percent_remaining: percent,
+        percent_remaining: Some(percent),
         boundaries: boundaries.iter().copied().collect(),
         message: None,
         baseline: None,
@@ -129,7 +129,7 @@ fn no_second_compaction_before_growth() {
     };
     assert_eq!(action(&after(95_001)).0, PolicyAction::Wait);
     assert_eq!(action(&after(95_000)).0, PolicyAction::Compact);
-    let emergency = Situation { percent_remaining: 3, ..after(100_000) };
+    let emergency = Situation { percent_remaining: Some(3), ..after(100_000) };
     assert_eq!(action(&emergency).0, PolicyAction::Wait, "not even in an emergency");
 }
 
@@ -140,7 +140,7 @@ fn a_budget_holds_back_all_but_an_emergency_and_every_reason_is_listed() {
     let no: Vec<_> =
         decision.reasons.iter().filter(|r| !r.passed).map(|r| r.rule.as_str()).collect();
     assert_eq!(no, ["boundary", "budget"], "both that said no");
-    assert_eq!(action(&Situation { percent_remaining: 3, ..spent }).0, PolicyAction::Compact);
+    assert_eq!(action(&Situation { percent_remaining: Some(3), ..spent }).0, PolicyAction::Compact);
 }
 
 /// Mid-turn the turn has not ended, whatever the signals hold.

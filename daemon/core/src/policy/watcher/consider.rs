@@ -106,7 +106,8 @@ impl Run<'_, '_> {
             true => tier.into_str().to_owned(),
             false => format!("{}: {}", tier.into_str(), signs.join(", ")),
         };
-        let text = format!("{} % of the window left ({why}): {advice}", decision.percent_remaining);
+        let percent = decision.percent_remaining.unwrap_or_default();
+        let text = format!("{percent} % of the window left ({why}): {advice}");
         self.effects.push(Effect::Notify { text });
     }
 
@@ -117,9 +118,9 @@ impl Run<'_, '_> {
         packet_author: Author,
     ) -> Trigger {
         Trigger {
-            // Without a tier nothing starts.
+            // Without a tier, and so without a window, nothing starts.
             tier: decision.tier.unwrap_or(Tier::Early),
-            percent_remaining: decision.percent_remaining,
+            percent_remaining: decision.percent_remaining.unwrap_or_default(),
             boundaries: decision.boundaries.clone(),
             used: situation.used,
             point: situation.point,

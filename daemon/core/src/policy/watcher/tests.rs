@@ -34,7 +34,7 @@ fn at(percent: u64, used: u64, boundaries: &[Boundary]) -> Situation {
         point: Point::TurnEnd,
         used,
         window: 272_000,
-        percent_remaining: percent,
+        percent_remaining: Some(percent),
         boundaries: boundaries.iter().copied().collect(),
         message: Some("the words".into()),
         baseline: None,

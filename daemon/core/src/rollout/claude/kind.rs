@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 
-use super::super::{Body, TitleBy};
-use super::{Line, Text};
+use serde::Deserialize;
+
+use super::super::{Body, TitleBy, Usage};
+use super::{Line, Text, is_aside};
 
 /// Kinds of line that hold nothing a thread's state needs: modes, queues, undo snapshots, progress of
 /// running tools, notes of the harness to itself.
@@ -33,8 +35,7 @@ const PASSED: [&str; 22] = [
 ];
 
 /// Kinds of `system` line; all are for the person's eyes, none is sent to the model.
-const SYSTEM: [&str; 20] = [
-    "compact_boundary",
+const SYSTEM: [&str; 19] = [
     "microcompact_boundary",
     "api_error",
     "api_metrics",
@@ -67,15 +68,32 @@ pub(super) fn of<'a>(line: &'a Line<'_>, kind: &str) -> Body<'a> {
         "custom-title" => title(&line.custom_title, TitleBy::Person),
         "ai-title" => title(&line.ai_title, TitleBy::Model),
         "summary" => title(&line.summary, TitleBy::Summary),
-        "system" => system(line.subtype.as_ref().map_or("", |kind| kind.0.as_ref())),
+        "system" => system(line.subtype.as_ref().map_or("", |kind| kind.0.as_ref()), line),
         kind if PASSED.contains(&kind) => Body::Passed,
         _ => Body::Unknown,
     }
 }
 
+/// What a compaction tells of the window: one that the agent makes by itself comes at its limit.
+fn compacted(line: &Line<'_>) -> Option<Usage> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Metadata<'a> {
+        #[serde(borrow)]
+        trigger: Option<Text<'a>>,
+        pre_tokens: Option<u64>,
+    }
+    let metadata = line.compact_metadata.filter(|_| !is_aside(line))?;
+    let metadata = serde_json::from_str::<Metadata<'_>>(metadata.get()).ok()?;
+    let is_own = metadata.trigger.is_some_and(|trigger| trigger.0 == "auto");
+    let compacted_at = metadata.pre_tokens.filter(|_| is_own);
+    compacted_at.map(|_| Usage { compacted_at, ..Usage::default() })
+}
+
 /// A turn is over when its hooks ran or its time was taken.
-fn system<'a>(subtype: &str) -> Body<'a> {
+fn system<'a>(subtype: &str, line: &Line<'_>) -> Body<'a> {
     match subtype {
+        "compact_boundary" => compacted(line).map_or(Body::Passed, Body::Usage),
         "stop_hook_summary" | "turn_duration" => Body::TurnComplete,
         subtype if subtype.is_empty() || SYSTEM.contains(&subtype) => Body::Passed,
         _ => Body::Unknown,

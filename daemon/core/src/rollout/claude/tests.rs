@@ -20,6 +20,9 @@ fn said(line: &str) -> Vec<String> {
                 format!("reasoning {encrypted:?} {tokens}")
             }
             Body::Compacted(compacted) => format!("compacted {}", compacted.message),
+            Body::Usage(Usage { compacted_at: Some(tokens), .. }) => {
+                format!("compacted at {tokens}")
+            }
             Body::Usage(usage) => format!("usage {:?}", usage.total_tokens),
             Body::Branch { parent } => format!("branch {parent:?}"),
             Body::Settings(settings) => format!("model {}", settings.model.unwrap_or_default()),
@@ -105,9 +108,15 @@ fn how_a_command_ended_stands_in_its_output() {
 
 #[test]
 fn lines_beside_the_conversation() {
+    let compacted = |trigger, tokens| {
+        let metadata = format!(r#"{{"trigger":"{trigger}","preTokens":{tokens}}}"#);
+        line("system", &format!(r#""subtype":"compact_boundary","compactMetadata":{metadata}"#))
+    };
     for (line, expected) in [
         (line("progress", r#""data":{}"#), "Passed"),
         (line("system", r#""subtype":"compact_boundary""#), "Passed"),
+        (compacted("manual", 1_150), "Passed"),
+        (compacted("auto", 166_800), "compacted at 166800"),
         (line("system", r#""subtype":"turn_duration""#), "TurnComplete"),
         (line("system", r#""subtype":"brand_new""#), "Unknown"),
         (line("brand-new", r#""x":1"#), "Unknown"),

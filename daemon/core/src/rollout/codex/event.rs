@@ -73,7 +73,7 @@ pub(super) fn read(payload: &str) -> Option<Body<'_>> {
         "token_count" => Body::Usage(reported(value::<TokenInfo>(event.info).as_ref())),
         "task_started" | "turn_started" => {
             let context_window = value(event.model_context_window);
-            Body::Usage(Usage { total_tokens: None, context_window })
+            Body::Usage(Usage { context_window, ..Usage::default() })
         }
         "thread_rolled_back" => Body::RolledBack { turns: value(event.num_turns).unwrap_or(0) },
         "compaction_undone" => Body::CompactionUndone { line: value(event.line)? },
@@ -118,6 +118,7 @@ fn reported(info: Option<&TokenInfo>) -> Usage {
     Usage {
         total_tokens: counted.map(|usage| usage.total_tokens.max(usage.input_tokens)),
         context_window: info.model_context_window,
+        compacted_at: None,
     }
 }
 

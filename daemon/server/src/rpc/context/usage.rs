@@ -1,5 +1,6 @@
 //! The answer of `context/usage`.
 
+use longhaul_core::context::window::{Origin, percent_of};
 use longhaul_core::fold::Fold;
 use longhaul_protocol::context::{
     Timeline, TimelineCompaction, TimelinePoint, UsageResult, UsageTokens, Window,
@@ -34,10 +35,11 @@ pub(super) fn result(answer: Usage) -> UsageResult {
             tokens: window.tokens,
             source: window.origin.into_str().to_owned(),
             effective: window.effective,
-            trigger: window.trigger,
+            trigger: window.trigger.filter(|_| window.trigger_origin > Origin::Observed),
             trigger_source: window.trigger_origin.into_str().to_owned(),
-            percent_used: longhaul_core::context::window::percent_of(answer.used, window.tokens),
-            percent_remaining: window.percent_left(answer.used),
+            is_known: window.is_known(),
+            percent_used: window.is_known().then(|| percent_of(answer.used, window.tokens)),
+            percent_remaining: window.is_known().then(|| window.percent_left(answer.used)),
         },
         timeline: fold.map(timeline),
         warnings: answer

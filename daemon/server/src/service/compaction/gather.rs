@@ -61,9 +61,10 @@ impl Gatherer {
         let known = WindowSources {
             model,
             asked: reader.and_then(|reader| reader.context_window),
-            configured: Some(*config.context.window_tokens),
+            configured: config.window_of(Some(fold.head().source), model),
             stated: fold.meter().window(),
             filled: fold.meter().filled(),
+            agent_compacted_at: fold.meter().agent_compacted_at(),
             agent_window: agent.window,
             ..WindowSources::default()
         };

@@ -12,7 +12,7 @@ use longhaul_core::policy::replay::{Replay, Track};
 use longhaul_core::thread::Source;
 
 use super::thread_state::Subject;
-use crate::config::Live;
+use crate::config::{Config, Live};
 use crate::service::error::ServiceError;
 use crate::service::snapshot::Snapshots;
 
@@ -34,7 +34,7 @@ pub struct ReplayReport {
 /// What the replay needs to know of the window.
 struct KnownWindow {
     asked: Option<u64>,
-    configured: u64,
+    config: Arc<Config>,
 }
 
 /// Replays transcripts under the configured policies.
@@ -57,8 +57,7 @@ impl Replays {
         let file = self.snapshots.of(&subject.thread_id, None).await?.file;
         let config = self.config.now();
         let policies: Vec<Policy> = config.policies.all().cloned().collect();
-        let configured = *config.context.window_tokens;
-        let known = KnownWindow { asked: subject.context_window, configured };
+        let known = KnownWindow { asked: subject.context_window, config };
         let work = move || {
             let path = Path::new(&file.path);
             replay(path, file.source, &known, policies)
@@ -109,12 +108,14 @@ fn replay(
 }
 
 fn window_of(known: &KnownWindow, fold: &Fold) -> window::Window {
+    let model = fold.head().model.as_deref();
     window::decide(&WindowSources {
-        model: fold.head().model.as_deref(),
+        model,
         asked: known.asked,
-        configured: Some(known.configured),
+        configured: known.config.window_of(Some(fold.head().source), model),
         stated: fold.meter().window(),
         filled: fold.meter().filled(),
+        agent_compacted_at: fold.meter().agent_compacted_at(),
         ..WindowSources::default()
     })
 }

@@ -129,7 +129,7 @@ impl Surroundings {
         let config = self.config.now();
         let mut policies = config.policies.all();
         let wants = policies.any(|policy| {
-            let tier = policy.tier(situation.percent_remaining);
+            let tier = situation.percent_remaining.and_then(|percent| policy.tier(percent));
             policy.semantic == Reader::Model && tier.is_some_and(|tier| tier != Tier::Emergency)
         });
         if !wants {

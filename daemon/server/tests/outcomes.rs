@@ -68,8 +68,6 @@ fn rows(kind: &str) -> Vec<Row> {
 /// The same for what is no matter of size.
 fn failures(kind: &str) -> Vec<Row> {
     let next = |reason| vec![reason, "checkpoint used"];
-    let used = || vec!["hybrid used"];
-    let long = "src/fetch.rs retry ".repeat(2_000);
     vec![
         (
             "overloaded",
@@ -81,7 +79,7 @@ fn failures(kind: &str) -> Vec<Row> {
         (
             "overloaded once",
             vec![status("500 Oops", "server_error", "no"), says(kind, SUMMARY)],
-            used(),
+            vec!["hybrid used"],
             vec![],
             2..=2,
         ),
@@ -123,7 +121,7 @@ fn failures(kind: &str) -> Vec<Row> {
         ),
         (
             "inflated",
-            vec![says(kind, &long)],
+            vec![says(kind, &"src/fetch.rs retry ".repeat(2_000))],
             next("hybrid failed inflated_summary"),
             vec![],
             1..=1,
@@ -131,7 +129,7 @@ fn failures(kind: &str) -> Vec<Row> {
         (
             "something else",
             vec![says(kind, "Hello! How may I help you today, dear stranger from afar?")],
-            used(),
+            vec!["hybrid used"],
             vec!["doubtful_summary"],
             1..=1,
         ),

@@ -130,10 +130,8 @@ fn fields(result: &UsageResult) -> Vec<(&'static str, String)> {
         None => (by(&window.source).to_owned(), tokens(sizes.used)),
     };
     let usable = window.is_known.then(|| ("usable", tokens(window.effective)));
-    let mut fields = vec![
-        ("model", result.model.clone().unwrap_or_else(|| "-".to_owned())),
-        ("window", size),
-    ];
+    let mut fields =
+        vec![("model", result.model.clone().unwrap_or_else(|| "-".to_owned())), ("window", size)];
     fields.extend(usable);
     fields.extend([("compacts", compacts), ("used", used), ("counted", counted)]);
     fields

@@ -266,7 +266,8 @@ mod tests {
             assert_eq!((window.tokens, window.trigger), (tokens, Some(trigger)), "{compacted}");
             assert_eq!((window.origin, window.is_known()), (Origin::AgentCompaction, true));
         }
-        let table = of(WindowSources { model: Some("claude-sonnet-4-5"), ..WindowSources::default() });
+        let table =
+            of(WindowSources { model: Some("claude-sonnet-4-5"), ..WindowSources::default() });
         assert_eq!((table.tokens, table.is_known()), (200_000, true));
     }
 

@@ -193,12 +193,15 @@ fn before_a_compaction_the_state_is_kept_and_the_person_told() {
 
 #[test]
 fn the_agent_is_told_of_a_nearly_full_window_and_of_no_other() {
-    for (used, is_told) in [(10_000, false), (200_000, true)] {
+    for (used, is_known, is_told) in
+        [(10_000, true, false), (200_000, true, true), (470_000, false, false)]
+    {
         let desk = Desk::of_agents(script().on("context/usage", move |_| {
             let mut usage = crate::answers::usage();
             usage["tokens"]["used"] = used.into();
             usage["window"]["tokens"] = 240_000.into();
             usage["window"]["trigger"] = 216_000.into();
+            usage["window"]["is_known"] = is_known.into();
             Reply::Result(usage)
         }));
         let done = desk.hook(&payload("UserPromptSubmit", &json!({ "prompt": "go on" })));

@@ -194,3 +194,31 @@ fn crop(text: &str, columns: usize) -> String {
     }
     text.chars().take(columns.saturating_sub(1)).chain(['…']).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use longhaul_protocol::context::UsageTokens;
+
+    use super::*;
+    use crate::style::tests::plain;
+
+    #[test]
+    fn of_a_window_that_is_not_known_no_number_is_shown() {
+        let tokens = UsageTokens { used: 476_000, estimated: 476_000, ..UsageTokens::default() };
+        let window = Window { tokens: 500_000, source: "observed".into(), ..Window::default() };
+        let result = UsageResult {
+            thread_id: None,
+            seq: None,
+            model: Some("claude-opus-5".into()),
+            tokens,
+            by_kind: [("user".to_owned(), 476_000)].into(),
+            window,
+            timeline: None,
+            warnings: Vec::new(),
+        };
+        let page = UsagePage { result, title: None }.text(&plain());
+        assert!(page.contains("window    not known; larger than usual"), "{page}");
+        assert!(page.contains("used      476k\n") && page.contains("100.0 %"), "{page}");
+        assert!(!page.contains("500k") && !page.contains("compacts at"), "{page}");
+    }
+}

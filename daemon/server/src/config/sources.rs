@@ -16,7 +16,7 @@ use longhaul_core::thread::Source;
 use serde::Deserialize;
 
 use super::tables::entry;
-use super::{ConfigError, Entry, Layers, Origin, Setting, or_default};
+use super::{ConfigError, Entry, Layers, Setting, or_default};
 
 /// `[sources.NAME]`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -28,7 +28,7 @@ pub struct SourceTable {
     /// Tokens of its models' window.
     pub context_window: Option<u64>,
     /// The same by the beginning of a model's name.
-    pub context_windows: BTreeMap<String, u64>,
+    pub context_windows: Option<BTreeMap<String, u64>>,
 }
 
 /// One agent whose transcripts can be read.
@@ -42,7 +42,7 @@ pub struct SourceSettings {
     /// Tokens of its models' window; 0: as its transcript or the model's name says.
     pub context_window: Setting<u64>,
     /// The same by the beginning of a model's name.
-    pub context_windows: BTreeMap<String, u64>,
+    pub context_windows: Setting<BTreeMap<String, u64>>,
 }
 
 impl SourceSettings {
@@ -113,7 +113,7 @@ pub(super) fn settings(
             home,
             enabled: or_default(table.enabled, true),
             context_window: or_default(table.context_window, 0),
-            context_windows: table.context_windows.clone(),
+            context_windows: or_default(table.context_windows.clone(), BTreeMap::new()),
         }
     });
     Ok(settings.collect())
@@ -124,15 +124,14 @@ pub(super) fn entries(settings: &[SourceSettings]) -> impl Iterator<Item = Entry
     settings.iter().flat_map(|settings| {
         let SourceSettings { source, home, enabled, context_window, context_windows } = settings;
         let table = format!("sources.{}", source.name());
-        let own = [
+        let windows = context_windows.iter().map(|(name, tokens)| format!("{name} = {tokens}"));
+        let windows = windows.collect::<Vec<_>>().join(", ");
+        [
             (format!("{table}.home"), home.display().to_string(), home.origin.clone()),
             entry(&format!("{table}.enabled"), enabled),
             entry(&format!("{table}.context_window"), context_window),
-        ];
-        let models = context_windows.iter().map(move |(name, tokens)| {
-            (format!("{table}.context_windows.{name}"), tokens.to_string(), Origin::File)
-        });
-        own.into_iter().chain(models)
+            (format!("{table}.context_windows"), windows, context_windows.origin.clone()),
+        ]
     })
 }
 
@@ -180,4 +179,31 @@ impl Names {
 pub(super) fn home_of(settings: &[SourceSettings], source: Source) -> &Path {
     let own = settings.iter().find(|settings| settings.source == source);
     own.map_or(Path::new(""), |settings| settings.home.as_path())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_beginning_of_a_models_name_counts_then_the_source() {
+        let windows = [("claude-opus", 200_000), ("claude-opus-5", 1_000_000), ("gpt-5", 0)];
+        let windows = windows.map(|(name, tokens)| (name.to_owned(), tokens)).into();
+        let settings = SourceSettings {
+            source: Source::Claude,
+            home: or_default(None, PathBuf::new()),
+            enabled: or_default(None, true),
+            context_window: or_default(Some(300_000), 0),
+            context_windows: or_default(Some(windows), BTreeMap::new()),
+        };
+        for (model, tokens) in [
+            (Some("claude-opus-5-20260101"), Some(1_000_000)),
+            (Some("anthropic/claude-opus-4"), Some(200_000)),
+            (Some("gpt-5.5"), None),
+            (Some("haiku"), Some(300_000)),
+            (None, Some(300_000)),
+        ] {
+            assert_eq!(settings.window_of(model), tokens, "{model:?}");
+        }
+    }
 }

@@ -436,7 +436,7 @@ impl Parts {
             config.clone(),
         );
         MemoryServices {
-            reader: Arc::new(MemoryReader::new(of_published(), clock.clone())),
+            reader: Arc::new(MemoryReader::new(of_published(), config.clone(), clock.clone())),
             notes: Arc::new(MemoryNotes::new(of_published(), publisher.clone(), clock.clone())),
             overview: Arc::new(MemoryOverview::new(of_published(), jobs, scanner.clone())),
             extraction: Arc::new(extraction),

@@ -14,6 +14,7 @@ use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
 use sqlx::{Connection, Sqlite, Transaction};
+use tokio::sync::MutexGuard;
 
 use crate::error::StoreError;
 use crate::seal;
@@ -146,6 +147,12 @@ impl Pools {
         {
             tracing::warn!(%error, "the database is closed without a seal");
         }
+    }
+
+    /// Keeps the log from being written into the database while the pages are looked at: an update of one bit would
+    /// look like damage.
+    pub(crate) async fn at_rest(&self) -> MutexGuard<'_, ()> {
+        self.log.hold().await
     }
 
     fn break_seal(&self) -> Result<(), StoreError> {

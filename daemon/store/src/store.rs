@@ -85,6 +85,8 @@ impl Store {
     /// # Errors
     /// `Corrupt`: [`Store::recover`] answers it.
     pub async fn check_pages(&self) -> Result<(), StoreError> {
+        let pools = self.pools();
+        let _at_rest = pools.at_rest().await;
         open::check_seal(&self.path).await.map(drop)
     }
 
@@ -115,7 +117,7 @@ impl Store {
     /// Reads every page of the file, through a connection of its own: those in use may still hold pages
     /// as they were before they were damaged.
     async fn check(&self) -> Result<(), StoreError> {
-        open::check_seal(&self.path).await?;
+        self.check_pages().await?;
         let fresh = Pools::open(&self.path).await?;
         let verdict = open::check(&fresh).await;
         fresh.close().await;

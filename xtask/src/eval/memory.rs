@@ -60,8 +60,10 @@ fn growth(files: &Transcripts) -> anyhow::Result<(usize, usize)> {
         let built = engine.build().clone();
         for project in built.handbook.projects.keys() {
             let scope = Scope { project: Some(project), cwd: None };
-            let told =
-                [injection(&built.handbook, scope, 5_000), summary(&built.handbook, scope, 5_000)];
+            let told = [
+                injection(&built.handbook, "", scope, 5_000),
+                summary(&built.handbook, "", scope, 5_000),
+            ];
             let thread = ThreadRef {
                 thread_id: format!("{project}.told.{round}"),
                 source: Source::Codex,
@@ -148,7 +150,7 @@ impl MemoryMaker for Engine {
 
     fn view(&mut self, repository: &str, budget: u64) -> Result<String, String> {
         let scope = Scope { project: Some(repository), cwd: None };
-        let text = summary(&self.build().handbook, scope, budget);
+        let text = summary(&self.build().handbook, "", scope, budget);
         if let Some(folder) = &self.views {
             let asked = self.extracted;
             let path = folder.join(format!("{repository}.{asked}.{budget}.md"));

@@ -14,7 +14,7 @@
 mod carry;
 mod check;
 mod known;
-mod line;
+pub(in crate::memory) mod line;
 mod skill;
 mod step;
 mod task;

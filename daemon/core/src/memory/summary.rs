@@ -9,6 +9,7 @@ mod start;
 
 use std::fmt::Write as _;
 
+use super::agent::line::Bullet;
 use super::consolidate::{CLAIMS, Entry, Handbook, Project, claim_line, date, rule_line};
 use super::learning::LearningKind;
 use super::place;
@@ -26,11 +27,11 @@ pub struct Scope<'a> {
     pub cwd: Option<&'a str>,
 }
 
-/// Default tokens of an injected summary.
-pub const SUMMARY_TOKENS: u64 = 5_000;
-
 /// Maximum percent of the budget for rules.
 const RULES_PERCENT: usize = 20;
+
+/// Maximum percent for what an agent that read all threads wrote on the first page.
+const PAGE_PERCENT: usize = 30;
 
 /// Maximum percent for notes that no person confirmed.
 const CLAIMS_PERCENT: usize = 6;
@@ -45,8 +46,8 @@ const FACTS_PERCENT: usize = 4;
 const TASKS_PERCENT: usize = 4;
 
 /// The text, at most `max_tokens` tokens (bytes/4); empty if nothing concerns the scope. Contains nothing of
-/// other projects.
-pub fn summary(handbook: &Handbook, scope: Scope<'_>, max_tokens: u64) -> String {
+/// other projects. `page` is the first page as it is published.
+pub fn summary(handbook: &Handbook, page: &str, scope: Scope<'_>, max_tokens: u64) -> String {
     let bytes = tokens::bytes_of(max_tokens);
     let known = project(handbook, scope);
     let mut head = String::new();
@@ -61,6 +62,10 @@ pub fn summary(handbook: &Handbook, scope: Scope<'_>, max_tokens: u64) -> String
         rules.map(|entry| rule_line(entry, 320)),
         bytes * RULES_PERCENT / 100,
     );
+    let key = known.map(|(key, _)| key);
+    let lines = written_on(page).filter(|line| line.project.is_none_or(|of| Some(of) == key));
+    let lines = lines.map(|line| line.words.to_owned());
+    part(&mut head, "What earlier threads taught", lines, bytes * PAGE_PERCENT / 100);
     let Some((_, project)) = known else { return said(&head, bytes) };
     let claims = project.claims.iter().map(|claim| claim_line(claim, 240));
     part(&mut head, CLAIMS, claims, bytes * CLAIMS_PERCENT / 100);
@@ -75,6 +80,31 @@ pub fn summary(handbook: &Handbook, scope: Scope<'_>, max_tokens: u64) -> String
     said(&head, bytes)
 }
 
+/// A line of the first page that an agent wrote; all others stand in other files, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WrittenLine<'a> {
+    /// From 1.
+    pub number: u64,
+    /// `None` for what is said of all projects.
+    pub project: Option<&'a str>,
+    /// Without the mark of what it rests on.
+    pub words: &'a str,
+}
+
+/// The lines of the first page that an agent wrote: they name what they rest on, as those made by rules do not.
+pub fn written_on(page: &str) -> impl Iterator<Item = WrittenLine<'_>> {
+    let mut project = None;
+    (1..).zip(page.lines()).filter_map(move |(number, line)| {
+        if line.starts_with("## ") {
+            project = None;
+        } else if let Some(key) = line.strip_prefix("### ") {
+            project = Some(key.trim());
+        }
+        let words = Bullet::read(line)?.words;
+        Some(WrittenLine { number, project, words })
+    })
+}
+
 /// What is said, and nothing in it that opens or closes a frame of ours.
 fn said(text: &str, bytes: usize) -> String {
     contextual::quoted(text::prefix(text, bytes)).into_owned()
@@ -82,9 +112,9 @@ fn said(text: &str, bytes: usize) -> String {
 
 /// The text framed for injection, at most `max_tokens` tokens; may be empty. Extraction recognizes the frame
 /// and skips it.
-pub fn injection(handbook: &Handbook, scope: Scope<'_>, max_tokens: u64) -> String {
+pub fn injection(handbook: &Handbook, page: &str, scope: Scope<'_>, max_tokens: u64) -> String {
     let frame = format!("{}\n\n{}\n", super::own::OPENING, super::own::CLOSING);
-    let text = summary(handbook, scope, max_tokens.saturating_sub(tokens::of_text(&frame)));
+    let text = summary(handbook, page, scope, max_tokens.saturating_sub(tokens::of_text(&frame)));
     if text.is_empty() {
         return text;
     }

@@ -3,15 +3,15 @@
 /// A list line with a source mark, `- words [user, 2026-05-01, t1 #7; id 0a1b2c]`, or with the entries it
 /// is based on: `- words [id 0a1b2c, 3d4e5f]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Bullet<'a> {
-    pub(super) words: &'a str,
+pub(in crate::memory) struct Bullet<'a> {
+    pub(in crate::memory) words: &'a str,
     /// The mark, without brackets.
     pub(super) mark: &'a str,
 }
 
 impl<'a> Bullet<'a> {
     /// Parses a line; `None` unless it is a list line with a mark.
-    pub(super) fn read(line: &'a str) -> Option<Self> {
+    pub(in crate::memory) fn read(line: &'a str) -> Option<Self> {
         let inside = line.strip_prefix("- ")?.trim_end().strip_suffix(']')?;
         let (words, mark) = inside.rsplit_once(" [")?;
         (mark.starts_with("id ") || mark.contains("; id "))

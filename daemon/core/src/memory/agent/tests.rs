@@ -4,6 +4,7 @@ use crate::memory::consolidate::{
 };
 use crate::memory::edits::Edits;
 use crate::memory::learning::{Evidence, Learning, LearningKind, RolloutMemory};
+use crate::memory::summary::{Scope, summary};
 use crate::step::Origin;
 
 const DAY_MS: i64 = 86_400_000;
@@ -110,6 +111,13 @@ fn lines_can_be_reworded_dropped_and_summed_up() {
     assert!(taken["memory_summary.md"].contains("server on 8080"));
     let book = kept(made.handbook, &taken);
     assert_eq!(book.projects["/w/app"].entries.len(), 2, "what was dropped is told to nobody");
+    let page = &taken["memory_summary.md"];
+    let told = |project| {
+        let scope = Scope { project: Some(project), cwd: None };
+        summary(&book, page, scope, 5_000)
+    };
+    assert!(told("/w/app").contains("## What earlier threads taught\n- server on 8080\n"));
+    assert!(!told("/w/other").contains("8080"), "a page is told by its parts");
 }
 
 #[test]

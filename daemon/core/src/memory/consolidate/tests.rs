@@ -87,7 +87,7 @@ fn rules(built: &Consolidation, project: &str) -> Vec<String> {
 }
 
 fn told(built: &Consolidation, cwd: &str, tokens: u64) -> String {
-    summary(&built.handbook, Scope { project: None, cwd: Some(cwd) }, tokens)
+    summary(&built.handbook, "", Scope { project: None, cwd: Some(cwd) }, tokens)
 }
 
 #[test]

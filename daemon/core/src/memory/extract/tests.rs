@@ -278,14 +278,14 @@ fn ten_sessions_that_are_told_memory_add_nothing_to_it() {
     for round in 0..10 {
         let built = build(&memories);
         let scope = Scope { project: Some("/w/p"), cwd: None };
-        let told = injection(&built.handbook, scope, 5_000);
+        let told = injection(&built.handbook, "", scope, 5_000);
         let mut thread = Thread::new(Own::new(vec!["/m".into()], &built.files));
         thread
             .says("developer", &told)
             .user(&told)
             .user("Go on with it, please")
             .run("cat /m/MEMORY.md /m/memory_summary.md", 0, &built.files["MEMORY.md"])
-            .run("cat told.md", 0, &summary(&built.handbook, scope, 5_000))
+            .run("cat told.md", 0, &summary(&built.handbook, "", scope, 5_000))
             .run("cat told.md", 0, &built.files["memory_summary.md"])
             .says("assistant", &built.files["MEMORY.md"])
             .user(&built.files["memory_summary.md"]);

@@ -1,13 +1,14 @@
 //! Published files → passages that are searched.
 //!
 //! A passage is a heading with what stands below it, or a few lines; small enough to be cited, large enough
-//! to be understood. `raw_memories.md` and `memory_summary.md` say what other files say, so they are left out:
-//! every hit would come three times.
+//! to be understood. `raw_memories.md` says what other files say, so it is left out: every hit would come twice.
+//! So does `memory_summary.md`, but for the lines that an agent wrote there.
 
 use std::collections::HashMap;
 
 use longhaul_core::memory::Files;
 use longhaul_core::memory::consolidate::Handbook;
+use longhaul_core::memory::summary::{WrittenLine, written_on};
 use longhaul_store::Passage;
 
 /// Bytes after which a passage ends at the next line.
@@ -29,8 +30,13 @@ pub(super) fn passages(files: &Files, handbook: &Handbook, at_ms: i64) -> Vec<Pa
     let summaries = summaries(handbook);
     let mut out = Vec::new();
     for (path, text) in files {
-        if matches!(path.as_str(), "raw_memories.md" | "memory_summary.md") {
-            continue;
+        match path.as_str() {
+            "raw_memories.md" => continue,
+            "memory_summary.md" => {
+                out.extend(written_on(text).map(|line| of_first_page(path, line, at_ms)));
+                continue;
+            }
+            _ => {}
         }
         let mut about = match summaries.get(path.as_str()) {
             Some(about) => about.clone(),
@@ -68,6 +74,13 @@ pub(super) fn passages(files: &Files, handbook: &Handbook, at_ms: i64) -> Vec<Pa
     // A heading alone says nothing that the passage below it would not be found by.
     out.retain(|passage| passage.text.lines().any(|line| !line.starts_with('#')));
     out
+}
+
+fn of_first_page(path: &str, line: WrittenLine<'_>, at_ms: i64) -> Passage {
+    let project = line.project.map(str::to_owned);
+    let mut passage = begun(path, line.number, &About { project, thread_id: None, at_ms });
+    passage.text = format!("{}\n", line.words);
+    passage
 }
 
 fn begun(path: &str, line: u64, about: &About) -> Passage {
@@ -108,6 +121,19 @@ fn skill_project(handbook: &Handbook, path: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_the_first_page_what_an_agent_wrote_is_found() {
+        let page = "# Memory summary\n\n## General tips\n\n- `MEMORY.md` has it all.\n- mind the port [id a1]\n\
+                    \n### /w/app\n\n- cargo test\n- server on 8080 [id b2, c3]\n";
+        let files = Files::from([("memory_summary.md".to_owned(), page.to_owned())]);
+        let found = passages(&files, &Handbook::default(), 7);
+        let shown: Vec<_> = found
+            .iter()
+            .map(|p| (p.line_start, p.project.as_deref(), p.text.trim()))
+            .collect();
+        assert_eq!(shown, [(6, None, "mind the port"), (11, Some("/w/app"), "server on 8080")]);
+    }
 
     #[test]
     fn passages_carry_their_project_and_their_lines() {

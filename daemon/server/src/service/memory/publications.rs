@@ -17,6 +17,8 @@ pub(super) struct Publication {
     pub(super) at_ms: i64,
     pub(super) threads: u64,
     pub(super) handbook: Handbook,
+    /// The first page.
+    pub(super) page: String,
     pub(super) own: Own,
 }
 
@@ -85,6 +87,7 @@ fn in_force(generation: &Generation, folder: &Folder) -> Publication {
         at_ms: generation.at_ms,
         threads: generation.threads,
         handbook: Handbook::read(&generation.handbook).unwrap_or_default(),
+        page: generation.files.get("memory_summary.md").cloned().unwrap_or_default(),
         own: Own::new(folder.roots(), &generation.files),
     }
 }

@@ -17,6 +17,7 @@ use super::passages::passages;
 use super::project::project_of;
 use super::publications::Publications;
 use crate::clock::Clock;
+use crate::config::Live;
 use crate::service::error::ServiceError;
 
 /// Days after which what was learned counts less by two thirds of what freshness gives.
@@ -84,13 +85,18 @@ pub struct FileLines {
 pub struct MemoryReader {
     store: Store,
     publications: Arc<Publications>,
+    config: Live,
     clock: Clock,
 }
 
 impl MemoryReader {
     #[must_use]
-    pub fn new((store, publications): (Store, Arc<Publications>), clock: Clock) -> Self {
-        Self { store, publications, clock }
+    pub fn new(
+        (store, publications): (Store, Arc<Publications>),
+        config: Live,
+        clock: Clock,
+    ) -> Self {
+        Self { store, publications, config, clock }
     }
 
     /// What a thread in `cwd` is told.
@@ -106,11 +112,10 @@ impl MemoryReader {
         let published = self.publications.newest().await?;
         let own = cwd.as_deref().and_then(project_of);
         let scope = Scope { project: own.as_deref(), cwd: cwd.as_deref() };
-        let max_tokens = max_tokens.unwrap_or(summary::SUMMARY_TOKENS);
-        let text = match is_framed {
-            true => summary::injection(&published.handbook, scope, max_tokens),
-            false => summary::summary(&published.handbook, scope, max_tokens),
-        };
+        let most = *self.config.now().memory.summary_tokens;
+        let max_tokens = max_tokens.unwrap_or(most).min(most);
+        let make = if is_framed { summary::injection } else { summary::summary };
+        let text = make(&published.handbook, &published.page, scope, max_tokens);
         let known = summary::project(&published.handbook, scope).map(|(key, _)| key.to_owned());
         let root = self.publications.folder().path().display().to_string();
         let instructions = || READ_PATH.trim_end().replace("{memory_root}", &root);

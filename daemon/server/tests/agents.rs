@@ -141,6 +141,7 @@ async fn params_that_no_agent_needs_are_refused() {
     for (method, params) in [
         ("compaction/run", json!({ "thread_id": OWN, "model": { "name": "m", "provider": "p" } })),
         ("compaction/run", json!({ "thread_id": OWN, "strategy": "summary" })),
+        ("compaction/run", json!({ "thread_id": OWN, "initial_context": [{ "role": "user" }] })),
         ("compaction/run", json!({ "thread_id": OWN, "templates": { "summary_prompt": "x" } })),
         ("compaction/run", json!({ "items": [] })),
         ("policy/evaluate", json!({ "thread_id": OWN, "record": true })),
@@ -248,7 +249,9 @@ async fn an_ordinary_session_works_on_the_agents_socket() {
         ("checkpoint/view", json!({ "thread_id": OWN, "max_tokens": 1_700 })),
         (
             "compaction/run",
-            json!({ "thread_id": OWN, "strategy": "checkpoint", "trigger": "manual" }),
+            json!({
+                "thread_id": OWN, "strategy": "checkpoint", "trigger": "manual", "initial_context": [],
+            }),
         ),
         ("context/usage", json!({ "thread_id": OWN })),
         ("history/expand", json!({ "handle": handle, "max_bytes": 24_576 })),

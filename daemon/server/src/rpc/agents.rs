@@ -36,12 +36,14 @@ enum Field {
     FolderOrProject,
     /// This value, which is also the one that is meant where it is absent.
     Only(&'static str),
+    /// No item: an agent puts nothing into its own prompt in the daemon's name.
+    NoItems,
     /// An event of a watcher: the end of a turn, of which the person is told and nothing is begun.
     TurnEnd,
 }
 
 use Field::{
-    Compaction, Folder, FolderOrProject, Handle, Only, Plain, Thread, Transcript, TurnEnd,
+    Compaction, Folder, FolderOrProject, Handle, NoItems, Only, Plain, Thread, Transcript, TurnEnd,
 };
 
 /// The params an agent may give, by method.
@@ -61,6 +63,7 @@ const FIELDS: &[(&str, &[(&str, Field)])] = &[
             // The others may ask a model, at the person's cost.
             ("strategy", Only("checkpoint")),
             ("phase", Plain),
+            ("initial_context", NoItems),
             ("trigger", Plain),
             ("reason", Plain),
             ("max_tokens", Plain),
@@ -250,10 +253,12 @@ impl AgentGate {
         let subject = match field {
             Plain | Transcript => return Ok(()),
             Only(expected) if value == expected => return Ok(()),
+            NoItems if value.as_array().is_some_and(Vec::is_empty) => return Ok(()),
             TurnEnd if is_turn_end(value) => return Ok(()),
             Only(expected) => {
                 return Err(Failure::forbidden(format!("params.{name}: {expected} only")));
             }
+            NoItems => return Err(Failure::forbidden(format!("params.{name}: no items only"))),
             TurnEnd => {
                 let why = format!("params.{name}: turn_ended with notify_only only");
                 return Err(Failure::forbidden(why));

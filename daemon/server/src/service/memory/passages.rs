@@ -128,10 +128,8 @@ mod tests {
                     \n### /w/app\n\n- cargo test\n- server on 8080 [id b2, c3]\n";
         let files = Files::from([("memory_summary.md".to_owned(), page.to_owned())]);
         let found = passages(&files, &Handbook::default(), 7);
-        let shown: Vec<_> = found
-            .iter()
-            .map(|p| (p.line_start, p.project.as_deref(), p.text.trim()))
-            .collect();
+        let shown: Vec<_> =
+            found.iter().map(|p| (p.line_start, p.project.as_deref(), p.text.trim())).collect();
         assert_eq!(shown, [(6, None, "mind the port"), (11, Some("/w/app"), "server on 8080")]);
     }
 

@@ -66,7 +66,7 @@ function longThread() {
 /** A second thread, to see one change for the other. */
 async function openThread(client) {
   const said = (role, type, text) => ({ type: "message", role, content: [{ type, text }] });
-  const { thread_id } = await client.call("thread/open", { cwd: project, originator: "an editor" });
+  const { thread_id } = await client.call("thread/open", { cwd: project, originator: "an editor", model: "gpt-5.5" });
   const items = [said("user", "input_text", "Explain the report."), said("assistant", "output_text", "It sums by month.")];
   await client.call("thread/append", { thread_id, items: items.map((item, index) => ({ client_item_id: `i${index}`, item })) });
   await client.call("thread/sync", { thread_id });

@@ -77,7 +77,7 @@ pub struct EvaluateResult {
     pub turn: u64,
     /// Tokens in the window.
     pub used: u64,
-    /// Tokens of the whole window.
+    /// Tokens of the whole window; 0 where it is not known.
     pub window: u64,
     /// Of the policy in force.
     pub decision: Decision,

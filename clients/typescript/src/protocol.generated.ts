@@ -1865,7 +1865,7 @@ export interface PolicyEvaluateResult {
   used: number;
   /** State of the watcher. */
   watcher: PolicyWatcher;
-  /** Tokens of the whole window. */
+  /** Tokens of the whole window; 0 where it is not known. */
   window: number;
 }
 

@@ -104,8 +104,8 @@ impl Store {
         Ok(answer)
     }
 
-    /// Deletes some of the jobs that ended before `since_ms` (Unix milliseconds) with their events; returns how
-    /// many, 0 when done. Jobs that are owed stay.
+    /// Deletes some of the jobs that ended before the database had been in use for `since_lived_ms`, with their
+    /// events; returns how many, 0 when done. Jobs that are owed stay.
     ///
     /// # Errors
     /// Those of writing.

@@ -8,7 +8,7 @@
 //! meanwhile. What was committed is safe from a power cut a second later, too. When the whole log is written and
 //! nothing was written meanwhile, it is emptied.
 //!
-//! When nothing was written for [`REST`], the database is sealed (`seal`). The seal is broken before the log is
+//! When nothing was written for [`REST`], or longer for a large one, the database is sealed (`seal`). The seal is broken before the log is
 //! emptied: while the log holds something, a seal counts for nothing.
 //!
 //! The bound of SQLite stays far above, for a burst of writes that outruns the task. *A crash* at any point costs
@@ -24,13 +24,17 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqlitePool};
 use sqlx::{ConnectOptions as _, Connection as _};
 use tokio::sync::{Mutex, MutexGuard, Notify};
 
-use crate::seal;
+use crate::{open, seal};
 
 /// Time from a write until the log is written into the database.
 const PERIOD: Duration = Duration::from_secs(1);
 
 /// Time without a write after which the database is sealed.
 const REST: Duration = Duration::from_secs(30);
+
+/// A large database rests longer, by its bytes in a second: to seal it is to read it, which is then a hundredth of the
+/// time at most.
+const REST_BYTES_IN_A_SECOND: u64 = 4 << 20;
 
 /// Rounds at a time: each takes what was committed during the one before, which is ever less.
 const ROUNDS_MAX: usize = 4;
@@ -59,7 +63,7 @@ impl Log {
                 tokio::select! {
                     () = &mut closed => return,
                     () = written.more.notified() => is_sealed = false,
-                    () = tokio::time::sleep(REST), if !is_sealed => {
+                    () = tokio::time::sleep(rest(&path)), if !is_sealed => {
                         let _turn = written.turn.lock().await;
                         on_seal(&path, seal::write).await;
                         is_sealed = true;
@@ -91,6 +95,10 @@ impl Log {
         self.0.count.fetch_add(1, Ordering::Relaxed);
         self.0.more.notify_one();
     }
+}
+
+fn rest(path: &Path) -> Duration {
+    REST.max(Duration::from_secs(open::bytes(path) / REST_BYTES_IN_A_SECOND))
 }
 
 /// A step of the seal, which no write waits for.

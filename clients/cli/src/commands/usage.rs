@@ -112,7 +112,7 @@ fn fields(result: &UsageResult) -> Vec<(&'static str, String)> {
     let compacts = match window.trigger {
         Some(trigger) => format!("at {} ({})", tokens(trigger), by(&window.trigger_source)),
         None if window.is_known => format!("never ({})", by(&window.trigger_source)),
-        None => by(&window.trigger_source).to_owned(),
+        None => "not known".to_owned(),
     };
     let counted = match sizes.reported {
         Some(reported) => format!(

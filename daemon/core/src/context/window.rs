@@ -38,11 +38,14 @@ const MODELS: [(&str, u64); 13] = [
     ("claude-sonnet-4-5", 200_000),
 ];
 
-/// Windows that providers offer, smallest first.
+/// Larger windows that providers offer, smallest first.
 ///
 /// # Source
 /// Chosen: the sizes that providers name for their long-context models.
-const OFFERED: [u64; 5] = [200_000, 400_000, 500_000, 1_000_000, 2_000_000];
+const OFFERED: [u64; 4] = [400_000, 500_000, 1_000_000, 2_000_000];
+
+/// The windows of the agents whose transcripts tell where they compacted by themselves: Claude Code's two.
+const OF_COMPACTING_AGENTS: [u64; 2] = [200_000, 1_000_000];
 
 /// Where a value came from, weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -105,7 +108,7 @@ pub struct Window {
 /// above the effective window could never be reached: the default replaces it and the answer says so.
 pub fn decide(known: &WindowSources<'_>) -> Window {
     let (tokens, origin) = whole(known);
-    let compacted_at = positive(known.agent_compacted_at).filter(|limit| *limit <= tokens);
+    let compacted_at = compaction(known).map(|(limit, _)| limit).filter(|limit| *limit <= tokens);
     // What an agent has filled can be filled.
     let effective = percent(tokens, EFFECTIVE_PERCENT).max(compacted_at.unwrap_or(0));
     let default = percent(tokens, TRIGGER_PERCENT);
@@ -171,8 +174,8 @@ fn whole(known: &WindowSources<'_>) -> (u64, Origin) {
     if let Some(tokens) = positive(known.agent_window) {
         return (tokens, Origin::Agent);
     }
-    if let Some(tokens) = positive(known.agent_compacted_at) {
-        return (offered(tokens.max(known.filled.unwrap_or(0))), Origin::AgentCompaction);
+    if let Some((_, tokens)) = compaction(known) {
+        return (tokens, Origin::AgentCompaction);
     }
     let assumed = match known.model.and_then(of_model) {
         Some(tokens) => (tokens, Origin::ModelTable),
@@ -183,6 +186,14 @@ fn whole(known: &WindowSources<'_>) -> (u64, Origin) {
         Some(filled) => (offered(filled), Origin::Observed),
         None => assumed,
     }
+}
+
+/// Where the agent compacted by itself, and the window this tells. Nothing where the thread held more than that:
+/// then the model or its window changed.
+fn compaction(known: &WindowSources<'_>) -> Option<(u64, u64)> {
+    let limit = positive(known.agent_compacted_at)?;
+    let window = OF_COMPACTING_AGENTS.into_iter().find(|window| limit <= *window)?;
+    known.filled.is_none_or(|filled| filled <= window).then_some((limit, window))
 }
 
 fn offered(tokens: u64) -> u64 {
@@ -259,13 +270,15 @@ mod tests {
             (948_659, 949_000, 1_000_000, 948_659),
             // Later than what is counted as full.
             (998_659, 999_000, 1_000_000, 998_659),
-            // It went on above: the agent asked for less than its window.
-            (160_000, 480_000, 500_000, 160_000),
+            (330_000, 331_000, 1_000_000, 330_000),
         ] {
             let window = of(known(compacted, filled));
             assert_eq!((window.tokens, window.trigger), (tokens, Some(trigger)), "{compacted}");
             assert_eq!((window.origin, window.is_known()), (Origin::AgentCompaction, true));
         }
+        // It went on above: by now the window is another one.
+        let changed = of(known(160_000, 480_000));
+        assert_eq!((changed.origin, changed.trigger_origin), (Origin::Observed, Origin::Observed));
         let table =
             of(WindowSources { model: Some("claude-sonnet-4-5"), ..WindowSources::default() });
         assert_eq!((table.tokens, table.is_known()), (200_000, true));

@@ -11,9 +11,13 @@ use crate::style::{Style, count, counted, tokens};
 impl Page for EvaluateResult {
     fn text(&self, style: &Style) -> String {
         let mut text = headline(&self.decision, style);
+        let window = match self.window {
+            0 => format!("not known, {} tokens used", tokens(self.used)),
+            window => format!("{} of {} tokens", tokens(self.used), tokens(window)),
+        };
         let mut fields = vec![
             ("thread", format!("{}, turn {}, seq {}", self.thread_id, self.turn, self.seq)),
-            ("window", format!("{} of {} tokens", tokens(self.used), tokens(self.window))),
+            ("window", window),
             ("ahead", ahead(&self.forecast)),
             (
                 "watcher",

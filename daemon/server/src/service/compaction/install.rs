@@ -107,7 +107,7 @@ impl Installer {
         let snapshot = self.snapshots.of(thread_id, None).await?;
         let visible = snapshot.fold.visible();
         if !visible.can_put_back(installed) {
-            return match visible.base() > Some(installed) || visible.base() == Some(installed) {
+            return match visible.base() >= Some(installed) {
                 true => Err(ServiceError::Superseded(compaction.id.clone())),
                 false => Ok(None),
             };

@@ -47,7 +47,7 @@ pub struct Link {
     spoken: AtomicBool,
     /// Milliseconds on the daemon's clock when it last sent a message or was given an answer.
     active_ms: AtomicU64,
-    /// Whether the daemon works for it, and it reads.
+    /// Whether the daemon works for it, and it reads; or has yet to see what it says.
     works: AtomicBool,
     /// Abilities it holds, as bits; what each stands for is the method table's affair.
     granted: AtomicU32,
@@ -76,7 +76,7 @@ impl Link {
             permits: BoundedSubscriptions::new(subscriptions_max),
             spoken: AtomicBool::new(false),
             active_ms: AtomicU64::new(whole_ms(since)),
-            works: AtomicBool::new(false),
+            works: AtomicBool::new(true),
             granted: AtomicU32::new(u32::MAX),
             folder: OnceLock::new(),
             subscriptions: Mutex::default(),

@@ -64,9 +64,12 @@ impl Besieged {
         let daemon = Daemon::start(longhauld, home)?;
         daemon.wait_idle(1)?;
         daemon.wait_indexed()?;
-        let threads = daemon.connect()?.call("thread/list", &json!({ "limit": 1 }))?;
+        let mut wire = daemon.connect()?;
+        let threads = wire.call("thread/list", &json!({ "limit": 1 }))?;
         let thread = threads.pointer("/threads/0/thread_id").and_then(Value::as_str);
         let thread = thread.context("no thread was read")?.to_owned();
+        // What the first look at a thread costs is another figure.
+        wire.call("checkpoint/view", &json!({ "thread_id": thread, "max_tokens": 2_000 }))?;
         Ok(Self { daemon, thread })
     }
 
@@ -97,6 +100,7 @@ impl Besieged {
             let timing =
                 behaving.map(|(what, calls)| (what, scope.spawn(|| self.time(calls, &is_over))));
             let newcomers = scope.spawn(|| self.time_newcomers(&is_over));
+            let pauses = scope.spawn(|| time_pauses(&is_over));
             let besieging = siege();
             is_over.store(true, Ordering::Relaxed);
             let of_newcomers = ("a newcomer's first answer", newcomers);
@@ -105,6 +109,8 @@ impl Besieged {
                 let aim = if what.ends_with("8 MiB") { "" } else { WAIT_AIM };
                 report.add(format!("{name}: {what}"), times.show_worst(), aim);
             }
+            let pauses = pauses.join().ok().context("the clock's thread panicked")?;
+            report.add(format!("{name}: the machine's own pauses"), pauses.show_worst(), "");
             besieging
         })
     }
@@ -151,6 +157,17 @@ impl Besieged {
         report.add(format!("{name}: peak memory"), held, PEAK_AIM);
         self.daemon.stop()
     }
+}
+
+/// How much later than asked a thread goes on that only sleeps: nobody is answered sooner.
+fn time_pauses(is_over: &AtomicBool) -> Times {
+    let mut times = Vec::new();
+    while !is_over.load(Ordering::Relaxed) {
+        let watch = Stopwatch::start();
+        pause(THINKS);
+        times.push(watch.elapsed().saturating_sub(THINKS));
+    }
+    Times::of(times)
 }
 
 /// Keeps asking for large pages on many connections and reads none. Who is closed comes again.

@@ -168,6 +168,9 @@ impl Connection {
         let mut evicted = std::pin::pin!(evicted.cancelled());
         let told = self.share.told();
         let mut draining = std::pin::pin!(draining);
+        if let Err(end) = self.read_first(stream, &mut reader).await {
+            return end;
+        }
         loop {
             let more = self.take_lines();
             if self.out.write(stream).is_err() {
@@ -187,11 +190,11 @@ impl Connection {
             let line_deadline =
                 self.line_since.map(|since| since + self.dispatcher.bounds.frame_timeout);
             tokio::select! {
-                count = read(&mut reader, &mut self.decoder), if reads => match count {
-                    Ok(0) => self.stop_input(Input::Ended),
-                    Ok(_) => self.starved = false,
-                    Err(_) => return End::PeerGone,
-                },
+                count = read(&mut reader, &mut self.decoder), if reads => {
+                    if let Err(end) = self.note_read(count) {
+                        return end;
+                    }
+                }
                 ready = stream.writable(), if !self.out.is_empty() => {
                     if ready.is_err() {
                         return End::PeerGone;
@@ -220,6 +223,30 @@ impl Connection {
                 }
             }
         }
+    }
+
+    /// Reads what came with the connection: until then nobody else gets its place, and only after it is the client
+    /// one that says nothing.
+    async fn read_first(
+        &mut self,
+        stream: &UnixStream,
+        reader: &mut ReadHalf<'_>,
+    ) -> Result<(), End> {
+        // A new socket takes bytes, so this does not wait for the client.
+        stream.writable().await.map_err(|_| End::PeerGone)?;
+        if let Some(count) = read(reader, &mut self.decoder).now_or_never() {
+            self.note_read(count)?;
+        }
+        self.link.note_active(self.dispatcher.clock.elapsed());
+        Ok(())
+    }
+
+    fn note_read(&mut self, count: io::Result<usize>) -> Result<(), End> {
+        match count.map_err(|_| End::PeerGone)? {
+            0 => self.stop_input(Input::Ended),
+            _ => self.starved = false,
+        }
+        Ok(())
     }
 
     /// Whether the next bytes are wanted.

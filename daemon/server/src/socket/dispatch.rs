@@ -18,15 +18,19 @@ use jsonrpsee::types::{Id, Params, SubscriptionId};
 use jsonrpsee::{Extensions, MethodCallback, MethodResponse, Methods, SubscriptionState};
 use longhaul_protocol::frame::Frame;
 use longhaul_protocol::{ErrorKind, WireError};
+use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::Semaphore;
 
 use super::Bounds;
 use super::batch;
 use super::envelope::{self, Call, Envelope};
-use super::held::{Held, Room};
+use super::held::{Held, Room, Size};
 use crate::clock::Clock;
 use crate::link::{CallContext, Counters, Gauge, Link, request_id};
+
+/// Params in which a bound of the answer is looked for: requests for a page are short.
+const BOUND_LOOKED_FOR_BYTES: usize = 4_096;
 
 /// An answer as it goes onto the wire, without its newline.
 pub type Reply = Box<str>;
@@ -158,10 +162,12 @@ impl Dispatcher {
             }
             MethodCallback::Async(callback) => {
                 let (callback, connection) = (callback.clone(), link.id);
+                let is_large = self.bounds.large.contains(&finish.name);
+                let size = is_large.then(|| Size::of(max_bytes(params.as_str())));
                 let (id, params) = (id.into_owned(), params.into_owned());
                 let work =
                     async move { callback(id, params, connection, response_max, extensions).await };
-                Outcome::Pending(Box::pin(finish.asynchronous(connection.0, work)))
+                Outcome::Pending(Box::pin(finish.asynchronous(connection.0, size, work)))
             }
             MethodCallback::Subscription(callback) => match (place, link.permits.acquire()) {
                 (Place::Batch, _) => {
@@ -233,13 +239,14 @@ impl Finish {
     async fn asynchronous(
         self,
         connection: usize,
+        size: Option<Size>,
         work: impl Future<Output = MethodResponse>,
     ) -> Option<Answer> {
         let dispatcher = &self.dispatcher;
         let _in_flight = Gauge::up(&dispatcher.counters.in_flight);
         let mut room = None;
-        if dispatcher.bounds.large.contains(&self.name) {
-            room = dispatcher.held.room(connection).await;
+        if let Some(size) = size {
+            room = dispatcher.held.room(connection, size).await;
             if room.is_none() {
                 self.note(true);
                 let message = "there is no room for a large answer: others are not read";
@@ -290,6 +297,16 @@ impl Finish {
     fn error(&self, error: &WireError) -> Reply {
         error_reply(&id_text(&self.id), error)
     }
+}
+
+/// The bound of its answer that a request sets.
+fn max_bytes(params: Option<&str>) -> Option<u64> {
+    #[derive(Deserialize)]
+    struct Bound {
+        max_bytes: u64,
+    }
+    let params = params.filter(|params| params.len() <= BOUND_LOOKED_FOR_BYTES)?;
+    serde_json::from_str::<Bound>(params).ok().map(|bound| bound.max_bytes)
 }
 
 /// An error as an answer; `id` is JSON text.

@@ -4,11 +4,12 @@
 //! A bound for each connection is not enough, since many at their own bound are more than a machine has. So
 //! one ledger counts what is held for all of them: frames that are not whole yet, requests being worked on,
 //! answers from the moment they are made until the socket took them. Over the common bound the connection
-//! that holds most is told to go; its bytes count as given back from then on, so that one that takes too
-//! much never costs a second one its place.
+//! that holds most of those that do not read is told to go; its bytes count as given back from then on, so that
+//! one that takes too much never costs a second one its place.
 //!
 //! An answer that may be large waits for a [`Room`] *before* it is made: few are made at the same time, none for
-//! a connection that has yet to read its last one, and none while the ledger has no place for it. A client
+//! a connection that has yet to read its last one, and none while the ledger has no place for it. Who asks for a
+//! page waits behind other pages alone, so that nobody's large answer holds it up. A client
 //! that reads nothing must not keep others waiting: where room is missing, the connection that holds most of
 //! those that have taken nothing for [`STALL`] goes. Who has shown that it reads is served first, and the last
 //! room is kept for it: an attacker that asks on and on and reads nothing comes behind. Of the others those are
@@ -24,11 +25,17 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Large answers that are made at the same time.
+/// Answers of one size that are made at the same time.
 ///
 /// # Source
-/// Measured: making one holds about three times its bytes, and takes tens of milliseconds.
-const LARGE_AT_ONCE: usize = 1;
+/// Measured: making a large one holds about three times its bytes, and takes tens of milliseconds. A page may have
+/// one item that is as large.
+const AT_ONCE: usize = 1;
+/// Bytes of an answer that count as a page.
+///
+/// # Source
+/// Chosen: a page is made in a few milliseconds.
+const PAGE_BYTES: u64 = 1 << 20;
 /// Unread bytes from which no further answer is made for a connection.
 ///
 /// # Source
@@ -58,10 +65,10 @@ struct Ledger {
     bytes: usize,
     /// Connections that hold something, by number.
     holders: HashMap<usize, Holder>,
-    /// Large answers that are being made.
-    making: usize,
-    /// Who waits for room, newest last.
-    waiting: Vec<Waiting>,
+    /// Answers that are being made, by size.
+    making: [usize; 2],
+    /// Who waits for room, by size, newest last.
+    waiting: [Vec<Waiting>; 2],
     /// Whether a task looks for room for them.
     is_watched: bool,
     /// Connections whose clients read what they are sent.
@@ -86,6 +93,23 @@ pub(super) struct Load {
     pub(super) has_read: bool,
 }
 
+/// What an answer may grow to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Size {
+    Page,
+    Large,
+}
+
+impl Size {
+    /// By the bound that the request itself sets.
+    pub(super) const fn of(max_bytes: Option<u64>) -> Self {
+        match max_bytes {
+            Some(..=PAGE_BYTES) => Self::Page,
+            _ => Self::Large,
+        }
+    }
+}
+
 #[derive(Debug)]
 struct Waiting {
     connection: usize,
@@ -101,10 +125,11 @@ pub(super) struct Share {
     told: CancellationToken,
 }
 
-/// The right to make one large answer, and its bytes until its connection counts them.
+/// The right to make one answer that may be large, and its bytes until its connection counts them.
 #[derive(Debug)]
 pub struct Room {
     held: Arc<Held>,
+    size: Size,
     bytes: usize,
     is_making: bool,
 }
@@ -120,17 +145,17 @@ impl Held {
         Share { held: self.clone(), connection, load: Load::default(), told }
     }
 
-    /// Waits until a large answer may be made for a connection; `None` when there was no room in time.
-    pub(super) async fn room(self: &Arc<Self>, connection: usize) -> Option<Room> {
-        let room = self.queue(connection);
+    /// Waits until an answer of a size may be made for a connection; `None` when there was no room in time.
+    pub(super) async fn room(self: &Arc<Self>, connection: usize, size: Size) -> Option<Room> {
+        let room = self.queue(connection, size);
         tokio::time::timeout(ROOM_TIMEOUT, room).await.ok()?.ok()
     }
 
     /// Joins those that wait, and sees to it that somebody looks for room.
-    fn queue(self: &Arc<Self>, connection: usize) -> oneshot::Receiver<Room> {
+    fn queue(self: &Arc<Self>, connection: usize, size: Size) -> oneshot::Receiver<Room> {
         let (granted, room) = oneshot::channel();
         let mut ledger = self.ledger();
-        ledger.waiting.push(Waiting { connection, granted });
+        ledger.waiting[size as usize].push(Waiting { connection, granted });
         let is_watched = std::mem::replace(&mut ledger.is_watched, true);
         drop(ledger);
         self.grant();
@@ -155,20 +180,25 @@ impl Held {
     /// Whether anybody still waits for room; else nobody looks for it from now on.
     fn is_awaited(&self) -> bool {
         let mut ledger = self.ledger();
-        ledger.waiting.retain(|waiting| !waiting.granted.is_closed());
-        ledger.is_watched = !ledger.waiting.is_empty();
+        for waiting in &mut ledger.waiting {
+            waiting.retain(|waiting| !waiting.granted.is_closed());
+        }
+        ledger.is_watched = ledger.is_awaited();
         ledger.is_watched
     }
 
-    /// Bytes a large answer is counted with until it is made.
-    const fn room_bytes(&self) -> usize {
-        self.bytes_max / 4
+    /// Bytes an answer is counted with until it is made.
+    const fn room_bytes(&self, size: Size) -> usize {
+        match size {
+            Size::Page => self.bytes_max / 32,
+            Size::Large => self.bytes_max / 4,
+        }
     }
 
     /// Closes connections that take nothing, until there is room for an answer that could be made.
     fn make_room(&self, now: Instant) {
         let mut ledger = self.ledger();
-        while ledger.bytes + 2 * self.room_bytes() > self.bytes_max {
+        while ledger.bytes + 2 * self.room_bytes(Size::Large) > self.bytes_max {
             let stalled = ledger.holders.iter().filter(|(_, holder)| holder.is_stalled(now));
             let most = stalled.max_by_key(|(_, holder)| holder.load.bytes);
             let Some(most) = most.map(|(connection, _)| *connection) else { break };
@@ -177,14 +207,15 @@ impl Held {
     }
 
     /// The place of who is served next; `None` where there is no room, or nobody to serve.
-    fn next(&self, ledger: &Ledger) -> Option<usize> {
-        let rooms = self.bytes_max.saturating_sub(ledger.bytes) / self.room_bytes().max(1);
+    fn next(&self, ledger: &Ledger, size: Size) -> Option<usize> {
+        let rooms = self.bytes_max.saturating_sub(ledger.bytes) / self.room_bytes(size).max(1);
         // Asked for every request, and there is mostly no room under an attack.
-        if ledger.making >= LARGE_AT_ONCE || rooms == 0 {
+        if ledger.making[size as usize] >= AT_ONCE || rooms == 0 {
             return None;
         }
+        let waiting = &ledger.waiting[size as usize];
         let mut asked = HashMap::<usize, usize>::new();
-        for waiting in &ledger.waiting {
+        for waiting in waiting {
             *asked.entry(waiting.connection).or_default() += 1;
         }
         let may = |waiting: &Waiting| {
@@ -197,23 +228,29 @@ impl Held {
             let reads = ledger.readers.contains(&waiting.connection);
             (!reads, asked.get(&waiting.connection).copied(), Reverse(*place))
         };
-        let waiting = ledger.waiting.iter().enumerate().filter(|(_, waiting)| may(waiting));
+        let waiting = waiting.iter().enumerate().filter(|(_, waiting)| may(waiting));
         waiting.min_by_key(rank).map(|(place, _)| place)
     }
 
     /// Gives room to those that wait, as far as there is any.
     fn grant(self: &Arc<Self>) {
-        loop {
-            let mut ledger = self.ledger();
-            let Some(next) = self.next(&ledger) else { return };
-            let waiting = ledger.waiting.remove(next);
-            ledger.making += 1;
-            ledger.bytes += self.room_bytes();
-            drop(ledger);
-            let room = Room { held: self.clone(), bytes: self.room_bytes(), is_making: true };
-            // One that waits no more gives it back by dropping it, and the next one is looked for.
-            drop(waiting.granted.send(room));
+        for size in [Size::Page, Size::Large] {
+            while let Some((waiting, room)) = self.grant_next(size) {
+                // One that waits no more gives it back by dropping it, and the next one is looked for.
+                drop(waiting.granted.send(room));
+            }
         }
+    }
+
+    fn grant_next(self: &Arc<Self>, size: Size) -> Option<(Waiting, Room)> {
+        let mut ledger = self.ledger();
+        let next = self.next(&ledger, size)?;
+        let waiting = ledger.waiting[size as usize].remove(next);
+        let bytes = self.room_bytes(size);
+        ledger.making[size as usize] += 1;
+        ledger.bytes += bytes;
+        drop(ledger);
+        Some((waiting, Room { held: self.clone(), size, bytes, is_making: true }))
     }
 
     fn ledger(&self) -> MutexGuard<'_, Ledger> {
@@ -225,7 +262,7 @@ impl Room {
     /// The answer is made and has so many bytes.
     pub(super) fn is_made(&mut self, bytes: usize) {
         let mut ledger = self.held.ledger();
-        ledger.making -= usize::from(std::mem::take(&mut self.is_making));
+        ledger.making[self.size as usize] -= usize::from(std::mem::take(&mut self.is_making));
         ledger.bytes = ledger.bytes + bytes - self.bytes;
         self.bytes = bytes;
         drop(ledger);
@@ -267,12 +304,13 @@ impl Share {
         }
         while ledger.bytes > self.held.bytes_max {
             let now = Instant::now();
-            let most = ledger.holders.iter();
-            let most = most.max_by_key(|(_, holder)| (holder.is_stalled(now), holder.load.bytes));
+            let most = ledger.holders.iter().max_by_key(|(_, holder)| {
+                (holder.is_stalled(now), !holder.load.has_read, holder.load.bytes)
+            });
             let Some(most) = most.map(|(connection, _)| *connection) else { break };
             ledger.tell(most);
         }
-        let is_awaited = has_less && !ledger.waiting.is_empty();
+        let is_awaited = has_less && ledger.is_awaited();
         drop(ledger);
         if is_awaited {
             self.held.grant();
@@ -297,6 +335,10 @@ impl Holder {
 }
 
 impl Ledger {
+    fn is_awaited(&self) -> bool {
+        self.waiting.iter().any(|waiting| !waiting.is_empty())
+    }
+
     fn remove(&mut self, connection: usize) -> Option<Holder> {
         let holder = self.holders.remove(&connection)?;
         self.bytes -= holder.load.bytes;

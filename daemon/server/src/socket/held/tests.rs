@@ -34,11 +34,11 @@ fn the_one_that_holds_most_goes_and_no_other() {
 #[tokio::test]
 async fn answers_count_from_before_they_are_made_until_they_are_handed_on() {
     let held = Arc::new(Held::new(100));
-    let mut room = held.room(1).await.unwrap();
+    let mut room = held.room(1, Size::Large).await.unwrap();
     assert_eq!(held.ledger().bytes, 25);
     room.is_made(40);
     assert_eq!(held.ledger().bytes, 40);
-    assert_eq!(held.ledger().making, 0);
+    assert_eq!(held.ledger().making, [0, 0]);
     drop(room);
     assert_eq!(held.ledger().bytes, 0);
 }
@@ -46,9 +46,9 @@ async fn answers_count_from_before_they_are_made_until_they_are_handed_on() {
 #[tokio::test]
 async fn few_are_made_at_once_and_the_newest_goes_first() {
     let held = Arc::new(Held::new(100));
-    let making = held.room(1).await;
-    let mut early = Box::pin(held.room(3));
-    let mut late = Box::pin(held.room(4));
+    let making = held.room(1, Size::Large).await;
+    let mut early = Box::pin(held.room(3, Size::Large));
+    let mut late = Box::pin(held.room(4, Size::Large));
     assert!((&mut early).now_or_never().is_none() && (&mut late).now_or_never().is_none());
     drop(making);
     assert!(late.await.is_some());
@@ -56,18 +56,45 @@ async fn few_are_made_at_once_and_the_newest_goes_first() {
 }
 
 #[tokio::test]
+async fn a_page_does_not_wait_for_a_large_answer() {
+    let held = Arc::new(Held::new(100));
+    let _large = held.room(1, Size::Large).await;
+    let page = held.room(2, Size::Page).await;
+    let mut other = Box::pin(held.room(3, Size::Page));
+    assert!((&mut other).now_or_never().is_none());
+    drop(page);
+    assert!(other.await.is_some());
+    for (max_bytes, size) in
+        [(Some(64), Size::Page), (Some(PAGE_BYTES + 1), Size::Large), (None, Size::Large)]
+    {
+        assert_eq!(Size::of(max_bytes), size);
+    }
+}
+
+#[test]
+fn who_reads_stays_where_others_hold_as_much_together() {
+    let held = Arc::new(Held::new(100));
+    let [mut reads, mut half, mut late] = [1, 2, 3].map(|connection| held.share(connection));
+    let load = Load { bytes: 60, unread_bytes: 60, stalled_since: None, has_read: true };
+    reads.take_over(Vec::new(), load);
+    half.set(30, None);
+    late.set(20, None);
+    assert!(is_told(&half) && !is_told(&reads) && !is_told(&late));
+}
+
+#[tokio::test]
 async fn nothing_is_made_for_one_that_has_its_last_answer_to_read() {
     let held = Arc::new(Held::new(16 * HIGH_WATER_BYTES));
     let mut behind = held.share(1);
     behind.set(HIGH_WATER_BYTES, None);
-    let mut room = Box::pin(held.room(1));
+    let mut room = Box::pin(held.room(1, Size::Large));
     assert!((&mut room).now_or_never().is_none());
-    assert!(held.room(2).await.is_some(), "another one need not wait for it");
+    assert!(held.room(2, Size::Large).await.is_some(), "another one need not wait for it");
     behind.set(0, None);
     assert!(room.await.is_some());
     // A request of its own that is being worked on is nothing it has to read.
     behind.take_over(Vec::new(), Load { bytes: HIGH_WATER_BYTES, ..Load::default() });
-    assert!(held.room(1).await.is_some());
+    assert!(held.room(1, Size::Large).await.is_some());
 }
 
 #[tokio::test]
@@ -76,7 +103,7 @@ async fn who_takes_nothing_makes_room_and_who_reads_stays() {
     let [mut reads, mut stalled] = [1, 2].map(|connection| held.share(connection));
     reads.set(50, None);
     stalled.set(30, Some(Instant::now()));
-    assert!(held.room(3).await.is_some(), "within the time a room is waited for");
+    assert!(held.room(3, Size::Large).await.is_some(), "within the time a room is waited for");
     assert!(is_told(&stalled) && !is_told(&reads));
 }
 
@@ -85,9 +112,10 @@ async fn who_is_known_to_read_comes_first_and_the_last_room_is_kept_for_it() {
     let held = Arc::new(Held::new(100));
     let mut known = held.share(1);
     known.take_over(Vec::new(), Load { has_read: true, ..Load::default() });
-    let making = held.room(2).await;
-    let mut reader = Box::pin(held.room(1));
-    let mut newer: Vec<_> = (3..6).map(|connection| Box::pin(held.room(connection))).collect();
+    let making = held.room(2, Size::Large).await;
+    let mut reader = Box::pin(held.room(1, Size::Large));
+    let mut newer: Vec<_> =
+        (3..6).map(|connection| Box::pin(held.room(connection, Size::Large))).collect();
     assert!((&mut reader).now_or_never().is_none());
     for room in &mut newer {
         assert!(room.now_or_never().is_none());
@@ -98,9 +126,9 @@ async fn who_is_known_to_read_comes_first_and_the_last_room_is_kept_for_it() {
 
     let mut holder = held.share(7);
     holder.set(60, None);
-    let mut stranger = Box::pin(held.room(8));
+    let mut stranger = Box::pin(held.room(8, Size::Large));
     assert!((&mut stranger).now_or_never().is_none(), "one room of 25 is left, and no second one");
-    assert!(held.room(1).await.is_some());
+    assert!(held.room(1, Size::Large).await.is_some());
     assert!((&mut stranger).now_or_never().is_none());
     known.take_over(
         Vec::new(),
@@ -112,10 +140,10 @@ async fn who_is_known_to_read_comes_first_and_the_last_room_is_kept_for_it() {
 #[tokio::test]
 async fn nobody_looks_for_room_once_nobody_waits() {
     let held = Arc::new(Held::new(100));
-    let making = held.room(1).await;
+    let making = held.room(1, Size::Large).await;
     let waits = tokio::spawn({
         let held = held.clone();
-        async move { held.room(2).await.is_some() }
+        async move { held.room(2, Size::Large).await.is_some() }
     });
     drop(making);
     assert!(waits.await.unwrap());
@@ -125,16 +153,16 @@ async fn nobody_looks_for_room_once_nobody_waits() {
         }
     };
     tokio::time::timeout(ROOM_TIMEOUT, ended).await.unwrap();
-    assert!(held.ledger().waiting.is_empty());
+    assert!(!held.ledger().is_awaited());
 }
 
 #[tokio::test]
 async fn who_asks_for_one_thing_comes_before_who_asks_for_many() {
     let held = Arc::new(Held::new(100));
-    let making = held.room(1).await;
-    let mut modest = Box::pin(held.room(2));
+    let making = held.room(1, Size::Large).await;
+    let mut modest = Box::pin(held.room(2, Size::Large));
     assert!((&mut modest).now_or_never().is_none());
-    let mut many: Vec<_> = (0..3).map(|_| Box::pin(held.room(3))).collect();
+    let mut many: Vec<_> = (0..3).map(|_| Box::pin(held.room(3, Size::Large))).collect();
     for room in &mut many {
         assert!(room.now_or_never().is_none());
     }

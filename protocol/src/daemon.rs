@@ -12,7 +12,7 @@ mod status;
 pub use metrics::{MethodMetrics, Metrics, MetricsResult, ProcessMetrics};
 pub use status::{
     IngestError, IngestState, IngestStatus, ModelStatus, SalvageStatus, SourceStatus, StatusResult,
-    StoreStatus,
+    StoreStatus, TaskModelStatus,
 };
 
 /// `initialize`: agrees on a revision and on capabilities. Optional: a connection that skips it speaks the

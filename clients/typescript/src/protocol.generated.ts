@@ -1716,6 +1716,8 @@ export interface ModelStatus {
   requests_per_job?: number | null;
   /** Requests since midnight UTC, failed ones included. */
   requests_today: number;
+  /** Tasks that another model, or another effort, is configured for. */
+  tasks?: TaskModelStatus[];
   /** Tokens a day may have; absent: no bound. */
   tokens_per_day?: number | null;
   /** Tokens one job may have; absent: no bound. */
@@ -2494,6 +2496,18 @@ export interface StoreStatus {
 
 /** How a history is compacted. */
 export type Strategy = "auto" | "checkpoint" | "summary" | "hybrid" | "remote";
+
+/** The model of one task. */
+export interface TaskModelStatus {
+  /** How hard it thinks; absent: as the provider has it. */
+  effort?: string | null;
+  /** Its name. */
+  name: string;
+  /** Its provider, as configured. */
+  provider: string;
+  /** `summary`, `judge`, `extract` or `consolidate`. */
+  task: string;
+}
 
 /** What to add. */
 export interface ThreadAppendParams {

@@ -97,6 +97,22 @@ async fn it_replaces_the_history_of_the_thread_and_undo_puts_it_back() {
 }
 
 #[tokio::test]
+async fn it_is_told_once_that_a_history_was_replaced() {
+    let daemon = Daemon::start().await;
+    let (mut client, mut listener) = (daemon.connect().await, daemon.connect().await);
+    listener.subscribe(&[EventKind::ContextCompacted]).await;
+    let thread = thread(&mut client, 30).await;
+    client.compact(installed(&thread)).await;
+    client.sync(&thread.thread_id).await;
+    let history = client.history(&thread.thread_id).await;
+    let answered = client.compact(of_items(history)).await;
+    let first = soon("the event of the thread", listener.event()).await;
+    assert_eq!(text_at(&first.data, "thread_id"), thread.thread_id);
+    let second = soon("the event of the other compaction", listener.event()).await;
+    assert_eq!(text_at(&second.data, "compaction_id"), answered.compaction_id);
+}
+
+#[tokio::test]
 async fn it_is_refused_where_the_daemon_does_not_keep_the_thread() {
     const OTHER: &str = "019e0000-0000-7000-8000-000000000001";
     let home = tempfile::tempdir().unwrap();

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use longhaul_protocol::daemon::{self, NoParams};
 use longhaul_protocol::job;
 use longhaul_protocol::memory::{
     List, ListParams, Read, ReadParams, Run, RunParams, RunResult, Status, StatusParams,
@@ -272,4 +273,8 @@ async fn each_task_asks_its_own_model_as_hard_as_the_configuration_says() {
     };
     assert_eq!(asked(&requests[0]), "mini low");
     assert_eq!(asked(requests.last().unwrap()), "m high");
+    let model = client.call::<daemon::Status>(NoParams {}).await.unwrap().model.unwrap();
+    let told = model.tasks.iter().map(|own| (&*own.task, &*own.name, own.effort.as_deref()));
+    let told: Vec<_> = told.collect();
+    assert_eq!(told, [("summary", "m", Some("high")), ("extract", "mini", Some("low"))]);
 }

@@ -53,6 +53,9 @@ pub struct ModelStatus {
     pub provider: String,
     /// Its name.
     pub name: String,
+    /// Tasks that another model, or another effort, is configured for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<TaskModelStatus>,
     /// Requests since midnight UTC, failed ones included.
     pub requests_today: u64,
     /// Tokens since then, input and answers.
@@ -69,6 +72,20 @@ pub struct ModelStatus {
     /// Tokens one job may have; absent: no bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_per_job: Option<u64>,
+}
+
+/// The model of one task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TaskModelStatus {
+    /// `summary`, `judge`, `extract` or `consolidate`.
+    pub task: String,
+    /// Its provider, as configured.
+    pub provider: String,
+    /// Its name.
+    pub name: String,
+    /// How hard it thinks; absent: as the provider has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effort: Option<String>,
 }
 
 /// The database.

@@ -86,8 +86,13 @@ fn model(status: &StatusResult) -> String {
         true => String::new(),
         false => format!("; a job at most {}", bounds.join(", ")),
     };
+    let own = model.tasks.iter().map(|own| {
+        let effort = own.effort.as_ref().map(|effort| format!(" ({effort})"));
+        format!("; {} by {} of {}{}", own.task, own.name, own.provider, effort.unwrap_or_default())
+    });
+    let own: String = own.collect();
     format!(
-        "{} of {}; today {}{} requests, {}{} tokens{of_job}",
+        "{} of {}{own}; today {}{} requests, {}{} tokens{of_job}",
         model.name,
         model.provider,
         tokens(model.requests_today),

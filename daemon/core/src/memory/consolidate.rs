@@ -32,6 +32,7 @@ use crate::step::Origin;
 use crate::{quote, text};
 
 pub(in crate::memory) use claims::{CLAIMS, claim_line};
+pub use files::PROFILE_WORDS_MAX;
 pub(in crate::memory) use files::rule_line;
 pub use handbook::{
     EarlierValue, Entry, Handbook, MapEntry, Project, Skill, TaskEntry, UnconfirmedNote,

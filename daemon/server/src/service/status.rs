@@ -1,5 +1,6 @@
 //! How the daemon is, for `daemon/status` and `daemon/metrics`: plain values, put on the wire by `rpc`.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use super::search::{FullText, IndexState};
 use crate::clock::Clock;
 use crate::config::Live;
 use crate::ingest::{Ingest, Progress};
-use crate::model::{ModelChoice, Models};
+use crate::model::{ModelChoice, Models, Task};
 
 /// This run of the daemon.
 #[derive(Debug, Clone)]
@@ -35,6 +36,7 @@ pub struct StoreState {
 #[derive(Debug)]
 pub struct ModelUse {
     pub choice: ModelChoice,
+    pub by_task: BTreeMap<Task, ModelChoice>,
     pub spent: Spending,
     pub budget: Budget,
 }
@@ -88,9 +90,10 @@ impl Status {
     /// `None` where no model is configured.
     #[must_use]
     pub fn model(&self) -> Option<ModelUse> {
-        let choice = self.models.settings().default.clone()?;
+        let settings = self.models.settings();
+        let (choice, by_task) = (settings.default.clone()?, settings.by_task.clone());
         let (spent, budget) = (self.models.spent_today(), self.config.now().budget.bounds());
-        Some(ModelUse { choice, spent, budget })
+        Some(ModelUse { choice, by_task, spent, budget })
     }
 
     /// What a person should know, `progress` included.

@@ -7,7 +7,7 @@ use super::line::{Bullet, group};
 use super::{Refusal, is_input, is_skill, skill};
 use crate::checkpoint::semantic::policy::behaviour;
 use crate::memory::Files;
-use crate::memory::consolidate::{Entry, Handbook};
+use crate::memory::consolidate::{Entry, Handbook, PROFILE_WORDS_MAX};
 use crate::memory::own::TITLES;
 use crate::redact::redact;
 use crate::{text, tokens};
@@ -196,6 +196,7 @@ fn rules_stand(book: &Handbook, told: &BTreeSet<(Option<&str>, &str)>) -> Result
 /// Validates `memory_summary.md`: lines of the draft, and lines with marks.
 fn first_page(found: &str, on: CheckInputs<'_>) -> Result<(), Refusal> {
     const PATH: &str = "memory_summary.md";
+    const PROFILE: &str = "## User profile";
     let draft = on.draft.get(PATH).map_or("", String::as_str);
     if !found.starts_with(TITLES[1]) {
         return Err(file(PATH, "its first line is `# Memory summary`"));
@@ -209,12 +210,18 @@ fn first_page(found: &str, on: CheckInputs<'_>) -> Result<(), Refusal> {
             return Err(file(PATH, &format!("the part `{heading}` is gone")));
         }
     }
+    let profile = found.lines().skip_while(|line| line.trim_end() != PROFILE).skip(1);
+    let profile = profile.take_while(|line| !line.starts_with("## "));
+    let profile = profile.filter_map(|line| line.strip_prefix("- "));
+    if profile.flat_map(str::split_whitespace).count() > PROFILE_WORDS_MAX {
+        return Err(file(PATH, &format!("its profile has more than {PROFILE_WORDS_MAX} words")));
+    }
     let mut scopes = Scopes::new(on);
     let (mut key, mut is_profile) = (None, false);
     for (number, words) in (1..).zip(found.lines().map(str::trim_end)) {
         let wrong = |reason: &str| Err(line(PATH, number, words, reason));
         if words.starts_with("## ") {
-            (key, is_profile) = (None, words == "## User profile");
+            (key, is_profile) = (None, words == PROFILE);
         } else if let Some(named) = words.strip_prefix("### ") {
             if !on.book.projects.contains_key(named) {
                 return wrong("no such project is known");

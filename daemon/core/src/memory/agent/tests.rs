@@ -169,6 +169,23 @@ fn what_cannot_be_proved_is_refused() {
 }
 
 #[test]
+fn the_profile_of_the_first_page_stays_within_its_words() {
+    let spoken = |thread: &str| learning(thread, LearningKind::Preference, "Answer in German");
+    let made = made(&[
+        memory("t1", "/w/app", vec![spoken("t1")]),
+        memory("t2", "/w/other", vec![spoken("t2")]),
+    ]);
+    let id = &made.handbook.profile[0].id;
+    let page = |words: usize| {
+        let line = format!("- Answer in {}German [id {id}]\n\n## General", "German ".repeat(words));
+        with(&made, "memory_summary.md", |text| text.replacen("\n## General", &line, 1))
+    };
+    let long = refused(&made, &page(500));
+    assert!(long.contains("its profile has more than 500 words"), "{long}");
+    check(&page(20), on(&made)).unwrap();
+}
+
+#[test]
 fn the_first_page_is_held_to_the_same() {
     let made = made(&threads());
     let (server, other) = (id(&made, "/w/app", "8080"), id(&made, "/w/other", "k9"));

@@ -20,7 +20,7 @@ const SUMMARY_ENTRIES: usize = 6;
 ///
 /// # Source
 /// The profile of Codex's memory has as many words at most.
-const PROFILE_WORDS_MAX: usize = 500;
+pub const PROFILE_WORDS_MAX: usize = 500;
 const PROFILE_ENTRIES_MAX: usize = 64;
 const PROFILE_LINE_BYTES: usize = 320;
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use longhaul_protocol::PROTOCOL_REVISION;
 use longhaul_protocol::daemon::{
     IngestError, IngestState, IngestStatus, MethodMetrics, MetricsResult, ModelStatus,
-    ProcessMetrics, SalvageStatus, SourceStatus, StatusResult, StoreStatus,
+    ProcessMetrics, SalvageStatus, SourceStatus, StatusResult, StoreStatus, TaskModelStatus,
 };
 use longhaul_protocol::warning::Warning;
 
@@ -120,10 +120,17 @@ fn ingest(progress: &Progress) -> IngestStatus {
 }
 
 fn model(model: ModelUse) -> ModelStatus {
-    let ModelUse { choice, spent, budget } = model;
+    let ModelUse { choice, by_task, spent, budget } = model;
+    let tasks = by_task.into_iter().map(|(task, own)| TaskModelStatus {
+        task: task.into_str().to_owned(),
+        provider: own.provider,
+        name: own.model,
+        effort: own.effort,
+    });
     ModelStatus {
         provider: choice.provider,
         name: choice.model,
+        tasks: tasks.collect(),
         requests_today: spent.requests,
         tokens_today: spent.tokens,
         requests_per_day: budget.requests_per_day,

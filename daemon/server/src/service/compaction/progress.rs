@@ -110,7 +110,10 @@ impl ProgressEvents {
         data["tokens"] = json!({ "before": compaction.tokens.0, "after": compaction.tokens.1 });
         data["strategy_used"] = json!(compaction.strategy_used.into_str());
         self.events.publish(EventKind::CompactionCompleted, data.clone());
-        self.events.publish(EventKind::ContextCompacted, data);
+        // An installed one is told when its line of the transcript is read, as every other of that thread.
+        if !compaction.install {
+            self.events.publish(EventKind::ContextCompacted, data);
+        }
     }
 
     /// No compaction was made; `retries` says that its job tries again.

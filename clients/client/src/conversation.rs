@@ -236,6 +236,7 @@ impl Conversation {
             originator: name.to_owned(),
             version: Some(version.to_owned()),
             model: Some(self.options.model.clone()),
+            context_window: Some(self.options.window),
             ..Default::default()
         };
         let opened = self.daemon.ask::<Open>(|| params.clone()).await?;

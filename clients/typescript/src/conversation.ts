@@ -182,7 +182,14 @@ export class Conversation {
   async #open(ask: Ask): Promise<string> {
     if (this.#thread) return this.#thread;
     const { key, cwd, name, version, model } = this.#options;
-    const opened = await ask("thread/open", { client_thread_id: key, cwd, originator: name, version, model: model.name });
+    const opened = await ask("thread/open", {
+      client_thread_id: key,
+      cwd,
+      originator: name,
+      version,
+      model: model.name,
+      context_window: model.window,
+    });
     if (opened.created && this.#items.length > this.#unsaved.length) {
       this.#unsaved = this.#items.map((item) => ({ client_item_id: randomUUID(), item }));
     }

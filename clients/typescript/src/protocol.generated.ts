@@ -2670,6 +2670,8 @@ export interface ThreadOpenParams {
    * `limit::CLIENT_ID_BYTES_MAX` bytes, no control characters.
    */
   client_thread_id?: string | null;
+  /** Tokens of its context window; absent: as the configuration or the model tells. */
+  context_window?: number | null;
   /** The folder it works in, an absolute path. */
   cwd: string;
   /** Who drives it; absent: `interactive`, or `subagent` with a `parent_thread_id`. */

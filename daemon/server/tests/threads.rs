@@ -202,6 +202,23 @@ async fn bad_params_of_open_are_refused() {
 }
 
 #[tokio::test]
+async fn the_window_that_a_thread_is_opened_with_is_known() {
+    let daemon = Daemon::start().await;
+    let mut client = daemon.connect().await;
+    let params = OpenParams {
+        cwd: "/w".into(),
+        originator: "e".into(),
+        model: Some("gpt-5".into()),
+        context_window: Some(8_000),
+        ..Default::default()
+    };
+    let thread = client.call::<Open>(params).await.unwrap();
+    append(&mut client, &thread, vec![addition("1", message("user", "Go."))]).await.unwrap();
+    let usage = client.usage(&thread.thread_id).await;
+    assert_eq!((usage.window.tokens, usage.window.is_known), (8_000, true));
+}
+
+#[tokio::test]
 async fn secrets_are_replaced_before_they_reach_the_file() {
     let daemon = Daemon::start().await;
     let mut client = daemon.connect().await;

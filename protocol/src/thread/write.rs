@@ -42,6 +42,9 @@ pub struct OpenParams {
     /// The model it begins with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// Tokens of its context window; absent: as the configuration or the model tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_window: Option<u64>,
     /// Who drives it; absent: `interactive`, or `subagent` with a `parent_thread_id`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<ThreadKind>,

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use longhaul_protocol::daemon::{
-    IngestState, IngestStatus, NoParams, SourceStatus, Status, StatusResult,
+    IngestState, IngestStatus, ModelStatus, NoParams, SourceStatus, Status, StatusResult,
 };
 use longhaul_protocol::thread::{IndexState, IndexStatus};
 
@@ -32,7 +32,7 @@ impl Page for StatusResult {
             self.pid,
             duration(self.uptime_ms)
         );
-        let fields = style.fields(&[
+        let mut fields = vec![
             ("socket", style.path(&self.socket)),
             (
                 "database",
@@ -43,7 +43,12 @@ impl Page for StatusResult {
             ("search", search(&self.search)),
             ("served", served(self)),
             ("model", model(self)),
-        ]);
+        ];
+        if let Some(model) = &self.model {
+            fields.push(("asked", asked(model)));
+            fields.extend(job_bounds(model).map(|bounds| ("a job", bounds)));
+        }
+        let fields = style.fields(&fields);
         [style.bold(&heading), fields, sources(&self.sources, style), remarks(self, style)].concat()
     }
 }
@@ -76,30 +81,32 @@ fn lines(ingest: &IngestStatus) -> String {
 
 fn model(status: &StatusResult) -> String {
     let Some(model) = &status.model else { return "none: nothing leaves this machine".to_owned() };
-    let of = |bound: Option<u64>| bound.map(|bound| format!(" of {}", tokens(bound)));
-    let bounds = [
-        model.requests_per_job.map(|bound| counted(bound, "request")),
-        model.tokens_per_job.map(|bound| format!("{} tokens", tokens(bound))),
-    ];
-    let bounds: Vec<String> = bounds.into_iter().flatten().collect();
-    let of_job = match bounds.is_empty() {
-        true => String::new(),
-        false => format!("; a job at most {}", bounds.join(", ")),
-    };
     let own = model.tasks.iter().map(|own| {
         let effort = own.effort.as_ref().map(|effort| format!(" ({effort})"));
         format!("; {} by {} of {}{}", own.task, own.name, own.provider, effort.unwrap_or_default())
     });
-    let own: String = own.collect();
+    format!("{} of {}{}", model.name, model.provider, own.collect::<String>())
+}
+
+fn asked(model: &ModelStatus) -> String {
+    let of = |bound: Option<u64>| bound.map(|bound| format!(" of {}", tokens(bound)));
     format!(
-        "{} of {}{own}; today {}{} requests, {}{} tokens{of_job}",
-        model.name,
-        model.provider,
+        "{}{} requests, {}{} tokens today",
         tokens(model.requests_today),
         of(model.requests_per_day).unwrap_or_default(),
         tokens(model.tokens_today),
         of(model.tokens_per_day).unwrap_or_default()
     )
+}
+
+/// What one job may ask; `None` where it has no bound.
+fn job_bounds(model: &ModelStatus) -> Option<String> {
+    let bounds = [
+        model.requests_per_job.map(|bound| counted(bound, "request")),
+        model.tokens_per_job.map(|bound| format!("{} tokens", tokens(bound))),
+    ];
+    let bounds: Vec<String> = bounds.into_iter().flatten().collect();
+    (!bounds.is_empty()).then(|| format!("at most {}", bounds.join(", ")))
 }
 
 fn search(index: &IndexStatus) -> String {

@@ -178,7 +178,7 @@ impl Builder<'_> {
     fn mark(&self, line: &Line) -> String {
         let outcome = match self.briefing.outcome(line.turn) {
             TurnOutcome::Answered => "",
-            TurnOutcome::Open => " (not answered)",
+            TurnOutcome::Open => " (no report)",
             TurnOutcome::Interrupted => " (interrupted)",
         };
         format!("#{}{outcome} ", line.seq)

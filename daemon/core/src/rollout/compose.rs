@@ -29,6 +29,8 @@ pub struct Opening {
     pub parent_thread_id: Option<String>,
     /// The model it begins with.
     pub model: Option<String>,
+    /// Tokens of its window.
+    pub context_window: Option<u64>,
 }
 
 /// What happens in a thread besides its items.
@@ -94,6 +96,10 @@ pub fn opening(opening: &Opening, at_ms: i64) -> String {
             Marker::Settings { cwd: Some(opening.cwd.clone()), model: opening.model.clone() };
         let (kind, payload) = settings.payload();
         lines.push_str(&line(at_ms, kind, &payload, None));
+    }
+    if let Some(window) = opening.context_window {
+        let info = json!({ "type": "token_count", "info": { "model_context_window": window } });
+        lines.push_str(&line(at_ms, "event_msg", &info, None));
     }
     lines
 }

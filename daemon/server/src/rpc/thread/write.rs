@@ -60,6 +60,7 @@ async fn open(
         kind,
         parent_thread_id: params.parent_thread_id,
         model: params.model,
+        context_window: params.context_window.filter(|tokens| *tokens > 0),
     };
     let opened = recordings.open(key, opening).await?;
     Ok(OpenResult {

@@ -50,6 +50,7 @@ impl Fixture {
             kind: ThreadKind::Interactive,
             parent_thread_id: None,
             model: None,
+            context_window: None,
         };
         let recordings = &self.services.recordings;
         let opened = recordings.open(Key::New, opening).await.unwrap();

@@ -77,14 +77,19 @@ impl Keywords {
             at = here + 2;
         }
         let unseen = text.len().saturating_sub(KEYWORD_BYTES_MIN + 1).max(from);
-        (unseen..text.len()).find_map(|at| self.at(text, at))
+        let end = text.len().saturating_sub(KEYWORD_BYTES_MIN - 1);
+        (unseen..end).find_map(|at| self.at(text, at))
     }
 
     /// The longest keyword that begins at `at`.
     fn at(&self, text: &[u8], at: usize) -> Option<(Range<usize>, usize)> {
         let rest = text.get(at..)?;
         let head = *rest.first_chunk()?;
-        if rest.first_chunk().is_some_and(|look| !self.prefilter.begins(*look)) {
+        let begins = match rest.first_chunk() {
+            Some(look) => self.prefilter.begins(*look),
+            None => self.prefilter.ends(head),
+        };
+        if !begins {
             return None;
         }
         let bucket = bucket(head);
@@ -164,6 +169,11 @@ impl Prefilter {
         let [a, b, _, d] = look;
         let three = self.threes[hash(look)] & CLASSES[usize::from(d)];
         three | self.pairs[usize::from(u16::from_le_bytes([a, b]))]
+    }
+
+    /// Whether these bytes may be a whole keyword.
+    fn ends(&self, [a, b, c]: [u8; KEYWORD_BYTES_MIN]) -> bool {
+        self.threes[hash([a, b, c, 0])] == u8::MAX
     }
 
     /// Whether these bytes may begin a keyword.

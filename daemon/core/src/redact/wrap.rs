@@ -13,6 +13,8 @@ use super::view::View;
 const LINE_BYTES_MIN: usize = 32;
 /// The most bytes that are read of the run at the start of a line.
 const PIECE_BYTES_MAX: usize = 256;
+/// The fewest bytes of a run of letters that may be no word.
+const RANDOM_WORD_BYTES_MIN: usize = 16;
 /// The most bytes of indentation and frame around the end of a line.
 const MARGIN_BYTES_MAX: usize = 24;
 
@@ -36,9 +38,7 @@ pub(super) fn unwrapped(text: &str) -> Option<(View, Vec<Range<usize>>)> {
             continue;
         }
         let start = line_start + margin(bytes[line_start..].iter());
-        let piece =
-            bytes[start..].iter().take(PIECE_BYTES_MAX).take_while(|b| is_token(**b)).count();
-        if is_piece(&bytes[start..start + piece]) {
+        if is_piece(piece(&bytes[start..])) {
             let next_end =
                 memchr::memchr(b'\n', &bytes[start..]).map_or(bytes.len(), |at| start + at);
             let seen = view.text.len();
@@ -71,11 +71,20 @@ const fn is_token(byte: u8) -> bool {
     is_inner(byte) || matches!(byte, b'=' | b'.' | b'%' | b'$')
 }
 
+/// The run of a token's characters at the start of a line.
+fn piece(line: &[u8]) -> &[u8] {
+    let bytes = line.iter().take(PIECE_BYTES_MAX).take_while(|byte| is_token(**byte)).count();
+    &line[..bytes]
+}
+
 /// Whether a line begins as the rest of a token would, rather than with a word, a date or a number.
 fn is_piece(piece: &[u8]) -> bool {
-    let has_letter = piece.iter().any(u8::is_ascii_alphabetic);
     let has_digit = piece.iter().any(u8::is_ascii_digit);
+    if piece.len() < 2 || !has_digit && piece.len() < RANDOM_WORD_BYTES_MIN {
+        return false;
+    }
+    let has_letter = piece.iter().any(u8::is_ascii_alphabetic);
     let is_date =
         matches!(piece, [a, b, c, d, b'-', ..] if [a, b, c, d].iter().all(|d| d.is_ascii_digit()));
-    piece.len() >= 2 && !is_date && (has_letter && has_digit || value::is_random(piece))
+    !is_date && (has_letter && has_digit || value::is_random(piece))
 }

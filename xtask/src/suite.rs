@@ -54,6 +54,7 @@ const FORBIDDEN_EDGES: &[(&str, &[&str])] = &[
     ("longhaul-client", &["sqlx", "longhaul-core", "longhaul-store", "notify"]),
     ("longhaul-cli", &["sqlx", "longhaul-core", "longhaul-store", "notify", "hyper"]),
     ("longhaul-mcp", &["sqlx", "longhaul-core", "longhaul-store", "notify", "hyper"]),
+    ("longhaul-gateway", &["sqlx", "longhaul-core", "longhaul-store", "notify"]),
     ("longhaul-eval", &["tokio", "sqlx", "longhaul-core"]),
 ];
 
@@ -241,8 +242,13 @@ fn verify_units(units: &[std::path::PathBuf]) -> anyhow::Result<StepResult> {
 fn check_exposure(service: &std::path::Path, runtime: &std::path::Path) -> anyhow::Result<()> {
     let unit = std::fs::read_to_string(service)?;
     let local = "RestrictAddressFamilies=AF_UNIX\n";
-    ensure!(unit.contains(local), "the unit that is shipped reaches no network");
-    for families in [local, "RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6\n"] {
+    let network = "RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6\n";
+    let is_gateway = service.file_stem().is_some_and(|name| name == "longhaul-gateway");
+    ensure!(
+        unit.contains(if is_gateway { network } else { local }),
+        "the daemon's unit that is shipped reaches no network, the gateway's does"
+    );
+    for families in [local, network] {
         std::fs::write(service, unit.replace(local, families))?;
         let mut security = Command::new("systemd-analyze");
         security.args(["security", "--user", "--offline=true", "--no-pager"]);

@@ -319,3 +319,26 @@ fn the_plugin_is_told_why_there_is_no_briefing() {
     let away = Desk::new(script());
     assert!(away.compact(&json!({}))["declined"].as_str().unwrap().contains("no daemon answers"));
 }
+
+#[test]
+fn a_compaction_that_the_gateway_answered_is_told_no_second_time() {
+    let compaction = json!({ "seq": 9, "kind": "compaction", "tokens": 1, "handle": "h9", "excerpt": "Another model" });
+    let told = |content: &str| {
+        let made = json!({ "type": "compaction", "encrypted_content": content });
+        let script = with_memory(script())
+            .result("thread/items", json!({ "items": [compaction], "next_seq": 10, "more": false }))
+            .result(
+                "history/expand",
+                json!({ "items": [made], "path": "/r", "byte_range": [0, 9] }),
+            );
+        let desk = Desk::of_agents(script);
+        let done = desk.hook(&payload("SessionStart", &json!({ "source": "compact" })));
+        context(&done, "SessionStart").contains("[SESSION_CHECKPOINT v1]")
+    };
+    assert!(told("gAAAA"), "by a model");
+    assert!(!told("longhaul-view-1.KLUv"), "a marker");
+    assert!(
+        !told("Here it is: The conversation so far was compacted. [SESSION_CHECKPOINT v1]"),
+        "a summary"
+    );
+}

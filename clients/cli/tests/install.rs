@@ -6,11 +6,11 @@ use std::process::Command;
 use crate::{Done, program, run};
 
 /// A home folder with settings of its owner's own.
-struct Home {
+pub(crate) struct Home {
     folder: tempfile::TempDir,
 }
 
-const CONFIG: &str =
+pub(crate) const CONFIG: &str =
     "# mine\nmodel = \"gpt-5.5\" # the good one\n\n[mcp_servers.memo]\ncommand = \"memo\"\n";
 const HOOKS: &str = r#"{
   "hooks": { "Stop": [{ "hooks": [{ "type": "command", "command": "beep" }] }] }
@@ -24,7 +24,7 @@ const SETTINGS: &str = r#"{
 "#;
 
 impl Home {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let home = Self { folder: tempfile::tempdir().unwrap() };
         home.put(".codex/config.toml", CONFIG);
         home.put(".codex/hooks.json", HOOKS);
@@ -34,16 +34,16 @@ impl Home {
         home
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    fn put(&self, name: &str, text: &str) {
+    pub(crate) fn put(&self, name: &str, text: &str) {
         fs::create_dir_all(self.path(name).parent().unwrap()).unwrap();
         fs::write(self.path(name), text).unwrap();
     }
 
-    fn text(&self, name: &str) -> String {
+    pub(crate) fn text(&self, name: &str) -> String {
         fs::read_to_string(self.path(name)).unwrap()
     }
 
@@ -53,12 +53,12 @@ impl Home {
         command
     }
 
-    fn run(&self, args: &[&str]) -> Done {
+    pub(crate) fn run(&self, args: &[&str]) -> Done {
         run(self.command(args).stdin(std::process::Stdio::null()))
     }
 }
 
-fn done(done: &Done) -> &str {
+pub(crate) fn done(done: &Done) -> &str {
     assert_eq!((done.code, done.stderr.as_str()), (0, ""), "{done:?}");
     &done.stdout
 }
@@ -233,12 +233,12 @@ fn neovim_gets_the_plugin_as_a_package_and_an_update_removes_what_is_gone() {
 }
 
 /// A program that writes down what it was called with.
-fn recorder(path: &Path) {
+pub(crate) fn recorder(path: &Path) {
     let log = path.with_extension("log");
     program_of(path, &format!("echo \"$@\" >> '{}'", log.display()));
 }
 
-fn program_of(path: &Path, script: &str) {
+pub(crate) fn program_of(path: &Path, script: &str) {
     fs::write(path, format!("#!/bin/sh\n{script}\n")).unwrap();
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }

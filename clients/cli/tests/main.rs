@@ -6,6 +6,7 @@ mod answers;
 mod ask;
 mod eval;
 mod exit;
+mod gateway;
 mod help;
 mod hook;
 mod hostile;

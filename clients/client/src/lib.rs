@@ -18,14 +18,17 @@
 //! - [`Client`] calls methods by their types; [`Subscription`] yields events;
 //! - [`Conversation`] is the whole loop of a program with a model, in one struct: it keeps what is said, compacts before
 //!   the window is full, and goes on where the daemon is restarted or not there;
+//! - [`briefing`] is what takes the place of a history that an agent compacts; [`gateway`] is where one is asked for over HTTP;
 //! - [`ClientError`] says what went wrong and what to do next. Nothing else here retries by itself.
 #![warn(missing_docs)]
 
+pub mod briefing;
 mod client;
 mod connect;
 mod connection;
 mod conversation;
 mod error;
+pub mod gateway;
 #[cfg(feature = "test-util")]
 pub mod scripted;
 pub mod socket;

@@ -18,7 +18,8 @@ const MAY_KNOW: &[(&str, &[&str], &[&str])] = &[
         &["longhaul-core", "longhaul-store", "longhaul-protocol", "longhaul-printable"],
         &["longhaul-client"],
     ),
-    ("longhaul-client", &["longhaul-protocol"], &[]),
+    ("longhaul-client", &["longhaul-protocol", "longhaul-printable"], &[]),
+    ("longhaul-gateway", &["longhaul-client", "longhaul-protocol", "longhaul-printable"], &[]),
     (
         "longhaul-cli",
         &["longhaul-client", "longhaul-protocol", "longhaul-eval", "longhaul-printable"],

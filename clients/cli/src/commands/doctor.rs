@@ -19,6 +19,7 @@ mod agents;
 mod agents_socket;
 mod check;
 mod daemon;
+mod gateway;
 mod host;
 mod place;
 mod program;

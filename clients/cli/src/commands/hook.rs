@@ -14,6 +14,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use clap::Args;
+use longhaul_client::gateway::GatewaySettings;
 use longhaul_client::{Client, ClientError};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
@@ -95,6 +96,11 @@ async fn answer(args: &HookArgs, session: &Session, until: Instant) -> Result<An
     let name = args.event.as_deref().unwrap_or(&payload.hook_event_name);
     let Some(event) = Event::of(name) else { return Ok(Answer::default()) };
     let agent = args.agent.unwrap_or_else(|| payload.agent());
+    let comes_before_a_request = matches!(event, Event::SessionStart | Event::UserPromptSubmit);
+    if agent == Agent::Codex && comes_before_a_request && is_gateway_down() {
+        // It starts the gateway with the daemon; the agent tries again until its provider answers.
+        start_daemon(session);
+    }
     let left_ms = u64::try_from((until - Instant::now()).as_millis()).unwrap_or(0);
     let options = session.options().agent();
     let options = options.connect_timeout_ms(left_ms).request_timeout_ms(left_ms);
@@ -125,6 +131,11 @@ async fn stdin() -> Result<Payload, String> {
         Ok(Some(Err(error))) => Err(format!("the payload cannot be read: {error}")),
         Ok(None) | Err(_) => Err("no payload on standard input".to_owned()),
     }
+}
+
+/// Whether the agent's provider is reached through a gateway that does not run.
+fn is_gateway_down() -> bool {
+    GatewaySettings::in_force().is_some_and(|gateway| gateway.is_down())
 }
 
 /// Starts the daemon beside us, without waiting for it; whether that was tried.

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use crate::failure::{Failure, SAID_NO};
+use crate::failure::{Failure, SAID_NO, USAGE};
 use crate::session::{Page, Session};
 use crate::style::Style;
 
@@ -21,6 +21,7 @@ mod claude;
 mod claude_plugin;
 mod claude_plugin_files;
 mod codex;
+mod codex_gateway;
 mod error;
 mod hook_call;
 mod json_file;
@@ -43,6 +44,7 @@ use plan::{Direction, Plan};
 #[command(after_help = "\
 Examples:
   longhaul install codex             hooks and the MCP server for Codex
+  longhaul install codex --gateway   and compactions without a model
   longhaul install claude --dry-run  what it would change for Claude Code
   longhaul install systemd           start the daemon on the first connection
   longhaul install vscode
@@ -50,6 +52,9 @@ Examples:
 pub(crate) struct InstallArgs {
     #[command(flatten)]
     options: Options,
+    /// Port of 127.0.0.1 that the gateway listens on [default: a free one]
+    #[arg(long, requires = "gateway", value_parser = clap::value_parser!(u16).range(1024..))]
+    port: Option<u16>,
 }
 
 /// Disconnect longhaul from an agent, an editor or systemd
@@ -59,6 +64,7 @@ pub(crate) struct InstallArgs {
 #[command(after_help = "\
 Examples:
   longhaul uninstall codex --dry-run
+  longhaul uninstall codex --gateway  the gateway alone
   longhaul uninstall claude")]
 pub(crate) struct UninstallArgs {
     #[command(flatten)]
@@ -69,6 +75,9 @@ pub(crate) struct UninstallArgs {
 struct Options {
     /// What to connect
     target: Target,
+    /// With codex: the gateway that answers its compactions without a model
+    #[arg(long)]
+    gateway: bool,
     /// Show the changes without making them
     #[arg(long, short = 'n')]
     dry_run: bool,
@@ -97,16 +106,25 @@ enum Target {
 }
 
 pub(crate) fn install(args: &InstallArgs, session: &Session) -> Result<(), Failure> {
-    run(&args.options, Direction::Install, session)
+    run(&args.options, Direction::Install, args.port, session)
 }
 
 pub(crate) fn uninstall(args: &UninstallArgs, session: &Session) -> Result<(), Failure> {
-    run(&args.options, Direction::Uninstall, session)
+    run(&args.options, Direction::Uninstall, None, session)
 }
 
-fn run(options: &Options, direction: Direction, session: &Session) -> Result<(), Failure> {
+fn run(
+    options: &Options,
+    direction: Direction,
+    port: Option<u16>,
+    session: &Session,
+) -> Result<(), Failure> {
     let socket = session.socket.as_deref();
+    if options.gateway && options.target != Target::Codex {
+        return Err(Failure::new(USAGE, "--gateway is for codex alone"));
+    }
     let plan = match options.target {
+        Target::Codex if options.gateway => codex::gateway_plan(direction, socket, port),
         Target::Codex => codex::plan(direction, socket),
         Target::Claude => claude::plan(direction, socket),
         Target::Systemd => systemd::plan(direction),
@@ -159,7 +177,7 @@ struct FileChange {
 
 impl InstallPage {
     fn of(options: &Options, plan: &Plan) -> Self {
-        let changes = plan.changes.iter();
+        let changes = plan.prepared.iter().chain(&plan.changes);
         Self {
             target: options.target,
             direction: plan.direction,

@@ -19,6 +19,7 @@ use crate::progress::while_waiting;
 use crate::session::{Page, Session};
 use crate::style::Style;
 
+mod gateway;
 mod log;
 mod start;
 
@@ -32,7 +33,7 @@ Examples:
   longhaul up --foreground                        log to the terminal; stop with Ctrl-C
   longhaul up -- --codex-home /srv/agents/codex   flags after -- go to the daemon
 
-Its log is longhauld.log in the state folder (~/.local/state/longhaul). With systemd user units
+Where Codex goes through the gateway, that is started, too. The log is longhauld.log in the state folder (~/.local/state/longhaul). With systemd user units
 installed this is not needed: the first connection starts it.")]
 pub(crate) struct UpArgs {
     /// Stay in the foreground and log to the terminal
@@ -44,6 +45,12 @@ pub(crate) struct UpArgs {
 }
 
 pub(crate) async fn run(args: UpArgs, session: &Session) -> Result<(), Failure> {
+    // First, since an agent may be waiting for it: it goes on where the daemon cannot be started.
+    let gateway = gateway::start(session).await;
+    daemon(args, session).await.and(gateway)
+}
+
+async fn daemon(args: UpArgs, session: &Session) -> Result<(), Failure> {
     match Client::connect(session.options()).await {
         Ok(client) => return report(&client, None, session).await,
         // Nobody is there, or one that is just ending.
@@ -59,7 +66,7 @@ pub(crate) async fn run(args: UpArgs, session: &Session) -> Result<(), Failure> 
         // Only returns when the program could not be started.
         return Err(command.exec().into());
     }
-    let log = log::file()?;
+    let log = log::named("longhauld.log")?;
     let answers = start::start(&mut command, &log, session);
     let client = while_waiting("waiting for the daemon to answer", answers).await?;
     report(&client, Some(&log), session).await
@@ -70,15 +77,19 @@ async fn report(client: &Client, log: Option<&Path>, session: &Session) -> Resul
     session.print(&UpPage { is_started: log.is_some(), log: log.map(Path::to_owned), status })
 }
 
-/// Beside this program, as installed together; else on the `PATH`.
 pub(super) fn find_program() -> Result<PathBuf, Failure> {
+    program_beside(PROGRAM)
+}
+
+/// Beside this program, as installed together; else on the `PATH`.
+fn program_beside(name: &str) -> Result<PathBuf, Failure> {
     let own = std::env::current_exe().and_then(std::fs::canonicalize).ok();
-    let beside = own.as_deref().and_then(Path::parent).map(|folder| folder.join(PROGRAM));
+    let beside = own.as_deref().and_then(Path::parent).map(|folder| folder.join(name));
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let on_path = std::env::split_paths(&path).map(|folder| folder.join(PROGRAM));
+    let on_path = std::env::split_paths(&path).map(|folder| folder.join(name));
     beside.into_iter().chain(on_path).find(|program| program.is_file()).ok_or_else(|| {
-        Failure::new(A_PERSON, format!("{PROGRAM} is neither beside this program nor on the PATH"))
-            .with_hint("install the daemon, or start it yourself")
+        Failure::new(A_PERSON, format!("{name} is neither beside this program nor on the PATH"))
+            .with_hint("install it beside this program, or start it yourself")
     })
 }
 

@@ -4,8 +4,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::check::Check;
-use super::route;
-use crate::commands::install::setup::{self, AgentSetup, Trust};
+use super::{gateway, route};
+use crate::commands::install::setup::{self, AgentSetup, Seat, Trust};
 use crate::style::{Style, counted};
 
 pub(super) fn checks(style: &Style) -> Vec<Check> {
@@ -14,15 +14,21 @@ pub(super) fn checks(style: &Style) -> Vec<Check> {
 
 fn of(agent: &AgentSetup, style: &Style) -> Vec<Check> {
     let again = format!("longhaul install {}", agent.name);
-    let has_plugin = agent.plugin.as_ref().is_some_and(|plugin| plugin.installation.is_some());
-    if agent.hooks.is_empty() && agent.server.is_none() && !has_plugin {
+    let has_seat = match &agent.seat {
+        Seat::Plugin(plugin) => plugin.installation.is_some(),
+        Seat::Gateway(gateway) => gateway.is_some(),
+    };
+    if agent.hooks.is_empty() && agent.server.is_none() && !has_seat {
         let detail = format!("{} is used here, without our hooks and tools", agent.name);
         let mut check = Check::ok("agent", detail);
         check.hint = Some(format!("{again} puts them in"));
         return vec![check];
     }
     let mut checks = vec![hooks(agent, &again), server(agent, &again)];
-    checks.extend(agent.plugin.as_ref().map(|plugin| route::check(plugin, style, runs)));
+    checks.push(match &agent.seat {
+        Seat::Plugin(plugin) => route::check(plugin, style, runs),
+        Seat::Gateway(setup) => gateway::check(setup.as_ref(), style),
+    });
     checks
 }
 

@@ -7,10 +7,10 @@
 use std::path::Path;
 use std::time::Duration;
 
-use longhaul_client::{Client, ClientError};
-use longhaul_printable as printable;
+use longhaul_client::Client;
+use longhaul_client::briefing::{Briefing, BriefingRequest, LIMIT_MS, OPENING, share};
+use longhaul_protocol::compaction;
 use longhaul_protocol::thread::{Sync, SyncParams};
-use longhaul_protocol::{ErrorKind, compaction};
 use serde::Serialize;
 use tokio::time::{Instant, timeout_at};
 
@@ -22,18 +22,11 @@ use crate::session::Session;
 
 /// The version of payload and answer; the plugin's `answer.ts` has the same.
 const PROTOCOL: u32 = 1;
-/// Milliseconds for everything.
-const LIMIT_MS: u64 = 1_000;
-/// Tokens of the briefing: a share of the window, between what tells a session and what nobody would read.
-const VIEW_WINDOW_SHARE: u64 = 25;
-const VIEW_TOKENS: (u64, u64) = (4_000, 16_000);
 /// Tokens of the last messages, which stay as they are.
 const TAIL_WINDOW_SHARE: u64 = 12;
 const TAIL_TOKENS: (u64, u64) = (4_000, 24_000);
 /// Bytes of the person's words that are taken over.
 const FOCUS_BYTES_MAX: usize = 4_000;
-/// How every briefing begins; by these words the daemon knows it in a transcript.
-const OPENING: &str = "The conversation so far was compacted.";
 
 /// What the plugin reads.
 #[derive(Serialize)]
@@ -104,7 +97,7 @@ async fn answer(args: &HookArgs, session: &Session, until: Instant) -> Result<Ou
     let made = made?;
     let parts = [
         focus(payload.instructions.as_deref()),
-        Some(guided_view(&made)),
+        Some(made.text),
         memory.map(|told| format!("What longhaul remembers from earlier threads:\n\n{told}")),
     ];
     let text = parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n");
@@ -142,36 +135,13 @@ async fn read_to_end(hook: &Hook<'_>) -> Result<String, String> {
     }
 }
 
-async fn compacted(hook: &Hook<'_>, thread_id: &str) -> Result<compaction::RunResult, String> {
+async fn compacted(hook: &Hook<'_>, thread_id: &str) -> Result<Briefing, String> {
     let (trigger, phase) = match hook.payload.trigger.as_deref() {
         Some("auto") => (compaction::Trigger::Auto, compaction::Phase::MidTurn),
         _ => (compaction::Trigger::Manual, compaction::Phase::Standalone),
     };
-    let params = compaction::RunParams {
-        thread_id: Some(thread_id.to_owned()),
-        strategy: Some(compaction::Strategy::Checkpoint),
-        phase: Some(phase),
-        trigger: Some(trigger),
-        max_tokens: Some(share(hook.payload.context_window, VIEW_WINDOW_SHARE, VIEW_TOKENS)),
-        // The agent puts its own context around what it is given.
-        initial_context: Some(Vec::new()),
-        ..Default::default()
-    };
-    let run = |params| hook.client.call::<compaction::Run>(params);
-    let made = match run(params.clone()).await {
-        // The agent compacts in any case: a model would write the same summary once more.
-        Err(ClientError::Refused(error)) if error.kind() == ErrorKind::NotWorthwhile => {
-            run(compaction::RunParams { trigger: Some(compaction::Trigger::Manual), ..params })
-                .await
-        }
-        made => made,
-    };
-    made.map_err(|error| one_line(&error))
-}
-
-/// A share of the window within bounds; of a window nobody knows, the least.
-fn share(window: Option<u64>, of: u64, (least, most): (u64, u64)) -> u64 {
-    window.map_or(least, |window| (window / of).clamp(least, most))
+    let wanted = BriefingRequest { thread_id, window: hook.payload.context_window, trigger, phase };
+    Briefing::make(hook.client, &wanted).await.map_err(|error| one_line(&error))
 }
 
 /// What the person wrote behind `/compact`. The daemon chooses without it, and the reader is told so.
@@ -185,30 +155,9 @@ fn focus(instructions: Option<&str>) -> Option<String> {
     ))
 }
 
-/// The briefing with the words that introduce it, as it stands in the compacted history.
-fn guided_view(made: &compaction::RunResult) -> String {
-    let texts = made.history.iter().filter_map(|item| item.pointer("/content/0/text")?.as_str());
-    let guided = texts.map(printable::block).find(|text| text.contains(made.view.trim_end()));
-    guided.map_or_else(|| format!("{OPENING}\n\n{}", made.view.0), |text| text.into_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn budgets_follow_the_window_within_bounds() {
-        let view = |window| share(window, VIEW_WINDOW_SHARE, VIEW_TOKENS);
-        let cases = [
-            (None, 4_000),
-            (Some(32_000), 4_000),
-            (Some(200_000), 8_000),
-            (Some(1_000_000), 16_000),
-        ];
-        for (window, tokens) in cases {
-            assert_eq!(view(window), tokens, "{window:?}");
-        }
-    }
 
     #[test]
     fn a_sub_agents_transcript_lies_beside_the_sessions() {

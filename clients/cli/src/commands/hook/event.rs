@@ -1,8 +1,12 @@
 //! What each event asks of the daemon, and what is said of the answers.
 
+use longhaul_client::briefing::OPENING;
+use longhaul_client::gateway::MARKER;
 use longhaul_client::{Client, ClientError};
 use longhaul_protocol::thread::{Items, ItemsParams, Sync, SyncParams};
-use longhaul_protocol::{ErrorKind, Method, checkpoint, compaction, context, memory, policy};
+use longhaul_protocol::{
+    ErrorKind, Method, checkpoint, compaction, context, history, memory, policy,
+};
 use tokio::time::{Instant, timeout_at};
 
 use super::answer::Answer;
@@ -30,7 +34,7 @@ const OURS: [&str; 4] = [
     "<longhaul_context about=\"resume\"",
     "<longhaul_context about=\"compaction\"",
     "[SESSION_CHECKPOINT v1]",
-    "The conversation so far was compacted.",
+    OPENING,
 ];
 /// Items at the end of a history that are looked at.
 const ITEMS_LOOKED_AT: u32 = 12;
@@ -234,12 +238,26 @@ impl Hook<'_> {
                 "context" | "user_message" | "compaction" if is_checkpoint => {
                     return Latest::Checkpoint;
                 }
+                "compaction" if self.is_by_gateway(&item.handle).await => {
+                    return Latest::Checkpoint;
+                }
                 "compaction" => return Latest::Compaction,
                 "context" | "user_message" => {}
                 _ => return Latest::Work,
             }
         }
         Latest::Work
+    }
+
+    /// Whether a compaction of the agent's holds a view of ours: the gateway answered it.
+    async fn is_by_gateway(&self, handle: &str) -> bool {
+        if self.agent != Agent::Codex {
+            return false;
+        }
+        let params = history::ExpandParams { handle: handle.to_owned(), ..Default::default() };
+        let expanded = self.call::<history::Expand>(params).await;
+        let is_ours = |text: &str| text.contains(OPENING) || text.contains(MARKER);
+        expanded.is_ok_and(|it| it.items.iter().any(|item| is_ours(item.get())))
     }
 
     /// What the memory has for the start of a session; `None` when there is nothing.

@@ -7,7 +7,7 @@
 
 use std::fs;
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use similar::TextDiff;
@@ -21,6 +21,9 @@ const SHOWN_LINES_MAX: usize = 80;
 const CONTEXT_LINES: usize = 2;
 /// Rights of a file that was not there: settings may hold secrets later.
 const NEW_FILE_MODE: u32 = 0o600;
+/// Rights of a folder that was not there, and of one that nobody but us writes to.
+const FOLDER_MODE: u32 = 0o777;
+const OWN_FOLDER_MODE: u32 = 0o700;
 
 /// A file that is written, rewritten or removed.
 #[derive(Debug)]
@@ -33,6 +36,8 @@ pub(super) struct Change {
     /// A folder that is ours alone, with all in it: its files are shown as a line each, their old content is not
     /// kept, and folders in it go when they are empty.
     own_root: Option<PathBuf>,
+    /// Takes the rights of others away: it holds a secret from now on.
+    is_private: bool,
 }
 
 impl Change {
@@ -44,7 +49,7 @@ impl Change {
         let path = fs::canonicalize(&path).unwrap_or(path);
         let before = read(&path)?;
         let after = edit(before.as_deref())?;
-        Ok(Self { path, before, after, own_root: None })
+        Ok(Self { path, before, after, own_root: None, is_private: false })
     }
 
     pub(super) fn write(path: PathBuf, text: &str) -> Result<Self, Failure> {
@@ -58,6 +63,10 @@ impl Change {
     /// Of a file in a folder that nobody but us writes to.
     pub(super) fn own(self, root: &Path) -> Self {
         Self { own_root: Some(fs::canonicalize(root).unwrap_or_else(|_| root.into())), ..self }
+    }
+
+    pub(super) fn private(self) -> Self {
+        Self { is_private: true, ..self }
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -134,14 +143,17 @@ impl Change {
 
     fn put(&self, text: &str) -> io::Result<()> {
         if let Some(folder) = self.path.parent() {
-            fs::create_dir_all(folder)?;
+            let mode = if self.own_root.is_some() { OWN_FOLDER_MODE } else { FOLDER_MODE };
+            fs::DirBuilder::new().recursive(true).mode(mode).create(folder)?;
         }
         write_atomically(&self.path, text, self.mode())
     }
 
     /// The rights the file has, or gets.
     fn mode(&self) -> u32 {
-        fs::metadata(&self.path).map_or(NEW_FILE_MODE, |file| file.permissions().mode())
+        let mode = fs::metadata(&self.path).map(|file| file.permissions().mode());
+        let mode = mode.unwrap_or(NEW_FILE_MODE);
+        if self.is_private { mode & NEW_FILE_MODE } else { mode }
     }
 
     fn failed(&self, error: &io::Error) -> Failure {

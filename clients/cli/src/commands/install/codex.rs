@@ -1,11 +1,12 @@
-//! Codex: hooks in `hooks.json`, the MCP server in `config.toml`, both in `$CODEX_HOME`.
+//! Codex: hooks in `hooks.json`, the MCP server and the gateway's address in `config.toml`, both in `$CODEX_HOME`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use toml_edit::{DocumentMut, Item, Table, Value};
 
 use super::agent_hooks::{self, Hooks};
 use super::change::Change;
+use super::codex_gateway::{self, GatewayPlan};
 use super::error::{missing, unreadable};
 use super::plan::{Direction, Plan};
 use super::{json_file, place};
@@ -28,49 +29,110 @@ const VARIABLES: [&str; 9] = [
     "LONGHAUL_AUTOSTART",
 ];
 
+/// The hooks and the server; out with them goes the gateway, too.
 pub(super) fn plan(direction: Direction, socket: Option<&Path>) -> Result<Plan, Failure> {
-    let home = place::named_or_home("CODEX_HOME", ".codex")?;
-    if !home.is_dir() {
-        let hint = format!("start codex once, or set CODEX_HOME: {} is missing", home.display());
-        return Err(missing("Codex", &hint));
-    }
     let mut plan = Plan::new(direction);
-    let (hooks_path, config_path) = (home.join("hooks.json"), home.join("config.toml"));
-    let bridge = place::beside(BRIDGE);
-    if direction == Direction::Install {
-        let hooks = Hooks::new(&place::longhaul()?, socket, "codex");
-        plan.change(Change::edit(hooks_path.clone(), |text| {
-            json_file::edit(&hooks_path, text, |root| hooks.put(root)).map(Some)
-        })?);
-        match &bridge {
-            Some(bridge) => plan.change(Change::edit(config_path.clone(), |text| {
-                put_server(&config_path, text, bridge, socket).map(Some)
-            })?),
-            None => plan.notes.push(format!(
-                "note: {BRIDGE} is neither beside this program nor on the PATH; its tools are left out"
-            )),
+    let home = home()?;
+    match direction {
+        Direction::Install => install(&mut plan, &home, socket, None)?,
+        Direction::Uninstall => uninstall(&mut plan, &home)?,
+    }
+    Ok(plan)
+}
+
+/// The gateway: in with all the rest, out alone.
+pub(super) fn gateway_plan(
+    direction: Direction,
+    socket: Option<&Path>,
+    port: Option<u16>,
+) -> Result<Plan, Failure> {
+    let mut plan = Plan::new(direction);
+    let home = home()?;
+    match direction {
+        Direction::Install => {
+            let mut gateway = GatewayPlan::new(port)?;
+            install(&mut plan, &home, socket, Some(&mut gateway))?;
+            gateway.finish(&mut plan, socket)?;
         }
-        if has_hooks(&config_path) {
-            plan.notes.push(
-                "note: config.toml has hooks of its own; Codex runs both files' hooks and says so"
-                    .into(),
-            );
-        }
-        plan.notes.push(
-            "Codex runs new hooks only after you have trusted them: start codex and approve them (/hooks)."
-                .into(),
-        );
-    } else {
-        plan.change(Change::edit(hooks_path.clone(), |text| remove_hooks(&hooks_path, text))?);
-        plan.change(Change::edit(config_path.clone(), |text| remove_server(&config_path, text))?);
-        if !plan.is_empty() {
-            plan.notes.push(
-                "Hooks that stood behind ours in the lists may have to be trusted again (/hooks)."
-                    .into(),
-            );
+        Direction::Uninstall => {
+            let config_path = home.join("config.toml");
+            plan.change(Change::edit(config_path.clone(), |text| {
+                text.map(|text| codex_gateway::remove(&config_path, text)).transpose()
+            })?);
+            codex_gateway::finish_removal(&mut plan)?;
         }
     }
     Ok(plan)
+}
+
+fn home() -> Result<PathBuf, Failure> {
+    let home = place::named_or_home("CODEX_HOME", ".codex")?;
+    match home.is_dir() {
+        true => Ok(home),
+        false => {
+            let hint =
+                format!("start codex once, or set CODEX_HOME: {} is missing", home.display());
+            Err(missing("Codex", &hint))
+        }
+    }
+}
+
+fn install(
+    plan: &mut Plan,
+    home: &Path,
+    socket: Option<&Path>,
+    gateway: Option<&mut GatewayPlan>,
+) -> Result<(), Failure> {
+    let (hooks_path, config_path) = (home.join("hooks.json"), home.join("config.toml"));
+    let hooks = Hooks::new(&place::longhaul()?, socket, "codex");
+    plan.change(Change::edit(hooks_path.clone(), |text| {
+        json_file::edit(&hooks_path, text, |root| hooks.put(root)).map(Some)
+    })?);
+    let bridge = place::beside(BRIDGE);
+    let has_secret = gateway.is_some();
+    let config = Change::edit(config_path.clone(), |before| {
+        let mut text = before.map(str::to_owned);
+        if let Some(bridge) = &bridge {
+            text = Some(put_server(&config_path, text.as_deref(), bridge, socket)?);
+        }
+        if let Some(gateway) = gateway {
+            text = Some(gateway.put(&config_path, text.as_deref().unwrap_or_default())?);
+        }
+        Ok(text)
+    })?;
+    plan.change(if has_secret { config.private() } else { config });
+    if bridge.is_none() {
+        plan.notes.push(format!(
+            "note: {BRIDGE} is neither beside this program nor on the PATH; its tools are left out"
+        ));
+    }
+    if has_hooks(&config_path) {
+        plan.notes.push(
+            "note: config.toml has hooks of its own; Codex runs both files' hooks and says so"
+                .into(),
+        );
+    }
+    plan.notes.push(
+        "Codex runs new hooks only after you have trusted them: start codex and approve them (/hooks)."
+            .into(),
+    );
+    Ok(())
+}
+
+fn uninstall(plan: &mut Plan, home: &Path) -> Result<(), Failure> {
+    let (hooks_path, config_path) = (home.join("hooks.json"), home.join("config.toml"));
+    plan.change(Change::edit(hooks_path.clone(), |text| remove_hooks(&hooks_path, text))?);
+    plan.change(Change::edit(config_path.clone(), |text| {
+        let text = remove_server(&config_path, text)?;
+        text.map(|text| codex_gateway::remove(&config_path, &text)).transpose()
+    })?);
+    if !plan.is_empty() {
+        plan.notes.push(
+            "Hooks that stood behind ours in the lists may have to be trusted again (/hooks)."
+                .into(),
+        );
+    }
+    codex_gateway::finish_removal(plan)
 }
 
 fn remove_hooks(path: &Path, text: Option<&str>) -> Result<Option<String>, Failure> {
@@ -84,7 +146,7 @@ fn remove_hooks(path: &Path, text: Option<&str>) -> Result<Option<String>, Failu
     Ok((!is_spent).then_some(edited))
 }
 
-fn parsed(path: &Path, text: &str) -> Result<DocumentMut, Failure> {
+pub(super) fn parsed(path: &Path, text: &str) -> Result<DocumentMut, Failure> {
     text.parse().map_err(|error: toml_edit::TomlError| unreadable(path, error.message()))
 }
 
@@ -123,7 +185,7 @@ fn put_server(
 }
 
 /// Sets a value and keeps the comment and spaces around the old one; leaves an equal one as it is written.
-fn set(item: &mut Item, value: Value) {
+pub(super) fn set(item: &mut Item, value: Value) {
     match item.as_value_mut() {
         Some(old) if old.to_string().trim() == value.to_string().trim() => {}
         Some(old) => {

@@ -19,7 +19,9 @@ pub(super) enum Direction {
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) direction: Direction,
-    /// Programs that are run before the files are changed.
+    /// Files that programs which are run first have to find.
+    pub(super) prepared: Vec<Change>,
+    /// Programs that are run before the other files are changed.
     pub(super) first: Vec<Vec<String>>,
     /// Only files that do change.
     pub(super) changes: Vec<Change>,
@@ -33,12 +35,14 @@ pub(super) struct Plan {
 
 impl Plan {
     pub(super) fn new(direction: Direction) -> Self {
-        let (first, changes, last, notes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { direction, first, changes, last, is_forgiving: false, notes }
+        let (prepared, first, changes) = (Vec::new(), Vec::new(), Vec::new());
+        let (last, notes) = (Vec::new(), Vec::new());
+        Self { direction, prepared, first, changes, last, is_forgiving: false, notes }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.first.is_empty() && self.changes.is_empty() && self.last.is_empty()
+        let has_commands = !self.first.is_empty() || !self.last.is_empty();
+        !has_commands && self.prepared.is_empty() && self.changes.is_empty()
     }
 
     /// Adds a change, unless it is none.
@@ -46,8 +50,14 @@ impl Plan {
         self.changes.extend(change.is_one().then_some(change));
     }
 
+    /// Adds a change that comes before all others, unless it is none.
+    pub(super) fn prepare(&mut self, change: Change) {
+        self.prepared.extend(change.is_one().then_some(change));
+    }
+
     /// Does it, in order, up to the first fault; what was passed over.
     pub(super) fn carry_out(&self) -> Result<Vec<String>, Failure> {
+        self.prepared.iter().try_for_each(Change::make)?;
         let mut passed_over = self.run_all(&self.first)?;
         self.changes.iter().try_for_each(Change::make)?;
         passed_over.extend(self.run_all(&self.last)?);

@@ -7,12 +7,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use jsonc_parser::ParseOptions;
+use longhaul_client::gateway::GatewaySettings;
 use serde_json::Value;
 use toml_edit::{DocumentMut, Item};
 
 pub(in crate::commands) use super::claude_plugin::{Installation, PluginSetup, VERSION_MIN};
 pub(in crate::commands) use super::trust::Trust;
-use super::{agent_hooks, claude, claude_plugin, codex, hook_call, place, trust};
+use super::{agent_hooks, claude, claude_plugin, codex, codex_gateway, hook_call, place, trust};
 
 /// An agent that has run here.
 pub(in crate::commands) struct AgentSetup {
@@ -24,8 +25,21 @@ pub(in crate::commands) struct AgentSetup {
     /// The setting that keeps every hook from running.
     pub(in crate::commands) switched_off: Option<&'static str>,
     pub(in crate::commands) server: Option<Server>,
-    /// How its compactions are answered; `None` for an agent that has no seat for us.
-    pub(in crate::commands) plugin: Option<PluginSetup>,
+    pub(in crate::commands) seat: Seat,
+}
+
+/// Where an agent's compactions can be answered.
+pub(in crate::commands) enum Seat {
+    Plugin(PluginSetup),
+    /// `None` where there is no gateway.
+    Gateway(Option<GatewaySetup>),
+}
+
+/// The gateway as it was set up.
+pub(in crate::commands) struct GatewaySetup {
+    pub(in crate::commands) settings: GatewaySettings,
+    /// Providers that the agent's settings reach through it.
+    pub(in crate::commands) in_use: Vec<String>,
 }
 
 /// A hook of ours.
@@ -68,7 +82,12 @@ fn codex() -> Option<AgentSetup> {
         let is_enabled = server.get("enabled").and_then(Item::as_bool) != Some(false);
         Some(Server { program, is_enabled })
     });
-    Some(AgentSetup { name: "codex", hooks, missing, switched_off, server, plugin: None })
+    let gateway = GatewaySettings::in_force().map(|settings| {
+        let in_use = codex_gateway::routes_in_use(&config, &settings);
+        GatewaySetup { settings, in_use }
+    });
+    let seat = Seat::Gateway(gateway);
+    Some(AgentSetup { name: "codex", hooks, missing, switched_off, server, seat })
 }
 
 fn claude() -> Option<AgentSetup> {
@@ -83,8 +102,8 @@ fn claude() -> Option<AgentSetup> {
     let state = claude::state_file().map(|file| json(&file)).unwrap_or_default();
     let command = state["mcpServers"][claude::SERVER]["command"].as_str();
     let server = command.map(|command| Server { program: command.into(), is_enabled: true });
-    let plugin = Some(claude_plugin::setup(&folder));
-    Some(AgentSetup { name: "claude", hooks, missing, switched_off, server, plugin })
+    let seat = Seat::Plugin(claude_plugin::setup(&folder));
+    Some(AgentSetup { name: "claude", hooks, missing, switched_off, server, seat })
 }
 
 /// Our hooks among an agent's, and the events that have none.

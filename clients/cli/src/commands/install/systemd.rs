@@ -1,9 +1,10 @@
 //! systemd: the two user units, built in, with the daemon's place put in.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::change::Change;
+use super::codex_gateway;
 use super::error::missing;
 use super::place;
 use super::plan::{Direction, Plan};
@@ -16,6 +17,13 @@ const SERVICE_UNIT: &str = include_str!("../../../../../systemd/longhauld.servic
 /// What the unit's user namespace costs.
 const AGENTS_UNSEEN: &str = "Under systemd the daemon believes the folder that an agent states; \
                              server.trust_stated_folder = false refuses it: see SECURITY.md";
+const GATEWAY_SOCKET: &str = "longhaul-gateway.socket";
+const GATEWAY_SERVICE: &str = "longhaul-gateway.service";
+const GATEWAY_SOCKET_UNIT: &str = include_str!("../../../../../systemd/longhaul-gateway.socket");
+const GATEWAY_SERVICE_UNIT: &str = include_str!("../../../../../systemd/longhaul-gateway.service");
+/// The gateway's program and its port as the units have them.
+const GATEWAY_PROGRAM: &str = "%h/.local/bin/longhaul-gateway";
+const GATEWAY_LISTEN: &str = "ListenStream=127.0.0.1:20000";
 /// What `systemctl enable` makes, below the folder of units.
 const ENABLED: &str = "sockets.target.wants/longhauld.socket";
 /// The daemon's place as the unit has it.
@@ -28,7 +36,7 @@ pub(super) fn plan(direction: Direction) -> Result<Plan, Failure> {
     if place::on_path("systemctl").is_none() {
         return Err(missing("systemctl", "without systemd, start the daemon by: longhaul up"));
     }
-    let units = place::named_or_home("XDG_CONFIG_HOME", ".config")?.join("systemd/user");
+    let units = units()?;
     let mut plan = Plan::new(direction);
     match direction {
         Direction::Install => {
@@ -59,6 +67,55 @@ pub(super) fn plan(direction: Direction) -> Result<Plan, Failure> {
         }
     }
     Ok(plan)
+}
+
+fn units() -> Result<PathBuf, Failure> {
+    Ok(place::named_or_home("XDG_CONFIG_HOME", ".config")?.join("systemd/user"))
+}
+
+/// Whether the daemon is started by systemd here.
+pub(super) fn has_units() -> Result<bool, Failure> {
+    Ok(units()?.join(SOCKET).is_file() && place::on_path("systemctl").is_some())
+}
+
+/// Adds the gateway's units: its port stays open while the program comes and goes.
+pub(super) fn put_gateway(plan: &mut Plan, port: u16) -> Result<(), Failure> {
+    let units = units()?;
+    let hint = "install it beside this program: cargo install --locked --path clients/gateway";
+    let gateway = place::beside(codex_gateway::PROGRAM);
+    let gateway = gateway.ok_or_else(|| missing(codex_gateway::PROGRAM, hint))?;
+    let listen = format!("ListenStream=127.0.0.1:{port}");
+    let socket = Change::write(
+        units.join(GATEWAY_SOCKET),
+        &GATEWAY_SOCKET_UNIT.replace(GATEWAY_LISTEN, &listen),
+    )?;
+    let service = Change::write(
+        units.join(GATEWAY_SERVICE),
+        &GATEWAY_SERVICE_UNIT.replace(GATEWAY_PROGRAM, &program(&gateway)?),
+    )?;
+    if !socket.is_one() && !service.is_one() {
+        return Ok(());
+    }
+    plan.prepare(socket);
+    plan.prepare(service);
+    plan.first.push(systemctl(&["daemon-reload"]));
+    plan.first.push(systemctl(&["enable", GATEWAY_SOCKET]));
+    // One that listens on another port has to let go of it.
+    plan.first.push(systemctl(&["restart", GATEWAY_SOCKET]));
+    Ok(())
+}
+
+/// Adds the removal of the gateway's units. The program goes on for the sessions that use it.
+pub(super) fn remove_gateway(plan: &mut Plan) -> Result<(), Failure> {
+    let units = units()?;
+    if !units.join(GATEWAY_SOCKET).is_file() {
+        return Ok(());
+    }
+    plan.change(Change::remove(units.join(GATEWAY_SOCKET))?);
+    plan.change(Change::remove(units.join(GATEWAY_SERVICE))?);
+    plan.first.push(systemctl(&["disable", GATEWAY_SOCKET]));
+    plan.is_forgiving = true;
+    Ok(())
 }
 
 /// The unit for a daemon at `program`; one that asks a model may reach the network, another may not.
@@ -108,8 +165,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_unit_names_the_daemons_place_once() {
+    fn units_name_what_is_put_in_once() {
         assert_eq!(SERVICE_UNIT.matches(PROGRAM).count(), 1);
+        assert_eq!(GATEWAY_SERVICE_UNIT.matches(GATEWAY_PROGRAM).count(), 1);
+        assert_eq!(GATEWAY_SOCKET_UNIT.matches(GATEWAY_LISTEN).count(), 1);
     }
 
     #[test]

@@ -16,14 +16,14 @@ const COMPLAINT: &str = "longhauld: ";
 /// Bytes at its end that are searched for the last words.
 const TAIL_BYTES: u64 = 4 * 1024;
 
-/// The log file; its folder is made if it is not there.
-pub(super) fn file() -> Result<PathBuf, Failure> {
+/// A log file of this name; its folder is made if it is not there.
+pub(super) fn named(name: &str) -> Result<PathBuf, Failure> {
     let no_home = || Failure::new(A_PERSON, "there is no home folder to keep the state in");
     let folder = socket::default_state_dir()
         .ok_or_else(no_home)
         .map_err(|failure| failure.with_hint("set LONGHAUL_STATE_DIR"))?;
     DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
-    Ok(folder.join("longhauld.log"))
+    Ok(folder.join(name))
 }
 
 /// Opens it for appending. A large one makes room first; only one older file is kept.

@@ -1,0 +1,58 @@
+//! Whether Codex's compactions are answered by the gateway, and how the last one went.
+
+use std::io::ErrorKind;
+
+use longhaul_client::gateway::GatewayStatus;
+
+use super::check::Check;
+use crate::commands::install::setup::GatewaySetup;
+use crate::style::{Style, counted};
+
+const NAME: &str = "compaction";
+const AGAIN: &str = "longhaul install codex --gateway";
+const BY_CODEX: &str = "codex: by Codex itself, with our hooks beside it";
+
+pub(super) fn check(setup: Option<&GatewaySetup>, style: &Style) -> Check {
+    let Some(setup) = setup else {
+        let mut check = Check::ok(NAME, BY_CODEX);
+        check.hint = Some(format!("{AGAIN} answers them without a model"));
+        return check;
+    };
+    let address = setup.settings.address();
+    if setup.in_use.is_empty() {
+        let why = "its config.toml does not go through the gateway";
+        return Check::warn(NAME, format!("{BY_CODEX}: {why}"), AGAIN);
+    }
+    match setup.settings.ask() {
+        Ok(status) => answers(setup, &status, style),
+        Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+            let detail =
+                format!("codex: nobody listens on {address}, so Codex reaches no provider");
+            Check::fail(NAME, detail, "longhaul up starts the gateway")
+        }
+        Err(_) => {
+            let detail = format!("codex: another program has {address}, the gateway's port");
+            Check::fail(NAME, detail, format!("{AGAIN} --port PORT takes another one"))
+        }
+    }
+}
+
+fn answers(setup: &GatewaySetup, status: &GatewayStatus, style: &Style) -> Check {
+    let detail = format!(
+        "codex: by the gateway ({} for {}), without a model; {} passed, {} answered",
+        setup.settings.address(),
+        setup.in_use.join(", "),
+        counted(status.passed, "request"),
+        counted(status.answered, "compaction"),
+    );
+    let Some(last) = &status.last else { return Check::ok(NAME, detail) };
+    let ago = style.ago(last.at_ms);
+    match &last.reason {
+        None => Check::ok(NAME, format!("{detail}, the last one in {} ms, {ago}", last.ms)),
+        Some(reason) => Check::warn(
+            NAME,
+            format!("{detail}; the last one, {ago}, was left to the provider: {reason}"),
+            "this stays until the next compaction is answered",
+        ),
+    }
+}

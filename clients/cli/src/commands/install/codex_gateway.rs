@@ -1,0 +1,305 @@
+//! The gateway in Codex's settings: the provider in force is reached through it.
+//!
+//! Where the provider's own address was is kept in the gateway's settings, and put back by uninstalling.
+
+use std::net::TcpListener;
+use std::path::Path;
+
+use longhaul_client::gateway::GatewaySettings;
+use toml_edit::{DocumentMut, Item, TableLike};
+
+use super::change::Change;
+use super::codex::{parsed, set};
+use super::error::{missing, unreadable};
+use super::place;
+use super::plan::Plan;
+use super::systemd;
+use crate::failure::{A_PERSON, Failure};
+
+pub(in crate::commands) const PROGRAM: &str = "longhaul-gateway";
+/// Codex's built-in provider, and the key that moves it.
+const BUILT_IN: &str = "openai";
+const BUILT_IN_KEY: &str = "openai_base_url";
+/// Ports that are tried: below those the system gives to outgoing connections.
+const PORTS: std::ops::Range<u16> = 20_000..30_000;
+const PORTS_TRIED: usize = 64;
+
+/// The gateway's settings as they are to be, while Codex's are edited.
+pub(super) struct GatewayPlan {
+    settings: GatewaySettings,
+}
+
+impl GatewayPlan {
+    /// Keeps the secret and the port of an earlier installation.
+    pub(super) fn new(port: Option<u16>) -> Result<Self, Failure> {
+        if place::beside(PROGRAM).is_none() {
+            let hint =
+                "install it beside this program: cargo install --locked --path clients/gateway";
+            return Err(missing(PROGRAM, hint));
+        }
+        let known = known()?;
+        let is_known = |port| known.as_ref().is_some_and(|known| known.port == port);
+        if let Some(port) = port.filter(|&port| !is_known(port) && !is_free(port)) {
+            let message = format!("port {port} of 127.0.0.1 is in use by another program");
+            return Err(Failure::new(A_PERSON, message).with_hint("name another one with --port"));
+        }
+        let mut settings = match known {
+            Some(known) => known,
+            None => GatewaySettings::new(free_port()?)?,
+        };
+        settings.port = port.unwrap_or(settings.port);
+        Ok(Self { settings })
+    }
+
+    /// Sends the provider in force through the gateway.
+    pub(super) fn put(&mut self, path: &Path, text: &str) -> Result<String, Failure> {
+        let mut document = parsed(path, text)?;
+        let name = provider_in_force(&document);
+        let prompts = compact_prompts(&document);
+        let route = self.settings.routes.entry(name.clone()).or_default();
+        route.compact_prompts = prompts;
+        let url = format!("/{}/{name}", self.settings.secret);
+        let is_ours = |old: &str| old.starts_with("http://127.0.0.1:") && old.ends_with(&url);
+        let old_url = |table: &dyn TableLike, key| {
+            let old = table.get(key).and_then(Item::as_str);
+            old.filter(|old| !is_ours(old)).map(str::to_owned)
+        };
+        let (table, key): (&mut dyn TableLike, _) = match name.as_str() {
+            BUILT_IN => (document.as_table_mut(), BUILT_IN_KEY),
+            _ => (
+                provider(&mut document, &name).ok_or_else(|| no_provider(path, &name))?,
+                "base_url",
+            ),
+        };
+        if name != BUILT_IN && table.get(key).and_then(Item::as_str).is_none() {
+            return Err(no_provider(path, &name));
+        }
+        let old = old_url(table, key);
+        if old.is_some() || !table.contains_key(key) {
+            route.upstream = old;
+            if name != BUILT_IN {
+                route.supports_websockets =
+                    table.get("supports_websockets").and_then(Item::as_bool);
+            }
+        }
+        if name != BUILT_IN {
+            set(table.entry("supports_websockets").or_insert(Item::None), false.into());
+        }
+        set(table.entry(key).or_insert(Item::None), self.settings.base_url(&name).into());
+        Ok(document.to_string())
+    }
+
+    /// Adds the settings, and what keeps the gateway running: it runs before Codex is sent through it.
+    pub(super) fn finish(&self, plan: &mut Plan, socket: Option<&Path>) -> Result<(), Failure> {
+        let (path, folder) = settings_place()?;
+        let text = serde_json::to_string_pretty(&self.settings)? + "\n";
+        plan.prepare(Change::write(path, &text)?.own(&folder));
+        if systemd::has_units()? {
+            systemd::put_gateway(plan, self.settings.port)?;
+        } else if self.settings.is_down() {
+            plan.first.push(up(socket)?);
+        }
+        if !plan.is_empty() {
+            plan.notes.push(
+                "Compactions: by the gateway, without a model; by Codex itself where it cannot. Codex sessions that run \
+                 already take it up when they are restarted."
+                    .to_owned(),
+            );
+        }
+        Ok(())
+    }
+}
+
+/// The command that starts the gateway, and the daemon with it.
+fn up(socket: Option<&Path>) -> Result<Vec<String>, Failure> {
+    let word = |path: &Path| path.to_string_lossy().into_owned();
+    let mut command = vec![word(&place::longhaul()?)];
+    command.extend(socket.into_iter().flat_map(|path| ["--socket".to_owned(), word(path)]));
+    command.push("up".to_owned());
+    Ok(command)
+}
+
+/// Puts the providers' own addresses back into Codex's settings.
+pub(super) fn remove(path: &Path, text: &str) -> Result<String, Failure> {
+    let Some(settings) = known()? else { return Ok(text.to_owned()) };
+    let mut document = parsed(path, text)?;
+    for (name, route) in &settings.routes {
+        let (table, key): (&mut dyn TableLike, _) = match name.as_str() {
+            BUILT_IN => (document.as_table_mut(), BUILT_IN_KEY),
+            _ => match provider(&mut document, name) {
+                Some(table) => (table, "base_url"),
+                None => continue,
+            },
+        };
+        if table.get(key).and_then(Item::as_str) != Some(&settings.base_url(name)) {
+            continue;
+        }
+        put_back(table, key, route.upstream.as_deref().map(Into::into));
+        if name != BUILT_IN {
+            put_back(table, "supports_websockets", route.supports_websockets.map(Into::into));
+        }
+    }
+    Ok(document.to_string())
+}
+
+/// Takes the gateway's own files away. A gateway that runs goes on for the sessions that use it.
+pub(super) fn finish_removal(plan: &mut Plan) -> Result<(), Failure> {
+    let Some(settings) = known()? else { return Ok(()) };
+    let (path, folder) = settings_place()?;
+    plan.change(Change::remove(path)?.own(&folder));
+    systemd::remove_gateway(plan)?;
+    if let Ok(status) = settings.ask() {
+        plan.notes.push(format!(
+            "The gateway goes on for Codex sessions that run already; when they have ended: kill {}",
+            status.pid
+        ));
+    }
+    if settings.routes.contains_key(BUILT_IN) {
+        plan.notes.push(
+            "Threads that were compacted through it cannot be resumed without it; go on with one by: longhaul continue \
+             THREAD"
+                .to_owned(),
+        );
+    }
+    Ok(())
+}
+
+/// The routes of the gateway that Codex's settings go through, for `longhaul doctor`.
+pub(super) fn routes_in_use(config: &DocumentMut, settings: &GatewaySettings) -> Vec<String> {
+    let in_use = |name: &&String| {
+        let base_url = match name.as_str() {
+            BUILT_IN => config.get(BUILT_IN_KEY),
+            _ => {
+                config.get("model_providers").and_then(|it| it.get(name.as_str())?.get("base_url"))
+            }
+        };
+        base_url.and_then(Item::as_str) == Some(&settings.base_url(name))
+    };
+    settings.routes.keys().filter(in_use).cloned().collect()
+}
+
+fn known() -> Result<Option<GatewaySettings>, Failure> {
+    let (path, _) = settings_place()?;
+    GatewaySettings::read(&path).map_err(|error| unreadable(&path, error))
+}
+
+fn settings_place() -> Result<(std::path::PathBuf, std::path::PathBuf), Failure> {
+    let path = GatewaySettings::path();
+    let path = path
+        .ok_or_else(|| Failure::new(A_PERSON, "there is no home folder").with_hint("set HOME"))?;
+    let folder = path.parent().map(Path::to_owned).unwrap_or_default();
+    Ok((path, folder))
+}
+
+/// By the chosen profile, else by the file, else the one that is built in.
+fn provider_in_force(document: &DocumentMut) -> String {
+    let chosen = document.get("profile").and_then(Item::as_str);
+    let profile = chosen.and_then(|name| document.get("profiles")?.get(name));
+    let of_profile = profile.and_then(|profile| profile.get("model_provider"));
+    let name = of_profile.or_else(|| document.get("model_provider")).and_then(Item::as_str);
+    name.unwrap_or(BUILT_IN).to_owned()
+}
+
+fn provider<'a>(document: &'a mut DocumentMut, name: &str) -> Option<&'a mut dyn TableLike> {
+    document.get_mut("model_providers")?.get_mut(name)?.as_table_like_mut()
+}
+
+fn no_provider(path: &Path, name: &str) -> Failure {
+    let message = format!("{} has no [model_providers.{name}] with a base_url", path.display());
+    Failure::new(A_PERSON, message).with_hint("the gateway needs to know where this provider is")
+}
+
+/// The prompts for a summary that the settings name, where they name any.
+fn compact_prompts(document: &DocumentMut) -> Vec<String> {
+    let text = |key: &str| document.get(key).and_then(Item::as_str);
+    let in_file = text("experimental_compact_prompt_file");
+    let in_file = in_file.and_then(|path| std::fs::read_to_string(path).ok());
+    let named = text("compact_prompt").map(str::to_owned);
+    named.into_iter().chain(in_file).filter(|prompt| !prompt.trim().is_empty()).collect()
+}
+
+fn put_back(table: &mut dyn TableLike, key: &str, value: Option<toml_edit::Value>) {
+    match value {
+        Some(value) => set(table.entry(key).or_insert(Item::None), value),
+        None => drop(table.remove(key)),
+    }
+}
+
+fn is_free(port: u16) -> bool {
+    TcpListener::bind(("127.0.0.1", port)).is_ok()
+}
+
+fn free_port() -> Result<u16, Failure> {
+    // Users of one machine begin at different places.
+    let begin = usize::try_from(std::process::id()).unwrap_or_default() % PORTS.len();
+    let ports = PORTS.cycle().skip(begin).take(PORTS_TRIED);
+    let mut free = ports.filter(|&port| is_free(port));
+    free.next().ok_or_else(|| {
+        Failure::new(A_PERSON, "no free port was found on 127.0.0.1")
+            .with_hint("name one with --port")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use longhaul_client::gateway::GatewayRoute;
+
+    use super::*;
+
+    fn plan() -> GatewayPlan {
+        GatewayPlan { settings: GatewaySettings::new(20_001).unwrap() }
+    }
+
+    fn route(plan: &GatewayPlan, name: &str) -> GatewayRoute {
+        plan.settings.routes[name].clone()
+    }
+
+    #[test]
+    fn the_built_in_provider_is_moved_by_its_key() {
+        let path = Path::new("config.toml");
+        let before = "# mine\nmodel = \"m\" # good\n\n[tui]\ntheme = \"dark\"\n";
+        let mut plan = plan();
+        let put = plan.put(path, before).unwrap();
+        let line = format!("openai_base_url = \"{}\"\n", plan.settings.base_url("openai"));
+        assert_eq!(put, before.replace("# good\n", &format!("# good\n{line}")));
+        assert_eq!(route(&plan, "openai"), GatewayRoute::default());
+        assert_eq!(plan.put(path, &put).unwrap(), put, "a second run changes nothing");
+        assert_eq!(routes_in_use(&put.parse().unwrap(), &plan.settings), ["openai"]);
+        assert!(routes_in_use(&before.parse().unwrap(), &plan.settings).is_empty());
+    }
+
+    #[test]
+    fn a_provider_of_the_users_own_keeps_its_table_and_its_address_is_remembered() {
+        let path = Path::new("config.toml");
+        let before = "model_provider = \"corp\"\ncompact_prompt = \"Sum it up.\"\n\n[model_providers.corp]\nname = \"Corp\"\n\
+                      base_url = \"https://llm.example/v1\" # ask Ada\nenv_key = \"K\"\n";
+        let mut plan = plan();
+        let put = plan.put(path, before).unwrap();
+        let url = plan.settings.base_url("corp");
+        let wanted =
+            before.replace("https://llm.example/v1", &url) + "supports_websockets = false\n";
+        assert_eq!(put, wanted);
+        let expected = GatewayRoute {
+            upstream: Some("https://llm.example/v1".to_owned()),
+            supports_websockets: None,
+            compact_prompts: vec!["Sum it up.".to_owned()],
+        };
+        assert_eq!(route(&plan, "corp"), expected);
+        plan.settings.port = 20_002;
+        let moved = plan.put(path, &put).unwrap();
+        assert_eq!(moved, put.replace(":20001/", ":20002/"), "another port");
+        assert_eq!(route(&plan, "corp"), expected, "the provider's address is not forgotten");
+    }
+
+    #[test]
+    fn a_provider_without_an_address_is_refused() {
+        for text in [
+            "model_provider = \"x\"\n",
+            "model_provider = \"x\"\n[model_providers.x]\nname = \"X\"\n",
+        ] {
+            assert!(plan().put(Path::new("c"), text).is_err(), "{text}");
+        }
+        let profile = "profile = \"work\"\n[profiles.work]\nmodel_provider = \"corp\"\n";
+        assert_eq!(provider_in_force(&profile.parse().unwrap()), "corp");
+    }
+}

@@ -1,0 +1,164 @@
+//! The gateway of Codex: put into its settings and out again, and what doctor says of it.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+
+use longhaul_client::gateway::{GatewayRoute, GatewaySettings};
+use serde_json::{Value, json};
+
+use crate::install::{CONFIG, Home, done, program_of, recorder};
+
+const SETTINGS: &str = "state/gateway.json";
+const UNITS: &str = ".config/systemd/user";
+
+impl Home {
+    /// One whose daemon is started by systemd, so that nothing is started here.
+    fn with_units() -> Self {
+        let home = Self::new();
+        home.put("bin/longhaul-gateway", "");
+        home.put(&format!("{UNITS}/longhauld.socket"), "");
+        recorder(&home.path("bin/systemctl"));
+        home
+    }
+
+    fn settings(&self) -> GatewaySettings {
+        serde_json::from_str(&self.text(SETTINGS)).unwrap()
+    }
+
+    fn mode(&self, name: &str) -> u32 {
+        fs::metadata(self.path(name)).unwrap().permissions().mode() & 0o777
+    }
+
+    /// State and words of doctor's check.
+    fn checked(&self) -> (String, String) {
+        let page = self.run(&["doctor", "--json"]);
+        let page: Value = serde_json::from_str(&page.stdout).unwrap();
+        let checks = page["checks"].as_array().unwrap();
+        let check = checks.iter().find(|check| check["name"] == "compaction").unwrap();
+        let text = |name: &str| check[name].as_str().unwrap().to_owned();
+        (text("state"), text("detail"))
+    }
+}
+
+#[test]
+fn codex_goes_through_the_gateway_and_back_to_its_provider() {
+    let home = Home::with_units();
+    let before =
+        CONFIG.replace("\n[mcp", "openai_base_url = \"https://own.example/v1\" # mine\n\n[mcp");
+    home.put(".codex/config.toml", &before);
+    fs::set_permissions(home.path(".codex/config.toml"), fs::Permissions::from_mode(0o644))
+        .unwrap();
+    let shown = home.run(&["install", "codex", "--gateway", "--dry-run"]);
+    assert!(done(&shown).contains("+openai_base_url = \"http://127.0.0.1:"), "{shown:?}");
+    assert!(!home.path(SETTINGS).exists());
+
+    done(&home.run(&["install", "codex", "--gateway", "--port", "20555"]));
+    let settings = home.settings();
+    let upstream = Some("https://own.example/v1".to_owned());
+    assert_eq!(settings.routes["openai"], GatewayRoute { upstream, ..Default::default() });
+    let line = format!("openai_base_url = \"{}\" # mine\n", settings.base_url("openai"));
+    assert!(settings.base_url("openai").starts_with("http://127.0.0.1:20555/"), "{line}");
+    assert!(home.text(".codex/config.toml").contains(&line), "{}", home.text(".codex/config.toml"));
+    assert_eq!((home.mode(".codex/config.toml"), home.mode(SETTINGS)), (0o600, 0o600));
+    assert_eq!(home.mode("state"), 0o700);
+    let unit = home.text(&format!("{UNITS}/longhaul-gateway.socket"));
+    assert!(unit.contains("\nListenStream=127.0.0.1:20555\n"), "{unit}");
+    assert!(home.text("bin/systemctl.log").contains("restart longhaul-gateway.socket"));
+
+    let again = home.run(&["install", "codex", "--gateway"]);
+    assert!(done(&again).starts_with("nothing to change"), "{again:?}");
+    done(&home.run(&["uninstall", "codex", "--gateway"]));
+    assert!(home.text(".codex/config.toml").starts_with(&before), "the provider and its comment");
+    assert!(home.text(".codex/config.toml").contains("mcp_servers.longhaul"), "the rest stays");
+    assert!(!home.path(SETTINGS).exists());
+    assert!(!home.path(&format!("{UNITS}/longhaul-gateway.service")).exists());
+    assert!(done(&home.run(&["uninstall", "codex", "--gateway"])).starts_with("nothing to change"));
+}
+
+#[test]
+fn uninstalling_codex_takes_the_gateway_out_with_all_the_rest() {
+    let home = Home::with_units();
+    let corp = "\n[model_providers.corp]\nname = \"Corp\"\nbase_url = \"https://llm.example/v1\"\nsupports_websockets = true\n";
+    let before = format!("model_provider = \"corp\"\n{CONFIG}{corp}");
+    home.put(".codex/config.toml", &before);
+    done(&home.run(&["install", "codex", "--gateway"]));
+    assert!(home.text(".codex/config.toml").contains("supports_websockets = false"));
+    done(&home.run(&["uninstall", "codex"]));
+    assert_eq!(home.text(".codex/config.toml"), before);
+}
+
+#[test]
+fn codex_is_not_sent_to_a_gateway_that_could_not_be_started() {
+    let home = Home::with_units();
+    program_of(&home.path("bin/systemctl"), "exit 1");
+    let failed = home.run(&["install", "codex", "--gateway"]);
+    assert!(failed.code == 78 && failed.stderr.contains("systemctl"), "{failed:?}");
+    assert_eq!(home.text(".codex/config.toml"), CONFIG);
+}
+
+#[test]
+fn a_port_in_use_and_another_agent_are_refused() {
+    let home = Home::with_units();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let refused = home.run(&["install", "codex", "--gateway", "--port", &port]);
+    assert!(
+        refused.code == 78 && refused.stderr.contains("in use by another program"),
+        "{refused:?}"
+    );
+    let refused = home.run(&["install", "claude", "--gateway"]);
+    assert!(refused.code == 64 && refused.stderr.contains("codex alone"), "{refused:?}");
+}
+
+/// Answers each question for the status with the next of these bodies.
+fn answering(bodies: &[Value]) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let bodies: Vec<String> = bodies.iter().map(Value::to_string).collect();
+    std::thread::spawn(move || {
+        for (body, stream) in bodies.into_iter().zip(listener.incoming().flatten()) {
+            let lines = BufReader::new(stream.try_clone().unwrap()).lines();
+            drop(lines.map_while(Result::ok).find(String::is_empty));
+            let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
+            (&stream).write_all((head + &body).as_bytes()).unwrap();
+        }
+    });
+    port
+}
+
+#[test]
+fn doctor_tells_the_route_and_how_the_last_compaction_went() {
+    let home = Home::with_units();
+    home.put("bin/longhaul-mcp", "#!/bin/sh\n");
+    done(&home.run(&["install", "codex"]));
+    let (state, detail) = home.checked();
+    assert!(state == "ok" && detail.contains("by Codex itself"), "{detail}");
+
+    let status = |last: Value| json!({ "version": "0.1.0", "pid": 7, "passed": 41, "answered": 2, "left": 0, "last": last });
+    let port = answering(&[
+        status(json!({ "at_ms": 0, "ms": 45 })),
+        status(json!({ "at_ms": 0, "ms": 9, "reason": "no daemon answers" })),
+        json!({ "a": "web server" }),
+    ]);
+    done(&home.run(&["install", "codex", "--gateway"]));
+    let (state, detail) = home.checked();
+    assert!(state == "fail" && detail.contains("Codex reaches no provider"), "{detail}");
+
+    let mut settings = home.settings();
+    settings.port = port;
+    home.put(SETTINGS, &serde_json::to_string(&settings).unwrap());
+    let (state, detail) = home.checked();
+    assert!(state == "warn" && detail.contains("does not go through"), "the old port: {detail}");
+    done(&home.run(&["install", "codex", "--gateway"]));
+    let wanted = [
+        ("ok", "41 requests passed, 2 compactions answered, the last one in 45 ms"),
+        ("warn", "was left to the provider: no daemon answers"),
+        ("fail", "another program has 127.0.0.1:"),
+    ];
+    for (wanted, words) in wanted {
+        let (state, detail) = home.checked();
+        assert!(state == wanted && detail.contains(words), "{state} {detail}");
+    }
+}

@@ -1,0 +1,107 @@
+//! The body of a request that is looked into: read whole, unpacked, packed again.
+
+use std::borrow::Cow;
+use std::error::Error;
+use std::io::{self, Read};
+
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{CONTENT_ENCODING, HeaderMap};
+
+/// Bytes of a body that is looked into, packed and unpacked. Providers refuse smaller ones already.
+pub(crate) const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
+const LEVEL: i32 = 3;
+
+/// Why a body could not be read.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum BodyFault {
+    TooLarge,
+    /// The client went away, or does not keep to HTTP.
+    Broken,
+}
+
+pub(crate) async fn whole(body: Incoming) -> Result<Bytes, BodyFault> {
+    let read = Limited::new(body, BODY_BYTES_MAX).collect().await;
+    read.map(http_body_util::Collected::to_bytes).map_err(|error| {
+        let is_too_large = (&*error as &(dyn Error + 'static)).is::<LengthLimitError>();
+        if is_too_large { BodyFault::TooLarge } else { BodyFault::Broken }
+    })
+}
+
+/// How a body is packed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Packing {
+    Plain,
+    /// What Codex uses with a ChatGPT account.
+    Zstd,
+}
+
+impl Packing {
+    /// As the headers say; `None` for one that is not known here.
+    pub(crate) fn of(headers: &HeaderMap) -> Option<Self> {
+        let mut named = headers.get_all(CONTENT_ENCODING).iter();
+        let first = named.next().map(|value| value.as_bytes().trim_ascii().to_ascii_lowercase());
+        match (first.as_deref(), named.next()) {
+            (None | Some(b"" | b"identity"), None) => Some(Self::Plain),
+            (Some(b"zstd"), None) => Some(Self::Zstd),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn unpacked(self, body: &[u8]) -> io::Result<Cow<'_, [u8]>> {
+        match self {
+            Self::Plain => Ok(Cow::Borrowed(body)),
+            Self::Zstd => {
+                let mut plain = Vec::new();
+                let limit = BODY_BYTES_MAX as u64 + 1;
+                zstd::stream::Decoder::new(body)?.take(limit).read_to_end(&mut plain)?;
+                match plain.len() > BODY_BYTES_MAX {
+                    true => Err(io::ErrorKind::FileTooLarge.into()),
+                    false => Ok(Cow::Owned(plain)),
+                }
+            }
+        }
+    }
+
+    pub(crate) fn packed(self, plain: Vec<u8>) -> io::Result<Vec<u8>> {
+        match self {
+            Self::Plain => Ok(plain),
+            Self::Zstd => zstd::stream::encode_all(plain.as_slice(), LEVEL),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::header::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn packings_are_known_by_one_header_or_not_at_all() {
+        let of = |values: &[&'static str]| {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append(CONTENT_ENCODING, HeaderValue::from_static(value));
+            }
+            Packing::of(&headers)
+        };
+        assert_eq!(of(&[]), Some(Packing::Plain));
+        assert_eq!(of(&["identity"]), Some(Packing::Plain));
+        assert_eq!(of(&["ZSTD"]), Some(Packing::Zstd));
+        for unknown in [&["gzip"][..], &["zstd, gzip"], &["zstd", "zstd"]] {
+            assert_eq!(of(unknown), None, "{unknown:?}");
+        }
+    }
+
+    #[test]
+    fn a_body_comes_out_of_its_packing() {
+        for packing in [Packing::Plain, Packing::Zstd] {
+            let packed = packing.packed(b"{\"input\":[]}".to_vec()).unwrap();
+            assert_eq!(&*packing.unpacked(&packed).unwrap(), b"{\"input\":[]}");
+        }
+        assert!(Packing::Zstd.unpacked(b"no zstd").is_err());
+        let bomb = Packing::Zstd.packed(vec![0; BODY_BYTES_MAX + 1]).unwrap();
+        assert!(Packing::Zstd.unpacked(&bomb).is_err(), "{} bytes unpack to more", bomb.len());
+    }
+}

@@ -1,0 +1,204 @@
+//! One request and its reply: passed through, or, if it asks for a compaction, answered.
+//!
+//! Only `POST …/responses…` is looked into; its body is read whole first, because what it asks stands at its end and a
+//! marker may stand anywhere. All other bodies, and every answer, are streamed as they come.
+
+use std::error::Error;
+use std::io::ErrorKind;
+use std::sync::Arc;
+
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue, UPGRADE};
+use hyper::{Method, Request, Response, StatusCode};
+use longhaul_client::gateway::{GatewayRoute, GatewaySettings};
+use serde_json::json;
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+
+use crate::answer;
+use crate::asked::Asked;
+use crate::body::{self, BODY_BYTES_MAX, BodyFault, Packing};
+use crate::daemon::Daemon;
+use crate::record::Record;
+use crate::request::ResponsesRequest;
+use crate::upstream::{self, Upstream};
+
+/// Bodies that are unpacked and looked into at a time.
+const LOOKED_INTO_MAX: usize = 4;
+
+pub(crate) type Reply = Response<BoxBody<Bytes, Box<dyn Error + Send + Sync>>>;
+
+pub(crate) struct Gateway {
+    settings: GatewaySettings,
+    upstream: Upstream,
+    daemon: Daemon,
+    record: Record,
+    looking: Arc<Semaphore>,
+}
+
+/// What a path names.
+enum Place<'a> {
+    Status,
+    Route { route: &'a GatewayRoute, rest: &'a str },
+}
+
+/// What was found in a body.
+#[derive(Default)]
+struct Look {
+    asked: Option<Asked>,
+    /// The body with our views in place of their markers, where it had any.
+    with_views: Option<Vec<u8>>,
+}
+
+impl Gateway {
+    pub(crate) fn new(settings: GatewaySettings, upstream: Upstream, daemon: Daemon) -> Self {
+        let looking = Arc::new(Semaphore::new(LOOKED_INTO_MAX));
+        Self { settings, upstream, daemon, record: Record::default(), looking }
+    }
+
+    pub(crate) async fn reply(&self, request: Request<Incoming>) -> Reply {
+        let path = request.uri().path().to_owned();
+        let (route, rest) = match self.place(&path) {
+            None => return refusal(StatusCode::NOT_FOUND, "there is nothing here"),
+            Some(Place::Status) => return self.status(),
+            Some(Place::Route { route, rest }) => (route, rest),
+        };
+        if request.headers().contains_key(UPGRADE) {
+            // By this status, and no other, Codex goes on over HTTP at once.
+            let why = "websockets are not passed through; use HTTP";
+            return refusal(StatusCode::UPGRADE_REQUIRED, why);
+        }
+        let query = request.uri().query().map(|query| format!("?{query}")).unwrap_or_default();
+        let url = format!("{}{rest}{query}", upstream::base(route, request.headers()));
+        if request.method() == Method::POST && rest.contains("/responses") {
+            return self.responses(request, route, &url).await;
+        }
+        let (parts, body) = request.into_parts();
+        self.record.passed();
+        self.upstream.pass(parts, &url, reqwest::Body::wrap(body)).await
+    }
+
+    fn place<'a>(&'a self, path: &'a str) -> Option<Place<'a>> {
+        let path = path.strip_prefix('/')?;
+        let (secret, inner) = path.split_once('/').unwrap_or((path, ""));
+        if !is_equal(secret.as_bytes(), self.settings.secret.as_bytes()) {
+            return None;
+        }
+        if inner.is_empty() {
+            return Some(Place::Status);
+        }
+        let at = inner.find('/').unwrap_or(inner.len());
+        let (name, rest) = inner.split_at(at);
+        Some(Place::Route { route: self.settings.routes.get(name)?, rest })
+    }
+
+    async fn responses(
+        &self,
+        request: Request<Incoming>,
+        route: &GatewayRoute,
+        url: &str,
+    ) -> Reply {
+        let (parts, body) = request.into_parts();
+        let body = match body::whole(body).await {
+            Ok(body) => body,
+            Err(BodyFault::Broken) => {
+                return refusal(StatusCode::BAD_REQUEST, "the request ended before its body did");
+            }
+            Err(BodyFault::TooLarge) => return too_large(),
+        };
+        let Ok(look) = self.look(&parts.headers, &body, &route.compact_prompts).await else {
+            return too_large();
+        };
+        if let Some(asked) = look.asked
+            && let Some(reply) = self.compaction(&asked).await
+        {
+            return reply;
+        }
+        self.record.passed();
+        let body = look.with_views.map_or_else(|| body.into(), reqwest::Body::from);
+        self.upstream.pass(parts, url, body).await
+    }
+
+    /// Reads a body on a thread of its own: a large one would hold up the streams of others.
+    async fn look(
+        &self,
+        headers: &HeaderMap,
+        body: &Bytes,
+        prompts: &[String],
+    ) -> Result<Look, BodyFault> {
+        let Some(packing) = Packing::of(headers) else { return Ok(Look::default()) };
+        let (headers, body, prompts) = (headers.clone(), body.clone(), prompts.to_vec());
+        let permit = Arc::clone(&self.looking).acquire_owned().await;
+        let looked = tokio::task::spawn_blocking(move || {
+            let _permit = permit;
+            look(packing, &headers, &body, &prompts)
+        });
+        looked.await.unwrap_or_else(|_| Ok(Look::default()))
+    }
+
+    /// The reply to a request for a compaction; `None` where it is left to the provider.
+    async fn compaction(&self, asked: &Asked) -> Option<Reply> {
+        let begun = Instant::now();
+        let made = self.daemon.briefing(asked).await.and_then(|briefing| {
+            answer::events(asked.form, &briefing).map_err(|error| error.to_string())
+        });
+        let ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let (events, reason) = match made {
+            Ok(events) => (Some(events), None),
+            Err(reason) => (None, Some(reason)),
+        };
+        self.record.compaction(ms, reason);
+        Some(reply(StatusCode::OK, "text/event-stream", events?))
+    }
+
+    fn status(&self) -> Reply {
+        let status = serde_json::to_string(&self.record.status()).unwrap_or_default();
+        reply(StatusCode::OK, "application/json", status)
+    }
+}
+
+/// A body that is none of the kind that is looked for says nothing; the provider refuses it.
+fn look(
+    packing: Packing,
+    headers: &HeaderMap,
+    body: &[u8],
+    prompts: &[String],
+) -> Result<Look, BodyFault> {
+    let plain = match packing.unpacked(body) {
+        Ok(plain) => plain,
+        Err(error) if error.kind() == ErrorKind::FileTooLarge => return Err(BodyFault::TooLarge),
+        Err(_) => return Ok(Look::default()),
+    };
+    let Some(request) = ResponsesRequest::read(&plain) else { return Ok(Look::default()) };
+    let with_views = request.with_views(&plain).map(|changed| packing.packed(changed));
+    let with_views = with_views.transpose().map_err(|_| BodyFault::TooLarge)?;
+    Ok(Look { asked: Asked::of(headers, &request, prompts), with_views })
+}
+
+fn too_large() -> Reply {
+    let why = format!("a body may have at most {BODY_BYTES_MAX} bytes, unpacked");
+    refusal(StatusCode::PAYLOAD_TOO_LARGE, &why)
+}
+
+/// In a time that does not depend on where the two differ.
+fn is_equal(one: &[u8], other: &[u8]) -> bool {
+    let differing = one.iter().zip(other).fold(0, |all, (a, b)| all | (a ^ b));
+    one.len() == other.len() && differing == 0
+}
+
+/// A reply of the gateway's own that says why, in the form of a provider's error.
+pub(crate) fn refusal(status: StatusCode, why: &str) -> Reply {
+    let message = format!("longhaul gateway: {why}");
+    let error = json!({ "error": { "message": message, "type": "longhaul_gateway" } });
+    reply(status, "application/json", error.to_string())
+}
+
+fn reply(status: StatusCode, kind: &'static str, body: String) -> Reply {
+    let body = Full::new(Bytes::from(body)).map_err(|never| match never {}).boxed();
+    let mut reply = Response::new(body);
+    *reply.status_mut() = status;
+    reply.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    reply
+}

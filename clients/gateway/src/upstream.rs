@@ -1,0 +1,148 @@
+//! The provider behind the gateway: what goes there, and what comes back, as it is.
+
+use std::time::Duration;
+
+use http_body_util::BodyExt;
+use hyper::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderMap, HeaderName};
+use hyper::http::request::Parts;
+use hyper::{Response, StatusCode, Version};
+use longhaul_client::gateway::GatewayRoute;
+use reqwest::{Body, Client};
+
+use crate::exchange::{Reply, refusal};
+
+/// Where Codex's built-in provider goes: with a key, and with a ChatGPT account, which its requests name.
+const OPENAI: &str = "https://api.openai.com/v1";
+const CHATGPT: &str = "https://chatgpt.com/backend-api/codex";
+const ACCOUNT_HEADER: &str = "chatgpt-account-id";
+/// What is of one connection and not of the message it carries.
+const HOP_BY_HOP: [&str; 8] = [
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+const CONNECT_SECONDS: u64 = 30;
+const IDLE_SECONDS: u64 = 30;
+
+pub(crate) struct Upstream {
+    client: Client,
+}
+
+impl Upstream {
+    pub(crate) fn new() -> Result<Self, reqwest::Error> {
+        // A second call finds the first one's choice in force, which is the same.
+        let _already_chosen = rustls::crypto::ring::default_provider().install_default();
+        let client = Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .referer(false)
+            .no_gzip()
+            .no_brotli()
+            .no_zstd()
+            .no_deflate()
+            .connect_timeout(Duration::from_secs(CONNECT_SECONDS))
+            .pool_idle_timeout(Duration::from_secs(IDLE_SECONDS))
+            .build()?;
+        Ok(Self { client })
+    }
+
+    /// Sends a request on and gives back the answer, whose body is read as fast as the client reads it.
+    pub(crate) async fn pass(&self, parts: Parts, url: &str, body: Body) -> Reply {
+        let Parts { method, mut headers, .. } = parts;
+        remove_hop_by_hop(&mut headers);
+        for name in [HOST, CONTENT_LENGTH, EXPECT] {
+            // Of the connection, or counted again from the body.
+            headers.remove(name);
+        }
+        match self.client.request(method, url).headers(headers).body(body).send().await {
+            Ok(answer) => passed_back(answer),
+            Err(error) => {
+                // Its address may hold a key.
+                let why = chain(&error.without_url());
+                refusal(StatusCode::BAD_GATEWAY, &format!("the provider was not reached: {why}"))
+            }
+        }
+    }
+}
+
+fn passed_back(answer: reqwest::Response) -> Reply {
+    let (mut parts, body) = Response::<Body>::from(answer).into_parts();
+    remove_hop_by_hop(&mut parts.headers);
+    parts.version = Version::HTTP_11;
+    parts.extensions.clear();
+    Response::from_parts(parts, body.map_err(Into::into).boxed())
+}
+
+/// Where a route's requests go.
+pub(crate) fn base<'a>(route: &'a GatewayRoute, headers: &HeaderMap) -> &'a str {
+    match &route.upstream {
+        Some(upstream) => upstream.trim_end_matches('/'),
+        None if headers.contains_key(ACCOUNT_HEADER) => CHATGPT,
+        None => OPENAI,
+    }
+}
+
+fn remove_hop_by_hop(headers: &mut HeaderMap) {
+    let named = headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
+    let named = named.flat_map(|names| names.split(','));
+    let named: Vec<HeaderName> = named.filter_map(|name| name.trim().parse().ok()).collect();
+    for name in named.into_iter().filter(|name| *name != CONTENT_LENGTH) {
+        headers.remove(name);
+    }
+    headers.remove(CONNECTION);
+    for name in HOP_BY_HOP {
+        headers.remove(name);
+    }
+}
+
+/// An error and its causes, in a line.
+fn chain(error: &reqwest::Error) -> String {
+    let mut words = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        words = format!("{words}: {error}");
+        cause = error.source();
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::header::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn the_built_in_provider_is_found_by_the_account_that_a_request_names() {
+        let (built_in, mut headers) = (GatewayRoute::default(), HeaderMap::new());
+        assert_eq!(base(&built_in, &headers), OPENAI);
+        headers.insert("chatgpt-account-id", HeaderValue::from_static("a"));
+        assert_eq!(base(&built_in, &headers), CHATGPT);
+        let upstream = Some("https://llm.example/v1/".to_owned());
+        let named = GatewayRoute { upstream, ..GatewayRoute::default() };
+        assert_eq!(base(&named, &headers), "https://llm.example/v1");
+    }
+
+    #[test]
+    fn headers_of_one_connection_stay_there() {
+        let mut headers = HeaderMap::new();
+        for (name, value) in [
+            ("connection", "close, X-Mine"),
+            ("x-mine", "1"),
+            ("te", "trailers"),
+            ("authorization", "Bearer k"),
+            ("content-length", "5"),
+        ] {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
+        remove_hop_by_hop(&mut headers);
+        let mut left: Vec<_> = headers.keys().map(HeaderName::as_str).collect();
+        left.sort_unstable();
+        assert_eq!(left, ["authorization", "content-length"]);
+    }
+}

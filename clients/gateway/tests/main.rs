@@ -1,0 +1,10 @@
+//! The gateway between a client and a provider that are both made by hand, with a scripted daemon.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod compact;
+mod desk;
+mod faults;
+mod keys;
+mod pass;
+mod provider;

@@ -11,6 +11,7 @@
 mod claude;
 mod codex;
 mod compare;
+mod gateway;
 mod hooks;
 mod memory;
 mod mock;
@@ -109,7 +110,7 @@ fn compare_all(options: &AgentsArgs, limit: Duration) -> anyhow::Result<AgentsOu
             return Ok(AgentsOutcome::Skipped("Codex could not be installed from npm"));
         };
         let mock = Mock::start()?;
-        let codex = Codex::new(binary, mock.address(), Deadline::after(limit))?;
+        let codex = Codex::new(binary.clone(), mock.address(), Deadline::after(limit))?;
         let nobody = Path::new("/nonexistent");
         let daemon = Daemon::start_with(&longhauld, &codex.home(), nobody, CONFIG)?;
         let mut rows = scenario::play(&codex, &mock, &daemon)?;
@@ -117,8 +118,11 @@ fn compare_all(options: &AgentsArgs, limit: Duration) -> anyhow::Result<AgentsOu
             let longhaul = longhauld.with_file_name("longhaul");
             rows.extend(hooks::play(&longhaul, &codex, &mock, &daemon)?);
         }
-        differing.extend(failed(&rows, version));
         daemon.stop()?;
+        if version == VERSION_DEFAULT {
+            rows.extend(gateway::play(&longhauld, &binary, limit)?);
+        }
+        differing.extend(failed(&rows, version));
     }
     for version in &options.claude {
         match claude_rows(version, options, &longhauld, limit)? {
@@ -197,6 +201,8 @@ fn build() -> anyhow::Result<PathBuf> {
         "longhaul-cli",
         "-p",
         "longhaul-mcp",
+        "-p",
+        "longhaul-gateway",
     ]);
     process::check(&mut build)?;
     Ok(place::target()?.join("debug/longhauld"))

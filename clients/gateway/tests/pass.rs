@@ -6,7 +6,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use crate::desk::Desk;
-use crate::provider::{LIMIT_SECONDS, Message, Provider, answer, connect, exchange, post};
+use crate::provider::{Headers, LIMIT_SECONDS, Message, Provider, answer, connect, exchange, post};
 
 const EVENTS: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\
                       x-request-id: r1\r\nset-cookie: a=1\r\nset-cookie: b=2\r\n\r\n";
@@ -64,7 +64,7 @@ fn every_request_goes_out_as_the_client_sent_it() {
     ];
     let zstd = [("content-encoding", "zstd"), ("accept", "*/*")];
     let gzip = [("content-encoding", "gzip"), ("accept", "*/*")];
-    let requests: [(&str, &[(&str, &str)], &[u8]); 7] = [
+    let requests: [(&str, Headers<'_>, &[u8]); 7] = [
         ("/responses", &headers, &odd),
         ("/responses?a=%20b&c", &headers, b"{\"input\":\"words\"}"),
         ("/responses", &headers, b"{\"input\":[1,}"),

@@ -90,6 +90,9 @@ fn read_chunks(reader: &mut impl BufRead, body: &mut Vec<u8>) -> Option<()> {
     }
 }
 
+/// Headers of a request.
+pub(crate) type Headers<'a> = &'a [(&'a str, &'a str)];
+
 type Script = dyn Fn(&Message, &mut TcpStream) + Send + Sync;
 
 /// A provider; it runs until the process ends.
@@ -141,7 +144,7 @@ impl Provider {
 pub(crate) fn exchange(address: SocketAddr, request: &[u8]) -> Message {
     let mut stream = connect(address);
     stream.write_all(request).unwrap();
-    Message::read(&mut BufReader::new(stream)).expect("an answer")
+    Message::read(&mut BufReader::new(stream)).unwrap()
 }
 
 pub(crate) fn connect(address: SocketAddr) -> TcpStream {
@@ -151,7 +154,7 @@ pub(crate) fn connect(address: SocketAddr) -> TcpStream {
 }
 
 /// A request as Codex sends it, with a body of known length.
-pub(crate) fn post(path: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
+pub(crate) fn post(path: &str, headers: Headers<'_>, body: &[u8]) -> Vec<u8> {
     let mut request = format!("POST {path} HTTP/1.1\r\nhost: gateway\r\n");
     for (name, value) in headers {
         request.push_str(&format!("{name}: {value}\r\n"));

@@ -62,6 +62,11 @@ impl Codex {
         self.folder.path().join("project")
     }
 
+    /// Where what is installed for it keeps its own files.
+    pub(super) fn state(&self) -> PathBuf {
+        self.folder.path().join("state")
+    }
+
     /// One of its commands, in its home and its project.
     pub(super) fn command(&self, name: &str) -> Command {
         let mut command = Command::new(&self.binary);
@@ -71,7 +76,8 @@ impl Codex {
             .env("HOME", self.folder.path().join("home"))
             .env("CODEX_HOME", self.home())
             .env("TMPDIR", self.temporary.path())
-            .env("MOCK_KEY", "none");
+            .env("MOCK_KEY", "none")
+            .env("LONGHAUL_STATE_DIR", self.state());
         command
     }
 

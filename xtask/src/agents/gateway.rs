@@ -1,0 +1,242 @@
+//! Our gateway before the real Codex: a compaction asks no model, in either form, the turn goes on, and with the daemon
+//! killed in the middle Codex compacts in its own way.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+use serde_json::{Value, json};
+
+use super::CONFIG;
+use super::codex::Codex;
+use super::compare::Row;
+use super::hooks::TRUSTED;
+use super::mock::{Mock, is_compaction};
+use super::scenario::{COMPACT_AT_ONCE, thread_id};
+use crate::daemon::{self, Daemon};
+use crate::process::{self, Deadline, POLL};
+
+/// How every briefing begins, how its view does, and what stands for it in Codex's own history.
+const BRIEFING: &str = "The conversation so far was compacted.";
+const VIEW: &str = "[SESSION_CHECKPOINT v1]";
+const MARKER: &str = "longhaul-view-";
+/// What a hook of ours would say again.
+const HOOK_CONTEXT: &str = r#"<longhaul_context about=\"compaction\">"#;
+
+/// The two forms: a provider of one's own, whose name decides, and the built-in one.
+const PLAIN: Form = Form {
+    name: "plain",
+    words: ["asks no model", "the turn goes on", "told once", "a resume", "a fork"],
+};
+const OPAQUE: Form = Form {
+    name: "opaque",
+    words: [
+        "asks no model, opaque",
+        "the turn goes on, opaque",
+        "told once, opaque",
+        "a resume, opaque",
+        "a fork, opaque",
+    ],
+};
+
+struct Form {
+    name: &'static str,
+    /// What each row is about.
+    words: [&'static str; 5],
+}
+
+pub(super) fn play(longhauld: &Path, binary: &Path, limit: Duration) -> anyhow::Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for form in [PLAIN, OPAQUE] {
+        let mock = Mock::start()?;
+        let codex = Codex::new(binary.to_owned(), mock.address(), Deadline::after(limit))?;
+        if form.name == OPAQUE.name {
+            go_to_built_in(&codex, &mock)?;
+        }
+        let daemon =
+            Daemon::start_with(longhauld, &codex.home(), Path::new("/nonexistent"), CONFIG)?;
+        let stage = Stage { longhaul: longhauld.with_file_name("longhaul"), codex, mock, form };
+        rows.extend(stage.play(daemon).with_context(|| format!("the {} form", stage.form.name))?);
+    }
+    Ok(rows)
+}
+
+/// Codex's own provider at another address: the form of an opaque item, and websockets are tried first.
+fn go_to_built_in(codex: &Codex, mock: &Mock) -> anyhow::Result<()> {
+    let path = codex.home().join("config.toml");
+    let text = fs::read_to_string(&path)?;
+    let (own, _) = text.split_once("[model_providers.mock]").context("the mock's table")?;
+    let url = format!("openai_base_url = \"http://{}/v1\"\n", mock.address());
+    let login = json!({ "OPENAI_API_KEY": "none" }).to_string();
+    fs::write(codex.home().join("auth.json"), login)?;
+    Ok(fs::write(path, url + &own.replace("model_provider = \"mock\"\n", ""))?)
+}
+
+struct Stage {
+    longhaul: PathBuf,
+    codex: Codex,
+    mock: Mock,
+    form: Form,
+}
+
+impl Stage {
+    fn play(&self, mut daemon: Daemon) -> anyhow::Result<Vec<Row>> {
+        let config = self.codex.home().join("config.toml");
+        let before = fs::read_to_string(&config)?;
+        self.longhaul(&daemon, &["install", "codex", "--gateway", "--yes"])?;
+        let mut gateway = self.gateway()?;
+        let mut rows = self.in_a_turn()?;
+        rows.push(self.doctor(&daemon, "doctor names the route", "1 compaction answered")?);
+        let thread = thread_id(&self.codex.newest()?)?;
+        // Nothing that it needs is in the process.
+        gateway.kill()?;
+        self.longhaul(&daemon, &["up"])?;
+        gateway = self.gateway()?;
+        rows.push(self.sends_the_view(self.form.words[3], &["resume", &thread, "second task"])?);
+        rows.push(self.sends_the_view(self.form.words[4], &["fork", &thread, "another way"])?);
+        rows.push(undone(&daemon, &thread)?);
+        rows.push(self.killed(&mut daemon)?);
+        rows.push(self.doctor(&daemon, "and doctor says so", "left to the provider: no daemon")?);
+        self.longhaul(&daemon, &["uninstall", "codex", "--yes"])?;
+        gateway.kill()?;
+        let after = fs::read_to_string(&config)?;
+        rows.push(Row::told("uninstalled", after == before, format!("{} bytes", after.len())));
+        Ok(rows)
+    }
+
+    /// The window fills in the middle of the first turn.
+    fn in_a_turn(&self) -> anyhow::Result<Vec<Row>> {
+        self.mock.take();
+        self.codex.exec(&[TRUSTED, "-c", COMPACT_AT_ONCE, "rename the parser"])?;
+        let requests = self.mock.take();
+        let asked = requests.iter().filter(|request| is_compaction(request)).count();
+        let last = requests.last().context("no request was sent")?.to_string();
+        let goes_on =
+            last.contains(BRIEFING) && last.contains(VIEW) && last.contains("rename the parser");
+        let [no_model, turn, once, ..] = self.form.words;
+        let is_clean = requests.iter().all(|request| !request.to_string().contains(MARKER));
+        Ok(vec![
+            Row::told(
+                no_model,
+                asked == 0,
+                format!("{asked} compactions in {} requests", requests.len()),
+            ),
+            Row::told(
+                turn,
+                goes_on && is_clean,
+                format!("{} bytes in the next request", last.len()),
+            ),
+            Row::told(
+                once,
+                last.matches(VIEW).count() == 1 && !last.contains(HOOK_CONTEXT),
+                format!("{} views", last.matches(VIEW).count()),
+            ),
+        ])
+    }
+
+    /// The first request of a run holds the view, and no marker of ours.
+    fn sends_the_view(&self, step: &'static str, arguments: &[&str]) -> anyhow::Result<Row> {
+        self.mock.take();
+        self.codex.exec(&[&[TRUSTED], arguments].concat())?;
+        let first = self.mock.take().first().context("no request was sent")?.to_string();
+        let holds = first.contains(BRIEFING) && !first.contains(MARKER);
+        Ok(Row::told(step, holds, format!("{} bytes in its first request", first.len())))
+    }
+
+    /// The daemon dies while a turn runs whose window is about to fill.
+    fn killed(&self, daemon: &mut Daemon) -> anyhow::Result<Row> {
+        self.mock.take();
+        let done = thread::scope(|scope| {
+            let arguments = [TRUSTED, "-c", COMPACT_AT_ONCE, "and the lexer"];
+            let turn = scope.spawn(move || self.codex.exec(&arguments));
+            while self.mock.count() == 0 && !turn.is_finished() {
+                daemon::pause(POLL);
+            }
+            daemon.kill()?;
+            turn.join().map_err(|_| anyhow::anyhow!("the turn panicked"))?
+        });
+        done?;
+        let requests = self.mock.take();
+        let asked = requests.iter().position(is_compaction);
+        let goes_on = asked.is_some_and(|at| at + 1 < requests.len());
+        let told = format!("{} requests, the compaction among them", requests.len());
+        Ok(Row::told("killed: Codex's own way", goes_on, told))
+    }
+
+    fn doctor(&self, daemon: &Daemon, step: &'static str, wanted: &str) -> anyhow::Result<Row> {
+        let output = self.command(daemon, &["doctor", "--json"]).output()?;
+        let page: Value = serde_json::from_slice(&output.stdout).context("doctor gave no JSON")?;
+        let checks = page["checks"].as_array().map_or(&[][..], Vec::as_slice);
+        let route = checks.iter().find(|check| check["name"] == "compaction");
+        let detail = route.and_then(|check| check["detail"].as_str()).unwrap_or("nothing");
+        Ok(Row::told(step, detail.contains(wanted), detail.to_owned()))
+    }
+
+    fn longhaul(&self, daemon: &Daemon, arguments: &[&str]) -> anyhow::Result<()> {
+        process::check(self.command(daemon, arguments).stdout(Stdio::null()))
+    }
+
+    /// Our command line with Codex's folders and nothing of the user's.
+    fn command(&self, daemon: &Daemon, arguments: &[&str]) -> Command {
+        let home = self.codex.home();
+        let mut command = Command::new(&self.longhaul);
+        command.arg("--socket").arg(daemon.socket()).args(arguments);
+        command.env("CODEX_HOME", &home).env("LONGHAUL_STATE_DIR", self.codex.state());
+        command.env("HOME", home.parent().unwrap_or(&home)).env_remove("XDG_CONFIG_HOME");
+        command.env_remove("CLAUDE_CONFIG_DIR");
+        command
+    }
+
+    /// The gateway that runs now, by what it says of itself.
+    fn gateway(&self) -> anyhow::Result<GatewayProcess> {
+        let settings = fs::read(self.codex.state().join("gateway.json"))?;
+        let settings: Value = serde_json::from_slice(&settings)?;
+        let secret = settings["secret"].as_str().context("no secret")?;
+        let port = u16::try_from(settings["port"].as_u64().context("no port")?)?;
+        let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+        write!(stream, "GET /{secret} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        let (_, body) = answer.split_once("\r\n\r\n").context("no answer")?;
+        let status: Value = serde_json::from_str(body)?;
+        Ok(GatewayProcess { pid: status["pid"].as_u64().context("no process")?.to_string() })
+    }
+}
+
+/// A gateway that outlives what started it, as it is meant to; here it must not.
+struct GatewayProcess {
+    pid: String,
+}
+
+impl GatewayProcess {
+    fn kill(&mut self) -> anyhow::Result<()> {
+        let pid = std::mem::take(&mut self.pid);
+        ensure!(!pid.is_empty(), "it was ended already");
+        process::check(Command::new("kill").arg("-9").arg(pid))
+    }
+}
+
+impl Drop for GatewayProcess {
+    fn drop(&mut self) {
+        if !self.pid.is_empty() {
+            // The check that failed before says why.
+            self.kill().unwrap_or_default();
+        }
+    }
+}
+
+/// The daemon gives back what the newest compaction replaced. Codex has no way to take it up.
+fn undone(daemon: &Daemon, thread: &str) -> anyhow::Result<Row> {
+    let mut wire = daemon.connect()?;
+    let made = wire.call("compaction/list", &json!({ "thread_id": thread }))?;
+    let id =
+        made["compactions"][0]["compaction_id"].as_str().context("no compaction was logged")?;
+    let undone = wire.call("compaction/undo", &json!({ "compaction_id": id }))?;
+    let items = undone["history"].as_array().map_or(0, Vec::len);
+    Ok(Row::told("undo gives the history back", items > 0, format!("{items} items")))
+}

@@ -76,9 +76,12 @@ pub(crate) async fn serve(listener: TcpListener, gateway: Arc<Gateway>) -> io::R
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     loop {
-        let permit = Arc::clone(&room).acquire_owned().await;
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+        let next = async {
+            let permit = Arc::clone(&room).acquire_owned().await;
+            (permit, listener.accept().await)
+        };
+        let (permit, accepted) = tokio::select! {
+            next = next => next,
             _ = terminate.recv() => break,
             _ = interrupt.recv() => break,
         };

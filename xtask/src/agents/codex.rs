@@ -83,7 +83,17 @@ impl Codex {
 
     /// `codex exec ARGUMENTS`.
     pub(super) fn exec(&self, arguments: &[&str]) -> anyhow::Result<()> {
+        self.run(self.command("exec"), arguments)
+    }
+
+    /// The same, with hooks that start no daemon.
+    pub(super) fn exec_without_start(&self, arguments: &[&str]) -> anyhow::Result<()> {
         let mut command = self.command("exec");
+        command.env("LONGHAUL_AUTOSTART", "0");
+        self.run(command, arguments)
+    }
+
+    fn run(&self, mut command: Command, arguments: &[&str]) -> anyhow::Result<()> {
         command.arg("--skip-git-repo-check").args(arguments);
         let (is_done, said) = finish(&mut command, &self.folder.path().join("log"), self.deadline)?;
         let end: Vec<&str> = said.lines().rev().take(5).collect();

@@ -85,6 +85,10 @@ fn uninstalling_codex_takes_the_gateway_out_with_all_the_rest() {
     home.put(".codex/config.toml", &before);
     done(&home.run(&["install", "codex", "--gateway"]));
     assert!(home.text(".codex/config.toml").contains("supports_websockets = false"));
+    // A move to another port that was not finished.
+    program_of(&home.path("bin/systemctl"), "exit 1");
+    assert_eq!(home.run(&["install", "codex", "--gateway", "--port", "20556"]).code, 78);
+    assert!(!home.text(".codex/config.toml").contains(":20556/"));
     done(&home.run(&["uninstall", "codex"]));
     assert_eq!(home.text(".codex/config.toml"), before);
 }

@@ -58,11 +58,10 @@ impl GatewayPlan {
         let prompts = compact_prompts(&document);
         let route = self.settings.routes.entry(name.clone()).or_default();
         route.compact_prompts = prompts;
-        let url = format!("/{}/{name}", self.settings.secret);
-        let is_ours = |old: &str| old.starts_with("http://127.0.0.1:") && old.ends_with(&url);
+        let secret = self.settings.secret.clone();
         let old_url = |table: &dyn TableLike, key| {
             let old = table.get(key).and_then(Item::as_str);
-            old.filter(|old| !is_ours(old)).map(str::to_owned)
+            old.filter(|old| !is_ours(old, &secret, &name)).map(str::to_owned)
         };
         let (table, key): (&mut dyn TableLike, _) = match name.as_str() {
             BUILT_IN => (document.as_table_mut(), BUILT_IN_KEY),
@@ -131,7 +130,8 @@ pub(super) fn remove(path: &Path, text: &str) -> Result<String, Failure> {
                 None => continue,
             },
         };
-        if table.get(key).and_then(Item::as_str) != Some(&settings.base_url(name)) {
+        let url = table.get(key).and_then(Item::as_str);
+        if !url.is_some_and(|url| is_ours(url, &settings.secret, name)) {
             continue;
         }
         put_back(table, key, route.upstream.as_deref().map(Into::into));
@@ -176,6 +176,11 @@ pub(super) fn routes_in_use(config: &DocumentMut, settings: &GatewaySettings) ->
         base_url.and_then(Item::as_str) == Some(&settings.base_url(name))
     };
     settings.routes.keys().filter(in_use).cloned().collect()
+}
+
+/// Whether an address leads through the gateway, on whatever port.
+fn is_ours(url: &str, secret: &str, name: &str) -> bool {
+    url.starts_with("http://127.0.0.1:") && url.ends_with(&format!("/{secret}/{name}"))
 }
 
 fn known() -> Result<Option<GatewaySettings>, Failure> {

@@ -127,6 +127,32 @@ said=$("$longhaul" status) || fail "status after the installation: $said"
 is ActiveState active || fail "the first client did not start the installed daemon"
 [[ "$("$longhaul" doctor)" = *"units"*"installed"* ]] || fail "doctor does not see the units"
 [[ "$("$longhaul" install systemd --yes)" = "nothing to change"* ]] || fail "a second installation changes something"
+
+# 10b. The port of the gateway is there before it and outlives it; it may reach the network (where nobody is: 502).
+if [ -x "$HOME/.local/bin/longhaul-gateway" ]; then
+    settings="$HOME/.local/state/longhaul/gateway.json"
+    gateway_says() { python3 "$ROOT/gateway.py" "$settings" | tr '\n' ' '; }
+    gateway_pid() { property MainPID longhaul-gateway.service; }
+    mkdir -p "$HOME/.codex"
+    printf 'openai_base_url = "http://127.0.0.1:9/v1"\n' > "$HOME/.codex/config.toml"
+    said=$("$longhaul" install codex --gateway --yes) || fail "install codex --gateway: $said"
+    [ "$(gateway_pid)" = 0 ] || fail "the installation started the gateway"
+    said=$(gateway_says)
+    [ "$said" = "$(gateway_pid) 502 " ] || fail "the gateway says: $said"
+    pid=$(gateway_pid)
+    [ "$(readlink "/proc/$pid/ns/user")" != "$(readlink /proc/self/ns/user)" ] || fail "the gateway has no namespace of its own"
+    kill -KILL "$pid"
+    said=$(gateway_says)
+    [ "$said" = "$(gateway_pid) 502 " ] && [ "$(gateway_pid)" != "$pid" ] || fail "a killed gateway is not replaced: $said"
+    said=$("$longhaul" uninstall codex --gateway --yes) || fail "uninstall codex --gateway: $said"
+    [[ "$(head -n 1 "$HOME/.codex/config.toml")" = *'"http://127.0.0.1:9/v1"' ]] || fail "the provider's address is not back"
+    [ ! -e "$settings" ] && [ ! -e "$units/longhaul-gateway.socket" ] || fail "the uninstallation leaves something"
+    kill "$(gateway_pid)"
+    passed "longhaul install codex --gateway and uninstall"
+else
+    echo "not run: longhaul install codex --gateway (it is not built)"
+fi
+
 said=$("$longhaul" uninstall systemd --yes) || fail "uninstall systemd: $said"
 [ ! -e "$units/longhauld.service" ] && [ ! -e "$socket" ] || fail "the uninstallation leaves something"
 is ActiveState inactive || fail "the daemon outlives its units"

@@ -44,11 +44,13 @@ mkdir -p "$root/home/.local/bin" "$root/home/.config/systemd/user" "$root/run"
 chmod 755 "$root"
 chmod 700 "$root/run"
 cp "$binary" "$root/home/.local/bin/longhauld"
-# The command line beside it, where it is built: it installs the units itself then.
-longhaul=$(dirname "$binary")/longhaul
-[ ! -x "$longhaul" ] || cp "$longhaul" "$root/home/.local/bin/longhaul"
+# The command line and the gateway beside it, where they are built: they install their units themselves then.
+for program in longhaul longhaul-gateway; do
+    beside=$(dirname "$binary")/$program
+    [ ! -x "$beside" ] || cp "$beside" "$root/home/.local/bin/$program"
+done
 cp "$here"/../longhauld.{socket,service} "$root/home/.config/systemd/user/"
-cp "$here/checks.sh" "$here/ask.py" "$here/folder.py" "$root/"
+cp "$here"/*.py "$here/checks.sh" "$root/"
 chown -R $user:$user "$root"
 
 export ROOT=$root MANAGER=$manager TEST_USER=$user TEST_GROUP=$group

@@ -30,9 +30,16 @@ pub(super) fn check(setup: Option<&GatewaySetup>, style: &Style) -> Check {
                 format!("codex: nobody listens on {address}, so Codex reaches no provider");
             Check::fail(NAME, detail, "longhaul up starts the gateway")
         }
-        Err(_) => {
+        Err(error) if error.kind() == ErrorKind::InvalidData => {
             let detail = format!("codex: another program has {address}, the gateway's port");
             Check::fail(NAME, detail, format!("{AGAIN} --port PORT takes another one"))
+        }
+        // systemd has the port, and cannot start what is behind it.
+        Err(error) => {
+            let detail = format!(
+                "codex: the gateway does not answer on {address}, so Codex reaches no provider: {error}"
+            );
+            Check::fail(NAME, detail, "systemctl --user status longhaul-gateway")
         }
     }
 }

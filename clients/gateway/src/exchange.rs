@@ -3,9 +3,11 @@
 //! Only `POST …/responses…` is looked into; its body is read whole first, because what it asks stands at its end and a
 //! marker may stand anywhere. All other bodies, and every answer, are streamed as they come.
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::io::ErrorKind;
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full};
@@ -30,8 +32,14 @@ const LOOKED_INTO_MAX: usize = 4;
 
 pub(crate) type Reply = Response<BoxBody<Bytes, Box<dyn Error + Send + Sync>>>;
 
+/// The routes of the settings, by name.
+type Routes = BTreeMap<String, GatewayRoute>;
+
 pub(crate) struct Gateway {
-    settings: GatewaySettings,
+    /// Where the settings are kept: an installation may add a route while this runs.
+    path: PathBuf,
+    secret: String,
+    routes: Mutex<Arc<Routes>>,
     upstream: Upstream,
     daemon: Daemon,
     record: Record,
@@ -41,7 +49,7 @@ pub(crate) struct Gateway {
 /// What a path names.
 enum Place<'a> {
     Status,
-    Route { route: &'a GatewayRoute, rest: &'a str },
+    Route { name: &'a str, rest: &'a str },
 }
 
 /// What was found in a body.
@@ -53,18 +61,39 @@ struct Look {
 }
 
 impl Gateway {
-    pub(crate) fn new(settings: GatewaySettings, upstream: Upstream, daemon: Daemon) -> Self {
+    pub(crate) fn new(
+        (path, settings): (PathBuf, GatewaySettings),
+        upstream: Upstream,
+        daemon: Daemon,
+    ) -> Self {
         let looking = Arc::new(Semaphore::new(LOOKED_INTO_MAX));
-        Self { settings, upstream, daemon, record: Record::default(), looking }
+        let GatewaySettings { secret, routes, .. } = settings;
+        let routes = Mutex::new(Arc::new(routes));
+        Self { path, secret, routes, upstream, daemon, record: Record::default(), looking }
+    }
+
+    /// The routes as they are kept now; those known last where the file is gone, since sessions that run still use them.
+    fn routes(&self) -> Arc<Routes> {
+        let mut known = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Ok(Some(now)) = GatewaySettings::read(&self.path)
+            && now.secret == self.secret
+            && now.routes != **known
+        {
+            *known = Arc::new(now.routes);
+        }
+        Arc::clone(&known)
     }
 
     pub(crate) async fn reply(&self, request: Request<Incoming>) -> Reply {
         let path = request.uri().path().to_owned();
-        let (route, rest) = match self.place(&path) {
-            None => return refusal(StatusCode::NOT_FOUND, "there is nothing here"),
+        let nothing = || refusal(StatusCode::NOT_FOUND, "there is nothing here");
+        let (name, rest) = match self.place(&path) {
+            None => return nothing(),
             Some(Place::Status) => return self.status(),
-            Some(Place::Route { route, rest }) => (route, rest),
+            Some(Place::Route { name, rest }) => (name, rest),
         };
+        let routes = self.routes();
+        let Some(route) = routes.get(name) else { return nothing() };
         if request.headers().contains_key(UPGRADE) {
             // By this status, and no other, Codex goes on over HTTP at once.
             let why = "websockets are not passed through; use HTTP";
@@ -83,7 +112,7 @@ impl Gateway {
     fn place<'a>(&'a self, path: &'a str) -> Option<Place<'a>> {
         let path = path.strip_prefix('/')?;
         let (secret, inner) = path.split_once('/').unwrap_or((path, ""));
-        if !is_equal(secret.as_bytes(), self.settings.secret.as_bytes()) {
+        if !is_equal(secret.as_bytes(), self.secret.as_bytes()) {
             return None;
         }
         if inner.is_empty() {
@@ -91,7 +120,7 @@ impl Gateway {
         }
         let at = inner.find('/').unwrap_or(inner.len());
         let (name, rest) = inner.split_at(at);
-        Some(Place::Route { route: self.settings.routes.get(name)?, rest })
+        Some(Place::Route { name, rest })
     }
 
     async fn responses(

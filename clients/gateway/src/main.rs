@@ -79,7 +79,7 @@ fn say(words: &str) {
 }
 
 fn run(args: Args) -> Result<(), Refusal> {
-    let settings = settings(args.settings)?;
+    let (path, settings) = settings(args.settings)?;
     let defect =
         |error: &dyn std::error::Error| Refusal { code: SOFTWARE, message: error.to_string() };
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -93,19 +93,19 @@ fn run(args: Args) -> Result<(), Refusal> {
             say(&format!("listening on {address}"));
         }
         let upstream = Upstream::new().map_err(|error| defect(&error))?;
-        let gateway = Gateway::new(settings, upstream, Daemon::new(args.socket));
+        let gateway = Gateway::new((path, settings), upstream, Daemon::new(args.socket));
         listener::serve(listener, Arc::new(gateway)).await.map_err(|error| defect(&error))
     })
 }
 
-fn settings(named: Option<PathBuf>) -> Result<GatewaySettings, Refusal> {
+fn settings(named: Option<PathBuf>) -> Result<(PathBuf, GatewaySettings), Refusal> {
     let refused = |message: String| Refusal { code: CONFIGURATION, message };
     let path = named.or_else(GatewaySettings::path);
     let path =
         path.ok_or_else(|| refused("there is no home folder; name --settings".to_owned()))?;
     let shown = path.display();
     match GatewaySettings::read(&path) {
-        Ok(Some(settings)) => Ok(settings),
+        Ok(Some(settings)) => Ok((path, settings)),
         Ok(None) => Err(refused(format!(
             "{shown} is missing; `longhaul install codex --gateway` writes it"
         ))),

@@ -199,3 +199,24 @@ fn an_upstream_that_lies_about_lengths_is_no_worse_than_without_us() {
         assert!(direct.body.starts_with(&through.body) && !through.body.is_empty(), "{through:?}");
     }
 }
+
+#[test]
+fn a_route_that_is_added_while_it_runs_is_taken_and_one_whose_file_is_gone_stays() {
+    let provider = Provider::saying(answer("200 OK", "", "ok"));
+    let desk = Desk::new(&provider.url());
+    let file = desk.folder.path().join("gateway.json");
+    let mut settings = desk.settings.clone();
+    settings.routes.insert("later".to_owned(), settings.routes["corp"].clone());
+    let path = format!("/{}/later/models", settings.secret);
+    let start = || desk.send(&post(&path, &[], b"")).start;
+    assert_eq!(start(), "HTTP/1.1 404 Not Found");
+    std::fs::write(&file, serde_json::to_vec(&settings).unwrap()).unwrap();
+    assert_eq!(start(), "HTTP/1.1 200 OK");
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!(start(), "HTTP/1.1 200 OK");
+    // An installation of later has another secret; the sessions of this one go on.
+    settings.secret = "0".repeat(32);
+    settings.routes.clear();
+    std::fs::write(&file, serde_json::to_vec(&settings).unwrap()).unwrap();
+    assert_eq!(start(), "HTTP/1.1 200 OK");
+}

@@ -68,7 +68,9 @@ passed "readiness"
 
 # 3b. The sandbox is there: a manager that cannot make it must not pass over it in silence.
 [ "$(readlink "/proc/$pid/ns/user")" != "$(readlink /proc/self/ns/user)" ] || fail "the service has no namespace of its own"
-passed "namespaces of its own"
+[ -e "/proc/$pid/root$HOME/.local" ] || fail "the service's view of the home cannot be looked at"
+[ ! -e "/proc/$pid/root$HOME/.ssh/key" ] || fail "the service can read ~/.ssh"
+passed "namespaces of its own, and no keys in them"
 
 # 4. A daemon that is well is not bitten; one that hangs is replaced.
 fed() { [ "$(property WatchdogTimestampMonotonic)" != "$1" ]; }

@@ -19,6 +19,12 @@ mkfifo /run/systemd/inaccessible/fifo
 mknod /run/systemd/inaccessible/chr c 0 0 || true
 mknod /run/systemd/inaccessible/blk b 0 0 || true
 
+# Older managers look for these nodes by the user's number, wherever the runtime folder is.
+mkdir -p /run/user
+mount -t tmpfs tmpfs /run/user
+mkdir "/run/user/$TEST_USER"
+mount --bind "$ROOT/run" "/run/user/$TEST_USER"
+
 unset DBUS_SESSION_BUS_ADDRESS NOTIFY_SOCKET LISTEN_FDS LISTEN_PID XDG_STATE_HOME XDG_CONFIG_HOME
 export HOME="$ROOT/home" XDG_RUNTIME_DIR="$ROOT/run"
 exec setpriv --reuid "$TEST_USER" --regid "$TEST_USER" --clear-groups bash -c '

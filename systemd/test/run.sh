@@ -40,7 +40,8 @@ cleanup() {
 }
 trap cleanup EXIT
 
-mkdir -p "$root/home/.local/bin" "$root/home/.config/systemd/user" "$root/run"
+mkdir -p "$root/home/.ssh" "$root/home/.local/bin" "$root/home/.config/systemd/user" "$root/run"
+echo secret > "$root/home/.ssh/key"
 chmod 755 "$root"
 chmod 700 "$root/run"
 cp "$binary" "$root/home/.local/bin/longhauld"

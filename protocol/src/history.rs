@@ -7,8 +7,8 @@ use serde_json::value::RawValue;
 /// `history/expand`: the exact items behind a handle of a receipt or a view.
 ///
 /// # Errors
-/// `thread_not_found` and `handle_not_found`; `source_changed` when the transcript no longer holds these bytes, which are then not
-/// answered at all.
+/// `thread_not_found` and `handle_not_found`; `source_changed` when neither the transcript nor the archive holds these
+/// bytes, which are then not answered at all.
 #[derive(Debug, Clone, Copy)]
 pub struct Expand;
 
@@ -45,6 +45,9 @@ pub struct ExpandResult {
     /// Present when the handle holds more items.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
+    /// Whether the transcript is gone or says something else by now, and the archive gave some of these items back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub from_archive: bool,
 }
 
 /// `history/get`: what the model sees of a thread, now or as it was after an item.
@@ -54,7 +57,7 @@ pub struct ExpandResult {
 /// its prompt.
 ///
 /// # Errors
-/// `thread_not_found`; `source_changed` when a transcript no longer holds these bytes.
+/// `thread_not_found`; `source_changed` when neither a transcript nor the archive holds these bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Get;
 
@@ -112,6 +115,9 @@ pub struct GetResult {
     /// Present when there are more items.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
+    /// Whether the transcript is gone or says something else by now, and the archive gave some of these items back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub from_archive: bool,
 }
 
 /// What a history begins with.

@@ -8,7 +8,7 @@
 //! - [`error`]: the error table: number, kind, what a caller should do next;
 //! - [`limit`]: the bounds both sides must know;
 //! - [`frame`]: bytes to lines and back, without I/O; [`socket`]: the names of the two sockets;
-//! - one module per namespace of methods, with their params and results: [`checkpoint`], [`compaction`],
+//! - one module per namespace of methods, with their params and results: [`archive`], [`checkpoint`], [`compaction`],
 //!   [`context`], [`daemon`], [`event`], [`history`], [`job`], [`memory`], [`message_history`],
 //!   [`policy`], [`thread`];
 //! - [`example`]: exchanges that the tests of every end replay; [`schema`]: all of it as JSON Schema.
@@ -20,6 +20,7 @@
 //! `PROTOCOL.md` describes it for people, `schema/longhaul-v1.schema.json` for machines.
 #![warn(missing_docs)]
 
+pub mod archive;
 pub mod checkpoint;
 pub mod compaction;
 pub mod context;

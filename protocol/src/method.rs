@@ -11,8 +11,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::{
-    checkpoint, compaction, context, daemon, event, history, job, memory, message_history, policy,
-    thread,
+    archive, checkpoint, compaction, context, daemon, event, history, job, memory, message_history,
+    policy, thread,
 };
 
 /// One method of the wire contract, as a marker type.
@@ -110,6 +110,13 @@ macro_rules! methods {
 }
 
 methods! {
+    archive {
+        "archive/forget" => Forget(ForgetParams) -> ForgetResult, agents: No;
+        "archive/list" => List(ListParams) -> ListResult, agents: No;
+        "archive/restore" => Restore(RestoreParams) -> RestoreResult, agents: No;
+        "archive/status" => Overview(OverviewParams) -> OverviewResult, agents: No;
+        "archive/verify" => Verify(VerifyParams) -> VerifyResult, agents: No;
+    }
     checkpoint {
         "checkpoint/apply" => Apply(ApplyParams) -> ApplyResult, agents: OwnProject;
         "checkpoint/get" => Get(GetParams) -> GetResult, agents: OwnProject;

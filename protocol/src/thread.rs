@@ -165,6 +165,12 @@ pub struct ThreadFile {
     pub generation: u64,
     /// Whether the thread is read from this one.
     pub current: bool,
+    /// Whether the file is not there any more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub gone: bool,
+    /// Bytes of it that are archived; absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub archived_bytes: Option<u64>,
 }
 
 /// `thread/sync`: answers when a transcript is ingested up to a place; the barrier of a client that wrote

@@ -5,6 +5,7 @@ use clap::Subcommand;
 use crate::failure::Failure;
 use crate::session::Session;
 
+mod archive;
 mod checkpoint;
 mod compact;
 mod compaction;
@@ -60,6 +61,9 @@ pub(crate) enum Command {
     /// Show the checkpoint of a thread
     #[command(subcommand)]
     Checkpoint(checkpoint::CheckpointCommand),
+    /// Show, verify and restore the copies of transcripts that outlive them
+    #[command(subcommand)]
+    Archive(archive::ArchiveCommand),
     /// Show, search and edit the memory from earlier threads
     #[command(subcommand)]
     Memory(memory::MemoryCommand),
@@ -105,6 +109,7 @@ pub(crate) async fn run(
         Command::Undo(args) => undo::run(args, session).await,
         Command::Compaction(command) => compaction::run(command, session).await,
         Command::Checkpoint(command) => checkpoint::run(command, session).await,
+        Command::Archive(command) => archive::run(command, session).await,
         Command::Memory(command) => memory::run(command, session).await,
         Command::Job(command) => job::run(command, session).await,
         Command::Policy(command) => policy::run(command, session).await,

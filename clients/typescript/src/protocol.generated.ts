@@ -50,6 +50,140 @@ export interface AppendItem {
   marker?: Marker | null;
 }
 
+/** Which thread. */
+export interface ArchiveForgetParams {
+  /** The thread. */
+  thread_id: string;
+}
+
+/** What went. */
+export interface ArchiveForgetResult {
+  /** Bytes of the texts that were removed; 0: there were none. */
+  removed_bytes: number;
+}
+
+/** Which threads. */
+export interface ArchiveListParams {
+  /** `next_cursor` of the page before. */
+  cursor?: string | null;
+  /** Only those whose transcript is gone. */
+  gone?: boolean | null;
+  /** Rows, at most `limit::PAGE_ROWS_MAX`; absent: `limit::PAGE_ROWS_DEFAULT`. */
+  limit?: number | null;
+  /** Only this one. */
+  thread_id?: string | null;
+}
+
+/** A page of archived threads. */
+export interface ArchiveListResult {
+  /** Present when there are more. */
+  next_cursor?: string | null;
+  /** One row for each transcript. */
+  threads: ArchivedThread[];
+}
+
+/** What, and where to. */
+export interface ArchiveRestoreParams {
+  /** The thread. */
+  thread_id: string;
+  /** A file to write, an absolute path; absent: where its agent looks. */
+  to?: string | null;
+}
+
+/** The file. */
+export interface ArchiveRestoreResult {
+  /** Its bytes. */
+  bytes: number;
+  /** What resumes the thread, word by word; empty where the file is not where an agent looks. */
+  command: string[];
+  /** The file that was written. */
+  path: string;
+  /** Whether its secrets were replaced when it was archived. */
+  redacted: boolean;
+  /** The thread. */
+  thread_id: string;
+}
+
+/** What the archive does. */
+export type ArchiveState = "idle" | "archiving" | "stalled" | "off" | "other";
+
+/** Nothing to say. */
+export type ArchiveStatusParams = Record<string, never>;
+
+/** The archive in numbers. */
+export interface ArchiveStatusResult {
+  /** Its bytes on the disk. */
+  bytes: number;
+  /** Files that are not what was written. */
+  damaged: number;
+  /** Transcripts with something that is not archived yet. */
+  files_behind: number;
+  /** Transcripts it has whose files are gone. */
+  gone: number;
+  /** Days of use after which a thread that did not grow goes; 0: never. */
+  max_age_days: number;
+  /** Bytes it may have. */
+  max_bytes: number;
+  /** When the thread that rests for longest last grew; absent: it has none. */
+  oldest_at?: number | null;
+  /** Its folder. */
+  path: string;
+  /** Why it cannot be written, while that is so. */
+  problem?: string | null;
+  /** Whether secrets are replaced before a text is archived. */
+  redacts: boolean;
+  /** What it does now. */
+  state: ArchiveState;
+  /** Of these, bytes that are stored: what several texts share counts once. */
+  stored_text_bytes: number;
+  /** Bytes of the texts it can give back. */
+  text_bytes: number;
+  /** Threads it has. */
+  threads: number;
+  /** Transcripts it has, of some threads several. */
+  transcripts: number;
+  /** When the file that waits for longest was last read whole and compared with its digest; absent where one never was. */
+  verified_at?: number | null;
+}
+
+/** Which files. */
+export interface ArchiveVerifyParams {
+  /** Only those that this thread needs. */
+  thread_id?: string | null;
+}
+
+/** What was found. */
+export interface ArchiveVerifyResult {
+  /** Their bytes. */
+  bytes: number;
+  /** Files that are not what was written. */
+  damaged: number;
+  /** Threads that have lost something by it: their transcripts are gone, too. */
+  damaged_threads: string[];
+  /** Files that were read. */
+  files: number;
+}
+
+/** An archived transcript of a thread. */
+export interface ArchivedThread {
+  /** Bytes of its text. */
+  bytes: number;
+  /** The folder it works in. */
+  cwd?: string | null;
+  /** Whether the transcript is not there any more. */
+  gone: boolean;
+  /** Where the transcript is, or was. */
+  path: string;
+  /** Whether its secrets were replaced. */
+  redacted: boolean;
+  /** The program that wrote it. */
+  source: string;
+  /** The thread. */
+  thread_id: string;
+  /** When it last grew. */
+  updated_at: number;
+}
+
 /** Bounds of a view; an absent one takes the daemon's default. */
 export interface Caps {
   /** Decisions, the newest that are not superseded. */
@@ -847,6 +981,8 @@ export interface HistoryExpandParams {
 export interface HistoryExpandResult {
   /** The first byte of the first line and the byte after the last one, in the uncompressed file. */
   byte_range: [number, number];
+  /** Whether the transcript is gone or says something else by now, and the archive gave some of these items back. */
+  from_archive?: boolean;
   /** The items of the handle, in order. Secrets are *not* replaced here: these are the user's own bytes. */
   items: unknown[];
   /** Present when the handle holds more items. */
@@ -876,6 +1012,8 @@ export interface HistoryGetParams {
 export interface HistoryGetResult {
   /** What the history begins with. */
   base: HistoryBase;
+  /** Whether the transcript is gone or says something else by now, and the archive gave some of these items back. */
+  from_archive?: boolean;
   /**
    * The items, byte for byte as the transcript holds them. Secrets are *not* replaced here: these are the
    * user's own bytes.
@@ -2584,12 +2722,16 @@ export interface ThreadContinueResult {
 
 /** A transcript file of a thread. */
 export interface ThreadFile {
+  /** Bytes of it that are archived; absent: none. */
+  archived_bytes?: number | null;
   /** Its length in bytes when last seen, uncompressed. */
   bytes: number;
   /** Whether the thread is read from this one. */
   current: boolean;
   /** Grows by one each time the file is found to be replaced or shortened. */
   generation: number;
+  /** Whether the file is not there any more. */
+  gone?: boolean;
   /** Bytes of it that are ingested. */
   offset: number;
   /** The file. */
@@ -3041,6 +3183,11 @@ export interface WorkingFolder {
 
 /** Every method: what it takes and what it answers. */
 export interface Methods {
+  "archive/forget": { params: ArchiveForgetParams; result: ArchiveForgetResult };
+  "archive/list": { params: ArchiveListParams; result: ArchiveListResult };
+  "archive/restore": { params: ArchiveRestoreParams; result: ArchiveRestoreResult };
+  "archive/status": { params: ArchiveStatusParams; result: ArchiveStatusResult };
+  "archive/verify": { params: ArchiveVerifyParams; result: ArchiveVerifyResult };
   "checkpoint/apply": { params: CheckpointApplyParams; result: CheckpointApplyResult };
   "checkpoint/get": { params: CheckpointGetParams; result: CheckpointGetResult };
   "checkpoint/view": { params: CheckpointViewParams; result: CheckpointViewResult };

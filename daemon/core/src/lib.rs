@@ -15,13 +15,15 @@
 //!    items the history has that a model sees;
 //!    [`policy`]: when to compact, and the watcher that does it;
 //! 8. [`memory`]: finished threads → learnings → the files of long-term memory;
-//! 9. [`search`]: what of an item can be found, what a query means, which hits come first.
+//! 9. [`search`]: what of an item can be found, what a query means, which hits come first;
+//!    [`archive`]: where archived texts are cut, and what goes first.
 #![forbid(unsafe_code)]
 #![allow(
     rustdoc::private_intra_doc_links,
     reason = "read by who works on it: `cargo doc` with private items"
 )]
 
+pub mod archive;
 mod briefing;
 pub mod checkpoint;
 pub mod compaction;

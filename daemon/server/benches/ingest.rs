@@ -129,6 +129,7 @@ fn ingest(folder: &Path, database: &Path) {
     runtime.block_on(async {
         let (store, _) = Store::open(database, 1).await.unwrap();
         let ingest = Ingest::start(IngestDeps {
+            archive: None,
             store: store.clone(),
             roots: vec![Root { source: Source::Codex, path: folder.to_owned(), archived: false }],
             events: Arc::new(Deaf),

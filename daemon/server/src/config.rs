@@ -31,8 +31,8 @@ mod task_model;
 use file::File;
 pub use policy::Policies;
 use tables::{
-    BudgetSettings, Compaction, Context, Ingest, MemorySettings, MessageHistory, RepositoryConfig,
-    Server,
+    ArchiveSettings, BudgetSettings, Compaction, Context, Ingest, MemorySettings, MessageHistory,
+    RepositoryConfig, Server,
 };
 
 pub use live::{Change, Live, Reloaded};
@@ -99,6 +99,7 @@ pub struct Config {
     pub ingest: Ingest,
     pub compaction: Compaction,
     pub context: Context,
+    pub archive: ArchiveSettings,
     pub message_history: MessageHistory,
     pub memory: MemorySettings,
     pub server: Server,
@@ -244,6 +245,7 @@ impl Config {
             ingest: file.ingest,
             compaction: file.compaction,
             context: file.context,
+            archive: file.archive,
             message_history: file.message_history,
             server: file.server,
             models: model::settings(file.model, file.providers)?,
@@ -307,6 +309,7 @@ impl Config {
         entries.extend(self.ingest.entries());
         entries.extend(self.compaction.entries());
         entries.extend(self.context.entries());
+        entries.extend(self.archive.entries());
         entries.extend(self.message_history.entries());
         entries.extend(self.memory.entries());
         entries.extend(self.server.entries());

@@ -61,10 +61,12 @@ use tokio_util::sync::CancellationToken;
 pub use crate::discovery::{Counts, Root};
 pub use error::{FoldLoadError, SyncError};
 pub use events::{IngestEvents, IngestWarning, ThreadUpdated, WarningKind};
+pub(crate) use identity::{Compared, Walk, compare};
 pub use limits::Limits;
 pub use progress::{Progress, SourceProgress};
 pub use shared::NowMs;
 
+use crate::archive::Archive;
 use crate::discovery::catalogue::Catalogue;
 use crate::discovery::databases::Databases;
 use crate::discovery::scan::{self, Outside};
@@ -95,6 +97,8 @@ pub struct IngestDeps {
     pub store: Store,
     pub roots: Vec<Root>,
     pub events: Arc<dyn IngestEvents>,
+    /// Where the lines of a transcript that is gone are read.
+    pub archive: Option<Arc<Archive>>,
     /// The clock, Unix milliseconds.
     pub now_ms: NowMs,
     pub limits: Limits,
@@ -155,6 +159,7 @@ impl Ingest {
             limits: deps.limits,
             now_ms: deps.now_ms,
             events: deps.events,
+            archive: deps.archive,
             catalogue: Catalogue::default(),
             databases: Databases::default(),
             folds: cache::Folds::default(),

@@ -6,7 +6,7 @@
 //! | edge | [`socket`] bytes to answers through a method table; [`rpc`] the method table. They are strangers: `app` joins them |
 //! | use-cases | [`service`] what methods work with |
 //! | reading | [`ingest`] transcripts into the store |
-//! | files | [`discovery`] which transcripts there are; [`transcript`] opened, split into lines, given back |
+//! | files | [`discovery`] which transcripts there are; [`transcript`] opened, split into lines, given back; [`archive`] what is kept of them |
 //! | hub | [`events`] what happened, for whoever wants to know; [`recorder`] transcripts of clients that write none; [`message_history`] prompts for recall |
 //! | ground | [`clock`] [`config`] [`paths`] [`peer`] [`args`] [`telemetry`] [`systemd`] [`shutdown`] [`link`] [`lock`] [`folder`] [`heap`] [`descriptors`] [`runtime`]; [`sandbox`] a locked-in child; [`model`] |
 //!
@@ -21,6 +21,7 @@
 
 mod agent_settings;
 pub mod app;
+mod archive;
 pub mod args;
 pub mod clock;
 pub mod config;

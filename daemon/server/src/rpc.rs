@@ -8,6 +8,7 @@ use longhaul_protocol::{self as wire, Method};
 use crate::service::{Deps, Services};
 
 mod agents;
+mod archive;
 mod checkpoint;
 mod compaction;
 mod context;
@@ -55,6 +56,7 @@ pub fn table(services: &Services, deps: &Deps) -> Result<Methods, TableError> {
     thread::continuation::register(&mut table, &services.continuations)?;
     thread::write::register(&mut table, &services.recordings)?;
     search::register(&mut table, &services.searcher)?;
+    archive::register(&mut table, &services.archive)?;
     history::register(&mut table, &services.handle_reader, &services.histories)?;
     let (contexts, texts) = (&services.contexts, &services.texts);
     compaction::register(&mut table, &services.compaction, contexts, texts)?;

@@ -3,12 +3,14 @@
 //! [`Services::open`] is the one place that makes them, lower ones first: who works with another is given it.
 //! Whoever answers a method is given the one or two services it needs, never all of them.
 
+pub(crate) mod archive;
 pub(crate) mod checkpoint;
 pub(crate) mod compaction;
 pub(crate) mod context;
 pub(crate) mod continuation;
 mod disk;
 mod error;
+mod hints;
 pub(crate) mod history;
 pub(crate) mod idle_trim;
 pub(crate) mod item_index;
@@ -17,6 +19,7 @@ pub(crate) mod keeping;
 pub(crate) mod memory;
 pub(crate) mod message_history;
 mod notices;
+mod opening;
 pub(crate) mod policy;
 pub(crate) mod preimage;
 pub(crate) mod projects;
@@ -33,26 +36,24 @@ pub(crate) mod texts;
 pub(crate) mod threads;
 pub(crate) mod worker;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
-use longhaul_core::thread::Source;
-use longhaul_store::{OpenReport, Store, StoreError};
+use longhaul_store::{Store, StoreError};
 
+use crate::archive::Archive;
 use crate::clock::Clock;
-use crate::config::tables::Persistence;
 use crate::config::{Config, Live};
 use crate::events::EventHub;
-use crate::ingest::{Ingest, IngestDeps, IngestEvents as _, Limits, Root};
+use crate::ingest::Ingest;
 use crate::jobs::Jobs;
 use crate::link::Counters;
 use crate::lock::Lock;
-use crate::message_history::MessageHistory;
 use crate::model::Models;
 use crate::recorder::Recorder;
 use crate::repository::Repositories;
 use crate::shutdown::Shutdown;
+use archive::ArchiveKeeper;
 use checkpoint::Checkpoints;
 use compaction::{
     CompactionJobs, CompactionLog, Compactor, Gatherer, GivenItems, Installer, Ladder, LoopGuard,
@@ -70,13 +71,13 @@ use memory::{
     Publications, Publisher, ReadCounter, Scanner, Upkeep, Waves,
 };
 use message_history::Prompts;
-use notices::Notices;
+use opening::{messages, reading};
 use policy::{Adviser, DecisionLog, LivePolicies, Replays, Surroundings, Watchers};
 use projects::Projects;
 use recording::Recordings;
 use reload::Reload;
 use retention::Retention;
-use search::{FullText, IndexProgress, Searcher};
+use search::{FullText, Searcher};
 use settings_diff::SettingsDiffs;
 use snapshot::Snapshots;
 use status::{Instance, Status};
@@ -134,6 +135,7 @@ pub struct Services {
     pub prompts: Arc<Prompts>,
     pub searcher: Arc<Searcher>,
     pub full_text: Arc<FullText>,
+    pub archive: Arc<ArchiveKeeper>,
     pub handle_reader: Arc<HandleReader>,
     pub histories: Arc<Histories>,
     pub checkpoints: Arc<Checkpoints>,
@@ -194,6 +196,7 @@ struct Parts {
     snapshots: Arc<Snapshots>,
     histories: Arc<Histories>,
     index: ItemIndex,
+    archive: Arc<ArchiveKeeper>,
     preimages: PathBuf,
     retention: Arc<Retention>,
     recorder: Arc<Recorder>,
@@ -210,7 +213,7 @@ impl Services {
         let now = config.now();
         let (store, opened) = keeping::open(&now.state_dir.join(DATABASE), &clock).await?;
         let own = recording::folder(&now.state_dir);
-        let (ingest, full_text) = reading(&deps, (&store, &opened), &own);
+        let (ingest, full_text, archive) = reading(&deps, (&store, &opened), &own);
         let instance = Instance {
             id: clock.new_id(),
             started_at: clock.now_ms(),
@@ -220,20 +223,21 @@ impl Services {
         let (settings, budget) = (now.models.clone(), now.budget.bounds());
         let models = Models::new(settings, budget, store.clone(), clock.clone());
         models.recall_spent().await?;
-        let parts = Parts::new(&deps, &instance, store, ingest, Arc::new(models));
+        let parts = Parts::new(&deps, &instance, store, (ingest, archive), Arc::new(models));
         let (memory, policy) = (parts.memory(), parts.policy());
         let compaction = parts.compaction();
         let continuations = parts.continuations(&compaction);
+        let (handle_reader, threads) = (parts.handle_reader(), parts.threads());
         let Parts { store, ingest, models, jobs, texts, snapshots, histories, index, .. } = parts;
-        let (retention, preimages, recorder) = (parts.retention, parts.preimages, parts.recorder);
-        let threads = Arc::new(Threads::new(store.clone(), ingest.clone(), config.clone()));
+        let (retention, recorder, archive) = (parts.retention, parts.recorder, parts.archive);
         let (reader, scanner) = (memory.reader.clone(), memory.scanner.clone());
         let settings_diffs =
             SettingsDiffs::new(snapshots.clone(), histories.clone(), reader, config.clone());
-        let trimmed = (store.clone(), full_text.clone());
+        let (followers, trimmed) =
+            ((full_text.clone(), archive.clone()), (store.clone(), full_text.clone()));
         let idle_trim = IdleTrim::new(trimmed, ingest.clone(), jobs.clone(), events, counters);
         Ok(Self {
-            handle_reader: Arc::new(HandleReader::new(store.clone(), index.clone(), preimages)),
+            handle_reader,
             recordings: Arc::new(Recordings::new(recorder, ingest.clone(), threads.clone())),
             searcher: Arc::new(Searcher::new(store.clone(), full_text.clone(), clock.clone())),
             checkpoints: Arc::new(Checkpoints::new(
@@ -249,7 +253,7 @@ impl Services {
             reload: Arc::new(Reload::new(config.clone(), models.clone(), jobs.clone())),
             prompts: Arc::new(Prompts::new(messages(&now, &clock))),
             keeping: Arc::new(Keeping::new(now.state_dir.to_path_buf(), deps.state, store.clone())),
-            storage: Arc::new(Storage::new(ingest.clone(), full_text.clone(), store.clone())),
+            storage: Arc::new(Storage::new(ingest.clone(), followers, store.clone())),
             status: Arc::new(Status {
                 instance,
                 config,
@@ -265,6 +269,7 @@ impl Services {
             texts,
             threads,
             full_text,
+            archive,
             histories,
             compaction,
             continuations,
@@ -281,7 +286,7 @@ impl Parts {
         deps: &Deps,
         instance: &Instance,
         store: Store,
-        ingest: Arc<Ingest>,
+        (ingest, archive): (Arc<Ingest>, Arc<ArchiveKeeper>),
         models: Arc<Models>,
     ) -> Self {
         let Deps { config, clock, events, .. } = deps.clone();
@@ -293,7 +298,7 @@ impl Parts {
         let index = ItemIndex::new(store.clone());
         let preimages = now.state_dir.join("preimages");
         let recorder = Recorder::new(recording::folder(&now.state_dir), clock.clone());
-        let histories = Histories::new(index.clone(), snapshots.clone());
+        let histories = Histories::new(index.clone(), snapshots.clone(), archive.archive().clone());
         let retention = Retention::new(
             store.clone(),
             jobs.clone(),
@@ -313,6 +318,7 @@ impl Parts {
             snapshots,
             histories: Arc::new(histories),
             index,
+            archive,
             preimages,
             retention: Arc::new(retention),
             recorder: Arc::new(recorder),
@@ -329,7 +335,7 @@ impl Parts {
         let ladder =
             Ladder::new(models.clone(), histories.clone(), self.texts.clone(), clock.clone());
         let gatherer =
-            Gatherer::new(snapshots.clone(), index.clone(), given.clone(), config.clone());
+            Gatherer::new(snapshots.clone(), self.read_back(), given.clone(), config.clone());
         let steps = Steps {
             gatherer,
             guard: LoopGuard::new(store.clone(), events.clone()),
@@ -356,11 +362,26 @@ impl Parts {
         CompactionServices { compactor, installer, jobs, log, undo }
     }
 
+    fn handle_reader(&self) -> Arc<HandleReader> {
+        let stored = (self.store.clone(), self.index.clone());
+        Arc::new(HandleReader::new(stored, self.preimages.clone(), &self.archive))
+    }
+
+    fn threads(&self) -> Arc<Threads> {
+        let read = (self.ingest.clone(), self.archive.archive().clone());
+        Arc::new(Threads::new(self.store.clone(), read, self.config.clone()))
+    }
+
+    /// The index of items, and where they are had from when their transcript is gone.
+    fn read_back(&self) -> (ItemIndex, Arc<Archive>) {
+        (self.index.clone(), self.archive.archive().clone())
+    }
+
     fn continuations(&self, compaction: &CompactionServices) -> Arc<Continuations> {
         Arc::new(Continuations::new(
             compaction.compactor.clone(),
             (self.snapshots.clone(), self.histories.clone()),
-            self.ingest.clone(),
+            (self.ingest.clone(), self.archive.archive().clone()),
             self.config.clone(),
             self.clock.clone(),
         ))
@@ -437,7 +458,11 @@ impl Parts {
         );
         MemoryServices {
             reader: Arc::new(MemoryReader::new(of_published(), config.clone(), clock.clone())),
-            notes: Arc::new(MemoryNotes::new(of_published(), publisher.clone(), clock.clone())),
+            notes: Arc::new(MemoryNotes::new(
+                of_published(),
+                (publisher.clone(), self.archive.clone()),
+                clock.clone(),
+            )),
             overview: Arc::new(MemoryOverview::new(of_published(), jobs, scanner.clone())),
             extraction: Arc::new(extraction),
             citations,
@@ -448,51 +473,6 @@ impl Parts {
             upkeep,
         }
     }
-}
-
-/// Starts what reads transcripts and what indexes them.
-fn reading(
-    deps: &Deps,
-    (store, opened): (&Store, &OpenReport),
-    own: &Path,
-) -> (Arc<Ingest>, Arc<FullText>) {
-    let config = deps.config.now();
-    let progress = Arc::<IndexProgress>::default();
-    let notices = Notices::new(deps.events.clone(), Arc::clone(&progress));
-    if let Some(moved_to) = &opened.moved_aside {
-        notices.store_rebuilt(moved_to);
-    }
-    let now = deps.clock.clone();
-    let ingest = Arc::new(Ingest::start(IngestDeps {
-        store: store.clone(),
-        roots: roots(&config, own),
-        events: Arc::new(notices),
-        now_ms: Arc::new(move || now.now_ms()),
-        limits: Limits {
-            scan_period: Duration::from_secs(*config.ingest.scan_interval_s),
-            ..Limits::default()
-        },
-    }));
-    let full_text = FullText::start(&config.state_dir, store.clone(), ingest.clone(), progress);
-    (ingest, Arc::new(full_text))
-}
-
-/// The folders that are read: those of the agents that are not left out, and our own.
-fn roots(config: &Config, own: &Path) -> Vec<Root> {
-    let mut roots = Vec::new();
-    for agent in config.sources.iter().filter(|agent| *agent.enabled) {
-        roots.extend(Root::of(agent.source, &agent.home));
-    }
-    roots.push(Root { source: Source::Longhaul, path: own.to_owned(), archived: false });
-    roots
-}
-
-fn messages(config: &Config, clock: &Clock) -> MessageHistory {
-    let max_bytes = match *config.message_history.persistence {
-        Persistence::SaveAll => Some(*config.message_history.max_bytes),
-        Persistence::None => None,
-    };
-    MessageHistory::new(&config.state_dir, config.home(Source::Codex), max_bytes, clock.clone())
 }
 
 #[cfg(test)]

@@ -22,6 +22,9 @@
 //! on; they read like a compressed text, from their beginning, and digests tell whether what was read still
 //! stands.
 //!
+//! *A transcript that is gone*, or says something else by now, is read from the archive where the reader names a
+//! [`Fallback`]: its text has the same places, unless secrets were replaced in it. Then lines are found by their number.
+//!
 //! *A line over the bound* is never held: it is known by its place, its beginning and its digest. *A
 //! rest* without a newline is a line only when it is a whole JSON object.
 
@@ -35,6 +38,7 @@ mod read_back;
 pub(crate) mod records;
 
 pub use each_line::{LINE_BYTES_MAX, each_line};
+pub use open::Fallback;
 pub(crate) use open::{Transcript, stat_of};
 pub(crate) use piece::{Content, Line, Piece};
 pub(crate) use pieces::Pieces;

@@ -27,11 +27,13 @@ async fn every_example_is_answered_as_it_says() {
     client.sync(&thread.thread_id).await;
     let indexed = async { while client.status().await.search.state != IndexState::Idle {} };
     soon("the sample is indexed", indexed).await;
+    crate::archive::archived(&mut client).await;
 
     request_job(&daemon, Kind::Reindex, "a").await;
     request_job(&daemon, Kind::Reindex, "b").await;
 
-    let mut bindings = Bindings::default();
+    let new_file = daemon.home.path().join("restored.jsonl").display().to_string();
+    let mut bindings = Bindings::default().bind("$NEW_FILE", new_file);
     for example in examples().unwrap() {
         let mut client = daemon.connect().await;
         for exchange in &example.exchanges {

@@ -197,6 +197,7 @@ async fn nothing_hidden_comes_out_of_any_method() {
         walk.of_a_thread(thread).await;
     }
     walk.of_memory().await;
+    walk.of_the_archive().await;
     walk.of_the_daemon().await;
     let missing: Vec<&str> =
         METHODS.iter().map(|info| info.name).filter(|name| !walk.asked.contains(*name)).collect();
@@ -295,6 +296,16 @@ impl Walk {
         self.ask("memory/forget", json!({ "note_id": note })).await;
         self.ask("message_history/append", json!({ "text": HOSTILE, "cwd": HOSTILE })).await;
         self.ask("message_history/lookup", json!({ "limit": 5 })).await;
+    }
+
+    async fn of_the_archive(&mut self) {
+        crate::archive::archived(&mut self.client).await;
+        for method in ["archive/status", "archive/list", "archive/verify"] {
+            self.ask(method, json!({})).await;
+        }
+        for method in ["archive/restore", "archive/forget"] {
+            self.ask(method, json!({ "thread_id": CODEX })).await;
+        }
     }
 
     async fn of_the_daemon(&mut self) {

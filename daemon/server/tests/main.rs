@@ -4,6 +4,8 @@
 
 mod agents;
 mod agents_project;
+mod archive;
+mod archive_damage;
 mod at_rest;
 mod background;
 mod checkout;

@@ -161,6 +161,18 @@ impl Store {
         Ok((rows, next))
     }
 
+    /// The threads that a compaction's receipt names.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn threads_with_compactions(&self) -> Result<Vec<String>, StoreError> {
+        let pools = self.pools();
+        sqlx::query_scalar("SELECT DISTINCT thread_id FROM compaction WHERE thread_id IS NOT NULL")
+            .fetch_all(pools.reader())
+            .await
+            .map_err(|error| pools.sorted(error))
+    }
+
     /// Lines of a thread's newest compactions, without undone ones; newest first, at most `limit`.
     ///
     /// # Errors

@@ -1,5 +1,5 @@
 //! All SQL of longhaul: one SQLite database, which stores what the core decided, and the full-text index
-//! ([`SearchIndex`]) in its own file.
+//! ([`SearchIndex`]) and the index of the archive ([`ArchiveIndex`]) in files of their own.
 //!
 //! # Theory of operation
 //!
@@ -29,6 +29,7 @@
 //! *Does not*: choose what to read, keep time (`now_ms` is a parameter), or know the wire.
 #![forbid(unsafe_code)]
 
+mod archive;
 mod commit;
 mod compaction;
 mod current;
@@ -55,6 +56,10 @@ mod thread;
 mod update;
 mod wal;
 
+pub use archive::{
+    ArchiveIndex, ArchiveTotals, ArchivedPart, ArchivedTranscript, NewPack, NewPiece, PackRow,
+    Piece,
+};
 pub use commit::{Batch, FileCommit, FileOutcome};
 pub use compaction::{CompactionBody, CompactionCursor, CompactionRow};
 pub use error::{RetryClass, StoreError};

@@ -70,8 +70,17 @@ fn identity(path: &Path) -> Option<Identity> {
 impl Pools {
     /// Opens the writer, creating the file if need be. The readers connect when first used.
     pub(crate) async fn open(path: &Path) -> Result<Self, StoreError> {
+        Self::open_with(path, SqliteSynchronous::Normal).await
+    }
+
+    /// The same for a database whose commits are on the disk when they return.
+    pub(crate) async fn open_durable(path: &Path) -> Result<Self, StoreError> {
+        Self::open_with(path, SqliteSynchronous::Full).await
+    }
+
+    async fn open_with(path: &Path, synchronous: SqliteSynchronous) -> Result<Self, StoreError> {
         make_private(path).map_err(|error| StoreError::sorted(path, sqlx::Error::Io(error)))?;
-        let options = settings(path).create_if_missing(true);
+        let options = settings(path).synchronous(synchronous).create_if_missing(true);
         let writer = pool(1)
             .connect_with(options.clone())
             .await

@@ -125,7 +125,14 @@ error_kinds! {
     /// No such compaction.
     CompactionNotFound = 2010 "compaction_not_found" Never Some("compaction/list names the known ones");
     /// The bytes behind a handle are no longer what they were.
-    SourceChanged = 2011 "source_changed" Never Some("the transcript was rewritten or removed by its own program");
+    SourceChanged = 2011 "source_changed" Never Some("the transcript was rewritten or removed by its own program, and the archive does not have it");
+
+    /// The archive has nothing of the thread.
+    NotArchived = 2012 "not_archived" Never Some("archive/list names what is archived; the bounds and what was forgotten stand in archive/status and the configuration");
+    /// A file would have to be written over one that is there.
+    FileExists = 2013 "file_exists" Never Some("name another file, or move that one away");
+    /// What is archived of the thread cannot be given back whole.
+    ArchiveDamaged = 2014 "archive_damaged" Never Some("archive/verify says what is lost; history/expand gives back the items that are not");
 
     /// The store's one writer is taken for too long.
     StoreBusy = 3001 "store_busy" Backoff None;

@@ -34,7 +34,7 @@ const CORE: &[Floor] = &[
     ]),
     floor_of_peers(&["thread", "item"]),
     floor_of_peers(&["job", "model"]),
-    floor(&["rollout"]),
+    floor(&["archive", "rollout"]),
     floor(&["context"]),
     floor(&["search"]),
     floor(&["step"]),
@@ -72,6 +72,7 @@ const SERVER: &[Floor] = &[
         "thread_names",
     ]),
     floor_of_peers(&["events", "jobs", "message_history", "recorder"]),
+    floor(&["archive"]),
     floor(&["transcript"]),
     floor(&["discovery"]),
     floor(&["ingest"]),
@@ -83,8 +84,8 @@ const SERVER: &[Floor] = &[
 /// The use-cases of the shell, lowest first.
 const SERVICE: &[Floor] = &[
     floor(&["error"]),
-    floor(&["disk", "item_index", "keeping", "texts"]),
-    floor(&["preimage", "search", "snapshot", "threads"]),
+    floor(&["disk", "hints", "item_index", "keeping", "texts"]),
+    floor(&["archive", "preimage", "search", "snapshot", "threads"]),
     floor(&[
         "checkpoint",
         "context",
@@ -99,7 +100,7 @@ const SERVICE: &[Floor] = &[
     floor(&["job", "notices", "policy", "settings_diff", "worker"]),
     floor(&["compaction"]),
     floor(&["continuation"]),
-    floor(&["idle_trim", "reload", "status", "storage"]),
+    floor(&["idle_trim", "opening", "reload", "status", "storage"]),
 ];
 
 /// A compaction, lowest first.

@@ -17,6 +17,7 @@ use crate::style::Style;
 
 mod agents;
 mod agents_socket;
+mod archive;
 mod check;
 mod daemon;
 mod gateway;
@@ -46,6 +47,7 @@ pub(crate) async fn run(_: DoctorArgs, session: &Session) -> Result<(), Failure>
         Ok((status, round_trip_ms, templates)) => {
             checks.extend(daemon::checks(&status, round_trip_ms, session.style.now_ms));
             checks.push(daemon::templates(&templates));
+            checks.push(archive::check(session).await);
             checks.extend(agents_socket::checks(session).await);
             Some(status)
         }

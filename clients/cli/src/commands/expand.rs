@@ -63,7 +63,8 @@ pub(crate) async fn run(args: ExpandArgs, session: &Session) -> Result<(), Failu
 impl Page for ExpandResult {
     fn text(&self, style: &Style) -> String {
         let [from, to] = self.byte_range;
-        let place = format!("{} bytes {from} to {to}\n", style.path(&self.path));
+        let archive = if self.from_archive { ", from the archive" } else { "" };
+        let place = format!("{} bytes {from} to {to}{archive}\n", style.path(&self.path));
         let items = self.items.iter().map(|item| {
             let parsed: Value = serde_json::from_str(item.get()).unwrap_or_default();
             item_text(&parsed, style) + "\n"

@@ -136,7 +136,8 @@ fn beginning(history: &GetResult, style: &Style) -> String {
             format!("from the compaction at {}, which only its provider can read", history.base.seq)
         }
     };
-    style.dim(&format!("thread {} as of {}, {what}\n", history.thread_id, history.seq))
+    let archive = if history.from_archive { ", out of the archive" } else { "" };
+    style.dim(&format!("thread {} as of {}, {what}{archive}\n", history.thread_id, history.seq))
 }
 
 fn total(history: &GetResult, style: &Style) -> String {
@@ -184,6 +185,7 @@ mod tests {
             origins: ["user_message", "tool_call", "reasoning"].map(place).into(),
             tokens: 3_600,
             next_cursor: None,
+            from_archive: false,
         };
         let text = history.text(&plain());
         assert_eq!(text.lines().count(), 6, "{text}");

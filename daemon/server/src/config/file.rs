@@ -19,8 +19,8 @@ use super::jobs::JobTable;
 use super::model::{Model, ProviderTable};
 use super::sources::{self, SourceTable};
 use super::tables::{
-    BudgetSettings, Compaction, Context, Ingest, MemorySettings, MessageHistory, RepositoryConfig,
-    Server,
+    ArchiveSettings, BudgetSettings, Compaction, Context, Ingest, MemorySettings, MessageHistory,
+    RepositoryConfig, Server,
 };
 use super::task_model::TaskModel;
 
@@ -39,6 +39,7 @@ pub struct File {
     pub ingest: Ingest,
     pub compaction: Compaction,
     pub context: Context,
+    pub archive: ArchiveSettings,
     pub message_history: MessageHistory,
     pub memory: MemorySettings,
     pub server: Server,
@@ -56,13 +57,14 @@ pub struct File {
 }
 
 /// Tables by their place in the file, with the names of their keys.
-fn tables() -> [(&'static str, &'static [&'static str]); 17] {
+fn tables() -> [(&'static str, &'static [&'static str]); 18] {
     [
         ("", fields_of::<File>()),
         ("sources.NAME", fields_of::<SourceTable>()),
         ("ingest", fields_of::<Ingest>()),
         ("compaction", fields_of::<Compaction>()),
         ("context", fields_of::<Context>()),
+        ("archive", fields_of::<ArchiveSettings>()),
         ("message_history", fields_of::<MessageHistory>()),
         ("memory", fields_of::<MemorySettings>()),
         ("server", fields_of::<Server>()),
@@ -149,6 +151,7 @@ impl File {
         self.ingest.check()?;
         self.compaction.check()?;
         self.context.check()?;
+        self.archive.check()?;
         self.message_history.check()?;
         self.memory.check()?;
         self.server.check()?;

@@ -90,6 +90,7 @@ impl Config {
             log: new.log,
             compaction: new.compaction,
             context: new.context,
+            archive: new.archive,
             memory: new.memory,
             models: new.models,
             budget: new.budget,

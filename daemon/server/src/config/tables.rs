@@ -77,6 +77,17 @@ table! { "context" Context {
     auto_compact_percent: u64 = 90, 0..=95;
 } }
 
+table! { "archive" ArchiveSettings {
+    /// Whether transcripts are archived; what is there is read all the same.
+    enabled: bool = true;
+    /// 0 for the smaller of 5 GB and 2 percent of the disk.
+    max_bytes: u64 = 0;
+    /// 0 for no bound by age.
+    max_age_days: u64 = 0, 0..=36_500;
+    /// Whether secrets are replaced before a text is archived.
+    redact: bool = false;
+} }
+
 table! { "message_history" MessageHistory {
     persistence: Persistence = Persistence::SaveAll;
     /// Eight thousand prompts of a kilobyte: years of them, and read in milliseconds.

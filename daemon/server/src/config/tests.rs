@@ -104,6 +104,7 @@ fn every_key_of_the_file_is_shown_with_its_origin() {
         "ingest",
         "compaction",
         "context",
+        "archive",
         "message_history",
         "memory",
         "server",

@@ -161,6 +161,7 @@ impl<'a> Pass<'a> {
         let limits = &reading.shared.limits;
         let lineage = Lineage {
             catalogue: &reading.shared.catalogue,
+            archive: None,
             line_bytes_max: limits.line_bytes_max,
             visited: vec![self.job.path.clone().into()],
         };

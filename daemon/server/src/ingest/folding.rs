@@ -8,6 +8,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use longhaul_core::digest::Digest128;
 use longhaul_core::fold::{Fold, HistoryBase, Place, Source};
@@ -15,8 +16,9 @@ use longhaul_core::item::ItemRow;
 use longhaul_core::rollout;
 use longhaul_store::{BaseState, Cursor};
 
+use crate::archive::Archive;
 use crate::discovery::catalogue::Catalogue;
-use crate::transcript::{Content, Line, Piece, Pieces, Transcript};
+use crate::transcript::{Content, Fallback, Line, Piece, Pieces, Transcript};
 
 /// Transcripts on the way from a fork to its first ancestor.
 const DEPTH_MAX: usize = 16;
@@ -93,6 +95,8 @@ impl Folding {
 /// What folding a file needs to find the file it continues.
 pub(crate) struct Lineage<'a> {
     pub(crate) catalogue: &'a Catalogue,
+    /// Where the lines of a transcript that is gone are read; nothing is ingested from there.
+    pub(crate) archive: Option<&'a Arc<Archive>>,
     pub(crate) line_bytes_max: usize,
     /// The files being folded, from the asked one to its ancestors.
     pub(crate) visited: Vec<PathBuf>,
@@ -157,6 +161,13 @@ impl Lineage<'_> {
         reaching
     }
 
+    fn fallback(&self, path: &Path) -> Option<Fallback> {
+        let archive = Arc::clone(self.archive?);
+        let entries = self.catalogue.lock();
+        let generation = entries.get(path.to_str()?)?.known.as_ref()?.cursor.generation;
+        Some(Fallback { archive, generation })
+    }
+
     /// Folds a file from its start up to `limit`; `None` when it ends before.
     ///
     /// A limit inside the transcript that the file continues is looked for there.
@@ -172,7 +183,8 @@ impl Lineage<'_> {
         let mut visited = self.visited.clone();
         visited.push(PathBuf::from(path));
         let lineage = Lineage { visited, ..*self };
-        let transcript = Transcript::open(source, path)?;
+        let fallback = self.fallback(path);
+        let transcript = Transcript::open_or_archived(source, path, fallback.as_ref())?;
         let mut pieces = Pieces::of(&transcript, 0, lineage.line_bytes_max)?;
         let mut folding = Folding::new(source);
         let (mut at, mut is_end) = (0, false);

@@ -76,8 +76,8 @@ fn has_same_ends(transcript: &Transcript, cursor: &Cursor) -> io::Result<bool> {
 /// How far the lines of a file were compared.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Walk {
-    at: u64,
-    chain: Digest128,
+    pub(crate) at: u64,
+    pub(crate) chain: Digest128,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -13,6 +13,7 @@ use super::events::IngestEvents;
 use super::folding::{Limit, Lineage};
 use super::limits::Limits;
 use super::progress::Counters;
+use crate::archive::Archive;
 use crate::discovery::catalogue::Catalogue;
 use crate::discovery::databases::Databases;
 use crate::discovery::scan::{self, Listed, Root};
@@ -27,6 +28,7 @@ pub(crate) struct Shared {
     pub(crate) limits: Limits,
     pub(crate) now_ms: NowMs,
     pub(crate) events: Arc<dyn IngestEvents>,
+    pub(crate) archive: Option<Arc<Archive>>,
     pub(crate) catalogue: Catalogue,
     pub(crate) databases: Databases,
     pub(crate) folds: Folds,
@@ -78,6 +80,7 @@ impl Shared {
         let folded = tokio::task::spawn_blocking(move || {
             let lineage = Lineage {
                 catalogue: &shared.catalogue,
+                archive: shared.archive.as_ref(),
                 line_bytes_max: shared.limits.line_bytes_max,
                 visited: Vec::new(),
             };

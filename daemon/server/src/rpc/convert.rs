@@ -82,7 +82,10 @@ pub(super) fn thread_summary(row: ThreadRow) -> thread::ThreadSummary {
     }
 }
 
-pub(super) fn thread_file(file: FileRow, current: &FileRow) -> thread::ThreadFile {
+pub(super) fn thread_file(
+    (file, archived_bytes): (FileRow, u64),
+    current: &FileRow,
+) -> thread::ThreadFile {
     // The length of a text that is made when it is read is known as far as it was read.
     let bytes = match file.source.spec().has_places_of_file(&file.path) {
         true => file.stat.size,
@@ -94,6 +97,8 @@ pub(super) fn thread_file(file: FileRow, current: &FileRow) -> thread::ThreadFil
         bytes,
         offset: file.cursor.offset,
         generation: file.cursor.generation,
+        gone: file.gone_at_ms.is_some(),
+        archived_bytes: (archived_bytes > 0).then_some(archived_bytes),
     }
 }
 

@@ -196,6 +196,9 @@ impl From<ServiceError> for Failure {
             }
             ServiceError::StaleBase { present, expected } => failure(ErrorKind::StaleBase)
                 .with_detail(json!({ "present": present, "expected": expected })),
+            ServiceError::NotArchived(_) => failure(ErrorKind::NotArchived),
+            ServiceError::ArchiveDamaged(_) => failure(ErrorKind::ArchiveDamaged),
+            ServiceError::FileExists(_) => failure(ErrorKind::FileExists),
             ServiceError::NotWorthwhile { .. } => failure(ErrorKind::NotWorthwhile),
             ServiceError::Job(JobError::NotFound(_)) => failure(ErrorKind::JobNotFound),
             ServiceError::Job(JobError::Lost(_)) => failure(ErrorKind::LeaseLost),

@@ -55,6 +55,7 @@ async fn get(
         items: history.items,
         origins: history.places.into_iter().map(place).collect(),
         tokens: history.tokens,
+        from_archive: history.is_from_archive,
         next_cursor: history
             .next
             .map(|next| format!("{}.{}.{}", history.seq, next.seq, next.index)),
@@ -107,5 +108,6 @@ async fn expand(
         path: expanded.path,
         byte_range: expanded.byte_range.into(),
         next_cursor: expanded.next_seq.map(|seq| seq.to_string()),
+        from_archive: expanded.is_from_archive,
     })
 }

@@ -104,7 +104,7 @@ async fn a_table_that_does_not_fit_the_protocol_is_found_at_the_start() {
     let home = tempfile::tempdir().unwrap();
     assert!(matches!(
         empty_table(home.path()).await.finish(),
-        Err(TableError::Missing("checkpoint/apply"))
+        Err(TableError::Missing("archive/forget"))
     ));
     let (services, deps) = services(home.path()).await;
     let mut table =

@@ -9,7 +9,7 @@
 //! other.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +17,7 @@ use std::time::Duration;
 use longhaul_core::rollout::compose;
 use longhaul_core::rollout::continuation::{self, Continuation};
 use longhaul_core::thread::{HistoryBase, Source};
+use longhaul_store::FileRow;
 use rustix::fs::{FlockOperation, flock};
 use serde_json::Value;
 
@@ -24,10 +25,12 @@ use super::compaction::{Compaction, Compactor, Request, Subject};
 use super::error::ServiceError;
 use super::history::{Histories, HistoryQuery, Opaque, Position};
 use super::snapshot::{Snapshot, Snapshots};
+use crate::archive::Archive;
 use crate::clock::Clock;
 use crate::config::Live;
 use crate::ingest::{Ingest, SyncTarget};
 use crate::recorder;
+use crate::transcript::{Fallback, Transcript};
 
 /// Bytes of a first line; longer ones are of no Codex.
 const FIRST_LINE_BYTES: u64 = 4 << 20;
@@ -55,6 +58,7 @@ pub struct Continuations {
     snapshots: Arc<Snapshots>,
     histories: Arc<Histories>,
     ingest: Arc<Ingest>,
+    archive: Arc<Archive>,
     config: Live,
     clock: Clock,
 }
@@ -64,11 +68,11 @@ impl Continuations {
     pub fn new(
         compactor: Arc<Compactor>,
         (snapshots, histories): (Arc<Snapshots>, Arc<Histories>),
-        ingest: Arc<Ingest>,
+        (ingest, archive): (Arc<Ingest>, Arc<Archive>),
         config: Live,
         clock: Clock,
     ) -> Self {
-        Self { compactor, snapshots, histories, ingest, config, clock }
+        Self { compactor, snapshots, histories, ingest, archive, config, clock }
     }
 
     /// Whether a model could be asked for a summary.
@@ -95,7 +99,7 @@ impl Continuations {
         }
         let first_line = match snapshot.file.source {
             source if !source.spec().has_session_meta => None,
-            _ => first_line(snapshot.file.path.clone().into()).await?,
+            _ => self.first_line(&snapshot.file).await?,
         };
         let mut history = match continuation::carries_context(first_line.as_deref()) {
             true => self.standing_context(&snapshot).await?,
@@ -129,6 +133,21 @@ impl Continuations {
         Ok(NewThread { thread_id: id, path, compaction })
     }
 
+    async fn first_line(&self, file: &FileRow) -> Result<Option<String>, ServiceError> {
+        let (source, path) = (file.source, PathBuf::from(&file.path));
+        let archive = Arc::clone(&self.archive);
+        let fallback = Fallback { archive, generation: file.cursor.generation };
+        let read = move || -> io::Result<Option<String>> {
+            let transcript = Transcript::open_or_archived(source, &path, Some(&fallback))?;
+            let mut line = Vec::new();
+            let text = transcript.text_from(0)?.take(FIRST_LINE_BYTES);
+            BufReader::new(text).read_until(b'\n', &mut line)?;
+            Ok(String::from_utf8(line).ok())
+        };
+        // A transcript that was moved away since: its thread goes on without it.
+        Ok(tokio::task::spawn_blocking(read).await?.unwrap_or_default())
+    }
+
     /// What the harness says at the beginning of every turn: as it stands now, and what a compaction has
     /// taken away as it stood at the thread's beginning.
     async fn standing_context(&self, snapshot: &Snapshot) -> Result<Vec<Value>, ServiceError> {
@@ -155,23 +174,6 @@ fn is_held(lock: &Path) -> bool {
         flock(&file, FlockOperation::NonBlockingLockShared),
         Err(error) if error == rustix::io::Errno::WOULDBLOCK
     )
-}
-
-async fn first_line(path: PathBuf) -> Result<Option<String>, ServiceError> {
-    let read = move || -> io::Result<Option<String>> {
-        let file = File::open(&path)?;
-        let mut reader: Box<dyn BufRead> = match path.extension().is_some_and(|end| end == "zst") {
-            true => {
-                Box::new(BufReader::new(zstd::stream::read::Decoder::new(BufReader::new(file))?))
-            }
-            false => Box::new(BufReader::new(file)),
-        };
-        let mut line = Vec::new();
-        io::Read::take(&mut reader, FIRST_LINE_BYTES).read_until(b'\n', &mut line)?;
-        Ok(String::from_utf8(line).ok())
-    };
-    // A transcript that was moved away since: its thread goes on without it.
-    Ok(tokio::task::spawn_blocking(read).await?.unwrap_or_default())
 }
 
 /// Codex lists its folders by local time.

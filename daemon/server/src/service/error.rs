@@ -29,6 +29,15 @@ pub enum ServiceError {
     /// The transcript no longer holds what the handle named.
     #[error("the lines behind {handle:?} in {path} are no longer what they were")]
     SourceChanged { handle: String, path: String },
+    /// The archive has nothing of the thread.
+    #[error("nothing of thread {0:?} is archived")]
+    NotArchived(String),
+    /// What the archive has of the thread is damaged, and nothing makes it good.
+    #[error("what is archived of thread {0:?} is damaged")]
+    ArchiveDamaged(String),
+    /// A file would be replaced.
+    #[error("{0} is there already")]
+    FileExists(String),
     /// The caller's idea of the thread is old.
     #[error("the thread is at seq {present}, not {expected}")]
     StaleBase {

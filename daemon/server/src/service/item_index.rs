@@ -24,6 +24,8 @@ pub struct Stretch {
 pub struct Located {
     pub source: Source,
     pub path: PathBuf,
+    /// State of the file in which it was read; `None` of a file that is ours and not archived.
+    pub generation: Option<u64>,
     pub rows: Vec<ItemRow>,
 }
 
@@ -68,7 +70,8 @@ impl ItemIndex {
             rows.retain(|row| row.seq < end);
             if !rows.is_empty() {
                 let path = PathBuf::from(&file.path);
-                pieces.push(Located { source: file.source, path, rows });
+                let generation = Some(file.cursor.generation);
+                pieces.push(Located { source: file.source, path, generation, rows });
             }
         }
         Ok(pieces)

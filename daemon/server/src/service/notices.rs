@@ -6,19 +6,21 @@ use std::sync::Arc;
 use longhaul_protocol::event::EventKind;
 use serde_json::json;
 
+use super::hints::Hints;
 use super::search::IndexProgress;
 use crate::events::EventHub;
 use crate::ingest::{IngestEvents, IngestWarning, ThreadUpdated};
 
-/// Passes reports on to the event hub, and to the indexer what there is to index.
+/// Passes reports on to the event hub, and to the indexer and the archiver what there is to do.
 pub struct Notices {
     events: EventHub,
     index: Arc<IndexProgress>,
+    archive: Arc<Hints>,
 }
 
 impl Notices {
-    pub fn new(events: EventHub, index: Arc<IndexProgress>) -> Self {
-        Self { events, index }
+    pub fn new(events: EventHub, index: Arc<IndexProgress>, archive: Arc<Hints>) -> Self {
+        Self { events, index, archive }
     }
 }
 
@@ -38,6 +40,7 @@ impl IngestEvents for Notices {
             self.events.publish(EventKind::ContextCompacted, data);
         }
         self.index.hint(&update.path);
+        self.archive.hint(&update.path);
     }
 
     fn warning(&self, warning: &IngestWarning) {
@@ -53,5 +56,6 @@ impl IngestEvents for Notices {
         let data = json!({ "moved_to": moved_to.display().to_string() });
         self.events.publish(EventKind::StoreRebuilt, data);
         self.index.hint_all();
+        self.archive.hint_all();
     }
 }

@@ -161,7 +161,7 @@ pub async fn locate(folder: &Path, handle: &Handle) -> Result<Vec<Located>, Serv
         for _ in 0..DEPTH_MAX {
             let (path, mut rows, origin) = own(&folder, &id)?.ok_or_else(gone)?;
             rows.retain(|row| (handle.first..=handle.last).contains(&row.seq));
-            found.push(Located { source: Source::Longhaul, path, rows });
+            found.push(Located { source: Source::Longhaul, path, generation: None, rows });
             match origin.base.filter(|_| handle.first < origin.first_seq) {
                 Some(base) => id = base,
                 None => break,

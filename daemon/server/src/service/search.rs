@@ -219,7 +219,8 @@ impl FoundRow {
         let snippet = match is_packed && self.row.offset > UNPACKED_BYTES_MAX {
             true => snippet(&self.row.excerpt, query),
             false => {
-                let line = LineReader::open(self.file.source, &path).ok()?.read(&self.row).ok()?;
+                let line =
+                    LineReader::open(self.file.source, &path, None).ok()?.read(&self.row).ok()?;
                 let searched = item::read(self.file.source, self.row.kind, &line)?;
                 if searched.digest() != self.ranked.candidate.digest {
                     return None;

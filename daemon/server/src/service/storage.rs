@@ -6,6 +6,7 @@ use std::time::Duration;
 use longhaul_store::Store;
 use tokio::sync::{RwLock, RwLockReadGuard};
 
+use super::archive::ArchiveKeeper;
 use super::search::FullText;
 use crate::ingest::Ingest;
 
@@ -16,14 +17,19 @@ const CHECK_PERIOD: Duration = Duration::from_secs(3_600);
 pub struct Storage {
     ingest: Arc<Ingest>,
     full_text: Arc<FullText>,
+    archive: Arc<ArchiveKeeper>,
     store: Store,
     settling: RwLock<()>,
 }
 
 impl Storage {
     #[must_use]
-    pub fn new(ingest: Arc<Ingest>, full_text: Arc<FullText>, store: Store) -> Self {
-        Self { ingest, full_text, store, settling: RwLock::default() }
+    pub fn new(
+        ingest: Arc<Ingest>,
+        (full_text, archive): (Arc<FullText>, Arc<ArchiveKeeper>),
+        store: Store,
+    ) -> Self {
+        Self { ingest, full_text, archive, store, settling: RwLock::default() }
     }
 
     /// Held by whoever must settle something in the store before it closes.
@@ -53,6 +59,7 @@ impl Storage {
     pub async fn stop(&self) {
         self.ingest.stop().await;
         self.full_text.stop().await;
+        self.archive.stop().await;
         drop(self.settling.write().await);
         self.store.close().await;
     }

@@ -12,6 +12,7 @@ use longhaul_protocol::limit;
 use longhaul_store::{FileRow, Store, ThreadCursor, ThreadFilter, ThreadRow};
 
 use super::error::ServiceError;
+use crate::archive::Archive;
 use crate::config::Live;
 use crate::ingest::{Ingest, SyncError, SyncPoint, SyncTarget, Synced};
 use crate::thread_names;
@@ -31,13 +32,14 @@ const SYNC_TIMEOUT_MAX: Duration = Duration::from_millis(limit::SYNC_TIMEOUT_MS_
 pub struct Threads {
     store: Store,
     ingest: Arc<Ingest>,
+    archive: Arc<Archive>,
     config: Live,
 }
 
 impl Threads {
     #[must_use]
-    pub fn new(store: Store, ingest: Arc<Ingest>, config: Live) -> Self {
-        Self { store, ingest, config }
+    pub fn new(store: Store, (ingest, archive): (Arc<Ingest>, Arc<Archive>), config: Live) -> Self {
+        Self { store, ingest, archive, config }
     }
 
     /// Threads, newest first.
@@ -73,16 +75,32 @@ impl Threads {
         Ok(())
     }
 
-    /// A thread and all its files.
+    /// A thread and all its files, each with the bytes that are archived of it.
     ///
     /// # Errors
     /// There is no such thread, or the store cannot be read.
-    pub async fn get(&self, thread_id: &str) -> Result<(ThreadRow, Vec<FileRow>), ServiceError> {
+    pub async fn get(
+        &self,
+        thread_id: &str,
+    ) -> Result<(ThreadRow, Vec<(FileRow, u64)>), ServiceError> {
         let row = self.store.thread_get(thread_id).await?;
         let mut row = row.ok_or_else(|| ServiceError::ThreadNotFound(thread_id.to_owned()))?;
         self.name(std::slice::from_mut(&mut row)).await?;
+        let archived = match self.archive.index() {
+            Some(index) => index.transcripts_of_thread(thread_id).await?,
+            None => Vec::new(),
+        };
+        let bytes_of = |file: &FileRow| {
+            let generation = i64::try_from(file.cursor.generation).unwrap_or(i64::MAX);
+            let mut kept = archived.iter();
+            let kept = kept.find(|row| row.path == file.path && row.generation == generation);
+            kept.map_or(0, |row| row.source_bytes)
+        };
         let files = self.store.thread_files(thread_id).await?;
-        Ok((row, files))
+        Ok((
+            row,
+            files.into_iter().map(|file| (bytes_of(&file), file)).map(|(b, f)| (f, b)).collect(),
+        ))
     }
 
     /// At most `limit` items of a thread's current transcript.
@@ -95,7 +113,8 @@ impl Threads {
         range: ItemRange,
         limit: usize,
     ) -> Result<Items, ServiceError> {
-        items::items(&self.store, thread_id, range, limit).await
+        let read = (&self.store, Arc::clone(&self.archive));
+        items::items(read, thread_id, range, limit).await
     }
 
     /// Waits until everything that was written before the call is read, and everything up to `reach`.

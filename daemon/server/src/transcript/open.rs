@@ -17,6 +17,7 @@ use rustix::fs::OFlags;
 use zstd::stream::read::Decoder;
 
 use super::records;
+use crate::archive::{Archive, ArchivedReader, ArchivedText};
 
 /// Largest window a frame may ask for, as a power of two: 16 MiB of memory. Codex writes 2 MiB.
 const WINDOW_LOG_MAX: u32 = 24;
@@ -43,6 +44,15 @@ enum Medium {
     File(Arc<File>),
     /// Lines that were made when it was opened.
     Lines(Arc<[u8]>),
+    Archived(Arc<ArchivedText>),
+}
+
+/// Where a text is had from when its transcript is gone, or says something else by now.
+#[derive(Debug, Clone)]
+pub struct Fallback {
+    pub archive: Arc<Archive>,
+    /// Generation of the file when it was read.
+    pub generation: u64,
 }
 
 /// The text of a transcript from some offset on.
@@ -50,6 +60,7 @@ pub(crate) enum Text {
     Plain(Arc<File>),
     Compressed(Box<Decoder<'static, BufReader<Arc<File>>>>),
     Assembled(Cursor<Arc<[u8]>>),
+    Archived(ArchivedReader),
 }
 
 impl Transcript {
@@ -75,6 +86,47 @@ impl Transcript {
         Ok(Self { stat, compressed, layout, medium: Medium::File(Arc::new(file)) })
     }
 
+    /// Opens a transcript, or what the archive has of it when its file is gone. Blocking, on a thread of the runtime.
+    ///
+    /// # Errors
+    /// Those of [`Transcript::open`].
+    pub(crate) fn open_or_archived(
+        source: Source,
+        path: &Path,
+        fallback: Option<&Fallback>,
+    ) -> io::Result<Self> {
+        match (Self::open(source, path), fallback) {
+            (Err(error), Some(fallback)) if error.kind() == ErrorKind::NotFound => {
+                Self::archived(source, path, fallback).map_err(|_| error)
+            }
+            (opened, _) => opened,
+        }
+    }
+
+    /// What the archive has of a transcript. Blocking, on a thread of the runtime.
+    ///
+    /// # Errors
+    /// There is nothing (`NotFound`), or it cannot be read.
+    pub(crate) fn archived(source: Source, path: &Path, fallback: &Fallback) -> io::Result<Self> {
+        let name = path.to_str().ok_or(ErrorKind::NotFound)?;
+        let text = fallback.archive.text_of(name, fallback.generation)?;
+        Ok(Self::of_archived(source, text))
+    }
+
+    pub(crate) fn of_archived(source: Source, text: ArchivedText) -> Self {
+        let layout = source.spec().layout(&text.transcript().path).unwrap_or(Layout::Lines);
+        let stat = FileStat::default();
+        Self { stat, compressed: false, layout, medium: Medium::Archived(Arc::new(text)) }
+    }
+
+    /// The archived text, if that is what is read.
+    pub(crate) fn archived_text(&self) -> Option<&ArchivedText> {
+        match &self.medium {
+            Medium::Archived(text) => Some(text),
+            Medium::File(_) | Medium::Lines(_) => None,
+        }
+    }
+
     /// It is one JSON document: rewritten as a whole, and not to be entered in its middle.
     pub(crate) fn is_document(&self) -> bool {
         matches!(self.layout, Layout::Document(_))
@@ -88,6 +140,9 @@ impl Transcript {
                 let mut text = Cursor::new(Arc::clone(lines));
                 text.set_position(offset);
                 return Ok(Text::Assembled(text));
+            }
+            Medium::Archived(text) => {
+                return Ok(Text::Archived(ArchivedReader::new(Arc::clone(text), offset)));
             }
         };
         if !self.compressed {
@@ -132,6 +187,7 @@ impl Read for Text {
         match self {
             Self::Plain(file) => file.read(into),
             Self::Assembled(text) => text.read(into),
+            Self::Archived(text) => text.read(into),
             // A frame that breaks off is a file whose writer is not done: what is there is read,
             // the rest waits like a torn line.
             Self::Compressed(decoder) => match decoder.read(into) {

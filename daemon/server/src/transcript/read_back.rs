@@ -1,10 +1,10 @@
 //! Lines back out of a transcript: exact bytes, checked against the digest they were passed with.
 //!
 //! Transcripts belong to other programs: they are opened for reading only, and may have changed
-//! since. A line that no longer has its digest is not given out.
+//! since. A line that no longer has its digest is read from the archive, or not given out.
 
 use std::io::{self, Read as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use longhaul_core::digest::Digest128;
 use longhaul_core::item::{ItemKind, ItemRow};
@@ -12,7 +12,10 @@ use longhaul_core::thread::Source;
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::open::{Text, Transcript};
+use super::open::{Fallback, Text, Transcript};
+use super::piece::{Content, Piece};
+use super::pieces::Pieces;
+use crate::archive::ArchivedText;
 
 /// Bytes of one line that are given out; a longer one is named by its place.
 const LINE_BYTES_MAX: u64 = 8 << 20;
@@ -20,9 +23,14 @@ const LINE_BYTES_MAX: u64 = 8 << 20;
 /// Reads lines of one transcript in rising order.
 pub struct LineReader {
     source: Source,
-    transcript: Transcript,
+    path: PathBuf,
+    /// `None` when it is gone.
+    transcript: Option<Transcript>,
     /// The text and how far it is read, where it cannot be entered in its middle.
     text: Option<(Text, u64)>,
+    fallback: Option<Fallback>,
+    archived: Option<Transcript>,
+    lines_from_archive: u64,
 }
 
 /// Why a line cannot be given out.
@@ -36,12 +44,40 @@ pub enum LineError {
 }
 
 impl LineReader {
-    /// Opens a transcript of `source`, plain or compressed.
+    /// Opens a transcript of `source`, plain or compressed; one that is gone is read from the archive.
     ///
     /// # Errors
-    /// It cannot be opened.
-    pub fn open(source: Source, path: &Path) -> io::Result<Self> {
-        Ok(Self { source, transcript: Transcript::open(source, path)?, text: None })
+    /// It cannot be opened, and the archive does not have it.
+    pub fn open(source: Source, path: &Path, fallback: Option<Fallback>) -> io::Result<Self> {
+        let (transcript, archived) = match (Transcript::open(source, path), &fallback) {
+            (Ok(transcript), _) => (Some(transcript), None),
+            (Err(error), Some(fallback)) if error.kind() == io::ErrorKind::NotFound => {
+                let archived = Transcript::archived(source, path, fallback);
+                (None, Some(archived.map_err(|_| error)?))
+            }
+            (Err(error), _) => return Err(error),
+        };
+        let path = path.to_owned();
+        Ok(Self { source, path, transcript, text: None, fallback, archived, lines_from_archive: 0 })
+    }
+
+    /// Reads an archived text, whatever became of its transcript.
+    pub(crate) fn of_archived(source: Source, archived: Transcript) -> Self {
+        let archived = Some(archived);
+        Self {
+            source,
+            path: PathBuf::new(),
+            transcript: None,
+            text: None,
+            fallback: None,
+            archived,
+            lines_from_archive: 0,
+        }
+    }
+
+    /// Whether a line came from the archive.
+    pub fn is_from_archive(&self) -> bool {
+        self.lines_from_archive > 0
     }
 
     /// The bytes of a line, without its newline.
@@ -49,17 +85,42 @@ impl LineReader {
     /// # Errors
     /// [`LineError::Changed`] when the digest differs or the file ends before.
     pub fn read(&mut self, row: &ItemRow) -> Result<Vec<u8>, LineError> {
-        let line = match self.transcript.compressed {
-            true => self.read_on(row)?,
-            false => self.transcript.bytes_at(row.offset, row.bytes)?,
+        let line = match &self.transcript {
+            Some(transcript) if transcript.compressed => Some(self.read_on(row)?),
+            Some(transcript) => Some(transcript.bytes_at(row.offset, row.bytes)?),
+            None => None,
         };
-        if Digest128::of(&line) == row.digest { Ok(line) } else { Err(LineError::Changed) }
+        match line.filter(|line| Digest128::of(line) == row.digest) {
+            Some(line) => Ok(line),
+            None => self.read_archived(row),
+        }
+    }
+
+    fn read_archived(&mut self, row: &ItemRow) -> Result<Vec<u8>, LineError> {
+        if self.archived.is_none()
+            && let Some(fallback) = &self.fallback
+        {
+            self.archived = Transcript::archived(self.source, &self.path, fallback).ok();
+        }
+        let archived = self.archived.as_ref().ok_or(LineError::Changed)?;
+        let line = match archived.archived_text().map(ArchivedText::transcript) {
+            Some(text) if text.is_redacted => {
+                redacted_line(archived, row.seq.saturating_sub(text.first_seq))?
+            }
+            _ => {
+                let line = archived.bytes_at(row.offset, row.bytes)?;
+                (Digest128::of(&line) == row.digest).then_some(line)
+            }
+        };
+        self.lines_from_archive += u64::from(line.is_some());
+        line.ok_or(LineError::Changed)
     }
 
     fn read_on(&mut self, row: &ItemRow) -> io::Result<Vec<u8>> {
-        let (mut text, at) = match self.text.take() {
-            Some((text, at)) if at <= row.offset => (text, at),
-            _ => (self.transcript.text_from(0)?, 0),
+        let (mut text, at) = match (self.text.take(), &self.transcript) {
+            (Some((text, at)), _) if at <= row.offset => (text, at),
+            (_, Some(transcript)) => (transcript.text_from(0)?, 0),
+            (_, None) => return Ok(Vec::new()),
         };
         let mut line = Vec::new();
         let skipped = io::copy(&mut text.by_ref().take(row.offset - at), &mut io::sink())?;
@@ -96,6 +157,20 @@ impl LineReader {
             _ => self.items(row),
         }
     }
+}
+
+/// A line of a text whose secrets were replaced: it has another place and another digest than it had.
+fn redacted_line(archived: &Transcript, number: u64) -> io::Result<Option<Vec<u8>>> {
+    let Some(text) = archived.archived_text() else { return Ok(None) };
+    let offset = text.line_offset(number)?;
+    let bytes_max = usize::try_from(LINE_BYTES_MAX).unwrap_or(usize::MAX);
+    Ok(match Pieces::of(archived, offset, bytes_max)?.next()? {
+        Piece::Line(line) => match line.content {
+            Content::Whole(bytes) => Some(bytes.to_vec()),
+            Content::Head(_) => None,
+        },
+        Piece::End { rest, .. } => (!rest.is_empty()).then(|| rest.to_vec()),
+    })
 }
 
 /// A line's envelope, its payload as bytes.
@@ -170,13 +245,13 @@ mod tests {
         encoder.write_all(content.as_bytes()).unwrap();
         encoder.finish().unwrap();
         for path in [&plain, &packed] {
-            let mut lines = LineReader::open(Source::Codex, path).unwrap();
+            let mut lines = LineReader::open(Source::Codex, path, None).unwrap();
             let items = lines.items(&row(0, first)).unwrap();
             assert_eq!(items[0].get(), r#"{"type":"message", "b":1,"a":2}"#);
             let items = lines.items(&row(first.len() as u64 + 1, second)).unwrap();
             assert_eq!(items[0].get(), second);
         }
-        let changed = LineReader::open(Source::Codex, &plain)
+        let changed = LineReader::open(Source::Codex, &plain, None)
             .unwrap()
             .items(&row(0, &first.replace('2', "3")));
         assert!(matches!(changed, Err(LineError::Changed)));

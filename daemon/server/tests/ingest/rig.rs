@@ -136,6 +136,7 @@ pub fn ingest(store: Store, roots: Vec<Root>, limits: Limits) -> Ingest {
 fn ingest_with(store: Store, roots: Vec<Root>, limits: Limits, events: Arc<Recorder>) -> Ingest {
     let clock = AtomicI64::new(1_764_000_000_000);
     Ingest::start(IngestDeps {
+        archive: None,
         store,
         roots,
         events,

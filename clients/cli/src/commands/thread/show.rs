@@ -78,6 +78,11 @@ fn row(file: &ThreadFile, style: &Style) -> Vec<String> {
         0 => 100,
         bytes => u128::from(file.offset) * 100 / u128::from(bytes),
     };
-    let mark = if file.current { "current" } else { "" };
-    vec![style.path(&file.path), bytes(file.bytes), format!("{percent} %"), mark.to_owned()]
+    let gone = match (file.gone, file.archived_bytes) {
+        (false, _) => None,
+        (true, Some(_)) => Some("gone, read from the archive"),
+        (true, None) => Some("gone"),
+    };
+    let marks: Vec<&str> = file.current.then_some("current").into_iter().chain(gone).collect();
+    vec![style.path(&file.path), bytes(file.bytes), format!("{percent} %"), marks.join(", ")]
 }

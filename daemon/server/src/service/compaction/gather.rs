@@ -13,17 +13,19 @@ use super::given::GivenItems;
 use super::input::{Input, ItemSource, newest_switch};
 use super::record::Notice;
 use super::request::{Request, Subject};
+use crate::archive::Archive;
 use crate::config::Live;
 use crate::service::context::agent_settings;
 use crate::service::error::ServiceError;
 use crate::service::item_index::{ItemIndex, Located};
 use crate::service::snapshot::{Snapshot, Snapshots};
-use crate::transcript::LineReader;
+use crate::transcript::{Fallback, LineReader};
 
 /// Gathers the input of compactions.
 pub struct Gatherer {
     snapshots: Arc<Snapshots>,
     index: ItemIndex,
+    archive: Arc<Archive>,
     given: Arc<GivenItems>,
     config: Live,
 }
@@ -32,11 +34,11 @@ impl Gatherer {
     #[must_use]
     pub fn new(
         snapshots: Arc<Snapshots>,
-        index: ItemIndex,
+        (index, archive): (ItemIndex, Arc<Archive>),
         given: Arc<GivenItems>,
         config: Live,
     ) -> Self {
-        Self { snapshots, index, given, config }
+        Self { snapshots, index, archive, given, config }
     }
 
     pub(super) async fn gather(&self, id: &str, request: &Request) -> Result<Input, ServiceError> {
@@ -124,11 +126,14 @@ impl Gatherer {
         pick: fn(&[Box<RawValue>]) -> Option<KeptRequest>,
     ) -> Result<Option<KeptRequest>, ServiceError> {
         let pieces = self.index.lineage_rows(file, seq, seq).await?;
-        let Some(Located { source, path, rows }) = pieces.into_iter().next() else {
+        let Some(Located { source, path, generation, rows }) = pieces.into_iter().next() else {
             return Ok(None);
         };
+        let archive = Arc::clone(&self.archive);
+        let fallback = generation.map(|generation| Fallback { archive, generation });
         let read = move || {
-            let items = LineReader::open(source, &path).ok()?.history_items(rows.first()?).ok()?;
+            let mut lines = LineReader::open(source, &path, fallback).ok()?;
+            let items = lines.history_items(rows.first()?).ok()?;
             pick(&items)
         };
         Ok(tokio::task::spawn_blocking(read).await?)

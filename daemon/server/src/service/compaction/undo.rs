@@ -112,7 +112,7 @@ fn read_given(id: &str, path: &Path, rows: &[ItemRow]) -> Result<Option<Vec<Valu
     if rows.iter().map(|row| row.bytes).sum::<u64>() > EXPAND_BYTES_MAX {
         return Ok(None);
     }
-    let mut lines = LineReader::open(Source::Longhaul, path)
+    let mut lines = LineReader::open(Source::Longhaul, path, None)
         .map_err(|error| ServiceError::file(path, error))?;
     let mut history = Vec::new();
     for row in rows {

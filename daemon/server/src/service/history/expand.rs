@@ -1,15 +1,18 @@
 //! The exact items behind a handle, out of the transcript or of a stored history.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use longhaul_core::compaction::handle::Handle;
 use longhaul_store::Store;
 use serde_json::value::RawValue;
 
+use crate::archive::Archive;
+use crate::service::archive::{ArchiveKeeper, ArchivedRows, Returns};
 use crate::service::error::ServiceError;
 use crate::service::item_index::{ItemIndex, Located};
 use crate::service::preimage;
-use crate::transcript::{LineError, LineReader};
+use crate::transcript::{Fallback, LineError, LineReader};
 
 /// Bytes of items in one answer when the caller names no bound.
 pub const EXPAND_BYTES_DEFAULT: u64 = 1 << 20;
@@ -27,6 +30,8 @@ pub struct ItemsOfHandle {
     pub byte_range: (u64, u64),
     /// Line to go on from when the answer was full.
     pub next_seq: Option<u64>,
+    /// The transcript does not have them any more: the archive gave them back.
+    pub is_from_archive: bool,
 }
 
 /// Gives back the items behind handles.
@@ -34,13 +39,20 @@ pub struct HandleReader {
     store: Store,
     index: ItemIndex,
     preimages: PathBuf,
+    archive: Arc<Archive>,
+    returns: Returns,
 }
 
 impl HandleReader {
     /// `preimages` is the folder of stored histories.
     #[must_use]
-    pub fn new(store: Store, index: ItemIndex, preimages: PathBuf) -> Self {
-        Self { store, index, preimages }
+    pub fn new(
+        (store, index): (Store, ItemIndex),
+        preimages: PathBuf,
+        archive: &ArchiveKeeper,
+    ) -> Self {
+        let (returns, archive) = (archive.returns(), archive.archive().clone());
+        Self { store, index, preimages, archive, returns }
     }
 
     /// Gives back the items behind `handle`, from line `from` on, at most `max_bytes` of them (but at
@@ -49,6 +61,29 @@ impl HandleReader {
     /// # Errors
     /// Nothing was ever there, or the transcript has changed since.
     pub async fn expand(
+        &self,
+        handle: &Handle,
+        from: Option<u64>,
+        max_bytes: u64,
+    ) -> Result<ItemsOfHandle, ServiceError> {
+        let expanded = self.expand_located(handle, from, max_bytes).await;
+        let is_lost = matches!(
+            expanded,
+            Err(ServiceError::SourceChanged { .. }
+                | ServiceError::ThreadNotFound(_)
+                | ServiceError::HandleNotFound(_))
+        );
+        if !is_lost || preimage::is_id(&handle.of) {
+            return expanded;
+        }
+        // Another content of the transcript may have had it, or a database before this one.
+        match self.returns.find(handle).await? {
+            Some(found) => returned(handle, found, from, max_bytes).await,
+            None => expanded,
+        }
+    }
+
+    async fn expand_located(
         &self,
         handle: &Handle,
         from: Option<u64>,
@@ -69,7 +104,11 @@ impl HandleReader {
         let Some(located) = located.into_iter().next() else {
             return Err(ServiceError::HandleNotFound(handle));
         };
-        let read = move || read(&handle, &located, max_bytes);
+        let archive = Arc::clone(&self.archive);
+        let read = move || {
+            let lines = opened(&handle, &located, archive)?;
+            read(&handle, &located, lines, max_bytes)
+        };
         let mut expanded = tokio::task::spawn_blocking(read).await??;
         expanded.next_seq = expanded.next_seq.or(next_file);
         Ok(expanded)
@@ -99,21 +138,53 @@ impl HandleReader {
     }
 }
 
-fn read(handle: &str, located: &Located, max_bytes: u64) -> Result<ItemsOfHandle, ServiceError> {
-    let Located { source, path, rows } = located;
+/// The items of lines that the archive found.
+async fn returned(
+    handle: &Handle,
+    found: ArchivedRows,
+    from: Option<u64>,
+    max_bytes: u64,
+) -> Result<ItemsOfHandle, ServiceError> {
+    let ArchivedRows { source, path, mut rows, lines } = found;
+    rows.retain(|row| row.seq >= from.unwrap_or(handle.first));
+    let located = Located { source, path: path.into(), generation: None, rows };
+    let handle = handle.to_string();
+    let read = move || read(&handle, &located, lines, max_bytes);
+    tokio::task::spawn_blocking(read).await?
+}
+
+fn opened(
+    handle: &str,
+    located: &Located,
+    archive: Arc<Archive>,
+) -> Result<LineReader, ServiceError> {
+    let Located { source, path, generation, .. } = located;
+    let fallback = generation.map(|generation| Fallback { archive, generation });
+    match LineReader::open(*source, path, fallback) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let (handle, path) = (handle.to_owned(), path.display().to_string());
+            Err(ServiceError::SourceChanged { handle, path })
+        }
+        opened => opened.map_err(|error| ServiceError::file(path, error)),
+    }
+}
+
+fn read(
+    handle: &str,
+    located: &Located,
+    mut lines: LineReader,
+    max_bytes: u64,
+) -> Result<ItemsOfHandle, ServiceError> {
+    let Located { path, rows, .. } = located;
     let shown = path.display().to_string();
     let changed = || ServiceError::SourceChanged { handle: handle.to_owned(), path: shown.clone() };
     let first = rows.first().ok_or_else(|| ServiceError::HandleNotFound(handle.to_owned()))?;
-    let mut lines = match LineReader::open(*source, path) {
-        Ok(lines) => lines,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(changed()),
-        Err(error) => return Err(ServiceError::file(path, error)),
-    };
     let mut expanded = ItemsOfHandle {
         items: Vec::new(),
         path: shown.clone(),
         byte_range: (first.offset, first.offset),
         next_seq: None,
+        is_from_archive: false,
     };
     let mut bytes = 0;
     for row in rows {
@@ -129,5 +200,6 @@ fn read(handle: &str, located: &Located, max_bytes: u64) -> Result<ItemsOfHandle
         expanded.items.extend(items);
         expanded.byte_range.1 = row.offset + row.bytes;
     }
+    expanded.is_from_archive = lines.is_from_archive();
     Ok(expanded)
 }

@@ -32,6 +32,8 @@ pub(super) struct HistoryPage {
     pub(super) places: Vec<ItemPlace>,
     /// Where to go on; set when the bound was reached.
     pub(super) next: Option<Position>,
+    /// Some of it came from the archive.
+    pub(super) is_from_archive: bool,
     from: Position,
     bytes: u64,
     max_bytes: u64,
@@ -39,7 +41,15 @@ pub(super) struct HistoryPage {
 
 impl HistoryPage {
     pub(super) fn new(from: Position, max_bytes: u64) -> Self {
-        Self { items: Vec::new(), places: Vec::new(), next: None, from, bytes: 0, max_bytes }
+        Self {
+            items: Vec::new(),
+            places: Vec::new(),
+            next: None,
+            is_from_archive: false,
+            from,
+            bytes: 0,
+            max_bytes,
+        }
     }
 
     pub(super) fn is_full(&self) -> bool {

@@ -16,10 +16,11 @@ use longhaul_core::item::{ItemKind, ItemRow};
 use longhaul_store::FileRow;
 
 use super::page::{HistoryPage, ItemPlace, Position};
+use crate::archive::Archive;
 use crate::service::error::ServiceError;
 use crate::service::item_index::{ItemIndex, Stretch};
 use crate::service::snapshot::{Snapshot, Snapshots};
-use crate::transcript::{LineError, LineReader};
+use crate::transcript::{Fallback, LineError, LineReader};
 
 #[derive(Debug, Clone)]
 pub struct HistoryQuery {
@@ -69,18 +70,21 @@ pub struct VisibleHistory {
     pub tokens: u64,
     /// Where the next page begins.
     pub next: Option<Position>,
+    /// A transcript does not have its lines any more: the archive gave them back.
+    pub is_from_archive: bool,
 }
 
 /// What models see of threads.
 pub struct Histories {
     index: ItemIndex,
     snapshots: Arc<Snapshots>,
+    archive: Arc<Archive>,
 }
 
 impl Histories {
     #[must_use]
-    pub fn new(index: ItemIndex, snapshots: Arc<Snapshots>) -> Self {
-        Self { index, snapshots }
+    pub fn new(index: ItemIndex, snapshots: Arc<Snapshots>, archive: Arc<Archive>) -> Self {
+        Self { index, snapshots, archive }
     }
 
     /// A page of what the model sees.
@@ -110,6 +114,7 @@ impl Histories {
             places: page.places,
             tokens: snapshot.fold.visible().tokens(),
             next: page.next,
+            is_from_archive: page.is_from_archive,
         })
     }
 
@@ -124,7 +129,7 @@ impl Histories {
             return Ok(BaseItems { kind: BaseKind::Replacement, handle: None, items: Vec::new() });
         };
         let handle = Some(Handle::new(&snapshot.thread_id, (seq, seq), row.digest));
-        let payload = read_line(file, row).await?;
+        let payload = self.read_line(file, row).await?;
         let Some(base) = Base::read(&payload) else {
             return Ok(BaseItems {
                 kind: BaseKind::Replacement,
@@ -166,7 +171,7 @@ impl Histories {
                     if !matches!(kind, ItemKind::UserMessage | ItemKind::Compaction) {
                         continue;
                     }
-                    let payload = read_line(&stretch.file, row).await?;
+                    let payload = self.read_line(&stretch.file, row).await?;
                     if kind == ItemKind::UserMessage {
                         words_of_person(&payload).iter().for_each(|said| words.push(seq, said));
                     } else if let Some(items) = Base::read(&payload).and_then(|b| b.replacement()) {
@@ -228,10 +233,11 @@ impl Histories {
                 });
                 let (path, of) = (PathBuf::from(&stretch.file.path), snapshot.thread_id.clone());
                 let source = stretch.file.source;
+                let fallback = self.fallback(&stretch.file);
                 let read = move || {
                     let mut open = match lines {
                         Some(open) => open,
-                        None => LineReader::open(source, &path)
+                        None => LineReader::open(source, &path, Some(fallback))
                             .map_err(|error| failed(&path, error.into()))?,
                     };
                     for row in &rows {
@@ -240,6 +246,7 @@ impl Histories {
                             break;
                         }
                     }
+                    page.is_from_archive |= open.is_from_archive();
                     Ok::<_, ServiceError>((page, open))
                 };
                 let (read_page, open) = tokio::task::spawn_blocking(read).await??;
@@ -250,6 +257,23 @@ impl Histories {
             }
         }
         Ok(page)
+    }
+
+    fn fallback(&self, file: &FileRow) -> Fallback {
+        Fallback { archive: Arc::clone(&self.archive), generation: file.cursor.generation }
+    }
+
+    /// The first object of a line.
+    async fn read_line(&self, file: &FileRow, row: ItemRow) -> Result<String, ServiceError> {
+        let (path, source) = (PathBuf::from(&file.path), file.source);
+        let fallback = Some(self.fallback(file));
+        let read = move || {
+            let mut lines = LineReader::open(source, &path, fallback)
+                .map_err(|error| failed(&path, error.into()))?;
+            let items = lines.history_items(&row).map_err(|error| failed(&path, error))?;
+            Ok(items.first().map(|item| item.get().to_owned()).unwrap_or_default())
+        };
+        tokio::task::spawn_blocking(read).await?
     }
 }
 
@@ -276,18 +300,6 @@ fn push_row(
         });
     }
     Ok(())
-}
-
-/// The first object of a line.
-async fn read_line(file: &FileRow, row: ItemRow) -> Result<String, ServiceError> {
-    let (path, source) = (PathBuf::from(&file.path), file.source);
-    let read = move || {
-        let mut lines =
-            LineReader::open(source, &path).map_err(|error| failed(&path, error.into()))?;
-        let items = lines.history_items(&row).map_err(|error| failed(&path, error))?;
-        Ok(items.first().map(|item| item.get().to_owned()).unwrap_or_default())
-    };
-    tokio::task::spawn_blocking(read).await?
 }
 
 fn failed(path: &std::path::Path, error: LineError) -> ServiceError {

@@ -12,6 +12,7 @@ use super::project::project_or_folder;
 use super::publications::Publications;
 use super::publish::{Publisher, Purge};
 use crate::clock::Clock;
+use crate::service::archive::ArchiveKeeper;
 use crate::service::error::ServiceError;
 
 /// A note that was taken.
@@ -35,6 +36,7 @@ pub struct MemoryNotes {
     store: Store,
     publications: Arc<Publications>,
     publisher: Arc<Publisher>,
+    archive: Arc<ArchiveKeeper>,
     clock: Clock,
 }
 
@@ -42,10 +44,10 @@ impl MemoryNotes {
     #[must_use]
     pub fn new(
         (store, publications): (Store, Arc<Publications>),
-        publisher: Arc<Publisher>,
+        (publisher, archive): (Arc<Publisher>, Arc<ArchiveKeeper>),
         clock: Clock,
     ) -> Self {
-        Self { store, publications, publisher, clock }
+        Self { store, publications, publisher, archive, clock }
     }
 
     /// Takes a note and publishes it. One that is not the person's is of a project, and recommends nothing that
@@ -156,6 +158,9 @@ impl MemoryNotes {
             Exclusion::Thread(id) => self.summary_path(id).await?,
             _ => None,
         };
+        if let Exclusion::Thread(id) = &what {
+            self.archive.forget(id).await?;
+        }
         let gone = self.store.forget(&what, self.clock.now_ms()).await?;
         if gone == 0 && matches!(what, Exclusion::Note(_)) {
             return Err(no_such_note());

@@ -1,19 +1,15 @@
 //! What the indexer has to do and how far it is, shared with those who tell it and those who ask.
 
-use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 
-/// Paths that are remembered; beyond, all files are looked through.
-const HINTS_MAX: usize = 1_024;
+use crate::service::hints::{Hinted, Hints};
 
 /// Hints to the indexer, and its figures.
 #[derive(Debug, Default)]
 pub struct IndexProgress {
-    hints: Mutex<Hints>,
-    arrived: Notify,
+    hints: Hints,
     is_working: AtomicBool,
     is_stalled: AtomicBool,
     items: AtomicU64,
@@ -50,31 +46,17 @@ enum Anew {
     Fills,
 }
 
-/// What may have changed.
-#[derive(Debug, Default)]
-pub(super) struct Hints {
-    pub(super) paths: BTreeSet<String>,
-    pub(super) all: bool,
-}
-
 impl IndexProgress {
     /// A transcript has something new in the store. Does not block.
     pub fn hint(&self, path: &str) {
-        let mut hints = self.lock();
-        match hints.paths.len() < HINTS_MAX {
-            true => drop(hints.paths.insert(path.to_owned())),
-            false => hints.all = true,
-        }
-        drop(hints);
         self.is_working.store(true, Ordering::Relaxed);
-        self.arrived.notify_one();
+        self.hints.hint(path);
     }
 
     /// Anything may have changed.
     pub fn hint_all(&self) {
-        self.lock().all = true;
         self.is_working.store(true, Ordering::Relaxed);
-        self.arrived.notify_one();
+        self.hints.hint_all();
     }
 
     /// How far the index is.
@@ -97,15 +79,15 @@ impl IndexProgress {
         }
     }
 
-    pub(super) fn take(&self) -> Hints {
-        std::mem::take(&mut *self.lock())
+    pub(super) fn take(&self) -> Hinted {
+        self.hints.take()
     }
 
     /// Asks for the index to be made anew and waits until it holds all that is ingested.
     pub(super) async fn made_anew(&self) {
         let mut anew = self.anew.subscribe();
         self.anew.send_replace(Anew::Asked);
-        self.arrived.notify_one();
+        self.hints.wake();
         // The sender lives as long as `self`.
         drop(anew.wait_for(|anew| *anew == Anew::Done).await);
     }
@@ -123,13 +105,12 @@ impl IndexProgress {
 
     /// Waits for a hint; one that came before counts.
     pub(super) async fn arrived(&self) {
-        self.arrived.notified().await;
+        self.hints.arrived().await;
     }
 
     /// Nothing is left to do, unless a hint has come meanwhile.
     pub(super) fn set_idle(&self) {
-        let hints = self.lock();
-        if hints.paths.is_empty() && !hints.all {
+        self.hints.if_none(|| {
             self.is_working.store(false, Ordering::Relaxed);
             self.anew.send_if_modified(|anew| {
                 let fills = *anew == Anew::Fills;
@@ -138,7 +119,7 @@ impl IndexProgress {
                 }
                 fills
             });
-        }
+        });
     }
 
     pub(super) fn set_stalled(&self, is_stalled: bool) {
@@ -152,9 +133,5 @@ impl IndexProgress {
     pub(super) fn set_size(&self, items: u64, bytes: u64) {
         self.items.store(items, Ordering::Relaxed);
         self.bytes.store(bytes, Ordering::Relaxed);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Hints> {
-        self.hints.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

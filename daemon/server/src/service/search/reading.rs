@@ -24,7 +24,7 @@ pub(super) struct Read {
 ///
 /// A line that is not what the row says ends the reading: the file has changed, and ingestion will say how.
 pub(super) fn read(mut file: IndexedFile, rows: &[ItemRow], bytes_max: usize) -> io::Result<Read> {
-    let mut lines = LineReader::open(file.source, Path::new(&file.path))?;
+    let mut lines = LineReader::open(file.source, Path::new(&file.path), None)?;
     let (mut items, mut bytes, mut is_whole) = (Vec::new(), 0, true);
     for row in rows {
         if bytes >= bytes_max {

@@ -1,13 +1,15 @@
 //! `thread/items`: the index of a thread, item by item.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use longhaul_core::item::{ItemRow, PAGE_ITEMS};
 use longhaul_core::search::item;
 use longhaul_store::{FileRow, Store};
 
+use crate::archive::Archive;
 use crate::service::error::ServiceError;
-use crate::transcript::LineReader;
+use crate::transcript::{Fallback, LineReader};
 
 /// Which items of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +35,7 @@ pub struct Items {
 /// # Errors
 /// There is no such thread; the store cannot be read.
 pub(super) async fn items(
-    store: &Store,
+    (store, archive): (&Store, Arc<Archive>),
     thread_id: &str,
     range: ItemRange,
     limit: usize,
@@ -54,13 +56,14 @@ pub(super) async fn items(
     }
     let end = rows.last().map_or(0, |row| row.seq + 1);
     let next_seq = if more { end } else { end.max(file.cursor.next_seq) };
-    let rows = tokio::task::spawn_blocking(move || dated(&file, rows)).await?;
+    let rows = tokio::task::spawn_blocking(move || dated(&file, archive, rows)).await?;
     Ok(Items { rows, next_seq, more })
 }
 
 /// Reads the time of each row's line; a line that cannot be read has none.
-fn dated(file: &FileRow, rows: Vec<ItemRow>) -> Vec<(ItemRow, Option<i64>)> {
-    let mut lines = LineReader::open(file.source, Path::new(&file.path)).ok();
+fn dated(file: &FileRow, archive: Arc<Archive>, rows: Vec<ItemRow>) -> Vec<(ItemRow, Option<i64>)> {
+    let fallback = Some(Fallback { archive, generation: file.cursor.generation });
+    let mut lines = LineReader::open(file.source, Path::new(&file.path), fallback).ok();
     let mut at_ms = |row: &ItemRow| {
         let line = lines.as_mut()?.read(row).ok()?;
         item::at_ms(file.source, &line)

@@ -1,0 +1,95 @@
+//! `longhaul archive export`: all archived threads as plain files.
+
+use clap::Args;
+use longhaul_client::ClientError;
+use longhaul_protocol::ErrorKind;
+use longhaul_protocol::archive::{Restore, RestoreParams};
+use serde::Serialize;
+
+use super::list;
+use super::restore::absolute;
+use crate::failure::Failure;
+use crate::session::{Page, Session};
+use crate::style::{Style, bytes, count, counted};
+
+/// Write all archived threads into a folder, as the plain files that their agents write
+///
+/// Each is `SOURCE/THREAD.jsonl`. Files that are there are left alone, so that an export can be continued.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  longhaul archive export ~/threads
+  longhaul archive export --gone ~/threads     those whose transcripts are not there any more")]
+pub(crate) struct ExportArgs {
+    /// Folder to write them to
+    folder: String,
+    /// Only those whose transcripts are gone
+    #[arg(long)]
+    gone: bool,
+}
+
+/// What was written.
+#[derive(Debug, Default, Serialize)]
+struct ExportPage {
+    folder: String,
+    threads: u64,
+    bytes: u64,
+    /// Files that were there already.
+    skipped: u64,
+    /// Threads of which a part is lost.
+    damaged: Vec<String>,
+}
+
+pub(crate) async fn run(args: ExportArgs, session: &Session) -> Result<(), Failure> {
+    let folder = absolute(&args.folder)?;
+    let client = session.connect().await?;
+    let mut page = ExportPage { folder: folder.clone(), ..ExportPage::default() };
+    let mut last = String::new();
+    for thread in list::all(&client, args.gone).await? {
+        // Of several transcripts of a thread the daemon gives back the longest.
+        if std::mem::replace(&mut last, thread.thread_id.clone()) == thread.thread_id {
+            continue;
+        }
+        let name: String = thread.thread_id.chars().map(file_char).collect();
+        let to = Some(format!("{folder}/{}/{name}.jsonl", thread.source));
+        let params = RestoreParams { thread_id: thread.thread_id.clone(), to };
+        match client.call::<Restore>(params).await {
+            Ok(written) => {
+                page.threads += 1;
+                page.bytes += written.bytes;
+            }
+            Err(ClientError::Refused(error)) if error.kind() == ErrorKind::FileExists => {
+                page.skipped += 1;
+            }
+            Err(ClientError::Refused(error)) if error.kind() == ErrorKind::ArchiveDamaged => {
+                page.damaged.push(thread.thread_id);
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    session.print(&page)
+}
+
+/// An id may hold any character; a name of a file none that leads elsewhere.
+fn file_char(char: char) -> char {
+    if char.is_ascii_alphanumeric() || char == '-' { char } else { '_' }
+}
+
+impl Page for ExportPage {
+    fn text(&self, style: &Style) -> String {
+        let skipped = match self.skipped {
+            0 => String::new(),
+            skipped => format!("{} were there already\n", count(skipped)),
+        };
+        let damaged = match self.damaged.is_empty() {
+            true => String::new(),
+            false => style.bad(&format!("a part is lost of {}\n", self.damaged.join(", "))),
+        };
+        let threads = counted(self.threads, "thread");
+        format!(
+            "{threads}, {} in {}\n{skipped}{damaged}",
+            bytes(self.bytes),
+            style.path(&self.folder)
+        )
+    }
+}

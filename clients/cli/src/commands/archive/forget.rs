@@ -1,0 +1,37 @@
+//! `longhaul archive forget`.
+
+use clap::Args;
+use longhaul_protocol::archive::{Forget, ForgetParams, ForgetResult};
+
+use crate::failure::Failure;
+use crate::session::{Page, Session};
+use crate::style::{Style, bytes};
+
+/// Remove a thread from the archive for good
+///
+/// When the command returns, no file of the archive has its text, and it is not archived again. The transcript
+/// itself and what memory learned from it stay: `longhaul memory forget --thread` removes the latter, too.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  longhaul archive forget 0199a213")]
+pub(crate) struct ForgetArgs {
+    /// Id of the thread, or a unique prefix
+    thread: String,
+}
+
+pub(crate) async fn run(args: ForgetArgs, session: &Session) -> Result<(), Failure> {
+    let client = session.connect().await?;
+    session.print(&client.call::<Forget>(ForgetParams { thread_id: args.thread }).await?)
+}
+
+impl Page for ForgetResult {
+    fn text(&self, _: &Style) -> String {
+        match self.removed_bytes {
+            0 => "Nothing of it was archived; nothing will be.\n".to_owned(),
+            removed => {
+                format!("Forgotten ({} of text); it is not archived again.\n", bytes(removed))
+            }
+        }
+    }
+}

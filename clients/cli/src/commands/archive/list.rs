@@ -1,0 +1,78 @@
+//! `longhaul archive list`.
+
+use clap::Args;
+use longhaul_client::Client;
+use longhaul_protocol::archive::{ArchivedThread, List, ListParams, ListResult};
+
+use crate::failure::Failure;
+use crate::session::{Page, Session};
+use crate::style::{Style, bytes};
+
+/// List the archived threads, those that grew last first
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  longhaul archive list
+  longhaul archive list --gone      those whose transcripts are not there any more
+  longhaul archive list --json | jq -r '.threads[].thread_id'")]
+pub(crate) struct ListArgs {
+    /// Only this thread, by id or prefix
+    thread: Option<String>,
+    /// Only those whose transcripts are gone
+    #[arg(long)]
+    gone: bool,
+    /// Maximum rows
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=500))]
+    limit: u32,
+}
+
+pub(crate) async fn run(args: ListArgs, session: &Session) -> Result<(), Failure> {
+    let client = session.connect().await?;
+    let params = ListParams {
+        thread_id: args.thread,
+        gone: args.gone.then_some(true),
+        limit: Some(args.limit),
+        cursor: None,
+    };
+    session.print(&client.call::<List>(params).await?)
+}
+
+/// All of them.
+pub(super) async fn all(client: &Client, gone: bool) -> Result<Vec<ArchivedThread>, Failure> {
+    let mut params =
+        ListParams { gone: gone.then_some(true), limit: Some(500), ..Default::default() };
+    let mut threads = Vec::new();
+    loop {
+        let page = client.call::<List>(params.clone()).await?;
+        threads.extend(page.threads);
+        match page.next_cursor {
+            Some(cursor) => params.cursor = Some(cursor),
+            None => return Ok(threads),
+        }
+    }
+}
+
+impl Page for ListResult {
+    fn text(&self, style: &Style) -> String {
+        if self.threads.is_empty() {
+            return "nothing is archived that fits\n".to_owned();
+        }
+        let row = |thread: &ArchivedThread| {
+            let transcript = if thread.gone { style.warn("gone") } else { "there".to_owned() };
+            vec![
+                thread.thread_id.clone(),
+                thread.source.clone(),
+                style.ago(thread.updated_at),
+                bytes(thread.bytes),
+                transcript,
+                style.path(&thread.path),
+            ]
+        };
+        let headings = ["thread", "source", "updated", ">size", "transcript", "path"];
+        let more = match self.next_cursor {
+            Some(_) => style.dim("there are more: -n\n"),
+            None => String::new(),
+        };
+        style.table(&headings, self.threads.iter().map(row).collect()) + &more
+    }
+}

@@ -1,0 +1,49 @@
+//! `longhaul archive restore`.
+
+use clap::Args;
+use longhaul_protocol::archive::{Restore, RestoreParams, RestoreResult};
+
+use crate::failure::Failure;
+use crate::session::{Page, Session};
+use crate::style::{Style, bytes};
+
+/// Write an archived transcript back to where its agent looks, or to a file
+///
+/// The agent can then resume the thread. A file that is there is never written over.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  longhaul archive restore 0199a213                     back to where it was
+  longhaul archive restore 0199a213 --to thread.jsonl   a copy")]
+pub(crate) struct RestoreArgs {
+    /// Id of the thread, or a unique prefix
+    thread: String,
+    /// File to write instead
+    #[arg(long, value_name = "PATH")]
+    to: Option<String>,
+}
+
+pub(crate) async fn run(args: RestoreArgs, session: &Session) -> Result<(), Failure> {
+    let to = args.to.as_deref().map(absolute).transpose()?;
+    let client = session.connect().await?;
+    session.print(&client.call::<Restore>(RestoreParams { thread_id: args.thread, to }).await?)
+}
+
+/// The daemon has another working folder.
+pub(super) fn absolute(path: &str) -> Result<String, Failure> {
+    Ok(std::path::absolute(path)?.display().to_string())
+}
+
+impl Page for RestoreResult {
+    fn text(&self, style: &Style) -> String {
+        let redacted = match self.redacted {
+            true => style.warn("its secrets were replaced when it was archived\n"),
+            false => String::new(),
+        };
+        let resume = match self.command.is_empty() {
+            true => String::new(),
+            false => format!("resume it: {}\n", style.bold(&self.command.join(" "))),
+        };
+        format!("Written: {} ({})\n{redacted}{resume}", style.path(&self.path), bytes(self.bytes))
+    }
+}

@@ -1,0 +1,139 @@
+//! What a pack, a file of the archive, says of itself at its end: enough to make the index anew from the packs.
+
+use serde::{Deserialize, Serialize};
+
+use super::chunk::ChunkDigest;
+use crate::digest::Digest128;
+use crate::thread::Source;
+
+/// Which text is archived.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct TranscriptName {
+    pub thread_id: String,
+    pub source: Source,
+    pub path: String,
+    /// Of the file when it was archived; a negative one was replaced since.
+    pub generation: i64,
+    /// Index in the thread's lineage of its first line.
+    pub first_seq: u64,
+    /// Working folder of the thread.
+    pub cwd: Option<String>,
+    /// Its secrets were replaced before it was stored.
+    pub is_redacted: bool,
+    /// When the transcript last grew, Unix milliseconds.
+    pub updated_ms: i64,
+}
+
+/// A chunk in the pack's text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PackedChunk {
+    pub digest: ChunkDigest,
+    pub offset: u64,
+    pub bytes: u64,
+}
+
+/// A chunk's place in a transcript, of this pack or of another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PackedPiece {
+    /// Index of its transcript in [`PackContents::transcripts`].
+    pub transcript: usize,
+    /// First byte in the transcript's text.
+    pub offset: u64,
+    /// Lines before it.
+    pub lines_before: u64,
+    pub digest: ChunkDigest,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PackContents {
+    pub transcripts: Vec<TranscriptName>,
+    pub chunks: Vec<PackedChunk>,
+    pub pieces: Vec<PackedPiece>,
+}
+
+/// First bytes of a pack, with its version.
+pub const MAGIC: &[u8; 8] = b"lhPACK1\n";
+
+/// Bytes of a pack behind its contents: their length, the length of the compressed text, and the digest of all before.
+pub const TRAILER_BYTES: usize = 8 + 8 + 16;
+
+/// The end of a pack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Trailer {
+    pub contents_bytes: u64,
+    pub text_bytes: u64,
+    /// Of all bytes before itself.
+    pub digest: Digest128,
+}
+
+impl PackContents {
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        // Numbers, strings and arrays: serialising them to memory cannot fail.
+        postcard::to_extend(self, Vec::new()).unwrap_or_default()
+    }
+
+    /// Reads what [`PackContents::encode`] made; `None` for anything else.
+    #[must_use]
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let contents: Self = postcard::from_bytes(bytes).ok()?;
+        let is_sound = |piece: &PackedPiece| piece.transcript < contents.transcripts.len();
+        contents.pieces.iter().all(is_sound).then_some(contents)
+    }
+}
+
+impl Trailer {
+    /// The lengths, over which the digest is taken, too.
+    #[must_use]
+    pub fn lengths(&self) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&self.contents_bytes.to_be_bytes());
+        bytes[8..].copy_from_slice(&self.text_bytes.to_be_bytes());
+        bytes
+    }
+
+    #[must_use]
+    pub fn decode(bytes: &[u8; TRAILER_BYTES]) -> Self {
+        let number = |at: usize| {
+            bytes[at..at + 8].iter().fold(0_u64, |number, byte| number << 8 | u64::from(*byte))
+        };
+        let digest = u128::from(number(16)) << 64 | u128::from(number(24));
+        Self { contents_bytes: number(0), text_bytes: number(8), digest: Digest128(digest) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contents_and_trailer_read_back_as_written() {
+        let digest = ChunkDigest::of(b"a chunk");
+        let contents = PackContents {
+            transcripts: vec![TranscriptName {
+                thread_id: "t".into(),
+                source: Source::Claude,
+                path: "/a.jsonl".into(),
+                generation: -2,
+                first_seq: 7,
+                cwd: None,
+                is_redacted: true,
+                updated_ms: 9,
+            }],
+            chunks: vec![PackedChunk { digest, offset: 0, bytes: 7 }],
+            pieces: vec![PackedPiece { transcript: 0, offset: 3, lines_before: 1, digest }],
+        };
+        let bytes = contents.encode();
+        assert_eq!(PackContents::decode(&bytes), Some(contents.clone()));
+        assert_eq!(PackContents::decode(&bytes[..bytes.len() - 1]), None);
+        let astray = PackContents { transcripts: Vec::new(), ..contents };
+        assert_eq!(PackContents::decode(&astray.encode()), None);
+
+        let trailer =
+            Trailer { contents_bytes: 5, text_bytes: 1 << 40, digest: Digest128::of(b"x") };
+        let mut bytes = [0; TRAILER_BYTES];
+        bytes[..16].copy_from_slice(&trailer.lengths());
+        bytes[16..].copy_from_slice(&trailer.digest.0.to_be_bytes());
+        assert_eq!(Trailer::decode(&bytes), trailer);
+    }
+}

@@ -1,0 +1,185 @@
+//! The archive's files: compressed copies of what transcripts said, for the day on which these are gone.
+//!
+//! # Theory of operation
+//!
+//! *Owns* the folder `archive` of the state folder (0700, files 0600). A text is a sequence of *chunks*
+//! ([`longhaul_core::archive::chunk`]), each stored once however many texts have it. Chunks lie in *packs* (`pack`):
+//! `NUMBER.pack` is one compressed frame of some MiB with a list of what it holds, is published by a rename when it is
+//! on the disk, and never changes. Which chunks a text has, and where they are, says `index.db`
+//! ([`longhaul_store::ArchiveIndex`]).
+//!
+//! *Reading* ([`ArchivedText`]) decompresses the pack up to the chunk and compares its SHA-256: what does not have its
+//! digest is not given out. A flipped bit costs the chunks of one pack behind it.
+//!
+//! *The index is damaged or lost*: it is made anew from the packs (`rebuild`).
+//!
+//! *Does not* decide what is archived, or when: that is `service::archive`.
+
+mod pack;
+mod rebuild;
+mod text;
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::{PoisonError, RwLock};
+
+use longhaul_store::{ArchiveIndex, ArchivedTranscript, StoreError};
+use tokio::runtime::Handle;
+
+pub use pack::{PackError, PackWriter, check_pack, chunks_of_pack, contents_of_pack};
+pub(crate) use text::ArchivedReader;
+pub use text::ArchivedText;
+
+/// The folder, in the state folder.
+const FOLDER: &str = "archive";
+
+const INDEX: &str = "index.db";
+
+const PACK_EXTENSION: &str = "pack";
+
+/// The handle on the archive: where it is, and its index once that is open.
+#[derive(Debug)]
+pub struct Archive {
+    folder: PathBuf,
+    index: RwLock<Option<ArchiveIndex>>,
+}
+
+impl Archive {
+    #[must_use]
+    pub fn new(state_dir: &Path) -> Self {
+        Self { folder: state_dir.join(FOLDER), index: RwLock::default() }
+    }
+
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The index, once it is open.
+    #[must_use]
+    pub fn index(&self) -> Option<ArchiveIndex> {
+        self.index.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    #[must_use]
+    pub fn pack(&self, number: i64) -> PathBuf {
+        pack_at(&self.folder, number)
+    }
+
+    /// Opens the index, a damaged one made anew from the packs, and removes what a crash left.
+    ///
+    /// # Errors
+    /// The folder or the index cannot be made, or the disk is full.
+    pub async fn open(&self) -> Result<ArchiveIndex, StoreError> {
+        let access = |error: io::Error| StoreError::Access {
+            path: self.folder.clone(),
+            detail: error.to_string(),
+        };
+        make_folder(&self.folder).map_err(access)?;
+        let path = self.folder.join(INDEX);
+        let index = match ArchiveIndex::open(&path).await {
+            Err(StoreError::Corrupt { detail, .. }) => {
+                tracing::warn!(path = %path.display(), detail, "the archive's index is made anew");
+                ArchiveIndex::remove(&path)?;
+                ArchiveIndex::open(&path).await?
+            }
+            opened => opened?,
+        };
+        self.settle(&index).await?;
+        *self.index.write().unwrap_or_else(PoisonError::into_inner) = Some(index.clone());
+        Ok(index)
+    }
+
+    /// Brings packs and index together: an index that knows none is filled from the packs; of one that does, packs it
+    /// does not know were not committed, or not removed.
+    async fn settle(&self, index: &ArchiveIndex) -> Result<(), StoreError> {
+        let access = |error: io::Error| StoreError::Access {
+            path: self.folder.clone(),
+            detail: error.to_string(),
+        };
+        let known = index.packs().await?;
+        let found = packs_in(&self.folder).map_err(access)?;
+        if known.is_empty() && !found.is_empty() {
+            rebuild::rebuild(&self.folder, index, &found).await?;
+        }
+        let known: Vec<i64> = index.packs().await?.iter().map(|pack| pack.pack).collect();
+        for orphan in found.iter().filter(|number| !known.contains(number)) {
+            fs::remove_file(self.pack(*orphan)).map_err(access)?;
+        }
+        for lost in known.iter().filter(|number| !found.contains(number)) {
+            tracing::error!(pack = lost, "a pack of the archive is gone");
+            index.checked(*lost, 0, false).await?;
+        }
+        Ok(())
+    }
+
+    /// Forgets the index's connections, to be opened again.
+    pub async fn close(&self) {
+        let index = self.index.write().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(index) = index {
+            index.close().await;
+        }
+    }
+
+    /// What an archived text says.
+    ///
+    /// # Errors
+    /// Those of reading the index.
+    pub async fn text(
+        &self,
+        index: &ArchiveIndex,
+        transcript: ArchivedTranscript,
+    ) -> Result<ArchivedText, StoreError> {
+        let pieces = index.pieces(transcript.id).await?;
+        Ok(ArchivedText::new(self.folder.clone(), transcript, pieces))
+    }
+
+    /// The archived text of one state of a file. Blocking, on a thread of the runtime.
+    ///
+    /// # Errors
+    /// There is none (`NotFound`), or the index cannot be read.
+    pub fn text_of(&self, path: &str, generation: u64) -> io::Result<ArchivedText> {
+        let not_found = || io::Error::from(io::ErrorKind::NotFound);
+        let index = self.index().ok_or_else(not_found)?;
+        let generation = i64::try_from(generation).unwrap_or(i64::MAX);
+        Handle::current().block_on(async {
+            let found = index.transcript_of(path, generation).await.map_err(io::Error::other)?;
+            self.text(&index, found.ok_or_else(not_found)?).await.map_err(io::Error::other)
+        })
+    }
+}
+
+/// The number of the next pack: above all that are there, named or not.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn next_pack(folder: &Path) -> io::Result<i64> {
+    Ok(packs_in(folder)?.last().map_or(1, |last| last + 1))
+}
+
+fn pack_at(folder: &Path, number: i64) -> PathBuf {
+    folder.join(format!("{number:08}.{PACK_EXTENSION}"))
+}
+
+/// Numbers of the packs in a folder, in order. What a crash left half written is removed.
+fn packs_in(folder: &Path) -> io::Result<Vec<i64>> {
+    let mut numbers = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let stem = path.file_stem().and_then(|stem| stem.to_str());
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some(PACK_EXTENSION) => numbers.extend(stem.and_then(|stem| stem.parse::<i64>().ok())),
+            Some(pack::NEW_EXTENSION) => fs::remove_file(&path)?,
+            _ => {}
+        }
+    }
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+fn make_folder(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o700))
+}

@@ -1,0 +1,116 @@
+//! The index made anew from what the packs say of themselves.
+//!
+//! Texts of which a stretch is missing are left out: they are archived again from their transcripts, where these are.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+use longhaul_core::archive::chunk::ChunkDigest;
+use longhaul_core::archive::pack::{PackContents, TranscriptName};
+use longhaul_core::digest::Digest128;
+use longhaul_store::{
+    ArchiveIndex, ArchivedPart, ArchivedTranscript, NewPack, NewPiece, StoreError,
+};
+
+use super::pack::contents_of_pack;
+
+/// A text as the packs tell it.
+#[derive(Default)]
+struct Told {
+    newest: Option<TranscriptName>,
+    pieces: BTreeMap<u64, NewPiece>,
+}
+
+pub(super) async fn rebuild(
+    folder: &Path,
+    index: &ArchiveIndex,
+    packs: &[i64],
+) -> Result<(), StoreError> {
+    let mut texts: HashMap<(String, i64), Told> = HashMap::new();
+    let mut bytes: HashMap<ChunkDigest, u64> = HashMap::new();
+    for &number in packs {
+        let path = super::pack_at(folder, number);
+        let Some(contents) = read(path.clone()).await else { continue };
+        let on_disk = std::fs::metadata(&path).map_or(0, |meta| meta.len());
+        let text_bytes = contents.chunks.iter().map(|chunk| chunk.bytes).sum();
+        bytes.extend(contents.chunks.iter().map(|chunk| (chunk.digest, chunk.bytes)));
+        gather(&mut texts, &contents);
+        let pack = NewPack { pack: number, bytes: on_disk, text_bytes, chunks: contents.chunks };
+        index.commit(Some(&pack), &[]).await?;
+    }
+    let (mut parts, mut left_out) = (Vec::new(), 0_usize);
+    for ((path, generation), told) in texts {
+        match part(path, generation, told, &bytes) {
+            Some(part) => parts.push(part),
+            None => left_out += 1,
+        }
+    }
+    tracing::warn!(texts = parts.len(), left_out, "the archive's index was made anew");
+    index.commit(None, &parts).await?;
+    index.sweep().await.map(drop)
+}
+
+async fn read(path: PathBuf) -> Option<PackContents> {
+    let shown = path.display().to_string();
+    let read = tokio::task::spawn_blocking(move || contents_of_pack(&path)).await;
+    match read.ok()? {
+        Ok(contents) => Some(contents),
+        Err(error) => {
+            tracing::error!(pack = shown, %error, "a pack of the archive cannot be read");
+            None
+        }
+    }
+}
+
+/// Takes over what a pack tells; a later pack knows better.
+fn gather(texts: &mut HashMap<(String, i64), Told>, contents: &PackContents) {
+    for piece in &contents.pieces {
+        let Some(name) = contents.transcripts.get(piece.transcript) else { continue };
+        let told = texts.entry((name.path.clone(), name.generation)).or_default();
+        let new = NewPiece {
+            offset: piece.offset,
+            lines_before: piece.lines_before,
+            digest: piece.digest,
+        };
+        told.pieces.insert(piece.offset, new);
+        if told.newest.as_ref().is_none_or(|newest| newest.updated_ms <= name.updated_ms) {
+            told.newest = Some(name.clone());
+        }
+    }
+}
+
+/// The text of these pieces, if they are without a gap.
+fn part(
+    path: String,
+    generation: i64,
+    told: Told,
+    bytes: &HashMap<ChunkDigest, u64>,
+) -> Option<ArchivedPart> {
+    let name = told.newest?;
+    let (mut end, mut pieces) = (0, Vec::new());
+    for piece in told.pieces.into_values() {
+        if piece.offset != end {
+            return None;
+        }
+        end += bytes.get(&piece.digest)?;
+        pieces.push(piece);
+    }
+    let transcript = ArchivedTranscript {
+        id: 0,
+        path,
+        // How much of its transcript a redacted text holds is not known: it is kept for its handles, and begun anew.
+        generation: if name.is_redacted { generation.min(-1) } else { generation },
+        thread_id: name.thread_id,
+        source: name.source,
+        cwd: name.cwd,
+        first_seq: name.first_seq,
+        source_bytes: end,
+        text_bytes: end,
+        checked_bytes: 0,
+        checked_chain: Digest128::default(),
+        is_redacted: name.is_redacted,
+        updated_ms: name.updated_ms,
+        lived_ms: 0,
+    };
+    Some(ArchivedPart { transcript, from: 0, pieces })
+}

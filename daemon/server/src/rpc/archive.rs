@@ -1,0 +1,125 @@
+//! `archive/*`.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use longhaul_protocol::archive as wire;
+
+use super::error::Failure;
+use super::{Table, TableError, convert, cursor};
+use crate::link::CallContext;
+use crate::service::archive::{ArchiveKeeper, ArchiveWork, ArchivedThread};
+
+pub(super) fn register(table: &mut Table, keeper: &Arc<ArchiveKeeper>) -> Result<(), TableError> {
+    let mut on = table.of(keeper);
+    on.on_async::<wire::Overview, _>(status)?;
+    on.on_async::<wire::List, _>(list)?;
+    on.on_async::<wire::Verify, _>(verify)?;
+    on.on_async::<wire::Restore, _>(restore)?;
+    on.on_async::<wire::Forget, _>(forget)
+}
+
+async fn status(
+    keeper: Arc<ArchiveKeeper>,
+    _: CallContext,
+    _: wire::OverviewParams,
+) -> Result<wire::OverviewResult, Failure> {
+    let state = keeper.state().await?;
+    let totals = state.totals;
+    Ok(wire::OverviewResult {
+        state: match state.work {
+            ArchiveWork::Idle => wire::ArchiveState::Idle,
+            ArchiveWork::Archiving => wire::ArchiveState::Archiving,
+            ArchiveWork::Stalled => wire::ArchiveState::Stalled,
+            ArchiveWork::Off => wire::ArchiveState::Off,
+        },
+        problem: state.problem,
+        path: state.folder,
+        bytes: state.bytes,
+        text_bytes: totals.text_bytes,
+        stored_text_bytes: totals.chunk_bytes,
+        threads: totals.threads,
+        transcripts: totals.transcripts,
+        gone: state.gone,
+        files_behind: state.files_behind,
+        oldest_at: totals.oldest_ms,
+        verified_at: totals.checked_ms,
+        damaged: totals.damaged_packs,
+        max_bytes: state.max_bytes,
+        max_age_days: state.max_age_days,
+        redacts: state.is_redacted,
+    })
+}
+
+async fn list(
+    keeper: Arc<ArchiveKeeper>,
+    _: CallContext,
+    params: wire::ListParams,
+) -> Result<wire::ListResult, Failure> {
+    let mut threads = keeper.threads(params.thread_id.as_deref()).await?;
+    threads.retain(|thread| params.gone.is_none_or(|gone| gone == thread.is_gone));
+    if let Some((updated_ms, path)) = params.cursor.as_deref().map(cursor::read).transpose()? {
+        let place = |thread: &ArchivedThread| {
+            (-thread.transcript.updated_ms, thread.transcript.path.clone())
+        };
+        threads.retain(|thread| place(thread) > (-updated_ms, path.clone()));
+    }
+    let rows = convert::page_rows(params.limit) as usize;
+    let is_cut = threads.len() > rows;
+    threads.truncate(rows);
+    let next = threads.last().filter(|_| is_cut);
+    let next_cursor =
+        next.map(|last| cursor::show(last.transcript.updated_ms, &last.transcript.path));
+    Ok(wire::ListResult { threads: threads.into_iter().map(row).collect(), next_cursor })
+}
+
+fn row(thread: ArchivedThread) -> wire::ArchivedThread {
+    let ArchivedThread { transcript, is_gone } = thread;
+    wire::ArchivedThread {
+        thread_id: transcript.thread_id,
+        source: transcript.source.name().to_owned(),
+        path: transcript.path,
+        cwd: transcript.cwd,
+        bytes: transcript.text_bytes,
+        updated_at: transcript.updated_ms,
+        gone: is_gone,
+        redacted: transcript.is_redacted,
+    }
+}
+
+async fn verify(
+    keeper: Arc<ArchiveKeeper>,
+    _: CallContext,
+    params: wire::VerifyParams,
+) -> Result<wire::VerifyResult, Failure> {
+    let report = keeper.check(params.thread_id.as_deref()).await?;
+    Ok(wire::VerifyResult {
+        files: report.packs,
+        bytes: report.bytes,
+        damaged: report.damaged_packs,
+        damaged_threads: report.threads,
+    })
+}
+
+async fn restore(
+    keeper: Arc<ArchiveKeeper>,
+    _: CallContext,
+    params: wire::RestoreParams,
+) -> Result<wire::RestoreResult, Failure> {
+    let restored = keeper.restore(&params.thread_id, params.to.map(PathBuf::from)).await?;
+    Ok(wire::RestoreResult {
+        thread_id: restored.thread_id,
+        path: restored.path.display().to_string(),
+        bytes: restored.bytes,
+        redacted: restored.is_redacted,
+        command: restored.command,
+    })
+}
+
+async fn forget(
+    keeper: Arc<ArchiveKeeper>,
+    _: CallContext,
+    params: wire::ForgetParams,
+) -> Result<wire::ForgetResult, Failure> {
+    Ok(wire::ForgetResult { removed_bytes: keeper.forget(&params.thread_id).await? })
+}

@@ -1,0 +1,93 @@
+//! Lines of a thread out of the archive, whatever the store knows of it: its transcript may have been replaced since,
+//! or the database lost.
+
+use longhaul_core::compaction::handle::Handle;
+use longhaul_core::fold::{Fold, Place};
+use longhaul_core::item::ItemRow;
+use longhaul_core::thread::Source;
+
+use std::sync::Arc;
+
+use super::ArchiveShared;
+use crate::service::error::ServiceError;
+use crate::transcript::{Content, LINE_BYTES_MAX, Line, LineReader, Piece, Pieces, Transcript};
+
+/// Finds lines in archived texts.
+pub struct Returns {
+    pub(super) shared: Arc<ArchiveShared>,
+}
+
+/// Lines of an archived text.
+pub struct ArchivedRows {
+    pub source: Source,
+    pub path: String,
+    pub rows: Vec<ItemRow>,
+    pub lines: LineReader,
+}
+
+impl Returns {
+    /// The lines of a handle in the archived text whose digest it has.
+    ///
+    /// # Errors
+    /// The index cannot be read.
+    pub async fn find(&self, handle: &Handle) -> Result<Option<ArchivedRows>, ServiceError> {
+        let Some(index) = self.shared.archive.index() else { return Ok(None) };
+        for row in index.transcripts_of_thread(&handle.of).await? {
+            // Replaced secrets change the digests: nothing would tell these lines from others.
+            if row.is_redacted || handle.first < row.first_seq {
+                continue;
+            }
+            let (source, path, first_seq) = (row.source, row.path.clone(), row.first_seq);
+            let text = self.shared.archive.text(&index, row).await?;
+            let wanted = handle.clone();
+            let reading = tokio::task::spawn_blocking(move || {
+                let transcript = Transcript::of_archived(source, text);
+                let rows = rows_of(&transcript, source, first_seq, (wanted.first, wanted.last));
+                (rows, transcript)
+            });
+            let (rows, transcript) = reading.await?;
+            match rows {
+                Ok(rows) if rows.first().is_some_and(|first| handle.fits(first.digest)) => {
+                    let lines = LineReader::of_archived(source, transcript);
+                    return Ok(Some(ArchivedRows { source, path, rows, lines }));
+                }
+                Ok(_) => {}
+                Err(error) => tracing::warn!(path, %error, "an archived text cannot be read"),
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The rows that ingestion would make of these lines: they are folded again.
+fn rows_of(
+    transcript: &Transcript,
+    source: Source,
+    first_seq: u64,
+    (first, last): (u64, u64),
+) -> std::io::Result<Vec<ItemRow>> {
+    let mut pieces = Pieces::of(transcript, 0, LINE_BYTES_MAX)?;
+    let (mut fold, mut rows, mut seq) = (Fold::new(source), Vec::new(), first_seq);
+    while seq <= last {
+        let line = match pieces.next()? {
+            Piece::Line(line) => line,
+            Piece::End { offset, rest } => {
+                let rest = Line::of_rest(offset, rest);
+                rows.extend(rest.and_then(|line| row(&mut fold, &line, seq)));
+                break;
+            }
+        };
+        rows.extend(row(&mut fold, &line, seq));
+        seq += 1;
+    }
+    rows.retain(|row| (first..=last).contains(&row.seq));
+    Ok(rows)
+}
+
+fn row(fold: &mut Fold, line: &Line<'_>, seq: u64) -> Option<ItemRow> {
+    let place = Place { line: seq, offset: line.offset, bytes: line.bytes };
+    match line.content {
+        Content::Whole(text) => fold.digested(place, text, line.digest),
+        Content::Head(head) => fold.oversized(place, head, line.digest),
+    }
+}

@@ -1,0 +1,150 @@
+//! How the archive is.
+
+use std::sync::atomic::Ordering;
+
+use longhaul_store::{ArchiveTotals, ArchivedTranscript};
+
+use super::keeper::ArchiveKeeper;
+use super::upkeep;
+use crate::service::error::ServiceError;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ArchiveWork {
+    /// Nothing is new.
+    Idle,
+    Archiving,
+    /// The archive cannot be written; it is tried again.
+    Stalled,
+    /// The configuration wants none; what is there is read all the same.
+    Off,
+}
+
+#[derive(Debug)]
+pub struct ArchiveState {
+    pub work: ArchiveWork,
+    /// Why it cannot be written.
+    pub problem: Option<String>,
+    pub folder: String,
+    pub totals: ArchiveTotals,
+    /// Of packs and index, on the disk.
+    pub bytes: u64,
+    /// Transcripts that are gone, of which the archive has the text.
+    pub gone: u64,
+    pub files_behind: u64,
+    pub max_bytes: u64,
+    pub max_age_days: u64,
+    pub is_redacted: bool,
+}
+
+/// An archived thread.
+#[derive(Debug)]
+pub struct ArchivedThread {
+    pub transcript: ArchivedTranscript,
+    pub is_gone: bool,
+}
+
+/// What reading packs whole found.
+#[derive(Debug, Default)]
+pub struct CheckReport {
+    pub packs: u64,
+    pub bytes: u64,
+    pub damaged_packs: u64,
+    /// Threads with a chunk in a damaged pack that no transcript makes good.
+    pub threads: Vec<String>,
+}
+
+impl ArchiveKeeper {
+    /// # Errors
+    /// The index cannot be read, or is not open yet.
+    pub async fn state(&self) -> Result<ArchiveState, ServiceError> {
+        let (shared, index) = (&self.shared, self.index()?);
+        let settings = shared.config.now().archive.clone();
+        let files_behind = shared.progress.behind.load(Ordering::Relaxed);
+        let problem = shared.progress.stalled();
+        let work = match (&problem, *settings.enabled) {
+            (_, false) => ArchiveWork::Off,
+            (Some(_), true) => ArchiveWork::Stalled,
+            (None, true) if !shared.is_idle() => ArchiveWork::Archiving,
+            (None, true) => ArchiveWork::Idle,
+        };
+        let totals = index.totals().await?;
+        let threads = self.threads(None).await?;
+        Ok(ArchiveState {
+            work,
+            problem,
+            folder: shared.archive.folder().display().to_string(),
+            bytes: totals.bytes + index.bytes(),
+            totals,
+            gone: threads.iter().filter(|thread| thread.is_gone).count() as u64,
+            files_behind,
+            max_bytes: shared.max_bytes(),
+            max_age_days: *settings.max_age_days,
+            is_redacted: *settings.redact,
+        })
+    }
+
+    /// The archived texts that were not replaced, of one thread or of all, those that grew last first.
+    ///
+    /// # Errors
+    /// The index cannot be read, or is not open yet.
+    pub async fn threads(
+        &self,
+        thread_id: Option<&str>,
+    ) -> Result<Vec<ArchivedThread>, ServiceError> {
+        let index = self.index()?;
+        let mut rows = match thread_id {
+            Some(thread_id) => {
+                let thread_id = self.whole(&index, thread_id).await?;
+                index.transcripts_of_thread(&thread_id).await?
+            }
+            None => index.transcripts().await?,
+        };
+        rows.retain(|row| row.generation >= 0);
+        rows.sort_by(|a, b| b.updated_ms.cmp(&a.updated_ms).then_with(|| a.path.cmp(&b.path)));
+        let looking = move || {
+            let is_gone = |row: &ArchivedTranscript| !std::path::Path::new(&row.path).exists();
+            let look = |row| ArchivedThread { is_gone: is_gone(&row), transcript: row };
+            rows.into_iter().map(look).collect()
+        };
+        Ok(tokio::task::spawn_blocking(looking).await?)
+    }
+
+    /// Reads the packs of a thread, or all, whole.
+    ///
+    /// # Errors
+    /// The archive cannot be read.
+    pub async fn check(&self, thread_id: Option<&str>) -> Result<CheckReport, ServiceError> {
+        let index = self.index()?;
+        let mut packs = index.packs().await?;
+        if let Some(thread_id) = thread_id {
+            let thread_id = &self.whole(&index, thread_id).await?;
+            let mut own = std::collections::HashSet::new();
+            let rows = index.transcripts_of_thread(thread_id).await?;
+            if rows.is_empty() {
+                return Err(ServiceError::NotArchived(thread_id.clone()));
+            }
+            for row in rows {
+                own.extend(index.pieces(row.id).await?.into_iter().map(|piece| piece.pack));
+            }
+            packs.retain(|pack| own.contains(&pack.pack));
+        }
+        let mut report = CheckReport::default();
+        for pack in packs {
+            let _turn = self.shared.turn.lock().await;
+            // It may have been put together with others meanwhile.
+            if !index.packs().await?.iter().any(|row| row.pack == pack.pack) {
+                continue;
+            }
+            report.packs += 1;
+            report.bytes += pack.bytes;
+            if !upkeep::check(&self.shared, &index, pack.pack).await? {
+                report.damaged_packs += 1;
+                let rows = index.transcripts_in(pack.pack).await?;
+                report.threads.extend(rows.into_iter().map(|row| row.thread_id));
+            }
+        }
+        report.threads.sort_unstable();
+        report.threads.dedup();
+        Ok(report)
+    }
+}

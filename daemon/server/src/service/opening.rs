@@ -1,0 +1,70 @@
+//! Starts the tasks that read transcripts and what follows from them.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use longhaul_core::thread::Source;
+use longhaul_store::{OpenReport, Store};
+
+use super::Deps;
+use super::archive::ArchiveKeeper;
+use super::hints::Hints;
+use super::notices::Notices;
+use super::search::{FullText, IndexProgress};
+use crate::archive::Archive;
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::config::tables::Persistence;
+use crate::ingest::{Ingest, IngestDeps, IngestEvents as _, Limits, Root};
+use crate::message_history::MessageHistory;
+
+/// Starts what reads transcripts, what indexes them and what archives them.
+pub(super) fn reading(
+    deps: &Deps,
+    (store, opened): (&Store, &OpenReport),
+    own: &Path,
+) -> (Arc<Ingest>, Arc<FullText>, Arc<ArchiveKeeper>) {
+    let config = deps.config.now();
+    let progress = Arc::<IndexProgress>::default();
+    let (archive, hints) = (Arc::new(Archive::new(&config.state_dir)), Arc::<Hints>::default());
+    let notices = Notices::new(deps.events.clone(), Arc::clone(&progress), Arc::clone(&hints));
+    if let Some(moved_to) = &opened.moved_aside {
+        notices.store_rebuilt(moved_to);
+    }
+    let now = deps.clock.clone();
+    let ingest = Arc::new(Ingest::start(IngestDeps {
+        store: store.clone(),
+        roots: roots(&config, own),
+        events: Arc::new(notices),
+        archive: Some(Arc::clone(&archive)),
+        now_ms: Arc::new(move || now.now_ms()),
+        limits: Limits {
+            scan_period: Duration::from_secs(*config.ingest.scan_interval_s),
+            ..Limits::default()
+        },
+    }));
+    let full_text = FullText::start(&config.state_dir, store.clone(), ingest.clone(), progress);
+    let read = (store.clone(), ingest.clone());
+    let (config, clock) = (deps.config.clone(), deps.clock.clone());
+    let archive = ArchiveKeeper::start((archive, hints), read, config, clock);
+    (ingest, Arc::new(full_text), Arc::new(archive))
+}
+
+/// The folders that are read: those of the agents that are not left out, and our own.
+fn roots(config: &Config, own: &Path) -> Vec<Root> {
+    let mut roots = Vec::new();
+    for agent in config.sources.iter().filter(|agent| *agent.enabled) {
+        roots.extend(Root::of(agent.source, &agent.home));
+    }
+    roots.push(Root { source: Source::Longhaul, path: own.to_owned(), archived: false });
+    roots
+}
+
+pub(super) fn messages(config: &Config, clock: &Clock) -> MessageHistory {
+    let max_bytes = match *config.message_history.persistence {
+        Persistence::SaveAll => Some(*config.message_history.max_bytes),
+        Persistence::None => None,
+    };
+    MessageHistory::new(&config.state_dir, config.home(Source::Codex), max_bytes, clock.clone())
+}

@@ -1,0 +1,382 @@
+//! What the archive gives back when transcripts are gone or replaced.
+
+use std::fs;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use longhaul_protocol::ErrorKind;
+use longhaul_protocol::archive::{
+    ArchiveState, Forget, ForgetParams, List, ListParams, Overview, OverviewParams, OverviewResult,
+    Restore, RestoreParams, Verify, VerifyParams, VerifyResult,
+};
+use longhaul_protocol::history::{Expand, ExpandParams, Get as GetHistory, GetParams};
+use longhaul_protocol::socket::of_agents;
+use longhaul_protocol::thread::{Continue, ContinueParams, Get};
+use longhaul_protocol::{memory, thread};
+use serde_json::{Value, json};
+
+use crate::support::rollout::Rollout;
+use crate::support::{Client, Daemon, PATIENCE, of_thread, soon, text_at};
+
+pub(crate) const THREAD: &str = "019cadd3-0000-7000-8000-0000000000e1";
+const OTHER: &str = "019cadd3-0000-7000-8000-0000000000e2";
+
+/// A thread of some hundred KiB, so that it has several chunks; `words` make it another one.
+pub(crate) fn long(thread_id: &str, words: &str, rounds: u32) -> Rollout {
+    let mut rollout = Rollout::new(thread_id, Path::new("/w/app"));
+    rollout.message("user", &format!("Repair the {words}."));
+    for round in 0..rounds {
+        let printed =
+            format!("{words} {round} {}\n", (round * 7_919).wrapping_mul(2_654_435_761)).repeat(20);
+        rollout.command(&format!("cargo test {words}_{round}"), 0, &printed);
+        rollout.message("assistant", &format!("Round {round} of the {words} is through."));
+    }
+    rollout
+}
+
+/// Waits until all that is ingested is archived.
+pub(crate) async fn archived(client: &mut Client) -> OverviewResult {
+    let mut last = None;
+    let idle = async {
+        loop {
+            match client.call::<Overview>(OverviewParams {}).await {
+                Ok(status) if status.state == ArchiveState::Idle => return status,
+                Ok(status) => last = Some(status),
+                Err(error) => assert_eq!(error.kind(), ErrorKind::StoreBusy, "{error:?}"),
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    // Each step waits for the disk, which tests beside this one keep busy.
+    match tokio::time::timeout(PATIENCE * 3, idle).await {
+        Ok(status) => status,
+        Err(_) => panic!("the archive is not up to date: {last:?}"),
+    }
+}
+
+/// Waits until ingestion has found out that a transcript is gone.
+pub(crate) async fn noticed(client: &mut Client, thread_id: &str) {
+    let gone = async {
+        let params = thread::GetParams { thread_id: thread_id.into() };
+        while !client.call::<Get>(params.clone()).await.unwrap().files.iter().all(|file| file.gone)
+        {
+        }
+    };
+    soon("the transcript is found missing", gone).await;
+}
+
+async fn history(client: &mut Client, thread_id: &str) -> (Vec<String>, bool, Vec<String>) {
+    let params = GetParams { thread_id: thread_id.into(), ..Default::default() };
+    let page = client.call::<GetHistory>(params).await.unwrap();
+    let items = page.items.iter().map(|item| item.get().to_owned()).collect();
+    let handles = page.origins.into_iter().filter_map(|origin| origin.handle).collect();
+    (items, page.from_archive, handles)
+}
+
+pub(crate) async fn expand(client: &mut Client, handle: &str) -> (Vec<String>, bool) {
+    let params = ExpandParams { handle: handle.into(), ..Default::default() };
+    let page = client.call::<Expand>(params).await.unwrap();
+    (page.items.iter().map(|item| item.get().to_owned()).collect(), page.from_archive)
+}
+
+pub(crate) async fn restore(
+    client: &mut Client,
+    to: Option<&Path>,
+) -> Result<longhaul_protocol::archive::RestoreResult, longhaul_protocol::WireError> {
+    let to = to.map(|to| to.display().to_string());
+    client.call::<Restore>(RestoreParams { thread_id: THREAD.into(), to }).await
+}
+
+pub(crate) async fn verify(client: &mut Client) -> VerifyResult {
+    client.call::<Verify>(VerifyParams::default()).await.unwrap()
+}
+
+pub(crate) fn folder(home: &Path) -> PathBuf {
+    home.join(".local/state/longhaul/archive")
+}
+
+pub(crate) fn packs(home: &Path) -> Vec<PathBuf> {
+    let files = fs::read_dir(folder(home)).unwrap().map(|entry| entry.unwrap().path());
+    let mut packs: Vec<PathBuf> =
+        files.filter(|path| path.extension().is_some_and(|end| end == "pack")).collect();
+    packs.sort();
+    packs
+}
+
+/// Whether any byte of the archive, decompressed or as it is, says `words`.
+fn says(home: &Path, words: &str) -> bool {
+    let holds = |bytes: &[u8]| bytes.windows(words.len()).any(|part| part == words.as_bytes());
+    fs::read_dir(folder(home)).unwrap().any(|entry| {
+        let path = entry.unwrap().path();
+        let bytes = fs::read(&path).unwrap();
+        let mut text = Vec::new();
+        if path.extension().is_some_and(|end| end == "pack") {
+            let decoder = zstd::stream::read::Decoder::new(&bytes[8..]).unwrap();
+            decoder.single_frame().read_to_end(&mut text).unwrap();
+        }
+        holds(&bytes) || holds(&text)
+    })
+}
+
+#[tokio::test]
+async fn what_a_deleted_transcript_said_is_given_back_and_the_thread_goes_on() {
+    let home = tempfile::tempdir().unwrap();
+    let path = long(THREAD, "turbine", 300).write(home.path());
+    let before = fs::read(&path).unwrap();
+    let daemon = Daemon::over(home, "").await;
+    let mut client = daemon.connect().await;
+    client.sync(THREAD).await;
+    let status = archived(&mut client).await;
+    assert_eq!((status.transcripts, status.text_bytes), (1, before.len() as u64));
+    assert!(status.bytes < status.text_bytes, "{status:?}");
+    let (items, from_archive, handles) = history(&mut client, THREAD).await;
+    let receipt = client.compact(of_thread(THREAD)).await;
+    let dropped: Vec<&String> = receipt.receipt.dropped.iter().map(|entry| &entry.handle).collect();
+    assert!(!from_archive && !dropped.is_empty());
+    let expanded = expand(&mut client, dropped[0]).await;
+    assert!(!expanded.1, "the transcript is there");
+
+    fs::remove_file(&path).unwrap();
+    noticed(&mut client, THREAD).await;
+    assert_eq!(history(&mut client, THREAD).await, (items, true, handles.clone()));
+    assert_eq!(expand(&mut client, dropped[0]).await, (expanded.0, true));
+    for handle in handles.iter().step_by(97) {
+        let (items, from_archive) = expand(&mut client, handle).await;
+        assert!(from_archive && !items.is_empty(), "{handle}");
+    }
+    // The past of a thread is folded from the archive, too.
+    let params = GetParams { thread_id: THREAD.into(), as_of: Some(20), ..Default::default() };
+    assert!(client.call::<GetHistory>(params).await.unwrap().from_archive);
+    let again = client.compact(of_thread(THREAD)).await;
+    assert_eq!(again.view, receipt.view);
+    let params = ContinueParams { thread_id: THREAD.into(), ..Default::default() };
+    let continued = client.call::<Continue>(params).await.unwrap();
+    assert!(Path::new(&continued.path).exists());
+    let listed = client.call::<List>(ListParams { gone: Some(true), ..Default::default() }).await;
+    assert_eq!(listed.unwrap().threads.len(), 1);
+
+    let restored = restore(&mut client, None).await.unwrap();
+    assert_eq!(
+        (restored.path.as_str(), restored.bytes),
+        (path.to_str().unwrap(), before.len() as u64)
+    );
+    assert_eq!(restored.command, ["codex", "resume", THREAD]);
+    assert_eq!(fs::read(&path).unwrap(), before, "to the byte");
+    client.sync_file(&path).await;
+    assert!(!history(&mut client, THREAD).await.1, "it is read from its transcript again");
+    let refused = restore(&mut client, None).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::FileExists);
+    let elsewhere = path.with_file_name("elsewhere.txt");
+    restore(&mut client, Some(&elsewhere)).await.unwrap();
+    assert_eq!(fs::read(&elsewhere).unwrap(), before);
+}
+
+#[tokio::test]
+async fn a_handle_of_a_transcript_that_was_rewritten_gives_back_what_it_named() {
+    let home = tempfile::tempdir().unwrap();
+    let path = long(THREAD, "turbine", 20).write(home.path());
+    let daemon = Daemon::over(home, "").await;
+    let mut client = daemon.connect().await;
+    client.sync(THREAD).await;
+    archived(&mut client).await;
+    let (_, _, handles) = history(&mut client, THREAD).await;
+    let mut items = Vec::new();
+    for handle in &handles[2..6] {
+        items.push(expand(&mut client, handle).await.0);
+    }
+    long(THREAD, "compressor", 30).write(daemon.home.path());
+    client.sync_file(&path).await;
+    for (handle, before) in handles[2..6].iter().zip(&items) {
+        assert_eq!(expand(&mut client, handle).await, (before.clone(), true));
+    }
+    archived(&mut client).await;
+    assert_eq!(expand(&mut client, &handles[3]).await, (items[1].clone(), true));
+    // What stands there now is the thread's, and is archived as well.
+    let (now, from_archive, _) = history(&mut client, THREAD).await;
+    assert!(!from_archive && now.iter().any(|item| item.contains("compressor")));
+    fs::remove_file(&path).unwrap();
+    noticed(&mut client, THREAD).await;
+    assert_eq!(history(&mut client, THREAD).await.0, now);
+    // An agent is given the same lines, without secrets, and nothing else of the archive.
+    let mut agent = Client::connect(&of_agents(&daemon.socket)).await;
+    let refused = agent.request("archive/status", json!({})).await;
+    assert_eq!(refused.kind(), Some(ErrorKind::Forbidden));
+}
+
+#[tokio::test]
+async fn copies_forks_and_compressed_transcripts_share_what_they_have_in_common() {
+    let home = tempfile::tempdir().unwrap();
+    let first = long(THREAD, "turbine", 120);
+    let path = first.write(home.path());
+    let mut fork = long(OTHER, "turbine", 120);
+    fork.message("user", "And now the other way round.");
+    fork.write(home.path());
+    let daemon = Daemon::over(home, "").await;
+    let mut client = daemon.connect().await;
+    client.sync(THREAD).await;
+    client.sync(OTHER).await;
+    let status = archived(&mut client).await;
+    assert_eq!(status.threads, 2);
+    assert!(status.stored_text_bytes * 10 < status.text_bytes * 7, "{status:?}");
+    // Its agent compresses it: the text is the same.
+    let text = fs::read(&path).unwrap();
+    fs::write(path.with_extension("jsonl.zst"), zstd::encode_all(text.as_slice(), 3).unwrap())
+        .unwrap();
+    fs::remove_file(&path).unwrap();
+    client.sync_file(&path.with_extension("jsonl.zst")).await;
+    let packed = archived(&mut client).await;
+    assert_eq!((packed.threads, packed.stored_text_bytes), (2, status.stored_text_bytes));
+    fs::remove_file(path.with_extension("jsonl.zst")).unwrap();
+    noticed(&mut client, THREAD).await;
+    assert!(history(&mut client, THREAD).await.1);
+    let restored = restore(&mut client, None).await.unwrap();
+    assert_eq!(restored.path, path.display().to_string(), "not under the name of a compressed one");
+    assert_eq!(fs::read(&path).unwrap(), text);
+}
+
+#[tokio::test]
+async fn a_growing_transcript_is_archived_as_it_grows_in_few_files() {
+    let home = tempfile::tempdir().unwrap();
+    let mut rollout = long(THREAD, "turbine", 3);
+    let path = rollout.write(home.path());
+    let daemon = Daemon::over(home, "").await;
+    let mut client = daemon.connect().await;
+    for round in 0..10 {
+        let seq = rollout.seq();
+        rollout.message("user", &format!("Step {round}. {}", "words ".repeat(1_000)));
+        rollout.append(&path, seq);
+        client.sync_file(&path).await;
+        archived(&mut client).await;
+    }
+    let whole = fs::read(&path).unwrap();
+    let status = archived(&mut client).await;
+    assert_eq!(status.text_bytes, whole.len() as u64);
+    assert!(packs(daemon.home.path()).len() <= 8, "{:?}", packs(daemon.home.path()));
+    fs::remove_file(&path).unwrap();
+    restore(&mut client, None).await.unwrap();
+    assert_eq!(fs::read(&path).unwrap(), whole);
+}
+
+#[tokio::test]
+async fn a_forgotten_thread_is_in_no_byte_and_is_not_archived_again() {
+    for by_memory in [false, true] {
+        let home = tempfile::tempdir().unwrap();
+        let mut rollout = long(THREAD, "turbine", 30);
+        rollout.message("user", "The vault opens with quince-marmalade-77.");
+        let path = rollout.write(home.path());
+        long(OTHER, "compressor", 30).write(home.path());
+        let daemon = Daemon::over(home, "").await;
+        let mut client = daemon.connect().await;
+        client.sync(THREAD).await;
+        client.sync(OTHER).await;
+        archived(&mut client).await;
+        let home = daemon.home.path().to_owned();
+        assert!(says(&home, "quince-marmalade-77"), "it is there at first");
+        if by_memory {
+            let params =
+                memory::ForgetParams { thread_id: Some(THREAD.into()), ..Default::default() };
+            client.call::<memory::Forget>(params).await.unwrap();
+        } else {
+            let params = ForgetParams { thread_id: THREAD.into() };
+            assert!(client.call::<Forget>(params).await.unwrap().removed_bytes > 0);
+        }
+        for words in ["quince-marmalade-77", "turbine", THREAD] {
+            assert!(!says(&home, words), "{words}");
+        }
+        assert_eq!(restore(&mut client, None).await.unwrap_err().kind(), ErrorKind::NotArchived);
+        let seq = rollout.seq();
+        rollout.message("user", "It goes on.");
+        rollout.append(&path, seq);
+        client.sync_file(&path).await;
+        assert_eq!(archived(&mut client).await.threads, 1, "the other one");
+        let home = daemon.stopped().await;
+        let daemon = Daemon::over(home, "").await;
+        let mut client = daemon.connect().await;
+        assert_eq!(archived(&mut client).await.threads, 1, "after a start, too");
+        assert!(!says(daemon.home.path(), "It goes on."));
+    }
+}
+
+#[tokio::test]
+async fn the_oldest_make_room_and_those_with_receipts_last() {
+    let home = tempfile::tempdir().unwrap();
+    let ids: Vec<String> =
+        (0..6).map(|number| format!("019cadd3-0000-7000-8000-0000000001{number:02}")).collect();
+    for (number, id) in ids.iter().enumerate() {
+        let rollout = long(id, &format!("engine{number}"), 200);
+        let path = rollout.write(home.path());
+        // Each grew a day after the one before.
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, text.replace("2026-03-02T", &format!("2026-03-{:02}T", number + 2)))
+            .unwrap();
+    }
+    let daemon = Daemon::over(home, "").await;
+    let mut client = daemon.connect().await;
+    for id in &ids {
+        client.sync(id).await;
+    }
+    client.compact(of_thread(&ids[0])).await;
+    let full = archived(&mut client).await;
+    assert_eq!(full.threads, 6);
+    let home = daemon.stopped().await;
+    let bytes = |path: &Path| fs::metadata(path).unwrap().len();
+    let in_packs: u64 = packs(home.path()).iter().map(|path| bytes(path)).sum();
+    let bound = bytes(&folder(home.path()).join("index.db")) + in_packs * 2 / 3;
+    let daemon = Daemon::over(home, &format!("[archive]\nmax_bytes = {bound}\n")).await;
+    let mut client = daemon.connect().await;
+    let kept = archived(&mut client).await;
+    let listed = client.call::<List>(ListParams::default()).await.unwrap().threads;
+    let listed: Vec<&String> = listed.iter().map(|thread| &thread.thread_id).collect();
+    assert!(listed.contains(&&ids[0]), "a receipt names it: {listed:?}");
+    assert!(listed.contains(&&ids[5]) && !listed.contains(&&ids[1]), "{listed:?}");
+    assert!(kept.bytes <= bound, "{kept:?}");
+    // What made room is not archived again as it is.
+    let home = daemon.stopped().await;
+    let daemon = Daemon::over(home, &format!("[archive]\nmax_bytes = {bound}\n")).await;
+    let mut client = daemon.connect().await;
+    assert_eq!(archived(&mut client).await.threads, kept.threads);
+}
+
+#[tokio::test]
+async fn secrets_are_replaced_at_rest_where_that_is_wanted_and_handles_still_work() {
+    let secret = ["gh", "p_", &"a1B2c3D4".repeat(5)[..36]].concat();
+    let home = tempfile::tempdir().unwrap();
+    let mut rollout = long(THREAD, "turbine", 10);
+    rollout.message("user", &format!("The token is {secret}, use it."));
+    rollout.message("assistant", "Done with it.");
+    let path = rollout.write(home.path());
+    let daemon = Daemon::over(home, "[archive]\nredact = true\n").await;
+    let mut client = daemon.connect().await;
+    client.sync(THREAD).await;
+    assert!(archived(&mut client).await.redacts);
+    assert!(!says(daemon.home.path(), &secret) && says(daemon.home.path(), "The token is"));
+    let (items, _, handles) = history(&mut client, THREAD).await;
+    fs::remove_file(&path).unwrap();
+    noticed(&mut client, THREAD).await;
+    let (now, from_archive, _) = history(&mut client, THREAD).await;
+    assert!(from_archive && now.len() == items.len());
+    let differing: Vec<usize> = (0..now.len()).filter(|at| now[*at] != items[*at]).collect();
+    assert_eq!(differing.len(), 1, "the item with the secret: {differing:?}");
+    assert!(now[differing[0]].contains("[REDACTED_SECRET]"));
+    let last = expand(&mut client, handles.last().unwrap()).await;
+    assert!(last.0[0].contains("Done with it."), "{last:?}");
+    assert!(restore(&mut client, None).await.unwrap().redacted);
+}
+
+#[tokio::test]
+async fn where_no_archive_is_wanted_a_gone_transcript_is_told_as_before() {
+    let home = tempfile::tempdir().unwrap();
+    let path = long(THREAD, "turbine", 5).write(home.path());
+    let daemon = Daemon::over(home, "[archive]\nenabled = false\n").await;
+    let mut client = daemon.connect().await;
+    client.sync(THREAD).await;
+    let (_, _, handles) = history(&mut client, THREAD).await;
+    fs::remove_file(&path).unwrap();
+    noticed(&mut client, THREAD).await;
+    let answer = client.request("history/expand", json!({ "handle": handles[0] })).await;
+    assert_eq!(answer.kind(), Some(ErrorKind::SourceChanged));
+    assert_eq!(text_at(&json!({ "path": path }), "path"), path.to_str().unwrap());
+    let status = client.call::<Overview>(OverviewParams {}).await.unwrap();
+    assert_eq!((status.state, status.transcripts), (ArchiveState::Off, 0));
+    assert_eq!(Value::from(packs(daemon.home.path()).len()), 0);
+}

@@ -1,0 +1,222 @@
+//! The archive when its files are damaged, the daemon is killed, or the disk is full.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use longhaul_protocol::ErrorKind;
+use longhaul_protocol::archive::{ArchiveState, Overview, OverviewParams};
+use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
+
+use crate::archive::{THREAD, archived, expand, folder, long, noticed, packs, restore, verify};
+use crate::support::{Client, Daemon, Process, command, soon};
+
+/// Changes one bit in the middle of a file.
+fn flip(path: &Path) {
+    let mut bytes = fs::read(path).unwrap();
+    let at = bytes.len() / 3;
+    bytes[at] ^= 16;
+    fs::write(path, bytes).unwrap();
+}
+
+/// Loses the end of a file.
+fn tear(path: &Path) {
+    let bytes = fs::read(path).unwrap();
+    fs::write(path, &bytes[..bytes.len() / 2]).unwrap();
+}
+
+fn remove(path: &Path) {
+    fs::remove_file(path).unwrap();
+}
+
+#[tokio::test]
+async fn what_is_damaged_is_made_good_from_the_transcript() {
+    for damage in [flip, tear, remove] {
+        let home = tempfile::tempdir().unwrap();
+        let path = long(THREAD, "turbine", 60).write(home.path());
+        let daemon = Daemon::over(home, "").await;
+        let mut client = daemon.connect().await;
+        client.sync(THREAD).await;
+        archived(&mut client).await;
+        assert_eq!(verify(&mut client).await.damaged, 0);
+        damage(&packs(daemon.home.path())[0]);
+        let found = verify(&mut client).await;
+        assert_eq!((found.damaged, found.damaged_threads.len()), (1, 0), "{found:?}");
+        archived(&mut client).await;
+        let whole = fs::read(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        restore(&mut client, None).await.unwrap();
+        assert_eq!(fs::read(&path).unwrap(), whole);
+        assert_eq!(verify(&mut client).await.damaged_threads, Vec::<String>::new());
+    }
+}
+
+#[tokio::test]
+async fn damage_of_what_is_nowhere_else_is_told_and_never_given_out() {
+    for damage in [flip, tear] {
+        let home = tempfile::tempdir().unwrap();
+        let path = long(THREAD, "turbine", 60).write(home.path());
+        let daemon = Daemon::over(home, "").await;
+        let mut client = daemon.connect().await;
+        client.sync(THREAD).await;
+        archived(&mut client).await;
+        fs::remove_file(&path).unwrap();
+        noticed(&mut client, THREAD).await;
+        damage(&packs(daemon.home.path())[0]);
+        let found = verify(&mut client).await;
+        assert_eq!((found.damaged, found.damaged_threads), (1, vec![THREAD.to_owned()]));
+        assert_eq!(restore(&mut client, None).await.unwrap_err().kind(), ErrorKind::ArchiveDamaged);
+        assert!(!path.exists(), "not even a part of it");
+        let status = client.call::<Overview>(OverviewParams {}).await.unwrap();
+        assert_eq!(status.damaged, 1);
+    }
+}
+
+#[tokio::test]
+async fn a_lost_index_is_made_anew_from_the_packs() {
+    let home = tempfile::tempdir().unwrap();
+    let path = long(THREAD, "turbine", 60).write(home.path());
+    let whole = fs::read(&path).unwrap();
+    let daemon = Daemon::over(home, "").await;
+    let mut client = daemon.connect().await;
+    client.sync(THREAD).await;
+    archived(&mut client).await;
+    let handle = format!("{THREAD}#7");
+    let before = expand(&mut client, &handle).await.0;
+    fs::remove_file(&path).unwrap();
+    noticed(&mut client, THREAD).await;
+    let home = daemon.stopped().await;
+    let state = home.path().join(".local/state/longhaul");
+    // The database goes, too: the archive alone knows of the thread then.
+    for name in ["archive/index.db", "longhaul.db"] {
+        let path = state.join(name);
+        fs::write(&path, "no database at all").unwrap();
+        fs::remove_file(path.with_extension("db.seal")).ok();
+    }
+    let daemon = Daemon::over(home, "").await;
+    let mut client = daemon.connect().await;
+    let status = archived(&mut client).await;
+    assert_eq!((status.threads, status.text_bytes), (1, whole.len() as u64));
+    assert_eq!(expand(&mut client, &handle).await, (before, true));
+    restore(&mut client, None).await.unwrap();
+    assert_eq!(fs::read(&path).unwrap(), whole);
+}
+
+#[tokio::test]
+async fn killed_at_any_step_the_archive_is_whole_and_leaves_nothing_behind() {
+    let home = tempfile::tempdir().unwrap();
+    let mut rollouts = Vec::new();
+    for number in 0..12 {
+        let id = format!("019cadd3-0000-7000-8000-0000000002{number:02}");
+        let rollout = long(&id, &format!("engine{number}"), 250);
+        let path = rollout.write(home.path());
+        rollouts.push((rollout, path));
+    }
+    for round in 0..10_u64 {
+        let process = Process::start(home.path()).await;
+        // Killed after a different amount of work each time.
+        let work = async {
+            let mut client = Client::connect(&process.socket).await;
+            while let Some((bytes, packs)) = written(&mut client, home.path()).await {
+                if bytes * 10 > round * 3_000_000 || packs > round + 2 {
+                    break;
+                }
+            }
+        };
+        soon("some work", work).await;
+        process.signal(Signal::KILL);
+        process.exit_code().await;
+        for (rollout, path) in &mut rollouts {
+            let seq = rollout.seq();
+            rollout.message("user", &format!("After kill {round}. {}", "words ".repeat(200)));
+            rollout.append(path, seq);
+        }
+    }
+    let process = Process::start(home.path()).await;
+    let mut client = Client::connect(&process.socket).await;
+    for (_, path) in &rollouts {
+        client.sync_file(path).await;
+    }
+    let status = archived(&mut client).await;
+    let bytes: u64 = rollouts.iter().map(|(_, path)| fs::metadata(path).unwrap().len()).sum();
+    assert_eq!((status.transcripts, status.text_bytes, status.damaged), (12, bytes, 0));
+    let verified = verify(&mut client).await;
+    assert_eq!(verified.damaged, 0);
+    assert_eq!(verified.files, packs(home.path()).len() as u64, "no pack without a name");
+    for (number, (_, path)) in rollouts.iter().enumerate() {
+        let whole = fs::read(path).unwrap();
+        let to = home.path().join(format!("{number}.jsonl"));
+        let params = longhaul_protocol::archive::RestoreParams {
+            thread_id: format!("019cadd3-0000-7000-8000-0000000002{number:02}"),
+            to: Some(to.display().to_string()),
+        };
+        client.call::<longhaul_protocol::archive::Restore>(params).await.unwrap();
+        assert!(fs::read(&to).unwrap() == whole, "{number}");
+    }
+    let left = fs::read_dir(folder(home.path())).unwrap().map(|entry| entry.unwrap().path());
+    let new: Vec<_> =
+        left.filter(|path| path.extension().is_some_and(|end| end == "new")).collect();
+    assert_eq!(new, Vec::<std::path::PathBuf>::new());
+}
+
+/// Bytes and packs so far; `None` once all is archived.
+async fn written(client: &mut Client, home: &Path) -> Option<(u64, u64)> {
+    let status = client.call::<Overview>(OverviewParams {}).await;
+    let count = if folder(home).exists() { packs(home).len() as u64 } else { 0 };
+    match status {
+        Ok(status) if status.state == ArchiveState::Idle => None,
+        Ok(status) => Some((status.text_bytes, count)),
+        Err(_) => Some((0, count)),
+    }
+}
+
+/// A daemon whose files can be bounded in size, which stands for the full disk.
+fn bounded(home: &Path) -> Command {
+    let longhauld = command(home).get_program().to_owned();
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "trap '' XFSZ; exec \"$0\""]).arg(longhauld);
+    shell.env_clear().env("HOME", home).stderr(std::process::Stdio::null());
+    shell
+}
+
+fn limit(process: &Process, bytes: Option<u64>) {
+    let pid = Pid::from_raw(i32::try_from(process.id()).unwrap());
+    prlimit(pid, Resource::Fsize, Rlimit { current: bytes, maximum: None }).unwrap();
+}
+
+#[tokio::test]
+async fn on_a_full_disk_the_archive_waits_and_says_so() {
+    let home = tempfile::tempdir().unwrap();
+    let process = Process::spawn(bounded(home.path()), home.path()).await;
+    let mut client = Client::connect(&process.socket).await;
+    archived(&mut client).await;
+    let path = long(THREAD, "turbine", 60).write(home.path());
+    // Enough for the database, not for a pack of text that cannot be compressed.
+    let mut state = 1_u64;
+    let letter = |_| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        char::from(b'a' + u8::try_from((state >> 40) % 26).unwrap())
+    };
+    let noise: String = (0..4_000_000).map(letter).collect();
+    let mut rollout = long(THREAD, "turbine", 60);
+    rollout.message("user", &noise);
+    rollout.write(home.path());
+    limit(&process, Some(1_500_000));
+    let stalled = async {
+        loop {
+            client.sync_file(&path).await;
+            let status = client.call::<Overview>(OverviewParams {}).await.unwrap();
+            if status.state == ArchiveState::Stalled {
+                return status;
+            }
+        }
+    };
+    let status = soon("the archive is stalled", stalled).await;
+    assert!(status.problem.is_some(), "{status:?}");
+    limit(&process, None);
+    let status = archived(&mut client).await;
+    assert_eq!(status.text_bytes, fs::metadata(&path).unwrap().len());
+    assert_eq!(verify(&mut client).await.damaged, 0);
+    process.signal(Signal::TERM);
+    assert_eq!(process.exit_code().await, Some(0));
+}

@@ -224,8 +224,7 @@ impl Services {
         let models = Models::new(settings, budget, store.clone(), clock.clone());
         models.recall_spent().await?;
         let parts = Parts::new(&deps, &instance, store, (ingest, archive), Arc::new(models));
-        let (memory, policy) = (parts.memory(), parts.policy());
-        let compaction = parts.compaction();
+        let (memory, policy, compaction) = (parts.memory(), parts.policy(), parts.compaction());
         let continuations = parts.continuations(&compaction);
         let (handle_reader, threads) = (parts.handle_reader(), parts.threads());
         let Parts { store, ingest, models, jobs, texts, snapshots, histories, index, .. } = parts;

@@ -103,6 +103,49 @@ async fn a_lost_index_is_made_anew_from_the_packs() {
 }
 
 #[tokio::test]
+async fn what_another_version_folded_is_folded_again_from_the_archive() {
+    let home = tempfile::tempdir().unwrap();
+    let path = long(THREAD, "turbine", 20).write(home.path());
+    let daemon = Daemon::over(home, "").await;
+    let mut client = daemon.connect().await;
+    client.sync(THREAD).await;
+    archived(&mut client).await;
+    let before = client.history(THREAD).await;
+    fs::remove_file(&path).unwrap();
+    noticed(&mut client, THREAD).await;
+    let home = daemon.stopped().await;
+    let database = home.path().join(".local/state/longhaul/longhaul.db");
+    fs::remove_file(database.with_extension("db.seal")).unwrap();
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(&database);
+    let mut connection = sqlx::ConnectOptions::connect(&options).await.unwrap();
+    let older = "UPDATE source_file SET fold = CAST('{\"version\":1}' AS BLOB), fold_version = 1";
+    let done = sqlx::query(older).execute(&mut connection).await.unwrap();
+    assert_eq!(done.rows_affected(), 1);
+    sqlx::Connection::close(connection).await.unwrap();
+    let daemon = Daemon::over(home, "").await;
+    let mut client = daemon.connect().await;
+    archived(&mut client).await;
+    assert_eq!(client.history(THREAD).await, before);
+}
+
+#[tokio::test]
+async fn a_forgotten_thread_goes_from_a_damaged_pack_too() {
+    for damage in [flip, tear] {
+        let home = tempfile::tempdir().unwrap();
+        long(THREAD, "turbine", 60).write(home.path());
+        let daemon = Daemon::over(home, "").await;
+        let mut client = daemon.connect().await;
+        client.sync(THREAD).await;
+        archived(&mut client).await;
+        damage(&packs(daemon.home.path())[0]);
+        let params = longhaul_protocol::archive::ForgetParams { thread_id: THREAD.into() };
+        client.call::<longhaul_protocol::archive::Forget>(params).await.unwrap();
+        archived(&mut client).await;
+        assert!(packs(daemon.home.path()).is_empty(), "{:?}", packs(daemon.home.path()));
+    }
+}
+
+#[tokio::test]
 async fn killed_at_any_step_the_archive_is_whole_and_leaves_nothing_behind() {
     let home = tempfile::tempdir().unwrap();
     let mut rollouts = Vec::new();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use longhaul_core::fold::Fold;
-use longhaul_store::{Store, StoreError};
+use longhaul_store::{FileRow, Store, StoreError};
 
 use super::cache::Folds;
 use super::error::FoldLoadError;
@@ -40,7 +40,10 @@ pub(crate) struct Shared {
 
 impl Shared {
     /// The fold of a thread as stored, from the cache or the store.
-    pub(crate) async fn fold(&self, thread_id: &str) -> Result<Option<Arc<Fold>>, FoldLoadError> {
+    pub(crate) async fn fold(
+        self: &Arc<Self>,
+        thread_id: &str,
+    ) -> Result<Option<Arc<Fold>>, FoldLoadError> {
         let (kept, epoch) = self.folds.get(thread_id);
         if kept.is_some() {
             return Ok(kept);
@@ -53,6 +56,14 @@ impl Shared {
         };
         let fold = match Fold::load(&blob) {
             Ok(fold) => Arc::new(fold),
+            Err(_) if thread.file.gone_at_ms.is_some() && self.archive.is_some() => {
+                // Nobody will read the transcript anew: another version folded it, and it is gone since.
+                let end = thread.file.cursor.next_seq;
+                match self.fold_until(&thread.file, end).await? {
+                    Some(fold) => fold,
+                    None => return Ok(None),
+                }
+            }
             Err(error) => {
                 self.catalogue.distrust(&thread.file.path);
                 self.hints.hint_all();
@@ -75,8 +86,17 @@ impl Shared {
         if seq.saturating_add(1) >= thread.file.cursor.next_seq {
             return self.fold(thread_id).await;
         }
+        self.fold_until(&thread.file, seq + 1).await
+    }
+
+    /// The state after the first `end` lines of a file's lineage, folded again.
+    async fn fold_until(
+        self: &Arc<Self>,
+        file: &FileRow,
+        end: u64,
+    ) -> Result<Option<Arc<Fold>>, FoldLoadError> {
         let shared = Arc::clone(self);
-        let (path, source) = (PathBuf::from(&thread.file.path), thread.file.source);
+        let (path, source) = (PathBuf::from(&file.path), file.source);
         let folded = tokio::task::spawn_blocking(move || {
             let lineage = Lineage {
                 catalogue: &shared.catalogue,
@@ -84,12 +104,12 @@ impl Shared {
                 line_bytes_max: shared.limits.line_bytes_max,
                 visited: Vec::new(),
             };
-            let limit = Limit { line_end: seq + 1, ..Limit::default() };
+            let limit = Limit { line_end: end, ..Limit::default() };
             lineage.fold_until(&path, source, limit)
         });
         match folded.await {
             Ok(Ok(reached)) => Ok(reached.map(|reached| Arc::new(reached.fold))),
-            Ok(Err(cause)) => Err(FoldLoadError::Transcript { path: thread.file.path, cause }),
+            Ok(Err(cause)) => Err(FoldLoadError::Transcript { path: file.path.clone(), cause }),
             Err(_) => Err(FoldLoadError::Interrupted),
         }
     }

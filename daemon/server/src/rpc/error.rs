@@ -92,7 +92,9 @@ impl Failure {
 
     fn of_file(path: &str, source: io::Error) -> Self {
         let kind = match source.kind() {
-            io::ErrorKind::PermissionDenied => ErrorKind::PermissionDenied,
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                ErrorKind::PermissionDenied
+            }
             io::ErrorKind::StorageFull
             | io::ErrorKind::QuotaExceeded
             | io::ErrorKind::FileTooLarge => ErrorKind::DiskFull,

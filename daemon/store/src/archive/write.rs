@@ -203,7 +203,7 @@ async fn put_pack(connection: &mut SqliteConnection, pack: &NewPack) -> Result<(
         });
         query.push(
             " ON CONFLICT (digest) DO UPDATE SET pack = excluded.pack, offset = excluded.offset \
-             WHERE EXISTS (SELECT 1 FROM pack p WHERE p.pack = chunk.pack AND p.damaged = 1)",
+             WHERE NOT EXISTS (SELECT 1 FROM pack p WHERE p.pack = chunk.pack AND p.damaged = 0)",
         );
         query.build().persistent(is_kept(chunks.len())).execute(&mut *connection).await?;
     }

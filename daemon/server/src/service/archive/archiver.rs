@@ -75,6 +75,7 @@ impl Archiver {
             None => self.shared.archive.open().await?,
         };
         let mut next_check = Instant::now() + CHECK_PERIOD;
+        let mut was_enabled = true;
         loop {
             let is_hinted = tokio::select! {
                 () = self.cancel.cancelled() => return Ok(()),
@@ -85,7 +86,12 @@ impl Archiver {
                 return Ok(());
             }
             self.shared.progress.is_idle.store(false, Ordering::Relaxed);
-            if *self.shared.config.now().archive.enabled && !self.pass(&index).await? {
+            let is_enabled = *self.shared.config.now().archive.enabled;
+            if is_enabled && !std::mem::replace(&mut was_enabled, is_enabled) {
+                self.shared.hints.hint_all();
+            }
+            was_enabled = is_enabled;
+            if is_enabled && !self.pass(&index).await? {
                 return Ok(());
             }
             let progress = &self.shared.progress;

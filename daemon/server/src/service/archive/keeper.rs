@@ -115,7 +115,18 @@ impl ArchiveKeeper {
         let is_due = |pack: &longhaul_store::PackRow| {
             naming.contains(&pack.pack) || pack.used_bytes < pack.text_bytes
         };
+        let due: Vec<i64> =
+            index.packs().await?.iter().filter(|pack| is_due(pack)).map(|pack| pack.pack).collect();
         upkeep::rewrite(&self.shared, &index, is_due).await?;
+        // A damaged pack cannot be rewritten: what else it has goes with it.
+        for pack in index.packs().await?.iter().filter(|pack| due.contains(&pack.pack)) {
+            tracing::error!(
+                pack = pack.pack,
+                "a damaged pack is removed with what was to be forgotten"
+            );
+            index.repack(&[pack.pack], None).await?;
+            upkeep::remove(&self.shared, pack.pack)?;
+        }
         // Pages of the index still hold what was there.
         index.scrub().await?;
         Ok(bytes)
@@ -133,7 +144,8 @@ impl ArchiveKeeper {
         let thread_id = thread_id.to_owned();
         let looking = move || {
             let names = |path: &std::path::Path| {
-                contents_of_pack(path).is_ok_and(|contents| {
+                // One that cannot be read may name it.
+                contents_of_pack(path).map_or(true, |contents| {
                     contents.transcripts.iter().any(|name| name.thread_id == thread_id)
                 })
             };

@@ -159,7 +159,7 @@ async fn rewrite_group(
     Ok(())
 }
 
-fn remove(shared: &ArchiveShared, pack: i64) -> Result<(), ServiceError> {
+pub(super) fn remove(shared: &ArchiveShared, pack: i64) -> Result<(), ServiceError> {
     let path = shared.archive.pack(pack);
     match std::fs::remove_file(&path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

@@ -78,6 +78,12 @@ impl Gatherer {
     async fn of_thread(&self, snapshot: Snapshot) -> Result<Input, ServiceError> {
         let request_seq = snapshot.fold.checkpoint().requests.active().map(|active| active.seq);
         let mut warnings = Vec::new();
+        if snapshot.file.gone_at_ms.is_some() {
+            warnings.push(Notice::new(
+                "transcript_gone",
+                "the transcript is gone: its lines are the archive's, as far as that has them",
+            ));
+        }
         let kept = match request_seq {
             Some(seq) => self.read_kept(&snapshot.file, seq, first_item).await?,
             None => None,

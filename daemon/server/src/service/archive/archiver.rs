@@ -21,7 +21,8 @@ use crate::transcript::{LINE_BYTES_MAX, Transcript};
 /// Bytes of text in a batch, and so in a pack: what a crash costs, and what is held in memory.
 ///
 /// # Source
-/// Measured on 73 MB of transcripts: packs of 4 MiB take 12.5 percent of the text, of 8 MiB 12.2, of 16 MiB 10.7.
+/// Measured with zstd's command line on the chunks of 73 MB of transcripts: packs of 4 MiB take 12.5 percent of the
+/// text, of 8 MiB 12.2, of 16 MiB 10.7. The archive of these transcripts has 11.6 percent, its index included.
 pub(super) const BATCH_BYTES: u64 = 16 << 20;
 
 const BATCH_FILES: usize = 512;

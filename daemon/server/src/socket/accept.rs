@@ -1,7 +1,7 @@
 //! The accept loop: who gets in, and how all of them get out.
 //!
 //! A peer of another user is closed without a word. Beyond the bound on connections, the one that does nothing
-//! for longest gives its place to the newcomer, those that never sent a whole message first; if all of them are
+//! for longest gives its place to the newcomer, those that never sent a whole message first and several at a time; if all of them are
 //! at work, the newcomer is answered `server_busy` and closed. So neither ten thousand open connections nor a
 //! program that leaks them locks others out. When the
 //! process is out of descriptors, accepting pauses, longer each time, and the clients that are in keep their
@@ -13,6 +13,7 @@
 //! In the drain the listener is closed first, then every connection finishes what it has in flight; what is
 //! left after the grace period is dropped.
 
+use std::cmp::Reverse;
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -41,6 +42,12 @@ use crate::peer::{self, WorkFolder};
 /// Chosen: a client sends its first line with its connection, and what came with it is read first; fifty
 /// thousand newcomers a second pass through 512 places in 10 ms.
 const SILENT_MS_MIN: u64 = 10;
+/// Silent connections that give their places at a time.
+///
+/// # Source
+/// Measured: to find the one that is idle for longest takes as long as to accept several, and ten thousand newcomers
+/// would wait for it one after the other.
+const SILENT_AT_ONCE: usize = 32;
 /// Milliseconds a connection that has spoken may be idle before its place can be taken.
 ///
 /// # Source
@@ -69,8 +76,16 @@ pub async fn serve(
     let Bound { listener, claim, .. } = bound;
     let listener = listening(listener)?;
     let (connections, links) = (JoinSet::new(), Vec::new());
-    let mut accept =
-        Accept { server, draining, connections, links, caller, claim, is_loss_told: false };
+    let mut accept = Accept {
+        server,
+        draining,
+        connections,
+        links,
+        caller,
+        claim,
+        is_loss_told: false,
+        free_places: 0,
+    };
     let result = accept.run(listener).await;
     accept.draining.cancel();
     accept.drain().await;
@@ -93,6 +108,8 @@ struct Accept {
     /// The right to the socket's path; none for a socket of systemd.
     claim: Option<Claim>,
     is_loss_told: bool,
+    /// Places that were made free and not taken yet.
+    free_places: usize,
 }
 
 impl Accept {
@@ -178,11 +195,18 @@ impl Accept {
             self.server.counters.refused.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        if self.connections.len() >= self.server.dispatcher.bounds.connections_max
-            && !self.evict_idle()
-        {
-            self.server.counters.refused.fetch_add(1, Ordering::Relaxed);
-            return refuse(stream, self.server.dispatcher.bounds.connections_max);
+        let connections_max = self.server.dispatcher.bounds.connections_max;
+        if self.connections.len() < connections_max {
+            self.free_places = 0;
+        } else {
+            if self.free_places == 0 {
+                self.free_places = self.evict_idle();
+            }
+            let Some(left) = self.free_places.checked_sub(1) else {
+                self.server.counters.refused.fetch_add(1, Ordering::Relaxed);
+                return refuse(stream, connections_max);
+            };
+            self.free_places = left;
         }
         self.start(stream, peer.pid());
     }
@@ -221,15 +245,20 @@ impl Accept {
         self.links.push(link);
     }
 
-    /// Closes the connection that has been idle for longest; answers whether there was one.
-    fn evict_idle(&mut self) -> bool {
+    /// Closes the connection that has been idle for longest, of those that never spoke several; returns how many.
+    fn evict_idle(&self) -> usize {
         let now = self.server.clock.elapsed();
         let idle = self.links.iter().filter_map(|link| Some((link.idleness(now)?, link)));
-        let long = idle.filter(|(idleness, _)| is_long(*idleness));
-        let Some((_, idlest)) = long.max_by_key(|(idleness, _)| *idleness) else { return false };
-        idlest.evicted.cancel();
-        self.server.counters.refused.fetch_add(1, Ordering::Relaxed);
-        true
+        let mut long: Vec<_> = idle.filter(|(idleness, _)| is_long(*idleness)).collect();
+        long.sort_unstable_by_key(|(idleness, _)| Reverse(*idleness));
+        let silent = long.iter().take_while(|(idleness, _)| idleness.kind == IdleKind::Silent);
+        let silent = silent.count().min(SILENT_AT_ONCE).min(self.links.len() / 16);
+        long.truncate(silent.max(1));
+        for (_, link) in &long {
+            link.evicted.cancel();
+        }
+        self.server.counters.refused.fetch_add(long.len() as u64, Ordering::Relaxed);
+        long.len()
     }
 
     fn note_end(&self, ended: Result<End, JoinError>) {

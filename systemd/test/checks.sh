@@ -130,6 +130,36 @@ is ActiveState active || fail "the first client did not start the installed daem
 [[ "$("$longhaul" doctor)" = *"units"*"installed"* ]] || fail "doctor does not see the units"
 [[ "$("$longhaul" install systemd --yes)" = "nothing to change"* ]] || fail "a second installation changes something"
 
+# 10a. From its namespaces the daemon sees a repository, and reaches the model that is configured.
+work="$HOME/work" thread=019cadd3-0000-7000-8000-0000000000f1 port=$((20000 + RANDOM % 10000))
+git -c init.defaultBranch=topic init -q "$work"
+sessions="$HOME/.codex/sessions/2026/01/02"
+mkdir -p "$sessions"
+{
+    printf '{"timestamp":"2026-01-02T00:00:00.000Z","type":"session_meta","payload":{"id":"%s","timestamp":"2026-01-02T00:00:00.000Z","cwd":"%s","originator":"codex_cli_rs","cli_version":"0.150.0","source":"cli"}}\n' $thread "$work"
+    for step in $(seq 40); do
+        for role in user assistant; do
+            kind=$([ $role = user ] && echo input_text || echo output_text)
+            printf '{"timestamp":"2026-01-02T00:00:%02d.000Z","type":"response_item","payload":{"type":"message","role":"%s","content":[{"type":"%s","text":"Step %d of the parser: %s"}]}}\n' "$step" $role "$kind" "$step" "$(printf 'the tests of this step pass; %.0s' $(seq 20))"
+        done
+    done
+} > "$sessions/rollout-2026-01-02T00-00-00-$thread.jsonl"
+cat > "$HOME/.config/longhaul/config.toml" <<END
+[model]
+provider = "here"
+name = "m"
+[providers.here]
+kind = "chat"
+base_url = "http://127.0.0.1:$port/v1"
+END
+python3 "$ROOT/outside.py" --serve "$port" &
+said=$("$longhaul" install systemd --yes) || fail "install systemd with a model: $said"
+systemctl --user restart longhauld.service
+said=$(python3 "$ROOT/outside.py" $thread | tr '\n' ' ') || fail "asked for a repository and a summary: $said"
+[ "$said" = "topic hybrid " ] || fail "git and a model from the namespaces: $said"
+kill %%
+passed "git in its sandbox, and a configured model"
+
 # 10b. The port of the gateway is there before it and outlives it; it may reach the network (where nobody is: 502).
 if [ -x "$HOME/.local/bin/longhaul-gateway" ]; then
     settings="$HOME/.local/state/longhaul/gateway.json"

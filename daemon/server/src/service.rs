@@ -167,6 +167,7 @@ pub struct PolicyServices {
     pub log: Arc<DecisionLog>,
     pub replays: Arc<Replays>,
     pub live: LivePolicies,
+    pub repositories: Repositories,
 }
 
 /// The services of `memory/*`.
@@ -212,8 +213,8 @@ impl Services {
         let Deps { config, clock, events, counters, .. } = deps.clone();
         let now = config.now();
         let (store, opened) = keeping::open(&now.state_dir.join(DATABASE), &clock).await?;
-        let own = recording::folder(&now.state_dir);
-        let (ingest, full_text, archive) = reading(&deps, (&store, &opened), &own);
+        let (ingest, full_text, archive) =
+            reading(&deps, (&store, &opened), &recording::folder(&now.state_dir));
         let instance = Instance {
             id: clock.new_id(),
             started_at: clock.now_ms(),
@@ -261,6 +262,7 @@ impl Services {
                 ingest: ingest.clone(),
                 full_text: full_text.clone(),
                 models,
+                repositories: policy.repositories.clone(),
             }),
             settings_diffs: Arc::new(settings_diffs),
             ingest,
@@ -389,12 +391,9 @@ impl Parts {
     fn policy(&self) -> PolicyServices {
         let Self { config, clock, store, snapshots, .. } = self;
         let adviser = Arc::new(Adviser::new(self.models.clone(), config.clone()));
-        let surroundings = Surroundings::new(
-            Repositories::new(clock.clone(), config.now().program()),
-            store.clone(),
-            adviser.clone(),
-            config.clone(),
-        );
+        let repositories = Repositories::new(clock.clone(), config.now().program());
+        let surroundings =
+            Surroundings::new(repositories.clone(), store.clone(), adviser.clone(), config.clone());
         let contexts = Arc::new(Contexts::new(snapshots.clone(), config.clone()));
         let watchers = Arc::new(Watchers::new(
             (store.clone(), contexts),
@@ -414,6 +413,7 @@ impl Parts {
             watchers,
             log: Arc::new(DecisionLog::new(store.clone(), snapshots.clone())),
             replays: Arc::new(Replays::new(snapshots.clone(), config.clone())),
+            repositories,
         }
     }
 

@@ -12,6 +12,7 @@ use crate::clock::Clock;
 use crate::config::Live;
 use crate::ingest::{Ingest, Progress};
 use crate::model::{ModelChoice, Models, Task};
+use crate::repository::Repositories;
 
 /// This run of the daemon.
 #[derive(Debug, Clone)]
@@ -58,6 +59,7 @@ pub struct Status {
     pub(super) ingest: Arc<Ingest>,
     pub(super) full_text: Arc<FullText>,
     pub(super) models: Arc<Models>,
+    pub(super) repositories: Repositories,
 }
 
 impl Status {
@@ -101,7 +103,16 @@ impl Status {
     pub fn warnings(&self, progress: &Progress) -> Vec<DaemonWarning> {
         let mut warnings = warnings(progress, self.models.refused_today());
         warnings.extend(mended(self.store.1.pages_mended));
+        warnings.extend(self.repositories.unavailable().as_deref().map(unseen));
         warnings
+    }
+}
+
+fn unseen(why: &str) -> DaemonWarning {
+    DaemonWarning {
+        kind: "repositories_unseen",
+        message: format!("repositories are not looked at: {why}"),
+        hint: "decisions are made without them; observe = false under [repository] ends the attempts",
     }
 }
 

@@ -131,3 +131,16 @@ async fn histories_that_are_too_old_go_with_their_compactions() {
     let gone = services.compaction.undo.run(&compaction.id).await;
     assert!(matches!(gone, Err(ServiceError::CompactionNotFound(_))), "{gone:?}");
 }
+
+#[tokio::test]
+async fn it_is_told_why_no_repository_is_looked_at() {
+    let fixture = Fixture::new().await;
+    let (status, policy) = (&fixture.services.status, &fixture.services.policy);
+    let told = || status.warnings(&status.ingest()).into_iter().map(|warning| warning.kind);
+    assert_eq!(told().collect::<Vec<_>>(), [""; 0]);
+    let settings = fixture.deps.config.now().repository.settings();
+    let folder = fixture.home.path().to_str().unwrap();
+    let found = policy.repositories.look(folder, settings, std::time::Duration::MAX).await;
+    assert_eq!(found, None, "the program that becomes git is not there");
+    assert_eq!(told().collect::<Vec<_>>(), ["repositories_unseen"]);
+}

@@ -22,6 +22,9 @@ const LOADER: u32 = 3;
 /// Bytes of a loader's path.
 const LOADER_BYTES: u64 = 4_096;
 
+/// Where only root installs programs.
+const ROOTS_FOLDERS: [&str; 4] = ["/usr", "/bin", "/nix/store", "/gnu/store"];
+
 #[derive(Debug)]
 pub(super) struct Program {
     /// Its real file.
@@ -43,7 +46,9 @@ impl Program {
         if places.folders().any(|folder| file.starts_with(folder)) {
             return Ok(None);
         }
-        if about.uid() != 0 && about.uid() != geteuid().as_raw() {
+        let trusts_folders =
+            || !maps_root(&fs::read_to_string("/proc/self/uid_map").unwrap_or_default());
+        if !is_trusted(&file, (about.uid(), about.mode()), trusts_folders) {
             return Err(format!("{} belongs to another user", file.display()));
         }
         let loader = loader(&file).map_err(|why| format!("{} {why}", file.display()))?;
@@ -54,6 +59,19 @@ impl Program {
     pub(super) fn prefix(&self) -> Option<&Path> {
         self.file.parent().filter(|folder| folder.ends_with("bin")).and_then(Path::parent)
     }
+}
+
+/// Whether nobody but root and the user can have put a program there. In a user namespace without root, as that of our
+/// systemd unit, everything of others has one owner, and root's is told by the folder.
+fn is_trusted(file: &Path, (owner, mode): (u32, u32), trusts_folders: impl Fn() -> bool) -> bool {
+    let is_of_root = owner == 0 || owner == geteuid().as_raw();
+    let is_in_place = || ROOTS_FOLDERS.iter().any(|folder| file.starts_with(folder));
+    is_of_root || (mode & 0o022 == 0 && is_in_place() && trusts_folders())
+}
+
+/// Whether a user namespace, by the table of its users, has root.
+fn maps_root(uid_map: &str) -> bool {
+    uid_map.is_empty() || uid_map.lines().any(|line| line.split_whitespace().next() == Some("0"))
 }
 
 /// The loader that a program names.
@@ -120,6 +138,25 @@ mod tests {
             let refused = loader(&file).unwrap_err();
             assert!(refused.contains(expected), "{refused}");
         }
+    }
+
+    #[test]
+    fn a_program_of_another_user_is_not_run_also_where_root_looks_like_one() {
+        let (own, other) = (geteuid().as_raw(), 65_534);
+        for (file, owner, mode, has_root, expected) in [
+            ("/usr/bin/git", 0, 0o755, true, true),
+            ("/home/me/bin/git", own, 0o755, true, true),
+            ("/usr/bin/git", other, 0o755, true, false),
+            ("/usr/bin/git", other, 0o755, false, true),
+            ("/usr/bin/git", other, 0o775, false, false),
+            ("/home/another/bin/git", other, 0o755, false, false),
+            ("/usrlocal/git", other, 0o755, false, false),
+        ] {
+            let trusted = is_trusted(Path::new(file), (owner, mode), || !has_root);
+            assert_eq!(trusted, expected, "{file} {owner} {mode:o} {has_root}");
+        }
+        assert!(maps_root("         0          0 4294967295\n") && maps_root(""));
+        assert!(!maps_root("      1000       1000          1\n"));
     }
 
     #[test]

@@ -221,10 +221,8 @@ impl Services {
             pid: std::process::id(),
             socket,
         };
-        let (settings, budget) = (now.models.clone(), now.budget.bounds());
-        let models = Models::new(settings, budget, store.clone(), clock.clone());
-        models.recall_spent().await?;
-        let parts = Parts::new(&deps, &instance, store, (ingest, archive), Arc::new(models));
+        let models = models(&now, &store, &clock).await?;
+        let parts = Parts::new(&deps, &instance, store, (ingest, archive), models);
         let (memory, policy, compaction) = (parts.memory(), parts.policy(), parts.compaction());
         let continuations = parts.continuations(&compaction);
         let (handle_reader, threads) = (parts.handle_reader(), parts.threads());
@@ -280,6 +278,14 @@ impl Services {
             idle_trim,
         })
     }
+}
+
+/// The models that may be asked, with what was asked of them today.
+async fn models(now: &Config, store: &Store, clock: &Clock) -> Result<Arc<Models>, StoreError> {
+    let (settings, budget) = (now.models.clone(), now.budget.bounds());
+    let models = Models::new(settings, budget, store.clone(), clock.clone());
+    models.recall_spent().await?;
+    Ok(Arc::new(models))
 }
 
 impl Parts {

@@ -158,7 +158,14 @@ systemctl --user restart longhauld.service
 said=$(python3 "$ROOT/outside.py" $thread | tr '\n' ' ') || fail "asked for a repository and a summary: $said"
 [ "$said" = "topic hybrid " ] || fail "git and a model from the namespaces: $said"
 kill %%
-passed "git in its sandbox, and a configured model"
+is_archived() { "$longhaul" archive list 2>/dev/null | grep -q "${thread:0:13}"; }
+eventually "the thread is archived" is_archived
+rm "$sessions"/*
+said=$("$longhaul" archive restore $thread 2>&1) || fail "a thread is not restored: $said"
+[ -s "$sessions/rollout-2026-01-02T00-00-00-$thread.jsonl" ] || fail "the restored thread is not there: $said"
+said=$("$longhaul" archive restore $thread --to "$HOME/copy.jsonl" 2>&1) && fail "the service writes into the home"
+[[ "$said" = *ReadWritePaths* ]] || fail "a copy is refused: $said"
+passed "git in its sandbox, a configured model, and a thread restored"
 
 # 10b. The port of the gateway is there before it and outlives it; it may reach the network (where nobody is: 502).
 if [ -x "$HOME/.local/bin/longhaul-gateway" ]; then

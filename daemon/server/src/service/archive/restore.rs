@@ -93,6 +93,9 @@ fn write(
     let failed = |error: io::Error| match error.kind() {
         ErrorKind::AlreadyExists => ServiceError::FileExists(path.display().to_string()),
         ErrorKind::InvalidData => ServiceError::ArchiveDamaged(row.thread_id.clone()),
+        ErrorKind::ReadOnlyFilesystem => invalid(
+            "where the daemon may write: under systemd the agents' folders and its own, and what a drop-in with ReadWritePaths= adds",
+        ),
         _ => ServiceError::file(path, error),
     };
     let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(|n| n.to_str()))

@@ -77,6 +77,11 @@ function Daemon.ingested()
   M.wait_for('the search index is idle', function()
     return client.wait('daemon/status', {}).search.state == 'idle'
   end)
+  M.wait_for('the archive is idle', function()
+    -- It is refused while the archive is opened.
+    local status = client.wait('archive/status', {})
+    return status and status.state == 'idle'
+  end)
   return threads[1].thread_id
 end
 

@@ -86,5 +86,10 @@ export async function ingested(client: Client): Promise<string> {
   await until("the search index is idle", async () => {
     return (await client.call("daemon/status", {})).search?.state === "idle" || undefined;
   });
+  await until("the archive is idle", async () => {
+    // It is refused while the archive is opened.
+    const status = await client.call("archive/status", {}).catch(() => undefined);
+    return status?.state === "idle" || undefined;
+  });
   return thread_id;
 }

@@ -49,6 +49,7 @@ test("every example is answered as it says", { skip: !binaries() && "longhauld i
     await ingested(first);
     first.close();
     const bindings = new Bindings();
+    bindings.mismatch("$NEW_FILE", path.join(daemon.home, "restored.jsonl"));
     let replayed = 0;
     for (const example of examples()) replayed += await replay(daemon, example, bindings);
     assert.ok(replayed > 80, `replayed ${replayed}`);

@@ -151,12 +151,12 @@ impl Archive {
     }
 }
 
-/// The number of the next pack: above all that are there, named or not.
+/// The number of the next pack: above all that are there, named or not, and the last that is `named` and may be lost.
 ///
 /// # Errors
 /// The folder cannot be read.
-pub fn next_pack(folder: &Path) -> io::Result<i64> {
-    Ok(packs_in(folder)?.last().map_or(1, |last| last + 1))
+pub fn next_pack(folder: &Path, named: i64) -> io::Result<i64> {
+    Ok(packs_in(folder)?.last().map_or(named, |last| named.max(*last)) + 1)
 }
 
 fn pack_at(folder: &Path, number: i64) -> PathBuf {

@@ -16,7 +16,7 @@ use longhaul_protocol::{memory, thread};
 use serde_json::{Value, json};
 
 use crate::support::rollout::Rollout;
-use crate::support::{Client, Daemon, PATIENCE, of_thread, soon, text_at};
+use crate::support::{Client, Daemon, PATIENCE, of_thread, text_at};
 
 pub(crate) const THREAD: &str = "019cadd3-0000-7000-8000-0000000000e1";
 const OTHER: &str = "019cadd3-0000-7000-8000-0000000000e2";
@@ -62,7 +62,7 @@ pub(crate) async fn noticed(client: &mut Client, thread_id: &str) {
         {
         }
     };
-    soon("the transcript is found missing", gone).await;
+    tokio::time::timeout(PATIENCE * 3, gone).await.expect("the transcript is not found missing");
 }
 
 async fn history(client: &mut Client, thread_id: &str) -> (Vec<String>, bool, Vec<String>) {

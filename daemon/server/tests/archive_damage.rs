@@ -5,11 +5,11 @@ use std::path::Path;
 use std::process::Command;
 
 use longhaul_protocol::ErrorKind;
-use longhaul_protocol::archive::{ArchiveState, Overview, OverviewParams};
+use longhaul_protocol::archive::{ArchiveState, Overview, OverviewParams, Restore, RestoreParams};
 use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 
 use crate::archive::{THREAD, archived, expand, folder, long, noticed, packs, restore, verify};
-use crate::support::{Client, Daemon, Process, command, soon};
+use crate::support::{Client, Daemon, Process, command, eventually, soon};
 
 /// Changes one bit in the middle of a file.
 fn flip(path: &Path) {
@@ -103,6 +103,48 @@ async fn a_lost_index_is_made_anew_from_the_packs() {
 }
 
 #[tokio::test]
+async fn an_index_made_anew_keeps_every_pack_whatever_happens_meanwhile() {
+    let home = tempfile::tempdir().unwrap();
+    let daemon = Daemon::over(home, "").await;
+    let mut client = daemon.connect().await;
+    let mut texts = Vec::new();
+    for number in 0..6 {
+        let id = format!("019cadd3-0000-7000-8000-0000000003{number:02}");
+        let path = long(&id, &format!("engine{number}"), 40).write(daemon.home.path());
+        client.sync_file(&path).await;
+        archived(&mut client).await;
+        texts.push((id, fs::read(&path).unwrap(), path));
+    }
+    for (id, _, path) in &texts {
+        remove(path);
+        noticed(&mut client, id).await;
+    }
+    let home = daemon.stopped().await;
+    let found = packs(home.path());
+    assert_eq!(found.len(), texts.len());
+    tear(&found[0]);
+    let index = folder(home.path()).join("index.db");
+    for _ in 0..5 {
+        fs::remove_file(&index).unwrap();
+        fs::remove_file(index.with_extension("db.seal")).ok();
+        let process = Process::start(home.path()).await;
+        eventually("the index is begun", || index.exists()).await;
+        process.signal(Signal::KILL);
+        process.exit_code().await;
+    }
+    let process = Process::start(home.path()).await;
+    let mut client = Client::connect(&process.socket).await;
+    let status = archived(&mut client).await;
+    assert_eq!((status.threads, status.damaged), (5, 1), "{status:?}");
+    assert_eq!(packs(home.path()), found, "one that cannot be read may be saved by other means");
+    for (thread_id, whole, path) in &texts[1..] {
+        let params = RestoreParams { thread_id: thread_id.clone(), to: None };
+        client.call::<Restore>(params).await.unwrap();
+        assert!(fs::read(path).unwrap() == *whole);
+    }
+}
+
+#[tokio::test]
 async fn what_another_version_folded_is_folded_again_from_the_archive() {
     let home = tempfile::tempdir().unwrap();
     let path = long(THREAD, "turbine", 20).write(home.path());
@@ -189,11 +231,11 @@ async fn killed_at_any_step_the_archive_is_whole_and_leaves_nothing_behind() {
     for (number, (_, path)) in rollouts.iter().enumerate() {
         let whole = fs::read(path).unwrap();
         let to = home.path().join(format!("{number}.jsonl"));
-        let params = longhaul_protocol::archive::RestoreParams {
+        let params = RestoreParams {
             thread_id: format!("019cadd3-0000-7000-8000-0000000002{number:02}"),
             to: Some(to.display().to_string()),
         };
-        client.call::<longhaul_protocol::archive::Restore>(params).await.unwrap();
+        client.call::<Restore>(params).await.unwrap();
         assert!(fs::read(&to).unwrap() == whole, "{number}");
     }
     let left = fs::read_dir(folder(home.path())).unwrap().map(|entry| entry.unwrap().path());

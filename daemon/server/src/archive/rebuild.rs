@@ -1,6 +1,8 @@
 //! The index made anew from what the packs say of themselves.
 //!
-//! Texts of which a stretch is missing are left out: they are archived again from their transcripts, where these are.
+//! It is one transaction: an index that knew only some of the packs would have the others removed. Texts of which a
+//! stretch is missing are left out: they are archived again from their transcripts, where these are. A pack that cannot
+//! be read stays, marked as damaged.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -28,15 +30,18 @@ pub(super) async fn rebuild(
 ) -> Result<(), StoreError> {
     let mut texts: HashMap<(String, i64), Told> = HashMap::new();
     let mut bytes: HashMap<ChunkDigest, u64> = HashMap::new();
+    let (mut known, mut damaged) = (Vec::new(), Vec::new());
     for &number in packs {
         let path = super::pack_at(folder, number);
-        let Some(contents) = read(path.clone()).await else { continue };
         let on_disk = std::fs::metadata(&path).map_or(0, |meta| meta.len());
+        let contents = read(path).await.unwrap_or_else(|| {
+            damaged.push(number);
+            PackContents::default()
+        });
         let text_bytes = contents.chunks.iter().map(|chunk| chunk.bytes).sum();
         bytes.extend(contents.chunks.iter().map(|chunk| (chunk.digest, chunk.bytes)));
         gather(&mut texts, &contents);
-        let pack = NewPack { pack: number, bytes: on_disk, text_bytes, chunks: contents.chunks };
-        index.commit(Some(&pack), &[]).await?;
+        known.push(NewPack { pack: number, bytes: on_disk, text_bytes, chunks: contents.chunks });
     }
     let (mut parts, mut left_out) = (Vec::new(), 0_usize);
     for ((path, generation), told) in texts {
@@ -46,7 +51,10 @@ pub(super) async fn rebuild(
         }
     }
     tracing::warn!(texts = parts.len(), left_out, "the archive's index was made anew");
-    index.commit(None, &parts).await?;
+    index.commit(&known, &parts).await?;
+    for pack in damaged {
+        index.checked(pack, 0, false).await?;
+    }
     index.sweep().await.map(drop)
 }
 

@@ -45,8 +45,8 @@ const SILENT_MS_MIN: u64 = 10;
 /// Silent connections that give their places at a time.
 ///
 /// # Source
-/// Measured: to find the one that is idle for longest takes as long as to accept several, and ten thousand newcomers
-/// would wait for it one after the other.
+/// Chosen: to find the one that is idle for longest, all are looked at, and ten thousand newcomers would wait for that
+/// one after the other.
 const SILENT_AT_ONCE: usize = 32;
 /// Milliseconds a connection that has spoken may be idle before its place can be taken.
 ///

@@ -15,19 +15,19 @@ const ROWS_PER_STATEMENT: usize = 500;
 const REPLACED_MAX: i64 = 4;
 
 impl ArchiveIndex {
-    /// Stores a pack's chunks and what texts consist of, in one transaction; on the disk when this returns. A chunk
+    /// Stores packs' chunks and what texts consist of, in one transaction; on the disk when this returns. A chunk
     /// that is already there stays where it is, unless that pack is damaged.
     ///
     /// # Errors
     /// `Busy`, `DiskFull`, `Corrupt`, `Io`: nothing was stored.
     pub async fn commit(
         &self,
-        pack: Option<&NewPack>,
+        packs: &[NewPack],
         parts: &[ArchivedPart],
     ) -> Result<(), StoreError> {
         let sorted = |error| self.pools.sorted(error);
         let mut transaction = self.pools.begin().await?;
-        if let Some(pack) = pack {
+        for pack in packs {
             put_pack(&mut transaction, pack).await.map_err(sorted)?;
         }
         for part in parts {

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::io;
+use std::path::Path;
 
 use longhaul_core::archive::chunk::ChunkDigest;
 use longhaul_core::archive::pack::{PackedPiece, TranscriptName};
@@ -31,23 +32,28 @@ pub(super) async fn publish(
         texts.push((text, chunks));
     }
     let (names, pieces) = described(&parts);
-    let folder = shared.archive.folder().to_owned();
+    let (folder, last) = (shared.archive.folder().to_owned(), last_pack(index).await?);
     let writing = move || {
         let mut chunks: Vec<(ChunkDigest, &[u8])> = Vec::new();
         for (text, places) in &texts {
             chunks.extend(places.iter().map(|(digest, place)| (*digest, &text[place.clone()])));
         }
-        write(&folder, &chunks, names, pieces)
+        write((&folder, last), &chunks, names, pieces)
     };
     let folder = shared.archive.folder();
     let pack = tokio::task::spawn_blocking(writing).await?;
     let pack = pack.map_err(|error| ServiceError::file(folder, error))?;
-    Ok(index.commit(pack.as_ref(), &parts).await?)
+    Ok(index.commit(pack.as_slice(), &parts).await?)
 }
 
-/// Writes a pack with these chunks; `None` when there is nothing to say.
+/// The last pack that the index names; 0 where it names none.
+pub(super) async fn last_pack(index: &ArchiveIndex) -> Result<i64, ServiceError> {
+    Ok(index.packs().await?.iter().map(|pack| pack.pack).max().unwrap_or(0))
+}
+
+/// Writes a pack with these chunks, behind the last that is named; `None` when there is nothing to say.
 pub(super) fn write(
-    folder: &std::path::Path,
+    (folder, last): (&Path, i64),
     chunks: &[(ChunkDigest, &[u8])],
     names: Vec<TranscriptName>,
     pieces: Vec<PackedPiece>,
@@ -56,7 +62,7 @@ pub(super) fn write(
         return Ok(None);
     }
     let text_bytes = chunks.iter().map(|(_, chunk)| chunk.len() as u64).sum();
-    let mut pack = PackWriter::begin(folder, next_pack(folder)?, text_bytes)?;
+    let mut pack = PackWriter::begin(folder, next_pack(folder, last)?, text_bytes)?;
     for (digest, chunk) in chunks {
         pack.add(*digest, chunk)?;
     }

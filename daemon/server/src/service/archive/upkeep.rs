@@ -133,7 +133,7 @@ async fn rewrite_group(
         used.push((shared.archive.pack(*pack), index.contents(*pack).await?));
     }
     let elsewhere = elsewhere(shared, index, packs).await?;
-    let folder = shared.archive.folder().to_owned();
+    let (folder, last) = (shared.archive.folder().to_owned(), publishing::last_pack(index).await?);
     let writing = move || {
         let (mut chunks, mut described) = (Vec::new(), Described::default());
         for (path, contents) in used {
@@ -144,7 +144,7 @@ async fn rewrite_group(
         let Described { names, pieces, .. } = described;
         let chunks: Vec<(ChunkDigest, &[u8])> =
             chunks.iter().map(|(digest, chunk)| (*digest, chunk.as_slice())).collect();
-        publishing::write(&folder, &chunks, names, pieces)
+        publishing::write((&folder, last), &chunks, names, pieces)
             .map_err(|source| PackError::Io { path: folder, source })
     };
     let written = match tokio::task::spawn_blocking(writing).await? {

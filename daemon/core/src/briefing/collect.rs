@@ -42,6 +42,9 @@ const EARLIER_BYTES: usize = 4 * 1_024;
 /// An edit that takes out so many lines rewrites its file.
 const REWRITTEN_LINES: usize = 5;
 
+/// A line of so many bytes stands for itself wherever it is quoted.
+const TELLING_BYTES: usize = 12;
+
 /// Calls without an answer that are kept.
 const RUNNING_MAX: usize = 16;
 
@@ -312,8 +315,12 @@ impl Briefing {
         // What a later edit took out or wrote over does not hold any more.
         let removed: HashSet<String> =
             edit.removed.lines().map(|line| lines::tidy(line, None, 260)).collect();
-        let is_gone =
-            |line: &Line| edit.is_whole || edit.is_deleted || removed.contains(&line.text);
+        // A text may be put together from several lines: one of them gone, it says what never stood there.
+        let is_taken_out = |text: &str| {
+            removed.contains(text)
+                || removed.iter().any(|line| line.len() >= TELLING_BYTES && text.contains(line))
+        };
+        let is_gone = |line: &Line| edit.is_whole || edit.is_deleted || is_taken_out(&line.text);
         self.added.retain(|line| line.group != edit.path || !is_gone(line));
         // What was read before a file was rewritten tells of another text.
         let is_rewritten = removed.len() >= REWRITTEN_LINES || edit.is_whole || edit.is_deleted;

@@ -336,11 +336,12 @@ impl Builder<'_> {
         let Some((path, tasks)) = self.briefing.tasks.current() else { return };
         let done = tasks.iter().filter(|task| task.is_done).count();
         let open = tasks.len() - done;
+        let at_least = if self.briefing.tasks.is_full() { "at least " } else { "" };
         self.push(
             EvidenceKind::TaskItem,
             (0, 0),
             (0, 110),
-            format!("{path}: {done} ticked, {open} open"),
+            format!("{path}: {at_least}{done} ticked, {open} open"),
         );
         let mut ahead = 0;
         for (order, task) in (1..).zip(&tasks) {

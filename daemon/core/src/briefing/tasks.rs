@@ -34,16 +34,36 @@ impl TaskList {
         }
         for (order, line) in (0..).zip(lines) {
             let Some((is_done, words)) = item(line) else { continue };
-            let is_full = self.files.values().map(BTreeMap::len).sum::<usize>() >= ITEMS_MAX;
             let known = self.files.get(path).and_then(|items| items.get(key(words)));
-            if is_full && known.is_none() {
+            if known.is_none() && self.is_full() && !self.make_room(seq) {
                 continue;
             }
+            let known = self.files.get(path).and_then(|items| items.get(key(words)));
             let order = known.map_or(order, |known| known.order.max(order));
             let text = text::one_line_cut(words, 220);
             let items = self.files.entry(path.to_owned()).or_default();
             items.insert(key(words).to_owned(), TaskItem { seq, order, is_done, text });
         }
+    }
+
+    /// Whether there may be more items than are known.
+    pub(super) fn is_full(&self) -> bool {
+        self.files.values().map(BTreeMap::len).sum::<usize>() >= ITEMS_MAX
+    }
+
+    /// Drops an item that is done, else one of earlier work, the one seen longest ago; `false` where there is none: what
+    /// is open must not be hidden behind what is done.
+    fn make_room(&mut self, seq: u64) -> bool {
+        let all = self
+            .files
+            .iter()
+            .flat_map(|(path, items)| items.iter().map(move |(key, item)| (path, key, item)));
+        let spare = all.filter(|(_, _, item)| item.is_done || item.seq < seq);
+        let first = spare.min_by_key(|(_, _, item)| (!item.is_done, item.seq, item.order));
+        let Some((path, key)) = first.map(|(path, key, _)| (path.clone(), key.clone())) else {
+            return false;
+        };
+        self.files.get_mut(&path).is_some_and(|items| items.remove(&key).is_some())
     }
 
     /// The list that was seen last: its file, and its items in order. Others are of earlier work.
@@ -82,6 +102,18 @@ fn key(words: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_open_is_not_hidden_behind_what_is_done() {
+        let mut list = TaskList::default();
+        let done: Vec<String> = (0..2 * ITEMS_MAX).map(|n| format!("- [x] T{n} done")).collect();
+        list.read(1, "tasks.md", done.iter().map(String::as_str));
+        list.read(2, "tasks.md", ["- [ ] T900 review", "- [ ] T901 answer"].into_iter());
+        let (_, tasks) = list.current().unwrap();
+        assert!(tasks.len() == ITEMS_MAX && list.is_full());
+        let open = tasks.iter().filter(|task| !task.is_done).map(|task| task.text.as_str());
+        assert_eq!(open.collect::<Vec<_>>(), ["T900 review", "T901 answer"]);
+    }
 
     #[test]
     fn the_newest_list_counts_and_ticks_replace_open_items() {

@@ -21,6 +21,20 @@ fn edits(briefing: &mut Briefing, seq: u64, path: &str, added: &str, removed: &s
     briefing.edited(seq, &FileEdit { path, added, removed, is_whole: false, is_deleted: false });
 }
 
+#[test]
+fn a_stub_that_was_filled_in_is_not_shown_as_what_stands_there() {
+    let mut briefing = Briefing::default();
+    briefing.request(1, "Write the dispatcher.", None);
+    let stub =
+        "class Dispatcher:\n    def call_tool(self, name):\n        raise NotImplementedError\n";
+    edits(&mut briefing, 2, "src/dispatcher.py", stub, "");
+    let told = |briefing: &Briefing| render(briefing, &Extra::default(), 2_000);
+    assert!(told(&briefing).contains("raise NotImplementedError"), "{}", told(&briefing));
+    let body = "        return self.tools[name].handler()\n";
+    edits(&mut briefing, 3, "src/dispatcher.py", body, "        raise NotImplementedError\n");
+    assert!(!told(&briefing).contains("NotImplementedError"), "{}", told(&briefing));
+}
+
 fn thread() -> Briefing {
     let mut briefing = Briefing::default();
     briefing.request(1, "Port the audit trait to core. We never break the public API.", None);

@@ -128,7 +128,7 @@ impl Decoder {
     }
 
     fn find_newline(&mut self) -> Option<usize> {
-        let found = self.buffer[self.scanned..].iter().position(|byte| *byte == b'\n');
+        let found = memchr::memchr(b'\n', &self.buffer[self.scanned..]);
         if found.is_none() {
             self.scanned = self.buffer.len();
         }

@@ -103,14 +103,14 @@ impl Link {
     /// How much another connection deserves its place, `None` where it is at work: those that never said
     /// anything come first, those that subscribed last, and of the same kind the one that was idle for longest.
     pub(crate) fn idleness(&self, now: Duration) -> Option<Idleness> {
-        let is_over = self.closed.is_cancelled() || self.evicted.is_cancelled();
-        if is_over || self.works.load(Ordering::Relaxed) {
+        let is_at_work = self.works.load(Ordering::Relaxed);
+        if is_at_work || self.evicted.is_cancelled() || self.closed.is_cancelled() {
             return None;
         }
-        let kind = match (self.has_spoken(), self.live().is_empty()) {
-            (false, _) => IdleKind::Silent,
-            (true, true) => IdleKind::Quiet,
-            (true, false) => IdleKind::Listening,
+        let kind = match self.has_spoken() {
+            false => IdleKind::Silent,
+            true if self.live().is_empty() => IdleKind::Quiet,
+            true => IdleKind::Listening,
         };
         let idle_ms = whole_ms(now).saturating_sub(self.active_ms.load(Ordering::Relaxed));
         Some(Idleness { kind, idle_ms })

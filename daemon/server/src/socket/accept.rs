@@ -53,6 +53,12 @@ const SILENT_AT_ONCE: usize = 32;
 /// # Source
 /// Chosen: a program that asks several things does it within a second.
 const QUIET_MS_MIN: u64 = 1_000;
+/// Connections that may wait to be accepted; who connects without waiting is refused beyond them.
+///
+/// # Source
+/// Chosen: as many as there are places, which pass in 50 ms. The system's own bound is 4,096: a newcomer behind so many
+/// waited for half a second.
+const WAITING_MAX: i32 = 512;
 /// Pauses of the accept loop while the system is out of descriptors or memory.
 const BACKOFF_MIN: Duration = Duration::from_millis(10);
 const BACKOFF_MAX: Duration = Duration::from_secs(1);
@@ -94,6 +100,7 @@ pub async fn serve(
 
 fn listening(listener: std::os::unix::net::UnixListener) -> io::Result<UnixListener> {
     listener.set_nonblocking(true)?;
+    rustix::net::listen(&listener, WAITING_MAX)?;
     UnixListener::from_std(listener)
 }
 
@@ -246,7 +253,8 @@ impl Accept {
     }
 
     /// Closes the connection that has been idle for longest, of those that never spoke several; returns how many.
-    fn evict_idle(&self) -> usize {
+    fn evict_idle(&mut self) -> usize {
+        self.links.retain(|link| !link.closed.is_cancelled());
         let now = self.server.clock.elapsed();
         let idle = self.links.iter().filter_map(|link| Some((link.idleness(now)?, link)));
         let mut long: Vec<_> = idle.filter(|(idleness, _)| is_long(*idleness)).collect();
@@ -257,8 +265,9 @@ impl Accept {
         for (_, link) in &long {
             link.evicted.cancel();
         }
-        self.server.counters.refused.fetch_add(long.len() as u64, Ordering::Relaxed);
-        long.len()
+        let count = long.len();
+        self.server.counters.refused.fetch_add(count as u64, Ordering::Relaxed);
+        count
     }
 
     fn note_end(&self, ended: Result<End, JoinError>) {

@@ -17,7 +17,7 @@
 //! are the attacker's.
 
 use std::cmp::Reverse;
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -67,8 +67,11 @@ struct Ledger {
     holders: HashMap<usize, Holder>,
     /// Answers that are being made, by size.
     making: [usize; 2],
-    /// Who waits for room, by size, newest last.
-    waiting: [Vec<Waiting>; 2],
+    /// Who waits for room, by size and connection: an attacker asks thousands of times, and whoever is served next is
+    /// looked for with every answer.
+    waiting: [HashMap<usize, Queue>; 2],
+    /// Requests that waited so far.
+    tickets: u64,
     /// Whether a task looks for room for them.
     is_watched: bool,
     /// Connections whose clients read what they are sent.
@@ -110,9 +113,13 @@ impl Size {
     }
 }
 
+/// The requests of a connection that wait, oldest first; not empty.
+type Queue = VecDeque<Waiting>;
+
 #[derive(Debug)]
 struct Waiting {
-    connection: usize,
+    /// Rises with time.
+    ticket: u64,
     granted: oneshot::Sender<Room>,
 }
 
@@ -155,7 +162,10 @@ impl Held {
     fn queue(self: &Arc<Self>, connection: usize, size: Size) -> oneshot::Receiver<Room> {
         let (granted, room) = oneshot::channel();
         let mut ledger = self.ledger();
-        ledger.waiting[size as usize].push(Waiting { connection, granted });
+        let ticket = ledger.tickets;
+        ledger.tickets += 1;
+        let waiting = Waiting { ticket, granted };
+        ledger.waiting[size as usize].entry(connection).or_default().push_back(waiting);
         let is_watched = std::mem::replace(&mut ledger.is_watched, true);
         drop(ledger);
         self.grant();
@@ -180,8 +190,11 @@ impl Held {
     /// Whether anybody still waits for room; else nobody looks for it from now on.
     fn is_awaited(&self) -> bool {
         let mut ledger = self.ledger();
+        for queue in ledger.waiting.iter_mut().flat_map(HashMap::values_mut) {
+            queue.retain(|waiting| !waiting.granted.is_closed());
+        }
         for waiting in &mut ledger.waiting {
-            waiting.retain(|waiting| !waiting.granted.is_closed());
+            waiting.retain(|_, queue| !queue.is_empty());
         }
         ledger.is_watched = ledger.is_awaited();
         ledger.is_watched
@@ -206,30 +219,25 @@ impl Held {
         }
     }
 
-    /// The place of who is served next; `None` where there is no room, or nobody to serve.
+    /// The connection that is served next; `None` where there is no room, or nobody to serve.
     fn next(&self, ledger: &Ledger, size: Size) -> Option<usize> {
         let rooms = self.bytes_max.saturating_sub(ledger.bytes) / self.room_bytes(size).max(1);
         // Asked for every request, and there is mostly no room under an attack.
         if ledger.making[size as usize] >= AT_ONCE || rooms == 0 {
             return None;
         }
-        let waiting = &ledger.waiting[size as usize];
-        let mut asked = HashMap::<usize, usize>::new();
-        for waiting in waiting {
-            *asked.entry(waiting.connection).or_default() += 1;
-        }
-        let may = |waiting: &Waiting| {
-            let holder = ledger.holders.get(&waiting.connection);
+        let may = |connection: &usize| {
+            let holder = ledger.holders.get(connection);
             let is_behind = holder.is_some_and(|it| it.load.unread_bytes >= HIGH_WATER_BYTES);
-            let reads = ledger.readers.contains(&waiting.connection);
-            !waiting.granted.is_closed() && !is_behind && (reads || rooms > 1)
+            !is_behind && (ledger.readers.contains(connection) || rooms > 1)
         };
-        let rank = |(place, waiting): &(usize, &Waiting)| {
-            let reads = ledger.readers.contains(&waiting.connection);
-            (!reads, asked.get(&waiting.connection).copied(), Reverse(*place))
+        let rank = |(connection, queue): &(&usize, &Queue)| {
+            let newest = queue.back().map(|waiting| waiting.ticket);
+            (!ledger.readers.contains(*connection), queue.len(), Reverse(newest))
         };
-        let waiting = waiting.iter().enumerate().filter(|(_, waiting)| may(waiting));
-        waiting.min_by_key(rank).map(|(place, _)| place)
+        let waiting = ledger.waiting[size as usize].iter();
+        let next = waiting.filter(|(connection, _)| may(connection)).min_by_key(rank);
+        next.map(|(connection, _)| *connection)
     }
 
     /// Gives room to those that wait, as far as there is any.
@@ -244,8 +252,13 @@ impl Held {
 
     fn grant_next(self: &Arc<Self>, size: Size) -> Option<(Waiting, Room)> {
         let mut ledger = self.ledger();
-        let next = self.next(&ledger, size)?;
-        let waiting = ledger.waiting[size as usize].remove(next);
+        let waiting = loop {
+            let next = self.next(&ledger, size)?;
+            // Without one, nobody of that connection waits any more, and it is not found again.
+            if let Some(waiting) = ledger.take_oldest(size, next) {
+                break waiting;
+            }
+        };
         let bytes = self.room_bytes(size);
         ledger.making[size as usize] += 1;
         ledger.bytes += bytes;
@@ -337,6 +350,17 @@ impl Holder {
 impl Ledger {
     fn is_awaited(&self) -> bool {
         self.waiting.iter().any(|waiting| !waiting.is_empty())
+    }
+
+    /// The oldest request of a connection that still waits; its queue goes with its last one.
+    fn take_oldest(&mut self, size: Size, connection: usize) -> Option<Waiting> {
+        let queues = &mut self.waiting[size as usize];
+        let queue = queues.get_mut(&connection)?;
+        let oldest = std::iter::from_fn(|| queue.pop_front()).find(|it| !it.granted.is_closed());
+        if queue.is_empty() {
+            queues.remove(&connection);
+        }
+        oldest
     }
 
     fn remove(&mut self, connection: usize) -> Option<Holder> {

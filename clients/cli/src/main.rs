@@ -9,6 +9,7 @@ mod output;
 mod progress;
 mod select;
 mod session;
+mod shell;
 mod style;
 
 use std::process::ExitCode;

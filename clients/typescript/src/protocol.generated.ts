@@ -2706,6 +2706,8 @@ export interface ThreadContinueParams {
   templates?: CompactionTemplateOverrides | null;
   /** The thread, of any source. */
   thread_id: string;
+  /** The agent that continues it, `codex` or `claude`; absent: the thread's own where it is one of them, else `codex`. */
+  to?: string | null;
 }
 
 /** The new thread. */

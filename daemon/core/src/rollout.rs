@@ -31,6 +31,8 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+pub use codex::continuation::{carries_context, context_of};
+
 use crate::item::breakdown::Breakdown;
 use crate::thread::{HistoryBase, Source};
 use source::SourceSpec;

@@ -171,7 +171,8 @@ impl Stepper {
     /// What a compaction left that was not known before: nothing of a briefing of ours.
     fn compacted<'a>(&mut self, at: At, message: &'a str) -> Words<'a> {
         let is_ours = contextual::is_briefing(message);
-        self.briefed_ms = if is_ours { at.ms } else { 0 };
+        let is_briefed = is_ours || contextual::is_summary_of_ours(message);
+        self.briefed_ms = if is_briefed { at.ms } else { 0 };
         Words::of(if is_ours { "" } else { message })
     }
 

@@ -114,7 +114,8 @@ async fn a_session_goes_on_in_codex_with_all_that_was_known_of_it() {
     client.sync_file(&path).await;
     let mut thread_id = SESSION.to_owned();
     for generation in 0..3 {
-        let params = thread::ContinueParams { thread_id, ..Default::default() };
+        let to = Some("codex".to_owned());
+        let params = thread::ContinueParams { thread_id, to, ..Default::default() };
         let continued = client.call::<thread::Continue>(params).await.unwrap();
         for known in ["src/a.rs (edited", "Rename x to y in a.rs"] {
             let view = &continued.compaction.view;

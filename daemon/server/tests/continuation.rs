@@ -121,3 +121,47 @@ async fn eight_at_once_all_succeed_and_hidden_files_of_others_stay() {
         assert_eq!(fs::read_to_string(&foreign).unwrap(), "precious");
     }
 }
+
+#[tokio::test]
+async fn a_thread_goes_on_in_the_other_agent_and_back() {
+    let Session { daemon, mut client, .. } = session().await;
+    let to_claude = ContinueParams { to: Some("claude".into()), ..params(THREAD) };
+    let continued = client.call::<Continue>(to_claude).await.unwrap();
+    let id = continued.thread_id.as_str();
+    let path = daemon.home.path().join(format!(".claude/projects/-w/{id}.jsonl"));
+    assert_eq!(Path::new(&continued.path), path);
+    assert_eq!(continued.command, ["claude", "--resume", id]);
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    let thread = client.thread(id).await;
+    assert_eq!(
+        (thread.source.as_str(), thread.continues.as_deref(), thread.cwd.as_deref()),
+        ("claude", Some(THREAD), Some("/w"))
+    );
+    let history = client.history(id).await;
+    assert!(text_of(&history[0]).contains("[SESSION_CHECKPOINT v1]"));
+    assert_eq!(text_of(history.last().unwrap()), LAST_REQUEST);
+
+    // Without a name it stays where it is, and back in Codex it is known whence it came.
+    let again = client.call::<Continue>(params(id)).await.unwrap();
+    assert_eq!(again.command[0], "claude");
+    let to_codex = ContinueParams { to: Some("codex".into()), ..params(&again.thread_id) };
+    let back = client.call::<Continue>(to_codex).await.unwrap();
+    assert_eq!(back.command[..2], ["codex", "resume"]);
+    let view = &back.compaction.view;
+    for known in ["src/fetch.rs (edited", "Make the fetcher retry."] {
+        assert!(view.contains(known), "{known}:\n{view}");
+    }
+    assert_eq!(view.matches(LAST_REQUEST).count(), 1, "{view}");
+}
+
+#[tokio::test]
+async fn an_agent_that_takes_no_transcript_of_ours_is_named_with_those_that_do() {
+    let Session { daemon: _daemon, mut client, .. } = session().await;
+    for (agent, told) in [("gemini", "codex, claude"), ("emacs", "one of codex")] {
+        let params = ContinueParams { to: Some(agent.into()), ..params(THREAD) };
+        let error = client.call::<Continue>(params).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidParams);
+        assert!(error.message.contains(told), "{error:?}");
+    }
+    assert_eq!(client.threads().await.len(), 1);
+}

@@ -1,4 +1,4 @@
-//! `thread/continue`: a new Codex transcript that continues a compacted thread.
+//! `thread/continue`: a new transcript of an agent that continues a compacted thread.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,11 +7,11 @@ use crate::compaction::{RunResult, Strategy, TemplateOverrides};
 
 /// `thread/continue`: compacts a thread and starts a new one with the result.
 ///
-/// The new thread is a transcript in Codex's own folder, for `codex resume`; the old one is only
+/// The new thread is a transcript in the agent's own folder, for `codex resume` or `claude --resume`; the old one is only
 /// read. Its checkpoint continues in the new thread, and its handles stay valid.
 ///
 /// # Errors
-/// `thread_not_found`; `thread_busy` while the thread's own agent is at work; `disk_full`,
+/// `thread_not_found`; `invalid_params` where `to` takes no transcript of ours; `thread_busy` while the thread's own agent is at work; `disk_full`,
 /// `permission_denied`.
 #[derive(Debug, Clone, Copy)]
 pub struct Continue;
@@ -23,6 +23,9 @@ pub struct Continue;
 pub struct ContinueParams {
     /// The thread, of any source.
     pub thread_id: String,
+    /// The agent that continues it, `codex` or `claude`; absent: the thread's own where it is one of them, else `codex`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
     /// As it was after the item of this seq; absent: as it is now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_of: Option<u64>,

@@ -128,7 +128,30 @@ pub(super) fn play(
         rows.push(tools::row(tool, &asked(claude, mock, tool, &arguments)?, wanted));
     }
     rows.push(tools::noted(&mut wire)?);
+    rows.push(continuation(claude, mock, &mut wire, &ruled)?);
     Ok(rows)
+}
+
+/// A thread goes on in a new transcript of ours: the first request has the view and the last request of the person.
+fn continuation(
+    claude: &Claude,
+    mock: &Mock,
+    wire: &mut Wire,
+    thread: &str,
+) -> anyhow::Result<Row> {
+    let of = json!({ "thread_id": thread, "to": "claude", "strategy": "checkpoint" });
+    let made = wire.call("thread/continue", &of)?;
+    let id = made["thread_id"].as_str().context("a continuation without an id")?;
+    mock.take();
+    claude.print(&["--resume", id, "go on then"])?;
+    let sent = sent(mock);
+    let messages: Value = serde_json::from_str(&sent).unwrap_or_default();
+    let count = messages.as_array().map_or(0, Vec::len);
+    let is_resumed = sent.contains("[SESSION_CHECKPOINT v1]")
+        && sent.contains("The conversation so far was compacted.")
+        && sent.contains("go on then");
+    let place = format!("in the first request, of {count} messages");
+    Ok(Row::told("a continuation of ours", is_resumed, place))
 }
 
 /// The thread in which the rule was stated: the oldest.

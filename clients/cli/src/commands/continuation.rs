@@ -1,6 +1,6 @@
 //! `longhaul continue`: go on with a thread in a new one, from a compacted history.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use longhaul_protocol::thread::{Continue, ContinueParams, ContinueResult};
@@ -11,13 +11,14 @@ use crate::failure::Failure;
 use crate::progress::while_told;
 use crate::select;
 use crate::session::{Page, Session};
+use crate::shell;
 use crate::style::Style;
 
-/// Continue a thread in a new Codex thread, from a compacted history
+/// Continue a thread in a new one of Codex or Claude Code, from a compacted history
 ///
-/// Writes a new transcript into Codex's folder and prints the command that resumes it. The old thread is
-/// not changed, and longhaul expand brings back any part of it. Threads of other agents are continued
-/// in Codex, too.
+/// Writes a new transcript into the agent's folder and prints the command that resumes it. The old thread is
+/// not changed, and longhaul expand brings back any part of it. A thread continues in its own agent unless --to names the
+/// other one; threads of Gemini CLI, OpenCode and editors continue in Codex.
 ///
 /// Without THREAD, continues the newest thread with activity: a continuation that was not resumed yet does
 /// not count, so running the command twice continues the same thread.
@@ -26,10 +27,14 @@ use crate::style::Style;
 Examples:
   longhaul continue                          the newest thread of this folder
   longhaul continue 0199a213 --max-tokens 4000
+  longhaul continue --to claude              in Claude Code, whoever wrote it
   $(longhaul continue --command-only)        and resume it at once")]
 pub(crate) struct ContinueArgs {
     /// Id of the thread, or a unique prefix
     thread: Option<String>,
+    /// The agent that goes on: codex or claude
+    #[arg(long, value_name = "AGENT", value_parser = ["codex", "claude"])]
+    to: Option<String>,
     /// Maximum tokens of the view
     #[arg(long, value_name = "N")]
     max_tokens: Option<u64>,
@@ -59,6 +64,7 @@ pub(crate) async fn run(args: ContinueArgs, session: &Session) -> Result<(), Fai
     }
     let params = ContinueParams {
         thread_id: thread.thread_id.clone(),
+        to: args.to,
         as_of: args.as_of,
         strategy: Some(args.strategy.into()),
         max_tokens: args.max_tokens,
@@ -67,13 +73,21 @@ pub(crate) async fn run(args: ContinueArgs, session: &Session) -> Result<(), Fai
     };
     let events = follow(&client, thread.thread_id).await;
     let result = while_told("compacting", events, client.call::<Continue>(params)).await?;
-    session.print(&ContinuePage { result, command_only: args.command_only })
+    let folder = thread.cwd.filter(|folder| is_elsewhere(folder));
+    session.print(&ContinuePage { result, folder, command_only: args.command_only })
+}
+
+fn is_elsewhere(folder: &str) -> bool {
+    std::env::current_dir().is_ok_and(|here| here != Path::new(folder))
 }
 
 #[derive(serde::Serialize)]
 struct ContinuePage {
     #[serde(flatten)]
     result: ContinueResult,
+    /// Where it has to be resumed, unless here: agents look for their threads in the folder they are started in.
+    #[serde(skip)]
+    folder: Option<String>,
     #[serde(skip)]
     command_only: bool,
 }
@@ -81,6 +95,10 @@ struct ContinuePage {
 impl Page for ContinuePage {
     fn text(&self, style: &Style) -> String {
         let command = self.result.command.join(" ");
+        let command = match &self.folder {
+            Some(folder) => format!("cd {} && {command}", shell::quoted(Path::new(folder))),
+            None => command,
+        };
         if self.command_only {
             return command + "\n";
         }

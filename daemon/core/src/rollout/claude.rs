@@ -12,6 +12,7 @@
 
 mod attachment;
 mod block;
+mod continuation;
 mod kind;
 mod meta;
 pub mod responses;
@@ -47,6 +48,7 @@ pub(super) const SPEC: SourceSpec = SourceSpec {
     responses: Some(responses::items),
     interpret: Some(tool::interpret),
     resume: &["claude", "--resume"],
+    continuation: Some(continuation::transcript),
     reads_agents_md: false,
     has_session_meta: false,
 };
@@ -103,6 +105,9 @@ struct Line<'a> {
     ai_title: Option<Text<'a>>,
     #[serde(borrow)]
     summary: Option<Text<'a>>,
+    /// Ours: what a continuation goes on from.
+    #[serde(borrow)]
+    longhaul: Option<&'a RawValue>,
 }
 
 /// Reads a line given without its newline and shows what each object on it says to `visit`: first

@@ -5,6 +5,7 @@
 //! the bare meta line `{id, timestamp, instructions, git}`. Kinds that hold nothing are passed over
 //! unparsed; the others are parsed once, borrowing from the line.
 
+pub(super) mod continuation;
 mod escape;
 mod event;
 mod fields;
@@ -43,6 +44,7 @@ pub(super) const SPEC: SourceSpec = SourceSpec {
     responses: None,
     interpret: None,
     resume: &["codex", "resume"],
+    continuation: Some(continuation::transcript),
     reads_agents_md: true,
     has_session_meta: true,
 };

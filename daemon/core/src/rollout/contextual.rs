@@ -127,6 +127,11 @@ pub fn is_briefing(text: &str) -> bool {
     text.trim_start().starts_with(CHECKPOINT_OPENING) && text.contains(VIEW_HEADER)
 }
 
+/// Whether a message carries a model's summary that we had made.
+pub fn is_summary_of_ours(text: &str) -> bool {
+    text.trim_start().starts_with(SUMMARY_OPENING)
+}
+
 /// Whether a user message carries the summary of an earlier compaction, ours or Codex's.
 pub fn is_summary(text: &str) -> bool {
     let text = text.trim_start();

@@ -1,44 +1,21 @@
-//! A new Codex transcript that begins with the compacted history of another thread.
+//! A new transcript that begins with the compacted history of another thread, of any agent.
 //!
-//! It is three things: who the thread is, taken from the first line of the transcript that it goes on
-//! from; a `compacted` line, which every generation of Codex that can resume at all reads as "this
-//! stands for all before"; and a mark of ours in the first line, by which we know whose checkpoint it
-//! goes on with. It is written in the envelope without ordinals: every version since 0.36 resumes that,
-//! the newest included, and it makes no claim on the history of another file.
+//! Each agent that can go on from one composes it in its own form. A mark of ours in its first line names the thread that
+//! it goes on from, whose checkpoint is gone on with.
 
-use serde::Serialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use super::compose::{self, Marker};
-use super::contextual;
 use crate::thread::HistoryBase;
 
-/// Keys of a first line that tell where its own transcript stands among others, or what only that
-/// one has.
-const OF_THE_OLD_THREAD: [&str; 10] = [
-    "context_window",
-    "forked_from_id",
-    "history_base",
-    "history_mode",
-    "longhaul",
-    "metadata",
-    "parent_thread_id",
-    "session_id",
-    "thread_source",
-    "title",
-];
-
-/// From this version on Codex puts its context into every first turn by itself.
-///
-/// Measured by appending `compacted` lines: 0.142.5 and 0.169.0 do, 0.77.0 does not; in
-/// between, 0.105.0 is the first that writes replacement histories itself.
-const CONTEXT_IS_FRESH_SINCE: u32 = 105;
-
-/// Items of context that are carried over, at most.
-const CARRIED_ITEMS: usize = 8;
-
-/// Where our mark stands in a first line.
+/// Key of our mark in a first line.
 pub const MARK: &str = "longhaul";
+
+/// What the mark says.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Mark {
+    pub(super) continues: HistoryBase,
+}
 
 /// All that a continuation is made of.
 #[derive(Debug, Clone)]
@@ -55,215 +32,20 @@ pub struct Continuation<'a> {
     pub base: &'a HistoryBase,
     /// When it begins, Unix milliseconds.
     pub at_ms: i64,
+    /// The same on the clock of the wall, for names.
+    pub local_ms: i64,
     /// The text that stands for the history where replacements are not read.
     pub view: &'a str,
-    /// What stands for the history.
+    /// What stands for the history, as items of the Responses API: the view first.
     pub history: &'a [Value],
 }
 
-#[derive(Serialize)]
-struct Mark<'a> {
-    continues: &'a HistoryBase,
-}
-
-impl Continuation<'_> {
-    /// The transcript, every line with its newline.
-    #[must_use]
-    pub fn text(&self) -> String {
-        let compacted = Marker::Compacted {
-            message: self.view.to_owned(),
-            replacement_history: self.history.to_vec(),
-        };
-        let (kind, payload) = compacted.payload();
-        let mut text = compose::line(self.at_ms, "session_meta", &self.meta(), None);
-        text.push_str(&compose::line(self.at_ms, kind, &payload, None));
-        text
-    }
-
-    fn meta(&self) -> Value {
-        let mut meta = self.first_line.and_then(meta_of).unwrap_or_else(|| json!({}));
-        for key in OF_THE_OLD_THREAD {
-            if let Some(fields) = meta.as_object_mut() {
-                fields.remove(key);
-            }
-        }
-        meta["id"] = json!(self.thread_id);
-        meta["timestamp"] = json!(compose::timestamp(self.at_ms));
-        let words = [
-            ("cwd", self.cwd.unwrap_or("/")),
-            ("originator", "codex_cli_rs"),
-            ("cli_version", "0.0.0"),
-            ("source", "cli"),
-        ];
-        for (key, value) in words {
-            // The source of a sub-agent is an object, and its continuation is a thread of the person's.
-            if !meta[key].is_string() {
-                meta[key] = json!(value);
-            }
-        }
-        if let Some(title) = self.title {
-            meta["title"] = json!(title);
-        }
-        meta[MARK] = json!(Mark { continues: self.base });
-        meta
-    }
-}
-
-/// The payload of a first line, bare or in the envelope; `None` for a line of another kind.
-fn meta_of(line: &str) -> Option<Value> {
-    let mut line: Value = serde_json::from_str(line).ok()?;
-    let meta = match line.get("type").and_then(Value::as_str) {
-        Some("session_meta") => line.get_mut("payload")?.take(),
-        Some(_) => return None,
-        None => line,
-    };
-    (meta.is_object() && meta.get("id").is_some()).then_some(meta)
-}
-
-/// Whether the Codex that wrote this first line leaves out its context when it resumes a compacted
-/// thread, so that the history has to carry it.
-#[must_use]
-pub fn carries_context(first_line: Option<&str>) -> bool {
-    let Some(meta) = first_line.and_then(meta_of) else { return false };
-    let version = meta["cli_version"].as_str().unwrap_or_default();
-    let mut parts = version.split(['.', '-']).map(str::parse::<u32>);
-    matches!((parts.next(), parts.next()), (Some(Ok(0)), Some(Ok(minor))) if minor < CONTEXT_IS_FRESH_SINCE)
-        || version.is_empty()
-}
-
-/// The context that the harness put among `items`: the last of each kind, in the order it stands.
-#[must_use]
-pub fn context_of(items: impl Iterator<Item = Value>) -> Vec<Value> {
-    let mut kept: Vec<(String, Value)> = Vec::new();
-    for item in items {
-        let Some(kind) = kind_of_context(&item) else { continue };
-        kept.retain(|(known, _)| *known != kind);
-        kept.push((kind, item));
-    }
-    let skipped = kept.len().saturating_sub(CARRIED_ITEMS);
-    kept.into_iter().skip(skipped).map(|(_, item)| item).collect()
-}
-
-/// The first word of a context item; `None` for words of the person or the agent, and for views.
-fn kind_of_context(item: &Value) -> Option<String> {
-    let role = item.get("role")?.as_str()?;
-    let text = item.pointer("/content/0/text")?.as_str()?;
-    let is_context = match role {
-        "developer" => true,
-        "user" => contextual::is_standing(text),
-        _ => false,
-    };
-    is_context.then(|| text.split_whitespace().next().unwrap_or_default().to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::fold::{Fold, Place, Source};
-
-    const FIRST: &str = r#"{"timestamp":"2026-01-01T00:00:00.000Z","type":"session_meta","payload":{"id":"old","timestamp":"t","cwd":"/w","originator":"codex_exec","cli_version":"0.169.0","source":"exec","history_mode":"paginated","history_base":{"thread_id":"x"},"model_provider":"mock"}}"#;
-
-    static BASE: HistoryBase =
-        HistoryBase { thread_id: String::new(), end_ordinal_exclusive: 7, end_byte_offset: None };
-
-    fn continuation<'a>(first_line: Option<&'a str>, history: &'a [Value]) -> Continuation<'a> {
-        Continuation {
-            thread_id: "new",
-            first_line,
-            cwd: Some("/elsewhere"),
-            title: None,
-            base: &BASE,
-            at_ms: 0,
-            view: "[SESSION_CHECKPOINT v1]",
-            history,
-        }
-    }
-
-    #[test]
-    fn it_says_who_it_is_and_nothing_of_whose_history_it_was() {
-        let text = continuation(Some(FIRST), &[]).text();
-        let meta: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
-        let meta = &meta["payload"];
-        for (key, value) in
-            [("id", "new"), ("cwd", "/w"), ("source", "exec"), ("model_provider", "mock")]
-        {
-            assert_eq!(meta[key], value);
-        }
-        for key in OF_THE_OLD_THREAD.iter().filter(|key| **key != MARK) {
-            assert!(meta.get(key).is_none(), "{key}");
-        }
-        assert_eq!(meta[MARK]["continues"]["end_ordinal_exclusive"], 7);
-        // Its lines are not numbered, whatever the old ones were.
-        assert!(text.lines().all(|line| {
-            serde_json::from_str::<Value>(line).is_ok_and(|line| line.get("ordinal").is_none())
-        }));
-    }
-
-    #[test]
-    fn what_a_first_line_lacks_is_filled_in() {
-        let bare = r#"{"id":"old","timestamp":"t","instructions":null,"git":{}}"#;
-        for first in [None, Some(bare), Some("torn"), Some(r#"{"type":"user"}"#)] {
-            let text = continuation(first, &[]).text();
-            let meta: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
-            let of = |key: &str| meta["payload"][key].as_str().unwrap().to_owned();
-            assert_eq!(
-                [of("cwd"), of("originator"), of("source")],
-                ["/elsewhere", "codex_cli_rs", "cli"]
-            );
-        }
-    }
-
-    #[test]
-    fn our_own_fold_reads_it_as_a_compacted_thread() {
-        let history = [
-            json!({"type":"message","role":"user","content":[{"type":"input_text","text":"go on"}]}),
-        ];
-        let text = continuation(Some(FIRST), &history).text();
-        let mut fold = Fold::new(Source::Codex);
-        for (line, text) in text.lines().enumerate() {
-            let place = Place { line: line as u64, offset: 0, bytes: text.len() as u64 };
-            fold.line(place, text.as_bytes());
-        }
-        let head = fold.head();
-        assert_eq!(
-            (head.thread_id.as_deref(), head.compactions, head.malformed),
-            (Some("new"), 1, 0)
-        );
-        assert_eq!(head.history_base.as_ref(), Some(&BASE));
-    }
-
-    #[test]
-    fn old_versions_need_their_context_carried() {
-        for (version, carries) in [
-            ("0.77.0", true),
-            ("0.104.9", true),
-            ("0.105.0", false),
-            ("0.169.0", false),
-            ("", true),
-            ("1.2.0", false),
-        ] {
-            let line = FIRST.replace("0.169.0", version);
-            assert_eq!(carries_context(Some(&line)), carries, "{version}");
-        }
-        assert!(!carries_context(None));
-    }
-
-    #[test]
-    fn the_last_context_of_each_kind_is_carried() {
-        let said = |role: &str, text: &str| json!({"type":"message","role":role,"content":[{"type":"input_text","text":text}]});
-        let items = vec![
-            said("user", "<environment_context>\n1"),
-            said("user", "# AGENTS.md instructions for /w"),
-            said("user", "fix it"),
-            said("assistant", "done"),
-            said("user", "<environment_context>\n2"),
-            said("user", "[SESSION_CHECKPOINT v1]"),
-            said("user", "<turn_aborted>"),
-        ];
-        let texts: Vec<String> = context_of(items.into_iter())
-            .iter()
-            .map(|item| item["content"][0]["text"].as_str().unwrap().to_owned())
-            .collect();
-        assert_eq!(texts, ["# AGENTS.md instructions for /w", "<environment_context>\n2"]);
-    }
+/// A transcript to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewTranscript {
+    /// Its folder, below the agent's home.
+    pub folder: String,
+    pub name: String,
+    /// Every line with its newline.
+    pub text: String,
 }

@@ -9,5 +9,6 @@ pub(super) const SPEC: SourceSpec = SourceSpec {
     folders: &[],
     files: &[FilePattern { prefix: "", suffix: ".jsonl", layout: Layout::Lines }],
     resume: &[],
+    continuation: None,
     ..codex::SPEC
 };

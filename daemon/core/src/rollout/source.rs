@@ -4,6 +4,7 @@
 use serde_json::Value;
 
 use super::Entry;
+use super::continuation::{Continuation, NewTranscript};
 use super::records::Records;
 use super::tool::{Action, Call};
 
@@ -15,6 +16,9 @@ pub type ToResponses = fn(&[u8]) -> Vec<Value>;
 
 /// Reads a call of an agent's own tools; see [`SourceSpec::interpret`].
 pub type Interpret = fn(&Call<'_>) -> Option<Action>;
+
+/// Composes a transcript; see [`SourceSpec::continuation`].
+pub type Continue = fn(&Continuation<'_>) -> NewTranscript;
 
 /// All that is particular to a source.
 #[derive(Debug)]
@@ -38,6 +42,8 @@ pub struct SourceSpec {
     pub interpret: Option<Interpret>,
     /// The command that resumes a thread whose id follows; empty where there is none.
     pub resume: &'static [&'static str],
+    /// Makes a transcript that the agent resumes, out of a compacted thread; `None` where it takes none of ours.
+    pub continuation: Option<Continue>,
     /// The agent reads `AGENTS.md`.
     pub reads_agents_md: bool,
     /// The first line is Codex's `session_meta`, which a continuation takes over.

@@ -1,8 +1,8 @@
-//! `thread/continue`: a new Codex transcript that goes on from a compacted thread.
+//! `thread/continue`: a new transcript of an agent that goes on from a compacted thread of any agent.
 //!
 //! # Theory of operation
 //! *Steps.* See that the thread's own agent is not at work; compact; compose the new transcript; publish it
-//! in Codex's own folder by a rename, as all transcripts of ours are. The one gone on from is only read.
+//! in the agent's own folder by a rename, as all transcripts of ours are. The one gone on from is only read.
 //!
 //! *A crash* before the rename leaves a compaction nobody uses and at most a hidden file, which stays: in
 //! another program's folder nothing is removed by its name. After it the thread is there, and is read like any
@@ -14,8 +14,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use longhaul_core::rollout::compose;
-use longhaul_core::rollout::continuation::{self, Continuation};
+use longhaul_core::rollout;
+use longhaul_core::rollout::continuation::{Continuation, NewTranscript};
+use longhaul_core::rollout::source::Continue;
 use longhaul_core::thread::{HistoryBase, Source};
 use longhaul_store::FileRow;
 use rustix::fs::{FlockOperation, flock};
@@ -49,6 +50,8 @@ const LISTED_WITHIN: Duration = Duration::from_millis(1_500);
 pub struct NewThread {
     pub thread_id: String,
     pub path: PathBuf,
+    /// The agent that resumes it.
+    pub agent: Source,
     pub compaction: Compaction,
 }
 
@@ -81,29 +84,31 @@ impl Continuations {
         self.compactor.has_model()
     }
 
-    /// Compacts a thread and begins a new one with what came of it.
+    /// Compacts a thread and begins a new one of an agent with what came of it: of `to`, else of its own agent where that
+    /// takes a transcript of ours, else of Codex.
     ///
     /// # Errors
     /// As [`Compactor::run`]; [`ServiceError::ThreadBusy`] while the thread's agent is at work,
     /// and what the disk refuses.
-    pub async fn begin(&self, request: Request) -> Result<NewThread, ServiceError> {
+    pub async fn begin(
+        &self,
+        request: Request,
+        to: Option<Source>,
+    ) -> Result<NewThread, ServiceError> {
         let Subject::Thread { thread_id, as_of } = &request.subject else {
             let reason = "only a thread can be gone on from".to_owned();
             return Err(ServiceError::Invalid { field: "thread_id", reason });
         };
         let snapshot = self.snapshots.of(thread_id, *as_of).await?;
-        let home = self.config.now().home(Source::Codex).to_owned();
-        let lock = home.join("thread-writer-locks").join(format!("{}.lock", snapshot.thread_id));
-        if is_held(&lock) {
+        let codex_home = self.config.now().home(Source::Codex).to_owned();
+        let lock = format!("thread-writer-locks/{}.lock", snapshot.thread_id);
+        if is_held(&codex_home.join(lock)) {
             return Err(ServiceError::ThreadBusy(snapshot.thread_id));
         }
-        let first_line = match snapshot.file.source {
-            source if !source.spec().has_session_meta => None,
-            _ => self.first_line(&snapshot.file).await?,
-        };
-        let mut history = match continuation::carries_context(first_line.as_deref()) {
-            true => self.standing_context(&snapshot).await?,
-            false => Vec::new(),
+        let (agent, compose) = agent_of(to, snapshot.file.source)?;
+        let (first_line, mut history) = match agent {
+            Source::Codex => self.context_of_codex(&snapshot).await?,
+            _ => (None, Vec::new()),
         };
         let compaction = self.compactor.run(request).await?;
         history.extend(compaction.history.iter().cloned());
@@ -113,24 +118,42 @@ impl Continuations {
             end_ordinal_exclusive: snapshot.fold.next_seq(),
             end_byte_offset: None,
         };
-        let text = Continuation {
+        let transcript = compose(&Continuation {
             thread_id: &id,
             first_line: first_line.as_deref(),
             cwd: snapshot.fold.checkpoint().cwd.as_deref(),
             title: snapshot.fold.head().title.as_deref(),
             base: &base,
             at_ms: self.clock.now_ms(),
+            local_ms: self.clock.local_ms(),
             view: &compaction.view,
             history: &history,
-        }
-        .text();
-        let path = publish(home, self.clock.local_ms(), id.clone(), text).await?;
+        });
+        let home = self.config.now().home(agent).to_owned();
+        let path = publish(home, transcript).await?;
         if let Err(error) =
             self.ingest.sync(SyncTarget::Path(path.clone()), None, LISTED_WITHIN).await
         {
             tracing::debug!(%error, "a continuation is not listed yet");
         }
-        Ok(NewThread { thread_id: id, path, compaction })
+        Ok(NewThread { thread_id: id, path, agent, compaction })
+    }
+
+    /// What a transcript of Codex begins with that goes on from a thread: the first line of one of Codex, and the context
+    /// that its version leaves to the history.
+    async fn context_of_codex(
+        &self,
+        snapshot: &Snapshot,
+    ) -> Result<(Option<String>, Vec<Value>), ServiceError> {
+        let first_line = match snapshot.file.source {
+            source if !source.spec().has_session_meta => None,
+            _ => self.first_line(&snapshot.file).await?,
+        };
+        let context = match rollout::carries_context(first_line.as_deref()) {
+            true => self.standing_context(snapshot).await?,
+            false => Vec::new(),
+        };
+        Ok((first_line, context))
     }
 
     async fn first_line(&self, file: &FileRow) -> Result<Option<String>, ServiceError> {
@@ -163,7 +186,7 @@ impl Continuations {
             items.extend(self.histories.visible(query).await?.items);
         }
         let items = items.iter().filter_map(|item| serde_json::from_str(item.get()).ok());
-        Ok(continuation::context_of(items))
+        Ok(rollout::context_of(items))
     }
 }
 
@@ -176,17 +199,26 @@ fn is_held(lock: &Path) -> bool {
     )
 }
 
-/// Codex lists its folders by local time.
-async fn publish(
-    home: PathBuf,
-    local_ms: i64,
-    id: String,
-    text: String,
-) -> Result<PathBuf, ServiceError> {
-    let day = home.join("sessions").join(compose::folder(local_ms));
-    let name = compose::file_name(local_ms, &id);
-    let shown = day.join(&name).display().to_string();
-    let publish = move || recorder::publish(&day, &name, &text);
+/// The agent that goes on, and how its transcript is composed.
+fn agent_of(to: Option<Source>, own: Source) -> Result<(Source, Continue), ServiceError> {
+    let takes = |agent: Source| Some((agent, agent.spec().continuation?));
+    let found = match to {
+        Some(agent) => takes(agent),
+        None => takes(own).or_else(|| takes(Source::Codex)),
+    };
+    found.ok_or_else(|| {
+        let agents = Source::ALL.iter().filter_map(|agent| takes(*agent));
+        let agents: Vec<&str> = agents.map(|(agent, _)| agent.name()).collect();
+        let reason = format!("a thread goes on in one of: {}", agents.join(", "));
+        ServiceError::Invalid { field: "to", reason }
+    })
+}
+
+async fn publish(home: PathBuf, transcript: NewTranscript) -> Result<PathBuf, ServiceError> {
+    let NewTranscript { folder, name, text } = transcript;
+    let folder = home.join(folder);
+    let shown = folder.join(&name).display().to_string();
+    let publish = move || recorder::publish(&folder, &name, &text);
     let published = tokio::task::spawn_blocking(publish).await?;
     published.map_err(|source| ServiceError::File { path: shown, source })
 }

@@ -10,7 +10,8 @@ use std::path::Path;
 use jsonc_parser::cst::{CstArray, CstNode, CstObject};
 use jsonc_parser::json;
 
-use super::{hook_call, place};
+use super::hook_call;
+use crate::shell;
 
 pub(super) const EVENTS: [&str; 5] =
     ["SessionStart", "UserPromptSubmit", "PreCompact", "PostCompact", "Stop"];
@@ -25,8 +26,8 @@ pub(super) struct Hooks {
 
 impl Hooks {
     pub(super) fn new(longhaul: &Path, socket: Option<&Path>, agent: &'static str) -> Self {
-        let socket = socket.map(|path| format!(" --socket {}", place::quoted(path)));
-        let longhaul = place::quoted(longhaul) + &socket.unwrap_or_default();
+        let socket = socket.map(|path| format!(" --socket {}", shell::quoted(path)));
+        let longhaul = shell::quoted(longhaul) + &socket.unwrap_or_default();
         Self { longhaul, agent }
     }
 

@@ -52,24 +52,3 @@ pub(super) fn asset(name: &str) -> Option<PathBuf> {
     let built = own.ancestors().map(|folder| folder.join("clients").join(name));
     packaged.into_iter().chain(built).find(|path| path.exists())
 }
-
-/// A path as a word of a shell command.
-pub(super) fn quoted(path: &Path) -> String {
-    let path = path.to_string_lossy();
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%".contains(c);
-    match path.chars().all(is_plain) {
-        true => path.into_owned(),
-        false => format!("'{}'", path.replace('\'', "'\\''")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paths_are_quoted_only_where_a_shell_would_split_them() {
-        assert_eq!(quoted(Path::new("/usr/bin/longhaul")), "/usr/bin/longhaul");
-        assert_eq!(quoted(Path::new("/my $x/it's")), "'/my $x/it'\\''s'");
-    }
-}

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use super::super::Meta;
+use super::super::continuation::Mark;
 use super::tool::slashed;
 use super::{Line, Text};
 use crate::thread::ThreadKind;
@@ -32,6 +33,8 @@ pub(super) fn of(line: &Line<'_>) -> Option<Meta> {
         Some("sdk-cli" | "sdk-ts" | "sdk-py") => ThreadKind::Exec,
         _ => ThreadKind::Interactive,
     };
+    let mark = line.longhaul.and_then(|raw| serde_json::from_str::<Mark>(raw.get()).ok());
+    let history_base = mark.map(|mark| mark.continues);
     Some(Meta {
         id: agent.filter(|_| is_subagent).or(Some(session.clone())),
         created_at_ms: None,
@@ -45,7 +48,7 @@ pub(super) fn of(line: &Line<'_>) -> Option<Meta> {
         parent_thread_id: is_subagent.then_some(session),
         forked_from,
         is_ephemeral: false,
-        history_base: None,
+        history_base,
         git_branch: owned(&line.git_branch).filter(|branch| !branch.is_empty()),
     })
 }

@@ -32,6 +32,7 @@ async fn go_on(
         Some(Strategy::Auto) | None => Strategy::Checkpoint,
         Some(strategy) => strategy,
     };
+    let to = params.to.as_deref().map(|name| convert::one_of("to", name)).transpose()?;
     let request = request(RunParams {
         thread_id: Some(params.thread_id),
         as_of: params.as_of,
@@ -41,9 +42,10 @@ async fn go_on(
         templates: params.templates,
         ..RunParams::default()
     })?;
-    let begun = continuations.begin(request).await?;
+    let begun = continuations.begin(request, to).await?;
+    let resume = begun.agent.spec().resume.iter().copied().chain([begun.thread_id.as_str()]);
     Ok(ContinueResult {
-        command: ["codex", "resume", &begun.thread_id].map(str::to_owned).to_vec(),
+        command: resume.map(str::to_owned).collect(),
         thread_id: begun.thread_id,
         path: begun.path.display().to_string(),
         compaction: convert::run_result(begun.compaction),

@@ -142,10 +142,21 @@ impl Commands {
     /// A program that works after it failed shows how it is used here.
     fn mend(&mut self, run: &Finished<'_>) {
         let newest = self.failures.back_mut();
-        if let Some(failure) = newest.filter(|f| f.mend.is_none() && f.program == run.program) {
+        let is_same = |failure: &FailedCommand| {
+            let failed = failure.text.split(" → ").next().unwrap_or_default();
+            failure.program == run.program && purpose(failed) == purpose(run.command)
+        };
+        if let Some(failure) = newest.filter(|f| f.mend.is_none() && is_same(f)) {
             failure.mend = Some(text::cut_words(run.command, 120).into_owned());
         }
     }
+}
+
+/// What a command is for: the first two of its words that are no options. `git add` does not make good what `git push` failed
+/// at.
+fn purpose(command: &str) -> Vec<&str> {
+    let words = command.split_whitespace().filter(|word| !word.starts_with('-'));
+    words.take(2).collect()
 }
 
 pub(super) fn push<T>(list: &mut VecDeque<T>, item: T, most: usize) {
@@ -197,6 +208,18 @@ pub(super) fn result(run: &Finished<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn another_command_of_the_program_does_not_make_a_failure_good() {
+        for (later, is_mended) in
+            [("git add .", false), ("git push --force-with-lease origin", true), ("git push", true)]
+        {
+            let mut commands = Commands::default();
+            commands.finish(run("git push -q", 1, "error: failed to push some refs"));
+            commands.finish(run(later, 0, ""));
+            assert_eq!(commands.failures[0].mend.is_some(), is_mended, "{later}");
+        }
+    }
 
     fn run<'a>(command: &'a str, code: i64, printed: &'a str) -> Finished<'a> {
         let program = command.split(' ').next().unwrap();

@@ -1,6 +1,7 @@
 //! The folded state: evidence as it comes in, line after line.
 
 mod asked;
+mod said;
 
 use std::collections::{HashSet, VecDeque};
 
@@ -11,29 +12,24 @@ use super::documents;
 use super::effects::Effects;
 use super::evidence::{EvidenceLines, Line};
 use super::kinds::EvidenceKind;
-use super::lines::{self, Shape};
-use super::tasks::TaskList;
-use super::telling;
-use crate::rollout::contextual;
+use super::lines;
+use super::tasks::{self, TaskList};
 use crate::rollout::output::TestCounts;
+use crate::rollout::patch::LineCounts;
 use crate::rollout::shell::Class;
 use crate::step::CommandOutcome;
 use crate::text;
 
+pub(super) use said::report_strength;
+
 /// Turns whose outcome is kept.
 const TURNS_MAX: usize = 512;
-
-/// Bytes of what the agent said last that wait for the turn's end: a report, or words on the way.
-const PENDING_WORDS_BYTES: usize = 24 * 1_024;
-
-/// Heading of what a model's summary says.
-const SUMMARY: &str = "summary of an earlier compaction";
 
 /// Who speaks, where it is not the agent itself.
 pub(super) const ANOTHER_AGENT: &str = "another agent";
 
 /// Opens what a short answer refers to.
-pub(super) const ANSWERS: &str = "(answers: ";
+pub(super) const ANSWERS: &str = "(said after: ";
 
 /// Earlier requests that are kept as typed, and bytes of each.
 const EARLIER_MAX: usize = 8;
@@ -132,6 +128,7 @@ pub(super) struct FileEdit {
     pub path: String,
     pub added: String,
     pub removed: String,
+    pub counts: LineCounts,
     /// The added lines are all of the file.
     pub is_whole: bool,
     pub is_deleted: bool,
@@ -155,62 +152,6 @@ pub(super) struct CommandRun<'a> {
 }
 
 impl Briefing {
-    /// Words of the agent: the report of the turn, unless a call follows.
-    pub(super) fn words(&mut self, seq: u64, message: &str) {
-        if message.trim().is_empty() {
-            return;
-        }
-        let kept: usize = self.pending_words.iter().map(|(_, words)| words.len()).sum();
-        if kept < PENDING_WORDS_BYTES {
-            let words = text::cut_middle(message, PENDING_WORDS_BYTES / 2).into_owned();
-            self.pending_words.push((seq, words));
-        }
-    }
-
-    /// A model summarised what came before. The summary takes in the one before it, whose state is no longer
-    /// true, and also stands before its compaction as ordinary words: those were not said to the person.
-    pub(super) fn compacted(&mut self, seq: u64, summary: &str, folder: Option<&str>) {
-        self.pending_words.retain(|(_, words)| !summary.contains(text::prefix(words, 80)));
-        self.remarks.retain(|line| line.heading != SUMMARY);
-        let is_introduced = summary.starts_with(contextual::CODEX_SUMMARY_OPENING);
-        let body = summary.split_once('\n').filter(|_| is_introduced).map_or(summary, |(_, b)| b);
-        self.hear(seq, SUMMARY, body, folder);
-    }
-
-    /// Another agent reported: what it says of its work is worth as much as a report of the agent's own.
-    pub(super) fn reported(&mut self, seq: u64, message: &str, folder: Option<&str>) {
-        let message = text::cut_middle(message, PENDING_WORDS_BYTES / 2);
-        let mut is_first = true;
-        lines::split(&message, |spoken| {
-            // What the harness puts around it: ids, the state, what it cost.
-            let words = spoken.text.trim_start_matches("<result>").trim_end_matches("</result>");
-            if words.starts_with('<') && words.contains('>') {
-                return;
-            }
-            let strength = report_strength(spoken.shape, is_first, words) * 4 / 5;
-            is_first = false;
-            let line = lines::tidy(words, folder, 420);
-            let (at, kind) = ((seq, self.turn), (EvidenceKind::Report, strength));
-            push(&mut self.reports, at, kind, (ANOTHER_AGENT, spoken.heading), line);
-        });
-    }
-
-    /// What was told another agent, or a summary that a model wrote of earlier work.
-    pub(super) fn hear(&mut self, seq: u64, heading: &str, message: &str, folder: Option<&str>) {
-        let message = text::cut_middle(message, PENDING_WORDS_BYTES / 2);
-        lines::split(&message, |spoken| {
-            let strength = if spoken.shape == Shape::Item { 100 } else { 70 };
-            let line = lines::tidy(spoken.text, folder, 260);
-            push(
-                &mut self.remarks,
-                (seq, self.turn),
-                (EvidenceKind::Remark, strength),
-                ("", heading),
-                line,
-            );
-        });
-    }
-
     /// The agent calls a tool: what it said before was said on the way.
     pub(super) fn call(&mut self, running: Running, folder: Option<&str>) {
         self.flush_remarks(folder);
@@ -287,7 +228,9 @@ impl Briefing {
 
     /// A file was read.
     pub(super) fn read(&mut self, seq: u64, path: &str, printed: &str) {
-        self.tasks.read(seq, path, printed.lines());
+        if tasks::is_list(path) {
+            self.tasks.read(seq, path, printed.lines());
+        }
         if !documents::is_document(path) {
             return;
         }
@@ -310,8 +253,14 @@ impl Briefing {
 
     /// A file was changed, as line `seq` tells.
     pub(super) fn edited(&mut self, seq: u64, edit: &FileEdit) {
+        // Files of the moment are no work, and prove nothing about checks.
+        if is_passing(&edit.path) {
+            return;
+        }
         let at = (seq, self.turn);
-        self.tasks.read(seq, &edit.path, edit.added.lines());
+        if !tasks::is_manual(&edit.path) {
+            self.tasks.read(seq, &edit.path, edit.added.lines());
+        }
         // What a later edit took out or wrote over does not hold any more.
         let removed: HashSet<String> =
             edit.removed.lines().map(|line| lines::tidy(line, None, 260)).collect();
@@ -325,8 +274,7 @@ impl Briefing {
         // What was read before a file was rewritten tells of another text.
         let is_rewritten = removed.len() >= REWRITTEN_LINES || edit.is_whole || edit.is_deleted;
         self.documents.retain(|line| line.group != edit.path || !is_rewritten && !is_gone(line));
-        let effect = self.effects.record(at, &edit.path, &edit.added, &edit.removed);
-        effect.is_deleted = edit.is_deleted;
+        let effect = self.effects.record(at, edit);
         let added = &mut self.added;
         effect.read(&edit.path, &edit.added, |heading, text, strength| {
             let text = lines::tidy(&text, None, 260);
@@ -376,6 +324,12 @@ impl Briefing {
         known.map_or(TurnOutcome::Answered, |known| known.outcome)
     }
 
+    /// Whether the agent reported in a later turn.
+    pub(super) fn is_answered_after(&self, turn: u32) -> bool {
+        let mut later = self.turns.iter().filter(|known| known.number > turn);
+        later.any(|known| known.outcome == TurnOutcome::Answered)
+    }
+
     /// Line and words of the last request.
     pub(super) fn active(&self) -> (u64, &str) {
         (self.active.seq, &self.active.text)
@@ -383,59 +337,6 @@ impl Briefing {
 
     pub(super) fn template_name(&self) -> &str {
         &self.template_name
-    }
-
-    /// What the agent said since its last call, which is the report of a turn that ended or is about to.
-    pub(super) fn pending_words(&self) -> impl Iterator<Item = (u64, &str)> {
-        self.pending_words.iter().map(|(seq, words)| (*seq, words.as_str()))
-    }
-
-    fn last_report(&self) -> Vec<String> {
-        let own = || self.reports.iter().filter(|line| line.group.is_empty());
-        let Some(turn) = own().next_back().map(|line| line.turn) else {
-            return Vec::new();
-        };
-        let of = own().filter(|line| line.turn == turn);
-        of.map(|line| line.text.clone()).collect()
-    }
-
-    fn flush_report(&mut self, folder: Option<&str>) {
-        let turn = self.turn;
-        if !self.pending_words.is_empty() {
-            self.reports.weaken_before(turn);
-        }
-        for (seq, words) in std::mem::take(&mut self.pending_words) {
-            let mut is_first = true;
-            lines::split(&words, |spoken| {
-                let strength = report_strength(spoken.shape, is_first, spoken.text);
-                is_first = false;
-                let line = lines::tidy(spoken.text, folder, 420);
-                push(
-                    &mut self.reports,
-                    (seq, turn),
-                    (EvidenceKind::Report, strength),
-                    ("", spoken.heading),
-                    line,
-                );
-            });
-        }
-    }
-
-    fn flush_remarks(&mut self, folder: Option<&str>) {
-        let turn = self.turn;
-        for (seq, words) in std::mem::take(&mut self.pending_words) {
-            lines::split(&words, |spoken| {
-                let strength = telling::strength(spoken.text);
-                let line = lines::tidy(spoken.text, folder, 260);
-                push(
-                    &mut self.remarks,
-                    (seq, turn),
-                    (EvidenceKind::Remark, strength),
-                    ("", ""),
-                    line,
-                );
-            });
-        }
     }
 
     fn push(&mut self, kind: EvidenceKind, seq: u64, strength: u16, text: String) {
@@ -446,19 +347,6 @@ impl Briefing {
         };
         push(lines, at, (kind, strength), ("", ""), text);
     }
-}
-
-/// Items and bold words carry results; the first line says what the message is about; code rarely says anything.
-pub(super) fn report_strength(shape: Shape, is_first: bool, text: &str) -> u16 {
-    let of_shape = match shape {
-        Shape::Code => return 40,
-        Shape::Item | Shape::Row => 110,
-        // "Yes, you are right." agrees with what stands elsewhere.
-        Shape::Prose if text.len() < 40 && !text.contains(['`', '*', '/']) => 40,
-        Shape::Prose if is_first || text.contains("**") => 110,
-        Shape::Prose => 75,
-    };
-    of_shape * telling::strength(text) / 100
 }
 
 fn push(
@@ -491,4 +379,14 @@ fn without_entering(script: &str) -> &str {
         Some((folder, rest)) if !folder.contains(';') => rest.trim_start(),
         _ => script,
     }
+}
+
+/// Files that are gone tomorrow.
+pub(super) fn is_passing(path: &str) -> bool {
+    const PLACES: [&str; 5] =
+        ["/tmp/", "/private/tmp/", "/private/var/folders/", "/var/folders/", "/dev/"];
+    PLACES.iter().any(|place| path.starts_with(place))
+        || path.contains("/AppData/Local/Temp/")
+        || path.contains("/scratchpad/")
+        || path.contains('$')
 }

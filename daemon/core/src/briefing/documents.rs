@@ -1,6 +1,7 @@
 //! Telling lines of documents that were read or written: decisions, rules, requirements, list items.
 
 use super::lines;
+use crate::rollout::patch::ANOTHER_PLACE;
 
 /// A line of a document, with its heading.
 pub(super) struct Passage {
@@ -53,6 +54,11 @@ pub(super) fn passages(path: &str, text: &str, mut visit: impl FnMut(Passage)) {
     };
     let (mut is_comment, mut is_code) = (false, false);
     for line in text.lines().take(LINES_MAX) {
+        if let Some(above) = line.strip_prefix(ANOTHER_PLACE) {
+            end(&heading, &mut paragraph);
+            lines::heading_of(above.trim()).unwrap_or_default().clone_into(&mut heading);
+            continue;
+        }
         let line = without_number(line).trim();
         // Comments of a template speak to whoever fills it in.
         let begins_comment = line.starts_with("<!--");
@@ -173,5 +179,16 @@ mod tests {
         assert_eq!(seen[0].0, "Queue");
         assert_eq!(seen[0].2, 180);
         assert!(seen[1].1.starts_with("The queue is read by all workers"));
+    }
+
+    #[test]
+    fn lines_from_another_place_stand_below_the_heading_of_that_place() {
+        let patch = "*** Begin Patch\n*** Update File: PLAN.md\n@@\n+# Sprint 4\n+- Write the lexer of the new grammar.\n@@\n+- Ship it to those who asked for it.\n@@\n # Sprint 6\n-old\n+- Measure what it costs in memory.\n*** End Patch";
+        let op = crate::rollout::patch::parse(patch).remove(0);
+        assert_eq!((op.counts.added, op.counts.removed), (4, 1));
+        let mut seen = Vec::new();
+        passages("PLAN.md", &op.added, |p| seen.push((p.heading, p.text)));
+        let headings: Vec<&str> = seen.iter().map(|(heading, _)| heading.as_str()).collect();
+        assert_eq!(headings, ["Sprint 4", "", "Sprint 6"], "{seen:?}");
     }
 }

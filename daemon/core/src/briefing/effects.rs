@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::collect::FileEdit;
 use super::documents;
+use crate::rollout::patch::{ANOTHER_PLACE, LineCounts};
 
 /// Files whose effects are kept; the one changed longest ago goes first.
 const FILES_MAX: usize = 128;
@@ -37,21 +39,19 @@ pub(super) struct Effect {
     pub seq: u64,
     pub turn: u32,
     pub edits: u32,
-    pub added: u64,
-    pub removed: u64,
+    /// Lines of the file when an edit last wrote all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written_lines: Option<u64>,
+    /// What edits of parts did since, or at all.
+    pub since_written: LineCounts,
     pub is_deleted: bool,
     /// Functions, types, headings that edits added, the last ones.
     pub names: Vec<String>,
 }
 
 impl Effects {
-    pub(super) fn record(
-        &mut self,
-        at: (u64, u32),
-        path: &str,
-        added: &str,
-        removed: &str,
-    ) -> &mut Effect {
+    pub(super) fn record(&mut self, at: (u64, u32), edit: &FileEdit) -> &mut Effect {
+        let path = edit.path.as_str();
         if self.files.len() >= FILES_MAX && !self.files.contains_key(path) {
             let oldest = self.files.iter().min_by_key(|(_, effect)| effect.seq);
             if let Some(path) = oldest.map(|(path, _)| path.clone()) {
@@ -61,9 +61,15 @@ impl Effects {
         let effect = self.files.entry(path.to_owned()).or_default();
         (effect.seq, effect.turn) = at;
         effect.edits = effect.edits.saturating_add(1);
-        let count = |text: &str| text.lines().filter(|line| !line.trim().is_empty()).count() as u64;
-        effect.added += count(added);
-        effect.removed += count(removed);
+        effect.is_deleted = edit.is_deleted;
+        if edit.is_whole {
+            // What stood there before is not known.
+            effect.written_lines = Some(edit.counts.added);
+            effect.since_written = LineCounts::default();
+        } else {
+            effect.since_written.added += edit.counts.added;
+            effect.since_written.removed += edit.counts.removed;
+        }
         effect
     }
 
@@ -89,6 +95,16 @@ impl Effects {
 }
 
 impl Effect {
+    /// `written whole (40 lines), then +2 -1`.
+    pub(super) fn counts(&self) -> String {
+        let LineCounts { added, removed } = self.since_written;
+        match self.written_lines {
+            None => format!("+{added} -{removed}"),
+            Some(lines) if added + removed == 0 => format!("written whole ({lines} lines)"),
+            Some(lines) => format!("written whole ({lines} lines), then +{added} -{removed}"),
+        }
+    }
+
     fn name(&mut self, name: &str) {
         self.names.retain(|known| known != name);
         if self.names.len() >= NAMES_MAX {
@@ -116,8 +132,8 @@ impl Effect {
             }
             return;
         }
-        let lines: Vec<&str> =
-            added.lines().map(str::trim).filter(|line| !is_bracket(line)).take(ADDED_MAX).collect();
+        let lines = added.lines().filter(|line| !line.starts_with(ANOTHER_PLACE)).map(str::trim);
+        let lines: Vec<&str> = lines.filter(|line| !is_bracket(line)).take(ADDED_MAX).collect();
         for (index, line) in lines.iter().enumerate() {
             match declared(line) {
                 Some(name) => {
@@ -244,12 +260,20 @@ mod tests {
     fn an_edit_leaves_counts_names_and_telling_lines() {
         let mut effects = Effects::default();
         let added = "/// Fails when full.\npub fn submit(&mut self) {\n    if self.is_full() {\n        return Err(\"the queue is full\");\n    }\n}\n";
-        let effect = effects.record((4, 1), "src/pool.rs", added, "a\nb\n");
+        let mut edit = FileEdit {
+            path: "src/pool.rs".to_owned(),
+            added: added.to_owned(),
+            removed: "a\nb\n".to_owned(),
+            counts: LineCounts { added: 6, removed: 2 },
+            is_whole: false,
+            is_deleted: false,
+        };
+        let effect = effects.record((4, 1), &edit);
         let mut seen = Vec::new();
         effect.read("src/pool.rs", added, |_, text, strength| seen.push((text, strength)));
         assert_eq!(
-            (effect.added, effect.removed, effect.names.clone()),
-            (6, 2, vec!["submit".to_owned()])
+            (effect.counts(), effect.names.clone()),
+            ("+6 -2".to_owned(), vec!["submit".to_owned()])
         );
         assert!(
             seen[1].0.contains("submit") && seen[1].0.contains("the queue is full"),
@@ -257,5 +281,11 @@ mod tests {
         );
         assert_eq!(effects.since(3), ["src/pool.rs"]);
         assert_eq!(effects.since(4), [""; 0]);
+        // What stood there before it was written whole is not known.
+        edit.is_whole = true;
+        assert_eq!(effects.record((5, 1), &edit).counts(), "written whole (6 lines)");
+        edit.is_whole = false;
+        let counts = "written whole (6 lines), then +6 -2";
+        assert_eq!(effects.record((6, 1), &edit).counts(), counts);
     }
 }

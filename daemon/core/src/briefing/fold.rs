@@ -1,6 +1,7 @@
 //! Steps in order → evidence.
 
-use super::collect::{Briefing, CommandRun, FileEdit, Running};
+use super::collect::{Briefing, CommandRun, FileEdit, Running, is_passing};
+use crate::rollout::patch::LineCounts;
 use crate::rollout::shell::Use;
 use crate::step::{
     Action, Answered, At, Called, Change, ChangeKind, CommandOutcome, Script, Step, Work,
@@ -150,7 +151,9 @@ fn written(script: &Script, folder: Option<&str>) -> Vec<FileEdit> {
         let (path, added) = (shown(&path, folder).to_owned(), command.input.clone());
         let is_whole = command.words.first().is_some_and(|program| program == "cat")
             && !command.words.iter().any(|word| word == "-a");
-        edits.push(FileEdit { path, added, removed: String::new(), is_whole, is_deleted: false });
+        let counts = LineCounts { added: added.lines().count() as u64, removed: 0 };
+        let removed = String::new();
+        edits.push(FileEdit { path, added, removed, counts, is_whole, is_deleted: false });
     }
     edits
 }
@@ -197,16 +200,12 @@ fn is_prose(text: &str) -> bool {
     prose >= 2 && prose * 2 > all
 }
 
-/// Files that are gone tomorrow.
-fn is_passing(path: &str) -> bool {
-    path.starts_with("/tmp/") || path.starts_with("/dev/") || path.contains('$')
-}
-
 fn edit(change: &Change, folder: Option<&str>) -> FileEdit {
     FileEdit {
         path: shown(&change.path, folder).to_owned(),
         added: change.added.clone(),
         removed: change.removed.clone(),
+        counts: change.counts,
         is_whole: change.kind == ChangeKind::Created,
         is_deleted: change.kind == ChangeKind::Deleted,
     }

@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 
 use super::checks::{Census, Check, EDIT};
-use super::collect::{ANSWERS, Briefing, TurnOutcome, report_strength};
+use super::collect::{ANSWERS, Briefing, TurnOutcome, is_passing, report_strength};
 use super::evidence::{EvidenceLines, Line};
+use super::git;
 use super::kinds::EvidenceKind;
 use super::lines;
 use super::render::Extra;
@@ -178,6 +179,8 @@ impl Builder<'_> {
     fn mark(&self, line: &Line) -> String {
         let outcome = match self.briefing.outcome(line.turn) {
             TurnOutcome::Answered => "",
+            // What was said while the agent worked is in the report of a later turn.
+            TurnOutcome::Open if self.briefing.is_answered_after(line.turn) => "",
             TurnOutcome::Open => " (no report)",
             TurnOutcome::Interrupted => " (interrupted)",
         };
@@ -246,12 +249,15 @@ impl Builder<'_> {
 
     fn files(&mut self) {
         let now = self.briefing.turn();
-        for (order, file) in (0..).zip(&self.extra.files) {
+        let files = self.extra.files.iter().filter(|file| !is_passing(&file.path));
+        for (order, file) in (0..).zip(files) {
             let mut text = format!("{} ({}", file.path, file.words);
             let mut age = 2;
             if let Some(effect) = self.briefing.effects.of(&file.path) {
                 age = usize::try_from(now.saturating_sub(effect.turn)).unwrap_or(2);
-                text.push_str(&format!(", +{} -{}", effect.added, effect.removed));
+                if !effect.is_deleted {
+                    text.push_str(&format!(", {}", effect.counts()));
+                }
                 // A document that grows edit by edit is told by its outline, other files by their newest names.
                 let is_growing = age == 0 && effect.edits >= OUTLINE_EDITS && !self.is_small();
                 let (names, bytes) =
@@ -311,7 +317,8 @@ impl Builder<'_> {
             let mark = if head == Some(index) { " (newest commit)" } else { "" };
             let age = usize::try_from(now.saturating_sub(line.turn)).unwrap_or(2);
             let order = (line.seq, index as u64);
-            let text = format!("{}{mark}", line.text);
+            let from = if git::is_log_line(&line.text) { "log: " } else { "" };
+            let text = format!("{from}{}{mark}", line.text);
             self.push(EvidenceKind::Git, order, (age, strength), text);
         }
     }
@@ -402,7 +409,7 @@ impl Builder<'_> {
         text::cut_words(command, if self.is_small() { 120 } else { 400 })
     }
 
-    /// What ran and what never did.
+    /// What kinds of commands were recognised, and which were not: a script may hide any, so that no count would be true.
     fn census(&self, census: Census) -> String {
         let counts = [
             (census.tests, "tests"),
@@ -411,21 +418,17 @@ impl Builder<'_> {
             (census.commits, "commits"),
             (census.pushes, "pushes"),
         ];
-        let ran = counts
-            .iter()
-            .filter(|(count, _)| *count > 0)
-            .map(|(count, what)| format!("{what} {count}x"));
-        let never =
-            counts.iter().filter(|(count, _)| *count == 0).map(|(_, what)| (*what).to_owned());
-        let list = |words: Vec<String>| {
+        let list = |is_seen: bool| {
+            let of = counts.iter().filter(|(count, _)| (*count > 0) == is_seen);
+            let words: Vec<&str> = of.map(|(_, what)| *what).collect();
             if words.is_empty() { "none".to_owned() } else { words.join(", ") }
         };
-        let (ran, never) = (list(ran.collect()), list(never.collect()));
         let tests = self.briefing.commands.checks.iter().rev().find(|check| check.is_test);
         let untested = tests.is_some_and(|test| !self.briefing.effects.since(test.seq).is_empty());
-        let untested = if untested { "; no test ran since the last edit" } else { "" };
-        let files = self.extra.files.len();
-        format!("seen in this thread: {ran}; never seen: {never}; {files} files changed{untested}")
+        let untested = if untested { "; no test recognised since the last edit" } else { "" };
+        let files = self.extra.files.iter().filter(|file| !is_passing(&file.path)).count();
+        let (ran, not) = (list(true), list(false));
+        format!("among the commands: {ran}; not recognised: {not}; {files} files changed{untested}")
     }
 
     fn fixed(&mut self, kind: EvidenceKind, order: (u64, u64), text: String) {

@@ -55,8 +55,16 @@ impl GitState {
             self.lines.retain(|line| !line.text.starts_with(UNCOMMITTED));
         }
         let (mut uncommitted, mut listed) = (Vec::new(), Vec::new());
+        let mut is_headed = false;
         for line in run.printed.lines().take(200) {
             let bare = line.trim();
+            // Of several such lines the first is git's, if it is: others are headings of a text printed with it.
+            let is_heading = bare.starts_with("## ");
+            if is_heading && (std::mem::replace(&mut is_headed, true) || !tells_branch(run.command))
+                || bare.starts_with("* ") && !run.command.contains("git branch")
+            {
+                continue;
+            }
             if let Some(path) = changed_path(line) {
                 uncommitted.push(path);
             } else if is_log_line(bare) {
@@ -74,7 +82,7 @@ impl GitState {
             let is_head = index == last && lists_all(run.command);
             self.add(run, text::one_line_cut(line, 160), is_head);
         }
-        let is_status = run.command.contains("status");
+        let is_status = looks_at_all(run.command);
         if !uncommitted.is_empty() && is_status {
             let more = uncommitted.len().saturating_sub(12);
             uncommitted.truncate(12);
@@ -178,6 +186,22 @@ fn made_on(line: &str) -> Option<(&str, &str)> {
     is_id.then_some((branch, id))
 }
 
+/// Whether a status tells its branch on a line of its own.
+fn tells_branch(script: &str) -> bool {
+    script.split_whitespace().any(|word| {
+        word == "--branch" || word.starts_with('-') && !word.starts_with("--") && word.contains('b')
+    })
+}
+
+/// Whether a status is that of the whole tree: it names no file.
+fn looks_at_all(script: &str) -> bool {
+    let parts = script.split(['&', ';', '|']).map(str::trim);
+    let mut looks = parts.filter_map(|part| part.strip_prefix("git status"));
+    looks.next_back().is_some_and(|options| {
+        options.split_whitespace().all(|word| word.starts_with(['-', '>', '2', '1']))
+    })
+}
+
 /// Whether a log begins with the commit that is checked out: it names no file, branch or author.
 fn lists_all(script: &str) -> bool {
     let parts = script.split(['&', ';', '|']).map(str::trim);
@@ -204,7 +228,7 @@ fn commit_of(line: &str) -> Option<(&str, &str)> {
 }
 
 /// `1926682b feat: …`
-fn is_log_line(line: &str) -> bool {
+pub(super) fn is_log_line(line: &str) -> bool {
     let Some((id, words)) = line.split_once(' ') else { return false };
     (7..=12).contains(&id.len())
         && id.bytes().all(|byte| byte.is_ascii_hexdigit())
@@ -235,6 +259,19 @@ mod tests {
         let head = state.head().map(|head| state.lines[head].text.clone());
         let lines = state.lines.into_iter().map(|line| line.text).collect();
         (lines, head, state.replaced.into_iter().collect())
+    }
+
+    #[test]
+    fn a_status_of_one_file_and_headings_of_a_text_tell_nothing_of_the_tree() {
+        let all = ("git status --short", " M src/a.rs\n M src/b.rs\n");
+        let one = ("git status --short AGENTS.md", " M AGENTS.md\n");
+        let (lines, ..) = state(&[all, one]);
+        assert_eq!(lines, ["uncommitted at the last look: src/a.rs, src/b.rs"]);
+        let read = ("git log -1 && cat README.md", "## Development\n* first\n## Testing\n");
+        assert_eq!(state(&[read]).0, [""; 0]);
+        let branch = ("git status -sb && cat README.md", "## main...o/main\n## Development\n");
+        let (lines, ..) = state(&[branch]);
+        assert_eq!(lines, ["## main...o/main", "uncommitted at the last look: nothing"]);
     }
 
     const MADE: (&str, &str) = ("git commit -m x", "[main aaaaaaa1] fix: the lexer");

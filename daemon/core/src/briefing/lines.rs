@@ -145,7 +145,7 @@ fn sentence_end(text: &str) -> Option<usize> {
 /// become relative.
 pub(super) fn tidy(line: &str, folder: Option<&str>, bytes: usize) -> String {
     let line = without_links(line);
-    let line = if line.contains("**") { Cow::Owned(line.replace("**", "")) } else { line };
+    let line = if line.contains("**") { Cow::Owned(without_bold(&line)) } else { line };
     let line = match folder.filter(|folder| folder.len() > 3) {
         Some(folder) if line.contains(folder) => {
             Cow::Owned(line.replace(&format!("{}/", folder.trim_end_matches('/')), ""))
@@ -153,6 +153,20 @@ pub(super) fn tidy(line: &str, folder: Option<&str>, bytes: usize) -> String {
         _ => line,
     };
     text::cut_words(&text::one_line(&line), bytes).into_owned()
+}
+
+/// Without the marks of bold words; `**` beside a slash is a pattern of files.
+fn without_bold(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    let mut rest = line;
+    while let Some((before, after)) = rest.split_once("**") {
+        out.push_str(before);
+        if before.ends_with('/') || after.starts_with('/') {
+            out.push_str("**");
+        }
+        rest = after;
+    }
+    out + rest
 }
 
 /// Replaces `[name](target)` by `name` where the target only repeats it.
@@ -231,6 +245,7 @@ mod tests {
             ("see [`src/a.rs:7`](/w/src/a.rs#L7)", "see src/a.rs:7"),
             ("the [issue](https://example.org/1)", "the [issue](https://example.org/1)"),
             ("open [x", "open [x"),
+            ("**Never** skip `**/.cache/**` or `src/**`", "Never skip `**/.cache/**` or `src/**`"),
         ] {
             assert_eq!(tidy(line, None, 200), expected);
         }

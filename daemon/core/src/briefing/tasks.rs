@@ -76,6 +76,32 @@ impl TaskList {
     }
 }
 
+/// Whether a file that was only read keeps the tasks of some work, by its name: in others, boxes are examples.
+pub(super) fn is_list(path: &str) -> bool {
+    const WORDS: [&str; 12] = [
+        "task",
+        "todo",
+        "plan",
+        "checklist",
+        "backlog",
+        "roadmap",
+        "issue",
+        "story",
+        "stories",
+        "sprint",
+        "progress",
+        "requirements",
+    ];
+    let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
+    !is_manual(path) && WORDS.iter().any(|word| name.contains(word))
+}
+
+/// Whether a file tells agents how to work: its boxes are ticked anew in every work.
+pub(super) fn is_manual(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    ["AGENTS.md", "CLAUDE.md", "GEMINI.md", "SKILL.md"].contains(&name)
+}
+
 /// Whether the item is ticked, and its words.
 fn item(line: &str) -> Option<(bool, &str)> {
     let at = line.find("[")?;

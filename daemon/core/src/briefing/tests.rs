@@ -1,5 +1,6 @@
 use super::collect::{CommandRun, FileEdit, Running};
 use super::*;
+use crate::rollout::patch::LineCounts;
 use crate::step::CommandOutcome;
 
 fn calls(briefing: &mut Briefing, seq: u64, id: &str, what: &str) {
@@ -18,7 +19,10 @@ fn calls(briefing: &mut Briefing, seq: u64, id: &str, what: &str) {
 
 fn edits(briefing: &mut Briefing, seq: u64, path: &str, added: &str, removed: &str) {
     let (path, added, removed) = (path.to_owned(), added.to_owned(), removed.to_owned());
-    briefing.edited(seq, &FileEdit { path, added, removed, is_whole: false, is_deleted: false });
+    let lines = |text: &str| text.lines().count() as u64;
+    let counts = LineCounts { added: lines(&added), removed: lines(&removed) };
+    let edit = FileEdit { path, added, removed, counts, is_whole: false, is_deleted: false };
+    briefing.edited(seq, &edit);
 }
 
 #[test]
@@ -33,6 +37,43 @@ fn a_stub_that_was_filled_in_is_not_shown_as_what_stands_there() {
     let body = "        return self.tools[name].handler()\n";
     edits(&mut briefing, 3, "src/dispatcher.py", body, "        raise NotImplementedError\n");
     assert!(!told(&briefing).contains("NotImplementedError"), "{}", told(&briefing));
+}
+
+#[test]
+fn a_request_whose_answer_came_with_a_later_one_is_not_said_to_have_none() {
+    let mut briefing = Briefing::default();
+    briefing.request(1, "Rename the parser.", None);
+    calls(&mut briefing, 2, "a", "sed -i s/a/b/ src/parser.rs");
+    briefing.request(3, "And the lexer too.", None);
+    let told = |briefing: &Briefing| render(briefing, &Extra::default(), 2_000);
+    assert!(told(&briefing).contains("#1 (no report) Rename"), "{}", told(&briefing));
+    briefing.words(4, "Both are renamed.");
+    briefing.request(5, "Thanks. Now the docs.", None);
+    assert!(told(&briefing).contains("#1 Rename"), "{}", told(&briefing));
+}
+
+#[test]
+fn a_file_of_the_moment_proves_nothing_about_a_check() {
+    let mut briefing = thread();
+    edits(&mut briefing, 12, "/tmp/try/main.go", "package main\n", "");
+    let text = render(&briefing, &Extra::default(), 2_000);
+    assert!(!text.contains("/tmp/try"), "{text}");
+}
+
+#[test]
+fn boxes_in_what_was_only_read_are_tasks_where_the_file_says_so() {
+    let boxes = "- [ ] Run the linter\n- [ ] Update the changelog\n";
+    for (path, is_told) in [
+        ("AGENTS.md", false),
+        ("docs/QUALITY_GATES.md", false),
+        ("specs/4/tasks.md", true),
+        ("TODO.md", true),
+    ] {
+        let mut briefing = thread();
+        briefing.read(12, path, boxes);
+        let text = render(&briefing, &Extra::default(), 2_000);
+        assert_eq!(text.contains("0 ticked, 2 open"), is_told, "{path}: {text}");
+    }
 }
 
 fn thread() -> Briefing {
@@ -73,13 +114,13 @@ fn a_briefing_holds_the_request_what_it_answers_the_report_and_what_a_check_prov
     for expected in [
         "#1 Port the audit trait to core. We never break the public API.",
         "#10 (in progress) yes",
-        "(#10 answers: Shall I move the sink too?)",
+        "(#10 said after: Shall I move the sink too?)",
         "Moved the trait because two sinks share it.",
         "`infra` keeps the Postgres sink",
         "src/core/audit.rs (edited, +4 -0; adds AuditSink, record)",
         "cargo test → exit 0; all good (unverified since: src/lib.rs changed after it)",
-        "never seen: builds, lints, commits, pushes",
-        "no test ran since the last edit",
+        "among the commands: tests; not recognised: builds, lints, commits, pushes",
+        "no test recognised since the last edit",
         "I'll look at the trait first.",
     ] {
         assert!(text.contains(expected), "{expected}\n{text}");
@@ -198,7 +239,7 @@ fn short_answers_stand_with_what_they_answer_and_old_ones_make_room() {
     }
     let text = render(&briefing, &Extra::default(), 400);
     assert!(text.contains("Keep the old names in the lexer."), "{text}");
-    assert!(text.contains("#76 ok (answers: Shall I write part 38?)"), "{text}");
+    assert!(text.contains("#76 ok (said after: Shall I write part 38?)"), "{text}");
     assert!(!text.lines().any(|line| line == "#4 ok"), "{text}");
 }
 
@@ -238,6 +279,9 @@ fn another_agents_report_is_told_apart_and_answers_nothing() {
     briefing.request(13, "yes", None);
     let text = render(&briefing, &Extra::default(), 2_000);
     assert!(text.contains("turn 2, another agent (#12):\n The parser has two tables."), "{text}");
-    assert!(text.contains("(#13 answers: The lexer is done. Shall I write the parser?)"), "{text}");
-    assert!(!text.contains("answers: Shall I drop one?") && !text.contains("usage"), "{text}");
+    assert!(
+        text.contains("(#13 said after: The lexer is done. Shall I write the parser?)"),
+        "{text}"
+    );
+    assert!(!text.contains("said after: Shall I drop one?") && !text.contains("usage"), "{text}");
 }

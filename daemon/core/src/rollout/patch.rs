@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{limits, text};
 
 const BEGIN: &str = "*** Begin Patch";
@@ -15,11 +17,24 @@ pub struct FileOp {
     pub op: Op,
     /// Its changed lines and those around them, at most 16 KiB.
     pub changed: String,
-    /// Its added lines alone, at most 16 KiB.
+    /// Its added lines alone, at most 16 KiB. Behind [`ANOTHER_PLACE`], the heading that lines from another place stand below.
     pub added: String,
     /// Its removed lines, at most 16 KiB.
     pub removed: String,
+    /// Lines that it adds and removes, all of them.
+    pub counts: LineCounts,
 }
+
+/// How many lines a change adds and removes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct LineCounts {
+    pub added: u64,
+    pub removed: u64,
+}
+
+/// Begins a line among the added ones that was not added: what follows it stands elsewhere in the file, below the heading
+/// behind the mark, if it is known.
+pub const ANOTHER_PLACE: char = '\u{c}';
 
 /// Bytes of a file's changed lines that are looked at for names.
 const CHANGED_BYTES: usize = 16 * 1_024;
@@ -44,6 +59,7 @@ impl FileOp {
             changed: String::new(),
             added: String::new(),
             removed: String::new(),
+            counts: LineCounts::default(),
         }
     }
 
@@ -60,7 +76,11 @@ impl FileOp {
         let fresh = new.lines().filter(|line| !before.contains(line));
         for (is_added, line) in gone.map(|line| (false, line)).chain(fresh.map(|line| (true, line)))
         {
-            let text = if is_added { &mut self.added } else { &mut self.removed };
+            let (text, count) = match is_added {
+                true => (&mut self.added, &mut self.counts.added),
+                false => (&mut self.removed, &mut self.counts.removed),
+            };
+            *count += 1;
             if text.len() + line.len() < CHANGED_BYTES {
                 text.push_str(line);
                 text.push('\n');
@@ -75,6 +95,9 @@ impl FileOp {
             content.push_str(added);
             content.push('\n');
         }
+        self.counts.added += u64::from(added.is_some());
+        self.counts.removed += u64::from(line.starts_with('-'));
+        self.note_place(line);
         match added {
             Some(added) if self.added.len() + added.len() < CHANGED_BYTES => {
                 self.added.push_str(added);
@@ -93,6 +116,17 @@ impl FileOp {
         if self.changed.len() + line.len() < CHANGED_BYTES {
             self.changed.push_str(added.unwrap_or(line));
             self.changed.push('\n');
+        }
+    }
+
+    /// Notes where the added lines that follow stand: a new hunk, or a heading that did not change.
+    fn note_place(&mut self, line: &str) {
+        let heading = line.strip_prefix(' ').filter(|it| it.starts_with('#')).unwrap_or_default();
+        let begins = line.starts_with("@@") && !self.added.is_empty() || !heading.is_empty();
+        if begins && self.added.len() + heading.len() + 2 < CHANGED_BYTES {
+            self.added.push(ANOTHER_PLACE);
+            self.added.push_str(heading);
+            self.added.push('\n');
         }
     }
 

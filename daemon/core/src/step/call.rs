@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::At;
 use crate::digest::ContentHash;
 use crate::redact::redact;
-use crate::rollout::patch::{FileOp, Op};
+use crate::rollout::patch::{FileOp, LineCounts, Op};
 use crate::rollout::shell::{self, Command, Deeds, Use};
 use crate::rollout::tool::{self, PlanStep, StepStatus};
 use crate::{limits, text};
@@ -84,6 +84,9 @@ pub struct Change {
     /// The removed lines alone, redacted; only while the call is made.
     #[serde(skip)]
     pub removed: String,
+    /// All lines that it adds and removes; only while the call is made.
+    #[serde(skip)]
+    pub counts: LineCounts,
 }
 
 /// What becomes of a file.
@@ -285,6 +288,7 @@ impl Called {
             lines: String::new(),
             added: String::new(),
             removed: String::new(),
+            counts: LineCounts::default(),
         };
         self.call.work = Work::Patch(changes.iter().map(kept).collect());
         self.action = Action::Patch(changes);
@@ -348,6 +352,7 @@ impl Change {
             lines: redacted(&op.changed),
             added: redacted(&op.added),
             removed: redacted(&op.removed),
+            counts: op.counts,
         }
     }
 }

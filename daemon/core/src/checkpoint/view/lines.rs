@@ -49,8 +49,12 @@ pub(super) fn changed(scene: &Scene<'_>) -> Vec<ChangedFile> {
 /// What became of a file, how often, and how it stands on disk.
 fn file_words(scene: &Scene<'_>, key: &str, file: &File) -> String {
     let mut words = file.state.into_str().to_owned();
-    if file.changes > 1 {
-        words.push_str(&format!(" {}x", file.changes));
+    match file.state {
+        FileState::Created if file.changes > 1 => {
+            words.push_str(&format!(", changed {}x", file.changes - 1));
+        }
+        FileState::Edited if file.changes > 1 => words.push_str(&format!(" {}x", file.changes)),
+        _ => {}
     }
     if let Some(hash) = &file.hash {
         words.push_str(&format!(", hash={}", hash.short()));

@@ -83,6 +83,7 @@ fn change(arguments: ClaudeArguments) -> Option<Action> {
         let mut op = FileOp::new(path, Op::Edited);
         op.changed = text::prefix(&content, CHANGED_BYTES).to_owned();
         op.added.clone_from(&op.changed);
+        op.counts.added = content.lines().count() as u64;
         op.op = Op::Created { content: Some(content) };
         return Some(Action::Patch(vec![op]));
     }

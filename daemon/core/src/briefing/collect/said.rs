@@ -1,0 +1,144 @@
+//! What agents say as evidence: reports, words on the way, what another agent or a summary tells.
+
+use super::super::kinds::EvidenceKind;
+use super::super::lines::{self, Shape};
+use super::super::telling;
+use super::{ANOTHER_AGENT, Briefing, push};
+use crate::rollout::contextual;
+use crate::text;
+
+/// Bytes of what the agent said last that wait for the turn's end: a report, or words on the way.
+const PENDING_WORDS_BYTES: usize = 24 * 1_024;
+
+/// Heading of what a model's summary says.
+const SUMMARY: &str = "summary of an earlier compaction";
+
+impl Briefing {
+    /// Words of the agent: the report of the turn, unless a call follows.
+    pub(in crate::briefing) fn words(&mut self, seq: u64, message: &str) {
+        if message.trim().is_empty() {
+            return;
+        }
+        let kept: usize = self.pending_words.iter().map(|(_, words)| words.len()).sum();
+        if kept < PENDING_WORDS_BYTES {
+            let words = text::cut_middle(message, PENDING_WORDS_BYTES / 2).into_owned();
+            self.pending_words.push((seq, words));
+        }
+    }
+
+    /// A model summarised what came before. The summary takes in the one before it, whose state is no longer
+    /// true, and also stands before its compaction as ordinary words: those were not said to the person.
+    pub(in crate::briefing) fn compacted(&mut self, seq: u64, summary: &str, folder: Option<&str>) {
+        self.pending_words.retain(|(_, words)| !summary.contains(text::prefix(words, 80)));
+        self.remarks.retain(|line| line.heading != SUMMARY);
+        let is_introduced = summary.starts_with(contextual::CODEX_SUMMARY_OPENING);
+        let body = summary.split_once('\n').filter(|_| is_introduced).map_or(summary, |(_, b)| b);
+        self.hear(seq, SUMMARY, body, folder);
+    }
+
+    /// Another agent reported: what it says of its work is worth as much as a report of the agent's own.
+    pub(in crate::briefing) fn reported(&mut self, seq: u64, message: &str, folder: Option<&str>) {
+        let message = text::cut_middle(message, PENDING_WORDS_BYTES / 2);
+        let mut is_first = true;
+        lines::split(&message, |spoken| {
+            // What the harness puts around it: ids, the state, what it cost.
+            let words = spoken.text.trim_start_matches("<result>").trim_end_matches("</result>");
+            if words.starts_with('<') && words.contains('>') {
+                return;
+            }
+            let strength = report_strength(spoken.shape, is_first, words) * 4 / 5;
+            is_first = false;
+            let line = lines::tidy(words, folder, 420);
+            let (at, kind) = ((seq, self.turn), (EvidenceKind::Report, strength));
+            push(&mut self.reports, at, kind, (ANOTHER_AGENT, spoken.heading), line);
+        });
+    }
+
+    /// What was told another agent, or a summary that a model wrote of earlier work.
+    pub(in crate::briefing) fn hear(
+        &mut self,
+        seq: u64,
+        heading: &str,
+        message: &str,
+        folder: Option<&str>,
+    ) {
+        let message = text::cut_middle(message, PENDING_WORDS_BYTES / 2);
+        lines::split(&message, |spoken| {
+            let strength = if spoken.shape == Shape::Item { 100 } else { 70 };
+            let line = lines::tidy(spoken.text, folder, 260);
+            push(
+                &mut self.remarks,
+                (seq, self.turn),
+                (EvidenceKind::Remark, strength),
+                ("", heading),
+                line,
+            );
+        });
+    }
+
+    /// What the agent said since its last call, which is the report of a turn that ended or is about to.
+    pub(in crate::briefing) fn pending_words(&self) -> impl Iterator<Item = (u64, &str)> {
+        self.pending_words.iter().map(|(seq, words)| (*seq, words.as_str()))
+    }
+
+    pub(super) fn last_report(&self) -> Vec<String> {
+        let own = || self.reports.iter().filter(|line| line.group.is_empty());
+        let Some(turn) = own().next_back().map(|line| line.turn) else {
+            return Vec::new();
+        };
+        let of = own().filter(|line| line.turn == turn);
+        of.map(|line| line.text.clone()).collect()
+    }
+
+    pub(super) fn flush_report(&mut self, folder: Option<&str>) {
+        let turn = self.turn;
+        if !self.pending_words.is_empty() {
+            self.reports.weaken_before(turn);
+        }
+        for (seq, words) in std::mem::take(&mut self.pending_words) {
+            let mut is_first = true;
+            lines::split(&words, |spoken| {
+                let strength = report_strength(spoken.shape, is_first, spoken.text);
+                is_first = false;
+                let line = lines::tidy(spoken.text, folder, 420);
+                push(
+                    &mut self.reports,
+                    (seq, turn),
+                    (EvidenceKind::Report, strength),
+                    ("", spoken.heading),
+                    line,
+                );
+            });
+        }
+    }
+
+    pub(super) fn flush_remarks(&mut self, folder: Option<&str>) {
+        let turn = self.turn;
+        for (seq, words) in std::mem::take(&mut self.pending_words) {
+            lines::split(&words, |spoken| {
+                let strength = telling::strength(spoken.text);
+                let line = lines::tidy(spoken.text, folder, 260);
+                push(
+                    &mut self.remarks,
+                    (seq, turn),
+                    (EvidenceKind::Remark, strength),
+                    ("", ""),
+                    line,
+                );
+            });
+        }
+    }
+}
+
+/// Items and bold words carry results; the first line says what the message is about; code rarely says anything.
+pub(in crate::briefing) fn report_strength(shape: Shape, is_first: bool, text: &str) -> u16 {
+    let of_shape = match shape {
+        Shape::Code => return 40,
+        Shape::Item | Shape::Row => 110,
+        // "Yes, you are right." agrees with what stands elsewhere.
+        Shape::Prose if text.len() < 40 && !text.contains(['`', '*', '/']) => 40,
+        Shape::Prose if is_first || text.contains("**") => 110,
+        Shape::Prose => 75,
+    };
+    of_shape * telling::strength(text) / 100
+}

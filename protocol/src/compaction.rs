@@ -8,6 +8,7 @@ use crate::text::{Block, Raw};
 use crate::warning::Warning;
 
 mod log;
+mod preview;
 mod receipt;
 mod should;
 mod start;
@@ -16,6 +17,9 @@ mod templates;
 pub use log::{
     CompactionSummary, Get, GetParams, GetResult, List, ListParams, ListResult, Undo, UndoParams,
     UndoResult,
+};
+pub use preview::{
+    KindTotal, Preview, PreviewItem, PreviewParams, PreviewResult, Question, ViewLine, ViewPart,
 };
 pub use receipt::{Entry, Receipt, Total, Totals};
 pub use should::{Should, ShouldParams, ShouldResult};

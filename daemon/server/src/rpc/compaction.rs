@@ -7,8 +7,8 @@ use longhaul_core::context::window::{self, WindowSources};
 use longhaul_core::template::TemplateGroup;
 use longhaul_protocol::compaction::{
     Cancel, CancelParams, CancelResult, Get, GetParams, GetResult, List, ListParams, ListResult,
-    Phase, Run, RunParams, RunResult, Should, ShouldParams, ShouldResult, Start, StartResult,
-    Templates, Trigger, Undo, UndoParams, UndoResult,
+    Phase, Preview, Run, RunParams, RunResult, Should, ShouldParams, ShouldResult, Start,
+    StartResult, Templates, Trigger, Undo, UndoParams, UndoResult,
 };
 use longhaul_protocol::policy::{TemplatesParams, TemplatesResult};
 use longhaul_store::CompactionCursor;
@@ -23,13 +23,17 @@ use crate::service::compaction::{
 use crate::service::context::{Contexts, UsageQuery};
 use crate::service::texts::TextStore;
 
+mod preview;
+
 pub(super) fn register(
     table: &mut Table,
     services: &CompactionServices,
     contexts: &Arc<Contexts>,
     texts: &Arc<TextStore>,
 ) -> Result<(), TableError> {
-    table.of(&services.compactor).on_async::<Run, _>(run)?;
+    let mut compactor = table.of(&services.compactor);
+    compactor.on_async::<Run, _>(run)?;
+    compactor.on_async::<Preview, _>(preview::preview)?;
     table.of(contexts).on_async::<Should, _>(should)?;
     let mut jobs = table.of(&services.jobs);
     jobs.on_async::<Start, _>(start)?;

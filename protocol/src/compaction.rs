@@ -16,7 +16,7 @@ mod templates;
 
 pub use log::{
     CompactionSummary, Get, GetParams, GetResult, List, ListParams, ListResult, Undo, UndoParams,
-    UndoResult,
+    UndoReach, UndoResult,
 };
 pub use preview::{
     KindTotal, Preview, PreviewItem, PreviewParams, PreviewResult, Question, ViewLine, ViewPart,

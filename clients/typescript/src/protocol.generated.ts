@@ -703,8 +703,16 @@ export interface CompactionUndoResult {
   handles: Entry[];
   /** The old history, as far as it fits into a frame. */
   history: unknown[];
+  /** Where it arrives. */
+  reach?: UndoReach;
   /** The line of the thread that put its history back, where the compaction was in force. */
   restored_seq?: number | null;
+  /** The last line that was compacted: `thread/continue` with it as `as_of` goes on from before the compaction. */
+  seq?: number | null;
+  /** The program whose thread it is, as in `thread/list`. */
+  source?: string | null;
+  /** The thread; absent for given items. */
+  thread_id?: string | null;
   /** When it was first undone, Unix milliseconds. */
   undone_at: number;
 }
@@ -3210,6 +3218,9 @@ export interface TruncatePolicy {
   /** `tool_output` (10,000 tokens) or `model_format` (11,264 bytes, 281 lines). */
   name?: string | null;
 }
+
+/** Where an undo arrives. */
+export type UndoReach = "thread" | "caller" | "not_agent" | "other";
 
 /** An update of one kind. */
 export type Update = {

@@ -169,8 +169,11 @@ export class Commands {
     const question = `Undo the compaction of ${ago(last.created_at, Date.now())} (${tokens(last.tokens.before)} tokens)?`;
     const choice = await vscode.window.showWarningMessage(question, { modal: true }, "Undo");
     if (choice !== "Undo") return;
-    const { history } = await client.call("compaction/undo", { compaction_id: last.compaction_id });
-    void vscode.window.showInformationMessage(`Undone: the old history of ${history.length} items is back in force.`);
+    const undone = await client.call("compaction/undo", { compaction_id: last.compaction_id });
+    const size = `the old history of ${undone.history.length} items`;
+    // An agent that keeps a history of its own takes none back.
+    if (undone.reach !== "not_agent") return void vscode.window.showInformationMessage(`Undone: ${size} is back in force.`);
+    void vscode.window.showInformationMessage(`Undone: ${size} is at hand. A session that went on from the view is not told.`);
   }
 
   async #searchThreads(client: Client): Promise<void> {

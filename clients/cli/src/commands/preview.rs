@@ -49,13 +49,14 @@ fn asked(preview: &PreviewResult, question: &Question) -> String {
         false => format!("the budget ends it at {}", bounds.join(" or ")),
     };
     format!(
-        "strategy {}: {} of {} would be asked for a summary of up to {} tokens,\n  with up to {} tokens of history; \
-         {budget}.\n  Above is what stands where no model answers.\n",
-        preview.strategy,
+        "{} of {} would be asked for a summary (strategy {}),\n  \
+         with up to {} tokens of history and {} of answer;\n  {budget}.\n  \
+         Above is what stands where no model answers.\n",
         question.model,
         question.provider,
-        tokens(question.output_tokens_max),
-        tokens(question.input_tokens)
+        preview.strategy,
+        tokens(question.input_tokens),
+        tokens(question.output_tokens_max)
     )
 }
 

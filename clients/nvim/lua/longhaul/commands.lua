@@ -200,7 +200,9 @@ function commands.undo()
       return
     end
     ask('compaction/undo', { compaction_id = row.compaction_id }, function(result)
-      say(('undone: the old history has %d items'):format(#result.history))
+      local told = result.reach == 'not_agent'
+        and '; a session that went on from the view is not told' or ''
+      say(('undone: the old history has %d items%s'):format(#result.history, told))
     end)
   end)
 end

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use longhaul_core::compaction::trigger::{self, TriggerMoment, Verdict};
 use longhaul_core::context::window::{self, WindowSources};
 use longhaul_core::template::TemplateGroup;
+use longhaul_core::thread::Source;
 use longhaul_protocol::compaction::{
     Cancel, CancelParams, CancelResult, Get, GetParams, GetResult, List, ListParams, ListResult,
     Phase, Preview, Run, RunParams, RunResult, Should, ShouldParams, ShouldResult, Start,
-    StartResult, Templates, Trigger, Undo, UndoParams, UndoResult,
+    StartResult, Templates, Trigger, Undo, UndoParams, UndoReach, UndoResult,
 };
 use longhaul_protocol::policy::{TemplatesParams, TemplatesResult};
 use longhaul_store::CompactionCursor;
@@ -209,6 +210,16 @@ async fn undo(
     params: UndoParams,
 ) -> Result<UndoResult, Failure> {
     let undone = undo.run(&params.compaction_id).await?;
+    let (thread_id, seq, source) = match undone.thread {
+        Some((thread_id, seq, source)) => (Some(thread_id), Some(seq), source),
+        None => (None, None, None),
+    };
+    let reach = match (undone.restored_seq, source) {
+        (Some(_), _) => UndoReach::Thread,
+        // Clients of ours that installed nothing hold their history themselves.
+        (None, None | Some(Source::Longhaul)) => UndoReach::Caller,
+        (None, Some(_)) => UndoReach::NotAgent,
+    };
     Ok(UndoResult {
         compaction_id: params.compaction_id,
         undone_at: undone.undone_at_ms,
@@ -220,5 +231,9 @@ async fn undo(
             .collect(),
         complete: undone.complete,
         restored_seq: undone.restored_seq,
+        reach,
+        source: source.map(|source| source.name().to_owned()),
+        thread_id,
+        seq,
     })
 }

@@ -6,9 +6,14 @@ use serde_json::Value;
 
 use crate::text::Block;
 
+mod choice;
 mod export;
 mod update;
 
+pub use choice::{
+    Choice, ChoiceAction, Choices, ChoicesParams, ChoicesResult, Choose, ChooseParams,
+    ChooseResult, Unchoose, UnchooseParams, UnchooseResult,
+};
 pub use export::{
     ArtifactKind, CheckpointV1, ExportedArtifact, ExportedDecision, ExportedFact, ExportedPlan,
     ExportedTask, FactStatus,

@@ -8,6 +8,7 @@ use crate::text::{Block, Raw};
 use crate::warning::Warning;
 
 mod log;
+mod preview;
 mod receipt;
 mod should;
 mod start;
@@ -15,7 +16,10 @@ mod templates;
 
 pub use log::{
     CompactionSummary, Get, GetParams, GetResult, List, ListParams, ListResult, Undo, UndoParams,
-    UndoResult,
+    UndoReach, UndoResult,
+};
+pub use preview::{
+    KindTotal, Preview, PreviewItem, PreviewParams, PreviewResult, Question, ViewLine, ViewPart,
 };
 pub use receipt::{Entry, Receipt, Total, Totals};
 pub use should::{Should, ShouldParams, ShouldResult};

@@ -119,13 +119,17 @@ methods! {
     }
     checkpoint {
         "checkpoint/apply" => Apply(ApplyParams) -> ApplyResult, agents: OwnProject;
+        "checkpoint/choices" => Choices(ChoicesParams) -> ChoicesResult, agents: OwnProject;
+        "checkpoint/choose" => Choose(ChooseParams) -> ChooseResult, agents: No;
         "checkpoint/get" => Get(GetParams) -> GetResult, agents: OwnProject;
+        "checkpoint/unchoose" => Unchoose(UnchooseParams) -> UnchooseResult, agents: No;
         "checkpoint/view" => View(ViewParams) -> ViewResult, agents: OwnProject;
     }
     compaction {
         "compaction/cancel" => Cancel(CancelParams) -> CancelResult, agents: No;
         "compaction/get" => Get(GetParams) -> GetResult, agents: OwnProject;
         "compaction/list" => List(ListParams) -> ListResult, agents: OwnProject;
+        "compaction/preview" => Preview(PreviewParams) -> PreviewResult, agents: OwnProject;
         "compaction/run" => Run(RunParams) -> RunResult, agents: OwnProject;
         "compaction/should" => Should(ShouldParams) -> ShouldResult, agents: OwnProject;
         "compaction/start" => Start(RunParams) -> StartResult, agents: No;

@@ -15,6 +15,7 @@ mod context;
 mod continuation;
 mod doctor;
 mod down;
+mod drop;
 mod eval;
 mod expand;
 mod history;
@@ -24,7 +25,10 @@ mod job;
 mod man;
 mod memory;
 mod metrics;
+mod pick;
+mod pin;
 mod policy;
+mod preview;
 mod prompts;
 mod receipt;
 mod search;
@@ -51,6 +55,9 @@ pub(crate) enum Command {
     Context(context::ContextCommand),
     Search(search::SearchArgs),
     Compact(compact::CompactArgs),
+    Pick(pick::PickArgs),
+    Pin(pin::PinArgs),
+    Drop(drop::DropArgs),
     Continue(continuation::ContinueArgs),
     Expand(expand::ExpandArgs),
     History(history::HistoryArgs),
@@ -103,6 +110,9 @@ pub(crate) async fn run(
         Command::Usage(args) => usage::run(args, session).await,
         Command::Search(args) => search::run(args, session).await,
         Command::Compact(args) => compact::run(args, session).await,
+        Command::Pick(args) => pick::run(args, session).await,
+        Command::Pin(args) => pin::run(args, session).await,
+        Command::Drop(args) => drop::run(args, session).await,
         Command::Continue(args) => continuation::run(args, session).await,
         Command::Expand(args) => expand::run(args, session).await,
         Command::History(args) => history::run(args, session).await,

@@ -91,6 +91,24 @@ local function check_undo()
   end)
 end
 
+--- The first row of a list is chosen; words are chosen as they are.
+local function check_choices()
+  vim.ui.select = function(rows, options, done)
+    assert(options.format_item(rows[1]):find(': '), options.format_item(rows[1]))
+    done(rows[1])
+  end
+  for _, case in ipairs({
+    { 'Longhaul pin', 'in every later view' },
+    { 'Longhaul drop', 'in no later view' },
+    { 'Longhaul pin Keep the whole cents', 'Keep the whole cents' },
+  }) do
+    vim.cmd(case[1])
+    support.wait_for(case[1], function()
+      return notices[#notices]:find(case[2], 1, true)
+    end)
+  end
+end
+
 return function()
   local daemon = support.daemon()
   daemon:start()
@@ -99,6 +117,7 @@ return function()
   expect(shown('Longhaul compact 400'), '%S')
   assert(notices[#notices]:find('tokens; %d+ items dropped'), vim.inspect(notices))
   check_dropped()
+  check_choices()
   check_undo()
   expect(shown('Longhaul checkpoint'), '%S')
   expect(shown('Longhaul search test'), 'test')

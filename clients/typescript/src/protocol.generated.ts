@@ -226,6 +226,42 @@ export interface CheckpointApplyResult {
   seq: number;
 }
 
+/** Which thread. */
+export interface CheckpointChoicesParams {
+  /** Its whole id. */
+  thread_id: string;
+}
+
+/** The pins and drops. */
+export interface CheckpointChoicesResult {
+  /** At most 64. */
+  choices: Choice[];
+  /** Tokens that all pins together take of a view. */
+  pinned_tokens: number;
+  /** The most that they may take. */
+  pinned_tokens_max: number;
+}
+
+/** What to choose. Exactly one of `text` and `handle` is given. */
+export interface CheckpointChooseParams {
+  /** Into every view, or into none. */
+  action: ChoiceAction;
+  /** Items of the thread. Of a longer text the beginning is kept, see `whole_bytes`. */
+  handle?: string | null;
+  /** Words. To drop: no line of a view holds them. */
+  text?: string | null;
+  /** Its whole id. */
+  thread_id: string;
+}
+
+/** What was chosen. */
+export interface CheckpointChooseResult {
+  /** As it is in force. */
+  choice: Choice;
+  /** Whether it was in force already. */
+  was_there: boolean;
+}
+
 /** Which thread, and when. */
 export interface CheckpointGetParams {
   /** As it was after the item of this seq; absent: as it is now. */
@@ -242,6 +278,20 @@ export interface CheckpointGetResult {
   digest: string;
   /** Lines of the transcript that are folded into it. */
   seq: number;
+}
+
+/** Which choice. */
+export interface CheckpointUnchooseParams {
+  /** The choice's id. */
+  choice_id: string;
+  /** Its whole id. */
+  thread_id: string;
+}
+
+/** What was taken back. */
+export interface CheckpointUnchooseResult {
+  /** As it was in force. */
+  choice: Choice;
 }
 
 /** Which thread, how much, and when. */
@@ -267,6 +317,29 @@ export interface CheckpointViewResult {
   /** Its tokens, an estimate. */
   tokens: number;
 }
+
+/** A pin or drop in force. */
+export interface Choice {
+  /** Into every view, or into none. */
+  action: ChoiceAction;
+  /** Names it for `checkpoint/unchoose`; follows from what was chosen. */
+  choice_id: string;
+  /** When, Unix milliseconds. */
+  created_at: number;
+  /** The items it was taken from. */
+  handle?: string | null;
+  /** The text, secrets replaced. */
+  text: string;
+  /** The thread it was made in: this one, or one that it goes on from. */
+  thread_id: string;
+  /** Tokens it takes of a view; 0 for a drop. */
+  tokens: number;
+  /** Bytes of the items' whole text, where only the beginning was kept. */
+  whole_bytes?: number | null;
+}
+
+/** What is wanted of a text. */
+export type ChoiceAction = "pin" | "drop";
 
 /** A claimed job. */
 export interface ClaimedJob {
@@ -368,6 +441,77 @@ export interface CompactionListResult {
   compactions: CompactionSummary[];
   /** Present when there are more. */
   next_cursor?: string | null;
+}
+
+/** Which thread, and how it would be compacted. */
+export interface CompactionPreviewParams {
+  /** The thread as it was after the item of this seq; absent: as it is now. */
+  as_of?: number | null;
+  /** Tokens of the view, as in `compaction/run`. */
+  max_tokens?: number | null;
+  /** The model that would read the result; with a `provider`, that would write it. */
+  model?: Model | null;
+  /** Absent: `standalone`. */
+  phase?: Phase | null;
+  /** Absent: `auto`. */
+  strategy?: Strategy | null;
+  /** Its whole id. */
+  thread_id: string;
+}
+
+/** A compaction that was not made. */
+export interface CompactionPreviewResult {
+  /** Items that would go, the newest first, at most 256. */
+  dropped: PreviewItem[];
+  /** All items that would go, by their kind. */
+  dropped_by_kind: KindTotal[];
+  /** Items that stay as they are. */
+  kept: PreviewItem[];
+  /** The lines that were chosen for it; header, pins and the last request are not among them. */
+  lines: ViewLine[];
+  /** Tokens that the view may have. */
+  max_tokens: number;
+  /** The older items that would go. */
+  older?: Entry | null;
+  /** Its sections in their order, with their cost. */
+  parts: ViewPart[];
+  /** What a model would be asked; absent where none would. */
+  question?: CompactionQuestion | null;
+  /** The present seq. */
+  seq: number;
+  /** Items of which a part stays. */
+  shortened: PreviewItem[];
+  /** What a run would try first. */
+  strategy: Strategy;
+  /** The thread. */
+  thread_id: string;
+  /** Tokens of the history. */
+  tokens: TokensChange;
+  /** Sums over all items. */
+  totals: Totals;
+  /** The view. */
+  view: string;
+  /** What a person should know. */
+  warnings: Warning[];
+}
+
+/** What a model would be asked, and at which cost at most. */
+export interface CompactionQuestion {
+  /** Tokens of the first request at most, an estimate. */
+  input_tokens: number;
+  /** Its name. */
+  model: string;
+  /** Tokens of its answer at most. */
+  output_tokens_max: number;
+  /** Its provider. */
+  provider: string;
+  /**
+   * Requests that the budget lets one compaction make: where the model refuses an input for its size, a smaller
+   * one is sent. Absent: no bound.
+   */
+  requests_max?: number | null;
+  /** Tokens of all of them that the budget lets one compaction have. Absent: no bound. */
+  tokens_max?: number | null;
 }
 
 /** Why a compaction was made. */
@@ -559,8 +703,16 @@ export interface CompactionUndoResult {
   handles: Entry[];
   /** The old history, as far as it fits into a frame. */
   history: unknown[];
+  /** Where it arrives. */
+  reach?: UndoReach;
   /** The line of the thread that put its history back, where the compaction was in force. */
   restored_seq?: number | null;
+  /** The last line that was compacted: `thread/continue` with it as `as_of` goes on from before the compaction. */
+  seq?: number | null;
+  /** The program whose thread it is, as in `thread/list`. */
+  source?: string | null;
+  /** The thread; absent for given items. */
+  thread_id?: string | null;
   /** When it was first undone, Unix milliseconds. */
   undone_at: number;
 }
@@ -1303,6 +1455,16 @@ export interface JobWhyResult {
   text: string;
   /** Milliseconds until it changes by itself, where that is known. */
   wait_ms?: number | null;
+}
+
+/** Items of one kind. */
+export interface KindTotal {
+  /** How many. */
+  items: number;
+  /** What they are. */
+  kind: string;
+  /** Their tokens, an estimate. */
+  tokens: number;
 }
 
 /** The bounds in force, as `initialize` answers them. */
@@ -2307,6 +2469,20 @@ export interface PolicyWatcher {
   state: unknown;
 }
 
+/** An item of the history. */
+export interface PreviewItem {
+  /** How it begins, secrets replaced. */
+  excerpt: string;
+  /** Gives the item back, see `history/expand`. */
+  handle: string;
+  /** What it is, as in `thread/items`. */
+  kind: string;
+  /** Its line in the thread. */
+  seq: number;
+  /** Its tokens, an estimate. */
+  tokens: number;
+}
+
 /** What the daemon's process takes from the machine. */
 export interface ProcessMetrics {
   /** Processor time of all threads, in milliseconds. */
@@ -3043,6 +3219,9 @@ export interface TruncatePolicy {
   name?: string | null;
 }
 
+/** Where an undo arrives. */
+export type UndoReach = "thread" | "caller" | "not_agent" | "other";
+
 /** An update of one kind. */
 export type Update = {
   /** Which steps are done, by id; a step that is not named is open. */
@@ -3099,6 +3278,28 @@ export interface UsageTokens {
   used: number;
   /** Bytes of the items as a model sees them, an estimate: four a token. */
   visible_bytes?: number;
+}
+
+/** A line that was chosen for a view. */
+export interface ViewLine {
+  /** The item it was taken from, such as `#747`; absent for what was put together. */
+  handle?: string | null;
+  /** The title of its section. */
+  part: string;
+  /** Its words. */
+  text: string;
+  /** Its tokens, an estimate. */
+  tokens: number;
+}
+
+/** A section of a view. */
+export interface ViewPart {
+  /** Lines below it. */
+  lines: number;
+  /** Its title, such as `REPORTS`. */
+  name: string;
+  /** Its tokens, an estimate. */
+  tokens: number;
 }
 
 /** A remark that comes with a result. */
@@ -3191,11 +3392,15 @@ export interface Methods {
   "archive/status": { params: ArchiveStatusParams; result: ArchiveStatusResult };
   "archive/verify": { params: ArchiveVerifyParams; result: ArchiveVerifyResult };
   "checkpoint/apply": { params: CheckpointApplyParams; result: CheckpointApplyResult };
+  "checkpoint/choices": { params: CheckpointChoicesParams; result: CheckpointChoicesResult };
+  "checkpoint/choose": { params: CheckpointChooseParams; result: CheckpointChooseResult };
   "checkpoint/get": { params: CheckpointGetParams; result: CheckpointGetResult };
+  "checkpoint/unchoose": { params: CheckpointUnchooseParams; result: CheckpointUnchooseResult };
   "checkpoint/view": { params: CheckpointViewParams; result: CheckpointViewResult };
   "compaction/cancel": { params: CompactionCancelParams; result: CompactionCancelResult };
   "compaction/get": { params: CompactionGetParams; result: CompactionGetResult };
   "compaction/list": { params: CompactionListParams; result: CompactionListResult };
+  "compaction/preview": { params: CompactionPreviewParams; result: CompactionPreviewResult };
   "compaction/run": { params: CompactionRunParams; result: CompactionRunResult };
   "compaction/should": { params: CompactionShouldParams; result: CompactionShouldResult };
   "compaction/start": { params: CompactionRunParams; result: CompactionStartResult };

@@ -4,6 +4,8 @@ import * as path from "node:path";
 import * as vscode from "vscode";
 
 import type { Client, CompactionSummary, Receipt, ThreadSummary } from "@longhaul/client";
+import { changes, choiceRows } from "./choice";
+import type { Change } from "./choice";
 import { activeThread } from "./context";
 import type { ContextWatch } from "./context";
 import type { Daemon } from "./daemon";
@@ -30,6 +32,8 @@ export class Commands {
   register(): vscode.Disposable {
     const all: Record<string, (thread?: ThreadSummary) => Promise<unknown>> = {
       compact: (thread) => this.#withThread(thread, (client, chosen) => this.#compact(client, chosen)),
+      preview: (thread) => this.#withThread(thread, (client, chosen) => this.#preview(client, chosen)),
+      pick: (thread) => this.#withThread(thread, (client, chosen) => this.#pick(client, chosen)),
       checkpoint: (thread) => this.#withThread(thread, (client, chosen) => this.#checkpoint(client, chosen)),
       dropped: (thread) => this.#withThread(thread, (client, chosen) => this.#dropped(client, chosen)),
       undo: (thread) => this.#withThread(thread, (client, chosen) => this.#undo(client, chosen)),
@@ -77,6 +81,36 @@ export class Commands {
     );
     if (choice === "Undo") await this.#undo(client, thread);
     else if (choice) await this.#dropped(client, thread);
+  }
+
+  /** What a compaction would make; nothing is recorded. */
+  async #preview(client: Client, thread: ThreadSummary): Promise<void> {
+    needs(client, "compaction/preview");
+    const preview = await client.call("compaction/preview", { thread_id: thread.thread_id });
+    await this.texts.show(`Preview ${nameOf(thread)}`, preview.view);
+    const { dropped } = preview.totals;
+    const size = `${tokens(preview.tokens.before)} → ${tokens(preview.tokens.after)} tokens`;
+    const words = `A compaction would make ${size} and leave out ${dropped.items} items.`;
+    const choice = await vscode.window.showInformationMessage(words, "Choose What Stays");
+    if (choice) await this.#pick(client, thread);
+  }
+
+  /** The lines of the next view and what it leaves out: a changed check pins or drops. */
+  async #pick(client: Client, thread: ThreadSummary): Promise<void> {
+    needs(client, "compaction/preview");
+    const { thread_id } = thread;
+    const [preview, { choices }] = await Promise.all([
+      client.call("compaction/preview", { thread_id }),
+      client.call("checkpoint/choices", { thread_id }),
+    ]);
+    const rows = choiceRows(choices, preview);
+    const placeHolder = "Checked: in every later view. Take a check away to drop, set one to pin";
+    const picked = await vscode.window.showQuickPick(rows, { canPickMany: true, placeHolder, matchOnDescription: true });
+    if (!picked) return;
+    const made = changes(rows, picked);
+    for (const change of made) await write(client, thread_id, change);
+    const words = made.length === 0 ? "Everything stays as it is." : `${made.length} changes are in force from the next view on.`;
+    void vscode.window.showInformationMessage(`Longhaul: ${words}`);
   }
 
   async #checkpoint(client: Client, thread: ThreadSummary): Promise<void> {
@@ -135,8 +169,11 @@ export class Commands {
     const question = `Undo the compaction of ${ago(last.created_at, Date.now())} (${tokens(last.tokens.before)} tokens)?`;
     const choice = await vscode.window.showWarningMessage(question, { modal: true }, "Undo");
     if (choice !== "Undo") return;
-    const { history } = await client.call("compaction/undo", { compaction_id: last.compaction_id });
-    void vscode.window.showInformationMessage(`Undone: the old history of ${history.length} items is back in force.`);
+    const undone = await client.call("compaction/undo", { compaction_id: last.compaction_id });
+    const size = `the old history of ${undone.history.length} items`;
+    // An agent that keeps a history of its own takes none back.
+    if (undone.reach !== "not_agent") return void vscode.window.showInformationMessage(`Undone: ${size} is back in force.`);
+    void vscode.window.showInformationMessage(`Undone: ${size} is at hand. A session that went on from the view is not told.`);
   }
 
   async #searchThreads(client: Client): Promise<void> {
@@ -181,6 +218,17 @@ export class Commands {
     const document = await vscode.workspace.openTextDocument(path.join(root, file));
     const at = new vscode.Position(Math.max(0, line - 1), 0);
     await vscode.window.showTextDocument(document, { selection: new vscode.Range(at, at) });
+  }
+}
+
+async function write(client: Client, thread_id: string, change: Change): Promise<unknown> {
+  switch (change.change) {
+    case "pin":
+      return client.call("checkpoint/choose", { thread_id, action: "pin", handle: change.handle });
+    case "drop":
+      return client.call("checkpoint/choose", { thread_id, action: "drop", text: change.text });
+    case "remove":
+      return client.call("checkpoint/unchoose", { thread_id, choice_id: change.choice_id });
   }
 }
 

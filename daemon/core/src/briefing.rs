@@ -34,7 +34,7 @@ mod write;
 
 pub use chain::owns_exit_code;
 pub use collect::Briefing;
-pub use render::{ChangedFile, Extra, render};
+pub use render::{ChangedFile, Extra, Rendered, ViewLine, render};
 
 #[cfg(test)]
 mod tests;

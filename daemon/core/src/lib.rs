@@ -8,7 +8,7 @@
 //! 2. [`thread`], [`item`]: what a thread and an index row are;
 //! 3. [`rollout`]: one transcript line, read into a closed model;
 //! 4. [`context`]: the context manager: estimates, windows, truncation, settings, normalisation;
-//! 5. [`step`]: what happened, each call with its answer; over it [`checkpoint`]: the structured state of
+//! 5. [`choice`]: what a person wants in every view, or in none; [`step`]: what happened, each call with its answer; over it [`checkpoint`]: the structured state of
 //!    a thread and its view, and [`signal`]: signs that a phase of the work ends;
 //! 6. [`fold`]: lines in order → checkpoint, totals, signs and index rows;
 //! 7. [`compaction`]: history + checkpoint → replacement history and receipt; [`history`]: which
@@ -26,6 +26,7 @@
 pub mod archive;
 mod briefing;
 pub mod checkpoint;
+pub mod choice;
 pub mod compaction;
 pub mod context;
 pub mod digest;

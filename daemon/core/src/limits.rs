@@ -118,3 +118,15 @@ pub const SIGNAL_MESSAGE_BYTES: usize = 2_000;
 
 /// Signs of a thread that are kept, newest last.
 pub const SIGNAL_EVENTS: usize = 64;
+
+/// Pins and drops of a thread.
+pub const CHOICES: usize = 64;
+
+/// Bytes of a pinned or dropped text. Of a longer item its beginning is kept, and the view says so.
+pub const CHOICE_BYTES: usize = 4 * 1_024;
+
+/// Tokens that all pins of a thread may take of a view.
+pub const PINNED_TOKENS: u64 = 1_500;
+
+/// Letters and digits of a text that is dropped wherever it stands.
+pub const DROP_LETTERS_MIN: usize = 3;

@@ -41,9 +41,14 @@ fn unmarked(shown: Cow<'_, str>, has_heading: bool) -> Cow<'_, str> {
 
 /// Whether a line looks like a heading of ours: `[TASK]`, `[SESSION_CHECKPOINT v1]`.
 fn is_heading(line: &str) -> bool {
+    heading(line).is_some()
+}
+
+/// The name of a heading of ours.
+pub fn heading(line: &str) -> Option<&str> {
     let inside = line.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     let name = inside.map(|inside| inside.split_once(" v").map_or(inside, |(name, _)| name));
-    name.is_some_and(|name| {
+    name.filter(|name| {
         name.len() > 2 && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_')
     })
 }

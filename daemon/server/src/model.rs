@@ -231,6 +231,12 @@ impl Models {
         self.ledger.bound(budget);
     }
 
+    /// What may be spent.
+    #[must_use]
+    pub fn budget(&self) -> Budget {
+        self.ledger.budget()
+    }
+
     /// What was spent today, all purposes together, as far as this process knows.
     #[must_use]
     pub fn spent_today(&self) -> Spending {

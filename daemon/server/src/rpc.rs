@@ -60,7 +60,7 @@ pub fn table(services: &Services, deps: &Deps) -> Result<Methods, TableError> {
     history::register(&mut table, &services.handle_reader, &services.histories)?;
     let (contexts, texts) = (&services.contexts, &services.texts);
     compaction::register(&mut table, &services.compaction, contexts, texts)?;
-    checkpoint::register(&mut table, &services.checkpoints)?;
+    checkpoint::register(&mut table, &services.checkpoints, &services.choices)?;
     context::register(&mut table, contexts, &services.settings_diffs)?;
     let jobs = Arc::new(services.jobs.clone());
     job::register(&mut table, &jobs, &services.job_states, &services.workers)?;

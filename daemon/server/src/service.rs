@@ -5,6 +5,7 @@
 
 pub(crate) mod archive;
 pub(crate) mod checkpoint;
+pub(crate) mod choice;
 pub(crate) mod compaction;
 pub(crate) mod context;
 pub(crate) mod continuation;
@@ -55,6 +56,7 @@ use crate::repository::Repositories;
 use crate::shutdown::Shutdown;
 use archive::ArchiveKeeper;
 use checkpoint::Checkpoints;
+use choice::PersonChoices;
 use compaction::{
     CompactionJobs, CompactionLog, Compactor, Gatherer, GivenItems, Installer, Ladder, LoopGuard,
     Packets, Spans, Steps, Undo,
@@ -86,7 +88,7 @@ use texts::TextStore;
 use threads::Threads;
 use worker::Workers;
 
-pub use error::ServiceError;
+pub use error::{ChoiceError, ServiceError};
 
 /// What a daemon is made with; clones are the same handles.
 #[derive(Debug, Clone)]
@@ -139,6 +141,7 @@ pub struct Services {
     pub handle_reader: Arc<HandleReader>,
     pub histories: Arc<Histories>,
     pub checkpoints: Arc<Checkpoints>,
+    pub choices: Arc<PersonChoices>,
     pub contexts: Arc<Contexts>,
     pub settings_diffs: Arc<SettingsDiffs>,
     pub compaction: CompactionServices,
@@ -224,8 +227,8 @@ impl Services {
         let models = models(&now, &store, &clock).await?;
         let parts = Parts::new(&deps, &instance, store, (ingest, archive), models);
         let (memory, policy, compaction) = (parts.memory(), parts.policy(), parts.compaction());
-        let continuations = parts.continuations(&compaction);
-        let (handle_reader, threads) = (parts.handle_reader(), parts.threads());
+        let (continuations, threads) = (parts.continuations(&compaction), parts.threads());
+        let (handle_reader, choices) = parts.handles();
         let Parts { store, ingest, models, jobs, texts, snapshots, histories, index, .. } = parts;
         let (retention, recorder, archive) = (parts.retention, parts.recorder, parts.archive);
         let (reader, scanner) = (memory.reader.clone(), memory.scanner.clone());
@@ -236,6 +239,7 @@ impl Services {
         let idle_trim = IdleTrim::new(trimmed, ingest.clone(), jobs.clone(), events, counters);
         Ok(Self {
             handle_reader,
+            choices,
             recordings: Arc::new(Recordings::new(recorder, ingest.clone(), threads.clone())),
             searcher: Arc::new(Searcher::new(store.clone(), full_text.clone(), clock.clone())),
             checkpoints: Arc::new(Checkpoints::new(
@@ -369,9 +373,14 @@ impl Parts {
         CompactionServices { compactor, installer, jobs, log, undo }
     }
 
-    fn handle_reader(&self) -> Arc<HandleReader> {
+    /// What reads items by their handles, and what keeps those that a person chose.
+    fn handles(&self) -> (Arc<HandleReader>, Arc<PersonChoices>) {
         let stored = (self.store.clone(), self.index.clone());
-        Arc::new(HandleReader::new(stored, self.preimages.clone(), &self.archive))
+        let reader = HandleReader::new(stored, self.preimages.clone(), &self.archive);
+        let reader = Arc::new(reader);
+        let read = (self.snapshots.clone(), reader.clone());
+        let choices = PersonChoices::new(self.store.clone(), read, self.clock.clone());
+        (reader, Arc::new(choices))
     }
 
     fn threads(&self) -> Arc<Threads> {

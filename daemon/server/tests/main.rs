@@ -10,6 +10,7 @@ mod at_rest;
 mod background;
 mod checkout;
 mod checkpoint;
+mod choices;
 mod claude;
 mod compaction;
 mod context;

@@ -1,10 +1,12 @@
-//! Accepted semantic updates: facts and decisions reported by a person or a model.
+//! Accepted semantic updates: facts and decisions reported by a person or a model, and what a person pinned or
+//! dropped.
 
 use crate::error::StoreError;
 use crate::row::{get, unsigned};
 use crate::store::Store;
 
-/// Updates kept for a thread. The checkpoint's own caps are far below; the oldest go first.
+/// Updates kept for a thread. The checkpoint's own caps are far below; the oldest go first, choices of the person
+/// never.
 pub const UPDATES_PER_THREAD_MAX: u32 = 4_096;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,11 +77,18 @@ impl Store {
         .fetch_optional(&mut *transaction)
         .await
         .map_err(sorted)?;
-        if inserted.is_some() {
+        let (rows,): (i64,) =
+            sqlx::query_as("SELECT count(*) FROM semantic_update WHERE thread_id = ?1")
+                .bind(thread_id)
+                .fetch_one(&mut *transaction)
+                .await
+                .map_err(sorted)?;
+        if rows > i64::from(UPDATES_PER_THREAD_MAX) {
             sqlx::query(
                 "DELETE FROM semantic_update WHERE update_id IN (SELECT update_id \
                  FROM semantic_update WHERE thread_id = ?1 \
-                 ORDER BY update_id DESC LIMIT -1 OFFSET ?2)",
+                 AND coalesce(CASE WHEN json_valid(body) THEN json_extract(body, '$.kind') END, '') \
+                 NOT IN ('pin', 'drop') ORDER BY update_id DESC LIMIT -1 OFFSET ?2)",
             )
             .bind(thread_id)
             .bind(UPDATES_PER_THREAD_MAX)
@@ -89,5 +98,37 @@ impl Store {
         }
         transaction.commit().await.map_err(sorted)?;
         Ok(inserted.map(|row| row.0))
+    }
+
+    /// Removes an update; `false` when it is gone already.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub async fn update_remove(&self, update_id: i64) -> Result<bool, StoreError> {
+        let pools = self.pools();
+        let mut transaction = pools.begin().await?;
+        let removed = sqlx::query("DELETE FROM semantic_update WHERE update_id = ?1")
+            .bind(update_id)
+            .execute(&mut *transaction)
+            .await
+            .map_err(|error| pools.sorted(error))?;
+        transaction.commit().await.map_err(|error| pools.sorted(error))?;
+        Ok(removed.rows_affected() > 0)
+    }
+
+    /// The threads with a pinned text.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn threads_with_pins(&self) -> Result<Vec<String>, StoreError> {
+        let pools = self.pools();
+        let rows: Vec<(String,)> = sqlx::query_as(
+            "SELECT DISTINCT thread_id FROM semantic_update \
+             WHERE CASE WHEN json_valid(body) THEN json_extract(body, '$.kind') END = 'pin'",
+        )
+        .fetch_all(pools.reader())
+        .await
+        .map_err(|error| pools.sorted(error))?;
+        Ok(rows.into_iter().map(|row| row.0).collect())
     }
 }

@@ -14,3 +14,4 @@ mod sample;
 mod seal;
 mod search;
 mod session_database;
+mod update;

@@ -104,7 +104,7 @@ pub struct GetResult {
 /// `compaction/undo`: the history as it was before, and a mark in the log. Undoing twice answers the same.
 ///
 /// Of a compaction that was installed the thread has its old history again, in one step; what was appended since
-/// stays behind it.
+/// stays behind it. No running agent of another program is told, and `reach` says so.
 ///
 /// # Errors
 /// `compaction_not_found`; `illegal_transition` where a later compaction of the thread is in force; `source_changed` when the transcript no longer holds the old items.
@@ -118,6 +118,22 @@ pub struct Undo;
 pub struct UndoParams {
     /// Its whole id.
     pub compaction_id: String,
+}
+
+/// Where an undo arrives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum UndoReach {
+    /// The thread itself goes on from its old history.
+    Thread,
+    /// Whoever gave the items finds them in `history`.
+    Caller,
+    /// The thread's agent keeps a history of its own, and there is no way to put one back into a running session.
+    NotAgent,
+    /// What a newer daemon may add, or an older one does not say.
+    #[default]
+    #[serde(other)]
+    Other,
 }
 
 /// The history as it was before.
@@ -137,4 +153,16 @@ pub struct UndoResult {
     /// The line of the thread that put its history back, where the compaction was in force.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restored_seq: Option<u64>,
+    /// Where it arrives.
+    #[serde(default)]
+    pub reach: UndoReach,
+    /// The program whose thread it is, as in `thread/list`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// The thread; absent for given items.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_id: Option<String>,
+    /// The last line that was compacted: `thread/continue` with it as `as_of` goes on from before the compaction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seq: Option<u64>,
 }

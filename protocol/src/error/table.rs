@@ -133,6 +133,8 @@ error_kinds! {
     FileExists = 2013 "file_exists" Never Some("name another file, or move that one away");
     /// What is archived of the thread cannot be given back whole.
     ArchiveDamaged = 2014 "archive_damaged" Never Some("archive/verify says what is lost; history/expand gives back the items that are not");
+    /// No such pin or drop.
+    ChoiceNotFound = 2015 "choice_not_found" Never Some("checkpoint/choices lists the pins and drops of a thread");
 
     /// The store's one writer is taken for too long.
     StoreBusy = 3001 "store_busy" Backoff None;

@@ -6,8 +6,8 @@ use clap::{Args, ValueEnum};
 use futures_util::{Stream, stream};
 use longhaul_client::Client;
 use longhaul_protocol::compaction::{
-    List, ListParams, Run, RunParams, RunResult, Start, StartResult, Strategy, TemplateOverrides,
-    Undo, UndoParams,
+    List, ListParams, Preview, PreviewParams, Run, RunParams, RunResult, Start, StartResult,
+    Strategy, TemplateOverrides, Undo, UndoParams,
 };
 use longhaul_protocol::event::{EventKind, SubscribeParams};
 use longhaul_protocol::limit::PAGE_ROWS_MAX;
@@ -31,6 +31,7 @@ Examples:
   longhaul compact                                 the newest thread of this folder
   longhaul compact 0199a213 --max-tokens 2000
   longhaul compact --view-only > handoff.md        only the text
+  longhaul compact --preview                       what it would make, and what each part costs
   longhaul compact --diff                          what happened to each item
   longhaul compact --background                    with a slow model
   longhaul compact --prompt ask.md                 use your own prompt once
@@ -58,6 +59,9 @@ pub(crate) struct CompactArgs {
     /// Replace the thread's history with the result; only threads that longhaul keeps (thread open)
     #[arg(long, conflicts_with_all = ["as_of", "list", "undo"])]
     install: bool,
+    /// Show what a compaction would make; nothing is recorded and no model is asked
+    #[arg(long, conflicts_with_all = ["install", "view_only", "diff", "background", "list", "undo", "prompt", "deadline"])]
+    preview: bool,
     /// Print only the view
     #[arg(long)]
     view_only: bool,
@@ -111,6 +115,16 @@ pub(crate) async fn run(args: CompactArgs, session: &Session) -> Result<(), Fail
     }
     if args.list || args.undo {
         return earlier(&args, &thread.thread_id, &client, session).await;
+    }
+    if args.preview {
+        let params = PreviewParams {
+            thread_id: thread.thread_id,
+            strategy: Some(args.strategy.into()),
+            max_tokens: args.max_tokens,
+            as_of: args.as_of,
+            ..Default::default()
+        };
+        return session.print(&client.call::<Preview>(params).await?);
     }
     let params = RunParams {
         thread_id: Some(thread.thread_id.clone()),

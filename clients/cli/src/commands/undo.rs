@@ -1,7 +1,7 @@
 //! `longhaul undo`: the history as it was before a compaction.
 
 use clap::Args;
-use longhaul_protocol::compaction::{Undo, UndoParams, UndoResult};
+use longhaul_protocol::compaction::{Undo, UndoParams, UndoReach, UndoResult};
 
 use crate::failure::Failure;
 use crate::progress::while_waiting;
@@ -9,6 +9,9 @@ use crate::session::{Page, Session};
 use crate::style::{Style, counted, tokens};
 
 /// Undo a compaction: return the old history
+///
+/// A thread of longhaul's own goes on from its old history at once. Codex and Claude Code keep histories of their own,
+/// and neither takes one back into a session: the answer has the command that goes on from before the compaction.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -39,11 +42,60 @@ impl Page for UndoResult {
                 format!("{} tokens more are behind {handles}\n", tokens(cost))
             }
         };
-        let in_force = match self.restored_seq {
-            Some(seq) => format!("the thread has them again since #{seq}\n"),
-            None => String::new(),
+        let print = format!("print it: longhaul undo {} --json\n", self.compaction_id);
+        [style.bold(&heading), rest, reach(self), style.dim(&print)].concat()
+    }
+}
+
+/// Where the old history arrives, and how to go on where no agent is told.
+fn reach(undone: &UndoResult) -> String {
+    if let Some(seq) = undone.restored_seq {
+        return format!("the thread has them again since #{seq}\n");
+    }
+    let (UndoReach::NotAgent, Some(thread_id), Some(seq)) =
+        (undone.reach, &undone.thread_id, undone.seq)
+    else {
+        return String::new();
+    };
+    let agent = match undone.source.as_deref() {
+        Some("claude") => "Claude Code",
+        Some("codex") => "Codex",
+        Some("gemini") => "Gemini CLI",
+        Some("opencode") => "OpenCode",
+        _ => "the agent",
+    };
+    format!(
+        "{agent} is not told: it keeps a history of its own and takes none back, so a\n\
+         session that went on from the view still does. To go on from before the\n\
+         compaction, in a new thread with a larger view:\n  \
+         longhaul continue {thread_id} --as-of {seq} --max-tokens 16000\n"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::style::tests::plain;
+
+    #[test]
+    fn an_agent_that_is_not_told_comes_with_the_command_to_type() {
+        let mut undone = UndoResult {
+            compaction_id: "cmp_0199a213-0000-7000-8000-000000000001".into(),
+            undone_at: 1,
+            history: Vec::new().into(),
+            handles: Vec::new(),
+            complete: true,
+            restored_seq: None,
+            reach: UndoReach::NotAgent,
+            source: Some("claude".into()),
+            thread_id: Some("0199a213-0000-7000-8000-000000000002".into()),
+            seq: Some(747),
         };
-        let where_to = format!("print it: longhaul undo {} --json\n", self.compaction_id);
-        [style.bold(&heading), rest, in_force, style.dim(&where_to)].concat()
+        let text = undone.text(&plain());
+        let command = "longhaul continue 0199a213-0000-7000-8000-000000000002 --as-of 747";
+        assert!(text.contains("Claude Code is not told") && text.contains(command), "{text}");
+        (undone.reach, undone.restored_seq) = (UndoReach::Thread, Some(750));
+        let text = undone.text(&plain());
+        assert!(text.contains("since #750") && !text.contains("not told"), "{text}");
     }
 }

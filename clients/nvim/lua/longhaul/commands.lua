@@ -75,6 +75,57 @@ function commands.compact(arguments)
   end)
 end
 
+--- Pins or drops; `what` has a text or a handle.
+local function choose(active, action, what)
+  ask_if_there('checkpoint/choose', vim.tbl_extend('error', { thread_id = active.thread_id, action = action }, what), function(result)
+    say(('%s later view of this thread: %s'):format(action == 'pin' and 'in every' or 'in no',
+      format.line(result.choice.text, 80)))
+  end)
+end
+
+--- Offers rows of a preview by `vim.ui.select`.
+local function offer(action, rows_of, label, what_of)
+  with_thread(function(active)
+    ask_if_there('compaction/preview', { thread_id = active.thread_id }, function(preview)
+      local prompt = action == 'pin' and 'Pin into every later view' or 'Drop out of every later view'
+      vim.ui.select(rows_of(preview), { prompt = prompt, format_item = label }, function(row)
+        if row then
+          choose(active, action, what_of(row))
+        end
+      end)
+    end)
+  end)
+end
+
+--- With words or a handle these are chosen; without, one of what a view leaves out, or of what it holds.
+local function choice_command(action, rows_of, label, what_of)
+  return function(arguments)
+    local words = table.concat(arguments, ' ')
+    if words == '' then
+      return offer(action, rows_of, label, what_of)
+    end
+    with_thread(function(active)
+      choose(active, action, words:match('^[%w_-]*#%d[%d%-%.%x]*$') and { handle = words } or { text = words })
+    end)
+  end
+end
+
+commands.pin = choice_command('pin', function(preview)
+  return preview.dropped
+end, function(row)
+  return ('#%d %s: %s'):format(row.seq, (row.kind:gsub('_', ' ')), format.line(row.excerpt, 90))
+end, function(row)
+  return { handle = row.handle }
+end)
+
+commands.drop = choice_command('drop', function(preview)
+  return preview.lines
+end, function(row)
+  return ('%s: %s'):format((row.part:lower():gsub('_', ' ')), format.line(row.text, 90))
+end, function(row)
+  return { text = row.text }
+end)
+
 function commands.checkpoint()
   with_thread(function(active)
     ask('checkpoint/view', { thread_id = active.thread_id }, function(result)
@@ -149,7 +200,9 @@ function commands.undo()
       return
     end
     ask('compaction/undo', { compaction_id = row.compaction_id }, function(result)
-      say(('undone: the old history has %d items'):format(#result.history))
+      local told = result.reach == 'not_agent'
+        and '; a session that went on from the view is not told' or ''
+      say(('undone: the old history has %d items%s'):format(#result.history, told))
     end)
   end)
 end

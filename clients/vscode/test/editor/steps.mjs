@@ -39,6 +39,23 @@ async function treeButtons({ editor, page }) {
   await editor.shot("03-checkpoint");
 }
 
+async function choose({ editor, page, client }) {
+  await editor.run("Longhaul: Choose What Every View Keeps");
+  const rows = await editor.rows("Checked: in every later view");
+  await editor.shot("03-choose");
+  await editor.page.keyboard.type("left out");
+  const first = rows.filter({ hasText: "left out" }).first();
+  await first.locator("input[type='checkbox']").click();
+  await page.locator(".quick-input-widget .monaco-button", { hasText: "OK" }).click();
+  await editor.told("1 changes are in force from the next view on");
+  const { threads } = await client.call("thread/list", {});
+  const found = await Promise.all(threads.map(({ thread_id }) => client.call("checkpoint/choices", { thread_id })));
+  const pins = found.flatMap(({ choices }) => choices);
+  assert.deepEqual(pins.map((pin) => pin.action), ["pin"]);
+  await client.call("checkpoint/unchoose", { thread_id: pins[0].thread_id, choice_id: pins[0].choice_id });
+  await editor.hush();
+}
+
 async function compact({ editor }) {
   await editor.run("Longhaul: Compact the Thread");
   const notice = await editor.told(/tokens\. Items kept: \d+, shortened: \d+, dropped: \d+/);
@@ -69,7 +86,7 @@ async function undo({ editor, page, client }) {
   await dialog.waitFor();
   await editor.shot("07-undo");
   await dialog.getByRole("button", { name: "Undo" }).click();
-  await editor.told(/Undone: the old history of \d+ items is back in force/);
+  await editor.told(/Undone: the old history of \d+ items is at hand/);
   await editor.shot("08-undone");
   const { compactions } = await client.call("compaction/list", {});
   assert.ok(compactions[0].undone_at > 0);
@@ -167,6 +184,7 @@ export const steps = {
   "the status bar leads to the panel": statusBarToPanel,
   "a click on a thread shows that thread": treeToPanel,
   "a button in the tree shows its checkpoint": treeButtons,
+  "what every view keeps is chosen": choose,
   "a thread is compacted": compact,
   "what was dropped is shown and expanded": dropped,
   "the panel follows": compactedInPanel,

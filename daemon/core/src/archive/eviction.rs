@@ -9,6 +9,8 @@ const FREE_PART: u64 = 20;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EvictionCandidate {
     pub thread_id: String,
+    /// A person pinned a text of it.
+    pub has_pin: bool,
     /// A compaction's receipt names it.
     pub has_receipt: bool,
     /// When its transcript last grew, Unix milliseconds.
@@ -26,12 +28,12 @@ pub struct Bounds {
 }
 
 /// The threads that go, given the `bytes` that the archive has now: those over their age, then the oldest ones until
-/// the rest fits, those that receipts name after all others.
+/// the rest fits, those that receipts name after all others, those with pins last of all.
 #[must_use]
 pub fn plan(mut threads: Vec<EvictionCandidate>, bytes: u64, bounds: Bounds) -> Vec<String> {
     // Last is first: candidates are popped.
     threads.sort_by(|a, b| {
-        let key = |one: &EvictionCandidate| (one.has_receipt, one.updated_ms);
+        let key = |one: &EvictionCandidate| (one.has_pin, one.has_receipt, one.updated_ms);
         key(b).cmp(&key(a)).then_with(|| Reverse(&a.thread_id).cmp(&Reverse(&b.thread_id)))
     });
     let is_over_age =
@@ -57,11 +59,20 @@ mod tests {
     fn thread(id: &str, updated_ms: i64, has_receipt: bool) -> EvictionCandidate {
         EvictionCandidate {
             thread_id: id.to_owned(),
+            has_pin: id.starts_with("pin"),
             has_receipt,
             updated_ms,
             age_ms: -updated_ms,
             bytes: 100,
         }
+    }
+
+    #[test]
+    fn what_is_pinned_outlives_what_receipts_name() {
+        let threads =
+            vec![thread("pinned", 10, false), thread("a", 20, true), thread("b", 30, false)];
+        let bounds = Bounds { max_bytes: 150, max_age_ms: None };
+        assert_eq!(plan(threads, 300, bounds), ["b", "a"]);
     }
 
     #[test]

@@ -47,6 +47,7 @@ pub(super) fn gather(
 ) -> (Vec<Quote>, Focus) {
     let mut builder = Builder { briefing, extra, max_tokens, candidates: Vec::new() };
     builder.collect();
+    builder.leave_out_dropped();
     let focus = builder.focus();
     (builder.candidates, focus)
 }
@@ -95,6 +96,19 @@ impl Builder<'_> {
             );
         }
         self.now();
+    }
+
+    /// What the person dropped is no candidate, nor is what stands below a file or a turn of that name.
+    fn leave_out_dropped(&mut self) {
+        let extra = self.extra;
+        self.candidates.retain(|quote| {
+            !extra.hides(&quote.text, quote.seq()) && !extra.hides(&quote.group, None)
+        });
+        for quote in &mut self.candidates {
+            if extra.hides(&quote.heading, None) {
+                quote.heading.clear();
+            }
+        }
     }
 
     fn is_small(&self) -> bool {

@@ -4,8 +4,28 @@ use super::collect::{Briefing, TurnOutcome};
 use super::gather::gather;
 use super::select::{Quote, Selection};
 use super::write::write;
-use crate::context::tokenizer::Tokenizer;
+use crate::choice::{Choices, cost};
 use crate::{quote, text, tokens};
+
+/// A view, and what it is made of.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rendered {
+    pub text: String,
+    /// The lines that were chosen, in the order of the text; header, pins and request are not among them.
+    pub lines: Vec<ViewLine>,
+    /// Pins that do not stand whole.
+    pub pins_incomplete: usize,
+}
+
+/// A line that was chosen for a view.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ViewLine {
+    /// Title of its section.
+    pub section: &'static str,
+    pub text: String,
+    /// The line of the transcript it was taken from, where it is of one.
+    pub seq: Option<u64>,
+}
 
 /// What the host knows beside the transcript, as lines of their own.
 #[derive(Default)]
@@ -26,6 +46,14 @@ pub struct Extra<'a> {
     pub ran: Vec<String>,
     /// Files read or searched, the last one first.
     pub looked_at: Vec<String>,
+    /// What the person pinned and dropped. Pins stand in `header`.
+    pub choices: Option<&'a Choices>,
+}
+
+impl Extra<'_> {
+    pub(super) fn hides(&self, line: &str, seq: Option<u64>) -> bool {
+        self.choices.is_some_and(|choices| choices.hides(line, seq))
+    }
 }
 
 /// A changed file, as the host knows it.
@@ -38,19 +66,20 @@ pub struct ChangedFile {
 
 /// The briefing within `max_tokens`, by bytes / 4 and by o200k alike. It ends with the request, verbatim if it
 /// fits: a model goes on from what it read last.
-pub fn render(briefing: &Briefing, extra: &Extra<'_>, max_tokens: u64) -> String {
+pub fn render(briefing: &Briefing, extra: &Extra<'_>, max_tokens: u64) -> Rendered {
     let bytes = tokens::bytes_of(max_tokens);
     let mut request_bytes = bytes * REQUEST_PERCENT / 100;
     let (quotes, focus) = gather(briefing, extra, max_tokens);
     let selection = Selection::new(quotes, &focus, extra.above);
     // What the lines may cost by their estimates, which are a little off.
     let mut room = max_tokens;
-    let mut text = String::new();
+    let (mut text, mut lines) = (String::new(), Vec::new());
     let mut is_over = false;
     for _ in 0..PASSES {
-        let task = task(briefing, request_bytes);
+        let task = task(briefing, extra, request_bytes);
         let beside = tokens::of_text(&extra.header) + tokens::of_text(&task) + 2;
-        let fuller = written(extra, selection.select(room.saturating_sub(beside)), &task);
+        let chosen = selection.select(room.saturating_sub(beside));
+        let fuller = written(extra, chosen.clone(), &task);
         let cost = cost(&fuller);
         if cost > max_tokens {
             is_over = true;
@@ -64,7 +93,7 @@ pub fn render(briefing: &Briefing, extra: &Extra<'_>, max_tokens: u64) -> String
             continue;
         }
         if fuller.len() > text.len() {
-            text = fuller;
+            (text, lines) = (fuller, chosen);
         }
         let left = max_tokens - cost;
         // What was over once is near its best.
@@ -79,12 +108,13 @@ pub fn render(briefing: &Briefing, extra: &Extra<'_>, max_tokens: u64) -> String
     if text.is_empty() && cost(&extra.header) < max_tokens {
         text = format!("{}\n", extra.header);
     }
-    text
-}
-
-/// Tokens of a view: the higher of the estimate that agents budget with and the count of a real tokenizer.
-fn cost(text: &str) -> u64 {
-    tokens::of_text(text).max(Tokenizer::O200k.count(text))
+    lines.sort_by_key(|line| (line.kind, line.order));
+    let lines = lines.into_iter().map(|line| ViewLine {
+        section: line.kind.rule().title,
+        text: line.text.clone(),
+        seq: line.seq(),
+    });
+    Rendered { text, lines: lines.collect(), pins_incomplete: 0 }
 }
 
 /// Percent of a view that the last request may take, unless room is left.
@@ -94,7 +124,7 @@ const REQUEST_PERCENT: usize = 30;
 const PASSES: usize = 8;
 
 /// The section of the request to go on with.
-fn task(briefing: &Briefing, bytes: usize) -> String {
+fn task(briefing: &Briefing, extra: &Extra<'_>, bytes: usize) -> String {
     let (seq, request) = briefing.active();
     if request.is_empty() {
         return String::new();
@@ -106,7 +136,8 @@ fn task(briefing: &Briefing, bytes: usize) -> String {
     };
     let head = format!("[TASK]\n#{seq} ({mark}) ");
     let room = bytes.saturating_sub(head.len());
-    format!("{head}{}\n", text::cut_middle(&quote::block(request), room))
+    let request = extra.choices.map_or(request.into(), |choices| choices.without_hidden(request));
+    format!("{head}{}\n", text::cut_middle(&quote::block(request.trim_end()), room))
 }
 
 fn written(extra: &Extra<'_>, chosen: Vec<&Quote>, task: &str) -> String {

@@ -32,6 +32,20 @@ pub(super) struct Quote {
     pub is_fixed: bool,
 }
 
+impl Quote {
+    /// The line of the transcript it was taken from; `None` for what is counted or put together from many.
+    pub fn seq(&self) -> Option<u64> {
+        use EvidenceKind::{
+            Added, Check, Document, FailedCommand, Git, Remark, Report, Request, Template,
+        };
+        let is_of_line = matches!(
+            self.kind,
+            Request | Template | Report | Remark | Document | Added | FailedCommand | Check | Git
+        );
+        Some(self.order.0).filter(|seq| is_of_line && *seq != u64::MAX)
+    }
+}
+
 /// What the work is about: terms and how often the last turns said them, or how many turns did.
 #[derive(Debug, Default)]
 pub(super) struct Focus {

@@ -3,6 +3,10 @@ use super::*;
 use crate::rollout::patch::LineCounts;
 use crate::step::CommandOutcome;
 
+fn render(briefing: &Briefing, extra: &Extra<'_>, max_tokens: u64) -> String {
+    super::render(briefing, extra, max_tokens).text
+}
+
 fn calls(briefing: &mut Briefing, seq: u64, id: &str, what: &str) {
     let (call_id, what) = (id.to_owned(), what.to_owned());
     let running = Running {

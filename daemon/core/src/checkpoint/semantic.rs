@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::choice::{Choice, Choices};
 use crate::digest::ContentHash;
 use crate::limits;
 
@@ -104,7 +105,7 @@ pub struct Accepted {
 }
 
 /// All accepted updates of a thread, laid over its checkpoint when it is served.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Semantics {
     /// The newest proposed plan and its seq.
     pub plan: Option<(u64, Vec<UpdateStep>, BTreeMap<String, bool>)>,
@@ -112,6 +113,16 @@ pub struct Semantics {
     pub decisions: Vec<(u64, Update)>,
     /// Facts by key, and their seq.
     pub facts: BTreeMap<String, (u64, Update)>,
+    /// What the person pinned and dropped.
+    pub choices: Choices,
+}
+
+/// What a row of the store holds.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum StoredUpdate {
+    Update(Update),
+    Choice(Choice),
 }
 
 impl Semantics {

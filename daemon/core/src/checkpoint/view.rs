@@ -13,8 +13,9 @@ use serde::{Deserialize, Serialize};
 use super::Checkpoint;
 use super::semantic::Semantics;
 use super::staleness::Disk;
-use crate::{briefing, limits, tokens};
+use crate::{briefing, choice, limits, quote, tokens};
 
+pub use crate::briefing::{Rendered, ViewLine};
 pub use lines::dependency_holds;
 
 /// First line of every view.
@@ -64,17 +65,24 @@ impl Default for ViewCaps {
     }
 }
 
+/// Percent of a view that pins may take: the rest is for the request and the header.
+const PINNED_PERCENT: u64 = 75;
+
 /// Renders the view within `max_tokens`, by bytes / 4 and by o200k alike.
 pub fn render(scene: &Scene<'_>, caps: &ViewCaps, max_tokens: u64) -> String {
-    render_below("", scene, caps, max_tokens)
+    render_below("", scene, caps, max_tokens).text
 }
 
 /// A view that stands below a text, such as a model's summary: it prefers what the text does not say.
-pub fn render_below(above: &str, scene: &Scene<'_>, caps: &ViewCaps, max_tokens: u64) -> String {
+pub fn render_below(above: &str, scene: &Scene<'_>, caps: &ViewCaps, max_tokens: u64) -> Rendered {
     let bytes = tokens::bytes_of(max_tokens);
+    let choices = &scene.semantics.choices;
     let Some(header) = lines::header(scene).into_iter().find(|header| header.len() < bytes) else {
-        return String::new();
+        return Rendered { pins_incomplete: choices.pins().len(), ..Rendered::default() };
     };
+    let pins_room = (max_tokens * PINNED_PERCENT / 100).saturating_sub(choice::cost(&header));
+    let pinned = choice::pinned(choices.pins(), pins_room);
+    let header = format!("{header}\n{}", pinned.text).trim_end().to_owned();
     let suspect = lines::facts_suspect(scene, caps);
     let accepted = suspect
         .into_iter()
@@ -89,8 +97,41 @@ pub fn render_below(above: &str, scene: &Scene<'_>, caps: &ViewCaps, max_tokens:
         files: lines::changed(scene),
         ran: lines::ran(scene, caps),
         looked_at: lines::looked_at(scene, caps),
+        choices: Some(choices),
     };
-    briefing::render(&scene.state.briefing, &extra, max_tokens)
+    let rendered = briefing::render(&scene.state.briefing, &extra, max_tokens);
+    Rendered { pins_incomplete: pinned.incomplete, ..rendered }
+}
+
+/// A section of a view, and what it costs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ViewPart {
+    pub name: String,
+    /// Lines below its title.
+    pub lines: usize,
+    /// Estimated tokens, title included.
+    pub tokens: u64,
+}
+
+/// The sections of a view in their order; the first is its header. No word of others passes for a title.
+pub fn parts(text: &str) -> Vec<ViewPart> {
+    let mut sections: Vec<(&str, usize, usize)> = Vec::new();
+    for line in text.split_inclusive('\n') {
+        match (quote::heading(line), sections.last_mut()) {
+            (Some(name), _) => sections.push((name, 0, line.len())),
+            (None, Some((_, lines, bytes))) => {
+                *lines += 1;
+                *bytes += line.len();
+            }
+            (None, None) => sections.push(("", 1, line.len())),
+        }
+    }
+    let part = |(name, lines, bytes): (&str, usize, usize)| ViewPart {
+        name: name.to_owned(),
+        lines,
+        tokens: tokens::of_bytes(bytes as u64),
+    };
+    sections.into_iter().map(part).collect()
 }
 
 #[cfg(test)]

@@ -67,6 +67,11 @@ impl Ledger {
         self.note_refused(None);
     }
 
+    /// What may be spent.
+    pub(super) fn budget(&self) -> Budget {
+        *self.budget.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// What was spent today, as last seen.
     pub(super) fn known_today(&self) -> Spending {
         let known = *self.known.lock().unwrap_or_else(PoisonError::into_inner);

@@ -49,6 +49,7 @@ use Field::{
 /// The params an agent may give, by method.
 const FIELDS: &[(&str, &[(&str, Field)])] = &[
     ("checkpoint/apply", &[("thread_id", Thread), ("update", Plain), ("expected_seq", Plain)]),
+    ("checkpoint/choices", &[("thread_id", Thread)]),
     ("checkpoint/get", &[("thread_id", Thread), ("as_of", Plain)]),
     (
         "checkpoint/view",
@@ -56,6 +57,16 @@ const FIELDS: &[(&str, &[(&str, Field)])] = &[
     ),
     ("compaction/get", &[("compaction_id", Compaction)]),
     ("compaction/list", &[("thread_id", Thread), ("limit", Plain), ("cursor", Plain)]),
+    (
+        "compaction/preview",
+        &[
+            ("thread_id", Thread),
+            ("strategy", Only("checkpoint")),
+            ("phase", Plain),
+            ("max_tokens", Plain),
+            ("as_of", Plain),
+        ],
+    ),
     (
         "compaction/run",
         &[

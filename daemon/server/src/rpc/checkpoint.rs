@@ -2,23 +2,102 @@
 
 use std::sync::Arc;
 
+use longhaul_core::choice;
+use longhaul_core::compaction::handle::Handle;
+use longhaul_core::limits::PINNED_TOKENS;
 use longhaul_protocol::checkpoint::{
-    Apply, ApplyParams, ApplyResult, Get, GetParams, GetResult, View, ViewParams, ViewResult,
+    self as wire, Apply, ApplyParams, ApplyResult, Choices, ChoicesParams, ChoicesResult, Choose,
+    ChooseParams, ChooseResult, Get, GetParams, GetResult, Unchoose, UnchooseParams,
+    UnchooseResult, View, ViewParams, ViewResult,
 };
 
 use super::error::Failure;
 use super::{Table, TableError, convert};
 use crate::link::CallContext;
+use crate::service::ServiceError;
 use crate::service::checkpoint::Checkpoints;
+use crate::service::choice::{ChoiceSubject, PersonChoices};
+use crate::service::snapshot::StoredChoice;
 
 pub(super) fn register(
     table: &mut Table,
     checkpoints: &Arc<Checkpoints>,
+    choices: &Arc<PersonChoices>,
 ) -> Result<(), TableError> {
-    let mut table = table.of(checkpoints);
-    table.on_async::<Get, _>(get)?;
-    table.on_async::<View, _>(view)?;
-    table.on_async::<Apply, _>(apply)
+    let mut of_checkpoints = table.of(checkpoints);
+    of_checkpoints.on_async::<Get, _>(get)?;
+    of_checkpoints.on_async::<View, _>(view)?;
+    of_checkpoints.on_async::<Apply, _>(apply)?;
+    let mut of_choices = table.of(choices);
+    of_choices.on_async::<Choose, _>(choose)?;
+    of_choices.on_async::<Choices, _>(list_choices)?;
+    of_choices.on_async::<Unchoose, _>(unchoose)
+}
+
+async fn choose(
+    choices: Arc<PersonChoices>,
+    _: CallContext,
+    params: ChooseParams,
+) -> Result<ChooseResult, Failure> {
+    let action = match params.action {
+        wire::ChoiceAction::Pin => choice::ChoiceAction::Pin,
+        wire::ChoiceAction::Drop => choice::ChoiceAction::Drop,
+    };
+    let subject = match (params.text, params.handle) {
+        (Some(text), None) => ChoiceSubject::Text(text),
+        (None, Some(handle)) => {
+            ChoiceSubject::Items(handle.parse::<Handle>().map_err(ServiceError::Handle)?)
+        }
+        _ => return Err(Failure::invalid("text", "give either text or handle")),
+    };
+    let chosen = choices.choose(&params.thread_id, action, &subject).await?;
+    Ok(ChooseResult { choice: shown(chosen.stored), was_there: chosen.was_there })
+}
+
+async fn list_choices(
+    choices: Arc<PersonChoices>,
+    _: CallContext,
+    params: ChoicesParams,
+) -> Result<ChoicesResult, Failure> {
+    let stored = choices.list(&params.thread_id).await?;
+    let in_force = choice::Choices::of(stored.iter().map(|stored| stored.choice.clone()));
+    let pinned = choice::pinned(in_force.pins(), u64::MAX);
+    Ok(ChoicesResult {
+        choices: stored.into_iter().map(shown).collect(),
+        pinned_tokens: choice::cost(&pinned.text),
+        pinned_tokens_max: PINNED_TOKENS,
+    })
+}
+
+async fn unchoose(
+    choices: Arc<PersonChoices>,
+    _: CallContext,
+    params: UnchooseParams,
+) -> Result<UnchooseResult, Failure> {
+    let stored = choices.remove(&params.thread_id, &params.choice_id).await?;
+    Ok(UnchooseResult { choice: shown(stored) })
+}
+
+fn shown(stored: StoredChoice) -> wire::Choice {
+    let StoredChoice { thread_id, created_at_ms, choice, .. } = stored;
+    let (action, tokens) = match choice.action {
+        choice::ChoiceAction::Pin => {
+            let alone = choice::pinned(std::slice::from_ref(&choice), u64::MAX);
+            (wire::ChoiceAction::Pin, choice::cost(&alone.text))
+        }
+        choice::ChoiceAction::Drop => (wire::ChoiceAction::Drop, 0),
+    };
+    let items = choice.items.as_ref();
+    wire::Choice {
+        choice_id: choice.id(),
+        thread_id,
+        action,
+        handle: items.map(|items| items.handle.clone()),
+        whole_bytes: items.filter(|_| choice.is_cut()).map(|items| items.bytes),
+        tokens,
+        created_at: created_at_ms,
+        text: choice.text.into(),
+    }
 }
 
 async fn get(

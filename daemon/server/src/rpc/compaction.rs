@@ -5,10 +5,11 @@ use std::sync::Arc;
 use longhaul_core::compaction::trigger::{self, TriggerMoment, Verdict};
 use longhaul_core::context::window::{self, WindowSources};
 use longhaul_core::template::TemplateGroup;
+use longhaul_core::thread::Source;
 use longhaul_protocol::compaction::{
     Cancel, CancelParams, CancelResult, Get, GetParams, GetResult, List, ListParams, ListResult,
-    Phase, Run, RunParams, RunResult, Should, ShouldParams, ShouldResult, Start, StartResult,
-    Templates, Trigger, Undo, UndoParams, UndoResult,
+    Phase, Preview, Run, RunParams, RunResult, Should, ShouldParams, ShouldResult, Start,
+    StartResult, Templates, Trigger, Undo, UndoParams, UndoReach, UndoResult,
 };
 use longhaul_protocol::policy::{TemplatesParams, TemplatesResult};
 use longhaul_store::CompactionCursor;
@@ -23,13 +24,17 @@ use crate::service::compaction::{
 use crate::service::context::{Contexts, UsageQuery};
 use crate::service::texts::TextStore;
 
+mod preview;
+
 pub(super) fn register(
     table: &mut Table,
     services: &CompactionServices,
     contexts: &Arc<Contexts>,
     texts: &Arc<TextStore>,
 ) -> Result<(), TableError> {
-    table.of(&services.compactor).on_async::<Run, _>(run)?;
+    let mut compactor = table.of(&services.compactor);
+    compactor.on_async::<Run, _>(run)?;
+    compactor.on_async::<Preview, _>(preview::preview)?;
     table.of(contexts).on_async::<Should, _>(should)?;
     let mut jobs = table.of(&services.jobs);
     jobs.on_async::<Start, _>(start)?;
@@ -205,6 +210,16 @@ async fn undo(
     params: UndoParams,
 ) -> Result<UndoResult, Failure> {
     let undone = undo.run(&params.compaction_id).await?;
+    let (thread_id, seq, source) = match undone.thread {
+        Some((thread_id, seq, source)) => (Some(thread_id), Some(seq), source),
+        None => (None, None, None),
+    };
+    let reach = match (undone.restored_seq, source) {
+        (Some(_), _) => UndoReach::Thread,
+        // Clients of ours that installed nothing hold their history themselves.
+        (None, None | Some(Source::Longhaul)) => UndoReach::Caller,
+        (None, Some(_)) => UndoReach::NotAgent,
+    };
     Ok(UndoResult {
         compaction_id: params.compaction_id,
         undone_at: undone.undone_at_ms,
@@ -216,5 +231,9 @@ async fn undo(
             .collect(),
         complete: undone.complete,
         restored_seq: undone.restored_seq,
+        reach,
+        source: source.map(|source| source.name().to_owned()),
+        thread_id,
+        seq,
     })
 }

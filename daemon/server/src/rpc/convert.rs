@@ -200,7 +200,7 @@ pub(super) fn strategy(wire: Option<wire::Strategy>) -> Strategy {
     }
 }
 
-fn strategy_out(strategy: Strategy) -> wire::Strategy {
+pub(super) fn strategy_out(strategy: Strategy) -> wire::Strategy {
     match strategy {
         Strategy::Auto => wire::Strategy::Auto,
         Strategy::Checkpoint => wire::Strategy::Checkpoint,
@@ -327,7 +327,7 @@ fn rung(rung: Rung) -> wire::Rung {
     }
 }
 
-fn warning(notice: Notice) -> Warning {
+pub(super) fn warning(notice: Notice) -> Warning {
     Warning { kind: notice.kind, message: notice.message, hint: None }
 }
 

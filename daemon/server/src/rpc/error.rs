@@ -7,6 +7,7 @@ use std::error::Error;
 use std::io;
 
 use jsonrpsee::types::ErrorObjectOwned;
+use longhaul_core::choice::ChoiceRefusal;
 use longhaul_core::redact::redact;
 use longhaul_printable as printable;
 use longhaul_protocol::text::gated;
@@ -20,7 +21,7 @@ use crate::ingest::{FoldLoadError, SyncError};
 use crate::jobs::JobError;
 use crate::link::{CallContext, Caller};
 use crate::message_history::MessageHistoryError;
-use crate::service::{ServiceError, preimage};
+use crate::service::{ChoiceError, ServiceError, preimage};
 
 #[derive(Debug)]
 pub struct Failure {
@@ -82,6 +83,36 @@ impl Failure {
     #[must_use]
     pub fn forbidden(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Forbidden, message)
+    }
+
+    fn of_choice(error: &ChoiceError, message: String) -> Self {
+        let not_found = |message| Self::new(ErrorKind::ChoiceNotFound, message);
+        match error {
+            ChoiceError::Refused(refusal) => Self::of_refused_choice(refusal, message),
+            ChoiceError::NotFound(_) => not_found(message),
+            ChoiceError::Inherited { thread_id, .. } => not_found(message)
+                .with_hint(format!("remove it there: name the thread {thread_id}")),
+        }
+    }
+
+    fn of_refused_choice(refusal: &ChoiceRefusal, message: String) -> Self {
+        let over = |limit: &str, given: u64, max: u64| {
+            Self::new(ErrorKind::LimitExceeded, message.clone())
+                .with_detail(json!({ "limit": limit, "max": max, "given": given }))
+        };
+        let remove = "longhaul pin --list shows them, longhaul pin --remove ID takes one back";
+        match *refusal {
+            ChoiceRefusal::TooLong { given, max } => over("choice_bytes", given, max)
+                .with_hint("pin the sentence that matters, or the item by its handle"),
+            ChoiceRefusal::TooMany { max } => over("choices", max + 1, max).with_hint(remove),
+            ChoiceRefusal::PinsTooLarge { given, max } => {
+                over("pinned_tokens", given, max).with_hint(remove)
+            }
+            ChoiceRefusal::ActiveRequest | ChoiceRefusal::Contradiction { .. } => {
+                Self::new(ErrorKind::IllegalTransition, message).with_hint(remove)
+            }
+            ChoiceRefusal::Empty | ChoiceRefusal::TooShort => Self::invalid("text", &message),
+        }
     }
 
     /// No such thread.
@@ -198,6 +229,7 @@ impl From<ServiceError> for Failure {
             }
             ServiceError::StaleBase { present, expected } => failure(ErrorKind::StaleBase)
                 .with_detail(json!({ "present": present, "expected": expected })),
+            ServiceError::Choice(error) => Self::of_choice(&error, message),
             ServiceError::NotArchived(_) => failure(ErrorKind::NotArchived),
             ServiceError::ArchiveDamaged(_) => failure(ErrorKind::ArchiveDamaged),
             ServiceError::FileExists(_) => failure(ErrorKind::FileExists),
@@ -215,9 +247,8 @@ impl From<ServiceError> for Failure {
                 .with_hint("give more letters of a beginning*, or a folder or time"),
             ServiceError::Busy | ServiceError::IndexNotOpen => failure(ErrorKind::StoreBusy),
             ServiceError::Sync(error) => error.into(),
-            ServiceError::Fold(FoldLoadError::Store(error)) | ServiceError::Store(error) => {
-                error.into()
-            }
+            ServiceError::Fold(FoldLoadError::Store(error)) => error.into(),
+            ServiceError::Store(error) => error.into(),
             ServiceError::Fold(error) => failure(ErrorKind::IngestBehind).because(error),
             ServiceError::Limit { limit, max, given } => failure(ErrorKind::LimitExceeded)
                 .with_detail(json!({ "limit": limit, "max": max, "given": given })),

@@ -1,5 +1,6 @@
 //! Why a use-case cannot answer. Free of the wire: `rpc::error` gives each its number and its words.
 
+use longhaul_core::choice::ChoiceRefusal;
 use longhaul_core::compaction::handle::HandleParseError;
 use longhaul_core::search::query::QueryError;
 use longhaul_store::StoreError;
@@ -45,6 +46,8 @@ pub enum ServiceError {
         expected: u64,
         present: u64,
     },
+    #[error(transparent)]
+    Choice(#[from] ChoiceError),
     #[error("{field}: {reason}")]
     Invalid { field: &'static str, reason: String },
     /// A value is over its bound.
@@ -133,6 +136,18 @@ pub enum ServiceError {
     /// A task of ours died.
     #[error("a background task ended early")]
     Task(#[from] tokio::task::JoinError),
+}
+
+/// Why a pin or drop is not taken over, or not taken back.
+#[derive(Debug, thiserror::Error)]
+pub enum ChoiceError {
+    #[error(transparent)]
+    Refused(#[from] ChoiceRefusal),
+    #[error("no pin or drop {0:?} in this thread")]
+    NotFound(String),
+    /// It is of a thread that this one goes on from.
+    #[error("{id} was chosen in thread {thread_id}, which this one goes on from")]
+    Inherited { id: String, thread_id: String },
 }
 
 impl From<RecorderError> for ServiceError {

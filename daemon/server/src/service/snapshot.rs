@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use longhaul_core::checkpoint::semantic::{Accepted, Semantics, Update};
+use longhaul_core::checkpoint::semantic::{Accepted, Semantics, StoredUpdate, Update};
 use longhaul_core::checkpoint::staleness::Disk;
 use longhaul_core::checkpoint::view::Scene;
+use longhaul_core::choice::{Choice, Choices};
 use longhaul_core::fold::Fold;
-use longhaul_store::{FileRow, Observation, Store};
+use longhaul_store::{FileRow, Observation, Store, UpdateRow};
 
 use super::disk::{self, HashCache};
 use super::error::ServiceError;
@@ -17,6 +18,19 @@ use crate::ingest::{Ingest, SyncError};
 /// what was read before, and says its seq.
 const CATCH_UP: Duration = Duration::from_millis(1_500);
 
+/// Threads that are gone on from, one behind the other, whose choices are in force.
+const DEPTH_MAX: usize = 16;
+
+/// A choice as it is stored.
+#[derive(Debug, Clone)]
+pub struct StoredChoice {
+    pub update_id: i64,
+    /// The thread it was made in: this one, or one that it goes on from.
+    pub thread_id: String,
+    pub created_at_ms: i64,
+    pub choice: Choice,
+}
+
 /// A thread at one moment.
 #[derive(Debug)]
 pub struct Snapshot {
@@ -25,6 +39,8 @@ pub struct Snapshot {
     pub fold: Arc<Fold>,
     /// What was added and accepted.
     pub semantics: Semantics,
+    /// What the person pinned and dropped, in the order it was chosen.
+    pub choices: Vec<StoredChoice>,
     /// Number of the newest update, 0 for none.
     pub last_update: i64,
     pub disk: Disk,
@@ -45,6 +61,16 @@ impl Snapshot {
     pub fn seq(&self) -> u64 {
         self.fold.next_seq().saturating_sub(1)
     }
+}
+
+fn read(row: &UpdateRow) -> Result<StoredUpdate, ServiceError> {
+    serde_json::from_str(&row.body)
+        .map_err(|source| ServiceError::Undecodable { what: "update", source })
+}
+
+fn placed(thread_id: &str, row: &UpdateRow, choice: Choice) -> StoredChoice {
+    let UpdateRow { update_id, created_at_ms, .. } = *row;
+    StoredChoice { update_id, thread_id: thread_id.to_owned(), created_at_ms, choice }
 }
 
 pub struct Snapshots {
@@ -80,13 +106,23 @@ impl Snapshots {
         let fold = fold.filter(|fold| fold.next_seq() > 0);
         let fold = fold.ok_or_else(|| ServiceError::CheckpointNotFound(thread_id.to_owned()))?;
         let last_update = rows.last().map_or(0, |row| row.update_id);
+        let mut choices = self.inherited_choices(&row.thread_id, &row.file).await?;
         let mut accepted = Vec::with_capacity(rows.len());
-        for row in rows.iter().filter(|row| as_of.is_none_or(|seq| row.seq <= seq)) {
-            let update: Update = serde_json::from_str(&row.body)
-                .map_err(|source| ServiceError::Undecodable { what: "update", source })?;
-            accepted.push(Accepted { seq: row.seq, update });
+        for stored in rows {
+            let seq = stored.seq;
+            match read(&stored)? {
+                StoredUpdate::Update(update) if as_of.is_none_or(|as_of| seq <= as_of) => {
+                    accepted.push(Accepted { seq, update });
+                }
+                StoredUpdate::Update(_) => {}
+                StoredUpdate::Choice(choice) => {
+                    choices.push(placed(&row.thread_id, &stored, choice));
+                }
+            }
         }
-        let semantics = Semantics::of(&accepted);
+        choices.retain(|stored| as_of.is_none_or(|seq| !stored.choice.is_after(seq)));
+        let in_force = Choices::of(choices.iter().map(|stored| stored.choice.clone()));
+        let semantics = Semantics { choices: in_force, ..Semantics::of(&accepted) };
         let disk = match as_of {
             Some(_) => Disk::new(),
             None => self.disk(&fold, &semantics, seen).await?,
@@ -96,9 +132,40 @@ impl Snapshots {
             file: row.file,
             fold,
             semantics,
+            choices,
             last_update,
             disk,
         })
+    }
+
+    /// What was pinned and dropped in the threads that this one goes on from, up to where it does, the oldest first.
+    async fn inherited_choices(
+        &self,
+        thread_id: &str,
+        file: &FileRow,
+    ) -> Result<Vec<StoredChoice>, ServiceError> {
+        let base_of =
+            |file: &FileRow| file.head.as_ref().and_then(|head| head.history_base.clone());
+        let (mut base, mut end) = (base_of(file), u64::MAX);
+        let (mut visited, mut inherited) = (vec![thread_id.to_owned()], Vec::new());
+        while let Some(at) = base.take().filter(|_| visited.len() <= DEPTH_MAX) {
+            if visited.contains(&at.thread_id) {
+                break;
+            }
+            end = end.min(at.end_ordinal_exclusive);
+            let mut own = Vec::new();
+            for row in self.store.updates(&at.thread_id).await?.iter().filter(|row| row.seq < end) {
+                if let StoredUpdate::Choice(choice) = read(row)? {
+                    own.push(placed(&at.thread_id, row, choice));
+                }
+            }
+            own.append(&mut inherited);
+            inherited = own;
+            let row = self.store.thread_get(&at.thread_id).await?;
+            base = row.and_then(|row| base_of(&row.file));
+            visited.push(at.thread_id);
+        }
+        Ok(inherited)
     }
 
     /// Gathers a thread as it was after line `seq`, a moment ago: with the files on disk as they are now. What

@@ -1,6 +1,9 @@
+use proptest::prelude::*;
+
 use super::*;
 use crate::checkpoint::reduce::Reducer;
 use crate::checkpoint::staleness::{Now, OnDisk};
+use crate::choice::{Choice, ChoiceAction, Choices};
 use crate::digest::ContentHash;
 use crate::rollout::tool::Call;
 use crate::rollout::{Body, Entry, Images, Item, Role};
@@ -164,4 +167,65 @@ fn commands_that_read_alike_are_told_once() {
     let scene = Scene { thread_id: None, state: &state, semantics: &semantics, disk: &disk };
     let ran = lines::ran(&scene, &ViewCaps::default());
     assert_eq!(ran.iter().filter(|line| line.starts_with("python3")).count(), 1, "{ran:?}");
+}
+
+fn chosen(pins: &[String], drops: &[String]) -> Semantics {
+    let choice = |action| move |text: &String| Choice { action, text: text.clone(), items: None };
+    let pins = pins.iter().map(choice(ChoiceAction::Pin));
+    let choices = Choices::of(pins.chain(drops.iter().map(choice(ChoiceAction::Drop))));
+    Semantics { choices, ..Semantics::default() }
+}
+
+fn chosen_view(state: &Checkpoint, semantics: &Semantics, max_tokens: u64) -> Rendered {
+    let scene = Scene { thread_id: None, state, semantics, disk: &Disk::new() };
+    render_below("", &scene, &ViewCaps::default(), max_tokens)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever the thread says and however large the view may be.
+    #[test]
+    fn a_pin_stands_and_a_drop_does_not(
+        said in proptest::collection::vec("([a-z]{2,9} ){3,24}(zzdrop[0-4])?( [a-z]{2,9}){0,9}", 1..24),
+        pins in proptest::collection::vec("PIN [a-zé]{3,12}( [a-z]{1,9}){0,30}", 0..5),
+        max_tokens in 0_u64..3_000,
+    ) {
+        let mut state = session();
+        let mut feed = Feed::default();
+        for (seq, words) in (20..).step_by(2).zip(&said) {
+            feed.user(&mut state, at(seq), words);
+            let (role, text) = (Role::Assistant, format!("Done: {words}.\n- {words}").into());
+            feed.item(&mut state, at(seq + 1), Item::Message { role, text, images: Images::default() });
+        }
+        let drops: Vec<String> = (0..5).map(|n| format!("zzdrop{n}")).collect();
+        let Rendered { text, pins_incomplete, .. } =
+            chosen_view(&state, &chosen(&pins, &drops), max_tokens);
+        prop_assert!(!text.contains("zzdrop"), "{}", text);
+        prop_assert!(tokens::of_text(&text) <= max_tokens);
+        let missing = pins.iter().filter(|pin| !text.contains(pin.as_str())).count();
+        prop_assert!(missing <= pins_incomplete, "{missing} of {pins_incomplete}: {text}");
+        // The header and three quarters of the room are enough for these.
+        let needed: u64 = pins.iter().map(|pin| choice::cost(pin) + 4).sum();
+        prop_assert!(pins_incomplete == 0 || needed * 4 / 3 + 40 > max_tokens, "{needed} {max_tokens}");
+        if pins_incomplete > 0 && max_tokens > 160 {
+            prop_assert!(text.contains("not fit"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn the_parts_of_a_view_add_up_to_it() {
+    let state = session();
+    let semantics = chosen(&["Keep the API stable for all.".to_owned()], &[]);
+    let Rendered { text, lines, .. } = chosen_view(&state, &semantics, 1_000);
+    let parts = parts(&text);
+    let names: Vec<&str> = parts.iter().map(|part| part.name.as_str()).collect();
+    assert_eq!(
+        (names[0], names[1], names[names.len() - 1]),
+        ("SESSION_CHECKPOINT", "PINNED", "TASK")
+    );
+    let sum: u64 = parts.iter().map(|part| part.tokens).sum();
+    assert!(sum.abs_diff(tokens::of_text(&text)) <= parts.len() as u64, "{sum}");
+    assert!(lines.iter().all(|line| text.contains(&line.text)), "{lines:?}");
 }

@@ -43,10 +43,12 @@ pub(super) async fn keep_bounds(
     let own: HashMap<String, u64> = index.own_bytes().await?.into_iter().collect();
     let lived_ms = store.lived_ms(shared.clock.moment()).await?;
     let receipts: HashSet<String> = store.threads_with_compactions().await?.into_iter().collect();
+    let pins: HashSet<String> = store.threads_with_pins().await?.into_iter().collect();
     let mut threads: HashMap<String, EvictionCandidate> = HashMap::new();
     for row in index.transcripts().await? {
         let entry = threads.entry(row.thread_id.clone()).or_insert_with(|| EvictionCandidate {
             bytes: scaled(own.get(&row.thread_id).copied().unwrap_or(0), &totals),
+            has_pin: pins.contains(&row.thread_id),
             has_receipt: receipts.contains(&row.thread_id),
             thread_id: row.thread_id,
             updated_ms: i64::MIN,

@@ -14,6 +14,7 @@ use super::ladder::{Ladder, LadderOutcome};
 use super::log::CompactionLog;
 use super::loop_guard::LoopGuard;
 use super::packet::Packets;
+use super::preview::{self, Preview};
 use super::progress::ProgressEvents;
 use super::record::{Compaction, Notice};
 use super::replacement::Replacement;
@@ -59,6 +60,23 @@ impl Compactor {
             progress.failed(&error.to_string(), false);
         }
         compaction
+    }
+
+    /// What [`run`](Self::run) would make of a thread, as far as no model has a part in it.
+    ///
+    /// # Errors
+    /// There is no such thread, or it holds nothing.
+    pub async fn preview(&self, mut request: Request) -> Result<Preview, ServiceError> {
+        let Steps { gatherer, packets, ladder, spans, .. } = &self.steps;
+        let mut input = gatherer.gather("", &request).await?;
+        ladder.find_context(&mut request, &mut input).await?;
+        let cause = packets.cause(input.thread_id.as_deref(), &mut request).await;
+        let mut outlook = ladder.outlook(&request, &input);
+        if let Some(cause) = &cause {
+            cause.add_packet(&mut outlook.replacement);
+        }
+        let rows = spans.rows(&input).await?;
+        Ok(preview::of(&request, input, outlook, rows))
     }
 
     /// Whether a model could be asked.

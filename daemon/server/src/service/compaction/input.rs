@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use longhaul_core::checkpoint::semantic::Semantics;
 use longhaul_core::checkpoint::staleness::Disk;
-use longhaul_core::checkpoint::view::{self, Scene, ViewCaps};
+use longhaul_core::checkpoint::view::{self, Rendered, Scene, ViewCaps};
+use longhaul_core::choice::{self, Choices};
 use longhaul_core::compaction::assemble::{self, KeptRequest};
 use longhaul_core::compaction::classify::{Class, model_switch_alone, tell};
 use longhaul_core::compaction::default_view_tokens;
@@ -80,7 +81,10 @@ impl Input {
     /// the initial context.
     pub(super) fn view_tokens(&self, request: &Request) -> u64 {
         let is_compacted = self.fold.checkpoint().compactions > 0;
-        let default = || default_view_tokens(self.fold.visible().tokens(), is_compacted);
+        // What is pinned takes nothing from what a view says by itself.
+        let pinned = || choice::cost(&choice::pinned(self.choices().pins(), u64::MAX).text);
+        let tokens = self.fold.visible().tokens();
+        let default = || default_view_tokens(tokens, is_compacted) + pinned();
         let wanted = request.max_tokens.unwrap_or_else(default);
         let kept = self.kept.iter().chain(self.model_switch.iter().map(|(_, switch)| switch));
         let kept: u64 = kept.map(|kept| assemble::estimate([&kept.item])).sum();
@@ -94,13 +98,18 @@ impl Input {
         Sizes { before, after: assemble::estimate(history), window: self.window }
     }
 
+    /// What the person pinned and dropped.
+    pub(super) fn choices(&self) -> &Choices {
+        &self.semantics.choices
+    }
+
     /// The view of the checkpoint.
-    pub(super) fn view(&self, max_tokens: u64) -> String {
+    pub(super) fn view(&self, max_tokens: u64) -> Rendered {
         self.view_below("", max_tokens)
     }
 
     /// The view below a summary.
-    pub(super) fn view_below(&self, summary: &str, max_tokens: u64) -> String {
+    pub(super) fn view_below(&self, summary: &str, max_tokens: u64) -> Rendered {
         let scene = Scene {
             thread_id: Some(&self.of),
             state: self.fold.checkpoint(),

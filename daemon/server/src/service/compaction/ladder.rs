@@ -11,6 +11,7 @@ use longhaul_core::compaction::{Phase, initial_context};
 use longhaul_core::context::window;
 use longhaul_core::model::FaultKind;
 use longhaul_core::model::budget::Spending;
+use longhaul_core::tokens;
 
 use super::attempt::{Attempt, RungFailure};
 use super::input::{Input, visible_items};
@@ -33,6 +34,28 @@ pub(super) struct LadderOutcome {
     pub(super) spent: Spending,
     /// Texts of the person that are not in force.
     pub(super) problems: Vec<Notice>,
+}
+
+/// What a run would begin with.
+pub(super) struct Outlook {
+    pub(super) strategy: Strategy,
+    pub(super) question: Option<Question>,
+    /// What stands where no model is asked, or none answers.
+    pub(super) replacement: Replacement,
+    pub(super) problems: Vec<Notice>,
+}
+
+/// What a model would be asked, at most.
+#[derive(Debug, Clone)]
+pub struct Question {
+    pub provider: String,
+    pub model: String,
+    /// Estimated tokens of the first request.
+    pub input_tokens: u64,
+    pub output_tokens_max: u64,
+    /// Requests and tokens that the budget lets one compaction have; `None` without a bound.
+    pub requests_max: Option<u64>,
+    pub tokens_max: Option<u64>,
 }
 
 /// The history is more than any model reads.
@@ -120,6 +143,34 @@ impl Ladder {
         let took_ms = self.ms_since(started).saturating_sub(begun_ms);
         tried.push(Rung::used(Strategy::Checkpoint, took_ms));
         Ok(LadderOutcome { replacement, rungs: tried, spent, problems: texts.problems })
+    }
+
+    /// What a run would begin with, and what that would ask at most; nobody is asked.
+    pub(super) fn outlook(&self, request: &Request, input: &Input) -> Outlook {
+        let texts = self.texts(request, input);
+        let choice = self.choice(request);
+        let remote =
+            choice.as_ref().map_or(Remote::No, |choice| self.remote_of(choice, request, input));
+        let offer = Offer { model: choice.is_some(), remote: remote != Remote::No };
+        let rungs = ladder::rungs(request.strategy, offer);
+        let first = rungs.iter().find(|(_, skip)| skip.is_none());
+        let strategy = first.map_or(Strategy::Checkpoint, |(strategy, _)| *strategy);
+        let choice = choice.filter(|_| strategy.asks());
+        let budget = self.models.budget();
+        let question = choice.map(|choice| {
+            let room = (choice.context_window / 100 * 95).saturating_sub(choice.max_output_tokens);
+            let whole = input.fold.visible().tokens() + tokens::of_text(texts.prompt());
+            Question {
+                input_tokens: whole.min(room),
+                output_tokens_max: choice.max_output_tokens,
+                requests_max: budget.requests_per_job,
+                tokens_max: budget.tokens_per_job,
+                provider: choice.provider,
+                model: choice.model,
+            }
+        });
+        let replacement = of_checkpoint(request, input, &texts);
+        Outlook { strategy, question, replacement, problems: texts.problems }
     }
 
     /// Tries one rung that asks a model.

@@ -60,7 +60,9 @@ pub(super) fn of_checkpoint(
     texts: &CompactionTexts,
 ) -> Replacement {
     let Input { kept, model_switch, .. } = input;
-    let view = input.view(input.view_tokens(request));
+    let rendered = input.view(input.view_tokens(request));
+    let notices = pins_notice(rendered.pins_incomplete).into_iter().collect();
+    let view = rendered.text;
     let guide = texts.guide();
     let is_brought = classify::brings_model_switch(request.phase, &request.initial_context);
     let model_switch = model_switch.as_ref().filter(|_| !is_brought);
@@ -88,8 +90,19 @@ pub(super) fn of_checkpoint(
         redacted,
         texts,
         unseen: None,
-        notices: Vec::new(),
+        notices,
     }
+}
+
+/// What a person should know of pins that have no room.
+pub(super) fn pins_notice(incomplete: usize) -> Option<Notice> {
+    let texts = match incomplete {
+        0 => return None,
+        1 => "1 pinned text does".to_owned(),
+        more => format!("{more} pinned texts do"),
+    };
+    let message = format!("{texts} not fit whole into the view; a larger max_tokens makes room");
+    Some(Notice::new("pins_incomplete", message))
 }
 
 fn fate_of(kept: &KeptRequest) -> Fate {

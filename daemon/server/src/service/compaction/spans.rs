@@ -65,6 +65,14 @@ impl Spans {
         Ok(spans)
     }
 
+    /// The rows of all items of a thread's history, in order.
+    pub(super) async fn rows(&self, input: &Input) -> Result<Vec<ItemRow>, ServiceError> {
+        let ItemSource::Transcript(file) = &input.items else { return Ok(Vec::new()) };
+        let last = input.fold.next_seq().saturating_sub(1);
+        let pieces = self.index.lineage_rows(file, 0, last).await?;
+        Ok(pieces.into_iter().flat_map(|piece| piece.rows).collect())
+    }
+
     /// The items of some pages that follow each other in one file, in one look at the store.
     async fn fine_spans(&self, pages: &[Page]) -> Result<Vec<Span>, ServiceError> {
         let [((file_id, generation), end, first), ..] = pages else { return Ok(Vec::new()) };

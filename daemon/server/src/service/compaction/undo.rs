@@ -30,6 +30,8 @@ pub struct UndoOutcome {
     pub complete: bool,
     /// The line that put the history of the thread back, where the compaction was in force.
     pub restored_seq: Option<u64>,
+    /// The thread, up to the line that was compacted, and its program; `None` for given items.
+    pub thread: Option<(String, u64, Option<Source>)>,
 }
 
 pub struct Undo {
@@ -69,6 +71,13 @@ impl Undo {
         let replaced = self.replaced(&compaction).await?;
         let (history, complete) = replaced.map_or((Vec::new(), false), |history| (history, true));
         let restored_seq = self.installer.put_back(&compaction).await?;
+        let thread = match compaction.thread_id {
+            Some(id) => {
+                let source = self.store.thread_get(&id).await?.map(|row| row.file.source);
+                Some((id, compaction.seq, source))
+            }
+            None => None,
+        };
         let now_ms = self.clock.now_ms();
         let marked = self.store.compaction_mark_undone(id, now_ms).await?;
         Ok(UndoOutcome {
@@ -77,6 +86,7 @@ impl Undo {
             handles,
             complete,
             restored_seq,
+            thread,
         })
     }
 

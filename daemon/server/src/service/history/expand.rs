@@ -34,6 +34,15 @@ pub struct ItemsOfHandle {
     pub is_from_archive: bool,
 }
 
+/// In which form items are given back.
+#[derive(Debug, Clone, Copy)]
+enum ItemForm {
+    /// As their bytes stand in the transcript.
+    AsIs,
+    /// As a history holds them.
+    History,
+}
+
 /// Gives back the items behind handles.
 pub struct HandleReader {
     store: Store,
@@ -66,7 +75,28 @@ impl HandleReader {
         from: Option<u64>,
         max_bytes: u64,
     ) -> Result<ItemsOfHandle, ServiceError> {
-        let expanded = self.expand_located(handle, from, max_bytes).await;
+        self.items_of(handle, (from, ItemForm::AsIs), max_bytes).await
+    }
+
+    /// The same items as a history holds them, from their beginning.
+    ///
+    /// # Errors
+    /// As [`expand`](Self::expand).
+    pub async fn history_items(
+        &self,
+        handle: &Handle,
+        max_bytes: u64,
+    ) -> Result<ItemsOfHandle, ServiceError> {
+        self.items_of(handle, (None, ItemForm::History), max_bytes).await
+    }
+
+    async fn items_of(
+        &self,
+        handle: &Handle,
+        (from, form): (Option<u64>, ItemForm),
+        max_bytes: u64,
+    ) -> Result<ItemsOfHandle, ServiceError> {
+        let expanded = self.expand_located(handle, (from, form), max_bytes).await;
         let is_lost = matches!(
             expanded,
             Err(ServiceError::SourceChanged { .. }
@@ -78,7 +108,7 @@ impl HandleReader {
         }
         // Another content of the transcript may have had it, or a database before this one.
         match self.returns.find(handle).await? {
-            Some(found) => returned(handle, found, from, max_bytes).await,
+            Some(found) => returned(handle, found, (from, form), max_bytes).await,
             None => expanded,
         }
     }
@@ -86,7 +116,7 @@ impl HandleReader {
     async fn expand_located(
         &self,
         handle: &Handle,
-        from: Option<u64>,
+        (from, form): (Option<u64>, ItemForm),
         max_bytes: u64,
     ) -> Result<ItemsOfHandle, ServiceError> {
         let first = from.unwrap_or(handle.first).clamp(handle.first, handle.last);
@@ -107,7 +137,7 @@ impl HandleReader {
         let archive = Arc::clone(&self.archive);
         let read = move || {
             let lines = opened(&handle, &located, archive)?;
-            read(&handle, &located, lines, max_bytes)
+            read(&handle, &located, (lines, form), max_bytes)
         };
         let mut expanded = tokio::task::spawn_blocking(read).await??;
         expanded.next_seq = expanded.next_seq.or(next_file);
@@ -142,14 +172,14 @@ impl HandleReader {
 async fn returned(
     handle: &Handle,
     found: ArchivedRows,
-    from: Option<u64>,
+    (from, form): (Option<u64>, ItemForm),
     max_bytes: u64,
 ) -> Result<ItemsOfHandle, ServiceError> {
     let ArchivedRows { source, path, mut rows, lines } = found;
     rows.retain(|row| row.seq >= from.unwrap_or(handle.first));
     let located = Located { source, path: path.into(), generation: None, rows };
     let handle = handle.to_string();
-    let read = move || read(&handle, &located, lines, max_bytes);
+    let read = move || read(&handle, &located, (lines, form), max_bytes);
     tokio::task::spawn_blocking(read).await?
 }
 
@@ -172,7 +202,7 @@ fn opened(
 fn read(
     handle: &str,
     located: &Located,
-    mut lines: LineReader,
+    (mut lines, form): (LineReader, ItemForm),
     max_bytes: u64,
 ) -> Result<ItemsOfHandle, ServiceError> {
     let Located { path, rows, .. } = located;
@@ -193,7 +223,11 @@ fn read(
             expanded.next_seq = Some(row.seq);
             break;
         }
-        let items = lines.items(row).map_err(|error| match error {
+        let items = match form {
+            ItemForm::AsIs => lines.items(row),
+            ItemForm::History => lines.history_items(row),
+        };
+        let items = items.map_err(|error| match error {
             LineError::Changed => changed(),
             LineError::Io(error) => ServiceError::file(path, error),
         })?;

@@ -13,7 +13,8 @@ use longhaul_core::model::Endpoint;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::super::replacement::{Replacement, texts_of};
+use super::super::record::Notice;
+use super::super::replacement::{Replacement, pins_notice, texts_of};
 use super::{Attempt, RungFailure, unseen_notice};
 use crate::model::Remote;
 
@@ -45,7 +46,14 @@ impl Attempt<'_> {
             }
         };
         let fates = fates(&accepted, &told, &sent, seqs);
-        let view = self.input.view(self.input.view_tokens(self.request));
+        let rendered = self.input.view(self.input.view_tokens(self.request));
+        let mut notices: Vec<Notice> = pins_notice(rendered.pins_incomplete).into_iter().collect();
+        if self.input.choices().drops().next().is_some() {
+            let message = "dropped texts are in no view of ours; what the provider made of the history is not \
+                           readable, and may hold them";
+            notices.push(Notice::new("drops_unchecked", message));
+        }
+        let view = rendered.text;
         let beside = format!("{}\n\n{view}", self.texts.guide());
         let view_item = assemble::message("user", &beside);
         let context = self.context(&told);
@@ -55,6 +63,7 @@ impl Attempt<'_> {
         let before_last = history.len().saturating_sub(1);
         history.splice(before_last..before_last, ghosts);
         let unseen = unseen(&sent, &told, seqs);
+        notices.extend(unseen.iter().map(|unseen| unseen_notice(unseen, told.len())));
         Ok(Replacement {
             strategy: Strategy::Remote,
             history,
@@ -62,7 +71,7 @@ impl Attempt<'_> {
             fates,
             redacted: sent.redacted,
             texts: self.texts.used(texts_of(Strategy::Remote)),
-            notices: unseen.iter().map(|unseen| unseen_notice(unseen, told.len())).collect(),
+            notices,
             unseen,
         })
     }

@@ -1,5 +1,7 @@
 //! The rungs `summary` and `hybrid`.
 
+use longhaul_core::checkpoint::view::Rendered;
+use longhaul_core::choice;
 use longhaul_core::compaction::classify::{Class, ClassifiedItem, tell};
 use longhaul_core::compaction::ladder::Strategy;
 use longhaul_core::compaction::receipt::{Fate, Unseen};
@@ -12,7 +14,7 @@ use longhaul_core::{text, tokens};
 use serde_json::value::RawValue;
 
 use super::super::record::Notice;
-use super::super::replacement::{Replacement, texts_of};
+use super::super::replacement::{Replacement, pins_notice, texts_of};
 use super::{Attempt, RungFailure, unseen_notice};
 
 /// Names of changed files that a summary is held against.
@@ -20,6 +22,9 @@ const FILES_MAX: usize = 20;
 
 /// Bytes of messages that a summary is held against, the newest.
 const KNOWN_BYTES: usize = 16 << 10;
+
+/// Bytes of a view's header: the thread and its folder.
+const HEADER_BYTES: usize = 400;
 
 /// An answer, and what it was made from.
 struct Summarised<'a> {
@@ -35,7 +40,10 @@ impl Attempt<'_> {
         &mut self,
         (seqs, items): (&[u64], &[Box<RawValue>]),
     ) -> Result<Replacement, RungFailure> {
-        let split = Split::of(tell(items));
+        let mut told = tell(items);
+        // A message that the person dropped is neither sent nor kept.
+        told.retain(|told| !self.is_dropped(told, seqs));
+        let split = Split::of(told);
         if split.is_empty() {
             return Err(RungFailure::named("nothing_to_summarise"));
         }
@@ -57,7 +65,13 @@ impl Attempt<'_> {
             ));
         }
         let words = longhaul_core::redact::redact(answer.text.trim());
-        let view = self.text(&longhaul_core::quote::block(&words.text));
+        let shown = self.input.choices().without_hidden(&words.text);
+        if shown.trim().is_empty() {
+            return Err(RungFailure::named("blank_summary"));
+        }
+        let Rendered { text: view, pins_incomplete, .. } =
+            self.text(&longhaul_core::quote::block(&shown));
+        notices.extend(pins_notice(pins_incomplete));
         let layout = Layout {
             split: &split,
             summary: &view,
@@ -93,7 +107,7 @@ impl Attempt<'_> {
         body: &[ClassifiedItem<'a>],
         known: &[&str],
     ) -> Result<Summarised<'a>, RungFailure> {
-        let prompt = self.texts.prompt();
+        let prompt = &self.prompt();
         let around = tokens::of_text(prompt);
         let reserved = around.saturating_add(self.choice.max_output_tokens);
         let mut room = (self.choice.context_window / 100 * 95).saturating_sub(reserved);
@@ -129,9 +143,34 @@ impl Attempt<'_> {
         best.ok_or_else(|| RungFailure::named(FaultKind::ContextOverflow.into_str()))
     }
 
+    /// What the model is asked for, with what the person pinned and dropped.
+    fn prompt(&self) -> String {
+        let choices = self.input.choices();
+        let mut prompt = self.texts.prompt().to_owned();
+        let pinned = choice::pinned(choices.pins(), u64::MAX);
+        if !pinned.text.is_empty() {
+            prompt.push_str("\n\nThe person pinned the texts below. They are put beside your summary word for word: do not contradict them, and do not repeat them.\n");
+            prompt.push_str(&pinned.text);
+        }
+        let dropped: String =
+            choices.drops().map(|drop| format!("> {}\n", text::one_line(&drop.text))).collect();
+        if !dropped.is_empty() {
+            prompt.push_str("\n\nThe person wants nothing of the following in the summary; leave it out without a word about it.\n");
+            prompt.push_str(&dropped);
+        }
+        prompt
+    }
+
+    fn is_dropped(&self, told: &ClassifiedItem<'_>, seqs: &[u64]) -> bool {
+        let is_message = matches!(told.class, Class::Request | Class::Assistant);
+        let seq = seqs.get(told.at).copied();
+        // Held by its line alone: words within a message are no reason to take all of it out.
+        is_message && seq.is_some() && self.input.choices().hides("", seq)
+    }
+
     /// Prefix, summary and view in one text within the caller's budget. A summary gets up to two thirds of it, and
     /// the view says what the summary does not.
-    fn text(&self, summary: &str) -> String {
+    fn text(&self, summary: &str) -> Rendered {
         let most = self.input.view_tokens(self.request);
         let room = tokens::bytes_of(most);
         let (mut head, guide) = (self.texts.prefix() + "\n\n", self.texts.guide());
@@ -139,14 +178,30 @@ impl Attempt<'_> {
             head = format!("{SUMMARY_OPENING}\n");
         }
         if self.strategy == Strategy::Summary || room < 2 * (head.len() + guide.len()) {
-            let words = text::cut_middle(summary, room.saturating_sub(head.len()));
-            return text::prefix(&format!("{head}{words}"), room).to_owned();
+            return self.text_alone(&head, summary, room);
         }
-        let words = text::cut_middle(summary, room / 3 * 2 - head.len());
         let guide = format!("\n\n{guide}\n\n");
+        // Pins are due their room in the view, and may take three quarters of it.
+        let pinned = choice::cost(&choice::pinned(self.input.choices().pins(), u64::MAX).text);
+        let beside = tokens::bytes_of(pinned) / 3 * 4 + guide.len() + HEADER_BYTES;
+        let words_room = (room / 3 * 2).min(room.saturating_sub(beside)).saturating_sub(head.len());
+        let words = text::cut_middle(summary, words_room);
         let left = room - head.len() - words.len() - guide.len();
         let view = self.input.view_below(&words, (left / 4) as u64);
-        format!("{head}{words}{guide}{view}")
+        Rendered { text: format!("{head}{words}{guide}{}", view.text), ..view }
+    }
+
+    /// A summary without a view: the pins stand below it.
+    fn text_alone(&self, head: &str, summary: &str, room: usize) -> Rendered {
+        let pins_room = room.saturating_sub(head.len()) / 4 * 3;
+        let pinned = choice::pinned(self.input.choices().pins(), (pins_room / 4) as u64);
+        let below = match pinned.text.is_empty() {
+            true => String::new(),
+            false => format!("\n\n{}", pinned.text),
+        };
+        let words = text::cut_middle(summary, room.saturating_sub(head.len() + below.len()));
+        let text = text::prefix(&format!("{head}{words}{below}"), room).to_owned();
+        Rendered { text, pins_incomplete: pinned.incomplete, ..Rendered::default() }
     }
 
     /// What a summary of the conversation would speak of: files that were changed, and the newest messages.

@@ -1,0 +1,212 @@
+//! `longhaul pick`: choose from a list what every later view holds, and what none does.
+
+use std::io::{IsTerminal, stderr, stdin};
+
+use clap::Args;
+use dialoguer::MultiSelect;
+use dialoguer::console::Term;
+use longhaul_client::Client;
+use longhaul_protocol::checkpoint::{
+    Choice, ChoiceAction, Choose, ChooseParams, Unchoose, UnchooseParams,
+};
+use longhaul_protocol::compaction::{Preview, PreviewParams, PreviewResult};
+use serde::Serialize;
+
+use super::pin::listed;
+use crate::failure::{Failure, USAGE};
+use crate::select;
+use crate::session::{Page, Session};
+use crate::style::{Style, counted};
+
+/// Lines of the list that are seen at once.
+const ROWS_SHOWN: usize = 20;
+
+/// Choose from a list what every later view of a thread holds, and what none does
+///
+/// Checked is what a view would hold now, unchecked what it would leave out. Take a check away to drop a line, set one
+/// to pin an item; enter writes, escape leaves everything as it is.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  longhaul pick                                    the newest thread of this folder
+  longhaul pick 0199a213 --max-tokens 2000")]
+pub(crate) struct PickArgs {
+    /// Id of the thread, or a unique prefix
+    thread: Option<String>,
+    /// Maximum tokens of the view
+    #[arg(long, value_name = "N")]
+    max_tokens: Option<u64>,
+}
+
+pub(crate) async fn run(args: PickArgs, session: &Session) -> Result<(), Failure> {
+    if !stdin().is_terminal() || !stderr().is_terminal() {
+        return Err(Failure::new(USAGE, "a list needs a terminal").with_hint(
+            "longhaul compact --preview --json, longhaul pin and longhaul drop do the same",
+        ));
+    }
+    let client = session.connect().await?;
+    let thread = select::thread(&client, args.thread.as_deref()).await?;
+    select::catch_up(&client, &thread, session).await;
+    let thread_id = thread.thread_id;
+    let params = PreviewParams {
+        thread_id: thread_id.clone(),
+        max_tokens: args.max_tokens,
+        ..PreviewParams::default()
+    };
+    let preview = client.call::<Preview>(params).await?;
+    let rows = rows(&listed(&client, thread_id.clone()).await?.choices, &preview);
+    let width = usize::from(session.style.width.min(200)).saturating_sub(6);
+    let labels: Vec<(String, bool)> =
+        rows.iter().map(|row| (crop(&row.label, width), row.is_in)).collect();
+    let asking = tokio::task::spawn_blocking(move || {
+        let list = MultiSelect::new()
+            .with_prompt("In every later view (space changes, enter writes, escape leaves)")
+            .items_checked(labels)
+            .max_length(ROWS_SHOWN)
+            .report(false);
+        list.interact_on_opt(&Term::stderr())
+    });
+    let answer = asking.await.map_err(|error| Failure::new(USAGE, error.to_string()))?;
+    let answer = answer.map_err(|error| Failure::new(USAGE, error.to_string()))?;
+    let made = match answer {
+        Some(checked) => write(&client, &thread_id, changes(&rows, &checked)).await?,
+        None => Vec::new(),
+    };
+    session.print(&Picked { thread_id, changes: made })
+}
+
+/// A row of the list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Row {
+    label: String,
+    /// Whether a view holds it now.
+    is_in: bool,
+    change: Change,
+}
+
+/// What becomes of a row whose check is changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "change", rename_all = "snake_case")]
+enum Change {
+    Pin { handle: String },
+    Drop { text: String },
+    Remove { choice_id: String },
+}
+
+/// Choices first, then the lines of the view, then what it leaves out, the newest first.
+fn rows(choices: &[Choice], preview: &PreviewResult) -> Vec<Row> {
+    let chosen = choices.iter().map(|choice| {
+        let is_in = choice.action == ChoiceAction::Pin;
+        let name = if is_in { "pinned" } else { "dropped" };
+        let words = choice.text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let change = Change::Remove { choice_id: choice.choice_id.clone() };
+        Row { label: format!("{name}: {words}"), is_in, change }
+    });
+    let held = preview.lines.iter().map(|line| Row {
+        label: format!("{}: {}", line.part.to_lowercase().replace('_', " "), line.text),
+        is_in: true,
+        change: Change::Drop { text: line.text.clone() },
+    });
+    let left = preview.dropped.iter().map(|item| Row {
+        label: format!("#{} {}: {}", item.seq, item.kind.replace('_', " "), item.excerpt),
+        is_in: false,
+        change: Change::Pin { handle: item.handle.clone() },
+    });
+    chosen.chain(held).chain(left).collect()
+}
+
+/// What to write: the rows whose check is another than it was. `checked` are indexes.
+fn changes(rows: &[Row], checked: &[usize]) -> Vec<Change> {
+    let is_changed = |(at, row): &(usize, &Row)| checked.contains(at) != row.is_in;
+    let mut changes: Vec<Change> =
+        rows.iter().enumerate().filter(is_changed).map(|(_, row)| row.change.clone()).collect();
+    // What is taken back first makes room.
+    changes.sort_by_key(|change| !matches!(change, Change::Remove { .. }));
+    changes
+}
+
+/// Writes the changes in their order and returns them; the first that is refused ends it.
+async fn write(
+    client: &Client,
+    thread_id: &str,
+    changes: Vec<Change>,
+) -> Result<Vec<Change>, Failure> {
+    let choose = |action, text, handle| {
+        let thread_id = thread_id.to_owned();
+        client.call::<Choose>(ChooseParams { thread_id, action, text, handle })
+    };
+    for change in &changes {
+        match change.clone() {
+            Change::Pin { handle } => {
+                choose(ChoiceAction::Pin, None, Some(handle)).await?;
+            }
+            Change::Drop { text } => {
+                choose(ChoiceAction::Drop, Some(text), None).await?;
+            }
+            Change::Remove { choice_id } => {
+                let thread_id = thread_id.to_owned();
+                client.call::<Unchoose>(UnchooseParams { thread_id, choice_id }).await?;
+            }
+        }
+    }
+    Ok(changes)
+}
+
+fn crop(label: &str, columns: usize) -> String {
+    match label.chars().count() > columns {
+        true => label.chars().take(columns.saturating_sub(1)).chain(['…']).collect(),
+        false => label.to_owned(),
+    }
+}
+
+/// What was written.
+#[derive(Debug, Serialize)]
+struct Picked {
+    thread_id: String,
+    changes: Vec<Change>,
+}
+
+impl Page for Picked {
+    fn text(&self, style: &Style) -> String {
+        if self.changes.is_empty() {
+            return "everything stays as it is\n".to_owned();
+        }
+        let of =
+            |wanted: fn(&Change) -> bool| self.changes.iter().filter(|c| wanted(c)).count() as u64;
+        let counts = [
+            (of(|change| matches!(change, Change::Pin { .. })), "pinned"),
+            (of(|change| matches!(change, Change::Drop { .. })), "dropped"),
+            (of(|change| matches!(change, Change::Remove { .. })), "taken back"),
+        ];
+        let counts = counts.iter().filter(|(number, _)| *number > 0);
+        let words: Vec<String> =
+            counts.map(|(number, name)| format!("{} {name}", counted(*number, "text"))).collect();
+        let next = format!("see: longhaul compact --preview {}\n", self.thread_id);
+        format!("{}\n{}", style.bold(&words.join(", ")), style.dim(&next))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(is_in: bool, change: Change) -> Row {
+        Row { label: String::new(), is_in, change }
+    }
+
+    #[test]
+    fn only_what_was_changed_is_written_and_what_is_taken_back_first() {
+        let drop = |text: &str| Change::Drop { text: text.into() };
+        let pin = |handle: &str| Change::Pin { handle: handle.into() };
+        let remove = Change::Remove { choice_id: "3fa2b1c4".into() };
+        let rows = [
+            row(true, drop("a")),
+            row(true, drop("b")),
+            row(false, pin("#7")),
+            row(false, pin("#8")),
+            row(false, remove.clone()),
+        ];
+        assert_eq!(changes(&rows, &[0, 1]), []);
+        assert_eq!(changes(&rows, &[1, 3, 4]), [remove, drop("a"), pin("#8")]);
+    }
+}

@@ -1,0 +1,192 @@
+//! `longhaul pin`: a text that stands in every later view of a thread.
+
+use clap::Args;
+use longhaul_client::Client;
+use longhaul_protocol::checkpoint::{
+    Choice, ChoiceAction, Choices, ChoicesParams, ChoicesResult, Choose, ChooseParams,
+    ChooseResult, Unchoose, UnchooseParams, UnchooseResult,
+};
+
+use crate::failure::{Failure, USAGE};
+use crate::select;
+use crate::session::{Page, Session};
+use crate::style::{Style, count, counted, tokens};
+
+/// Keep a text in every later view of a thread, word for word
+///
+/// Every compaction keeps it, whatever its strategy and whoever asks: the plugin of Claude Code, the gateway of Codex,
+/// longhaul compact and longhaul continue. Threads that go on from this one keep it, too.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  longhaul pin \"Never touch the public API\"
+  longhaul pin '#747'                              an item, by its handle
+  longhaul pin '#747' --thread 0199a213
+  longhaul pin --list                              what is pinned and dropped
+  longhaul pin --remove 3fa2b1c4")]
+pub(crate) struct PinArgs {
+    #[command(flatten)]
+    what: ChoiceArgs,
+}
+
+/// What is chosen; the same for pins and drops.
+#[derive(Debug, Args)]
+pub(crate) struct ChoiceArgs {
+    /// A handle such as #747, or words
+    #[arg(value_name = "HANDLE|TEXT", required_unless_present_any = ["list", "remove"])]
+    subject: Option<String>,
+    /// Take it for words, also if it looks like a handle
+    #[arg(long)]
+    text: bool,
+    /// Id of the thread, or a unique prefix [default: the newest of this folder]
+    #[arg(long, value_name = "THREAD")]
+    thread: Option<String>,
+    /// List what is pinned and dropped instead
+    #[arg(long, conflicts_with_all = ["subject", "remove"])]
+    list: bool,
+    /// Take back the pin or drop of this id instead
+    #[arg(long, value_name = "ID", conflicts_with = "subject")]
+    remove: Option<String>,
+}
+
+pub(crate) async fn run(args: PinArgs, session: &Session) -> Result<(), Failure> {
+    choose(ChoiceAction::Pin, args.what, session).await
+}
+
+pub(crate) async fn choose(
+    action: ChoiceAction,
+    args: ChoiceArgs,
+    session: &Session,
+) -> Result<(), Failure> {
+    let client = session.connect().await?;
+    let thread = select::thread(&client, args.thread.as_deref()).await?;
+    select::catch_up(&client, &thread, session).await;
+    let thread_id = thread.thread_id;
+    if args.list {
+        return session.print(&listed(&client, thread_id).await?);
+    }
+    if let Some(choice_id) = args.remove {
+        let choice_id = choice_id.trim().to_owned();
+        let removed = client.call::<Unchoose>(UnchooseParams { thread_id, choice_id }).await?;
+        return session.print(&removed);
+    }
+    let subject = args.subject.unwrap_or_default();
+    if subject.trim().is_empty() {
+        return Err(Failure::new(USAGE, "there is no text in it"));
+    }
+    let (text, handle) = match is_handle(&subject) && !args.text {
+        true => (None, Some(subject)),
+        false => (Some(subject), None),
+    };
+    let params = ChooseParams { thread_id, action, text, handle };
+    session.print(&client.call::<Choose>(params).await?)
+}
+
+pub(crate) async fn listed(client: &Client, thread_id: String) -> Result<ChoicesResult, Failure> {
+    Ok(client.call::<Choices>(ChoicesParams { thread_id }).await?)
+}
+
+/// Whether the words are a handle as something of ours printed it: `#747`, `#7-9`, `0199a213#747.1a2b3c`.
+fn is_handle(words: &str) -> bool {
+    let Some((of, place)) = words.trim().rsplit_once('#') else { return false };
+    let (lines, digest) = place.split_once('.').unwrap_or((place, ""));
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let (first, last) = lines.split_once('-').unwrap_or((lines, lines));
+    let is_id = of.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+    is_id && is_number(first) && is_number(last) && digest.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+/// A choice in one line.
+fn line(choice: &Choice, style: &Style) -> String {
+    let text = choice.text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let width = usize::from(style.width).saturating_sub(4).clamp(20, 400);
+    let shown: String = match text.chars().count() > width {
+        true => text.chars().take(width - 1).chain(['…']).collect(),
+        false => text,
+    };
+    format!("  {shown}\n")
+}
+
+/// What only a part was kept of, in words.
+fn cut(choice: &Choice) -> String {
+    match (choice.whole_bytes, &choice.handle) {
+        (Some(bytes), Some(handle)) => {
+            let kept = count(choice.text.len() as u64);
+            let bytes = count(bytes);
+            format!("its first {kept} of {bytes} bytes; all of it: longhaul expand {handle}\n")
+        }
+        _ => String::new(),
+    }
+}
+
+impl Page for ChooseResult {
+    fn text(&self, style: &Style) -> String {
+        let Self { choice, was_there } = self;
+        let already = if *was_there { " already" } else { "" };
+        let heading = match choice.action {
+            ChoiceAction::Pin => {
+                format!("pinned{already}: {} tokens of every later view\n", tokens(choice.tokens))
+            }
+            ChoiceAction::Drop => format!("dropped{already}: in no later view\n"),
+        };
+        let next = format!(
+            "see: longhaul compact --preview {}\ntake it back: longhaul {} --remove {}\n",
+            choice.thread_id, choice.action, choice.choice_id
+        );
+        [style.bold(&heading), line(choice, style), cut(choice), style.dim(&next)].concat()
+    }
+}
+
+impl Page for UnchooseResult {
+    fn text(&self, style: &Style) -> String {
+        let heading = match self.choice.action {
+            ChoiceAction::Pin => "no longer pinned\n",
+            ChoiceAction::Drop => "no longer dropped\n",
+        };
+        style.bold(heading) + &line(&self.choice, style)
+    }
+}
+
+impl Page for ChoicesResult {
+    fn text(&self, style: &Style) -> String {
+        if self.choices.is_empty() {
+            return "nothing is pinned or dropped in this thread\n".to_owned();
+        }
+        let row = |choice: &Choice| {
+            vec![
+                choice.choice_id.clone(),
+                choice.action.to_string(),
+                match choice.action {
+                    ChoiceAction::Pin => tokens(choice.tokens),
+                    ChoiceAction::Drop => "-".to_owned(),
+                },
+                style.ago(choice.created_at),
+                choice.text.split_whitespace().collect::<Vec<_>>().join(" "),
+            ]
+        };
+        let rows: Vec<_> = self.choices.iter().map(row).collect();
+        let table = style.table(&["id", "", ">tokens", "chosen", "text"], rows);
+        let sum = format!(
+            "{}; pins take {} of at most {} tokens\n",
+            counted(self.choices.len() as u64, "choice"),
+            count(self.pinned_tokens),
+            count(self.pinned_tokens_max)
+        );
+        table + &style.dim(&sum)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handle_is_told_from_words() {
+        for handle in ["#747", "0199a213-7#747.1a2b3c", "#7-9", " #7-9.ab "] {
+            assert!(is_handle(handle), "{handle}");
+        }
+        for words in ["747", "fix #747", "#todo", "issue#", "C# 7", "see a.b#1 now", "#7.xyz"] {
+            assert!(!is_handle(words), "{words}");
+        }
+    }
+}

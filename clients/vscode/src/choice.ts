@@ -1,0 +1,52 @@
+// What a person may choose of a view: the rows of the picker, and what a changed check writes. Pure.
+
+import type { CheckpointChoicesResult, CompactionPreviewResult } from "@longhaul/client";
+
+type Choices = CheckpointChoicesResult["choices"];
+
+/** What becomes of a row whose check is changed. */
+export type Change =
+  | { change: "pin"; handle: string }
+  | { change: "drop"; text: string }
+  | { change: "remove"; choice_id: string };
+
+export interface ChoiceRow {
+  label: string;
+  description: string;
+  /** Whether a view holds it now. */
+  picked: boolean;
+  onChange: Change;
+}
+
+/** Choices first, then the lines of the view, then what it leaves out, the newest first. */
+export function choiceRows(choices: Choices, preview: CompactionPreviewResult): ChoiceRow[] {
+  const chosen = choices.map((choice) => ({
+    label: words(choice.text),
+    description: choice.action === "pin" ? "pinned" : "dropped",
+    picked: choice.action === "pin",
+    onChange: { change: "remove" as const, choice_id: choice.choice_id },
+  }));
+  const held = preview.lines.map((line) => ({
+    label: words(line.text),
+    description: line.part.toLowerCase().replaceAll("_", " "),
+    picked: true,
+    onChange: { change: "drop" as const, text: line.text },
+  }));
+  const left = preview.dropped.map((item) => ({
+    label: words(item.excerpt) || item.kind.replaceAll("_", " "),
+    description: `#${item.seq} ${item.kind.replaceAll("_", " ")}, left out`,
+    picked: false,
+    onChange: { change: "pin" as const, handle: item.handle },
+  }));
+  return [...chosen, ...held, ...left];
+}
+
+/** The rows whose check is another than it was; what is taken back comes first, since it makes room. */
+export function changes(rows: readonly ChoiceRow[], picked: readonly ChoiceRow[]): Change[] {
+  const changed = rows.filter((row) => picked.includes(row) !== row.picked).map((row) => row.onChange);
+  return [...changed.filter((one) => one.change === "remove"), ...changed.filter((one) => one.change !== "remove")];
+}
+
+function words(text: string): string {
+  return text.replace(/\s+/g, " ").trim().slice(0, 160);
+}

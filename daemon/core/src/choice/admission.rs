@@ -1,0 +1,82 @@
+//! Whether a choice can be taken over beside those in force.
+
+use super::matching::plain;
+use super::pinned::{cost, pinned};
+use super::{Choice, ChoiceAction, Choices, DropRule};
+use crate::limits;
+
+/// Why a choice is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ChoiceRefusal {
+    #[error("there is no text in it")]
+    Empty,
+    #[error(
+        "a text to drop has {} letters or digits at least, or half of every view would go",
+        limits::DROP_LETTERS_MIN
+    )]
+    TooShort,
+    #[error("{given} bytes of text; at most {max} are pinned or dropped at once")]
+    TooLong { given: u64, max: u64 },
+    #[error("{max} choices of this thread are in force")]
+    TooMany { max: u64 },
+    #[error(
+        "the pinned texts would take {given} tokens of every view; at most {max} are kept for them"
+    )]
+    PinsTooLarge { given: u64, max: u64 },
+    #[error("this is the request the agent works on; a view ends with it")]
+    ActiveRequest,
+    #[error("it contradicts the {} {id}: remove that first", action.into_str())]
+    Contradiction { action: ChoiceAction, id: String },
+}
+
+/// Judges `new` against the choices in force; `active` is the line of the request being worked on.
+///
+/// # Errors
+/// Why it cannot be taken over.
+pub fn admit(new: &Choice, choices: &Choices, active: Option<u64>) -> Result<(), ChoiceRefusal> {
+    let letters = plain(&new.text).chars().filter(|letter| letter.is_alphanumeric()).count();
+    if letters == 0 {
+        return Err(ChoiceRefusal::Empty);
+    }
+    let (given, max) = (new.text.len() as u64, limits::CHOICE_BYTES as u64);
+    if given > max {
+        return Err(ChoiceRefusal::TooLong { given, max });
+    }
+    if choices.iter().count() >= limits::CHOICES {
+        return Err(ChoiceRefusal::TooMany { max: limits::CHOICES as u64 });
+    }
+    match new.action {
+        ChoiceAction::Pin => admit_pin(new, choices),
+        ChoiceAction::Drop => admit_drop(new, choices, active, letters),
+    }
+}
+
+fn admit_pin(new: &Choice, choices: &Choices) -> Result<(), ChoiceRefusal> {
+    if let Some(drop) = choices.drop_of(new) {
+        return Err(ChoiceRefusal::Contradiction { action: ChoiceAction::Drop, id: drop.id() });
+    }
+    let mut pins = choices.pins().to_vec();
+    pins.push(new.clone());
+    let (given, max) = (cost(&pinned(&pins, u64::MAX).text), limits::PINNED_TOKENS);
+    if given > max { Err(ChoiceRefusal::PinsTooLarge { given, max }) } else { Ok(()) }
+}
+
+fn admit_drop(
+    new: &Choice,
+    choices: &Choices,
+    active: Option<u64>,
+    letters: usize,
+) -> Result<(), ChoiceRefusal> {
+    let rule = DropRule::of(new.clone());
+    if rule.is_of(active) {
+        return Err(ChoiceRefusal::ActiveRequest);
+    }
+    if new.items.is_none() && letters < limits::DROP_LETTERS_MIN {
+        return Err(ChoiceRefusal::TooShort);
+    }
+    let of_pin = |pin: &&Choice| pin.text.lines().any(|line| rule.hides(&plain(line)));
+    match choices.pins().iter().find(of_pin) {
+        Some(pin) => Err(ChoiceRefusal::Contradiction { action: ChoiceAction::Pin, id: pin.id() }),
+        None => Ok(()),
+    }
+}

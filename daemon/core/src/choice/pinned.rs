@@ -1,0 +1,103 @@
+//! Pins as a view shows them.
+
+use serde_json::value::RawValue;
+
+use super::Choice;
+use crate::context::tokenizer::Tokenizer;
+use crate::rollout::{Item, codex};
+use crate::{quote, text, tokens};
+
+const TITLE: &str = "[PINNED]\n";
+
+/// Tokens below which a part of a pin says nothing.
+const PART_TOKENS: u64 = 24;
+
+/// Tokens of the line that says what is missing.
+const NOTE_TOKENS: u64 = 16;
+
+/// The pins within a budget.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PinnedText {
+    /// A section of a view; empty without pins, or without room for one word of them.
+    pub text: String,
+    /// Pins that do not stand whole. The text says so where it has room for a line.
+    pub incomplete: usize,
+}
+
+/// Renders pins in the order they were made within `max_tokens`.
+pub fn pinned(pins: &[Choice], max_tokens: u64) -> PinnedText {
+    let whole = section(pins.iter().map(quoted), 0);
+    if pins.is_empty() || cost(&whole) <= max_tokens {
+        return PinnedText { text: whole, incomplete: 0 };
+    }
+    let mut shown: Vec<String> = Vec::new();
+    let mut incomplete = 0;
+    for pin in pins {
+        let used = cost(&section(shown.iter().cloned(), pins.len()));
+        let left = max_tokens.saturating_sub(used);
+        let words = quoted(pin);
+        if cost(&words) <= left {
+            shown.push(words);
+            continue;
+        }
+        incomplete += 1;
+        // Tokens are shorter than estimated where text is dense: half of the room is safe.
+        if left >= NOTE_TOKENS + PART_TOKENS {
+            let text = text::cut_middle(&pin.text, tokens::bytes_of(left - NOTE_TOKENS) / 2);
+            let part = quoted(&Choice { text: text.into_owned(), ..pin.clone() });
+            shown.extend((cost(&part) <= left).then_some(part));
+        }
+    }
+    let text = section(shown.into_iter(), incomplete);
+    let text = if cost(&text) <= max_tokens { text } else { String::new() };
+    PinnedText { text, incomplete }
+}
+
+/// Tokens of a text in a view: the higher of the estimate that agents budget with and the count of a real tokenizer.
+pub fn cost(text: &str) -> u64 {
+    tokens::of_text(text).max(Tokenizer::O200k.count(text))
+}
+
+fn section(pins: impl Iterator<Item = String>, incomplete: usize) -> String {
+    let pins: String = pins.collect();
+    let note = match incomplete {
+        0 => String::new(),
+        1 => "(1 pinned text does not fit: `longhaul pin --list`)\n".to_owned(),
+        more => format!("({more} pinned texts do not fit: `longhaul pin --list`)\n"),
+    };
+    if pins.is_empty() && note.is_empty() { String::new() } else { format!("{TITLE}{pins}{note}") }
+}
+
+/// A pin, line by line behind a mark that no line of ours has.
+fn quoted(pin: &Choice) -> String {
+    let mut out = String::new();
+    if let Some(items) = &pin.items {
+        let place = match items.first == items.last {
+            true => format!("#{}", items.first),
+            false => format!("#{}-{}", items.first, items.last),
+        };
+        let cut = match pin.is_cut() {
+            true => format!(", {} of {} bytes", pin.text.len(), items.bytes),
+            false => String::new(),
+        };
+        out.push_str(&format!("{place}{cut}:\n"));
+    }
+    for line in pin.text.trim_end().lines() {
+        out.push_str(&format!("> {}\n", quote::line(line)));
+    }
+    out
+}
+
+/// What items of a history say, for a person to choose them by.
+pub fn text_of(items: &[Box<RawValue>]) -> String {
+    let texts = items.iter().filter_map(|raw| match codex::read_item(raw.get())?.0 {
+        Item::Message { text, .. } | Item::Output { text, .. } => Some(text.into_owned()),
+        Item::Call(call) => Some(format!("{} {}", call.name, call.arguments)),
+        _ => None,
+    });
+    texts
+        .map(|text| text.trim().to_owned())
+        .filter(|text| !text.is_empty())
+        .collect::<Vec<_>>()
+        .join("\n")
+}

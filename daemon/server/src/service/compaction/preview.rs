@@ -1,0 +1,103 @@
+//! What a compaction would make, without making it: nothing is stored, nobody is asked.
+
+use std::collections::BTreeMap;
+
+use longhaul_core::checkpoint::view::{self, Rendered, ViewLine, ViewPart};
+use longhaul_core::compaction::ladder::Strategy;
+use longhaul_core::compaction::receipt::{Fate, Span};
+use longhaul_core::item::{ItemKind, ItemRow};
+use longhaul_core::tokens;
+
+use super::input::Input;
+use super::ladder::{Outlook, Question};
+use super::record::Notice;
+use super::request::Request;
+
+/// Dropped items that are listed one by one, the newest.
+pub const LISTED_MAX: usize = 256;
+
+/// A compaction that was not made.
+#[derive(Debug)]
+pub struct Preview {
+    pub thread_id: String,
+    pub seq: u64,
+    /// What a run would try first.
+    pub strategy: Strategy,
+    pub question: Option<Question>,
+    /// Tokens that the view may have.
+    pub max_tokens: u64,
+    pub view: String,
+    pub parts: Vec<ViewPart>,
+    pub lines: Vec<ViewLine>,
+    /// Estimated tokens of the history before and after.
+    pub tokens: (u64, u64),
+    /// What becomes of the items, the newest first.
+    pub kept: Vec<ItemRow>,
+    pub shortened: Vec<ItemRow>,
+    pub dropped: Vec<ItemRow>,
+    /// The dropped items that are not listed one by one.
+    pub older: Option<Span>,
+    pub by_kind: BTreeMap<ItemKind, (u64, u64)>,
+    pub warnings: Vec<Notice>,
+}
+
+/// Puts a preview together; `rows` are all items of the history.
+pub(super) fn of(request: &Request, input: Input, outlook: Outlook, rows: Vec<ItemRow>) -> Preview {
+    let Outlook { strategy, question, replacement, problems } = outlook;
+    let sizes = input.sizes(&replacement.history);
+    let max_tokens = input.view_tokens(request);
+    // Made again for its lines: the same input gives the same text.
+    let Rendered { lines, .. } = input.view(max_tokens);
+    let mut by_kind: BTreeMap<ItemKind, (u64, u64)> = BTreeMap::new();
+    let (mut kept, mut shortened, mut dropped) = (Vec::new(), Vec::new(), Vec::new());
+    for row in rows.into_iter().rev() {
+        match replacement.fates.get(&row.seq) {
+            Some(Fate::Kept) => kept.push(row),
+            Some(Fate::Shortened) => shortened.push(row),
+            None => {
+                let (items, sum) = by_kind.entry(row.kind).or_default();
+                *items += 1;
+                *sum += row.tokens;
+                dropped.push(row);
+            }
+        }
+    }
+    let older = dropped.split_off(dropped.len().min(LISTED_MAX));
+    let (mut warnings, notices) = (input.warnings, replacement.notices);
+    warnings.extend(notices.into_iter().chain(problems));
+    Preview {
+        thread_id: input.of,
+        seq: input.seq,
+        strategy,
+        question,
+        max_tokens,
+        parts: view::parts(&replacement.view),
+        view: replacement.view,
+        lines,
+        tokens: (sizes.before, sizes.after),
+        kept,
+        shortened,
+        dropped,
+        older: span_of(&older),
+        by_kind,
+        warnings,
+    }
+}
+
+/// One span over rows that stand newest first.
+fn span_of(rows: &[ItemRow]) -> Option<Span> {
+    let (last, first) = (rows.first()?, rows.last()?);
+    Some(Span {
+        last: last.seq,
+        items: rows.len() as u64,
+        tokens: rows.iter().map(|row| row.tokens).sum(),
+        kind: None,
+        ..Span::from(first)
+    })
+}
+
+/// Estimated tokens of a line in a view.
+#[must_use]
+pub fn line_tokens(line: &ViewLine) -> u64 {
+    tokens::of_bytes(line.text.len() as u64 + 1)
+}

@@ -1,0 +1,230 @@
+//! Pins and drops over the socket: in every later view, whoever makes it, and after everything that can happen.
+
+use std::path::Path;
+
+use longhaul_protocol::ErrorKind;
+use longhaul_protocol::checkpoint::{
+    self, Choice, ChoiceAction, Choices, ChoicesParams, Choose, ChooseParams, Unchoose,
+    UnchooseParams,
+};
+use longhaul_protocol::compaction::{
+    List, ListParams, Preview, PreviewParams, RunParams, Strategy,
+};
+use longhaul_protocol::socket::of_agents;
+use longhaul_protocol::thread::{Continue, ContinueParams};
+
+use crate::ladder::{REQUEST, SUMMARY, THREAD, daemon, on};
+use crate::support::provider::{Answer, Provider};
+use crate::support::rollout::Rollout;
+use crate::support::{Client, Daemon, field, of_thread, text_of};
+
+const SESSION: &str = "019cadd3-0000-7000-8000-000000000031";
+const PIN: &str = "Never touch the public API of the fetcher.";
+const DROPPED: &str = "We might rewrite all of it in another language.";
+
+/// A session in which the agent says what is to be dropped, as line 3.
+async fn session() -> (Daemon, Client) {
+    let home = tempfile::tempdir().unwrap();
+    let mut rollout = Rollout::new(SESSION, Path::new("/w"));
+    rollout.message("user", "Make the fetcher retry.");
+    rollout.message("assistant", "The fetcher gives up at the first timeout.");
+    rollout.message("assistant", DROPPED);
+    for round in 0..30 {
+        rollout.command(&format!("cargo test fetch_{round}"), 0, "running tests\n");
+    }
+    rollout.message("assistant", "All of it retries now.");
+    rollout.message("user", "Now document it.");
+    rollout.write(home.path());
+    let daemon = Daemon::over(home, "").await;
+    let mut client = daemon.connect().await;
+    client.sync(SESSION).await;
+    (daemon, client)
+}
+
+fn words(action: ChoiceAction, text: &str) -> ChooseParams {
+    ChooseParams { thread_id: SESSION.into(), action, text: Some(text.into()), handle: None }
+}
+
+fn item(action: ChoiceAction, handle: &str) -> ChooseParams {
+    ChooseParams { thread_id: SESSION.into(), action, text: None, handle: Some(handle.into()) }
+}
+
+async fn choices(client: &mut Client, thread_id: &str) -> Vec<Choice> {
+    let params = ChoicesParams { thread_id: thread_id.into() };
+    client.call::<Choices>(params).await.unwrap().choices
+}
+
+#[track_caller]
+fn assert_honoured(view: &str, place: &str) {
+    assert!(view.contains(PIN), "{place}: {view}");
+    assert!(!view.contains(DROPPED), "{place}: {view}");
+}
+
+#[tokio::test]
+async fn every_view_of_a_thread_and_of_what_goes_on_from_it_honours_what_was_chosen() {
+    let (daemon, mut client) = session().await;
+    let before = client.compact(of_thread(SESSION)).await;
+    assert!(before.view.contains(DROPPED) && !before.view.contains(PIN), "{}", before.view.0);
+    client.call::<Choose>(words(ChoiceAction::Pin, PIN)).await.unwrap();
+    let dropped = client.call::<Choose>(item(ChoiceAction::Drop, "#3")).await.unwrap().choice;
+    assert_eq!(dropped.text.as_str(), DROPPED);
+    for max_tokens in [300, 1_000, 4_000] {
+        let params = RunParams { max_tokens: Some(max_tokens), ..of_thread(SESSION) };
+        assert_honoured(&client.compact(params).await.view, "compaction/run");
+    }
+    let params = checkpoint::ViewParams { thread_id: SESSION.into(), ..Default::default() };
+    assert_honoured(
+        &client.call::<checkpoint::View>(params).await.unwrap().text,
+        "checkpoint/view",
+    );
+    let params = ContinueParams { thread_id: SESSION.into(), ..Default::default() };
+    let continued = client.call::<Continue>(params).await.unwrap();
+    assert_honoured(&continued.compaction.view, "thread/continue");
+    // What goes on from the thread has its choices, and cannot take them back.
+    let later = client.compact(of_thread(&continued.thread_id)).await;
+    assert_honoured(&later.view, "the thread that goes on");
+    let params = UnchooseParams {
+        thread_id: continued.thread_id.clone(),
+        choice_id: dropped.choice_id.clone(),
+    };
+    let error = client.call::<Unchoose>(params).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ChoiceNotFound);
+    assert!(error.data.unwrap().hint.unwrap().contains(SESSION));
+    // A restart keeps them; taking one back lets its line stand again.
+    let daemon = Daemon::over(daemon.stopped().await, "").await;
+    let mut client = daemon.connect().await;
+    assert_honoured(&client.compact(of_thread(SESSION)).await.view, "after a restart");
+    let params = UnchooseParams { thread_id: SESSION.into(), choice_id: dropped.choice_id };
+    client.call::<Unchoose>(params).await.unwrap();
+    assert!(client.compact(of_thread(SESSION)).await.view.contains(DROPPED));
+}
+
+#[tokio::test]
+async fn what_is_chosen_is_redacted_before_it_is_kept() {
+    let (_daemon, mut client) = session().await;
+    let secret = format!("ghp_{}", "a1B2".repeat(9));
+    let text = format!("The token of CI is {secret}");
+    let made = client.call::<Choose>(words(ChoiceAction::Pin, &text)).await.unwrap();
+    assert!(!made.choice.text.contains(&secret), "{:?}", made.choice);
+    let view = client.compact(of_thread(SESSION)).await.view;
+    assert!(view.contains("The token of CI is") && !view.contains(&secret), "{view}");
+}
+
+#[tokio::test]
+async fn what_cannot_be_chosen_is_refused_by_kind() {
+    let (_daemon, mut client) = session().await;
+    let long = "x".repeat(5_000);
+    let request = choices(&mut client, SESSION).await;
+    assert_eq!(request, []);
+    let active = client.compact(of_thread(SESSION)).await.receipt.kept[0].handle.clone();
+    for (params, kind) in [
+        (words(ChoiceAction::Pin, " "), ErrorKind::InvalidParams),
+        (words(ChoiceAction::Drop, "it"), ErrorKind::InvalidParams),
+        (words(ChoiceAction::Pin, &long), ErrorKind::LimitExceeded),
+        (item(ChoiceAction::Drop, &active), ErrorKind::IllegalTransition),
+        (item(ChoiceAction::Pin, "#9999"), ErrorKind::HandleNotFound),
+        (
+            item(ChoiceAction::Pin, "cmp_00000000-0000-7000-8000-000000000000#1"),
+            ErrorKind::InvalidParams,
+        ),
+    ] {
+        let error = client.call::<Choose>(params.clone()).await.unwrap_err();
+        assert_eq!(error.kind(), kind, "{params:?}: {error:?}");
+    }
+    let mut refused = None;
+    for n in 0..70 {
+        let text = format!("Rule {n}: {}", "keep to it and do not forget it. ".repeat(10));
+        if let Err(error) = client.call::<Choose>(words(ChoiceAction::Pin, &text)).await {
+            refused = Some(error);
+            break;
+        }
+    }
+    let refused = refused.expect("pins have a bound");
+    assert_eq!(refused.kind(), ErrorKind::LimitExceeded);
+    let pinned = choices(&mut client, SESSION).await;
+    let view = client.compact(of_thread(SESSION)).await.view;
+    assert!(pinned.iter().all(|pin| view.contains(pin.text.as_str())), "{view}");
+    // Where there is no room for them, the view and a warning say so.
+    let small = RunParams { max_tokens: Some(300), ..of_thread(SESSION) };
+    let small = client.compact(small).await;
+    assert!(small.view.contains("not fit") && small.view.len() <= 1_200, "{}", small.view.0);
+    assert!(small.warnings.iter().any(|warning| warning.kind == "pins_incomplete"));
+}
+
+#[tokio::test]
+async fn an_agent_reads_what_was_chosen_and_chooses_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = std::env::current_dir().unwrap();
+    let mut rollout = Rollout::new(SESSION, &folder);
+    rollout.message("user", "Make the fetcher retry.");
+    rollout.message("assistant", "It retries.");
+    rollout.write(home.path());
+    let daemon = Daemon::over(home, "").await;
+    let mut client = daemon.connect().await;
+    client.sync(SESSION).await;
+    let made = client.call::<Choose>(words(ChoiceAction::Pin, PIN)).await.unwrap();
+    let mut agent = Client::connect(&of_agents(&daemon.socket)).await;
+    let error = agent.call::<Choose>(words(ChoiceAction::Drop, PIN)).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Forbidden);
+    let choice_id = made.choice.choice_id.clone();
+    let params = UnchooseParams { thread_id: SESSION.into(), choice_id };
+    let error = agent.call::<Unchoose>(params).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Forbidden);
+    assert_eq!(choices(&mut agent, SESSION).await, [made.choice]);
+}
+
+#[tokio::test]
+async fn a_model_is_told_and_what_it_writes_is_held_to_it() {
+    for strategy in [Strategy::Hybrid, Strategy::Summary] {
+        let answer = format!("{SUMMARY}\n- The zeppelin plan is still open.");
+        let provider = Provider::start(vec![Answer::says(&answer)]).await;
+        let (_daemon, mut client) = daemon(&provider, "").await;
+        for (action, text) in [(ChoiceAction::Pin, PIN), (ChoiceAction::Drop, "zeppelin plan")] {
+            let params = ChooseParams { thread_id: THREAD.into(), ..words(action, text) };
+            client.call::<Choose>(params).await.unwrap();
+        }
+        let result = client.compact(on(strategy)).await;
+        assert_eq!(result.strategy_used, strategy);
+        let view = result.view.as_str();
+        assert!(view.contains(PIN) && view.contains(SUMMARY), "{strategy}: {view}");
+        assert!(!view.contains("zeppelin"), "{strategy}: {view}");
+        assert!(result.history.iter().any(|item| text_of(item).contains(PIN)), "{strategy}");
+        let asked = field(&provider.requests()[0].1, "input").to_string();
+        assert!(asked.contains(PIN) && asked.contains("zeppelin plan"), "{strategy}");
+    }
+}
+
+#[tokio::test]
+async fn a_preview_is_what_a_run_makes_and_leaves_no_trace() {
+    let provider = Provider::start(vec![Answer::says(SUMMARY)]).await;
+    let (_daemon, mut client) = daemon(&provider, "").await;
+    let params = PreviewParams {
+        thread_id: THREAD.into(),
+        strategy: Some(Strategy::Checkpoint),
+        max_tokens: Some(900),
+        ..Default::default()
+    };
+    let preview = client.call::<Preview>(params.clone()).await.unwrap();
+    assert_eq!(preview.question, None);
+    let asking = PreviewParams { strategy: Some(Strategy::Auto), ..params };
+    let asking = client.call::<Preview>(asking).await.unwrap();
+    let question = asking.question.expect("a model would be asked");
+    assert!(question.input_tokens > 0 && question.output_tokens_max > 0, "{question:?}");
+    assert_eq!((asking.strategy, provider.requests().len()), (Strategy::Hybrid, 0));
+    let listed = client.call::<List>(ListParams::default()).await.unwrap();
+    assert_eq!(listed.compactions, []);
+    let run = RunParams { max_tokens: Some(900), ..on(Strategy::Checkpoint) };
+    let made = client.compact(run).await;
+    assert_eq!(made.view.as_str(), preview.view.as_str());
+    assert_eq!(made.tokens, preview.tokens);
+    let totals = made.receipt.totals;
+    assert_eq!((totals.kept, totals.dropped), (preview.totals.kept, preview.totals.dropped));
+    let newest = preview.dropped.iter().map(|item| item.seq);
+    assert!(newest.is_sorted_by(|one, next| one > next), "the newest first");
+    let by_kind: u64 = preview.dropped_by_kind.iter().map(|kind| kind.items).sum();
+    assert_eq!(by_kind, totals.dropped.items);
+    for item in &preview.dropped[..3] {
+        assert_eq!(client.expand(&item.handle).await.len(), 1, "{item:?}");
+    }
+    assert!(preview.view.contains(REQUEST));
+}

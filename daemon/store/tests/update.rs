@@ -1,0 +1,29 @@
+//! Updates of a thread: what is over their number goes, a person's choices stay.
+
+use longhaul_store::{UPDATES_PER_THREAD_MAX, UpdateRow};
+
+use crate::sample::Temp;
+
+fn row(body: &str) -> UpdateRow {
+    UpdateRow { update_id: 0, seq: 1, created_at_ms: 1, body: body.to_owned() }
+}
+
+#[tokio::test]
+async fn choices_of_the_person_outlive_the_updates_of_models() {
+    let temp = Temp::new();
+    let (store, _) = temp.open().await;
+    let pin = row(r#"{"kind":"pin","text":"Keep it."}"#);
+    let first = store.update_insert("t", 0, &pin).await.unwrap().unwrap();
+    let mut last = first;
+    for _ in 0..UPDATES_PER_THREAD_MAX + 4 {
+        let plan = row(r#"{"kind":"plan","steps":[],"done":{}}"#);
+        last = store.update_insert("t", last, &plan).await.unwrap().unwrap();
+    }
+    let kept = store.updates("t").await.unwrap();
+    assert_eq!(kept.len(), UPDATES_PER_THREAD_MAX as usize + 1);
+    assert_eq!((kept[0].update_id, &kept[0].body), (first, &pin.body));
+    assert_eq!(store.threads_with_pins().await.unwrap(), ["t"]);
+    assert!(store.update_remove(first).await.unwrap());
+    assert!(!store.update_remove(first).await.unwrap());
+    assert_eq!(store.threads_with_pins().await.unwrap(), [""; 0]);
+}

@@ -1,0 +1,155 @@
+//! `compaction/preview`: what a compaction would make, without making it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Entry, Model, Phase, Strategy, TokensChange, Totals};
+use crate::text::Block;
+use crate::warning::Warning;
+
+/// `compaction/preview`: what `compaction/run` with the same params would put in place of a thread's history.
+///
+/// Nothing is recorded, no model is asked. `view` is what stands with the strategy `checkpoint`, to the byte as long as
+/// the thread and its files stay as they are; of a strategy with a model `question` says what would be asked, and
+/// `view` is what stands where no model answers.
+///
+/// # Errors
+/// `thread_not_found`; `checkpoint_not_found` before the first item.
+#[derive(Debug, Clone, Copy)]
+pub struct Preview;
+
+/// Which thread, and how it would be compacted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "CompactionPreviewParams")]
+pub struct PreviewParams {
+    /// Its whole id.
+    pub thread_id: String,
+    /// Absent: `auto`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strategy: Option<Strategy>,
+    /// Absent: `standalone`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<Phase>,
+    /// Tokens of the view, as in `compaction/run`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
+    /// The model that would read the result; with a `provider`, that would write it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<Model>,
+    /// The thread as it was after the item of this seq; absent: as it is now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub as_of: Option<u64>,
+}
+
+/// A compaction that was not made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "CompactionPreviewResult")]
+pub struct PreviewResult {
+    /// The thread.
+    pub thread_id: String,
+    /// The present seq.
+    pub seq: u64,
+    /// What a run would try first.
+    pub strategy: Strategy,
+    /// What a model would be asked; absent where none would.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<Question>,
+    /// Tokens that the view may have.
+    pub max_tokens: u64,
+    /// The view.
+    pub view: Block<String>,
+    /// Its sections in their order, with their cost.
+    pub parts: Vec<ViewPart>,
+    /// The lines that were chosen for it; header, pins and the last request are not among them.
+    pub lines: Vec<ViewLine>,
+    /// Tokens of the history.
+    pub tokens: TokensChange,
+    /// Items that stay as they are.
+    pub kept: Vec<PreviewItem>,
+    /// Items of which a part stays.
+    pub shortened: Vec<PreviewItem>,
+    /// Items that would go, the newest first, at most 256.
+    pub dropped: Vec<PreviewItem>,
+    /// The older items that would go.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub older: Option<Entry>,
+    /// All items that would go, by their kind.
+    pub dropped_by_kind: Vec<KindTotal>,
+    /// Sums over all items.
+    pub totals: Totals,
+    /// What a person should know.
+    pub warnings: Vec<Warning>,
+}
+
+/// What a model would be asked, and at which cost at most.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "CompactionQuestion")]
+pub struct Question {
+    /// Its provider.
+    pub provider: String,
+    /// Its name.
+    pub model: String,
+    /// Tokens of the first request at most, an estimate.
+    pub input_tokens: u64,
+    /// Tokens of its answer at most.
+    pub output_tokens_max: u64,
+    /// Requests that the budget lets one compaction make: where the model refuses an input for its size, a smaller
+    /// one is sent. Absent: no bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests_max: Option<u64>,
+    /// Tokens of all of them that the budget lets one compaction have. Absent: no bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens_max: Option<u64>,
+}
+
+/// A section of a view.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ViewPart {
+    /// Its title, such as `REPORTS`.
+    pub name: String,
+    /// Lines below it.
+    pub lines: u64,
+    /// Its tokens, an estimate.
+    pub tokens: u64,
+}
+
+/// A line that was chosen for a view.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ViewLine {
+    /// The title of its section.
+    pub part: String,
+    /// Its words.
+    pub text: String,
+    /// Its tokens, an estimate.
+    pub tokens: u64,
+    /// The item it was taken from, such as `#747`; absent for what was put together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handle: Option<String>,
+}
+
+/// An item of the history.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PreviewItem {
+    /// Gives the item back, see `history/expand`.
+    pub handle: String,
+    /// What it is, as in `thread/items`.
+    pub kind: String,
+    /// Its tokens, an estimate.
+    pub tokens: u64,
+    /// Its line in the thread.
+    pub seq: u64,
+    /// How it begins, secrets replaced.
+    pub excerpt: String,
+}
+
+/// Items of one kind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct KindTotal {
+    /// What they are.
+    pub kind: String,
+    /// How many.
+    pub items: u64,
+    /// Their tokens, an estimate.
+    pub tokens: u64,
+}

@@ -109,6 +109,15 @@ impl Store {
         self.pools().release_memory().await
     }
 
+    /// Waits until all that was stored is on the disk. What is read from transcripts need not be, and what
+    /// only we know is when its call returns.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub async fn sync(&self) -> Result<(), StoreError> {
+        self.pools().sync().await
+    }
+
     /// Closes all connections and folds the write-ahead log into the file.
     pub async fn close(&self) {
         self.pools().close().await;

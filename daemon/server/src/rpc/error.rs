@@ -129,6 +129,7 @@ impl Failure {
             io::ErrorKind::StorageFull
             | io::ErrorKind::QuotaExceeded
             | io::ErrorKind::FileTooLarge => ErrorKind::DiskFull,
+            _ if source.raw_os_error() == Some(EIO) => ErrorKind::DiskFailed,
             _ => ErrorKind::Internal,
         };
         Self::new(kind, format!("the file {path} cannot be used")).because(source)
@@ -185,6 +186,9 @@ fn chain(error: &(dyn Error + Send + Sync)) -> String {
     }
     text
 }
+
+/// What the disk answers when it fails.
+const EIO: i32 = rustix::io::Errno::IO.raw_os_error();
 
 /// Ids that the error of an ambiguous one names.
 const CANDIDATES_SHOWN: usize = 8;
@@ -310,9 +314,10 @@ impl From<StoreError> for Failure {
                 (ErrorKind::LeaseLost, "the run does not own its job any more")
             }
             StoreError::Closed { .. } => (ErrorKind::Draining, "the daemon is stopping"),
-            StoreError::Io { .. }
-            | StoreError::Undecodable { .. }
-            | StoreError::Internal { .. } => {
+            StoreError::Io { .. } => {
+                (ErrorKind::DiskFailed, "the database could not be read or written")
+            }
+            StoreError::Undecodable { .. } | StoreError::Internal { .. } => {
                 return Self::internal(error);
             }
         };

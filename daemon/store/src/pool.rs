@@ -308,4 +308,16 @@ mod tests {
         transaction.commit().await.unwrap();
         sqlx::raw_sql("SELECT x FROM t").execute(pools.reader()).await.unwrap();
     }
+
+    #[tokio::test]
+    async fn a_connection_that_may_only_read_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let pools = Pools::open(&folder.path().join("x.db")).await.unwrap();
+        // As one that SQLite could open for reading alone.
+        sqlx::raw_sql("PRAGMA query_only = ON").execute(pools.writer()).await.unwrap();
+        let create = || sqlx::raw_sql("CREATE TABLE t (x)").execute(pools.writer());
+        let refused = pools.sorted(create().await.unwrap_err());
+        assert!(matches!(refused, StoreError::Access { .. }), "{refused}");
+        create().await.unwrap();
+    }
 }

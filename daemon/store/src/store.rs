@@ -60,7 +60,12 @@ impl Store {
     pub async fn recover(&self, now_ms: i64) -> Result<Option<PathBuf>, StoreError> {
         let _turn = self.recovering.lock().await;
         let old = self.pools();
-        match self.check().await {
+        // Looked at twice, as when it is opened.
+        let found = match self.check().await {
+            Err(StoreError::Corrupt { .. }) => self.check().await,
+            found => found,
+        };
+        match found {
             Ok(()) => return Ok(None),
             Err(StoreError::Corrupt { .. }) => {}
             Err(error) => return Err(error),

@@ -55,6 +55,12 @@ impl Failure {
         Self { error: Box::new(self.error.with_detail(detail)), ..self }
     }
 
+    /// Another error of the same cause.
+    #[must_use]
+    pub fn replaced_by(self, kind: ErrorKind, message: &str) -> Self {
+        Self { error: Box::new(WireError::new(kind, message)), ..self }
+    }
+
     /// Adds the cause, which stays inside.
     #[must_use]
     pub fn because(self, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
@@ -276,8 +282,9 @@ impl From<ServiceError> for Failure {
             ServiceError::MessageHistory(error) => Self::internal(error),
             ServiceError::StateLost(_) => failure(ErrorKind::StateLost),
             ServiceError::File { path, source } => Self::of_file(&path, source),
+            ServiceError::MemoryFailed { may_pass: true, .. } => failure(ErrorKind::DiskFailed),
             ServiceError::Undecodable { .. }
-            | ServiceError::MemoryFailed(_)
+            | ServiceError::MemoryFailed { .. }
             | ServiceError::Task(_) => Self::internal(error),
         }
     }

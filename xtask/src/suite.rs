@@ -18,12 +18,21 @@ const EXPOSURE_MAX: u32 = 25;
 pub(crate) struct SuiteArgs {
     /// Only the steps named (see the summary of a full run for the names)
     steps: Vec<String>,
+    /// Step `faults`: how many faults to try
+    #[arg(long, default_value_t = 200)]
+    runs: u64,
+    /// Step `faults`: which ones, by chance
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Step `faults`: this one again, as it was printed (KIND:CALL:SEED), or all of a kind (KIND:all)
+    #[arg(long)]
+    fault: Option<String>,
 }
 
 struct Step {
     name: &'static str,
     what: &'static str,
-    run: fn() -> anyhow::Result<StepResult>,
+    run: fn(&SuiteArgs) -> anyhow::Result<StepResult>,
 }
 
 enum StepResult {
@@ -32,17 +41,26 @@ enum StepResult {
 }
 
 const STEPS: &[Step] = &[
-    Step { name: "fmt", what: "source is formatted", run: fmt },
-    Step { name: "edges", what: "no crate reaches what it must not know", run: edges },
-    Step { name: "clippy", what: "no lint fires, tests included", run: clippy },
-    Step { name: "doc", what: "documentation builds without a warning", run: doc },
-    Step { name: "tests", what: "unit, integration, schema, example and tidy tests", run: tests },
-    Step { name: "doctests", what: "examples in the documentation run", run: doctests },
-    Step { name: "units", what: "systemd accepts the unit files and their sandbox", run: units },
-    Step { name: "deny", what: "dependencies: licences, sources, advisories", run: deny },
-    Step { name: "agents", what: "Codex and Claude Code get what we say", run: agents },
-    Step { name: "editors", what: "the clients in TypeScript and Lua work", run: editors },
-    Step { name: "vscode", what: "the extension works in a real editor", run: vscode },
+    Step { name: "fmt", what: "source is formatted", run: |_| fmt() },
+    Step { name: "edges", what: "no crate reaches what it must not know", run: |_| edges() },
+    Step { name: "clippy", what: "no lint fires, tests included", run: |_| clippy() },
+    Step { name: "doc", what: "documentation builds without a warning", run: |_| doc() },
+    Step {
+        name: "tests",
+        what: "unit, integration, schema, example and tidy tests",
+        run: |_| tests(),
+    },
+    Step { name: "faults", what: "what was promised outlives faults of the disk", run: faults },
+    Step { name: "doctests", what: "examples in the documentation run", run: |_| doctests() },
+    Step {
+        name: "units",
+        what: "systemd accepts the unit files and their sandbox",
+        run: |_| units(),
+    },
+    Step { name: "deny", what: "dependencies: licences, sources, advisories", run: |_| deny() },
+    Step { name: "agents", what: "Codex and Claude Code get what we say", run: |_| agents() },
+    Step { name: "editors", what: "the clients in TypeScript and Lua work", run: |_| editors() },
+    Step { name: "vscode", what: "the extension works in a real editor", run: |_| vscode() },
 ];
 
 /// What a crate must never have among its dependencies, at any depth: the floors of ARCHITECTURE.md.
@@ -71,7 +89,7 @@ pub(crate) fn run(options: &SuiteArgs) -> anyhow::Result<()> {
     for step in STEPS.iter().filter(is_wanted) {
         println!("\n==> {}: {}", step.name, step.what);
         let watch = Stopwatch::start();
-        let result = (step.run)();
+        let result = (step.run)(options);
         if let Err(error) = &result {
             println!("    {error:#}");
         }
@@ -137,6 +155,20 @@ fn tests() -> anyhow::Result<StepResult> {
     }
     println!("    cargo-nextest is not installed; cargo test does it, one crate after the other");
     cargo(&["test", "--workspace", "--all-targets", "--locked", "--no-fail-fast"])
+}
+
+/// Not by nextest, which ends a test that takes minutes: 10,000 faults take hours.
+fn faults(options: &SuiteArgs) -> anyhow::Result<StepResult> {
+    let mut tests = place::cargo()?;
+    tests.args(["test", "--locked", "--package", "longhaul-daemon", "--test", "main"]);
+    tests.args(["--", "faults::", "--nocapture"]);
+    tests.env("LONGHAUL_FAULT_RUNS", options.runs.to_string());
+    tests.env("LONGHAUL_FAULT_SEED", options.seed.to_string());
+    if let Some(fault) = &options.fault {
+        tests.env("LONGHAUL_FAULT", fault);
+    }
+    process::check(&mut tests)?;
+    Ok(StepResult::Passed)
 }
 
 fn doctests() -> anyhow::Result<StepResult> {

@@ -87,7 +87,10 @@ impl Archive {
             }
             opened => opened?,
         };
-        self.settle(&index).await?;
+        if let Err(error) = self.settle(&index).await {
+            index.close().await;
+            return Err(error);
+        }
         *self.index.write().unwrap_or_else(PoisonError::into_inner) = Some(index.clone());
         Ok(index)
     }

@@ -3,7 +3,7 @@
 //! An existing folder is verified, never repaired: loosening or tightening the mode of a folder somebody
 //! else chose (a home folder, `/tmp`) would be a surprise. What is found wrong is named with its remedy.
 
-use std::fs::{self, DirBuilder};
+use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -43,7 +43,7 @@ pub enum FolderError {
 /// [`FolderError`]: what is wrong with the folder.
 pub fn make_private(path: &Path) -> Result<(), FolderError> {
     let failed = |source| FolderError::Failed { path: path.to_owned(), source };
-    match DirBuilder::new().recursive(true).mode(0o700).create(path) {
+    match make_synced(path) {
         // A file or a dangling link in its place is reported by what it is, below.
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
         Ok(()) | Err(_) => {}
@@ -59,6 +59,24 @@ pub fn make_private(path: &Path) -> Result<(), FolderError> {
         mode if mode & 0o077 != 0 => Err(FolderError::Open { path: path.to_owned(), mode }),
         _ => Ok(()),
     }
+}
+
+/// Makes a folder and those above it, for the user alone, each new one synced into its parent: what is promised in it
+/// must not be lost with its name.
+///
+/// # Errors
+/// Those of making and of syncing.
+pub fn make_synced(folder: &Path) -> io::Result<()> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    let Some(parent) = folder.parent() else { return Ok(()) };
+    make_synced(parent)?;
+    match DirBuilder::new().mode(0o700).create(folder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    File::open(parent)?.sync_all()
 }
 
 #[cfg(test)]

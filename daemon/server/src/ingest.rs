@@ -351,15 +351,17 @@ impl Ingest {
         sent.map_err(|_| SyncError::Stopping)
     }
 
-    /// Answers damage that a reader of the store met: the database is moved aside and filled again.
+    /// Answers damage that a reader of the store met: the database is moved aside and filled again. `false` when
+    /// there is none.
     ///
     /// # Errors
     /// The store cannot be begun anew.
-    pub async fn recover(&self) -> Result<(), StoreError> {
-        if self.shared.recover().await? {
+    pub async fn recover(&self) -> Result<bool, StoreError> {
+        let is_damaged = self.shared.recover().await?;
+        if is_damaged {
             self.shared.hints.hint_all();
         }
-        Ok(())
+        Ok(is_damaged)
     }
 
     /// Waits until there is nothing left to read.

@@ -234,8 +234,8 @@ impl Services {
         let (reader, scanner) = (memory.reader.clone(), memory.scanner.clone());
         let settings_diffs =
             SettingsDiffs::new(snapshots.clone(), histories.clone(), reader, config.clone());
-        let (followers, trimmed) =
-            ((full_text.clone(), archive.clone()), (store.clone(), full_text.clone()));
+        let followers = (full_text.clone(), archive.clone());
+        let trimmed = (store.clone(), full_text.clone(), archive.archive().clone());
         let idle_trim = IdleTrim::new(trimmed, ingest.clone(), jobs.clone(), events, counters);
         Ok(Self {
             handle_reader,

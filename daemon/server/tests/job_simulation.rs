@@ -16,6 +16,8 @@ use longhaul_daemon::clock::Clock;
 use longhaul_daemon::jobs::{Claimed, JobError, Jobs, Owner};
 use longhaul_store::{CompactionBody, CompactionRow, JobFilter, Store, StoreError};
 
+use crate::support::Chance;
+
 const SEEDS: u64 = 24;
 const STEPS: usize = 120;
 const SUBJECTS: u64 = 4;
@@ -30,19 +32,6 @@ const RULES: Rules = Rules {
     attempts_max: 3,
     running_max: 2,
 };
-
-/// A small generator (splitmix64): the same seed, the same schedule, on every machine.
-struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % bound
-    }
-}
 
 /// A run that somebody believes to own.
 struct Run {
@@ -308,7 +297,7 @@ impl World {
             let jobs = self.daemons[0].0.clone();
             while let Some(claimed) = jobs.claim(Kind::Compact, &jobs.holder()).await.unwrap() {
                 self.granted(claimed);
-                let mut chance = Chance(0);
+                let mut chance = Chance::new(0);
                 self.store(&mut chance).await;
                 self.finish(&mut chance).await;
             }
@@ -368,7 +357,7 @@ async fn any_schedule_of_faults_keeps_the_invariants_in_a_database_of_two_daemon
     let (mut granted, mut stored) = (0, 0);
     for seed in seeds {
         println!("LONGHAUL_SEED={seed}");
-        let mut chance = Chance(seed);
+        let mut chance = Chance::new(seed);
         let mut world = World::new().await;
         for _ in 0..STEPS {
             world.step(&mut chance).await;

@@ -17,6 +17,7 @@ mod context;
 mod continuation;
 mod examples;
 mod failures;
+mod faults;
 mod fork;
 mod gemini;
 mod handles;
@@ -70,9 +71,12 @@ mod workers;
 #[test]
 fn no_test_file_is_forgotten() {
     let tests = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
-    for (folder, root) in
-        [(".", "main.rs"), ("support", "support.rs"), ("ingest", "ingest/main.rs")]
-    {
+    for (folder, root) in [
+        (".", "main.rs"),
+        ("faults", "faults.rs"),
+        ("support", "support.rs"),
+        ("ingest", "ingest/main.rs"),
+    ] {
         let listed = std::fs::read_to_string(tests.join(root)).unwrap();
         for entry in std::fs::read_dir(tests.join(folder)).unwrap() {
             let name = entry.unwrap().file_name().into_string().unwrap();

@@ -2,6 +2,7 @@
 //! protocol's method types, transcripts to read, and a model provider that follows a script.
 
 mod calls;
+mod chance;
 mod client;
 mod daemon;
 mod items;
@@ -14,6 +15,7 @@ pub mod rollout;
 use std::time::Duration;
 
 pub use calls::{of_items, of_thread};
+pub use chance::Chance;
 pub use client::{Client, Event, Response};
 pub use daemon::{Daemon, config_under};
 pub use items::{field, files_under, message, text_at, text_of, texts};

@@ -68,12 +68,12 @@ impl Store {
         let Some(fence) = fence else {
             // A single statement is its own transaction: one call instead of three.
             insert(row, body).execute(pools.writer()).await.map_err(sorted)?;
-            return Ok(());
+            return pools.sync().await;
         };
         let mut transaction = pools.begin().await?;
         fenced(&mut transaction, Some(fence), &pools).await?;
         insert(row, body).execute(&mut *transaction).await.map_err(sorted)?;
-        transaction.commit().await.map_err(sorted)
+        pools.commit_durably(transaction).await
     }
 
     /// Looks up a compaction.
@@ -217,7 +217,7 @@ impl Store {
         .fetch_optional(&mut *transaction)
         .await
         .map_err(sorted)?;
-        transaction.commit().await.map_err(sorted)?;
+        pools.commit_durably(transaction).await?;
         Ok(row.map(|row| row.0))
     }
 }

@@ -73,6 +73,18 @@ impl StoreError {
         }
     }
 
+    /// Whether the same may succeed when the disk, or another process, allows it.
+    pub fn may_pass(&self) -> bool {
+        matches!(
+            self,
+            Self::Busy { .. }
+                | Self::Io { .. }
+                | Self::DiskFull { .. }
+                | Self::Access { .. }
+                | Self::Corrupt { .. }
+        )
+    }
+
     /// Classifies an error of sqlx by SQLite's primary result code.
     pub(crate) fn sorted(path: &Path, error: sqlx::Error) -> Self {
         let path = path.to_owned();

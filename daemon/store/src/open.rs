@@ -28,8 +28,14 @@ pub struct OpenReport {
 }
 
 /// Opens `path`; a damaged file is moved aside (never deleted) and an empty one made.
+///
+/// Damaged is what is so when it is looked at again: SQLite tells damage also where the disk could not be read once.
 pub(crate) async fn open(path: &Path, now_ms: i64) -> Result<(Pools, OpenReport), StoreError> {
-    match try_open(path).await {
+    let opened = match try_open(path).await {
+        Err(StoreError::Corrupt { .. }) => try_open(path).await,
+        opened => opened,
+    };
+    match opened {
         Err(StoreError::Corrupt { detail, .. }) => {
             tracing::warn!(path = %path.display(), detail, "database is corrupt, moving it aside");
             let moved = move_aside(path, now_ms)?;

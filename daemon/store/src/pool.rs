@@ -4,10 +4,12 @@
 //! fifty times longer (measured), so the write pool holds exactly one
 //! connection and hands it out in order. Readers see the last committed state and never wait.
 
-use std::fs::{self, OpenOptions, Permissions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use sqlx::sqlite::{
@@ -17,6 +19,7 @@ use sqlx::{Connection, Sqlite, Transaction};
 use tokio::sync::MutexGuard;
 
 use crate::error::StoreError;
+use crate::open::with_suffix;
 use crate::seal;
 use crate::wal::Log;
 
@@ -56,6 +59,7 @@ pub(crate) struct Pools {
     writer: SqlitePool,
     reader: SqlitePool,
     log: Log,
+    is_refused: Arc<AtomicBool>,
     /// The file that was opened: somebody may remove it, or put another in its place.
     identity: Option<Identity>,
 }
@@ -81,14 +85,22 @@ impl Pools {
     async fn open_with(path: &Path, synchronous: SqliteSynchronous) -> Result<Self, StoreError> {
         make_private(path).map_err(|error| StoreError::sorted(path, sqlx::Error::Io(error)))?;
         let options = settings(path).synchronous(synchronous).create_if_missing(true);
-        let writer = pool(1)
+        let is_refused = Arc::<AtomicBool>::default();
+        let writer = writer(Arc::clone(&is_refused))
             .connect_with(options.clone())
             .await
             .map_err(|error| StoreError::sorted(path, error))?;
         let reader = pool(READERS).connect_lazy_with(settings(path).read_only(true));
         let keeping = options.create_if_missing(false).busy_timeout(Duration::ZERO);
         let log = Log::keep(keeping, path, &writer);
-        Ok(Self { path: path.to_owned(), writer, reader, log, identity: identity(path) })
+        Ok(Self {
+            path: path.to_owned(),
+            writer,
+            reader,
+            log,
+            is_refused,
+            identity: identity(path),
+        })
     }
 
     /// Begins a write transaction. IMMEDIATE takes the write lock at once: a deferred transaction
@@ -96,6 +108,25 @@ impl Pools {
     pub(crate) async fn begin(&self) -> Result<Transaction<'static, Sqlite>, StoreError> {
         self.log.note();
         self.writer.begin_with("BEGIN IMMEDIATE").await.map_err(|error| self.sorted(error))
+    }
+
+    /// Commits what cannot be read from the transcripts again: it is on the disk when this returns. Nobody else waits
+    /// for it.
+    pub(crate) async fn commit_durably(
+        &self,
+        transaction: Transaction<'static, Sqlite>,
+    ) -> Result<(), StoreError> {
+        transaction.commit().await.map_err(|error| self.sorted(error))?;
+        self.sync().await
+    }
+
+    /// Waits until all that is committed is on the disk.
+    pub(crate) async fn sync(&self) -> Result<(), StoreError> {
+        let path = self.path.clone();
+        let synced = tokio::task::spawn_blocking(move || sync(&path)).await;
+        let synced = synced.unwrap_or_else(|panic| Err(io::Error::other(panic)));
+        synced
+            .map_err(|error| StoreError::Io { path: self.path.clone(), detail: error.to_string() })
     }
 
     pub(crate) fn reader(&self) -> &SqlitePool {
@@ -131,6 +162,9 @@ impl Pools {
 
     /// Classifies an error and adds the path of this database.
     pub(crate) fn sorted(&self, error: sqlx::Error) -> StoreError {
+        if is_readonly(&error) {
+            self.is_refused.store(true, Ordering::Relaxed);
+        }
         StoreError::sorted(&self.path, error)
     }
 
@@ -169,6 +203,18 @@ impl Pools {
     }
 }
 
+/// Syncs the log, and the folder: the names in it may be new. A log that was written into the database, and is gone, was
+/// synced with it.
+///
+/// SQLite's locks are on other files, so that closing this one gives up none.
+fn sync(database: &Path) -> io::Result<()> {
+    match File::open(with_suffix(database, "-wal")) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        log => log?.sync_data()?,
+    }
+    database.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+}
+
 /// Rights of a database.
 const PRIVATE: u32 = 0o600;
 
@@ -182,6 +228,23 @@ fn pool(connections: u32) -> SqlitePoolOptions {
         .test_before_acquire(false)
         .before_acquire(|connection, _| Box::pin(async move { Ok(is_fresh(connection)) }))
         .acquire_timeout(Duration::from_secs(30))
+}
+
+/// The pool of the one connection that writes.
+///
+/// Where SQLite cannot open a file for writing it opens it for reading, and the connection stays so when the reason
+/// is gone: one that was refused a write is replaced.
+fn writer(is_refused: Arc<AtomicBool>) -> SqlitePoolOptions {
+    pool(1).before_acquire(move |connection, _| {
+        let is_usable = !is_refused.swap(false, Ordering::Relaxed) && is_fresh(connection);
+        Box::pin(std::future::ready(Ok(is_usable)))
+    })
+}
+
+fn is_readonly(error: &sqlx::Error) -> bool {
+    const READONLY: u32 = 8;
+    let code = error.as_database_error().and_then(|error| error.code()?.parse::<u32>().ok());
+    code.is_some_and(|code| code & 0xff == READONLY)
 }
 
 /// Whether a pooled connection is outside of any transaction; otherwise it is replaced.
@@ -209,8 +272,8 @@ fn make_private(path: &Path) -> io::Result<()> {
 }
 
 fn settings(path: &Path) -> SqliteConnectOptions {
-    // NORMAL: after a power cut the last commits may be missing but never torn, and what is
-    // missing is read from the transcripts again.
+    // NORMAL: after a power cut the last commits may be missing but never torn. What is missing is read from the
+    // transcripts again; what only we know is committed durably.
     SqliteConnectOptions::new()
         .filename(path)
         .journal_mode(SqliteJournalMode::Wal)
@@ -244,5 +307,17 @@ mod tests {
         sqlx::raw_sql("CREATE TABLE t (x)").execute(&mut *transaction).await.unwrap();
         transaction.commit().await.unwrap();
         sqlx::raw_sql("SELECT x FROM t").execute(pools.reader()).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_may_only_read_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let pools = Pools::open(&folder.path().join("x.db")).await.unwrap();
+        // As one that SQLite could open for reading alone.
+        sqlx::raw_sql("PRAGMA query_only = ON").execute(pools.writer()).await.unwrap();
+        let create = || sqlx::raw_sql("CREATE TABLE t (x)").execute(pools.writer());
+        let refused = pools.sorted(create().await.unwrap_err());
+        assert!(matches!(refused, StoreError::Access { .. }), "{refused}");
+        create().await.unwrap();
     }
 }

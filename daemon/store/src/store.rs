@@ -60,7 +60,12 @@ impl Store {
     pub async fn recover(&self, now_ms: i64) -> Result<Option<PathBuf>, StoreError> {
         let _turn = self.recovering.lock().await;
         let old = self.pools();
-        match self.check().await {
+        // Looked at twice, as when it is opened.
+        let found = match self.check().await {
+            Err(StoreError::Corrupt { .. }) => self.check().await,
+            found => found,
+        };
+        match found {
             Ok(()) => return Ok(None),
             Err(StoreError::Corrupt { .. }) => {}
             Err(error) => return Err(error),
@@ -107,6 +112,15 @@ impl Store {
     /// Those of reading.
     pub async fn release_memory(&self) -> Result<(), StoreError> {
         self.pools().release_memory().await
+    }
+
+    /// Waits until all that was stored is on the disk. What is read from transcripts need not be, and what
+    /// only we know is when its call returns.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub async fn sync(&self) -> Result<(), StoreError> {
+        self.pools().sync().await
     }
 
     /// Closes all connections and folds the write-ahead log into the file.

@@ -96,7 +96,7 @@ impl Store {
             .await
             .map_err(sorted)?;
         }
-        transaction.commit().await.map_err(sorted)?;
+        pools.commit_durably(transaction).await?;
         Ok(inserted.map(|row| row.0))
     }
 

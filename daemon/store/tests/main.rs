@@ -8,6 +8,7 @@ mod job;
 mod lists;
 mod memory;
 mod model;
+mod old_versions;
 mod policy;
 mod salvage;
 mod sample;

@@ -166,6 +166,8 @@ error_kinds! {
     SchemaTooNew = 5003 "schema_too_new" Never Some("start the newer longhauld, or move the state folder away");
     /// The state folder or the database was removed under the daemon: what was asked is not kept, and it ends.
     StateLost = 5005 "state_lost" Reconnect Some("start the daemon again with longhaul up: it reads the transcripts anew");
+    /// The disk failed to read or write.
+    DiskFailed = 5006 "disk_failed" Backoff Some("try again; if it stays so, look at the disk's health and the system's journal");
     /// A file or folder cannot be read or written; the detail names the path.
     PermissionDenied = 5004 "permission_denied" Never None;
 }

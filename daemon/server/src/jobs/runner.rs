@@ -35,7 +35,7 @@ const LOOK: Duration = Duration::from_secs(60);
 /// not. After a suspend work goes on for this long at most.
 const GLANCE: Duration = Duration::from_secs(1);
 
-/// Milliseconds until a renewal that the store refused is tried again.
+/// Milliseconds until what the store refused is tried again.
 const AGAIN_MS: u64 = 1_000;
 
 /// Runs until `stop`; then gives back what is under way.
@@ -44,6 +44,7 @@ pub async fn run<W: Work>(jobs: Jobs, work: Arc<W>, stop: CancellationToken) {
     let mut tasks = JoinSet::new();
     loop {
         changed.mark_unchanged();
+        let mut look = LOOK;
         // What is given back because of the stop must not be claimed again by it.
         while !stop.is_cancelled() {
             match jobs.claim(W::KIND, &jobs.holder()).await {
@@ -54,11 +55,12 @@ pub async fn run<W: Work>(jobs: Jobs, work: Arc<W>, stop: CancellationToken) {
                 Ok(None) => break,
                 Err(error) => {
                     tracing::warn!(kind = W::KIND.into_str(), %error, "no job could be claimed");
+                    look = Duration::from_millis(AGAIN_MS);
                     break;
                 }
             }
         }
-        let look = jobs.next_due(W::KIND).await.unwrap_or(LOOK).min(LOOK);
+        let look = jobs.next_due(W::KIND).await.unwrap_or(look).min(look);
         tokio::select! {
             biased;
             () = stop.cancelled() => break,
@@ -90,12 +92,30 @@ async fn one<W: Work>(jobs: &Jobs, work: &W, claimed: Claimed, stop: &Cancellati
         }
         result = work.run(job, token.clone()) => result,
     };
-    let settled = match result {
-        Ok(()) => jobs.finish(&key, &token).await,
-        Err(failure) => jobs.fail(&key, &token, failure).await,
-    };
-    if let Err(error) = settled {
+    settle(jobs, (&key, &token), result, stop).await;
+}
+
+/// Notes what came of a job. A store that fails for a moment is asked again until the claim is over: a job that is
+/// not settled blocks its key for as long as its lease.
+async fn settle(
+    jobs: &Jobs,
+    (key, token): (&JobKey, &Token),
+    result: Result<(), Failure>,
+    stop: &CancellationToken,
+) {
+    loop {
+        let settled = match result.clone() {
+            Ok(()) => jobs.finish(key, token).await,
+            Err(failure) => jobs.fail(key, token, failure).await,
+        };
+        let Err(error) = settled else { return };
         tracing::warn!(job = %key, %error, "what came of a job could not be noted");
+        let is_passing = matches!(&error, JobError::Store(error) if error.may_pass());
+        let again = tokio::time::sleep(Duration::from_millis(AGAIN_MS));
+        // The next start takes back what is not settled.
+        if !is_passing || stop.run_until_cancelled(again).await.is_none() {
+            return;
+        }
     }
 }
 

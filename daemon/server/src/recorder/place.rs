@@ -1,13 +1,13 @@
 //! Where the transcript of a thread lies, and how it comes to be there.
 
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use longhaul_core::rollout::compose::{self, Opening};
 
 use super::file;
+use crate::folder::make_synced;
 
 /// Folders between the folder of all and a transcript: year, month, day.
 const DEPTH: usize = 3;
@@ -74,20 +74,6 @@ pub fn publish(day: &Path, name: &str, text: &str) -> io::Result<PathBuf> {
     }
     File::open(day)?.sync_all()?;
     Ok(path)
-}
-
-/// Makes a folder and those above it, for the user alone, each new one synced into its parent.
-fn make_synced(folder: &Path) -> io::Result<()> {
-    if folder.is_dir() {
-        return Ok(());
-    }
-    let Some(parent) = folder.parent() else { return Ok(()) };
-    make_synced(parent)?;
-    match DirBuilder::new().mode(0o700).create(folder) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-        _ => {}
-    }
-    File::open(parent)?.sync_all()
 }
 
 /// Removes what a crash left half made in a folder of our own, where only one thread is begun at a time.

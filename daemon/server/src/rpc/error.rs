@@ -55,6 +55,12 @@ impl Failure {
         Self { error: Box::new(self.error.with_detail(detail)), ..self }
     }
 
+    /// Another error of the same cause.
+    #[must_use]
+    pub fn replaced_by(self, kind: ErrorKind, message: &str) -> Self {
+        Self { error: Box::new(WireError::new(kind, message)), ..self }
+    }
+
     /// Adds the cause, which stays inside.
     #[must_use]
     pub fn because(self, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
@@ -129,6 +135,7 @@ impl Failure {
             io::ErrorKind::StorageFull
             | io::ErrorKind::QuotaExceeded
             | io::ErrorKind::FileTooLarge => ErrorKind::DiskFull,
+            _ if source.raw_os_error() == Some(EIO) => ErrorKind::DiskFailed,
             _ => ErrorKind::Internal,
         };
         Self::new(kind, format!("the file {path} cannot be used")).because(source)
@@ -185,6 +192,9 @@ fn chain(error: &(dyn Error + Send + Sync)) -> String {
     }
     text
 }
+
+/// What the disk answers when it fails.
+const EIO: i32 = rustix::io::Errno::IO.raw_os_error();
 
 /// Ids that the error of an ambiguous one names.
 const CANDIDATES_SHOWN: usize = 8;
@@ -272,8 +282,9 @@ impl From<ServiceError> for Failure {
             ServiceError::MessageHistory(error) => Self::internal(error),
             ServiceError::StateLost(_) => failure(ErrorKind::StateLost),
             ServiceError::File { path, source } => Self::of_file(&path, source),
+            ServiceError::MemoryFailed { may_pass: true, .. } => failure(ErrorKind::DiskFailed),
             ServiceError::Undecodable { .. }
-            | ServiceError::MemoryFailed(_)
+            | ServiceError::MemoryFailed { .. }
             | ServiceError::Task(_) => Self::internal(error),
         }
     }
@@ -310,9 +321,10 @@ impl From<StoreError> for Failure {
                 (ErrorKind::LeaseLost, "the run does not own its job any more")
             }
             StoreError::Closed { .. } => (ErrorKind::Draining, "the daemon is stopping"),
-            StoreError::Io { .. }
-            | StoreError::Undecodable { .. }
-            | StoreError::Internal { .. } => {
+            StoreError::Io { .. } => {
+                (ErrorKind::DiskFailed, "the database could not be read or written")
+            }
+            StoreError::Undecodable { .. } | StoreError::Internal { .. } => {
                 return Self::internal(error);
             }
         };

@@ -205,9 +205,10 @@ impl<S: Send + Sync + 'static> Handlers<'_, S> {
                 };
                 // Looked at when all is done: what was stored before is in the file that is there now.
                 let result = entry.keeping.check().map_err(Failure::from).and(result);
-                if let Err(failure) = &result {
-                    entry.repair(failure).await;
-                }
+                let result = match result {
+                    Err(failure) => Err(entry.repaired(failure).await),
+                    result => result,
+                };
                 match context.link.caller {
                     Caller::Person => entry.respond(id, result, response_max, context),
                     Caller::Agent => {
@@ -258,18 +259,24 @@ impl<S: Send + Sync + 'static> Handlers<'_, S> {
 
 impl MethodEntry {
     /// Answers damage that a call met: the transcripts are read again, or the one whose lines are not what they were.
-    async fn repair(&self, failure: &Failure) {
+    /// Gives back what to tell of it.
+    async fn repaired(&self, failure: Failure) -> Failure {
         match failure.kind() {
-            ErrorKind::StoreCorrupt => {
-                if let Err(error) = self.ingest.recover().await {
-                    tracing::error!(%error, "the damaged database cannot be begun anew");
+            ErrorKind::StoreCorrupt => match self.ingest.recover().await {
+                Ok(true) => {}
+                // SQLite tells damage also where the disk could not be read.
+                Ok(false) => {
+                    let message = "the database could not be read, and can be now";
+                    return failure.replaced_by(ErrorKind::DiskFailed, message);
                 }
-            }
+                Err(error) => tracing::error!(%error, "the damaged database cannot be begun anew"),
+            },
             ErrorKind::SourceChanged => {
                 failure.path().into_iter().for_each(|path| self.ingest.doubt(path));
             }
             _ => {}
         }
+        failure
     }
 
     /// Checks that the connection may call the method, and reads its params.

@@ -89,8 +89,12 @@ pub enum ServiceError {
     #[error(transparent)]
     Job(#[from] JobError),
     /// Memory could not be published.
-    #[error("memory could not be published: {0}")]
-    MemoryFailed(String),
+    #[error("memory could not be published: {detail}")]
+    MemoryFailed {
+        detail: String,
+        /// Whether the store or the folder failed, which may be over.
+        may_pass: bool,
+    },
     /// A search query without a word, or with too many.
     #[error("the query cannot be searched for: {0}")]
     Query(#[source] QueryError),

@@ -16,6 +16,7 @@ use std::time::Duration;
 use longhaul_store::Store;
 
 use super::search::FullText;
+use crate::archive::Archive;
 use crate::events::EventHub;
 use crate::ingest::Ingest;
 use crate::jobs::Jobs;
@@ -82,6 +83,7 @@ async fn trim_when_idle(worker: &impl Activity, look: Duration, forget: Duration
 pub struct IdleTrim {
     store: Store,
     full_text: Arc<FullText>,
+    archive: Arc<Archive>,
     ingest: Arc<Ingest>,
     jobs: Jobs,
     events: EventHub,
@@ -91,13 +93,13 @@ pub struct IdleTrim {
 impl IdleTrim {
     #[must_use]
     pub fn new(
-        (store, full_text): (Store, Arc<FullText>),
+        (store, full_text, archive): (Store, Arc<FullText>, Arc<Archive>),
         ingest: Arc<Ingest>,
         jobs: Jobs,
         events: EventHub,
         counters: Arc<Counters>,
     ) -> Self {
-        Self { store, full_text, ingest, jobs, events, counters }
+        Self { store, full_text, archive, ingest, jobs, events, counters }
     }
 
     /// Lets caches go whenever nothing is done, until it is dropped.
@@ -125,11 +127,14 @@ impl Activity for IdleTrim {
         if depth == TrimDepth::Folds {
             self.ingest.forget_folds();
         }
-        let index = self.full_text.index();
+        let (words, archived) = (self.full_text.index(), self.archive.index());
         let released = async {
             self.store.release_memory().await?;
-            match index {
-                Some(index) => index.release_memory().await,
+            if let Some(words) = words {
+                words.release_memory().await?;
+            }
+            match archived {
+                Some(archived) => archived.release_memory().await,
                 None => Ok(()),
             }
         };

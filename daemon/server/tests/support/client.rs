@@ -62,6 +62,32 @@ impl Client {
         Self { stream: BufReader::new(UnixStream::connect(socket).await.unwrap()), next_id: 1 }
     }
 
+    /// Connects to a daemon that may not be there.
+    pub async fn try_connect(socket: &Path) -> std::io::Result<Self> {
+        let stream = UnixStream::connect(socket).await?;
+        Ok(Self { stream: BufReader::new(stream), next_id: 1 })
+    }
+
+    /// Calls a method of a daemon that may end meanwhile, and waits for as long as it takes: `None` when no answer
+    /// came.
+    pub async fn attempt<M: Method>(
+        &mut self,
+        params: M::Params,
+    ) -> Option<Result<M::Result, WireError>> {
+        let id = self.next_id;
+        self.next_id += 1;
+        let params = serde_json::to_value(params).unwrap();
+        let request = json!({ "jsonrpc": "2.0", "id": id, "method": M::NAME, "params": params });
+        self.try_send(format!("{request}\n").as_bytes()).await;
+        let mut line = String::new();
+        if self.stream.read_line(&mut line).await.unwrap_or(0) == 0 {
+            return None;
+        }
+        let answer = Response::from_wire(&serde_json::from_str(&line).unwrap());
+        assert_eq!(answer.id, id, "{answer:?}");
+        Some(answer.outcome.map(|result| serde_json::from_value(result).unwrap()))
+    }
+
     /// Calls a method and reads its answer, which must be the next message.
     pub async fn call<M: Method>(&mut self, params: M::Params) -> Result<M::Result, WireError> {
         let answer = self.request(M::NAME, serde_json::to_value(params).unwrap()).await;

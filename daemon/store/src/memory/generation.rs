@@ -133,7 +133,7 @@ impl Store {
             query.execute(&mut *transaction).await.map_err(sorted)?;
         }
         passage::replace(&mut transaction, new.passages).await.map_err(sorted)?;
-        transaction.commit().await.map_err(sorted)?;
+        pools.commit_durably(transaction).await?;
         Ok(true)
     }
 }

@@ -92,7 +92,7 @@ impl Store {
             return Ok(full);
         }
         insert(&mut transaction, note).await.map_err(sorted)?;
-        transaction.commit().await.map_err(sorted)?;
+        pools.commit_durably(transaction).await?;
         Ok(NoteOutcome::Stored)
     }
 
@@ -120,7 +120,7 @@ impl Store {
             return Ok(full);
         }
         insert(&mut transaction, note).await.map_err(sorted)?;
-        transaction.commit().await.map_err(sorted)?;
+        pools.commit_durably(transaction).await?;
         Ok(NoteOutcome::Stored)
     }
 
@@ -171,7 +171,7 @@ impl Store {
             .map_err(sorted)?;
         }
         let gone = delete(&mut transaction, what).await.map_err(sorted)?;
-        transaction.commit().await.map_err(sorted)?;
+        pools.commit_durably(transaction).await?;
         Ok(gone)
     }
 

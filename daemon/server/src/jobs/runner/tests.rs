@@ -176,3 +176,28 @@ async fn work_that_slept_past_its_lease_with_the_machine_is_stopped_when_it_wake
     rig.stop.cancel();
     rig.task.await.unwrap();
 }
+
+#[tokio::test]
+async fn what_came_of_a_job_is_noted_when_the_database_can_be_written_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("t.db");
+    let (store, _) = Store::open(&path, 0).await.unwrap();
+    let rules = Rules { lease_ms: 60_000, heartbeat_ms: 30_000, ..RULES };
+    let jobs = Jobs::new(store, Clock::system(), "one", [(Kind::Extract, rules)].into());
+    let (key, stop) = (key("a"), CancellationToken::new());
+    ask(&jobs, "a").await;
+    let claimed = jobs.claim(Kind::Extract, &jobs.holder()).await.unwrap().unwrap();
+    // Another process writes for longer than a writer waits.
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(&path);
+    let mut other = sqlx::ConnectOptions::connect(&options).await.unwrap();
+    sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut other).await.unwrap();
+    let token = claimed.claim.token;
+    let settling = settle(&jobs, (&key, &token), Ok(()), &stop);
+    let freeing = async {
+        let refused = jobs.renew(&key, &token).await.unwrap_err();
+        assert!(matches!(refused, JobError::Store(_)), "{refused}");
+        sqlx::raw_sql("ROLLBACK").execute(&mut other).await.unwrap();
+    };
+    tokio::join!(settling, freeing);
+    assert_eq!(jobs.get(&key).await.unwrap().state, State::Done);
+}

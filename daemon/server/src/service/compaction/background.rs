@@ -82,6 +82,7 @@ impl CompactionJobs {
             urgent: true,
         };
         self.jobs.request(asked).await?;
+        self.store.sync().await?;
         Ok((id, key))
     }
 

@@ -78,7 +78,18 @@ impl MemoryNotes {
             return Err(invalid("it names a command that memory must not recommend".to_owned()));
         }
         let note = self.note(text, cwd.as_deref().map(project_or_folder), origin);
-        taken(self.store.note_add(&note).await?)?;
+        // Who is told that a note could not be published says it again.
+        let is_same = |known: &NoteRow| {
+            (&known.text, &known.project, known.origin) == (&note.text, &note.project, note.origin)
+        };
+        let known = self.store.notes().await?.into_iter().find(is_same);
+        let note = match known {
+            Some(known) => known,
+            None => {
+                taken(self.store.note_add(&note).await?)?;
+                note
+            }
+        };
         let (generation, _) = self.publisher.publish(Purge::No, None).await?;
         Ok(NewNote { note, generation })
     }

@@ -106,8 +106,14 @@ impl Publisher {
     pub async fn settle(&self) -> Result<(), ServiceError> {
         let _making = self.making.lock().await;
         let generations = self.store.generations().await?;
-        let Some(newest) = generations.into_iter().next() else { return Ok(()) };
-        self.publications.in_folder(move |folder| settle(folder, &newest)).await
+        let kept: Vec<u64> = generations.iter().map(|generation| generation.generation).collect();
+        let newest = generations.into_iter().next();
+        let settling = move |folder: &Folder| {
+            newest.map_or(Ok(()), |newest| settle(folder, &newest))?;
+            folder.sweep(&kept);
+            Ok(())
+        };
+        self.publications.in_folder(settling).await
     }
 
     /// Publishes what is known now; returns the number in force, and whether it is a new one.

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use longhaul_core::job::{JobKey, JobRequest, Kind, State};
+use longhaul_core::job::{FailureKind, JobKey, JobRequest, Kind, State};
 use longhaul_protocol::event::EventKind;
 use longhaul_store::Store;
 use serde_json::json;
@@ -185,9 +185,13 @@ impl Waves {
                 Some(job) if job.done >= wanted => return Ok(()),
                 Some(job) if matches!(job.state, State::Queued | State::Running) => {}
                 job => {
-                    let detail = job.and_then(|job| job.failure).map(|failure| failure.detail);
+                    let failure = job.and_then(|job| job.failure);
+                    let may_pass = failure
+                        .as_ref()
+                        .is_some_and(|failure| failure.kind == FailureKind::Transient);
+                    let detail = failure.map(|failure| failure.detail);
                     let detail = detail.unwrap_or_else(|| "it was taken back".to_owned());
-                    return Err(ServiceError::MemoryFailed(detail));
+                    return Err(ServiceError::MemoryFailed { detail, may_pass });
                 }
             }
             if changed.changed().await.is_err() {

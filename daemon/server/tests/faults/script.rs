@@ -1,0 +1,303 @@
+//! What clients do under faults, and what they were told.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use longhaul_protocol::archive::{ArchiveState, Overview, OverviewParams};
+use longhaul_protocol::compaction::{Run, RunParams};
+use longhaul_protocol::memory::{
+    AddNote, AddNoteParams, Origin, Run as RunMemory, RunParams as MemoryRun,
+};
+use longhaul_protocol::message_history::{Append as AppendPrompt, AppendParams as PromptParams};
+use longhaul_protocol::thread::{Append, AppendParams, Open, OpenParams, Sync, SyncParams};
+use longhaul_protocol::{ErrorKind, Method, WireError};
+
+use super::shim::{PATIENCE, Subject};
+use crate::archive::long;
+use crate::support::rollout::Rollout;
+use crate::support::{Client, message, of_thread};
+use crate::threads::addition;
+
+pub const FIRST: &str = "019cadd3-0000-7000-8000-0000000000f1";
+pub const SECOND: &str = "019cadd3-0000-7000-8000-0000000000f2";
+
+pub const NOTES: [&str; 2] = ["Write dates as 2026-11-21.", "Never force a push."];
+pub const PROMPT: &str = "Rename parse() to parse_line().";
+
+/// Threads are read for memory at once, and a transcript that could not be read is looked at again soon.
+const CONFIG: &str = "\
+[memory]\nmin_idle_hours = 0\n[ingest]\nscan_interval_s = 1\n[jobs.extract]\nretry_s = 1\n[jobs.consolidate]\nretry_s = 1\n";
+
+/// Attempts at a step. A client that is told of a fault tries again.
+const ATTEMPTS: usize = 4;
+
+/// Between two attempts.
+const PAUSE: Duration = Duration::from_millis(400);
+
+/// Time for an answer, whatever the disk does. Memory waits so long for transcripts that cannot be stored.
+const ANSWER: Duration = Duration::from_secs(40);
+
+/// What a client was told, and relies on.
+#[derive(Debug, Clone, Default)]
+pub struct Promises {
+    /// The thread that was opened.
+    pub thread: Option<String>,
+    /// Client ids of items, in their order.
+    pub appended: Vec<String>,
+    /// Ids and views of compactions.
+    pub compactions: Vec<(String, String)>,
+    /// Handles that a receipt names.
+    pub handles: Vec<String>,
+    pub installed: bool,
+    pub notes: Vec<&'static str>,
+    /// Of memory.
+    pub generation: u64,
+    pub has_prompt: bool,
+    /// All transcripts that were there.
+    pub is_archived: bool,
+}
+
+/// The two transcripts of agents; the second one grows while a script runs.
+fn transcripts() -> (Rollout, Rollout) {
+    (long(FIRST, "turbine", 20), long(SECOND, "compressor", 12))
+}
+
+/// Writes the transcripts as they are before a script.
+pub fn lay_out(home: &Path) {
+    let config = home.join(".config/longhaul");
+    fs::create_dir_all(&config).unwrap();
+    fs::write(config.join("config.toml"), CONFIG).unwrap();
+    let (first, second) = transcripts();
+    first.write(home);
+    second.write(home);
+}
+
+/// What a script has come to.
+pub struct Script<'a> {
+    subject: &'a mut Subject,
+    client: Client,
+    pub promises: Promises,
+    /// What was promised with so many answers.
+    pub answers: Vec<(usize, Promises)>,
+    received: usize,
+    /// Whether a fault goes on for ever, so that steps may fail to the end.
+    is_lasting: bool,
+    pub complaints: Vec<String>,
+}
+
+impl<'a> Script<'a> {
+    /// A client of `subject`; `None` where the daemon has ended.
+    pub async fn of(subject: &'a mut Subject, is_lasting: bool) -> Option<Self> {
+        let client = Client::try_connect(&subject.socket).await.ok()?;
+        let (promises, answers, complaints) = Default::default();
+        // Its start was answered already.
+        Some(Self { subject, client, promises, answers, received: 1, is_lasting, complaints })
+    }
+
+    /// Goes on with what was promised before.
+    pub fn going_on(self, promises: Promises, received: usize) -> Self {
+        Self { promises, received: self.received + received, ..self }
+    }
+
+    pub fn received(&self) -> usize {
+        self.received
+    }
+
+    /// Calls until it succeeds; `None` when it does not.
+    async fn call<M: Method>(&mut self, params: M::Params) -> Option<M::Result>
+    where
+        M::Params: Clone,
+    {
+        let mut last = String::new();
+        for attempt in 0..ATTEMPTS {
+            if attempt > 0 {
+                tokio::time::sleep(PAUSE).await;
+            }
+            let attempt = self.client.attempt::<M>(params.clone());
+            let Ok(answer) = tokio::time::timeout(ANSWER, attempt).await else {
+                self.complaints.push(format!("{}: no answer within {ANSWER:?}", M::NAME));
+                self.client = Client::try_connect(&self.subject.socket).await.ok()?;
+                return None;
+            };
+            match answer {
+                Some(Ok(result)) => {
+                    self.received += 1;
+                    return Some(result);
+                }
+                Some(Err(error)) => {
+                    self.received += 1;
+                    self.judge(M::NAME, &error);
+                    last = format!("{:?}: {}", error.kind(), error.message);
+                }
+                None => {
+                    if self.subject.has_ended() {
+                        self.complaints.push(format!("{}: the daemon ended", M::NAME));
+                        return None;
+                    }
+                    self.complaints.push(format!("{}: the connection was closed", M::NAME));
+                    self.client = Client::try_connect(&self.subject.socket).await.ok()?;
+                }
+            }
+        }
+        if !self.is_lasting {
+            self.complaints.push(format!("{} fails still: {last}", M::NAME));
+        }
+        None
+    }
+
+    /// What a client may be told of a fault of the disk.
+    fn judge(&mut self, method: &str, error: &WireError) {
+        if error.kind() == ErrorKind::Internal {
+            let said = serde_json::to_string(error).unwrap();
+            self.complaints.push(format!("{method}: a fault of the disk is told as ours: {said}"));
+        }
+    }
+
+    fn promise(&mut self, change: impl FnOnce(&mut Promises)) {
+        change(&mut self.promises);
+        self.answers.push((self.received, self.promises.clone()));
+    }
+
+    /// All that is tried, once.
+    pub async fn run(&mut self, home: &Path) {
+        self.sync(FIRST).await;
+        self.sync(SECOND).await;
+        self.open().await;
+        self.append(&["a", "b"]).await;
+        self.append(&["c", "d"]).await;
+        self.compact(FIRST, false).await;
+        if let Some(thread_id) = self.promises.thread.clone() {
+            self.compact(&thread_id, true).await;
+        }
+        self.append(&["e"]).await;
+        self.note(NOTES[0]).await;
+        let run = MemoryRun { wait: Some(true), ..Default::default() };
+        if let Some(run) = self.call::<RunMemory>(run).await {
+            self.promise(|promises| promises.generation = run.generation);
+        }
+        self.prompt().await;
+        self.archived().await;
+        grow(home);
+        self.sync(SECOND).await;
+        self.archived().await;
+    }
+
+    /// What is tried after a restart.
+    pub async fn run_again(&mut self) {
+        self.open().await;
+        self.append(&["f"]).await;
+        self.note(NOTES[1]).await;
+        self.sync(FIRST).await;
+        self.compact(SECOND, false).await;
+        self.archived().await;
+    }
+
+    async fn sync(&mut self, thread_id: &str) {
+        let (thread_id, timeout_ms) = (Some(thread_id.to_owned()), Some(5_000));
+        let params = SyncParams { thread_id, timeout_ms, ..Default::default() };
+        self.call::<Sync>(params).await;
+    }
+
+    async fn open(&mut self) {
+        if let Some(opened) = self.call::<Open>(opening()).await {
+            self.promise(|promises| promises.thread = Some(opened.thread_id));
+        }
+    }
+
+    async fn append(&mut self, ids: &[&str]) {
+        let Some(thread_id) = self.promises.thread.clone() else { return };
+        let items = ids.iter().map(|id| addition(id, item(id))).collect();
+        let params = AppendParams { thread_id, items, expected_seq: None };
+        if self.call::<Append>(params).await.is_some() {
+            let ids = ids.iter().map(|id| (*id).to_owned());
+            self.promise(|promises| promises.appended.extend(ids));
+        }
+    }
+
+    async fn compact(&mut self, thread_id: &str, is_installed: bool) {
+        let install = is_installed.then_some(true);
+        let params = RunParams { install, max_tokens: Some(900), ..of_thread(thread_id) };
+        let Some(run) = self.call::<Run>(params).await else { return };
+        // Told that it is not kept, a client does not rely on it.
+        if run.warnings.iter().any(|warning| warning.kind == "not_kept") {
+            return;
+        }
+        let handles: Vec<String> =
+            run.receipt.dropped.iter().map(|entry| entry.handle.clone()).collect();
+        self.promise(|promises| {
+            promises.compactions.push((run.compaction_id, run.view.to_string()));
+            promises.handles.extend(handles);
+            promises.installed |= is_installed && run.installed_seq.is_some();
+        });
+    }
+
+    async fn note(&mut self, text: &'static str) {
+        let params =
+            AddNoteParams { text: text.to_owned(), cwd: None, origin: Some(Origin::Person) };
+        if let Some(note) = self.call::<AddNote>(params).await {
+            self.promise(|promises| {
+                promises.notes.push(text);
+                promises.generation = promises.generation.max(note.generation);
+            });
+        }
+    }
+
+    async fn prompt(&mut self) {
+        let params = PromptParams { text: PROMPT.into(), thread_id: None, cwd: None };
+        if self.call::<AppendPrompt>(params).await.is_some() {
+            self.promise(|promises| promises.has_prompt = true);
+        }
+    }
+
+    /// Waits until all is archived, or the fault keeps it from being.
+    async fn archived(&mut self) {
+        let until = tokio::time::Instant::now() + PATIENCE;
+        while let Some(status) = self.call::<Overview>(OverviewParams {}).await {
+            if status.state == ArchiveState::Idle {
+                self.promise(|promises| promises.is_archived = true);
+                return;
+            }
+            if self.is_lasting && self.subject.is_met() {
+                return;
+            }
+            if tokio::time::Instant::now() >= until {
+                self.complaints.push(format!("the archive does not get ready: {status:?}"));
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+}
+
+pub fn opening() -> OpenParams {
+    OpenParams {
+        client_thread_id: Some("k".into()),
+        cwd: "/w/demo".into(),
+        originator: "editor".into(),
+        ..Default::default()
+    }
+}
+
+/// The item with a client's id, of a few KiB.
+pub fn item(id: &str) -> serde_json::Value {
+    let role = if id < "b" { "user" } else { "assistant" };
+    message(role, &format!("Item {id}. ").repeat(400))
+}
+
+/// The agent goes on with the second thread, if it has not.
+pub fn grow(home: &Path) {
+    let (mut second, path) = (transcripts().1, transcript(home, SECOND));
+    let seq = second.seq();
+    if fs::read_to_string(&path).unwrap().contains("Later round") {
+        return;
+    }
+    for round in 0..3 {
+        second.message("assistant", &format!("Later round {round}."));
+    }
+    second.append(&path, seq);
+}
+
+pub fn transcript(home: &Path, thread_id: &str) -> PathBuf {
+    home.join(format!(".codex/sessions/2026/03/02/rollout-2026-03-02T09-14-07-{thread_id}.jsonl"))
+}

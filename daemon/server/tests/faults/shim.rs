@@ -1,0 +1,214 @@
+//! `longhauld` with a fault under its calls on files. What the library does stands in `shim.c`.
+
+use std::fs;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use longhaul_protocol::daemon::{NoParams, Status};
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use crate::support::{Client, command};
+
+/// What a call does instead of what it should. The numbers are those of `enum fault`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    None = 0,
+    /// EIO, of any call.
+    Io = 1,
+    /// ENOSPC, of calls that need room.
+    Full = 2,
+    /// EINTR.
+    Interrupted = 3,
+    /// Half of the bytes are read or written.
+    Short = 4,
+    /// EACCES of renames.
+    Rename = 5,
+}
+
+/// When a fault comes.
+#[derive(Debug, Clone, Copy)]
+pub struct Trigger {
+    pub fault: Fault,
+    /// The first call that it meets, from 1; 0 to count calls only.
+    pub at: u64,
+    /// Calls in succession; 0: all from there on.
+    pub length: u64,
+}
+
+/// Offsets of `struct control`.
+const CALLS: u64 = 24;
+const HITS: u64 = 32;
+const MET: u64 = 48 + 1_024;
+const CONTROL_BYTES: usize = 48 + 2 * 1_024;
+
+/// Time for a start, an answer or an end.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A user's folder, and beside it what the library reads and writes.
+pub struct Place {
+    folder: TempDir,
+}
+
+impl Place {
+    pub fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("home")).unwrap();
+        Self { folder }
+    }
+
+    pub fn home(&self) -> PathBuf {
+        self.folder.path().join("home")
+    }
+
+    pub fn state(&self) -> PathBuf {
+        self.home().join(".local/state/longhaul")
+    }
+
+    pub fn journal(&self) -> Vec<u8> {
+        fs::read(self.folder.path().join("journal")).unwrap()
+    }
+
+    /// What the daemons here have logged.
+    pub fn log(&self) -> String {
+        let bytes = fs::read(self.folder.path().join("log")).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// The folder stays where it is.
+    pub fn keep(self) -> PathBuf {
+        self.folder.keep()
+    }
+
+    /// Starts a daemon, which may fail to: then how it ended.
+    pub async fn start(&self, trigger: Trigger, is_recorded: bool) -> Result<Subject, ExitStatus> {
+        let control = self.folder.path().join("control");
+        let mut bytes = vec![0; CONTROL_BYTES];
+        bytes[4..8].copy_from_slice(&(trigger.fault as u32).to_ne_bytes());
+        bytes[8..16].copy_from_slice(&trigger.at.to_ne_bytes());
+        bytes[16..24].copy_from_slice(&trigger.length.to_ne_bytes());
+        bytes[40..44].copy_from_slice(&u32::from(is_recorded).to_ne_bytes());
+        let root = self.home();
+        let root = root.to_str().unwrap().as_bytes();
+        bytes[48..48 + root.len()].copy_from_slice(root);
+        fs::write(&control, bytes).unwrap();
+        let log = self.folder.path().join("log");
+        let log = fs::OpenOptions::new().create(true).append(true).open(log).unwrap();
+        let mut daemon = command(&self.home());
+        daemon
+            .env("LD_PRELOAD", library())
+            .env("LONGHAUL_FAULTS", &control)
+            .env("LONGHAUL_JOURNAL", self.folder.path().join("journal"))
+            .stdout(Stdio::null())
+            .stderr(log);
+        let child = daemon.spawn().unwrap();
+        let socket = self.state().join("run/v1.sock");
+        let mut subject = Subject { child, socket, control };
+        let until = tokio::time::Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = subject.child.try_wait().unwrap() {
+                return Err(status);
+            }
+            // The socket is there before the database is open: who is not answered looks again.
+            if let Ok(mut client) = Client::try_connect(&subject.socket).await
+                && client.attempt::<Status>(NoParams {}).await.is_some()
+            {
+                return Ok(subject);
+            }
+            assert!(tokio::time::Instant::now() < until, "the daemon neither answers nor ends");
+            tokio::time::sleep(Duration::from_millis(3)).await;
+        }
+    }
+
+    /// How many calls the last daemon has made that its fault could meet.
+    pub fn calls(&self) -> u64 {
+        Control(self.folder.path().join("control")).number(CALLS)
+    }
+
+    /// The call that was met first, if one was.
+    pub fn met(&self) -> Option<String> {
+        Control(self.folder.path().join("control")).met()
+    }
+}
+
+struct Control(PathBuf);
+
+impl Control {
+    fn number(&self, at: u64) -> u64 {
+        let mut bytes = [0; 8];
+        fs::File::open(&self.0).unwrap().read_exact_at(&mut bytes, at).unwrap();
+        u64::from_ne_bytes(bytes)
+    }
+
+    fn met(&self) -> Option<String> {
+        if self.number(HITS) == 0 {
+            return None;
+        }
+        let mut bytes = [0; 1_024];
+        fs::File::open(&self.0).unwrap().read_exact_at(&mut bytes, MET).unwrap();
+        let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+        Some(String::from_utf8_lossy(text).into_owned())
+    }
+}
+
+/// A daemon under faults.
+pub struct Subject {
+    child: Child,
+    pub socket: PathBuf,
+    control: PathBuf,
+}
+
+impl Subject {
+    /// Whether its fault has come.
+    pub fn is_met(&self) -> bool {
+        Control(self.control.clone()).number(HITS) > 0
+    }
+
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
+    /// Tells it to stop; how it ended.
+    pub async fn stop(mut self) -> ExitStatus {
+        let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
+        // One that has ended is not there to be told.
+        kill_process(pid, Signal::TERM).ok();
+        let until = tokio::time::Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+            assert!(tokio::time::Instant::now() < until, "the daemon does not stop");
+            tokio::time::sleep(Duration::from_millis(3)).await;
+        }
+    }
+}
+
+impl Drop for Subject {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// The library, built once a process by the C compiler that SQLite is built with.
+fn library() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/faults/shim.c");
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        fs::create_dir_all(folder).unwrap();
+        let made = folder.join(format!("faults-{}.so", std::process::id()));
+        let mut compiler = Command::new(std::env::var_os("CC").unwrap_or("cc".into()));
+        compiler.args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared"]);
+        let built = compiler.arg("-o").arg(&made).arg(source).status().unwrap();
+        assert!(built.success(), "shim.c does not compile");
+        // Renamed, so that two test processes never load a half written one.
+        let library = folder.join("faults.so");
+        fs::rename(made, &library).unwrap();
+        library
+    })
+}

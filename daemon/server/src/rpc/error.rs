@@ -273,19 +273,25 @@ impl From<ServiceError> for Failure {
                     "index": index, "client_item_id": client_item_id, "reason": message
                 }))
             }
-            ServiceError::MessageHistory(MessageHistoryError::Busy) => {
-                failure(ErrorKind::StoreBusy)
-            }
-            ServiceError::MessageHistory(MessageHistoryError::File { path, source }) => {
-                Self::of_file(&path.display().to_string(), source)
-            }
-            ServiceError::MessageHistory(error) => Self::internal(error),
+            ServiceError::MessageHistory(error) => Self::of_message_history(error, message),
             ServiceError::StateLost(_) => failure(ErrorKind::StateLost),
             ServiceError::File { path, source } => Self::of_file(&path, source),
             ServiceError::MemoryFailed { may_pass: true, .. } => failure(ErrorKind::DiskFailed),
             ServiceError::Undecodable { .. }
             | ServiceError::MemoryFailed { .. }
             | ServiceError::Task(_) => Self::internal(error),
+        }
+    }
+}
+
+impl Failure {
+    fn of_message_history(error: MessageHistoryError, message: String) -> Self {
+        match error {
+            MessageHistoryError::Busy => Self::new(ErrorKind::StoreBusy, message),
+            MessageHistoryError::File { path, source } => {
+                Self::of_file(&path.display().to_string(), source)
+            }
+            error => Self::internal(error),
         }
     }
 }

@@ -1,0 +1,136 @@
+//! How the work stands, as quotes: git, the task list, what ran and what runs.
+
+use std::borrow::Cow;
+
+use super::super::checks::Census;
+use super::super::collect::{TurnOutcome, is_passing};
+use super::super::git;
+use super::super::kinds::EvidenceKind;
+use super::Builder;
+use crate::text;
+
+/// From this many tokens on a view has room for the tasks that come next, whatever else it says.
+const TASKS_TOKENS: u64 = 1_500;
+const TASKS_NEXT: u16 = 3;
+
+impl Builder<'_> {
+    pub(super) fn git(&mut self) {
+        let now = self.briefing.turn();
+        let git = &self.briefing.commands.git;
+        // The newest of them are those that a report may still name.
+        let newest: Vec<&str> = git.replaced.iter().rev().take(3).map(String::as_str).collect();
+        if !newest.is_empty() {
+            let text = format!("replaced by later commits, gone: {}", newest.join(", "));
+            self.push(EvidenceKind::Git, (u64::MAX, 0), (0, 50), text);
+        }
+        let head = git.head();
+        for (index, line) in git.lines.iter().enumerate() {
+            let is_old = head.is_some_and(|head| index + 1 < head) && !line.text.starts_with('[');
+            let strength = match () {
+                () if is_old || line.text.ends_with("(forced update)") => 30,
+                // What git told last is how things stand.
+                () if index + 4 >= git.lines.len() => 140,
+                () if line.text.starts_with('[') => 100,
+                () => 60,
+            };
+            let mark = if head == Some(index) { " (newest commit)" } else { "" };
+            let age = usize::try_from(now.saturating_sub(line.turn)).unwrap_or(2);
+            let order = (line.seq, index as u64);
+            let from = if git::is_log_line(&line.text) { "log: " } else { "" };
+            let text = format!("{from}{}{mark}", line.text);
+            self.push(EvidenceKind::Git, order, (age, strength), text);
+        }
+    }
+
+    pub(super) fn tasks(&mut self) {
+        let Some((path, tasks)) = self.briefing.tasks.current() else { return };
+        let done = tasks.iter().filter(|task| task.is_done).count();
+        let open = tasks.len() - done;
+        let at_least = if self.briefing.tasks.is_full() { "at least " } else { "" };
+        self.push(
+            EvidenceKind::TaskItem,
+            (0, 0),
+            (0, 110),
+            format!("{path}: {at_least}{done} ticked, {open} open"),
+        );
+        let mut ahead = 0;
+        for (order, task) in (1..).zip(&tasks) {
+            let mark = if task.is_done { "x" } else { " " };
+            ahead += u16::from(!task.is_done);
+            // The next item is the next thing to do; what comes long after it can be read in its file.
+            let strength = match task.is_done {
+                // In a list that is done the count says it all.
+                true => {
+                    if open == 0 {
+                        5
+                    } else {
+                        40
+                    }
+                }
+                false => 240_u16.saturating_sub(20 * ahead).max(45),
+            };
+            let text = format!("[{mark}] {}", task.text);
+            self.push(EvidenceKind::TaskItem, (order, 0), (0, strength), text);
+            let is_next = !task.is_done && ahead <= TASKS_NEXT;
+            if let Some(task) = self.candidates.last_mut() {
+                task.is_fixed = is_next && self.max_tokens >= TASKS_TOKENS;
+            }
+        }
+    }
+
+    pub(super) fn now(&mut self) {
+        let text = self.census(self.briefing.commands.census);
+        self.fixed(EvidenceKind::Now, (0, 0), text);
+        for running in &self.briefing.running {
+            let text = {
+                let state = if running.is_known_running {
+                    "still running at the last look"
+                } else {
+                    "no result yet"
+                };
+                format!("{state}: #{} {}", running.seq, self.short(&running.what))
+            };
+            self.push(EvidenceKind::Now, (2, running.seq), (0, 60), text);
+        }
+        if self.briefing.outcome(self.briefing.turn()) == TurnOutcome::Open {
+            let is_running =
+                |id: &str| self.briefing.running.iter().any(|running| running.call_id == id);
+            let ended = self.briefing.actions.iter().filter(|action| !is_running(&action.call_id));
+            for (order, action) in (0..).zip(ended) {
+                self.push(
+                    EvidenceKind::Now,
+                    (1, order),
+                    (0, 25),
+                    format!("last action: {}", self.short(&action.text)),
+                );
+            }
+        }
+    }
+
+    /// A command of a small view needs its beginning alone.
+    fn short<'t>(&self, command: &'t str) -> Cow<'t, str> {
+        text::cut_words(command, if self.is_small() { 120 } else { 400 })
+    }
+
+    /// What kinds of commands were recognised, and which were not: a script may hide any, so that no count would be true.
+    fn census(&self, census: Census) -> String {
+        let counts = [
+            (census.tests, "tests"),
+            (census.builds, "builds"),
+            (census.lints, "lints"),
+            (census.commits, "commits"),
+            (census.pushes, "pushes"),
+        ];
+        let list = |is_seen: bool| {
+            let of = counts.iter().filter(|(count, _)| (*count > 0) == is_seen);
+            let words: Vec<&str> = of.map(|(_, what)| *what).collect();
+            if words.is_empty() { "none".to_owned() } else { words.join(", ") }
+        };
+        let tests = self.briefing.commands.checks.iter().rev().find(|check| check.is_test);
+        let untested = tests.is_some_and(|test| !self.briefing.effects.since(test.seq).is_empty());
+        let untested = if untested { "; no test recognised since the last edit" } else { "" };
+        let files = self.extra.files.iter().filter(|file| !is_passing(&file.path)).count();
+        let (ran, not) = (list(true), list(false));
+        format!("among the commands: {ran}; not recognised: {not}; {files} files changed{untested}")
+    }
+}

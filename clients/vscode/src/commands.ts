@@ -109,7 +109,8 @@ export class Commands {
     if (!picked) return;
     const made = changes(rows, picked);
     for (const change of made) await write(client, thread_id, change);
-    const words = made.length === 0 ? "Everything stays as it is." : `${made.length} changes are in force from the next view on.`;
+    const count = made.length === 1 ? "1 change is" : `${made.length} changes are`;
+    const words = made.length === 0 ? "Everything stays as it is." : `${count} in force from the next view on.`;
     void vscode.window.showInformationMessage(`Longhaul: ${words}`);
   }
 

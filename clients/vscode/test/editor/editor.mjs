@@ -103,7 +103,7 @@ export class Editor {
   /** Waits for the list that a command shows; its rows. */
   async rows(placeholder) {
     await this.page.locator(`.quick-input-widget input[placeholder*="${placeholder}"]`).waitFor();
-    const rows = this.page.locator(".quick-input-list [role=option]");
+    const rows = this.page.locator(".quick-input-list :is([role=option], [role=checkbox])");
     await rows.first().waitFor();
     return rows;
   }

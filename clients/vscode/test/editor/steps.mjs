@@ -45,9 +45,9 @@ async function choose({ editor, page, client }) {
   await editor.shot("03-choose");
   await editor.page.keyboard.type("left out");
   const first = rows.filter({ hasText: "left out" }).first();
-  await first.locator("input[type='checkbox']").click();
+  await first.click();
   await page.locator(".quick-input-widget .monaco-button", { hasText: "OK" }).click();
-  await editor.told("1 changes are in force from the next view on");
+  await editor.told("1 change is in force from the next view on");
   const { threads } = await client.call("thread/list", {});
   const found = await Promise.all(threads.map(({ thread_id }) => client.call("checkpoint/choices", { thread_id })));
   const pins = found.flatMap(({ choices }) => choices);

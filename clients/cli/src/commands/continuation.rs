@@ -77,8 +77,10 @@ pub(crate) async fn run(args: ContinueArgs, session: &Session) -> Result<(), Fai
     session.print(&ContinuePage { result, folder, command_only: args.command_only })
 }
 
+/// Whether it is a folder of this machine, and not the one we are in.
 fn is_elsewhere(folder: &str) -> bool {
-    std::env::current_dir().is_ok_and(|here| here != Path::new(folder))
+    let folder = Path::new(folder);
+    folder.is_dir() && std::env::current_dir().is_ok_and(|here| here != folder)
 }
 
 #[derive(serde::Serialize)]
@@ -95,15 +97,29 @@ struct ContinuePage {
 impl Page for ContinuePage {
     fn text(&self, style: &Style) -> String {
         let command = self.result.command.join(" ");
+        // A shell that is given it by `$(…)` runs one command and knows no `&&`.
+        if self.command_only {
+            return command + "\n";
+        }
         let command = match &self.folder {
             Some(folder) => format!("cd {} && {command}", shell::quoted(Path::new(folder))),
             None => command,
         };
-        if self.command_only {
-            return command + "\n";
-        }
         let path = style.dim(&format!("written to {}\n", style.path(&self.result.path)));
         let next = format!("\ngo on with it:\n  {}\n", style.bold(&command));
         [summary(&self.result.compaction, style), path, next].concat()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_elsewhere;
+
+    #[test]
+    fn a_folder_of_another_machine_is_not_changed_into() {
+        let here = std::env::current_dir().unwrap();
+        assert!(!is_elsewhere("D:/code/app") && !is_elsewhere("/no/such/folder"));
+        assert!(!is_elsewhere(here.to_str().unwrap()));
+        assert!(is_elsewhere("/"));
     }
 }

@@ -41,14 +41,14 @@ pub(super) struct FailedCommand {
     pub mend: Option<String>,
 }
 
-/// How often kinds of commands ran: what never ran cannot be quoted, only counted.
+/// Which kinds of commands were recognised: what never ran cannot be quoted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct Census {
-    pub tests: u32,
-    pub builds: u32,
-    pub lints: u32,
-    pub commits: u32,
-    pub pushes: u32,
+    pub tests: bool,
+    pub builds: bool,
+    pub lints: bool,
+    pub commits: bool,
+    pub pushes: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -76,7 +76,7 @@ pub(super) struct Finished<'a> {
 
 impl Commands {
     pub(super) fn finish(&mut self, run: Finished<'_>) {
-        self.count(&run);
+        self.recognise(&run);
         if run.class.is_check() {
             let part = chain::checking_part(run.command);
             let is_told = part.owns_exit_code || run.outcome.is_failure();
@@ -104,9 +104,9 @@ impl Commands {
         }
     }
 
-    fn count(&mut self, run: &Finished<'_>) {
+    fn recognise(&mut self, run: &Finished<'_>) {
         let census = &mut self.census;
-        let count = match run.class {
+        let kind = match run.class {
             Class::Test => &mut census.tests,
             Class::Build => &mut census.builds,
             Class::Lint => &mut census.lints,
@@ -115,7 +115,7 @@ impl Commands {
             _ if run.command.contains("git push") => &mut census.pushes,
             _ => return,
         };
-        *count = count.saturating_add(1);
+        *kind = true;
     }
 
     fn fail(&mut self, run: &Finished<'_>) {
@@ -283,7 +283,7 @@ mod tests {
         );
         assert_eq!(
             (commands.census.tests, commands.census.commits, commands.census.pushes),
-            (3, 2, 0)
+            (true, true, false)
         );
         assert_eq!((commands.git.head(), &*commands.git.replaced[0]), (Some(1), "1926682b"));
     }

@@ -3,7 +3,7 @@
 mod standing;
 
 use super::checks::{Check, EDIT};
-use super::collect::{ANSWERS, Briefing, TurnOutcome, is_passing, report_strength};
+use super::collect::{ANSWERS, Briefing, TurnOutcome, report_strength};
 use super::evidence::{EvidenceLines, Line};
 use super::kinds::EvidenceKind;
 use super::lines;
@@ -258,8 +258,7 @@ impl Builder<'_> {
 
     fn files(&mut self) {
         let now = self.briefing.turn();
-        let files = self.extra.files.iter().filter(|file| !is_passing(&file.path));
-        for (order, file) in (0..).zip(files) {
+        for (order, file) in (0..).zip(&self.extra.files) {
             let mut text = format!("{} ({}", file.path, file.words);
             let mut age = 2;
             if let Some(effect) = self.briefing.effects.of(&file.path) {

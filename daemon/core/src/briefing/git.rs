@@ -193,12 +193,15 @@ fn tells_branch(script: &str) -> bool {
     })
 }
 
-/// Whether a status is that of the whole tree: it names no file.
+/// Whether a status is that of the whole tree: behind its options stands no path. A word without dot and slash is the next
+/// command of the script.
 fn looks_at_all(script: &str) -> bool {
     let parts = script.split(['&', ';', '|']).map(str::trim);
     let mut looks = parts.filter_map(|part| part.strip_prefix("git status"));
     looks.next_back().is_some_and(|options| {
-        options.split_whitespace().all(|word| word.starts_with(['-', '>', '2', '1']))
+        let mut words = options.split_whitespace();
+        let next = words.find(|word| !word.starts_with('-') && !word.contains('>'));
+        next.is_none_or(|word| !word.contains(['.', '/']))
     })
 }
 
@@ -267,6 +270,8 @@ mod tests {
         let one = ("git status --short AGENTS.md", " M AGENTS.md\n");
         let (lines, ..) = state(&[all, one]);
         assert_eq!(lines, ["uncommitted at the last look: src/a.rs, src/b.rs"]);
+        let two = ("git status --short 2>/dev/null git diff", all.1);
+        assert_eq!(state(&[two]).0, lines, "two commands that stood on two lines");
         let read = ("git log -1 && cat README.md", "## Development\n* first\n## Testing\n");
         assert_eq!(state(&[read]).0, [""; 0]);
         let branch = ("git status -sb && cat README.md", "## main...o/main\n## Development\n");

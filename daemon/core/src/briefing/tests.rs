@@ -57,14 +57,6 @@ fn a_request_whose_answer_came_with_a_later_one_is_not_said_to_have_none() {
 }
 
 #[test]
-fn a_file_of_the_moment_proves_nothing_about_a_check() {
-    let mut briefing = thread();
-    edits(&mut briefing, 12, "/tmp/try/main.go", "package main\n", "");
-    let text = render(&briefing, &Extra::default(), 2_000);
-    assert!(!text.contains("/tmp/try"), "{text}");
-}
-
-#[test]
 fn boxes_in_what_was_only_read_are_tasks_where_the_file_says_so() {
     let boxes = "- [ ] Run the linter\n- [ ] Update the changelog\n";
     for (path, is_told) in [

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::super::checks::Census;
-use super::super::collect::{TurnOutcome, is_passing};
+use super::super::collect::TurnOutcome;
 use super::super::git;
 use super::super::kinds::EvidenceKind;
 use super::Builder;
@@ -114,7 +114,7 @@ impl Builder<'_> {
 
     /// What kinds of commands were recognised, and which were not: a script may hide any, so that no count would be true.
     fn census(&self, census: Census) -> String {
-        let counts = [
+        let kinds = [
             (census.tests, "tests"),
             (census.builds, "builds"),
             (census.lints, "lints"),
@@ -122,14 +122,14 @@ impl Builder<'_> {
             (census.pushes, "pushes"),
         ];
         let list = |is_seen: bool| {
-            let of = counts.iter().filter(|(count, _)| (*count > 0) == is_seen);
+            let of = kinds.iter().filter(|(is_recognised, _)| *is_recognised == is_seen);
             let words: Vec<&str> = of.map(|(_, what)| *what).collect();
             if words.is_empty() { "none".to_owned() } else { words.join(", ") }
         };
         let tests = self.briefing.commands.checks.iter().rev().find(|check| check.is_test);
         let untested = tests.is_some_and(|test| !self.briefing.effects.since(test.seq).is_empty());
         let untested = if untested { "; no test recognised since the last edit" } else { "" };
-        let files = self.extra.files.iter().filter(|file| !is_passing(&file.path)).count();
+        let files = self.extra.files.len();
         let (ran, not) = (list(true), list(false));
         format!("among the commands: {ran}; not recognised: {not}; {files} files changed{untested}")
     }

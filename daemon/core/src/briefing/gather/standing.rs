@@ -131,6 +131,8 @@ impl Builder<'_> {
         let untested = if untested { "; no test recognised since the last edit" } else { "" };
         let files = self.extra.files.len();
         let (ran, not) = (list(true), list(false));
-        format!("among the commands: {ran}; not recognised: {not}; {files} files changed{untested}")
+        format!(
+            "among the commands: {ran}; not recognised: {not}; changed files seen: {files}{untested}"
+        )
     }
 }

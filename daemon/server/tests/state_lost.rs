@@ -1,7 +1,7 @@
 //! The state folder, or the database in it, is removed under a running daemon.
 
-use std::fs;
 use std::path::Path;
+use std::{fs, io};
 
 use longhaul_protocol::ErrorKind;
 use longhaul_protocol::memory::{AddNote, AddNoteParams, Origin};
@@ -34,9 +34,18 @@ async fn ended(daemon: Daemon) -> tempfile::TempDir {
     home
 }
 
+/// Removes a folder in which a daemon may make a file at the same time.
+fn remove(folder: &Path) {
+    let is_refilled = |error: &io::Error| error.kind() == io::ErrorKind::DirectoryNotEmpty;
+    let removed = (0..50)
+        .map(|_| fs::remove_dir_all(folder))
+        .find(|removed| !removed.as_ref().is_err_and(is_refilled));
+    removed.expect("files kept coming").unwrap();
+}
+
 #[tokio::test]
 async fn without_its_folder_a_daemon_keeps_nothing_says_so_and_ends() {
-    nothing_is_acknowledged_after(|state| fs::remove_dir_all(state).unwrap()).await;
+    nothing_is_acknowledged_after(remove).await;
 }
 
 #[tokio::test]
@@ -49,7 +58,7 @@ async fn without_its_database_too() {
 async fn a_daemon_that_begins_in_the_same_place_is_left_alone_by_the_one_before() {
     let old = Daemon::start().await;
     let mut asked = old.connect().await;
-    fs::remove_dir_all(&*old.deps.config.now().state_dir).unwrap();
+    remove(&old.deps.config.now().state_dir);
     let error = asked.call::<AddNote>(note()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::StateLost);
     let new = Process::start(old.home.path()).await;

@@ -11,8 +11,8 @@ mod status;
 
 pub use metrics::{MethodMetrics, Metrics, MetricsResult, ProcessMetrics};
 pub use status::{
-    IngestError, IngestState, IngestStatus, ModelStatus, SalvageStatus, SourceStatus, StatusResult,
-    StoreStatus, TaskModelStatus,
+    CompactionsStatus, IngestError, IngestState, IngestStatus, ModelStatus, SalvageStatus,
+    SourceStatus, StatusResult, StoreStatus, TaskModelStatus,
 };
 
 /// `initialize`: agrees on a revision and on capabilities. Optional: a connection that skips it speaks the

@@ -198,6 +198,7 @@ methods! {
     }
     thread {
         "thread/append" => Append(AppendParams) -> AppendResult, agents: No;
+        "thread/bill" => Bill(BillParams) -> BillResult, agents: No;
         "thread/close" => Close(CloseParams) -> CloseResult, agents: No;
         "thread/continue" => Continue(ContinueParams) -> ContinueResult, agents: No;
         "thread/get" => Get(GetParams) -> GetResult, agents: OwnProject;

@@ -1,5 +1,6 @@
 //! `thread/*`: the conversations found in the transcripts.
 
+mod bill;
 mod continuation;
 mod items;
 mod search;
@@ -9,6 +10,10 @@ use serde::{Deserialize, Serialize};
 
 mod write;
 
+pub use bill::{
+    AgentCompaction, AgentCost, Bill, BillParams, BillResult, CompactionCost, CostSource, Price,
+    ResumePrice, WorkAfter,
+};
 pub use continuation::{Continue, ContinueParams, ContinueResult};
 pub use items::{ItemSummary, Items, ItemsParams, ItemsResult};
 pub use search::{IndexState, IndexStatus, Search, SearchHit, SearchParams, SearchResult};
@@ -39,6 +44,9 @@ pub struct ListParams {
     /// Continues where the page that carried it as `next_cursor` ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
+    /// Only those that are blocked, and that no other thread continues yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocked: Option<bool>,
 }
 
 /// A page of threads.
@@ -110,6 +118,34 @@ pub struct ThreadSummary {
     pub git_branch: Option<String>,
     /// Who drives it.
     pub kind: ThreadKind,
+    /// Why it cannot continue by itself, where it cannot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocked: Option<BlockedThread>,
+}
+
+/// Why a thread cannot continue by itself: its newest turns failed, and nothing came after.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BlockedThread {
+    /// The failure.
+    pub cause: BlockedCause,
+    /// How many times in a row.
+    pub failures: u32,
+    /// When last, Unix milliseconds; absent where the line is not dated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<i64>,
+}
+
+/// What blocks a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum BlockedCause {
+    /// Its history does not fit into the model's window, twice in a row.
+    ContextFull,
+    /// Its agent's own compaction failed.
+    Compaction,
+    /// What a newer daemon may add.
+    #[serde(other)]
+    Other,
 }
 
 /// Who drives a thread.

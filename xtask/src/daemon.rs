@@ -9,6 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::stopwatch::Stopwatch;
@@ -79,7 +80,7 @@ impl Daemon {
         }
     }
 
-    fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }
 
@@ -151,6 +152,21 @@ impl Daemon {
             kib.map(|kib| kib / 1024.0).with_context(|| format!("/proc/pid/status has no {name}"))
         };
         Ok(Memory { held: mib("VmRSS:")?, peak: mib("VmHWM:")?, program: mib("RssFile:")? })
+    }
+
+    pub(crate) fn descriptors(&self) -> anyhow::Result<f64> {
+        let open = fs::read_dir(format!("/proc/{}/fd", self.child.id()))?;
+        Ok(open.count() as f64)
+    }
+
+    pub(crate) fn threads(&self) -> anyhow::Result<f64> {
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.child.id()))?;
+        Ok(tasks.count() as f64)
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) -> anyhow::Result<()> {
+        let process = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        Ok(kill_process(process.context("the daemon has no process id")?, signal)?)
     }
 
     fn proc(&self, file: &str) -> anyhow::Result<String> {

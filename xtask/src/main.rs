@@ -6,10 +6,12 @@ mod bench;
 mod daemon;
 mod editors;
 mod eval;
+mod fuzz;
 mod npm;
 mod place;
 mod process;
 mod sample;
+mod soak;
 mod stopwatch;
 mod suite;
 mod supply;
@@ -41,6 +43,10 @@ enum Task {
     Editors(editors::EditorsArgs),
     /// Writes a bill of materials (CycloneDX) of what the binaries are made of
     Sbom(supply::SbomArgs),
+    /// Lets a fuzzer look for bytes that panic a reader or break what it promises
+    Fuzz(fuzz::FuzzArgs),
+    /// Lets twenty agents work on a real daemon for an hour, and fails where anything grows or is told wrongly
+    Soak(soak::SoakArgs),
     /// Scores what views keep of what the agent needed next, on a folder of rollouts
     Eval(eval::EvalArgs),
 }
@@ -53,6 +59,8 @@ fn main() -> ExitCode {
         Task::Agents(options) => agents::run(&options),
         Task::Editors(options) => editors::run(&options),
         Task::Sbom(options) => supply::write_sbom(&options),
+        Task::Fuzz(options) => fuzz::run(&options),
+        Task::Soak(options) => soak::run(&options),
         Task::Eval(options) => eval::run(&options),
     };
     match done {

@@ -45,6 +45,14 @@ pub(crate) fn build_release() -> anyhow::Result<Binaries> {
     Ok(Binaries { longhaul: folder.join("longhaul"), longhauld: folder.join("longhauld") })
 }
 
+/// Builds the daemon as tests use it.
+pub(crate) fn build_debug_daemon() -> anyhow::Result<PathBuf> {
+    let mut build = cargo()?;
+    build.args(["build", "--locked", "-p", "longhaul-daemon"]);
+    crate::process::check(&mut build)?;
+    Ok(target()?.join("debug/longhauld"))
+}
+
 /// Builds an example program of a crate in release.
 pub(crate) fn build_release_example(package: &str, name: &str) -> anyhow::Result<PathBuf> {
     let mut build = cargo()?;

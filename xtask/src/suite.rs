@@ -13,6 +13,9 @@ use crate::{place, process};
 /// What `systemd-analyze security` may say of the service, in hundredths.
 const EXPOSURE_MAX: u32 = 25;
 
+/// How long agents write and clients ask.
+const SOAK: Duration = Duration::from_secs(20);
+
 /// What to run.
 #[derive(clap::Args)]
 pub(crate) struct SuiteArgs {
@@ -21,7 +24,10 @@ pub(crate) struct SuiteArgs {
     /// Step `faults`: how many faults to try
     #[arg(long, default_value_t = 200)]
     runs: u64,
-    /// Step `faults`: which ones, by chance
+    /// Step `simulation`: how many seeds to try
+    #[arg(long, default_value_t = 24)]
+    seeds: u64,
+    /// Step `faults`: which ones, by chance; step `simulation`: the first seed
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Step `faults`: this one again, as it was printed (KIND:CALL:SEED), or all of a kind (KIND:all)
@@ -51,6 +57,16 @@ const STEPS: &[Step] = &[
         run: |_| tests(),
     },
     Step { name: "faults", what: "what was promised outlives faults of the disk", run: faults },
+    Step {
+        name: "simulation",
+        what: "the daemon decides right, whatever comes next and whenever it dies",
+        run: simulation,
+    },
+    Step {
+        name: "soak",
+        what: "agents write, clients ask, and nothing is told wrongly",
+        run: |_| soak(),
+    },
     Step { name: "doctests", what: "examples in the documentation run", run: |_| doctests() },
     Step {
         name: "units",
@@ -168,6 +184,23 @@ fn faults(options: &SuiteArgs) -> anyhow::Result<StepResult> {
         tests.env("LONGHAUL_FAULT", fault);
     }
     process::check(&mut tests)?;
+    Ok(StepResult::Passed)
+}
+
+/// Not by nextest either: a thousand seeds take an hour.
+fn simulation(options: &SuiteArgs) -> anyhow::Result<StepResult> {
+    let mut tests = place::cargo()?;
+    tests.args(["test", "--locked", "--package", "longhaul-daemon", "--lib"]);
+    tests.args(["--", "app::simulation::", "--nocapture"]);
+    tests.env("LONGHAUL_SIMULATION_SEEDS", options.seeds.to_string());
+    tests.env("LONGHAUL_SIMULATION_SEED", options.seed.to_string());
+    process::check(&mut tests)?;
+    Ok(StepResult::Passed)
+}
+
+/// Too short to see growth: that takes `cargo xtask soak`.
+fn soak() -> anyhow::Result<StepResult> {
+    crate::soak::soak(&place::build_debug_daemon()?, SOAK, 1)?;
     Ok(StepResult::Passed)
 }
 

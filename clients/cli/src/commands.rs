@@ -31,6 +31,7 @@ mod policy;
 mod preview;
 mod prompts;
 mod receipt;
+mod rescue;
 mod search;
 mod slice;
 mod status;
@@ -59,6 +60,7 @@ pub(crate) enum Command {
     Pin(pin::PinArgs),
     Drop(drop::DropArgs),
     Continue(continuation::ContinueArgs),
+    Rescue(rescue::RescueArgs),
     Expand(expand::ExpandArgs),
     History(history::HistoryArgs),
     Undo(undo::UndoArgs),
@@ -114,6 +116,7 @@ pub(crate) async fn run(
         Command::Pin(args) => pin::run(args, session).await,
         Command::Drop(args) => drop::run(args, session).await,
         Command::Continue(args) => continuation::run(args, session).await,
+        Command::Rescue(args) => rescue::run(args, session).await,
         Command::Expand(args) => expand::run(args, session).await,
         Command::History(args) => history::run(args, session).await,
         Command::Undo(args) => undo::run(args, session).await,

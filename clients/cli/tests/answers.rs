@@ -28,6 +28,7 @@ pub(crate) fn script() -> Script {
             )),
         })
         .result("context/usage", usage())
+        .result("thread/bill", bill())
         .result("compaction/run", run_result())
         .result("compaction/list", json!({ "compactions": [summary()] }))
         .result("compaction/get", {
@@ -129,6 +130,26 @@ pub(crate) fn usage() -> Value {
         },
         "timeline": { "turns": 12, "points": points, "compactions": steps },
         "warnings": [{ "kind": "over_trigger", "message": "218000 tokens are at the compaction limit of 200000", "hint": "compact now, while a summary still fits" }],
+    })
+}
+
+/// Two compactions, of which the agent works on with one, and a cache that is cold.
+fn bill() -> Value {
+    let after = json!({ "actions": 3, "edited": true, "files_reread": 1, "files_reread_paths": ["parse.rs"] });
+    json!({
+        "thread_id": THREAD,
+        "compactions": [
+            { "summary": summary() },
+            { "summary": summary(), "in_force_seq": 4_330, "after": after },
+        ],
+        "agent": { "source": "thread", "compactions": 2, "input_tokens": 156_000, "output_tokens": 2_300, "duration_ms": 96_000 },
+        "agent_compactions": [],
+        "resume": {
+            "idle_ms": 10_800_000, "cache_lifetime_ms": 300_000, "cache_lifetime_source": "default", "is_cold": true,
+            "history_tokens": 182_000, "briefing_tokens": 6_100,
+            "history_price": { "micros": 910_000, "currency": "USD" },
+            "briefing_price": { "micros": 30_500, "currency": "USD" },
+        },
     })
 }
 

@@ -91,6 +91,34 @@ local function check_undo()
   end)
 end
 
+local function check_continue()
+  for agent, resumes in pairs({ codex = 'codex resume ', claude = 'claude %-%-resume ' }) do
+    vim.cmd('Longhaul continue ' .. agent)
+    support.wait_for('continued in ' .. agent, function()
+      return notices[#notices]:find('→ .* tokens; go on with %(copied%): ' .. resumes)
+    end)
+  end
+  vim.cmd('Longhaul continue emacs')
+  support.wait_for('another agent is refused', function()
+    return notices[#notices]:find('codex, claude', 1, true) or notices[#notices]:find('one of', 1, true)
+  end)
+end
+
+local function check_bill()
+  local usage = require('longhaul.usage')
+  local summary = { duration_ms = 12, cost = { requests = 0, tokens = 0 } }
+  local after = { actions = 3, edited = true, files_reread = 2, files_reread_paths = {} }
+  local agent = { source = 'thread', compactions = 2, input_tokens = 156000, duration_ms = 96000 }
+  local lines = usage.bill({ compactions = { { summary = summary, after = after } }, agent = agent })
+  assert(lines[1] == 'last compaction: no request, 12 ms', lines[1])
+  assert(lines[2] == "the agent's own: 156k tokens in, 1 min (this thread)", lines[2])
+  assert(lines[3] == 'first edit after 3 actions, 2 files read again', lines[3])
+  local resume = { is_cold = true, idle_ms = 10800000, history_tokens = 182000, briefing_tokens = 6100 }
+  assert(usage.cold(resume):find('182k tokens uncached, :Longhaul continue about 6.1k', 1, true))
+  resume.is_cold = false
+  assert(usage.cold(resume) == nil)
+end
+
 --- The first row of a list is chosen; words are chosen as they are.
 local function check_choices()
   vim.ui.select = function(rows, options, done)
@@ -119,6 +147,8 @@ return function()
   check_dropped()
   check_choices()
   check_undo()
+  check_bill()
+  check_continue()
   expect(shown('Longhaul checkpoint'), '%S')
   expect(shown('Longhaul search test'), 'test')
   expect(shown('Longhaul threads'), 'codex')

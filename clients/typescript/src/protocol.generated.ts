@@ -17,6 +17,38 @@ export const LIMITS = {
   subscriptions_per_connection_max: 8,
 } as const;
 
+/** A compaction that the agent made by itself. */
+export interface AgentCompaction {
+  /** The work since. */
+  after: WorkAfter;
+  /** When, Unix milliseconds; absent where the line is not dated. */
+  at?: number | null;
+  /** Milliseconds it took: as recorded, else between the lines around it. */
+  duration_ms?: number | null;
+  /** Recorded tokens of its request; of Claude Code what was in the window. */
+  input_tokens?: number | null;
+  /** Recorded tokens of the answer. */
+  output_tokens?: number | null;
+  /** The line. */
+  seq: number;
+  /** Tokens in the window before. */
+  tokens_before: number;
+}
+
+/** What a compaction by the agent itself takes: medians of what its transcripts record. */
+export interface AgentCost {
+  /** How many compactions record anything. */
+  compactions: number;
+  /** Milliseconds; absent where none are recorded. */
+  duration_ms?: number | null;
+  /** Tokens of the request; absent where none is recorded. */
+  input_tokens?: number | null;
+  /** Tokens of the answer; absent where none is recorded. */
+  output_tokens?: number | null;
+  /** Where it is recorded. */
+  source: CostSource;
+}
+
 /** A run of the agent that looks after the files of memory. */
 export interface AgentRun {
   /** When it ended. */
@@ -182,6 +214,19 @@ export interface ArchivedThread {
   thread_id: string;
   /** When it last grew. */
   updated_at: number;
+}
+
+/** What blocks a thread. */
+export type BlockedCause = "context_full" | "compaction" | "other";
+
+/** Why a thread cannot continue by itself: its newest turns failed, and nothing came after. */
+export interface BlockedThread {
+  /** When last, Unix milliseconds; absent where the line is not dated. */
+  at?: number | null;
+  /** The failure. */
+  cause: BlockedCause;
+  /** How many times in a row. */
+  failures: number;
 }
 
 /** Bounds of a view; an absent one takes the daemon's default. */
@@ -387,6 +432,21 @@ export interface CompactionCancelParams {
 export interface CompactionCancelResult {
   /** False when it was done already. */
   cancelled: boolean;
+}
+
+/** One of our compactions. */
+export interface CompactionCost {
+  /** The work since; absent where it was only shown. */
+  after?: WorkAfter | null;
+  /** The line of the thread at which the agent took it; absent where it was only shown. */
+  in_force_seq?: number | null;
+  /** Of `summary.cost.tokens`, those of the answers; absent where no model was asked, and for old compactions. */
+  output_tokens?: number | null;
+  /**
+   * Its row in `compaction/list`: requests, tokens and milliseconds. `tokens.before` is what the agent's own request
+   * would have sent at least, an estimate.
+   */
+  summary: CompactionSummary;
 }
 
 /** Which compaction. */
@@ -717,6 +777,20 @@ export interface CompactionUndoResult {
   undone_at: number;
 }
 
+/** What compactions of threads took since the start of the daemon. */
+export interface CompactionsStatus {
+  /** How many there were. */
+  compactions: number;
+  /** Milliseconds, together. */
+  duration_ms: number;
+  /** What stood in the histories, an estimate: requests of their agents would have sent it. */
+  history_tokens: number;
+  /** Requests to models for them. */
+  requests: number;
+  /** Tokens of these requests, input and answers. */
+  tokens: number;
+}
+
 /** A value that differs. */
 export interface ConfigChange {
   /** The value of the file. */
@@ -943,6 +1017,9 @@ export interface Cost {
   /** Tokens, input and answers. */
   tokens: number;
 }
+
+/** Where it is recorded what an agent's compactions take. */
+export type CostSource = "thread" | "model" | "unknown";
 
 /** A thing a fact rests on. */
 export interface Dependency {
@@ -2483,6 +2560,14 @@ export interface PreviewItem {
   tokens: number;
 }
 
+/** An amount of money. */
+export interface Price {
+  /** The unit, as configured. */
+  currency: string;
+  /** Millionths of the unit. */
+  micros: number;
+}
+
 /** What the daemon's process takes from the machine. */
 export interface ProcessMetrics {
   /** Processor time of all threads, in milliseconds. */
@@ -2618,6 +2703,26 @@ export interface RepositoryState {
   untracked: number;
   /** The branch it tracks. */
   upstream?: string | null;
+}
+
+/** What resuming a thread costs: its whole history, or a briefing of it in a new thread. */
+export interface ResumePrice {
+  /** The price of `briefing_tokens` without a cache. */
+  briefing_price?: Price | null;
+  /** Tokens that it sends after `thread/continue`, an estimate. */
+  briefing_tokens: number;
+  /** Milliseconds for which its provider keeps what it cached. */
+  cache_lifetime_ms: number;
+  /** Who says so: `config`, `transcript`, or `default`, the provider's documentation. */
+  cache_lifetime_source: string;
+  /** The price of `history_tokens` without a cache; absent where none is configured for the model. */
+  history_price?: Price | null;
+  /** Tokens that the next request sends with the whole history. */
+  history_tokens: number;
+  /** Milliseconds since the thread's last line. */
+  idle_ms: number;
+  /** Whether the cache is cold: then all input of the next request is paid in full. */
+  is_cold: boolean;
 }
 
 /** What a caller should do with a request that was refused. */
@@ -2760,6 +2865,8 @@ export interface SourceStatus {
 
 /** The state of the daemon. Counters count since its start. */
 export interface StatusResult {
+  /** What compactions of threads took since the start. */
+  compactions?: CompactionsStatus;
   /** Open connections, this one included. */
   connections: number;
   /** How far it has read them. */
@@ -2849,6 +2956,26 @@ export interface ThreadAppendResult {
   thread_id: string;
 }
 
+/** Whose bill. */
+export interface ThreadBillParams {
+  /** A known thread. */
+  thread_id: string;
+}
+
+/** A bill. */
+export interface ThreadBillResult {
+  /** What a compaction by the agent itself takes. */
+  agent: AgentCost;
+  /** Compactions the agent made by itself, at most 48, oldest first. */
+  agent_compactions: AgentCompaction[];
+  /** Our newest compactions of it, at most 48, oldest first; the one that it continues from included. */
+  compactions: CompactionCost[];
+  /** What resuming costs now; absent for a thread without a provider behind it. */
+  resume?: ResumePrice | null;
+  /** The thread. */
+  thread_id: string;
+}
+
 /** Which thread. */
 export interface ThreadCloseParams {
   /** A thread of `thread/open`. */
@@ -2894,6 +3021,8 @@ export interface ThreadContinueResult {
   compaction: CompactionRunResult;
   /** Its transcript. */
   path: string;
+  /** What this saves: resuming the old thread beside resuming the new one. */
+  resume?: ResumePrice | null;
   /** Its id. */
   thread_id: string;
 }
@@ -2959,6 +3088,8 @@ export type ThreadKind = "interactive" | "exec" | "subagent" | "other";
 
 /** Which threads. */
 export interface ThreadListParams {
+  /** Only those that are blocked, and that no other thread continues yet. */
+  blocked?: boolean | null;
   /** Continues where the page that carried it as `next_cursor` ended. */
   cursor?: string | null;
   /** Only those that work in exactly this folder, an absolute path. */
@@ -3058,6 +3189,8 @@ export interface ThreadSearchResult {
 export interface ThreadSummary {
   /** Whether its program moved it to the archive. */
   archived: boolean;
+  /** Why it cannot continue by itself, where it cannot. */
+  blocked?: BlockedThread | null;
   /** Bytes of the transcript, uncompressed. */
   bytes: number;
   /** The version of the program when it began. */
@@ -3352,6 +3485,18 @@ export interface WireError {
   message: string;
 }
 
+/** The work after a compaction, until the next one. */
+export interface WorkAfter {
+  /** Calls of tools before the first edit, or until now. */
+  actions: number;
+  /** Whether there was an edit. */
+  edited: boolean;
+  /** Files read again that had been read before. */
+  files_reread: number;
+  /** The first 12 of them, as the agent wrote them. */
+  files_reread_paths: string[];
+}
+
 /** What a worker needs to do a job. Kinds without one deliver nothing. */
 export type WorkInput = {
   /** What to look for, and what holds for the answer. */
@@ -3451,6 +3596,7 @@ export interface Methods {
   "policy/step": { params: PolicyStepParams; result: PolicyStepResult };
   "policy/templates": { params: PolicyTemplatesParams; result: PolicyTemplatesResult };
   "thread/append": { params: ThreadAppendParams; result: ThreadAppendResult };
+  "thread/bill": { params: ThreadBillParams; result: ThreadBillResult };
   "thread/close": { params: ThreadCloseParams; result: ThreadCloseResult };
   "thread/continue": { params: ThreadContinueParams; result: ThreadContinueResult };
   "thread/get": { params: ThreadGetParams; result: ThreadGetResult };

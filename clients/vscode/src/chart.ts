@@ -2,9 +2,9 @@
 //
 // Pure: an answer of `context/usage` in, one HTML page without a script out. Colours are the theme's.
 
-import type { ContextUsageResult, Timeline, ThreadSummary } from "@longhaul/client";
+import type { ContextUsageResult, ThreadBillResult, Timeline, ThreadSummary } from "@longhaul/client";
 import type { Policy } from "./context";
-import { fill, forecast, level, nameOf, tokens } from "./words";
+import { billLines, coldCache, fill, forecast, level, nameOf, tokens } from "./words";
 
 const WIDTH = 300;
 const HEIGHT = 120;
@@ -28,7 +28,7 @@ interface Part {
 }
 
 /** The whole page. `nonce` lets its one style through the content security policy. */
-export function page(thread: ThreadSummary, usage: ContextUsageResult, policy: Policy | undefined, nonce: string): string {
+export function page(thread: ThreadSummary, usage: ContextUsageResult, policy: Policy | undefined, nonce: string, bill?: ThreadBillResult): string {
   const { percent, words } = fill(usage);
   const number = percent === undefined ? `<b>${words}</b>` : `<b>${percent}</b>%<span>${words}</span>`;
   const body = `
@@ -39,8 +39,16 @@ ${stack(usage)}
 ${usage.timeline && usage.timeline.points.length > 1 ? growth(usage.timeline, usage) : ""}
 <h3>what fills it</h3>
 ${legend(parts(usage))}
+${cost(bill)}
 ${usage.warnings.map((warning) => `<p class="warning">${escape(warning.message)}</p>`).join("")}`;
   return html(body, nonce);
+}
+
+function cost(bill: ThreadBillResult | undefined): string {
+  const lines = billLines(bill).map((line) => `<div class="next">${escape(line)}</div>`);
+  const cold = coldCache(bill?.resume);
+  const heading = lines.length > 0 ? ["<h3>what compacting costs</h3>"] : [];
+  return [...heading, ...lines, ...(cold ? [`<p class="warning">${escape(cold)}</p>`] : [])].join("\n");
 }
 
 /** A page with one sentence. */

@@ -1,5 +1,6 @@
 // The commands. Each asks the daemon and shows the answer; nothing is decided here.
 
+import * as fs from "node:fs";
 import * as path from "node:path";
 import * as vscode from "vscode";
 
@@ -12,7 +13,7 @@ import type { Daemon } from "./daemon";
 import { told } from "./daemon";
 import { itemsAsText } from "./item";
 import type { Texts } from "./views";
-import { ago, nameOf, tokens } from "./words";
+import { ago, coldCache, nameOf, tokens } from "./words";
 
 /** Hits a search shows. */
 const HITS = 40;
@@ -37,6 +38,8 @@ export class Commands {
       checkpoint: (thread) => this.#withThread(thread, (client, chosen) => this.#checkpoint(client, chosen)),
       dropped: (thread) => this.#withThread(thread, (client, chosen) => this.#dropped(client, chosen)),
       undo: (thread) => this.#withThread(thread, (client, chosen) => this.#undo(client, chosen)),
+      continueClaude: (thread) => this.#withThread(thread, (client, chosen) => this.#continue(client, chosen, "claude")),
+      continueCodex: (thread) => this.#withThread(thread, (client, chosen) => this.#continue(client, chosen, "codex")),
       expand: (thread) => this.#withThread(thread, (client, chosen) => this.#askHandle(client, chosen)),
       searchThreads: () => this.#withClient((client) => this.#searchThreads(client)),
       searchMemory: () => this.#withClient((client) => this.#searchMemory(client)),
@@ -112,6 +115,22 @@ export class Commands {
     const count = made.length === 1 ? "1 change is" : `${made.length} changes are`;
     const words = made.length === 0 ? "Everything stays as it is." : `${count} in force from the next view on.`;
     void vscode.window.showInformationMessage(`Longhaul: ${words}`);
+  }
+
+  /** Begins a new thread of an agent; its command stands in a terminal and is run by the person. */
+  async #continue(client: Client, thread: ThreadSummary, to: "claude" | "codex"): Promise<void> {
+    needs(client, "thread/continue");
+    const title = `Continuing ${nameOf(thread)}`;
+    const begun = await vscode.window.withProgress({ location: vscode.ProgressLocation.Notification, title }, () =>
+      client.call("thread/continue", { thread_id: thread.thread_id, to }),
+    );
+    const terminal = vscode.window.createTerminal({ name: `Longhaul: ${to}`, cwd: here(thread) });
+    terminal.show();
+    terminal.sendText(begun.command.join(" "), false);
+    const { before, after } = begun.compaction.tokens;
+    const cold = coldCache(begun.resume);
+    const words = `${tokens(before)} → ${tokens(after)} tokens. Press Enter in the terminal to go on.`;
+    void vscode.window.showInformationMessage(`Longhaul: ${words}${cold ? ` ${cold}.` : ""}`);
   }
 
   async #checkpoint(client: Client, thread: ThreadSummary): Promise<void> {
@@ -238,6 +257,11 @@ function about(entry: Receipt["dropped"][number], what: string): string {
   const size = `${tokens(entry.tokens)} tokens${entry.items > 1 ? ` in ${entry.items} items` : ""}`;
   const lines = `line ${entry.seq_first}${entry.seq_last > entry.seq_first ? `–${entry.seq_last}` : ""}`;
   return [entry.kind.replaceAll("_", " "), size, what, lines].join(" · ");
+}
+
+/** The folder of a thread, where it is one of this machine: agents look for their threads in the folder they start in. */
+function here(thread: ThreadSummary): string | undefined {
+  return thread.cwd && fs.existsSync(thread.cwd) ? thread.cwd : undefined;
 }
 
 function needs(client: Client, method: string): void {

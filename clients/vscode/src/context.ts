@@ -6,7 +6,7 @@
 import * as vscode from "vscode";
 
 import { LonghaulError } from "@longhaul/client";
-import type { Client, ContextUsageResult, ThreadSummary } from "@longhaul/client";
+import type { Client, ContextUsageResult, ThreadBillResult, ThreadSummary } from "@longhaul/client";
 import type { Daemon } from "./daemon";
 
 const PAUSE_MS = 1_000;
@@ -23,6 +23,7 @@ export interface Context {
   thread: ThreadSummary;
   usage: ContextUsageResult;
   policy: Policy | undefined;
+  bill: ThreadBillResult | undefined;
 }
 
 export class ContextWatch implements vscode.Disposable {
@@ -75,7 +76,9 @@ export class ContextWatch implements vscode.Disposable {
     const usage = await client.call("context/usage", { thread_id });
     const asked = client.has("policy/evaluate") ? client.request("policy/evaluate", { thread_id }) : undefined;
     const policy = (await asked?.catch(() => undefined)) as Policy | undefined;
-    return { thread, usage, policy };
+    const billed = client.has("thread/bill") ? client.call("thread/bill", { thread_id }) : undefined;
+    const bill = await billed?.catch(() => undefined);
+    return { thread, usage, policy, bill };
   }
 
   /** Asks again in so many milliseconds, or earlier where that was wanted already. */

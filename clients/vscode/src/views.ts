@@ -59,7 +59,7 @@ export class ContextPanel implements vscode.WebviewViewProvider {
     const nonce = randomBytes(16).toString("hex");
     const context = this.watch.current;
     this.#view.webview.html = context
-      ? page(context.thread, context.usage, context.policy, nonce)
+      ? page(context.thread, context.usage, context.policy, nonce, context.bill)
       : note(absence(this.watch.problem), nonce);
   }
 }

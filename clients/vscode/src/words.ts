@@ -1,6 +1,6 @@
 // Numbers, times and forecasts as people read them.
 
-import type { ContextUsageResult, LonghaulError, ThreadSummary } from "@longhaul/client";
+import type { AgentCost, ContextUsageResult, LonghaulError, ResumePrice, ThreadBillResult, ThreadSummary } from "@longhaul/client";
 import type { Policy } from "./context";
 
 /** Tokens, to three digits. */
@@ -61,4 +61,39 @@ export function level(usage: ContextUsageResult): "calm" | "near" | "due" {
   if (!usage.window.trigger && !usage.window.is_known) return "calm";
   const share = usage.tokens.used / Math.max(1, usage.window.trigger ?? usage.window.effective);
   return share >= 1 ? "due" : share >= 0.8 ? "near" : "calm";
+}
+
+function took(ms: number): string {
+  const units: Array<[number, string]> = [[86_400_000, "d"], [3_600_000, "h"], [60_000, "min"], [1_000, "s"]];
+  for (const [size, unit] of units) if (ms >= size) return `${Math.floor(ms / size)} ${unit}`;
+  return `${ms} ms`;
+}
+
+/** What a compaction by the agent itself takes, as it is recorded; never a guess. */
+function agentsOwn(agent: AgentCost): string {
+  if (agent.source === "unknown") return "the agent's own: not known";
+  const parts: string[] = [];
+  if (typeof agent.input_tokens === "number") parts.push(`${tokens(agent.input_tokens)} tokens in`);
+  if (typeof agent.output_tokens === "number") parts.push(`${tokens(agent.output_tokens)} out`);
+  if (typeof agent.duration_ms === "number") parts.push(took(agent.duration_ms));
+  return `the agent's own: ${parts.join(", ")} (${agent.source === "thread" ? "this thread" : "this model"})`;
+}
+
+/** The newest compaction of ours that the agent took beside the agent's own, in one line each. */
+export function billLines(bill: ThreadBillResult | undefined): string[] {
+  const last = bill?.compactions.at(-1);
+  if (!bill || !last) return [];
+  const { cost, duration_ms } = last.summary;
+  const requests = cost?.requests ? `${cost.requests} requests, ${tokens(cost.tokens)} tokens` : "no request";
+  const after = last.after;
+  const edit = after && (after.edited ? `first edit after ${after.actions} actions` : `no edit in ${after.actions} actions`);
+  const since = after ? [`${edit}, ${after.files_reread} files read again`] : [];
+  return [`last compaction: ${requests}, ${took(duration_ms)}`, agentsOwn(bill.agent), ...since];
+}
+
+/** Both prices of going on with a thread whose provider's cache has expired; undefined while it is warm. */
+export function coldCache(resume: ResumePrice | null | undefined): string | undefined {
+  if (!resume?.is_cold) return undefined;
+  const history = `resuming sends ${tokens(resume.history_tokens)} tokens uncached`;
+  return `Cold cache (${took(resume.idle_ms)} idle): ${history}, a continuation about ${tokens(resume.briefing_tokens)}`;
 }

@@ -3,11 +3,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import type { ContextUsageResult, ThreadSummary } from "@longhaul/client";
+import type { ContextUsageResult, ThreadBillResult, ThreadSummary } from "@longhaul/client";
 import { note, page, parts } from "../src/chart";
 import { itemsAsText } from "../src/item";
 import { LonghaulError } from "@longhaul/client";
-import { absence, ago, forecast, level, tokens } from "../src/words";
+import { absence, ago, billLines, coldCache, forecast, level, tokens } from "../src/words";
 
 const thread = { title: 'Rename <parse> & "more"', thread_id: "t" } as ThreadSummary;
 const usage: ContextUsageResult = {
@@ -67,4 +67,24 @@ test("items are readable, whatever their shape", () => {
   const items = [{ type: "message", role: "user", content: [{ type: "input_text", text: "hi" }] }, { type: "web", q: 1 }, null];
   const text = itemsAsText(items);
   assert.ok(text.includes("message · user\n\nhi") && text.includes('"q": 1'));
+});
+
+test("what a compaction cost stands beside the agent's own, and a cold cache is told with both numbers", () => {
+  const summary = { compaction_id: "c", created_at: 0, strategy_used: "checkpoint", phase: "mid_turn", trigger: "auto", tokens: { before: 182_000, after: 4_000 }, seq: 9, duration_ms: 12 };
+  const bill = {
+    thread_id: "t",
+    compactions: [{ summary, in_force_seq: 10, after: { actions: 3, edited: true, files_reread: 2, files_reread_paths: ["a", "b"] } }],
+    agent: { source: "thread", compactions: 2, input_tokens: 156_000, duration_ms: 96_000 },
+    agent_compactions: [],
+    resume: { idle_ms: 10_800_000, cache_lifetime_ms: 300_000, cache_lifetime_source: "default", is_cold: true, history_tokens: 182_000, briefing_tokens: 6_100 },
+  } as unknown as ThreadBillResult;
+  assert.deepEqual(billLines(bill), [
+    "last compaction: no request, 12 ms",
+    "the agent's own: 156k tokens in, 1 min (this thread)",
+    "first edit after 3 actions, 2 files read again",
+  ]);
+  assert.deepEqual(billLines({ ...bill, agent: { source: "unknown", compactions: 0 } }).at(1), "the agent's own: not known");
+  const html = page(thread, usage, undefined, "abc", bill);
+  assert.ok(html.includes("what compacting costs") && html.includes("resuming sends 182k tokens uncached, a continuation about 6.1k"), html);
+  assert.equal(coldCache({ ...bill.resume!, is_cold: false }), undefined);
 });

@@ -24,6 +24,7 @@ mod gather;
 mod git;
 mod kinds;
 mod lines;
+mod outcome;
 mod prompt;
 mod render;
 mod select;

@@ -3,6 +3,7 @@
 //! The checkpoint rung needs no model and cannot fail: its text is a view of any size, and the only
 //! item it keeps is the request being worked on.
 
+pub mod account;
 pub mod assemble;
 pub mod classify;
 pub mod handle;

@@ -4,6 +4,7 @@
 //! bad ones are counted by their bytes and passed on, never an error.
 
 pub mod budget;
+pub mod cache;
 pub mod diff;
 pub mod estimate;
 pub mod normalize;

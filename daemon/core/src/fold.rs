@@ -5,6 +5,8 @@
 //! that never stopped; so a crash costs at most the lines since the last save. Its size is bounded
 //! whatever the transcript.
 
+mod bill;
+mod failures;
 mod head;
 mod meter;
 mod references;
@@ -25,15 +27,17 @@ use crate::signal::Signals;
 use crate::step::{At, Step, Stepper};
 use crate::{limits, redact, text, tokens};
 
+use failures::Failures;
 use head::{folder, title};
 use references::References;
 use row::Row;
 
+pub use bill::{Aftermath, Bill, CompactionBill, RequestTokens};
 pub use meter::{CompactionPoint, Meter, Point, Report};
 pub use visible::Visible;
 
 pub use crate::checkpoint::files::Touch;
-pub use crate::thread::{HistoryBase, Source, ThreadHead, ThreadKind};
+pub use crate::thread::{Blocked, HistoryBase, Source, ThreadHead, ThreadKind};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
@@ -74,6 +78,10 @@ pub struct Fold {
     references: References,
     visible: Visible,
     meter: Meter,
+    #[serde(default)]
+    bill: Bill,
+    #[serde(default)]
+    failures: Failures,
     checkpoint: Checkpoint,
     reducer: Reducer,
     signals: Signals,
@@ -91,7 +99,7 @@ struct Version {
 impl Fold {
     /// Version of the saved form. Raised with every change of what is folded or how: saved folds of
     /// other versions are folded anew.
-    pub const VERSION: u32 = 26;
+    pub const VERSION: u32 = 28;
 
     /// The state before the first line.
     pub fn new(source: Source) -> Self {
@@ -104,6 +112,8 @@ impl Fold {
             references: References::default(),
             visible: Visible::default(),
             meter: Meter::default(),
+            bill: Bill::default(),
+            failures: Failures::default(),
             checkpoint: Checkpoint::default(),
             reducer: Reducer::default(),
             signals: Signals::default(),
@@ -115,7 +125,8 @@ impl Fold {
     ///
     /// The lines to come may be of another program than those of the base.
     pub fn branch(base: &Fold, source: Source) -> Self {
-        let mut fold = Self { head: ThreadHead::new(source), ..base.clone() };
+        let (head, failures) = (ThreadHead::new(source), Failures::default());
+        let mut fold = Self { head, failures, ..base.clone() };
         if source != base.head.source {
             fold.stepper.change_agent();
         }
@@ -140,10 +151,13 @@ impl Fold {
     /// the checkpoint stays as it is.
     pub fn carried(&mut self, place: Place, line: &[u8]) -> Option<ItemRow> {
         let known = (self.checkpoint.clone(), self.reducer.clone());
-        let stepper = self.stepper.clone();
+        let (stepper, bill) = (self.stepper.clone(), self.bill.clone());
         let row = self.line(place, line);
         (self.checkpoint, self.reducer) = known;
         self.stepper.restore(stepper);
+        if !self.bill.is_of(place.line) {
+            self.bill = bill;
+        }
         self.checkpoint.seq = place.line;
         row
     }
@@ -230,6 +244,11 @@ impl Fold {
         &self.meter
     }
 
+    /// What compactions cost, and how the work went on after each.
+    pub fn bill(&self) -> &Bill {
+        &self.bill
+    }
+
     /// Signs that a phase of the work ends.
     pub fn signals(&self) -> &Signals {
         &self.signals
@@ -274,11 +293,21 @@ impl Fold {
 
     fn entry(&mut self, place: Place, entry: &Entry<'_>) -> Option<ItemRow> {
         let at = self.date(place, entry.at_ms);
+        let row = self.dated(place, at, entry);
+        self.bill.passed(at);
+        row
+    }
+
+    fn dated(&mut self, place: Place, at: At, entry: &Entry<'_>) -> Option<ItemRow> {
         let step = self.stepper.step(at, entry);
         let mut asked = false;
         let mut excerpt = None;
         let mut taken_back = None;
         if let Some(step) = &step {
+            if self.failures.step(step) {
+                self.head.blocked = None;
+            }
+            self.bill.step(at, step, &self.checkpoint);
             self.reducer.step(&mut self.checkpoint, at, step);
             self.signals.step(at, step, &self.checkpoint.plan);
             asked = matches!(step, Step::Asked { .. });
@@ -301,9 +330,10 @@ impl Fold {
                     self.head.model = Some(text::prefix(model, limits::NAME_BYTES).to_owned());
                 }
                 self.references.told(settings);
+                self.bill.awaits();
             }
             Body::Item(item, tokens) => return self.item(place, item, *tokens, (asked, excerpt)),
-            Body::Compacted(compacted) => return Some(self.compacted(place, compacted)),
+            Body::Compacted(compacted) => return Some(self.compacted(place, at, compacted)),
             Body::CompactionUndone { line } => self.put_back(place, *line),
             Body::Title { words, by } => {
                 if *by >= self.title_by {
@@ -313,7 +343,11 @@ impl Fold {
             }
             // Of a message written again it is that of the history before.
             Body::Usage(_) if self.stepper.is_written_again(at) => {}
-            Body::Usage(usage) => self.meter.reported(place.line, *usage),
+            Body::Usage(usage) => {
+                self.bill.reported(at, usage);
+                self.meter.reported(place.line, *usage);
+            }
+            Body::TurnFailed(cause) => self.head.blocked = self.failures.failed(at, *cause),
             Body::Unknown => self.head.unknown += 1,
             Body::Malformed => self.head.malformed += 1,
             // What they say happened is a step.
@@ -419,7 +453,7 @@ impl Fold {
         }
     }
 
-    fn compacted(&mut self, place: Place, compacted: &Compacted<'_>) -> ItemRow {
+    fn compacted(&mut self, place: Place, at: At, compacted: &Compacted<'_>) -> ItemRow {
         self.head.compactions += 1;
         self.checkpoint.compactions += 1;
         // The summary also stands just before as an ordinary answer: not words to the person.
@@ -431,6 +465,7 @@ impl Fold {
             self.checkpoint.notes.pop_back();
         }
         let before = self.used();
+        self.bill.compacted(at, compacted, before, self.meter.is_early());
         self.visible.compact(
             place.line,
             compacted.replacement,

@@ -4,7 +4,7 @@
 //! state of files on disk are parameters. The floors, lowest first:
 //!
 //! 1. [`digest`], [`text`], [`tokens`], [`limits`], [`redact`], [`message_history`],
-//!    [`template`]: values, arithmetic, text;
+//!    [`paths`], [`template`]: values, arithmetic, text;
 //! 2. [`thread`], [`item`]: what a thread and an index row are;
 //! 3. [`rollout`]: one transcript line, read into a closed model;
 //! 4. [`context`]: the context manager: estimates, windows, truncation, settings, normalisation;
@@ -38,6 +38,7 @@ pub mod limits;
 pub mod memory;
 pub mod message_history;
 pub mod model;
+pub mod paths;
 pub mod policy;
 pub mod quote;
 pub mod redact;

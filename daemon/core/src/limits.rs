@@ -85,6 +85,9 @@ pub const NAME_BYTES: usize = 200;
 /// Compactions whose sizes are kept for the course of a thread, newest last.
 pub const COMPACTION_POINTS: usize = 48;
 
+/// Names of files read again that are kept of a compaction; all are counted.
+pub const REREAD_NAMES: usize = 12;
+
 /// Bytes of a message or of an agent's summary that can be searched.
 pub const SEARCHED_MESSAGE_BYTES: usize = 32 * 1_024;
 

@@ -12,6 +12,7 @@ pub(crate) mod codex;
 pub mod compose;
 pub mod contextual;
 pub mod continuation;
+pub mod dialog;
 pub(crate) mod gemini;
 mod longhaul;
 pub(crate) mod opencode;
@@ -34,7 +35,7 @@ use serde_json::{Map, Value};
 pub use codex::continuation::{carries_context, context_of};
 
 use crate::item::breakdown::Breakdown;
-use crate::thread::{HistoryBase, Source};
+use crate::thread::{HistoryBase, Source, TurnFailure};
 use source::SourceSpec;
 
 /// Reads a line given without its newline and shows what it says to `visit`. `wants_meta`: also report
@@ -156,6 +157,8 @@ pub enum Body<'a> {
     /// A turn ended by itself.
     TurnComplete,
     TurnAborted,
+    /// A request could not be answered.
+    TurnFailed(TurnFailure),
     /// The harness reports files it changed.
     FilesChanged {
         call_id: Cow<'a, str>,
@@ -292,6 +295,8 @@ pub struct Compacted<'a> {
     pub message: Cow<'a, str>,
     /// Estimated tokens and items of the history that replaces everything before, when it is given.
     pub replacement: Option<Replacement>,
+    /// What only a provider could read in it is a view of ours, as our gateway seals it.
+    pub is_sealed_view: bool,
 }
 
 /// Size of a replacement history.
@@ -310,6 +315,20 @@ pub struct Usage {
     pub total_tokens: Option<u64>,
     /// Window of the model as the harness states it: the whole one, or its effective part.
     pub context_window: Option<u64>,
+    /// Of `total_tokens`, those of the request.
+    pub input_tokens: Option<u64>,
     /// Tokens the window held when the harness compacted by itself.
     pub compacted_at: Option<u64>,
+    /// What a compaction took.
+    pub compaction: Option<CompactionReport>,
+    /// How long the provider keeps what it cached of the request, where the report tells.
+    pub cache_lifetime_ms: Option<u64>,
+}
+
+/// What a harness reports of a compaction.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CompactionReport {
+    /// Tokens in the window before, in a report that comes ahead of the compaction; `None` in one that follows it.
+    pub tokens_before: Option<u64>,
+    pub duration_ms: Option<u64>,
 }

@@ -156,6 +156,7 @@ impl Stepper {
             Body::Settings(_)
             | Body::CompactionUndone { .. }
             | Body::Title { .. }
+            | Body::TurnFailed(_)
             | Body::Usage(_)
             | Body::Passed
             | Body::Unknown

@@ -71,6 +71,28 @@ pub struct HistoryBase {
     pub end_byte_offset: Option<u64>,
 }
 
+/// Why a turn of a thread could not go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(strum::IntoStaticStr)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum TurnFailure {
+    /// The history does not fit into the model's window.
+    ContextFull,
+    /// The agent's own compaction failed.
+    Compaction,
+}
+
+/// A thread that cannot go on by itself: what it last was answered is the same failure again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Blocked {
+    pub cause: TurnFailure,
+    /// Failures in a row.
+    pub failures: u32,
+    /// Unix milliseconds of the newest one; 0 unknown.
+    pub at_ms: i64,
+}
+
 /// Identity and totals of a thread, as its transcript tells them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadHead {
@@ -113,6 +135,8 @@ pub struct ThreadHead {
     /// Lines of a kind this version does not know.
     pub unknown: u64,
     pub oversized: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocked: Option<Blocked>,
 }
 
 impl ThreadHead {
@@ -141,6 +165,7 @@ impl ThreadHead {
             malformed: 0,
             unknown: 0,
             oversized: 0,
+            blocked: None,
         }
     }
 }

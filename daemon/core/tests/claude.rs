@@ -279,3 +279,60 @@ fn what_another_agent_reports_is_in_play() {
     let request = fold.checkpoint().requests.active().map(|request| request.text.as_str());
     assert_eq!(request, Some("Check the four claims."), "a report asks for nothing");
 }
+
+#[test]
+fn what_is_done_in_another_folder_stands_under_its_own_path() {
+    let mut session = Session::default();
+    session.ask("Write the page.");
+    session.bash("cd web && cat > src/page.ts <<'EOF'\nexport function page() {}\nEOF", 0, "");
+    session.bash("cat >> notes.md <<'EOF'\n- The page is written as one function.\nEOF", 0, "");
+    session.bash(
+        "cat > probe.ts <<'EOF'\nfunction probe() {}\nEOF\nnpx tsx probe.ts; rm probe.ts",
+        0,
+        "",
+    );
+    session.bash("cd \"$tmp\" && echo x > settings.json", 0, "");
+    session.bash("cat gone.md", 1, "cat: gone.md: No such file or directory");
+    let text = view(&session.fold(), &ViewCaps::default(), 2_000);
+    assert!(text.contains("web/src/page.ts (written whole (1 line); holds page)"), "{text}");
+    assert!(
+        text.contains("notes.md (edited, +1 -0)"),
+        "what is appended to is not written whole: {text}"
+    );
+    assert!(!text.contains("function probe") && !text.contains("\nsettings.json"), "{text}");
+    assert!(!text.contains("gone.md (read"), "{text}");
+}
+
+#[test]
+fn what_follows_a_heredoc_is_read() {
+    let mut session = Session::default();
+    session.ask("Add a test.");
+    session.bash(
+        "cat >> a_test.go <<'EOF'\nfunc TestA() {}\nEOF\ngofmt -l . && go test ./... && git add -A && git commit -q -m 'test: a'",
+        0,
+        "ok  \tx/a\t0.1s\n[main 1926682b] test: a\n",
+    );
+    let text = view(&session.fold(), &ViewCaps::default(), 2_000);
+    for part in ["go test ./... → exit 0; ok", "[main 1926682b] test: a (newest commit)"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains("no test recognised"), "{text}");
+}
+
+#[test]
+fn what_was_chosen_in_a_dialog_are_the_persons_words() {
+    let mut session = Session::default();
+    session.ask("Store the index.");
+    let questions = json!({"questions": [{"question": "Which store?"}]});
+    let answer =
+        "Your questions have been answered: \"Which store?\"=\"SQLite\". You can now continue.";
+    session.call("AskUserQuestion", &questions, (answer, None, json!({})));
+    let declined = "The user doesn't want to proceed with this tool use. The tool use was rejected. To tell you how to proceed, the user said:\nno new crate";
+    let bash = json!({"command": "cargo add sled"});
+    session.call("Bash", &bash, (declined, Some(true), json!("User rejected tool use")));
+    session.bash("cat notes.txt", 0, answer);
+    let text = view(&session.fold(), &ViewCaps::default(), 2_000);
+    assert!(text.contains("in a dialog: Which store? → SQLite)"), "{text}");
+    assert!(text.contains("in a dialog: instead of cargo add sled: no new crate)"), "{text}");
+    assert_eq!(text.matches("in a dialog").count(), 2, "{text}");
+}

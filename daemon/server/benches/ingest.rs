@@ -27,6 +27,7 @@ const ROUNDS: usize = 5;
 struct Deaf;
 
 impl IngestEvents for Deaf {
+    fn file_stored(&self, _: &str) {}
     fn thread_updated(&self, _: &ThreadUpdated) {}
     fn warning(&self, _: &IngestWarning) {}
     fn store_rebuilt(&self, _: &Path) {}

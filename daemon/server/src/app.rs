@@ -43,6 +43,9 @@ use crate::socket::{self, Bounds, Server};
 use crate::systemd::{self, TakenSockets};
 use work::OwnWork;
 
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod simulation;
 mod work;
 
 /// Why a daemon did not start, or did not end well.

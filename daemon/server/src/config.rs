@@ -203,17 +203,27 @@ impl Config {
     pub fn load(args: &Args, around: &Surroundings) -> Result<Self, ConfigError> {
         let (path, wanted) = (place(args, around), args.config.is_some());
         match std::fs::read_to_string(&path) {
-            Ok(text) => {
-                let in_file =
-                    |error| ConfigError::InFile { file: path.clone(), error: Box::new(error) };
-                let file = File::parse(&text).map_err(in_file)?;
-                Self::assemble(args, around, file, Some(path))
-            }
+            Ok(text) => Self::of_text(&text, path, args, around),
             Err(error) if !wanted && error.kind() == std::io::ErrorKind::NotFound => {
                 Self::assemble(args, around, File::default(), None)
             }
             Err(source) => Err(ConfigError::Unreadable { path, source }),
         }
+    }
+
+    /// Puts the four layers together; the file is at `path` and says `text`.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load), but for a file that cannot be read.
+    pub fn of_text(
+        text: &str,
+        path: PathBuf,
+        args: &Args,
+        around: &Surroundings,
+    ) -> Result<Self, ConfigError> {
+        let in_file = |error| ConfigError::InFile { file: path.clone(), error: Box::new(error) };
+        let file = File::parse(text).map_err(in_file)?;
+        Self::assemble(args, around, file, Some(path))
     }
 
     fn assemble(
@@ -288,6 +298,19 @@ impl Config {
         let own = self.sources.iter().find(|settings| Some(settings.source) == source);
         let own = own.and_then(|settings| settings.window_of(model));
         own.or_else(|| Some(*self.context.window_tokens).filter(|tokens| *tokens > 0))
+    }
+
+    /// Milliseconds for which the provider of the agent `source` keeps what it cached, if they are set.
+    #[must_use]
+    pub fn cache_lifetime_ms_of(&self, source: Source) -> Option<u64> {
+        let own = self.sources.iter().find(|settings| settings.source == source)?;
+        Some(own.cache_lifetime_s.saturating_mul(1_000)).filter(|ms| *ms > 0)
+    }
+
+    /// Price of a million input tokens of `model` that are not cached, if it is set.
+    #[must_use]
+    pub fn input_price_of(&self, source: Source, model: Option<&str>) -> Option<f64> {
+        self.sources.iter().find(|settings| settings.source == source)?.input_price_of(model)
     }
 
     /// Every key with its value and origin, in the order of the file, for people.

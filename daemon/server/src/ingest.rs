@@ -290,7 +290,10 @@ impl Ingest {
         self.catch_up_thread(thread_id).await?;
         let thread = self.shared.store.thread_get(thread_id).await;
         let thread = thread.map_err(|error| SyncError::Failed(error.to_string()))?;
-        let thread = thread.ok_or_else(|| SyncError::NotFound(thread_id.to_owned()))?;
+        // While nothing can be stored it may be one that was read.
+        let unknown =
+            || self.shared.progress.stalled().unwrap_or(SyncError::NotFound(thread_id.to_owned()));
+        let thread = thread.ok_or_else(unknown)?;
         Ok(Synced {
             thread_id: Some(thread.thread_id),
             path: thread.file.path,
@@ -326,8 +329,8 @@ impl Ingest {
         });
         for (path, _) in unread.await.map_err(|_| SyncError::Stopping)? {
             // One file of several may be unreadable or just moved; the thread may stand all the same.
-            if let Err(error) = self.catch_up(path).await
-                && error == SyncError::Stopping
+            if let Err(error @ (SyncError::Stopping | SyncError::DiskFull(_))) =
+                self.catch_up(path).await
             {
                 return Err(error);
             }
@@ -339,7 +342,7 @@ impl Ingest {
         let (reply, done) = oneshot::channel();
         self.ask(Request::File(path, reply)).await?;
         match done.await {
-            Ok(answer) => answer.map_err(SyncError::Failed),
+            Ok(answer) => answer,
             Err(_) => Err(SyncError::Stopping),
         }
     }
@@ -393,12 +396,17 @@ impl Ingest {
     }
 
     /// Waits until what stood in the folders at the start is read, and nothing is left to read.
-    pub async fn first_read(&self) {
+    ///
+    /// # Errors
+    /// Why the store refuses what was read.
+    pub async fn first_read(&self) -> Result<(), SyncError> {
         self.told(|progress| {
-            progress.last_scan_at_ms.load(Ordering::Relaxed) != 0
-                && !progress.is_catching_up.load(Ordering::Relaxed)
+            let is_read = progress.last_scan_at_ms.load(Ordering::Relaxed) != 0
+                && !progress.is_catching_up.load(Ordering::Relaxed);
+            is_read || progress.stalled().is_some()
         })
         .await;
+        self.shared.progress.stalled().map_or(Ok(()), Err)
     }
 
     async fn told(&self, is_so: impl Fn(&progress::Counters) -> bool) {
@@ -446,6 +454,28 @@ impl Ingest {
         seq: u64,
     ) -> Result<Option<Arc<Fold>>, FoldLoadError> {
         self.shared.fold_as_of(thread_id, seq).await
+    }
+}
+
+/// What a simulation does in place of the file system, and looks at.
+#[cfg(test)]
+impl Ingest {
+    pub(crate) fn notice(&self, event: notify::Event) {
+        self.shared.hints.on_event(Ok(event));
+    }
+
+    pub(crate) async fn scan(&self) {
+        let (reply, done) = oneshot::channel();
+        self.ask(Request::Scan(reply)).await.unwrap();
+        done.await.unwrap();
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.shared.store
+    }
+
+    pub(crate) fn roots(&self) -> &[Root] {
+        &self.shared.roots
     }
 }
 

@@ -51,4 +51,4 @@ pub mod socket;
 mod systemd;
 pub mod telemetry;
 mod thread_names;
-mod transcript;
+pub mod transcript;

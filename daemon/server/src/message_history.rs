@@ -39,6 +39,8 @@ pub use lookup::{Filter, Found, LogInfo, Page, Place};
 const LOCK_TRIES: u32 = 50;
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
+const LOCK: &str = "message_history.lock";
+
 /// Why prompts were not written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum MessageHistoryError {
@@ -70,8 +72,9 @@ pub struct MessageHistory {
     /// Bytes of our file; `None` keeps nothing.
     max_bytes: Option<u64>,
     clock: Clock,
-    /// Writers of this process, in order; others wait at the lock.
-    turn: Arc<Mutex<()>>,
+    /// Writers of this process, in order; others wait at the lock. With the prompt that could not be kept last, which
+    /// may be in the file all the same.
+    turn: Arc<Mutex<Option<Message>>>,
 }
 
 impl MessageHistory {
@@ -97,16 +100,30 @@ impl MessageHistory {
     /// [`MessageHistoryError`]; the prompt was not kept, the others stand.
     pub async fn append(&self, message: Message) -> Result<Option<Kept>, MessageHistoryError> {
         let Some(max_bytes) = self.max_bytes else { return Ok(None) };
-        let turn = Arc::clone(&self.turn).lock_owned().await;
+        let mut turn = Arc::clone(&self.turn).lock_owned().await;
         let lock = self.lock().await?;
         let message = Message { at_ms: self.clock.now_ms(), ..message };
         let (path, new_log_id) = (self.path(), self.clock.new_id());
         let kept = tokio::task::spawn_blocking(move || {
-            let _held = (turn, lock);
-            let kept = log::append(&path, &message, max_bytes, new_log_id);
+            let _held = lock;
+            let is_again = turn.as_ref().is_some_and(|failed| log::is_same(failed, &message));
+            let kept = log::append(&path, &message, (max_bytes, is_again), new_log_id);
+            *turn = kept.is_err().then_some(message);
             kept.map_err(|source| MessageHistoryError::File { path, source })
         });
         kept.await?.map(Some)
+    }
+
+    /// Removes what a crash left of a file that was being made.
+    pub fn sweep(&self) {
+        let new = log::unfinished(&self.path());
+        // Where another process makes one, it is not left.
+        if new.exists()
+            && let Ok(_lock) = Lock::take(&self.folder.join(LOCK))
+            && let Err(error) = std::fs::remove_file(&new)
+        {
+            tracing::warn!(%error, path = %new.display(), "an unfinished file stays");
+        }
     }
 
     /// Prompts of both logs, the newest first.
@@ -119,7 +136,7 @@ impl MessageHistory {
     }
 
     async fn lock(&self) -> Result<Lock, MessageHistoryError> {
-        let path = self.folder.join("message_history.lock");
+        let path = self.folder.join(LOCK);
         for _ in 0..LOCK_TRIES {
             match Lock::take(&path) {
                 Ok(lock) => return Ok(lock),

@@ -379,6 +379,7 @@ fn add(a: Spending, b: Spending) -> Spending {
     Spending {
         requests: a.requests.saturating_add(b.requests),
         tokens: a.tokens.saturating_add(b.tokens),
+        output_tokens: a.output_tokens.saturating_add(b.output_tokens),
     }
 }
 

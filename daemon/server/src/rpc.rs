@@ -61,6 +61,7 @@ pub fn table(services: &Services, deps: &Deps) -> Result<Methods, TableError> {
     let (contexts, texts) = (&services.contexts, &services.texts);
     compaction::register(&mut table, &services.compaction, contexts, texts)?;
     checkpoint::register(&mut table, &services.checkpoints, &services.choices)?;
+    thread::bill::register(&mut table, contexts)?;
     context::register(&mut table, contexts, &services.settings_diffs)?;
     let jobs = Arc::new(services.jobs.clone());
     job::register(&mut table, &jobs, &services.job_states, &services.workers)?;

@@ -41,6 +41,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use longhaul_store::{Store, StoreError};
+use tokio::runtime::Handle;
 
 use crate::archive::Archive;
 use crate::clock::Clock;
@@ -103,6 +104,8 @@ pub struct Deps {
     pub counters: Arc<Counters>,
     /// The right to the state folder.
     pub state: Option<Arc<Lock>>,
+    /// Where indexing and archiving run: `None` is where everything else does, a simulation takes turns.
+    pub followers: Option<[Handle; 2]>,
 }
 
 impl Deps {
@@ -116,6 +119,7 @@ impl Deps {
             shutdown: Shutdown::default(),
             counters: Arc::default(),
             state: None,
+            followers: None,
         }
     }
 }
@@ -166,6 +170,7 @@ pub struct CompactionServices {
 
 /// The services of `policy/*`.
 pub struct PolicyServices {
+    contexts: Arc<Contexts>,
     pub watchers: Arc<Watchers>,
     pub log: Arc<DecisionLog>,
     pub replays: Arc<Replays>,
@@ -242,13 +247,8 @@ impl Services {
             choices,
             recordings: Arc::new(Recordings::new(recorder, ingest.clone(), threads.clone())),
             searcher: Arc::new(Searcher::new(store.clone(), full_text.clone(), clock.clone())),
-            checkpoints: Arc::new(Checkpoints::new(
-                store.clone(),
-                snapshots.clone(),
-                index,
-                clock.clone(),
-            )),
-            contexts: Arc::new(Contexts::new(snapshots, config.clone())),
+            checkpoints: Arc::new(Checkpoints::new(store.clone(), snapshots, index, clock.clone())),
+            contexts: policy.contexts.clone(),
             projects: Arc::new(Projects::new(store.clone())),
             workers: Arc::new(Workers::new(jobs.clone(), memory.extraction.clone())),
             job_states: Arc::new(JobStates::new(jobs.clone(), scanner, config.clone())),
@@ -264,6 +264,7 @@ impl Services {
                 ingest: ingest.clone(),
                 full_text: full_text.clone(),
                 models,
+                compactions: compaction.log.clone(),
                 repositories: policy.repositories.clone(),
             }),
             settings_diffs: Arc::new(settings_diffs),
@@ -409,15 +410,17 @@ impl Parts {
         let repositories = Repositories::new(clock.clone(), config.now().program());
         let surroundings =
             Surroundings::new(repositories.clone(), store.clone(), adviser.clone(), config.clone());
-        let contexts = Arc::new(Contexts::new(snapshots.clone(), config.clone()));
+        let contexts = (store.clone(), snapshots.clone(), config.clone(), clock.clone());
+        let contexts = Arc::new(Contexts::new(contexts));
         let watchers = Arc::new(Watchers::new(
-            (store.clone(), contexts),
+            (store.clone(), contexts.clone()),
             (surroundings, adviser),
             self.texts.clone(),
             config.clone(),
             clock.clone(),
         ));
         PolicyServices {
+            contexts,
             live: LivePolicies::new(
                 watchers.clone(),
                 store.clone(),

@@ -24,7 +24,7 @@ mod batch;
 pub mod bind;
 mod connection;
 pub(crate) mod dispatch;
-mod envelope;
+pub mod envelope;
 mod held;
 mod outgoing;
 

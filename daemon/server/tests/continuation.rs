@@ -5,7 +5,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use longhaul_protocol::compaction::Strategy;
-use longhaul_protocol::thread::{Continue, ContinueParams};
+use longhaul_protocol::thread::{
+    AgentCost, Bill, BillParams, BlockedCause, Continue, ContinueParams, List, ListParams,
+};
 use longhaul_protocol::{ErrorKind, Retry};
 use rustix::fs::{FlockOperation, flock};
 use serde_json::Value;
@@ -79,6 +81,28 @@ async fn what_was_known_of_the_old_thread_is_known_eight_continuations_later() {
         thread_id = continued.thread_id;
     }
     assert_eq!(client.history(&thread_id).await.len(), 2, "the view and the request");
+}
+
+#[tokio::test]
+async fn the_bill_of_a_continuation_names_the_compaction_it_began_with() {
+    let Session { daemon: _daemon, mut client, .. } = session().await;
+    let continued = client.call::<Continue>(params(THREAD)).await.unwrap();
+    // Its last line is of this moment: the provider's cache is warm.
+    let resume = continued.resume.unwrap();
+    assert!(!resume.is_cold && resume.briefing_tokens < resume.history_tokens, "{resume:?}");
+    let id = continued.compaction.compaction_id;
+    for (thread_id, is_taken) in [(THREAD, false), (continued.thread_id.as_str(), true)] {
+        let bill = client.call::<Bill>(BillParams { thread_id: thread_id.into() }).await.unwrap();
+        let [cost] = bill.compactions.as_slice() else { panic!("{bill:?}") };
+        assert_eq!((&cost.summary.compaction_id, cost.summary.cost.requests), (&id, 0));
+        assert_eq!(cost.in_force_seq.is_some(), is_taken, "{thread_id}: {cost:?}");
+        assert_eq!(cost.after.is_some(), is_taken, "{thread_id}");
+        // Nothing is recorded of the agent's own, and nothing is made up.
+        assert_eq!(bill.agent, AgentCost::default());
+    }
+    let status = client.status().await.compactions;
+    assert_eq!((status.compactions, status.requests, status.tokens), (1, 0, 0));
+    assert!(status.history_tokens > 0, "{status:?}");
 }
 
 #[tokio::test]
@@ -164,4 +188,30 @@ async fn an_agent_that_takes_no_transcript_of_ours_is_named_with_those_that_do()
         assert!(error.message.contains(told), "{error:?}");
     }
     assert_eq!(client.threads().await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_blocked_thread_is_listed_until_another_continues_it() {
+    let home = tempfile::tempdir().unwrap();
+    let mut rollout = Rollout::new(THREAD, Path::new("/w"));
+    for request in ["Make the fetcher retry.", LAST_REQUEST] {
+        rollout.message("user", request);
+        let message = "Codex ran out of room in the model's context window. Start a new thread.";
+        let failed = serde_json::json!({ "type": "task_complete", "error":
+            { "message": message, "codex_error_info": "context_window_exceeded" } });
+        rollout.line("event_msg", &failed);
+    }
+    rollout.write(home.path());
+    let daemon = Daemon::over(home, "").await;
+    let mut client = daemon.connect().await;
+    client.sync(THREAD).await;
+    let blocked = || ListParams { blocked: Some(true), ..Default::default() };
+    let threads = client.call::<List>(blocked()).await.unwrap().threads;
+    let [thread] = threads.as_slice() else { panic!("{threads:?}") };
+    let found = thread.blocked.map(|blocked| (blocked.cause, blocked.failures));
+    assert_eq!(found, Some((BlockedCause::ContextFull, 2)));
+    let continued = client.call::<Continue>(params(THREAD)).await.unwrap();
+    assert!(continued.compaction.view.contains(LAST_REQUEST), "{}", continued.compaction.view);
+    assert!(client.thread(&continued.thread_id).await.blocked.is_none());
+    assert_eq!(client.call::<List>(blocked()).await.unwrap().threads, []);
 }

@@ -13,6 +13,7 @@
 
 mod disk;
 mod journal;
+mod preload;
 mod promises;
 mod script;
 mod shim;
@@ -33,14 +34,6 @@ const RUNS: u64 = 30;
 
 /// Daemons at the same time: most of the time they wait.
 const AT_ONCE: usize = 12;
-
-/// What is known to be wrong and not mended yet. Nothing that was answered is lost by it: `memory/run` waits for as long as a
-/// disk stays full, and files are left that the next start, or the next trim, takes over.
-const KNOWN: [&str; 3] = [
-    "memory/run: no answer within",
-    "left behind: message_history.jsonl.new",
-    "left behind: archive/index.db-",
-];
 
 /// Kinds of fault, by their names, each with its share of runs in a hundred.
 const KINDS: &[(&str, Kind, u64)] = &[
@@ -147,28 +140,26 @@ async fn calls_of(kind: Kind, recording: &Recording) -> u64 {
 
 /// A case that fails is tried again, and fails if it does so twice: the number of a call is about the same in each run, and a
 /// machine under load lets answers come late. What failed once is told.
-async fn try_twice(case: Case, recording: Arc<Recording>) -> Result<Vec<String>, String> {
+async fn try_twice(case: Case, recording: Arc<Recording>) -> Result<Option<String>, String> {
     let attempt = || async {
         let attempt = tokio::spawn(try_case(case, Arc::clone(&recording)));
         attempt.await.unwrap_or_else(|panic| Err(format!("{case}: {panic}")))
     };
     match attempt().await {
-        Ok(known) => Ok(known),
-        Err(why) => attempt().await.map(|_| vec![format!("failed once: {why}")]),
+        Ok(()) => Ok(None),
+        Err(why) => attempt().await.map(|()| Some(format!("failed once: {why}"))),
     }
 }
 
-/// What is known to be wrong after a fault, or everything else that is; with the call that failed.
-async fn try_case(case: Case, recording: Arc<Recording>) -> Result<Vec<String>, String> {
+/// What is wrong after a fault, with the call that failed.
+async fn try_case(case: Case, recording: Arc<Recording>) -> Result<(), String> {
     let place = Place::new();
     let (wrong, met) = match case.kind {
         Kind::Power(keeping) => power_cut(&place, case, keeping, &recording).await,
         Kind::Call(fault) => failing_call(&place, case, fault, &recording).await,
     };
-    let (known, wrong): (Vec<String>, Vec<String>) =
-        wrong.into_iter().partition(|wrong| KNOWN.iter().any(|known| wrong.starts_with(known)));
     if wrong.is_empty() {
-        return Ok(known.iter().map(|known| format!("known and open: {known}")).collect());
+        return Ok(());
     }
     let (log, kept) = (place.log(), place.keep());
     let tail: Vec<&str> = log.lines().rev().take(12).collect();
@@ -185,7 +176,7 @@ async fn power_cut(
     recording: &Recording,
 ) -> (Vec<String>, Option<String>) {
     let at = usize::try_from(case.at).unwrap().min(recording.records.len());
-    let disk = Disk::after(&recording.records[..at], keeping);
+    let disk = Disk::over(&place.state(), keeping).after(&recording.records[..at]);
     let from = recording.place.home();
     for folder in [".codex", ".config"] {
         copy(&from.join(folder), &place.home().join(folder));

@@ -248,6 +248,7 @@ impl Walk {
             ("compaction/preview", and(json!({ "max_tokens": 3_000 }))),
             ("history/get", id.clone()),
             ("context/usage", id.clone()),
+            ("thread/bill", id.clone()),
             ("compaction/should", and(json!({ "context_window": 100_000 }))),
             ("policy/evaluate", and(json!({ "context_window": 100_000 }))),
             (

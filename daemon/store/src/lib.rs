@@ -33,6 +33,7 @@ mod archive;
 mod commit;
 mod compaction;
 mod current;
+mod descriptor;
 mod error;
 mod file;
 mod job;

@@ -18,6 +18,7 @@ use sqlx::sqlite::{
 use sqlx::{Connection, Sqlite, Transaction};
 use tokio::sync::MutexGuard;
 
+use crate::descriptor;
 use crate::error::StoreError;
 use crate::open::with_suffix;
 use crate::seal;
@@ -62,6 +63,8 @@ pub(crate) struct Pools {
     is_refused: Arc<AtomicBool>,
     /// The file that was opened: somebody may remove it, or put another in its place.
     identity: Option<Identity>,
+    /// Held as long as there may be connections.
+    _descriptor: Option<Arc<File>>,
 }
 
 /// Device and inode.
@@ -84,6 +87,7 @@ impl Pools {
 
     async fn open_with(path: &Path, synchronous: SqliteSynchronous) -> Result<Self, StoreError> {
         make_private(path).map_err(|error| StoreError::sorted(path, sqlx::Error::Io(error)))?;
+        let descriptor = descriptor::of(path).ok();
         let options = settings(path).synchronous(synchronous).create_if_missing(true);
         let is_refused = Arc::<AtomicBool>::default();
         let writer = writer(Arc::clone(&is_refused))
@@ -100,6 +104,7 @@ impl Pools {
             log,
             is_refused,
             identity: identity(path),
+            _descriptor: descriptor,
         })
     }
 
@@ -259,7 +264,11 @@ fn is_fresh(connection: &sqlx::SqliteConnection) -> bool {
 /// Makes the database its owner's alone before anything is in it, and one of an earlier version that was not. The
 /// log and the shared memory beside it are made by SQLite with the rights the database has.
 fn make_private(path: &Path) -> io::Result<()> {
-    OpenOptions::new().create(true).append(true).mode(PRIVATE).open(path)?;
+    // One that is there is not opened: closing it would give up SQLite's locks.
+    match OpenOptions::new().create_new(true).append(true).mode(PRIVATE).open(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
     for ending in ["", "-wal", "-shm"] {
         let mut name = path.to_owned().into_os_string();
         name.push(ending);

@@ -26,6 +26,7 @@ use std::path::{Path, PathBuf};
 
 use longhaul_core::digest::Digest128;
 
+use crate::descriptor;
 use crate::open::with_suffix;
 
 /// First bytes of a seal, with its version.
@@ -57,7 +58,7 @@ pub(crate) fn write(database: &Path) -> io::Result<()> {
     if has_log(database) {
         return Ok(());
     }
-    let file = File::open(database)?;
+    let file = descriptor::of(database)?;
     let Some(page_bytes) = page_bytes(&file)? else { return Ok(()) };
     let mut bytes = MAGIC.to_vec();
     bytes.extend(u32::try_from(page_bytes).unwrap_or(0).to_be_bytes());
@@ -92,7 +93,7 @@ pub(crate) fn check(database: &Path) -> io::Result<Verdict> {
     let Some(seal) = read(database)?.filter(|_| !has_log(database)) else {
         return Ok(Verdict::Unsealed);
     };
-    let file = OpenOptions::new().read(true).write(true).open(database)?;
+    let file = descriptor::of(database)?;
     let (mut flipped, mut damaged) = (Vec::new(), Vec::new());
     let mut pages = Pages::of(&file, seal.page_bytes);
     for (number, digest) in (0..).zip(&seal.digests) {
@@ -129,7 +130,7 @@ pub(crate) fn check(database: &Path) -> io::Result<Verdict> {
 /// Empties these pages of a database that was moved aside, so that no row of them is salvaged; what stood there
 /// is kept beside it. The first page is left: it says how the others are to be read.
 pub(crate) fn empty(database: &Path, numbers: &[u64]) -> io::Result<()> {
-    let file = OpenOptions::new().read(true).write(true).open(database)?;
+    let file = descriptor::of(database)?;
     let Some(Seal { page_bytes, .. }) = read(database)? else { return Ok(()) };
     let mut kept = File::create(with_suffix(database, ".damaged-pages"))?;
     let blank = vec![0; page_bytes];

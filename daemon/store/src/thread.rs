@@ -29,6 +29,8 @@ pub struct ThreadFilter {
     pub source: Option<Source>,
     /// Working in exactly one of these folders.
     pub folders: Option<Vec<String>>,
+    /// Blocked, and continued by no other thread.
+    pub is_blocked: bool,
 }
 
 /// The last thread of a page: the next one starts after it.
@@ -89,6 +91,13 @@ impl Store {
                 list.push_bind(folder);
             }
             query.push(")");
+        }
+        if filter.is_blocked {
+            query.push(
+                " AND json_extract(f.head, '$.blocked') IS NOT NULL AND NOT EXISTS (\
+                 SELECT 1 FROM source_file AS later \
+                 WHERE json_extract(later.head, '$.history_base.thread_id') = t.thread_id)",
+            );
         }
         if let Some(after) = after {
             query.push(" AND (t.updated_at_ms < ").push_bind(after.updated_at_ms);

@@ -115,18 +115,23 @@ async fn write(options: &SqliteConnectOptions, written: &WriteSignal) -> Result<
     let count = || written.count.load(Ordering::Relaxed);
     let before = count();
     let mut connection = options.connect().await?;
-    for _ in 0..ROUNDS_MAX {
-        let (frames, done) = checkpoint(&mut connection).await?;
-        if done < frames {
-            continue;
+    let rounds = async {
+        for _ in 0..ROUNDS_MAX {
+            let (frames, done) = checkpoint(&mut connection).await?;
+            if done < frames {
+                continue;
+            }
+            // Whoever writes meanwhile would have to wait for this, and begins the log anew as well.
+            if count() == before {
+                sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(&mut connection).await?;
+            }
+            break;
         }
-        // Whoever writes meanwhile would have to wait for this, and begins the log anew as well.
-        if count() == before {
-            sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(&mut connection).await?;
-        }
-        break;
-    }
-    connection.close().await
+        Ok(())
+    };
+    let written = rounds.await;
+    // Closed in any case: one that ends by itself may be the last one, after all others, and leave the log.
+    connection.close().await.and(written)
 }
 
 /// Frames of the log, and those of them that are in the database.

@@ -132,3 +132,33 @@ async fn an_older_copy_that_a_person_put_back_is_taken_as_it_is() {
     assert_eq!((opened.pages_mended, opened.moved_aside), (0, None));
     assert_eq!(answers(&store).await, expected);
 }
+
+/// Locks of this process on a file, as the system lists them.
+#[cfg(target_os = "linux")]
+fn locks(path: &std::path::Path) -> usize {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let (pid, end) = (std::process::id(), format!(":{}", fs::metadata(path).unwrap().ino()));
+    let listed = fs::read_to_string("/proc/locks").unwrap();
+    let is_its = |line: &&str| {
+        let mut words = line.split_whitespace();
+        words.nth(4) == Some(&pid.to_string()) && words.next().is_some_and(|at| at.ends_with(&end))
+    };
+    listed.lines().filter(is_its).count()
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_look_at_the_pages_gives_up_no_lock_of_sqlite() {
+    let temp = Temp::new();
+    filled(&temp).await;
+    let (store, _) = temp.open().await;
+    store.notes().await.unwrap();
+    assert!(locks(&temp.path()) > 0, "SQLite locks a database that is open");
+    store.check_pages().await.unwrap();
+    assert!(locks(&temp.path()) > 0, "after a look at the pages");
+    assert_eq!(store.recover(1).await.unwrap(), None);
+    assert!(locks(&temp.path()) > 0, "after another look, through connections of its own");
+    store.close().await;
+    assert_eq!(locks(&temp.path()), 0);
+}

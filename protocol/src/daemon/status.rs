@@ -42,8 +42,26 @@ pub struct StatusResult {
     /// The model that may be asked, and what was spent; absent where none is configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelStatus>,
+    /// What compactions of threads took since the start.
+    #[serde(default)]
+    pub compactions: CompactionsStatus,
     /// What a person should know.
     pub warnings: Vec<Warning>,
+}
+
+/// What compactions of threads took since the start of the daemon.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CompactionsStatus {
+    /// How many there were.
+    pub compactions: u64,
+    /// Requests to models for them.
+    pub requests: u64,
+    /// Tokens of these requests, input and answers.
+    pub tokens: u64,
+    /// Milliseconds, together.
+    pub duration_ms: u64,
+    /// What stood in the histories, an estimate: requests of their agents would have sent it.
+    pub history_tokens: u64,
 }
 
 /// The model that may be asked.

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::ResumePrice;
 use crate::compaction::{RunResult, Strategy, TemplateOverrides};
 
 /// `thread/continue`: compacts a thread and starts a new one with the result.
@@ -56,4 +57,7 @@ pub struct ContinueResult {
     pub command: Vec<String>,
     /// The compaction it begins with.
     pub compaction: RunResult,
+    /// What this saves: resuming the old thread beside resuming the new one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resume: Option<ResumePrice>,
 }

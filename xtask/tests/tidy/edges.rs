@@ -27,6 +27,7 @@ const MAY_KNOW: &[(&str, &[&str], &[&str])] = &[
     ),
     ("longhaul-mcp", &["longhaul-client", "longhaul-protocol", "longhaul-printable"], &[]),
     ("longhaul-eval", &[], &[]),
+    ("longhaul-properties", &["longhaul-core", "longhaul-protocol", "longhaul-daemon"], &[]),
     ("xtask", &["longhaul-core", "longhaul-eval"], &[]),
 ];
 

@@ -28,6 +28,7 @@ const CORE: &[Floor] = &[
         "tokens",
         "limits",
         "message_history",
+        "paths",
         "quote",
         "redact",
         "template",

@@ -51,7 +51,8 @@ fn is_declared_by_main(folder: &str, file: &str) -> bool {
 fn is_crate_root(path: &str) -> bool {
     let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
     let is_target = ["main.rs", "lib.rs", "build.rs"].contains(&file);
-    let is_single = ["tests", "benches", "examples", "bin"].iter().any(|f| folder.ends_with(f));
+    let is_single =
+        ["tests", "benches", "examples", "bin", "fuzz_targets"].iter().any(|f| folder.ends_with(f));
     let is_module = (folder.contains("/src/") && !folder.ends_with("/src/bin")) || has_main(folder);
     is_target || (is_single && !is_module)
 }

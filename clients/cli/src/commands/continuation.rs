@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use longhaul_protocol::thread::{Continue, ContinueParams, ContinueResult};
+use longhaul_client::Client;
+use longhaul_protocol::thread::{Continue, ContinueParams, ContinueResult, ThreadSummary};
 
 use crate::commands::compact::{StrategyName, follow, own_prompt};
 use crate::commands::receipt::summary;
+use crate::commands::usage::bill::cold;
 use crate::failure::Failure;
 use crate::progress::while_told;
 use crate::select;
@@ -83,6 +85,20 @@ fn is_elsewhere(folder: &str) -> bool {
     folder.is_dir() && std::env::current_dir().is_ok_and(|here| here != folder)
 }
 
+/// Continues a blocked thread with what needs no model and no room.
+pub(crate) async fn rescue(
+    client: &Client,
+    thread: ThreadSummary,
+    to: Option<String>,
+    session: &Session,
+) -> Result<(), Failure> {
+    let params = ContinueParams { thread_id: thread.thread_id.clone(), to, ..Default::default() };
+    let events = follow(client, thread.thread_id).await;
+    let result = while_told("compacting", events, client.call::<Continue>(params)).await?;
+    let folder = thread.cwd.filter(|folder| is_elsewhere(folder));
+    session.print(&ContinuePage { result, folder, command_only: false })
+}
+
 #[derive(serde::Serialize)]
 struct ContinuePage {
     #[serde(flatten)]
@@ -107,7 +123,9 @@ impl Page for ContinuePage {
         };
         let path = style.dim(&format!("written to {}\n", style.path(&self.result.path)));
         let next = format!("\ngo on with it:\n  {}\n", style.bold(&command));
-        [summary(&self.result.compaction, style), path, next].concat()
+        let cold = self.result.resume.as_ref().filter(|resume| resume.is_cold).map(cold);
+        let cold = cold.map(|words| style.warn(&words)).unwrap_or_default();
+        [cold, summary(&self.result.compaction, style), path, next].concat()
     }
 }
 

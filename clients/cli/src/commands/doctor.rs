@@ -18,6 +18,7 @@ use crate::style::Style;
 mod agents;
 mod agents_socket;
 mod archive;
+mod blocked;
 mod check;
 mod daemon;
 mod gateway;
@@ -48,6 +49,7 @@ pub(crate) async fn run(_: DoctorArgs, session: &Session) -> Result<(), Failure>
             checks.extend(daemon::checks(&status, round_trip_ms, session.style.now_ms));
             checks.push(daemon::templates(&templates));
             checks.push(archive::check(session).await);
+            checks.extend(blocked::check(session).await);
             checks.extend(agents_socket::checks(session).await);
             Some(status)
         }

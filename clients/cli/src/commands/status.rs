@@ -2,10 +2,13 @@
 
 use clap::Args;
 use longhaul_protocol::daemon::{
-    IngestState, IngestStatus, ModelStatus, NoParams, SourceStatus, Status, StatusResult,
+    CompactionsStatus, IngestState, IngestStatus, ModelStatus, NoParams, SourceStatus, Status,
+    StatusResult,
 };
-use longhaul_protocol::thread::{IndexState, IndexStatus};
+use longhaul_protocol::thread::{IndexState, IndexStatus, ThreadSummary};
+use serde::Serialize;
 
+use crate::commands::rescue;
 use crate::failure::Failure;
 use crate::holder;
 use crate::session::{Page, Session};
@@ -21,7 +24,27 @@ pub(crate) struct StatusArgs {}
 
 pub(crate) async fn run(_: StatusArgs, session: &Session) -> Result<(), Failure> {
     let client = holder::connect(session).await?;
-    session.print(&client.call::<Status>(NoParams {}).await?)
+    let status = client.call::<Status>(NoParams {}).await?;
+    // An older daemon knows of none.
+    let blocked = rescue::blocked(&client).await.unwrap_or_default();
+    session.print(&StatusPage { status, blocked })
+}
+
+#[derive(Serialize)]
+struct StatusPage {
+    #[serde(flatten)]
+    status: StatusResult,
+    /// Threads that cannot continue by themselves.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    blocked: Vec<ThreadSummary>,
+}
+
+impl Page for StatusPage {
+    fn text(&self, style: &Style) -> String {
+        let blocked = rescue::told(&self.blocked);
+        let blocked = blocked.map(|words| style.warn(&format!("\n{words}; run longhaul rescue\n")));
+        self.status.text(style) + &blocked.unwrap_or_default()
+    }
 }
 
 impl Page for StatusResult {
@@ -44,6 +67,7 @@ impl Page for StatusResult {
             ("served", served(self)),
             ("model", model(self)),
         ];
+        fields.extend(compacted(&self.compactions).map(|words| ("compacted", words)));
         if let Some(model) = &self.model {
             fields.push(("asked", asked(model)));
             fields.extend(job_bounds(model).map(|bounds| ("a job", bounds)));
@@ -97,6 +121,23 @@ fn asked(model: &ModelStatus) -> String {
         tokens(model.tokens_today),
         of(model.tokens_per_day).unwrap_or_default()
     )
+}
+
+/// What compactions took since the start; `None` where there was none.
+fn compacted(taken: &CompactionsStatus) -> Option<String> {
+    let each_ms = taken.duration_ms.checked_div(taken.compactions)?;
+    Some(format!(
+        "{}: {}, {} each; the agents' own would have sent about {} tokens",
+        count(taken.compactions),
+        match taken.requests {
+            0 => "no request".to_owned(),
+            requests => {
+                format!("{}, {} tokens", counted(requests, "request"), tokens(taken.tokens))
+            }
+        },
+        duration(each_ms),
+        tokens(taken.history_tokens)
+    ))
 }
 
 /// What one job may ask; `None` where it has no bound.

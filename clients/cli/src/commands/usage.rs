@@ -2,6 +2,7 @@
 
 use clap::Args;
 use longhaul_protocol::context::{Usage, UsageParams, UsageResult, Window};
+use longhaul_protocol::thread::{Bill, BillParams, BillResult};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -11,6 +12,7 @@ use crate::session::{Page, Session};
 use crate::style::{Style, count, tokens};
 
 mod bar;
+pub(crate) mod bill;
 mod plot;
 
 use bar::Share;
@@ -23,6 +25,10 @@ const CHART_COLUMNS_MAX: u16 = 120;
 /// Tokens are the provider's last count plus an estimate of what came since. The window and the limit at
 /// which to compact come from your flags, the daemon's configuration, the transcript or the model's name;
 /// the output says which.
+///
+/// Below stands what each compaction cost (requests, tokens, time) with the tool calls up to the first edit and the
+/// files read again after it, and what a compaction by the agent itself takes, as its transcripts record it. Where the
+/// provider's cache has expired, both prices of going on are shown: the whole history, or longhaul continue.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -54,7 +60,7 @@ pub(crate) async fn run(args: UsageArgs, session: &Session) -> Result<(), Failur
         select::catch_up(&client, &thread, session).await;
     }
     let params = UsageParams {
-        thread_id: Some(thread.thread_id),
+        thread_id: Some(thread.thread_id.clone()),
         items: None,
         model: args.model,
         context_window: args.window,
@@ -62,13 +68,20 @@ pub(crate) async fn run(args: UsageArgs, session: &Session) -> Result<(), Failur
         as_of: args.as_of,
     };
     let result = while_waiting("reading", client.call::<Usage>(params)).await?;
-    session.print(&UsagePage { result, title: thread.title })
+    let bill = match args.as_of {
+        Some(_) => None,
+        None => Some(client.call::<Bill>(BillParams { thread_id: thread.thread_id }).await?),
+    };
+    session.print(&UsagePage { result, bill, title: thread.title })
 }
 
 #[derive(Serialize)]
 struct UsagePage {
     #[serde(flatten)]
     result: UsageResult,
+    /// As it is now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bill: Option<BillResult>,
     #[serde(skip)]
     title: Option<String>,
 }
@@ -90,6 +103,11 @@ impl Page for UsagePage {
         {
             page += "\n";
             page += &plot::render(timeline, &window, columns, style);
+        }
+        let bill = self.bill.as_ref().map(|bill| bill::render(bill, style));
+        if let Some(bill) = bill.filter(|bill| !bill.is_empty()) {
+            page += "\n";
+            page += &bill;
         }
         for warning in &result.warnings {
             let hint = warning.hint.as_deref().map(|hint| format!("; {hint}")).unwrap_or_default();
@@ -216,7 +234,7 @@ mod tests {
             timeline: None,
             warnings: Vec::new(),
         };
-        let page = UsagePage { result, title: None }.text(&plain());
+        let page = UsagePage { result, bill: None, title: None }.text(&plain());
         assert!(page.contains("window    not known; larger than usual"), "{page}");
         assert!(page.contains("used      476k\n") && page.contains("100.0 %"), "{page}");
         assert!(!page.contains("500k") && !page.contains("compacts at"), "{page}");

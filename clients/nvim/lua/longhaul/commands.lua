@@ -276,12 +276,38 @@ end
 function commands.usage()
   with_thread(function(active)
     ask('context/usage', { thread_id = active.thread_id }, function(answer)
-      if not client.has('policy/evaluate') then
-        return float.open(usage.view(active, answer))
+      -- Older daemons have one of the two or none: what there is is shown.
+      local function asked(method, done)
+        if not client.has(method) then
+          return done()
+        end
+        client.request(method, { thread_id = active.thread_id }, function(_, result)
+          done(result)
+        end)
       end
-      client.request('policy/evaluate', { thread_id = active.thread_id }, function(_, policy)
-        float.open(usage.view(active, answer, policy))
+      asked('policy/evaluate', function(policy)
+        asked('thread/bill', function(bill)
+          float.open(usage.view(active, answer, policy, bill))
+        end)
       end)
+    end)
+  end)
+end
+
+--- Begins a new thread of an agent, by default of the thread's own; the command that resumes it is copied.
+commands['continue'] = function(arguments)
+  with_thread(function(active)
+    ask_if_there('thread/continue', { thread_id = active.thread_id, to = arguments[1] }, function(begun)
+      local command = table.concat(begun.command, ' ')
+      local cold = usage.cold(begun.resume)
+      vim.fn.setreg(vim.fn.has('clipboard') == 1 and '+' or '"', command)
+      local sizes = begun.compaction.tokens
+      say(('%s%s → %s tokens; go on with (copied): %s'):format(
+        cold and cold .. '; ' or '',
+        format.tokens(sizes.before),
+        format.tokens(sizes.after),
+        command
+      ))
     end)
   end)
 end

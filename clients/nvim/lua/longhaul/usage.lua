@@ -116,8 +116,68 @@ local function chart(usage)
   return rows
 end
 
+--- A span of time in its largest unit.
+local function took(ms)
+  for _, unit in ipairs({ { 86400000, 'd' }, { 3600000, 'h' }, { 60000, 'min' }, { 1000, 's' } }) do
+    if ms >= unit[1] then
+      return ('%d %s'):format(math.floor(ms / unit[1]), unit[2])
+    end
+  end
+  return ('%d ms'):format(ms)
+end
+
+--- What a compaction by the agent itself takes, as it is recorded; never a guess.
+local function agents_own(agent)
+  if agent.source == 'unknown' then
+    return "the agent's own: not known"
+  end
+  local parts = {}
+  if agent.input_tokens then
+    table.insert(parts, format.tokens(agent.input_tokens) .. ' tokens in')
+  end
+  if agent.output_tokens then
+    table.insert(parts, format.tokens(agent.output_tokens) .. ' out')
+  end
+  if agent.duration_ms then
+    table.insert(parts, took(agent.duration_ms))
+  end
+  local place = agent.source == 'thread' and 'this thread' or 'this model'
+  return ("the agent's own: %s (%s)"):format(table.concat(parts, ', '), place)
+end
+
+--- The newest compaction of ours beside the agent's own, in one line each.
+function M.bill(bill)
+  local last = bill.compactions[#bill.compactions]
+  if not last then
+    return {}
+  end
+  local cost, after = last.summary.cost, last.after
+  local requests = cost and cost.requests > 0 and ('%d requests, %s tokens'):format(cost.requests, format.tokens(cost.tokens))
+  local lines = {
+    ('last compaction: %s, %s'):format(requests or 'no request', took(last.summary.duration_ms)),
+    agents_own(bill.agent),
+  }
+  if after then
+    local edit = after.edited and 'first edit after %d actions' or 'no edit in %d actions'
+    table.insert(lines, (edit .. ', %d files read again'):format(after.actions, after.files_reread))
+  end
+  return lines
+end
+
+--- Both prices of going on with a thread whose provider's cache has expired; nil while it is warm.
+function M.cold(resume)
+  if not resume or not resume.is_cold then
+    return nil
+  end
+  return ('cold cache (%s idle): resuming sends %s tokens uncached, :Longhaul continue about %s'):format(
+    took(resume.idle_ms),
+    format.tokens(resume.history_tokens),
+    format.tokens(resume.briefing_tokens)
+  )
+end
+
 --- The whole view: { title, lines, marks }.
-function M.view(thread, usage, policy)
+function M.view(thread, usage, policy, bill)
   local window, used = usage.window, usage.tokens.used
   local lines, marks = {}, {}
   local function add(line, group)
@@ -149,6 +209,16 @@ function M.view(thread, usage, policy)
     for index, row in ipairs(rows) do
       add(' ' .. row, index <= CHART_ROWS and 'DiagnosticInfo' or 'Comment')
     end
+  end
+  for index, line in ipairs(bill and M.bill(bill) or {}) do
+    if index == 1 then
+      add('')
+    end
+    add(' ' .. line)
+  end
+  local cold = bill and M.cold(bill.resume)
+  if cold then
+    add(' ! ' .. cold, 'DiagnosticWarn')
   end
   for _, warning in ipairs(usage.warnings or {}) do
     add(' ! ' .. warning.message, 'DiagnosticWarn')

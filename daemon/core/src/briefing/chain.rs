@@ -1,6 +1,6 @@
 //! A line of several commands: the one that checks, and whether the line's exit code is that command's.
 
-use crate::rollout::shell::Class;
+use crate::rollout::shell::{self, Class};
 
 /// The command of a line that checks.
 #[derive(Debug, PartialEq, Eq)]
@@ -12,10 +12,20 @@ pub(super) struct CheckingPart<'a> {
     pub is_last: bool,
 }
 
+/// Every command of a line that checks, if the line's exit code 0 says that all of them passed.
+pub(super) fn checking_parts(line: &str) -> Vec<&str> {
+    let parts = parts(line);
+    let is_chain = parts.iter().all(|(_, end)| matches!(end, End::And | End::Line));
+    let checks = parts.iter().map(|(text, _)| *text).filter(|text| Class::of(text).is_check());
+    if is_chain { checks.collect() } else { Vec::new() }
+}
+
 /// The first command of the most telling class.
 pub(super) fn checking_part(line: &str) -> CheckingPart<'_> {
     let parts = parts(line);
-    let best = (0..parts.len()).min_by_key(|index| Class::of(parts[*index].0)).unwrap_or(0);
+    let acts = |index: &usize| !only_assigns(parts[*index].0);
+    let best = (0..parts.len()).filter(acts).min_by_key(|index| Class::of(parts[*index].0));
+    let best = best.unwrap_or(0);
     let Some((text, _)) = parts.get(best).filter(|(text, _)| !text.is_empty()) else {
         return CheckingPart { text: line, owns_exit_code: true, is_last: true };
     };
@@ -31,6 +41,11 @@ pub(super) fn checking_part(line: &str) -> CheckingPart<'_> {
 /// Whether the exit code of the line is that of its first command that matters.
 pub fn owns_exit_code(line: &str) -> bool {
     checking_part(line).owns_exit_code
+}
+
+/// Whether a part sets variables and runs nothing.
+fn only_assigns(part: &str) -> bool {
+    part.contains('=') && shell::commands(part).is_empty()
 }
 
 /// What stands between a command and the next.
@@ -93,6 +108,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn all_checks_of_a_chain_passed_where_its_exit_code_is_theirs() {
+        for (line, expected) in [
+            ("go build ./... && golangci-lint run && go test ./...", 3),
+            ("cd a && cargo test", 1),
+            ("go build ./... && go test ./... | tail -3", 0),
+            ("go build ./...; go test ./...", 0),
+        ] {
+            assert_eq!(checking_parts(line).len(), expected, "{line}");
+        }
+    }
+
+    #[test]
     fn the_exit_code_is_of_the_check_unless_something_hides_it() {
         for (line, text, owns_exit_code, is_last) in [
             ("cargo test", "cargo test", true, true),
@@ -102,6 +129,7 @@ mod tests {
             ("set -o pipefail; pytest | tail", "pytest", true, true),
             ("pytest -k 'a && b' || true", "pytest -k 'a && b'", false, false),
             ("cargo test;", "cargo test", true, true),
+            ("swap='s/a/b/ ; p'; perl -pe \"$swap\" a.md", "perl -pe \"$swap\" a.md", true, true),
         ] {
             let expected = CheckingPart { text, owns_exit_code, is_last };
             assert_eq!(checking_part(line), expected, "{line}");

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::chain;
 use super::git::GitState;
+use super::outcome;
 use crate::rollout::output::{self, TestCounts};
 use crate::rollout::shell::Class;
 use crate::step::CommandOutcome;
@@ -37,8 +38,11 @@ pub(super) struct FailedCommand {
     pub turn: u32,
     pub program: String,
     pub text: String,
-    /// The next command of the same program that worked.
+    /// The next command of the same program and purpose that worked.
     pub mend: Option<String>,
+    /// The program worked later, at something else.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_usable: bool,
 }
 
 /// Which kinds of commands were recognised: what never ran cannot be quoted.
@@ -49,6 +53,8 @@ pub(super) struct Census {
     pub lints: bool,
     pub commits: bool,
     pub pushes: bool,
+    /// Work was handed to other agents.
+    pub agents: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -72,24 +78,15 @@ pub(super) struct Finished<'a> {
     pub outcome: CommandOutcome,
     pub counts: Option<TestCounts>,
     pub printed: &'a str,
+    /// The folder it ran in, where it is not the thread's.
+    pub place: &'a str,
 }
 
 impl Commands {
     pub(super) fn finish(&mut self, run: Finished<'_>) {
         self.recognise(&run);
         if run.class.is_check() {
-            let part = chain::checking_part(run.command);
-            let is_told = part.owns_exit_code || run.outcome.is_failure();
-            let check = Check {
-                seq: run.seq,
-                turn: run.turn,
-                is_test: run.class == Class::Test,
-                outcome: if is_told { run.outcome } else { CommandOutcome::Unknown },
-                command: text::cut_words(part.text, 150).into_owned(),
-                result: result(&run),
-            };
-            self.checks.retain(|known| known.command != check.command);
-            push(&mut self.checks, check, CHECKS_MAX);
+            self.check(&run);
         }
         if run.outcome.is_failure() && !run.is_look {
             self.fail(&run);
@@ -102,6 +99,37 @@ impl Commands {
         if !run.outcome.is_failure() {
             self.git.read(&run);
         }
+    }
+
+    fn check(&mut self, run: &Finished<'_>) {
+        let part = chain::checking_part(run.command);
+        if run.outcome == CommandOutcome::Exit(0) {
+            for text in chain::checking_parts(run.command).into_iter().filter(|it| *it != part.text)
+            {
+                self.recognise(&Finished { class: Class::of(text), ..*run });
+                self.note(run, text, run.outcome, "exit 0".to_owned());
+            }
+        }
+        let is_told = part.owns_exit_code || run.outcome.is_failure();
+        let outcome = if is_told { run.outcome } else { CommandOutcome::Unknown };
+        self.note(run, part.text, outcome, outcome::result(run));
+    }
+
+    fn note(&mut self, run: &Finished<'_>, command: &str, outcome: CommandOutcome, result: String) {
+        let is_test = Class::of(command) == Class::Test;
+        let command = text::cut_words(command, 150).into_owned();
+        self.checks.retain(|known| known.command != command);
+        let check = Check { seq: run.seq, turn: run.turn, is_test, outcome, command, result };
+        push(&mut self.checks, check, CHECKS_MAX);
+    }
+
+    /// Whether a later check of the same program and purpose passed.
+    pub(super) fn passed_after(&self, check: &Check) -> bool {
+        self.checks.iter().any(|later| {
+            later.seq > check.seq
+                && later.outcome == CommandOutcome::Exit(0)
+                && purpose(&later.command) == purpose(&check.command)
+        })
     }
 
     fn recognise(&mut self, run: &Finished<'_>) {
@@ -122,15 +150,22 @@ impl Commands {
         let lines = output::failure_lines(run.printed, 2).join(" | ");
         let lines = text::one_line_cut(&lines, 240);
         let command = text::cut_words(run.command, 120);
-        let text = format!("{command} → {}: {lines}", outcome_words(run.outcome));
+        let text = format!("{command} → {}: {lines}", outcome::words(run.outcome));
         let program = run.program.to_owned();
         self.failures.retain(|known| known.text != text);
-        let failure = FailedCommand { seq: run.seq, turn: run.turn, program, text, mend: None };
+        let failure = FailedCommand {
+            seq: run.seq,
+            turn: run.turn,
+            program,
+            text,
+            mend: None,
+            is_usable: false,
+        };
         push(&mut self.failures, failure, FAILURES_MAX);
     }
 
     /// Files were edited: an edit of them that failed before is made good.
-    pub(super) fn edited(&mut self, seq: u64, paths: &[&str]) {
+    pub(super) fn edited(&mut self, seq: u64, paths: &[String]) {
         let open = self.failures.iter_mut().filter(|f| f.program == EDIT && f.mend.is_none());
         for failure in open {
             if paths.iter().any(|path| failure.text.contains(path)) {
@@ -141,13 +176,13 @@ impl Commands {
 
     /// A program that works after it failed shows how it is used here.
     fn mend(&mut self, run: &Finished<'_>) {
-        let newest = self.failures.back_mut();
-        let is_same = |failure: &FailedCommand| {
+        let open = self.failures.iter_mut();
+        for failure in open.filter(|f| f.mend.is_none() && f.program == run.program) {
             let failed = failure.text.split(" → ").next().unwrap_or_default();
-            failure.program == run.program && purpose(failed) == purpose(run.command)
-        };
-        if let Some(failure) = newest.filter(|f| f.mend.is_none() && is_same(f)) {
-            failure.mend = Some(text::cut_words(run.command, 120).into_owned());
+            if purpose(failed) == purpose(run.command) {
+                failure.mend = Some(text::cut_words(run.command, 120).into_owned());
+            }
+            failure.is_usable = true;
         }
     }
 }
@@ -164,45 +199,6 @@ pub(super) fn push<T>(list: &mut VecDeque<T>, item: T, most: usize) {
         list.pop_front();
     }
     list.push_back(item);
-}
-
-fn outcome_words(outcome: CommandOutcome) -> String {
-    match outcome {
-        CommandOutcome::Unknown => "ended".to_owned(),
-        CommandOutcome::Running => "still running at the last look".to_owned(),
-        CommandOutcome::Exit(_) | CommandOutcome::Refused => outcome.words(),
-    }
-}
-
-/// Counts first; of a failure the lines that say what failed, else the last line that says how it went. An exit
-/// code that is another command's, as `tail`'s is in `test | tail`, proves nothing and is not shown.
-pub(super) fn result(run: &Finished<'_>) -> String {
-    let part = chain::checking_part(run.command);
-    let is_hidden =
-        run.class.is_check() && !part.owns_exit_code && run.outcome == CommandOutcome::Exit(0);
-    let counts =
-        run.counts.map(|counts| format!("{} passed, {} failed", counts.passed, counts.failed));
-    let failed = run.outcome.is_failure()
-        || run.counts.is_some_and(|counts| counts.failed > 0)
-        || is_hidden && output::says_failure(run.printed);
-    let lines = if failed {
-        output::failure_lines(run.printed, 3).join(" | ")
-    } else if counts.is_some() {
-        String::new()
-    } else if part.is_last {
-        let mut lines = run.printed.lines().map(str::trim);
-        lines.rfind(|line| !line.is_empty()).unwrap_or_default().to_owned()
-    } else {
-        String::new()
-    };
-    let lines = text::one_line_cut(&lines, if failed { 320 } else { 140 });
-    let outcome = if is_hidden && counts.is_none() {
-        if failed { "failed" } else { "exit code hidden by what follows it" }.to_owned()
-    } else {
-        outcome_words(run.outcome)
-    };
-    let parts = [Some(outcome), counts, (!lines.is_empty()).then_some(lines)];
-    parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
 #[cfg(test)]
@@ -234,6 +230,7 @@ mod tests {
             outcome: CommandOutcome::Exit(code),
             counts,
             printed,
+            place: "",
         }
     }
 
@@ -285,6 +282,6 @@ mod tests {
             (commands.census.tests, commands.census.commits, commands.census.pushes),
             (true, true, false)
         );
-        assert_eq!((commands.git.head(), &*commands.git.replaced[0]), (Some(1), "1926682b"));
+        assert_eq!((commands.git.head(""), &*commands.git.replaced[0]), (Some(1), "1926682b"));
     }
 }

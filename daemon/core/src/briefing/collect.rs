@@ -11,14 +11,16 @@ use super::checks::{self, Commands, Finished};
 use super::documents;
 use super::effects::Effects;
 use super::evidence::{EvidenceLines, Line};
+use super::git;
 use super::kinds::EvidenceKind;
 use super::lines;
+use super::outcome;
 use super::tasks::{self, TaskList};
 use crate::rollout::output::TestCounts;
 use crate::rollout::patch::LineCounts;
 use crate::rollout::shell::Class;
 use crate::step::CommandOutcome;
-use crate::text;
+use crate::{paths, text};
 
 pub(super) use said::report_strength;
 
@@ -31,6 +33,12 @@ pub(super) const ANOTHER_AGENT: &str = "another agent";
 /// Opens what a short answer refers to.
 pub(super) const ANSWERS: &str = "(said after: ";
 
+/// Opens what the person chose or said in a dialog.
+pub(super) const CHOSE: &str = "(in a dialog: ";
+
+/// Opens the name of the template that typed words were sent with.
+pub(super) const WITH: &str = "(sent with the template: ";
+
 /// Earlier requests that are kept as typed, and bytes of each.
 const EARLIER_MAX: usize = 8;
 const EARLIER_BYTES: usize = 4 * 1_024;
@@ -40,6 +48,9 @@ const REWRITTEN_LINES: usize = 5;
 
 /// A line of so many bytes stands for itself wherever it is quoted.
 const TELLING_BYTES: usize = 12;
+
+/// Bytes of a command that are looked at.
+const COMMAND_BYTES: usize = 1_024;
 
 /// Calls without an answer that are kept.
 const RUNNING_MAX: usize = 16;
@@ -141,6 +152,8 @@ pub(super) struct CommandRun<'a> {
     pub seq: u64,
     pub call_id: &'a str,
     pub script: &'a str,
+    /// The folder it starts in: a command elsewhere tells of another tree.
+    pub from: Option<&'a str>,
     /// Program of the command that matters, wrappers left out.
     pub program: &'a str,
     /// It only looks at files, at git or at the machine.
@@ -182,7 +195,10 @@ impl Briefing {
     }
 
     pub(super) fn ran(&mut self, run: CommandRun<'_>, folder: Option<&str>) {
-        let command = lines::tidy(without_entering(head(run.script)), folder, 400);
+        let (script, folder_of_git) = git::without_options(without_entering(run.script));
+        let from = folder_of_git.map(|named| paths::absolute(&named, run.from));
+        let place = place_of(from.as_deref().or(run.from), folder);
+        let command = lines::tidy(&script, folder, COMMAND_BYTES);
         let finished = Finished {
             seq: run.seq,
             turn: self.turn,
@@ -193,10 +209,11 @@ impl Briefing {
             outcome: run.outcome,
             counts: run.counts,
             printed: run.printed,
+            place: &place,
         };
         let action = self.actions.iter_mut().rev().find(|action| action.call_id == run.call_id);
         if let Some(action) = action {
-            action.text.push_str(&format!(" → {}", checks::result(&finished)));
+            action.text.push_str(&format!(" → {}", outcome::result(&finished)));
         }
         self.commands.finish(finished);
     }
@@ -205,7 +222,7 @@ impl Briefing {
     pub(super) fn patched(
         &mut self,
         seq: u64,
-        paths: &[&str],
+        paths: &[String],
         outcome: CommandOutcome,
         printed: &str,
     ) {
@@ -223,6 +240,7 @@ impl Briefing {
             outcome,
             counts: None,
             printed,
+            place: "",
         });
     }
 
@@ -234,12 +252,10 @@ impl Briefing {
         if !documents::is_document(path) {
             return;
         }
-        // What tells an agent how to work, rather than what is built, matters less.
-        let is_manual =
-            path.starts_with('/') || path.contains("SKILL") || path.contains("template");
+        let percent = documents::percent_of(path);
         let (turn, lines) = (self.turn, &mut self.documents);
         documents::passages(path, printed, |passage| {
-            let strength = if is_manual { passage.strength / 2 } else { passage.strength };
+            let strength = passage.strength * percent / 100;
             let text = lines::tidy(&passage.text, None, 240);
             push(
                 lines,
@@ -272,7 +288,7 @@ impl Briefing {
         self.documents.retain(|line| line.group != edit.path || !is_rewritten && !is_gone(line));
         let effect = self.effects.record(at, edit);
         let added = &mut self.added;
-        effect.read(&edit.path, &edit.added, |heading, text, strength| {
+        effect.read(edit, |heading, text, strength| {
             let text = lines::tidy(&text, None, 260);
             push(added, at, (EvidenceKind::Added, strength), (&edit.path, heading), text);
         });
@@ -360,11 +376,13 @@ fn push(
     lines.push(line, kind.rule().bytes_max);
 }
 
-/// A script without the body of a here-document.
-fn head(script: &str) -> &str {
-    match script.split_once('\n') {
-        Some((first, _)) if first.contains("<<") => first,
-        _ => script,
+/// The folder as it is shown, where it is not the thread's tree: outside of its folder, or a worktree.
+fn place_of(from: Option<&str>, folder: Option<&str>) -> String {
+    let (Some(from), Some(folder)) = (from, folder) else { return String::new() };
+    let below = from.strip_prefix(folder.trim_end_matches('/'));
+    match below {
+        Some(below) if !below.contains("worktree") => String::new(),
+        _ => lines::tidy(from, Some(folder), 120),
     }
 }
 

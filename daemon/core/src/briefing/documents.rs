@@ -29,6 +29,23 @@ pub(super) fn is_prose(path: &str) -> bool {
     ends_with(path, &[".md", ".mdx", ".rst", ".txt", ".adoc"])
 }
 
+/// Folders of an agent's own, where its skills and manuals are.
+const AGENT_FOLDERS: [&str; 6] =
+    ["/.codex/", "/.claude/", "/.agents/", "/skills/", "/plugins/", "/.gemini/"];
+
+/// Percent of its lines' strength that a document has by its place: what tells an agent how to work, rather than what
+/// is built, matters less, and it is read again when it is wanted.
+pub(super) fn percent_of(path: &str) -> u16 {
+    let is_of_agent = AGENT_FOLDERS
+        .iter()
+        .any(|folder| path.contains(folder) || path.starts_with(folder.trim_start_matches('/')));
+    match () {
+        () if is_of_agent || path.contains("SKILL") => 12,
+        () if path.starts_with('/') || path.contains("template") => 50,
+        () => 100,
+    }
+}
+
 fn ends_with(path: &str, endings: &[&str]) -> bool {
     let lower = path.to_ascii_lowercase();
     endings.iter().any(|ending| lower.ends_with(ending))
@@ -53,7 +70,14 @@ pub(super) fn passages(path: &str, text: &str, mut visit: impl FnMut(Passage)) {
         paragraph.clear();
     };
     let (mut is_comment, mut is_code) = (false, false);
-    for line in text.lines().take(LINES_MAX) {
+    // What a document says of itself to programs, before it begins.
+    let is_front = |line: &str| without_number(line).trim() == "---";
+    let mut in_front = is_prose && text.lines().next().is_some_and(is_front);
+    for (index, line) in text.lines().take(LINES_MAX).enumerate() {
+        if in_front {
+            in_front = index == 0 || !is_front(line);
+            continue;
+        }
         if let Some(above) = line.strip_prefix(ANOTHER_PLACE) {
             end(&heading, &mut paragraph);
             lines::heading_of(above.trim()).unwrap_or_default().clone_into(&mut heading);

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::collect::FileEdit;
 use super::documents;
 use crate::rollout::patch::{ANOTHER_PLACE, LineCounts};
+use crate::text;
 
 /// Files whose effects are kept; the one changed longest ago goes first.
 const FILES_MAX: usize = 128;
@@ -80,11 +81,12 @@ impl Effects {
         files
     }
 
-    /// Files changed after line `seq`, the one changed last first.
+    /// Files changed after line `seq`, the one changed last first; not those that came and went.
     pub(super) fn since(&self, seq: u64) -> Vec<&str> {
         self.newest()
             .into_iter()
             .take_while(|(_, effect)| effect.seq > seq)
+            .filter(|(path, effect)| !effect.is_passed() && !is_scratch(path))
             .map(|(path, _)| path)
             .collect()
     }
@@ -95,13 +97,22 @@ impl Effects {
 }
 
 impl Effect {
+    /// The thread made the file, as far as it is known, and removed it.
+    pub(super) fn is_passed(&self) -> bool {
+        self.is_deleted && self.written_lines.is_some()
+    }
+
     /// `written whole (40 lines), then +2 -1`.
     pub(super) fn counts(&self) -> String {
         let LineCounts { added, removed } = self.since_written;
         match self.written_lines {
             None => format!("+{added} -{removed}"),
-            Some(lines) if added + removed == 0 => format!("written whole ({lines} lines)"),
-            Some(lines) => format!("written whole ({lines} lines), then +{added} -{removed}"),
+            Some(lines) => {
+                let unit = if lines == 1 { "line" } else { "lines" };
+                let then = format!(", then +{added} -{removed}");
+                let then = if added + removed == 0 { "" } else { &then };
+                format!("written whole ({lines} {unit}){then}")
+            }
         }
     }
 
@@ -110,41 +121,63 @@ impl Effect {
         if self.names.len() >= NAMES_MAX {
             self.names.remove(0);
         }
-        self.names.push(crate::text::prefix(name, NAME_BYTES).to_owned());
+        self.names.push(text::prefix(name, NAME_BYTES).to_owned());
     }
 
-    /// Reads the lines that an edit added: keeps the names they declare and shows those worth quoting, with heading
-    /// and strength.
-    pub(super) fn read(
-        &mut self,
-        path: &str,
-        added: &str,
-        mut visit: impl FnMut(&str, String, u16),
-    ) {
+    /// Reads the lines of an edit: keeps the names that it newly declares and shows the added lines worth quoting, with
+    /// heading and strength.
+    pub(super) fn read(&mut self, edit: &FileEdit, mut visit: impl FnMut(&str, String, u16)) {
+        let (path, added) = (edit.path.as_str(), edit.added.as_str());
+        // What was there before, in the same words, is not added.
+        let before = names_in(path, &edit.removed);
+        if edit.is_whole {
+            self.names.clear();
+        }
+        self.names.retain(|name| !before.contains(&text::prefix(name, NAME_BYTES)));
+        for name in names_in(path, added).into_iter().filter(|name| !before.contains(name)) {
+            self.name(name);
+        }
         if documents::is_document(path) {
             documents::passages(path, added, |passage| {
                 visit(&passage.heading, passage.text, passage.strength);
             });
-            for line in added.lines().take(ADDED_MAX) {
-                if let Some(title) = super::lines::heading_of(line.trim()).or_else(|| route(line)) {
-                    self.name(title);
-                }
-            }
             return;
         }
         let lines = added.lines().filter(|line| !line.starts_with(ANOTHER_PLACE)).map(str::trim);
         let lines: Vec<&str> = lines.filter(|line| !is_bracket(line)).take(ADDED_MAX).collect();
         for (index, line) in lines.iter().enumerate() {
             match declared(line) {
-                Some(name) => {
-                    self.name(name);
-                    visit("", block(&lines[index..]), 110);
-                }
+                Some(_) => visit("", block(&lines[index..]), 110),
                 None if line.len() < CODE_BYTES_MIN => {}
                 None => visit("", (*line).to_owned(), code_strength(line)),
             }
         }
     }
+}
+
+/// The names that lines of a file declare: headings and routes of a document, functions and types of code.
+fn names_in<'a>(path: &str, lines: &'a str) -> Vec<&'a str> {
+    let lines = lines.lines().filter(|line| !line.starts_with(ANOTHER_PLACE)).take(ADDED_MAX);
+    if !documents::is_document(path) {
+        return lines.filter_map(|line| declared(line.trim())).collect();
+    }
+    let mut is_code = false;
+    let is_prose = documents::is_prose(path);
+    let names = lines.filter_map(|line| {
+        is_code ^= line.trim().starts_with("```");
+        // A `#` in code and in configuration begins a comment.
+        let title = super::lines::heading_of(line.trim()).filter(|_| is_prose && !is_code);
+        title.or_else(|| route(line))
+    });
+    names.collect()
+}
+
+/// Whether a file stands where systems keep files of the moment; a worktree below `/tmp` is not meant.
+fn is_scratch(path: &str) -> bool {
+    let below_tmp = path.strip_prefix("/tmp/").or_else(|| path.strip_prefix("/private/tmp/"));
+    path.contains("/AppData/Local/Temp/")
+        || path.starts_with("/var/folders/")
+        || below_tmp.is_some_and(|name| !name.contains('/'))
 }
 
 /// The path that a line of an API's description declares: `/users/{id}:`.
@@ -270,7 +303,7 @@ mod tests {
         };
         let effect = effects.record((4, 1), &edit);
         let mut seen = Vec::new();
-        effect.read("src/pool.rs", added, |_, text, strength| seen.push((text, strength)));
+        effect.read(&edit, |_, text, strength| seen.push((text, strength)));
         assert_eq!(
             (effect.counts(), effect.names.clone()),
             ("+6 -2".to_owned(), vec!["submit".to_owned()])
@@ -279,6 +312,17 @@ mod tests {
             seen[1].0.contains("submit") && seen[1].0.contains("the queue is full"),
             "{seen:?}"
         );
+        // A function that an edit only changes is not added.
+        let changed = "pub fn submit(&mut self) {\npub fn close(self) {\n".to_owned();
+        let removed = "pub fn submit(&self) {\n".to_owned();
+        let later = FileEdit { added: changed, removed, ..edit.clone() };
+        effects.record((4, 1), &later).read(&later, |_, _, _| {});
+        assert_eq!(effects.of("src/pool.rs").unwrap().names, ["close"]);
+        effects = Effects::default();
+        effects.record((4, 1), &edit);
+        for scratch in ["/tmp/probe.go", "C:/w/AppData/Local/Temp/x/spec.rs"] {
+            effects.record((4, 1), &FileEdit { path: scratch.to_owned(), ..edit.clone() });
+        }
         assert_eq!(effects.since(3), ["src/pool.rs"]);
         assert_eq!(effects.since(4), [""; 0]);
         // What stood there before it was written whole is not known.

@@ -1,12 +1,13 @@
 //! Steps in order → evidence.
 
 use super::collect::{Briefing, CommandRun, FileEdit, Running};
+use crate::rollout::dialog;
 use crate::rollout::patch::LineCounts;
-use crate::rollout::shell::Use;
+use crate::rollout::shell::{Command, FileUse, Use};
 use crate::step::{
     Action, Answered, At, Called, Change, ChangeKind, CommandOutcome, Script, Step, Work,
 };
-use crate::text;
+use crate::{paths, text};
 
 /// Programs that only prepare for the one that matters.
 const PREPARING: [&str; 7] = ["cd", "echo", "set", "export", "source", "pushd", "true"];
@@ -33,6 +34,7 @@ impl Briefing {
                     seq: at.seq,
                     call_id: &script.call.id,
                     script: &script.call.what,
+                    from: folder,
                     program: &program,
                     is_look: false,
                     outcome,
@@ -43,7 +45,7 @@ impl Briefing {
             }
             Step::FilesChanged(changes) => {
                 for change in changes {
-                    self.edited(at.seq, &edit(change, folder));
+                    self.edited(at.seq, &edit(change, Places { from: folder, folder }));
                 }
             }
             Step::TurnComplete => self.end_turn(false, folder),
@@ -54,10 +56,12 @@ impl Briefing {
 
     fn called(&mut self, at: At, called: &Called, folder: Option<&str>) {
         let Called { call, action } = called;
+        let from = call.starts_in(folder);
+        let places = Places { from: from.as_deref(), folder };
         let edits = match action {
             Action::Poll | Action::Ours | Action::Plan(_) | Action::ChangeStep { .. } => return,
-            Action::Patch(changes) => changes.iter().map(|change| edit(change, folder)).collect(),
-            Action::Script(script) => written(script, folder),
+            Action::Patch(changes) => changes.iter().map(|change| edit(change, places)).collect(),
+            Action::Script(script) => self.written(at.seq, script, places),
             Action::View { .. } | Action::Look { .. } | Action::AddStep | Action::Other { .. } => {
                 Vec::new()
             }
@@ -68,12 +72,16 @@ impl Briefing {
         let running = Running {
             seq: at.seq,
             call_id: call.id.clone(),
-            what: call.what.clone(),
+            what: match &call.work {
+                Work::Script { gist: Some(gist), .. } => gist.clone(),
+                _ => call.what.clone(),
+            },
             program: program_of(called),
             edits,
             is_known_running: false,
         };
         self.call(running, folder);
+        self.commands.census.agents |= is_for_agent(&call.what);
         for (heading, words) in handed_on(action) {
             self.hear(at.seq, heading, words, folder);
         }
@@ -86,17 +94,22 @@ impl Briefing {
         if runs_on {
             return;
         }
+        self.hear_dialog(at.seq, answered);
         if !outcome.is_failure() {
             for edit in &running.edits {
                 self.edited(at.seq, edit);
+                self.commands.edited(at.seq, std::slice::from_ref(&edit.path));
             }
         }
+        let from = call.starts_in(folder);
+        let places = Places { from: from.as_deref(), folder };
         match &call.work {
-            Work::Script { line, reads, is_look, .. } => {
+            Work::Script { line, gist, reads, is_look, .. } => {
                 let run = CommandRun {
                     seq: at.seq,
                     call_id: &call.id,
-                    script: line.as_deref().unwrap_or(&call.what),
+                    from: from.as_deref(),
+                    script: gist.as_deref().or(line.as_deref()).unwrap_or(&call.what),
                     program: &running.program,
                     is_look: *is_look,
                     outcome: *outcome,
@@ -105,15 +118,15 @@ impl Briefing {
                 };
                 self.ran(run, folder);
                 if let Some(path) = reads.as_deref().filter(|_| !outcome.is_failure()) {
-                    self.read(at.seq, shown(path, folder), answered.printed());
+                    self.read(at.seq, &places.shown(path), answered.printed());
                 }
             }
             Work::View { path } if !outcome.is_failure() => {
-                self.read(at.seq, shown(path, folder), answered.printed());
+                self.read(at.seq, &places.shown(path), answered.printed());
             }
             Work::Patch(changes) => {
-                let paths: Vec<&str> =
-                    changes.iter().map(|change| shown(&change.path, folder)).collect();
+                let paths: Vec<String> =
+                    changes.iter().map(|change| places.shown(&change.path)).collect();
                 self.patched(at.seq, &paths, *outcome, answered.printed());
             }
             Work::Other if is_for_agent(&call.what) && !outcome.is_failure() => {
@@ -126,6 +139,64 @@ impl Briefing {
             Work::View { .. } | Work::Search { .. } | Work::PlanStep { .. } | Work::Other => {}
         }
     }
+
+    /// The person's words that stand in the answer of a call. Servers of tools may print what they like.
+    fn hear_dialog(&mut self, seq: u64, answered: &Answered<'_>) {
+        let call = &answered.call;
+        if call.is_outside {
+            return;
+        }
+        let tool = call.what.split(' ').next().unwrap_or_default();
+        for choice in dialog::choices(tool, answered.printed()) {
+            self.chose(seq, &format!("{} → {}", choice.question, choice.answer));
+        }
+        if answered.outcome == CommandOutcome::Refused
+            && let Some(words) = dialog::declined(answered.printed())
+        {
+            self.chose(seq, &format!("instead of {}: {words}", text::cut_words(&call.what, 80)));
+        }
+    }
+
+    /// The files that a script writes from heredocs, whole texts that no patch shows, and those it removes that
+    /// were changed before.
+    fn written(&mut self, seq: u64, script: &Script, places: Places<'_>) -> Vec<FileEdit> {
+        let mut edits: Vec<FileEdit> = Vec::new();
+        let mut written = None;
+        for FileUse { command, used, path } in &script.uses {
+            let shown = places.shown(path);
+            let is_ours =
+                self.effects.of(&shown).is_some() || edits.iter().any(|edit| edit.path == shown);
+            let of = script.commands.get(*command).filter(|of| !of.input.is_empty());
+            match (used, of) {
+                (Use::Removed, _) if is_ours => edits.push(removal(shown)),
+                (Use::Written, None) => self.tasks.outdate(seq, &shown),
+                (Use::Written, Some(of)) if !is_passing(path) && written != Some(command) => {
+                    written = Some(command);
+                    edits.push(heredoc(of, shown));
+                }
+                _ => {}
+            }
+        }
+        edits
+    }
+}
+
+/// Where the relative paths of a call start, and the folder that paths are shown from.
+#[derive(Clone, Copy)]
+struct Places<'a> {
+    from: Option<&'a str>,
+    folder: Option<&'a str>,
+}
+
+impl Places<'_> {
+    /// The path without the thread's folder, when it is below it.
+    fn shown(self, path: &str) -> String {
+        let path = paths::absolute(path, self.from);
+        let below = self
+            .folder
+            .and_then(|folder| path.strip_prefix(folder.trim_end_matches('/'))?.strip_prefix('/'));
+        below.filter(|below| !below.is_empty()).map_or(path.clone(), str::to_owned)
+    }
 }
 
 /// The program of a script that matters: the first that does not only prepare.
@@ -137,25 +208,17 @@ fn program_of(called: &Called) -> String {
     text::prefix(program, 40).to_owned()
 }
 
-/// The files that a script writes from heredocs: whole texts that no patch shows.
-fn written(script: &Script, folder: Option<&str>) -> Vec<FileEdit> {
-    let mut edits = Vec::new();
-    for command in script.commands.iter().filter(|command| !command.input.is_empty()) {
-        let path = crate::rollout::shell::uses(command)
-            .into_iter()
-            .find(|(used, _)| *used == Use::Written);
-        let Some((_, path)) = path else { continue };
-        if is_passing(&path) {
-            continue;
-        }
-        let (path, added) = (shown(&path, folder).to_owned(), command.input.clone());
-        let is_whole = command.words.first().is_some_and(|program| program == "cat")
-            && !command.words.iter().any(|word| word == "-a");
-        let counts = LineCounts { added: added.lines().count() as u64, removed: 0 };
-        let removed = String::new();
-        edits.push(FileEdit { path, added, removed, counts, is_whole, is_deleted: false });
-    }
-    edits
+fn heredoc(command: &Command, path: String) -> FileEdit {
+    let added = command.input.clone();
+    let is_whole =
+        command.words.first().is_some_and(|program| program == "cat") && !command.is_appending;
+    let counts = LineCounts { added: added.lines().count() as u64, removed: 0 };
+    FileEdit { path, added, removed: String::new(), counts, is_whole, is_deleted: false }
+}
+
+fn removal(path: String) -> FileEdit {
+    let (added, removed, counts) = (String::new(), String::new(), LineCounts::default());
+    FileEdit { path, added, removed, counts, is_whole: false, is_deleted: true }
 }
 
 /// What the agent tells others: the prompt of a sub-agent, prose that it writes to a file of the moment to hand it on.
@@ -205,22 +268,15 @@ fn is_passing(path: &str) -> bool {
     path.starts_with("/tmp/") || path.starts_with("/dev/") || path.contains('$')
 }
 
-fn edit(change: &Change, folder: Option<&str>) -> FileEdit {
+fn edit(change: &Change, places: Places<'_>) -> FileEdit {
     FileEdit {
-        path: shown(&change.path, folder).to_owned(),
+        path: places.shown(&change.path),
         added: change.added.clone(),
         removed: change.removed.clone(),
         counts: change.counts,
         is_whole: change.kind == ChangeKind::Created,
         is_deleted: change.kind == ChangeKind::Deleted,
     }
-}
-
-/// A path without the thread's folder, when it is below it.
-fn shown<'a>(path: &'a str, folder: Option<&str>) -> &'a str {
-    let rest = folder
-        .and_then(|folder| path.strip_prefix(folder.trim_end_matches('/'))?.strip_prefix('/'));
-    rest.filter(|rest| !rest.is_empty()).unwrap_or(path)
 }
 
 #[cfg(test)]

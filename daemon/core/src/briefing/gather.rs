@@ -2,8 +2,11 @@
 
 mod standing;
 
+use std::collections::HashSet;
+
 use super::checks::{Check, EDIT};
-use super::collect::{ANSWERS, Briefing, TurnOutcome, report_strength};
+use super::collect::{ANSWERS, Briefing, CHOSE, TurnOutcome, WITH, report_strength};
+use super::documents;
 use super::evidence::{EvidenceLines, Line};
 use super::kinds::EvidenceKind;
 use super::lines;
@@ -60,8 +63,8 @@ impl Builder<'_> {
         self.lines(EvidenceKind::Template, &self.briefing.template);
         self.reports();
         self.lines(EvidenceKind::Remark, &self.briefing.remarks);
-        self.lines(EvidenceKind::Document, &self.briefing.documents);
         self.lines(EvidenceKind::Added, &self.briefing.added);
+        self.documents();
         self.files();
         self.commands();
         self.git();
@@ -73,7 +76,7 @@ impl Builder<'_> {
             [(EvidenceKind::Ran, &self.extra.ran), (EvidenceKind::Look, &self.extra.looked_at)]
         {
             for (order, line) in (0..).zip(lines) {
-                if kind == EvidenceKind::Ran && self.failed(line) {
+                if kind == EvidenceKind::Ran && (self.failed(line) || self.runs(line)) {
                     continue;
                 }
                 // The newest ones are the likeliest to be wanted.
@@ -117,6 +120,12 @@ impl Builder<'_> {
         self.briefing.commands.failures.iter().any(|failure| failure.text.starts_with(head))
     }
 
+    /// Whether the command was called and has no result yet: it stands below what runs.
+    fn runs(&self, command: &str) -> bool {
+        let mut running = self.briefing.running.iter();
+        running.any(|running| running.what.starts_with(text::prefix(command, 60)))
+    }
+
     /// What the last turns were about, and what many turns speak of.
     fn focus(&self) -> Focus {
         let mut focus = Focus::default();
@@ -146,7 +155,9 @@ impl Builder<'_> {
         let now = self.briefing.turn();
         let lines: Vec<&Line> = self.briefing.requests.iter().collect();
         for turn in lines.chunk_by(|one, next| one.turn == next.turn) {
-            let is_answer = |line: &&Line| line.text.starts_with(ANSWERS);
+            let is_answer = |line: &&Line| {
+                [ANSWERS, CHOSE, WITH].iter().any(|opening| line.text.starts_with(opening))
+            };
             let answers: Vec<&Line> = turn.iter().copied().filter(is_answer).collect();
             let typed = turn.iter().copied().filter(|line| !is_answer(line));
             // The last request stands at the end.
@@ -159,10 +170,16 @@ impl Builder<'_> {
             for (index, line) in typed.iter().enumerate() {
                 let mark = if index == 0 { self.mark(line) } else { "  ".to_owned() };
                 self.request(line, line.strength, format!("{mark}{}", line.text));
+                if let Some(quote) = self.candidates.last_mut() {
+                    quote.goes_on = index + 1 < typed.len();
+                }
             }
             for line in answers {
                 // What the last request answers is as much wanted as the request.
-                let strength = if line.turn == now { 250 } else { line.strength };
+                let strength = match line.turn == now {
+                    true if !line.text.starts_with(WITH) => 250,
+                    _ => line.strength,
+                };
                 let text = line.text.trim_start_matches('(');
                 self.request(line, strength, format!("  (#{} {text}", line.seq));
             }
@@ -173,7 +190,8 @@ impl Builder<'_> {
     fn short_answer(&mut self, typed: &Line, answers: &[&Line]) {
         let turns_ago = self.briefing.turn().saturating_sub(typed.turn);
         let mut text = format!("{}{}", self.mark(typed), typed.text);
-        for answer in answers {
+        let is_shown = |answer: &&&Line| !(self.is_small() && answer.text.starts_with(WITH));
+        for answer in answers.iter().filter(is_shown) {
             text.push_str(&format!(" {}", answer.text));
         }
         let strength = if turns_ago <= RECENT_ANSWERS_TURNS { 60 } else { 25 };
@@ -191,6 +209,9 @@ impl Builder<'_> {
             // What was said while the agent worked is in the report of a later turn.
             TurnOutcome::Open if self.briefing.is_answered_after(line.turn) => "",
             TurnOutcome::Open => " (no report)",
+            TurnOutcome::Interrupted if self.briefing.is_answered_after(line.turn) => {
+                " (interrupted at first)"
+            }
             TurnOutcome::Interrupted => " (interrupted)",
         };
         format!("#{}{outcome} ", line.seq)
@@ -202,9 +223,11 @@ impl Builder<'_> {
         let pending = usize::from(self.briefing.pending_words().next().is_some());
         for line in self.briefing.reports.iter() {
             let newer = turns.iter().rev().position(|turn| *turn == line.turn).unwrap_or(2);
+            let is_newest = newer + pending == 0;
+            let then = if is_newest || self.is_small() { "" } else { " (as of then)" };
             let group = match line.group.as_str() {
-                "" => format!("turn {}", line.turn),
-                who => format!("turn {}, {who} (#{})", line.turn, line.seq),
+                "" => format!("turn {}{then}", line.turn),
+                who => format!("turn {}, {who} (#{}){then}", line.turn, line.seq),
             };
             self.line(EvidenceKind::Report, line, newer + pending, &group);
         }
@@ -230,7 +253,15 @@ impl Builder<'_> {
             let age = usize::try_from(now.saturating_sub(line.turn)).unwrap_or(2);
             // What was said on the way is soon outdated by what was said after it.
             let is_older = kind == EvidenceKind::Remark && line.seq < newest;
-            let strength = line.strength * if is_older { 70 } else { 100 } / 100;
+            // A template whose turn was reported has been followed.
+            let is_followed =
+                kind == EvidenceKind::Template && line.turn < now && self.is_reported(line.turn);
+            let percent = match () {
+                () if is_followed => 25,
+                () if is_older => 70,
+                () => 100,
+            };
+            let strength = line.strength * percent / 100;
             let line = &Line { strength, ..line.clone() };
             let group = match kind {
                 EvidenceKind::Template => self.briefing.template_name().to_owned(),
@@ -239,6 +270,22 @@ impl Builder<'_> {
             };
             self.line(kind, line, age, &group);
         }
+    }
+
+    /// Whether the agent reported in that turn or later.
+    fn is_reported(&self, turn: u32) -> bool {
+        self.briefing.outcome(turn) == TurnOutcome::Answered
+            || self.briefing.is_answered_after(turn)
+    }
+
+    /// What was read of documents, less what the thread wrote there itself.
+    fn documents(&mut self) {
+        let added = &self.briefing.added;
+        let own: HashSet<(&str, &str)> =
+            added.iter().map(|line| (line.group.as_str(), line.text.as_str())).collect();
+        let mut read = self.briefing.documents.clone();
+        read.retain(|line| !own.contains(&(line.group.as_str(), line.text.as_str())));
+        self.lines(EvidenceKind::Document, &read);
     }
 
     fn line(&mut self, kind: EvidenceKind, line: &Line, age: usize, group: &str) {
@@ -260,21 +307,32 @@ impl Builder<'_> {
         let now = self.briefing.turn();
         for (order, file) in (0..).zip(&self.extra.files) {
             let mut text = format!("{} ({}", file.path, file.words);
-            let mut age = 2;
+            let (mut age, mut strength) = (2, 100);
             if let Some(effect) = self.briefing.effects.of(&file.path) {
                 age = usize::try_from(now.saturating_sub(effect.turn)).unwrap_or(2);
-                if !effect.is_deleted {
-                    text.push_str(&format!(", {}", effect.counts()));
+                // The only edit wrote all of it: the count says so.
+                if effect.written_lines.is_some() && file.words == "edited" && effect.edits == 1 {
+                    text = format!("{} (", file.path);
+                }
+                if effect.is_passed() {
+                    text.push_str(" again; it was made here");
+                    strength = 15;
+                } else if !effect.is_deleted {
+                    text.push_str(if text.ends_with('(') { "" } else { ", " });
+                    text.push_str(&effect.counts());
                 }
                 // A document that grows edit by edit is told by its outline, other files by their newest names.
                 let is_growing = age == 0 && effect.edits >= OUTLINE_EDITS && !self.is_small();
                 let (names, bytes) =
                     if is_growing { (usize::MAX, OUTLINE_BYTES) } else { (NAMES, NAMES_BYTES) };
                 let first = effect.names.len().saturating_sub(names);
-                text.push_str(&added_names(&effect.names[first..], bytes));
+                if !effect.is_deleted {
+                    let verb = if effect.written_lines.is_some() { "holds" } else { "adds" };
+                    text.push_str(&named(verb, &effect.names[first..], bytes));
+                }
             }
             text.push(')');
-            self.push(EvidenceKind::File, order, (age, 100), text);
+            self.push(EvidenceKind::File, order, (age, strength), text);
             self.group(&file.path);
         }
     }
@@ -284,16 +342,23 @@ impl Builder<'_> {
         let age = |turn: u32| usize::try_from(now.saturating_sub(turn)).unwrap_or(2);
         let commands = &self.briefing.commands;
         for (newer, check) in commands.checks.iter().rev().enumerate() {
+            if check.turn < now && check.outcome.is_failure() && commands.passed_after(check) {
+                continue;
+            }
             let strength = if newer < 2 { 120 } else { 80 };
             let text = self.check_words(check);
             self.push(EvidenceKind::Check, (check.seq, 0), (age(check.turn), strength), text);
         }
         for failure in &commands.failures {
-            let mend = failure.mend.as_ref().map(|mend| match failure.program.as_str() {
-                EDIT => format!("; {mend}"),
-                _ => format!("; then worked: {mend}"),
-            });
-            let text = format!("#{} {}{}", failure.seq, failure.text, mend.unwrap_or_default());
+            let mend = match (&failure.mend, failure.program.as_str()) {
+                (Some(mend), EDIT) => format!("; {mend}"),
+                (Some(mend), _) => format!("; then worked: {mend}"),
+                // The report of its turn told what became of it.
+                (None, _) if failure.turn < now => continue,
+                (None, program) if failure.is_usable => format!("; {program} worked later"),
+                (None, _) => String::new(),
+            };
+            let text = format!("#{} {}{mend}", failure.seq, failure.text);
             self.push(
                 EvidenceKind::FailedCommand,
                 (failure.seq, 0),
@@ -305,18 +370,29 @@ impl Builder<'_> {
 
     /// A check says what it proves: nothing about files that changed since.
     fn check_words(&self, check: &Check) -> String {
-        let since = self.briefing.effects.since(check.seq);
+        let since = self.unchecked_since(check);
         let mut words = format!("#{} {} → {}", check.seq, check.command, check.result);
         if !since.is_empty() && !check.outcome.is_failure() {
-            let more = if since.len() > 3 {
-                format!(" and {} more", since.len() - 3)
-            } else {
-                String::new()
-            };
-            let files = since[..since.len().min(3)].join(", ");
-            words.push_str(&format!(" (unverified since: {files}{more} changed after it)"));
+            let files = first_of(&since);
+            words.push_str(&format!(" (unverified since: {files} changed after it)"));
         }
         words
+    }
+
+    /// Files changed after a check that it may speak of: prose matters to those that read it.
+    fn unchecked_since(&self, check: &Check) -> Vec<&str> {
+        let reads_prose = ["md", "doc", "lint", "vale", "prettier", "spell", "fmt"];
+        let reads_prose = reads_prose.iter().any(|word| check.command.contains(word));
+        let mut since = self.briefing.effects.since(check.seq);
+        since.retain(|path| reads_prose || !documents::is_prose(path));
+        // One that names files speaks of them alone.
+        let named: Vec<&str> = check.command.split(' ').filter(|word| names_file(word)).collect();
+        if !named.is_empty() {
+            since.retain(|path| {
+                named.iter().any(|file| path.ends_with(file) || file.ends_with(path))
+            });
+        }
+        since
     }
 
     fn fixed(&mut self, kind: EvidenceKind, order: (u64, u64), text: String) {
@@ -340,12 +416,43 @@ impl Builder<'_> {
         let weight = kind.rule().weights[age.min(2)] * f64::from(strength) / 100.0;
         let Order(order) = order.into();
         let (group, heading) = (String::new(), String::new());
-        self.candidates.push(Quote { kind, order, weight, group, heading, text, is_fixed: false });
+        self.candidates.push(Quote {
+            kind,
+            order,
+            weight,
+            group,
+            heading,
+            text,
+            is_fixed: false,
+            goes_on: false,
+        });
     }
 }
 
+/// Whether a word of a command is a file: it ends as files do, and is no option and no setting.
+fn names_file(word: &str) -> bool {
+    let name = word.rsplit('/').next().unwrap_or(word);
+    let ending = name
+        .rsplit_once('.')
+        .map_or("", |(stem, ending)| if stem.is_empty() { "" } else { ending });
+    (1..=5).contains(&ending.len())
+        && ending.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        && ending.bytes().any(|byte| byte.is_ascii_alphabetic())
+        && !word.starts_with('-')
+        && !word.contains(['=', '*', ':'])
+}
+
+/// `a, b, c and 4 more`.
+fn first_of(files: &[&str]) -> String {
+    let more = match files.len().saturating_sub(3) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{}{more}", files[..files.len().min(3)].join(", "))
+}
+
 /// `; adds a, b`: the newest names within `bytes`, in their order.
-fn added_names(names: &[String], bytes: usize) -> String {
+fn named(verb: &str, names: &[String], bytes: usize) -> String {
     let mut room = bytes;
     let fitting = names.iter().rev().take_while(|name| {
         let fits = name.len() + 2 <= room;
@@ -355,8 +462,8 @@ fn added_names(names: &[String], bytes: usize) -> String {
     let shown = &names[names.len() - fitting.count()..];
     match (shown.is_empty(), shown.len() < names.len()) {
         (true, _) => String::new(),
-        (false, true) => format!("; adds …, {}", shown.join(", ")),
-        (false, false) => format!("; adds {}", shown.join(", ")),
+        (false, true) => format!("; {verb} …, {}", shown.join(", ")),
+        (false, false) => format!("; {verb} {}", shown.join(", ")),
     }
 }
 

@@ -1,5 +1,6 @@
 //! What git printed: the branch, the commits with the newest last, what is not committed.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
@@ -24,17 +25,20 @@ pub(super) struct GitLine {
     pub seq: u64,
     pub turn: u32,
     pub text: String,
+    /// The folder git ran in, where it is not the thread's: another worktree or repository.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub place: String,
     /// It tells the commit that was checked out: one made here, or the first of a log of all.
     pub is_head: bool,
 }
 
 /// Opens the line of uncommitted files: only the newest one counts.
-const UNCOMMITTED: &str = "uncommitted at the last look: ";
+pub(super) const UNCOMMITTED: &str = "uncommitted at the last look: ";
 
 impl GitState {
-    /// Index of the line that last told the newest commit.
-    pub(super) fn head(&self) -> Option<usize> {
-        self.lines.iter().rposition(|line| line.is_head)
+    /// Index of the line that last told the newest commit of a place.
+    pub(super) fn head(&self, place: &str) -> Option<usize> {
+        self.lines.iter().rposition(|line| line.is_head && line.place == place)
     }
 
     pub(super) fn read(&mut self, run: &Finished<'_>) {
@@ -46,13 +50,13 @@ impl GitState {
             self.amend(run);
         }
         if ["git reset", "git rebase"].iter().any(|words| run.command.contains(words)) {
-            self.lines.retain(|line| !line.text.starts_with('[') && !is_log_line(&line.text));
+            self.drop_here(run, |text| text.starts_with('[') || is_log_line(text));
         }
         if [" commit", " stash", " checkout", " switch", " restore", " clean", " reset"]
             .iter()
             .any(|word| run.command.contains(word))
         {
-            self.lines.retain(|line| !line.text.starts_with(UNCOMMITTED));
+            self.drop_here(run, |text| text.starts_with(UNCOMMITTED));
         }
         let (mut uncommitted, mut listed) = (Vec::new(), Vec::new());
         let mut is_headed = false;
@@ -69,33 +73,53 @@ impl GitState {
                 uncommitted.push(path);
             } else if is_log_line(bare) {
                 listed.push(bare);
-            } else if is_telling(bare) {
+            } else if let Some(pushed) = pushed(bare).filter(|_| run.command.contains("git push")) {
+                self.add(run, format!("pushed: {}", text::one_line_cut(pushed, 150)), false);
+            } else if made_on(bare).is_some() || is_branch_state(bare) {
                 if is_branch_state(bare) {
-                    self.lines.retain(|line| line.seq == run.seq || !is_branch_state(&line.text));
+                    self.lines.retain(|line| {
+                        line.seq == run.seq
+                            || line.place != run.place
+                            || !is_branch_state(&line.text)
+                    });
                 }
                 self.add(run, text::one_line_cut(bare, 160), made_on(bare).is_some());
             }
         }
-        // A log begins with the newest commit, which stands last here.
+        // A log begins with the newest commit, which stands last here. One of a part, a branch or a file says nothing of
+        // where the work stands.
+        let is_of_all = lists_all(run.command);
+        if !is_of_all && (self.head(run.place).is_some() || run.command.contains(" -- ")) {
+            listed.clear();
+        }
         let last = listed.len().saturating_sub(1);
         for (index, line) in listed.into_iter().rev().enumerate() {
-            let is_head = index == last && lists_all(run.command);
+            let is_head = index == last && is_of_all;
             self.add(run, text::one_line_cut(line, 160), is_head);
         }
-        let is_status = looks_at_all(run.command);
-        if !uncommitted.is_empty() && is_status {
-            let more = uncommitted.len().saturating_sub(12);
-            uncommitted.truncate(12);
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            self.lines.retain(|line| !line.text.starts_with(UNCOMMITTED));
-            self.add(run, format!("{UNCOMMITTED}{}{more}", uncommitted.join(", ")), false);
-        } else if is_status
-            && (run.printed.contains("nothing to commit")
-                || run.printed.lines().any(|line| line.starts_with("## ")))
-        {
-            self.lines.retain(|line| !line.text.starts_with(UNCOMMITTED));
-            self.add(run, format!("{UNCOMMITTED}nothing"), false);
+        self.note_uncommitted(run, uncommitted);
+    }
+
+    /// What a status of the whole tree lists, or that it lists nothing.
+    fn note_uncommitted(&mut self, run: &Finished<'_>, mut paths: Vec<&str>) {
+        let is_clean = run.printed.contains("nothing to commit")
+            || run.printed.lines().any(|line| line.starts_with("## "));
+        if !looks_at_all(run.command) || paths.is_empty() && !is_clean {
+            return;
         }
+        let more = match paths.len().saturating_sub(12) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        paths.truncate(12);
+        let listed = if paths.is_empty() { "nothing".to_owned() } else { paths.join(", ") };
+        self.drop_here(run, |text| text.starts_with(UNCOMMITTED));
+        self.add(run, format!("{UNCOMMITTED}{listed}{more}"), false);
+    }
+
+    /// Drops lines of the place the command ran in.
+    fn drop_here(&mut self, run: &Finished<'_>, is_dropped: impl Fn(&str) -> bool) {
+        self.lines.retain(|line| line.place != run.place || !is_dropped(&line.text));
     }
 
     /// The commit that an amended one replaced is that of the same branch.
@@ -103,7 +127,8 @@ impl GitState {
         let made = run.printed.lines().map(str::trim).find_map(made_on);
         let is_same_branch = |line: &GitLine| {
             let old = made_on(&line.text);
-            old.is_some() && made.is_none_or(|made| old.map(|old| old.0) == Some(made.0))
+            let is_here = line.place == run.place && old.is_some();
+            is_here && made.is_none_or(|made| old.map(|old| old.0) == Some(made.0))
         };
         let replaced = self.lines.iter().rposition(is_same_branch);
         let replaced = replaced.and_then(|index| self.lines.remove(index));
@@ -122,7 +147,7 @@ impl GitState {
         self.replaced.retain(|id| new.is_none_or(|new| new.0 != id));
         let is_same = |known: &GitLine| match (commit_of(&known.text), new) {
             (Some(known), Some(new)) => known.0 == new.0,
-            _ => known.text == text,
+            _ => known.text == text && known.place == run.place,
         };
         // A log of a part may list an older commit again: it stays where it was.
         if new.is_some() && !is_head && self.lines.iter().any(is_same) {
@@ -133,7 +158,9 @@ impl GitState {
         let kept = made.map(|made| made.text.clone());
         self.lines.retain(|known| !is_same(known));
         let text = kept.unwrap_or(text);
-        push(&mut self.lines, GitLine { seq: run.seq, turn: run.turn, text, is_head }, LINES_MAX);
+        let place = run.place.to_owned();
+        let line = GitLine { seq: run.seq, turn: run.turn, text, place, is_head };
+        push(&mut self.lines, line, LINES_MAX);
     }
 }
 
@@ -170,12 +197,40 @@ fn is_branch_state(line: &str) -> bool {
     marks.iter().any(|mark| line.starts_with(mark))
 }
 
-/// Lines of git's that tell where the work stands: branch, new commits, remote.
-fn is_telling(line: &str) -> bool {
-    line.starts_with('[') && line.contains("] ")
-        || is_branch_state(line)
-        || line.contains("-> FETCH_HEAD")
-        || line.contains(" -> origin")
+/// What `git push` says it did: `1926682b..59388c9f  main -> main`.
+fn pushed(line: &str) -> Option<&str> {
+    let (from, to) = line.split_once(" -> ")?;
+    let is_push = from.contains("..") || from.starts_with("* [new ");
+    (is_push && !to.contains("FETCH_HEAD")).then_some(line)
+}
+
+/// The commands of a line as if each git ran in its folder, and the folder that `-C` names in the last one.
+pub(super) fn without_options(line: &str) -> (Cow<'_, str>, Option<String>) {
+    if !line.contains("git -") {
+        return (Cow::Borrowed(line), None);
+    }
+    let (mut out, mut folder) = (Vec::new(), None);
+    let mut words = line.split(' ').peekable();
+    while let Some(word) = words.next() {
+        out.push(word);
+        while word == "git" || word.ends_with("(git") {
+            match words.peek() {
+                Some(&"-C") => {
+                    words.next();
+                    folder = words.next().map(|name| name.trim_matches(['"', '\'']).to_owned());
+                }
+                Some(&"-c") => {
+                    words.next();
+                    words.next();
+                }
+                Some(&("--no-pager" | "-P")) => {
+                    words.next();
+                }
+                _ => break,
+            }
+        }
+    }
+    (Cow::Owned(out.join(" ")), folder)
 }
 
 /// Branch and id of `[main 1926682b] feat: …`, by which git tells a commit that it made.
@@ -244,22 +299,27 @@ mod tests {
     use crate::rollout::shell::Class;
     use crate::step::CommandOutcome;
 
+    fn run<'a>(seq: u64, command: &'a str, printed: &'a str, place: &'a str) -> Finished<'a> {
+        Finished {
+            seq,
+            turn: 1,
+            command,
+            program: "git",
+            is_look: false,
+            class: Class::Other,
+            outcome: CommandOutcome::Exit(0),
+            counts: None,
+            printed,
+            place,
+        }
+    }
+
     fn state(runs: &[(&str, &str)]) -> (Vec<String>, Option<String>, Vec<String>) {
         let mut state = GitState::default();
         for (seq, (command, printed)) in (1..).zip(runs) {
-            state.read(&Finished {
-                seq,
-                turn: 1,
-                command,
-                program: "git",
-                is_look: false,
-                class: Class::Other,
-                outcome: CommandOutcome::Exit(0),
-                counts: None,
-                printed,
-            });
+            state.read(&run(seq, command, printed, ""));
         }
-        let head = state.head().map(|head| state.lines[head].text.clone());
+        let head = state.head("").map(|head| state.lines[head].text.clone());
         let lines = state.lines.into_iter().map(|line| line.text).collect();
         (lines, head, state.replaced.into_iter().collect())
     }
@@ -303,6 +363,44 @@ mod tests {
         let (lines, head, replaced) = state(&[MADE, same_words]);
         assert_eq!((lines.len(), replaced.len()), (2, 0), "two commits may have one subject");
         assert_eq!(head.as_deref(), Some("ccccccc3 fix: the lexer"));
+    }
+
+    #[test]
+    fn what_another_worktree_tells_stands_apart() {
+        let mut state = GitState::default();
+        let mut read = |seq, command: &str, place: &str, printed: &str| {
+            state.read(&run(seq, command, printed, place));
+        };
+        read(1, "git status -sb", "", "## main...o/main\n M a.rs\n");
+        read(2, "git status -sb", "../topic", "## topic\n M b.rs\n");
+        read(3, "git fetch", "", "   1926682b..59388c9f  main -> origin/main");
+        read(4, "git push", "", "   1926682b..59388c9f  main -> main");
+        read(5, "npm run x && git add .", "", "[COMPLETED] Adding\n[main one] more\n");
+        let lines: Vec<_> =
+            state.lines.iter().map(|line| (line.place.as_str(), line.text.as_str())).collect();
+        assert_eq!(
+            lines,
+            [
+                ("", "## main...o/main"),
+                ("", "uncommitted at the last look: a.rs"),
+                ("../topic", "## topic"),
+                ("../topic", "uncommitted at the last look: b.rs"),
+                ("", "pushed: 1926682b..59388c9f main -> main"),
+            ]
+        );
+    }
+
+    #[test]
+    fn options_of_git_do_not_hide_what_it_does() {
+        for (line, expected, folder) in [
+            ("git -C /w status", "git status", Some("/w")),
+            ("git --no-pager -c a.b=c log -1", "git log -1", None),
+            ("cd a && git -C \"../b\" diff; git push", "cd a && git diff; git push", Some("../b")),
+            ("git commit -m x", "git commit -m x", None),
+        ] {
+            let (plain, named) = without_options(line);
+            assert_eq!((&*plain, named.as_deref()), (expected, folder), "{line}");
+        }
     }
 
     #[test]

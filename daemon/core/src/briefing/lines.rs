@@ -27,7 +27,7 @@ pub(super) enum Shape {
 /// Splits `message` and shows each line to `visit`. Words that end with a colon are the heading of the list or
 /// code below them, and nothing without it.
 pub(super) fn split<'a>(message: &'a str, mut visit: impl FnMut(Spoken<'a>)) {
-    let (mut section, mut lead_in, mut is_code) = ("", None, false);
+    let (mut section, mut lead_in, mut is_code, mut has_items) = ("", None, false, false);
     for line in message.lines() {
         let line = line.trim();
         if line.starts_with("```") {
@@ -39,18 +39,23 @@ pub(super) fn split<'a>(message: &'a str, mut visit: impl FnMut(Spoken<'a>)) {
         }
         let heading = lead_in.unwrap_or(section);
         if is_code {
+            has_items = true;
             visit(Spoken { heading, text: line, shape: Shape::Code });
         } else if let Some(title) = heading_of(line) {
             (section, lead_in) = (title, None);
         } else if line.starts_with('|') {
+            has_items = true;
             visit(Spoken { heading, text: line, shape: Shape::Row });
         } else if let Some(item) = item_of(line) {
+            has_items = true;
             visit(Spoken { heading, text: item, shape: Shape::Item });
         } else if line.len() <= LEAD_IN_BYTES && line.ends_with([':', '：']) {
             lead_in = Some(line.trim_end_matches([':', '：']));
+            has_items = false;
         } else {
-            lead_in = None;
-            sentences(line, |text| visit(Spoken { heading: section, text, shape: Shape::Prose }));
+            // Below a list the words go on from before it; what follows the lead-in itself belongs to it.
+            let heading = lead_in.take().filter(|_| !has_items).unwrap_or(section);
+            sentences(line, |text| visit(Spoken { heading, text, shape: Shape::Prose }));
         }
     }
 }
@@ -203,7 +208,7 @@ mod tests {
 
     #[test]
     fn a_message_is_split_into_lines_with_their_headings() {
-        let message = "Done.\n\n## Changes\n- `a.rs`: parses\n1. first\n**Risks:**\n| a | b |\n|---|---|\n```sh\nmake\n```\nStill open:\n- b\nAll else works.\n";
+        let message = "Done.\n\n## Changes\n- `a.rs`: parses\n1. first\n**Risks:**\n| a | b |\n|---|---|\n```sh\nmake\n```\nStill open:\n- b\nAll else works.\nSuggested message:\n`docs: begin`\nBye.\n";
         let mut seen = Vec::new();
         split(message, |spoken| seen.push((spoken.heading, spoken.text, spoken.shape)));
         assert_eq!(
@@ -216,6 +221,8 @@ mod tests {
                 ("Risks", "make", Shape::Code),
                 ("Still open", "b", Shape::Item),
                 ("Risks", "All else works.", Shape::Prose),
+                ("Suggested message", "`docs: begin`", Shape::Prose),
+                ("Risks", "Bye.", Shape::Prose),
             ]
         );
     }

@@ -201,16 +201,28 @@ pub(super) fn answered(typed: &str, report: &[&str]) -> Vec<String> {
     if !chosen.is_empty() {
         return chosen.into_iter().take(4).collect();
     }
-    let asks = |line: &&&str| {
+    let is_step = |line: &str| {
         let lower = line.to_lowercase();
-        line.contains(['?', '？'])
-            || ["if you want", "if you'd like", "say the word", "next step", "next:", "[c]"]
-                .iter()
-                .any(|offer| lower.contains(offer))
+        ["next step", "next:", "[c]"].iter().any(|words| lower.contains(words))
     };
-    let asked: Vec<String> = report.iter().filter(asks).map(|line| (**line).to_owned()).collect();
+    let asked = report.iter().filter(|line| asks(line) || offers(line) || is_step(line));
+    let asked: Vec<String> = asked.map(|line| (*line).to_owned()).collect();
     let skipped = asked.len().saturating_sub(2);
     asked.into_iter().skip(skipped).collect()
+}
+
+/// Whether a line of the agent's asks the person something.
+pub(super) fn asks(line: &str) -> bool {
+    let line = line.trim_end_matches(['*', ')', '"', '`', ' ', '»', '”']);
+    line.ends_with(['?', '？']) || line.contains("? [")
+}
+
+/// Whether a line of the agent's offers the person to do something.
+pub(super) fn offers(line: &str) -> bool {
+    let lower = line.to_lowercase();
+    ["if you want", "if you'd like", "if you like", "say the word"]
+        .iter()
+        .any(|offer| lower.contains(offer))
 }
 
 /// The options that an answer names: letters and numbers standing alone.

@@ -30,6 +30,8 @@ pub(super) struct Quote {
     pub text: String,
     /// Must stand in the view, whatever it says.
     pub is_fixed: bool,
+    /// The next line goes on from it: where that is left out, the view says so.
+    pub goes_on: bool,
 }
 
 impl Quote {

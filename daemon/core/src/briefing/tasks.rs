@@ -10,10 +10,11 @@ const ITEMS_MAX: usize = 96;
 
 /// The items of all task lists, as last read or edited.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(transparent)]
 pub(super) struct TaskList {
     /// By file, then by the id or first words of the item.
     files: BTreeMap<String, BTreeMap<String, TaskItem>>,
+    /// Files that a command changed in a way that was not seen, and where.
+    outdated: BTreeMap<String, u64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,6 +35,7 @@ impl TaskList {
         }
         for (order, line) in (0..).zip(lines) {
             let Some((is_done, words)) = item(line) else { continue };
+            self.outdated.remove(path);
             let known = self.files.get(path).and_then(|items| items.get(key(words)));
             if known.is_none() && self.is_full() && !self.make_room(seq) {
                 continue;
@@ -44,6 +46,17 @@ impl TaskList {
             let items = self.files.entry(path.to_owned()).or_default();
             items.insert(key(words).to_owned(), TaskItem { seq, order, is_done, text });
         }
+    }
+
+    /// A command changed the file: what is known of it may no longer hold.
+    pub(super) fn outdate(&mut self, seq: u64, path: &str) {
+        if self.files.contains_key(path) {
+            self.outdated.insert(path.to_owned(), seq);
+        }
+    }
+
+    pub(super) fn is_outdated(&self, path: &str) -> bool {
+        self.outdated.contains_key(path)
     }
 
     /// Whether there may be more items than are known.
@@ -68,8 +81,11 @@ impl TaskList {
 
     /// The list that was seen last: its file, and its items in order. Others are of earlier work.
     pub(super) fn current(&self) -> Option<(&str, Vec<&TaskItem>)> {
-        let seen = |items: &BTreeMap<String, TaskItem>| items.values().map(|item| item.seq).max();
-        let (path, items) = self.files.iter().max_by_key(|(_, items)| seen(items))?;
+        let seen = |path: &str, items: &BTreeMap<String, TaskItem>| {
+            let changed = self.outdated.get(path).copied();
+            items.values().map(|item| item.seq).max().max(changed)
+        };
+        let (path, items) = self.files.iter().max_by_key(|(path, items)| seen(path, items))?;
         let mut items: Vec<&TaskItem> = items.values().collect();
         items.sort_by_key(|item| item.order);
         (items.len() > 1).then_some((path, items))

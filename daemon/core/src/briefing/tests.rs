@@ -68,7 +68,7 @@ fn boxes_in_what_was_only_read_are_tasks_where_the_file_says_so() {
         let mut briefing = thread();
         briefing.read(12, path, boxes);
         let text = render(&briefing, &Extra::default(), 2_000);
-        assert_eq!(text.contains("0 ticked, 2 open"), is_told, "{path}: {text}");
+        assert_eq!(text.contains("of the items seen 0 ticked, 2 open"), is_told, "{path}: {text}");
     }
 }
 
@@ -84,6 +84,7 @@ fn thread() -> Briefing {
         seq: 7,
         call_id: "c2",
         script: "cargo test",
+        from: None,
         program: "cargo",
         is_look: false,
         outcome: CommandOutcome::Exit(0),
@@ -180,7 +181,7 @@ fn a_small_view_names_the_tasks_that_come_next() {
     let list: Vec<String> = (1..30).map(item).collect();
     briefing.read(11, "tasks.md", &list.join("\n"));
     let text = render(&briefing, &Extra::default(), 600);
-    assert!(text.contains("tasks.md: 3 ticked, 26 open"), "{text}");
+    assert!(text.contains("tasks.md: of the items seen 3 ticked, 26 open"), "{text}");
     for next in ["[ ] T004", "[ ] T005", "[ ] T006"] {
         assert!(text.contains(next), "{next}\n{text}");
     }
@@ -243,11 +244,11 @@ fn short_answers_stand_with_what_they_answer_and_old_ones_make_room() {
 fn a_patch_that_did_not_apply_is_told_until_its_file_is_edited() {
     let mut briefing = thread();
     let printed = "apply_patch verification failed: Failed to find expected lines in src/lib.rs";
-    briefing.patched(11, &["src/lib.rs"], CommandOutcome::Refused, printed);
+    briefing.patched(11, &["src/lib.rs".to_owned()], CommandOutcome::Refused, printed);
     let text = |briefing: &Briefing| render(briefing, &Extra::default(), 2_000);
     let failed = "#11 edit src/lib.rs → refused: apply_patch verification failed";
     assert!(text(&briefing).contains(failed), "{}", text(&briefing));
-    briefing.patched(14, &["src/lib.rs"], CommandOutcome::Unknown, "");
+    briefing.patched(14, &["src/lib.rs".to_owned()], CommandOutcome::Unknown, "");
     assert!(text(&briefing).contains("; edited later, at #14"), "{}", text(&briefing));
 }
 
@@ -280,4 +281,77 @@ fn another_agents_report_is_told_apart_and_answers_nothing() {
         "{text}"
     );
     assert!(!text.contains("said after: Shall I drop one?") && !text.contains("usage"), "{text}");
+}
+
+#[test]
+fn what_the_agent_asks_at_the_end_waits_for_the_person() {
+    let mut briefing = thread();
+    briefing.words(11, "Moved the sink.\n\n- Which one goes next: the reader or the writer?");
+    briefing.end_turn(false, None);
+    let text = render(&briefing, &Extra::default(), 2_000);
+    let asked = "asked the person at the end: Which one goes next: the reader or the writer?";
+    assert!(text.contains(asked) && text.matches("Which one").count() == 1, "{text}");
+    briefing.request(12, "The reader.", None);
+    assert!(!render(&briefing, &Extra::default(), 2_000).contains("asked the person"));
+}
+
+#[test]
+fn a_long_request_says_where_it_was_cut() {
+    let mut briefing = Briefing::default();
+    let part = |n: u32| format!("Part {n} of the parser reads the tokens of kind {n} only. ");
+    let request: String = (0..40).map(part).collect();
+    briefing.request(1, &request, None);
+    briefing.words(2, "Done.");
+    briefing.request(3, "Go on with the printer.", None);
+    let whole = render(&briefing, &Extra::default(), 4_000);
+    assert!(whole.contains("of kind 39 only.") && !whole.contains("[…]"), "{whole}");
+    let text = render(&briefing, &Extra::default(), 250);
+    assert!(text.contains("#1 Part 0 of") && text.contains("  […]\n"), "{text}");
+}
+
+#[test]
+fn lines_without_a_heading_do_not_stand_below_another_s() {
+    let mut briefing = Briefing::default();
+    briefing.request(1, "Tidy up.", None);
+    let report = "## Removed\n- `old.rs`, which nothing used\n\n## Kept\n- `new.rs`, as it was\n";
+    briefing.words(2, report);
+    briefing.words(3, "All **tests** passed after it.");
+    let text = render(&briefing, &Extra::default(), 2_000);
+    assert!(text.contains("`new.rs`, as it was\n (elsewhere:)\n All tests passed"), "{text}");
+}
+
+#[test]
+fn a_list_that_a_command_changed_says_so_and_fixes_nothing() {
+    let mut briefing = thread();
+    briefing.read(11, "tasks.md", "- [ ] T1 write it\n- [x] T2 read it\n");
+    briefing.tasks.outdate(12, "tasks.md");
+    let text = render(&briefing, &Extra::default(), 2_000);
+    let line = "tasks.md: of the items seen 1 ticked, 1 open; a command changed the file since";
+    assert!(text.contains(line), "{text}");
+}
+
+#[test]
+fn a_failure_of_an_earlier_turn_stands_only_with_what_mended_it() {
+    let fail = |briefing: &mut Briefing, seq, script: &str, program: &str, code| {
+        let run = CommandRun {
+            seq,
+            call_id: "c",
+            script,
+            from: None,
+            program,
+            is_look: false,
+            outcome: CommandOutcome::Exit(code),
+            counts: None,
+            printed: "error: no such file",
+        };
+        briefing.ran(run, None);
+    };
+    let mut briefing = thread();
+    fail(&mut briefing, 11, "python make.py", "python", 127);
+    fail(&mut briefing, 12, "gh auth status", "gh", 1);
+    let text = render(&briefing, &Extra::default(), 2_000);
+    assert!(text.contains("#11 python") && text.contains("#12 gh auth"), "{text}");
+    briefing.request(20, "And now the docs.", None);
+    let text = render(&briefing, &Extra::default(), 2_000);
+    assert!(!text.contains("#11 python") && !text.contains("#12 gh auth"), "{text}");
 }

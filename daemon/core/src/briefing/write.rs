@@ -13,12 +13,16 @@ pub(super) fn write(out: &mut String, chosen: Vec<&Quote>) {
     let files: HashSet<&str> =
         of_kind(EvidenceKind::File).map(|line| line.group.as_str()).collect();
     for rule in &RULES {
-        let mut label = ("", "");
+        let (mut label, mut last) = (("", ""), None);
         let is_below_file =
             |line: &&Quote| rule.kind == EvidenceKind::Added && files.contains(&*line.group);
         for (index, line) in of_kind(rule.kind).filter(|line| !is_below_file(line)).enumerate() {
             if index == 0 {
                 out.push_str(&format!("[{}]\n", rule.title));
+            }
+            if rule.kind == EvidenceKind::Request {
+                write_gap(out, last, line);
+                last = Some(line);
             }
             if rule.kind != EvidenceKind::File {
                 write_line(out, line, &mut label);
@@ -29,6 +33,25 @@ pub(super) fn write(out: &mut String, chosen: Vec<&Quote>) {
             let added = of_kind(EvidenceKind::Added).filter(|added| added.group == line.group);
             added.for_each(|added| write_line(out, added, &mut label));
         }
+        if last.is_some_and(|last| last.goes_on) {
+            out.push_str(LEFT_OUT);
+        }
+    }
+}
+
+/// Stands for the lines of a request that were left out.
+const LEFT_OUT: &str = "  […]\n";
+
+/// Says where a request does not stand whole, and whose words follow where its beginning was left out.
+fn write_gap(out: &mut String, last: Option<&Quote>, line: &Quote) {
+    let follows = last.is_some_and(|last| last.order.0 == line.order.0);
+    let is_next = last.is_some_and(|last| last.order.1 + 1 == line.order.1);
+    if last.is_some_and(|last| last.goes_on) && !(follows && is_next) {
+        out.push_str(LEFT_OUT);
+    }
+    let is_answer = line.text.trim_start().starts_with("(#");
+    if !follows && line.text.starts_with(' ') && !is_answer {
+        out.push_str(&format!("#{} […]\n", line.order.0));
     }
 }
 
@@ -46,6 +69,9 @@ fn in_order(mut chosen: Vec<&Quote>) -> Vec<&Quote> {
     chosen
 }
 
+/// Ends what stands below a heading.
+const NO_HEADING: &str = " (elsewhere:)\n";
+
 fn write_line<'a>(out: &mut String, line: &'a Quote, label: &mut (&'a str, &'a str)) {
     let here = (line.group.as_str(), line.heading.as_str());
     if here.0 != label.0 {
@@ -53,6 +79,8 @@ fn write_line<'a>(out: &mut String, line: &'a Quote, label: &mut (&'a str, &'a s
     }
     if here != *label && !here.1.is_empty() {
         out.push_str(&format!(" {}:\n", here.1));
+    } else if here.0 == label.0 && here.1 != label.1 {
+        out.push_str(NO_HEADING);
     }
     *label = here;
     let indent = if here.0.is_empty() { "" } else { " " };

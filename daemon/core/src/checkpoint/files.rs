@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::printed::Printed;
 use crate::digest::ContentHash;
-use crate::limits;
 use crate::rollout::shell::Use;
+use crate::{limits, paths};
 
 /// Files by key.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -32,6 +32,9 @@ pub struct File {
     /// Times it was read or searched.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub reads: u32,
+    /// Last line that read it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_seq: Option<u64>,
     /// Hash of its content, where the transcript holds all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<ContentHash>,
@@ -105,7 +108,7 @@ impl From<Use> for FileState {
 impl Files {
     /// Notes a touch.
     pub fn touch(&mut self, touch: FileTouch<'_>) {
-        let key = key(touch.path, touch.cwd);
+        let key = paths::absolute(touch.path, touch.cwd);
         let is_new = !self.map.contains_key(&key);
         let file = self.map.entry(key).or_insert_with(|| File {
             path: String::new(),
@@ -114,12 +117,16 @@ impl Files {
             at_ms: touch.at_ms,
             changes: 0,
             reads: 0,
+            read_seq: None,
             hash: None,
             printed: None,
         });
         file.path = touch.path.to_owned();
         file.seq = touch.seq;
         file.at_ms = touch.at_ms;
+        if touch.state == FileState::Read {
+            file.read_seq = Some(touch.seq);
+        }
         if touch.state.is_change() {
             file.changes = file.changes.saturating_add(1);
             file.hash = touch.hash;
@@ -144,13 +151,21 @@ impl Files {
         }
     }
 
+    /// Takes back the reading at line `seq`, which failed.
+    pub fn unread(&mut self, key: &str, seq: u64) {
+        let is_only = |file: &File| file.seq == seq && file.reads <= 1 && !file.state.is_change();
+        if self.map.get(key).is_some_and(is_only) {
+            self.map.remove(key);
+        }
+    }
+
     pub fn get(&self, key: &str) -> Option<&File> {
         self.map.get(key)
     }
 
     /// The file that a path written now would mean.
     pub fn find(&self, path: &str, cwd: Option<&str>) -> Option<&File> {
-        self.map.get(&key(path, cwd))
+        self.map.get(&paths::absolute(path, cwd))
     }
 
     /// Key and file of all, in the order of keys.
@@ -211,66 +226,6 @@ fn after(before: FileState, change: FileState) -> FileState {
     }
 }
 
-/// Whether a path starts at a root, a home or a drive (`D:/`).
-fn is_absolute(path: &str) -> bool {
-    path.starts_with(['/', '~']) || drive(path).is_some()
-}
-
-/// The drive's letter of a path of Windows.
-fn drive(path: &str) -> Option<char> {
-    let mut chars = path.chars();
-    let letter = chars.next().filter(char::is_ascii_alphabetic)?;
-    chars.as_str().starts_with(":/").then_some(letter)
-}
-
-/// What follows the drive in a path of a Unix shell on Windows: the letter and `oh/x` of `/d/oh/x`.
-fn mounted(path: &str) -> Option<(char, &str)> {
-    let mut chars = path.strip_prefix('/')?.chars();
-    let letter = chars.next().filter(char::is_ascii_alphabetic)?;
-    match chars.as_str() {
-        "" => Some((letter, "")),
-        rest => Some((letter, rest.strip_prefix('/')?)),
-    }
-}
-
-/// The path made absolute and free of `.` and `..`; a relative one without a folder stays so. Below a
-/// folder on a drive, `/d/x` is what shells there call `D:/x`.
-pub fn key(path: &str, cwd: Option<&str>) -> String {
-    let path = path.strip_prefix("file://").unwrap_or(path);
-    match (cwd, mounted(path)) {
-        (Some(cwd), Some((letter, rest))) if drive(cwd).is_some() => {
-            resolved(&format!("{}:", letter.to_ascii_uppercase()), rest)
-        }
-        (Some(cwd), _) if !is_absolute(path) => resolved(cwd, path),
-        _ => resolved("", path),
-    }
-}
-
-/// `path` below `folder` (or alone, where that is empty), in one piece and without `.` and `..`.
-fn resolved(folder: &str, path: &str) -> String {
-    let whole = if folder.is_empty() { path } else { folder };
-    let root = usize::from(whole.starts_with('/'));
-    let mut key = String::with_capacity(folder.len() + path.len() + 1);
-    key.push_str(&whole[..root]);
-    for part in folder.split('/').chain(path.split('/')) {
-        let is_climb = key == ".." || key.ends_with("/..");
-        match part {
-            "" | "." => {}
-            ".." if key.len() > root && !is_climb => {
-                key.truncate(key.rfind('/').map_or(0, |at| at.max(root)));
-            }
-            ".." if root == 1 => {}
-            part => {
-                if key.len() > root {
-                    key.push('/');
-                }
-                key.push_str(part);
-            }
-        }
-    }
-    key
-}
-
 fn is_zero(count: &u32) -> bool {
     *count == 0
 }
@@ -295,21 +250,6 @@ mod tests {
             ("/w/a.rs", "/w/a.rs", FileState::Edited)
         );
         assert_eq!((all[0].1.reads, all[0].1.changes), (1, 1));
-    }
-
-    #[test]
-    fn a_drive_has_one_name() {
-        for (path, cwd, expected) in [
-            ("/d/w/src/a.rs", Some("D:/w"), "D:/w/src/a.rs"),
-            ("src/a.rs", Some("D:/w"), "D:/w/src/a.rs"),
-            ("/d", Some("D:/w"), "D:/"),
-            ("/tmp/a.rs", Some("D:/w"), "/tmp/a.rs"),
-            ("/d/w/a.rs", Some("/d/w"), "/d/w/a.rs"),
-            ("/d/w/a.rs", None, "/d/w/a.rs"),
-            ("D:/w/../a.rs", Some("D:/w"), "D:/a.rs"),
-        ] {
-            assert_eq!(key(path, cwd), expected.trim_end_matches('/'), "{path} in {cwd:?}");
-        }
     }
 
     #[test]

@@ -9,13 +9,15 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use super::Checkpoint;
-use super::files::{self, FileState, FileTouch, Touch};
+use super::files::{FileState, FileTouch, Touch};
 use super::plan::Plan;
 use super::printed::Printed;
 use super::requests::Outcome;
 use crate::digest::ContentHash;
 use crate::limits;
+use crate::paths;
 use crate::rollout::output;
+use crate::rollout::shell::FileUse;
 use crate::step::{
     Action, Answered, At, Call, Called, Change, ChangeKind, CommandOutcome, Script, Step, Words,
     Work, one_line_of,
@@ -112,11 +114,15 @@ impl Reducer {
                 state.plan.change(at.seq, id, *status, *is_dropped);
             }
             Action::View { path } => {
-                self.touch(state, at, Touching::of(path, FileState::Read, folder_of(call, state)));
+                self.touch(
+                    state,
+                    at,
+                    Touching::of(path, FileState::Read, call.starts_in(state.cwd.as_deref())),
+                );
             }
             Action::Look { tool, values, path } => {
                 if let Some(path) = path {
-                    let cwd = folder_of(call, state);
+                    let cwd = call.starts_in(state.cwd.as_deref());
                     self.touch(state, at, Touching::of(path, FileState::Searched, cwd));
                 }
                 other(state, at, (tool, values), true);
@@ -127,8 +133,8 @@ impl Reducer {
     }
 
     fn script(&mut self, state: &mut Checkpoint, at: At, (call, script): (&Call, &Script)) {
-        let cwd = folder_of(call, state);
-        for (used, path) in &script.uses {
+        let cwd = call.starts_in(state.cwd.as_deref());
+        for FileUse { used, path, .. } in &script.uses {
             self.touch(state, at, Touching::of(path, (*used).into(), cwd.clone()));
         }
         state.commands.run(at.seq, &script.text, script.is_look);
@@ -162,8 +168,10 @@ impl Reducer {
                 }
             }
             Work::Script { reads: Some(path), .. } | Work::View { path } => {
-                if !outcome.is_failure() && answered.tokens.is_some() {
-                    let key = files::key(path, folder_of(call, state).as_deref());
+                let key = paths::absolute(path, call.starts_in(state.cwd.as_deref()).as_deref());
+                if outcome.is_failure() {
+                    state.files.unread(&key, call.seq);
+                } else if answered.tokens.is_some() {
                     state.files.print(&key, whole);
                 }
             }
@@ -173,7 +181,7 @@ impl Reducer {
 
     /// Applies the changes of a patch that worked.
     fn apply(&mut self, state: &mut Checkpoint, at: At, call: &Call, changes: &[Change]) {
-        let cwd = folder_of(call, state);
+        let cwd = call.starts_in(state.cwd.as_deref());
         for change in changes {
             let mut file_state = FileState::from(change.kind);
             // Whole content written over a file that was read before makes nothing new.
@@ -241,15 +249,6 @@ impl From<ChangeKind> for FileState {
             ChangeKind::Edited => Self::Edited,
             ChangeKind::Deleted => Self::Deleted,
         }
-    }
-}
-
-/// The folder that relative paths of a call start from.
-fn folder_of(call: &Call, state: &Checkpoint) -> Option<String> {
-    let base = call.base.as_deref().or(state.cwd.as_deref());
-    match &call.work {
-        Work::Script { folder: Some(folder), .. } => Some(files::key(folder, base)),
-        _ => base.map(str::to_owned),
     }
 }
 

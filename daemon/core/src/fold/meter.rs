@@ -106,6 +106,11 @@ impl Meter {
         self.overhead.unwrap_or(0)
     }
 
+    /// Whether counts stand before the answers that they are of.
+    pub fn is_early(&self) -> bool {
+        self.is_early
+    }
+
     /// Turns begun, those taken back left out.
     pub fn turns(&self) -> u64 {
         self.turns

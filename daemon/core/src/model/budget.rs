@@ -21,6 +21,9 @@ pub struct Spending {
     /// Requests, including failed ones: some providers bill them.
     pub requests: u64,
     pub tokens: u64,
+    /// Of `tokens`, those of answers.
+    #[serde(default)]
+    pub output_tokens: u64,
 }
 
 const DAY_MS: i64 = 86_400_000;
@@ -76,7 +79,7 @@ mod tests {
             requests_per_job: Some(2),
             tokens_per_job: Some(500),
         };
-        let spent = |requests, tokens| Spending { requests, tokens };
+        let spent = |requests, tokens| Spending { requests, tokens, output_tokens: 0 };
         let name = |today, job, tokens| {
             let fault = check(&budget, (today, job), tokens, 1_000).err();
             fault.map(|fault| (fault.detail, fault.retry_after_ms))

@@ -140,8 +140,8 @@ impl Track {
         }
         let cwd = fold.checkpoint().cwd.as_deref();
         for touch in touched {
-            let key = crate::checkpoint::files::key(&touch.path, touch.cwd.as_deref().or(cwd));
-            let short = crate::checkpoint::files::key(&touch.path, cwd);
+            let key = crate::paths::absolute(&touch.path, touch.cwd.as_deref().or(cwd));
+            let short = crate::paths::absolute(&touch.path, cwd);
             let is_known = watched.known.remove(&key) || watched.known.remove(&short);
             if let Some(last) = self.points.last_mut().filter(|_| is_known) {
                 last.used_again.push(key);

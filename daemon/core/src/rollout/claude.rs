@@ -219,14 +219,20 @@ fn said(line: &Line<'_>, text: &str, images: Images, show: &mut Show<'_>) {
             show(Body::TurnAborted);
             (Role::Developer, text.into())
         }
-        UserText::Harness => (Role::Developer, text.into()),
+        UserText::Harness => {
+            if let Some(failure) = words::failed_compaction(text) {
+                show(Body::TurnFailed(failure));
+            }
+            (Role::Developer, text.into())
+        }
     };
     show(Body::Item(Item::Message { role, text, images }, tokens));
 }
 
 fn compacted(message: Cow<'_, str>) -> Body<'_> {
     let tokens = Breakdown::of(ContextKind::Summary, tokens::of_text(&message));
-    Body::Compacted(Compacted { message, replacement: Some(Replacement { items: 1, tokens }) })
+    let replacement = Some(Replacement { items: 1, tokens });
+    Body::Compacted(Compacted { message, replacement, is_sealed_view: false })
 }
 
 /// What a sub-agent did counts; that it did is no item of its parent.
@@ -251,8 +257,14 @@ fn assistant(line: &Line<'_>, raw: &RawValue, show: &mut Show<'_>) -> Option<()>
     }
     let is_end = message.stop_reason.is_some_and(|reason| reason.0 == "end_turn");
     for (mut item, tokens) in items {
-        if let (true, Item::Message { role, .. }) = (by_harness, &mut item) {
+        if let (true, Item::Message { role, text, .. }) = (by_harness, &mut item) {
             *role = Role::Developer;
+            if line.is_api_error_message == Some(true)
+                && !is_aside(line)
+                && let Some(failure) = words::failure(text)
+            {
+                show(Body::TurnFailed(failure));
+            }
         }
         show(if is_aside(line) { aside(item) } else { Body::Item(item, tokens) });
     }
@@ -260,7 +272,12 @@ fn assistant(line: &Line<'_>, raw: &RawValue, show: &mut Show<'_>) -> Option<()>
         return Some(());
     }
     if let Some(usage) = message.usage {
-        show(Body::Usage(Usage { total_tokens: usage.total(), ..Usage::default() }));
+        show(Body::Usage(Usage {
+            total_tokens: usage.total(),
+            input_tokens: usage.input(),
+            cache_lifetime_ms: usage.cache_lifetime_ms(),
+            ..Usage::default()
+        }));
     }
     if is_end {
         show(Body::TurnComplete);

@@ -132,6 +132,16 @@ pub fn is_summary_of_ours(text: &str) -> bool {
     text.trim_start().starts_with(SUMMARY_OPENING)
 }
 
+/// Whether what a compaction left is a view or a summary of ours, also where Codex put its own words before it.
+pub fn is_left_by_us(message: &str) -> bool {
+    let message = message.trim_start();
+    let message = match message.starts_with(CODEX_SUMMARY_OPENING) {
+        true => message.split_once('\n').map_or("", |(_, summary)| summary.trim_start()),
+        false => message,
+    };
+    WHOLE.iter().any(|opening| message.starts_with(opening))
+}
+
 /// Whether a user message carries the summary of an earlier compaction, ours or Codex's.
 pub fn is_summary(text: &str) -> bool {
     let text = text.trim_start();

@@ -133,7 +133,7 @@ fn user(object: &Object, show: &mut Show<'_>) {
         let message = words[words.find(SNAPSHOT).unwrap_or(0)..].into();
         let tokens = Breakdown::of(ContextKind::Summary, tokens::of_text(&content.text));
         let replacement = Some(Replacement { items: 1, tokens });
-        return show(Body::Compacted(Compacted { message, replacement }));
+        return show(Body::Compacted(Compacted { message, replacement, is_sealed_view: false }));
     }
     // Commands of the program itself, which are kept and not sent.
     if words.starts_with('/') || words.starts_with('?') {

@@ -147,7 +147,7 @@ fn part(message: &Object, part: &Object, show: &mut Show<'_>) {
 fn summary(words: &str, show: &mut Show<'_>) {
     let tokens = Breakdown::of(ContextKind::Summary, tokens::of_text(words));
     let replacement = Some(Replacement { items: 1, tokens });
-    show(Body::Compacted(Compacted { message: words.into(), replacement }));
+    show(Body::Compacted(Compacted { message: words.into(), replacement, is_sealed_view: false }));
 }
 
 fn said(role: Role, words: &str, images: Images, show: &mut Show<'_>) {

@@ -103,7 +103,7 @@ fn enveloped(output: &str) -> Answer<'_> {
         let Some((line, after)) = rest.split_once('\n') else { break };
         rest = after;
         if line == "Output:" {
-            answer.text = rest.into();
+            answer.text = without_line_count(rest).into();
             // Code that ran a tool passes on that tool's own envelope.
             if answer.exit_code.is_some() || !ENVELOPES.iter().any(|o| rest.starts_with(o)) {
                 break;
@@ -119,6 +119,15 @@ fn enveloped(output: &str) -> Answer<'_> {
         }
     }
     answer
+}
+
+/// Without the line by which Codex says how long an output was that it cut.
+fn without_line_count(text: &str) -> &str {
+    let rest = text.strip_prefix("Total output lines: ").and_then(|rest| rest.split_once("\n\n"));
+    match rest {
+        Some((count, rest)) if count.bytes().all(|byte| byte.is_ascii_digit()) => rest,
+        _ => text,
+    }
 }
 
 /// Unwraps the answer to a poll of a running command. Claude Code puts status and output between tags:
@@ -301,6 +310,10 @@ pub fn says_failure(text: &str) -> bool {
     }
     text::suffix(text, 8 * 1_024).lines().any(|line| {
         let lower = text::prefix(line.trim(), 300).to_ascii_lowercase();
+        // A summary that counts none: `✖ 0 errors, 3 warnings`.
+        if lower.contains(" 0 errors") {
+            return false;
+        }
         let first = lower.split([' ', ':', '\t']).next().unwrap_or_default();
         FAILURE_WORDS.contains(&first)
             || STRONG_MARKS.iter().chain(&FAILURE_MARKS).any(|mark| lower.contains(mark))
@@ -332,6 +345,7 @@ mod tests {
             "test result: ok. 12 passed; 0 failed; 0 ignored",
             "Finished `dev` profile in 0.1s",
             "0 errors, 2 warnings",
+            "✖ 0 errors, 3 warnings and 0 suggestions in 1 file.",
             "error.rs\nerrors.md",
         ] {
             assert!(!says_failure(text), "{text}");

@@ -1,6 +1,6 @@
 //! The `apply_patch` text: which files, what becomes of them, and the names it touches.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -50,6 +50,23 @@ pub enum Op {
     Deleted,
 }
 
+/// The lines of `text`, less those that stand in `other`: each as often as it is there.
+fn without<'a>(text: &'a str, other: &'a str) -> Vec<&'a str> {
+    let mut others: HashMap<&str, u32> = HashMap::new();
+    for line in other.lines() {
+        *others.entry(line).or_default() += 1;
+    }
+    let mut extra = text.lines().collect::<Vec<_>>();
+    extra.retain(|line| match others.get_mut(line) {
+        Some(left) if *left > 0 => {
+            *left -= 1;
+            false
+        }
+        _ => true,
+    });
+    extra
+}
+
 impl FileOp {
     /// An operation without changed lines.
     pub fn new(path: impl Into<String>, op: Op) -> Self {
@@ -70,10 +87,8 @@ impl FileOp {
             self.changed.push_str(text::prefix(part, left));
             self.changed.push('\n');
         }
-        let (before, after): (HashSet<&str>, HashSet<&str>) =
-            (old.lines().collect(), new.lines().collect());
-        let gone = old.lines().filter(|line| !after.contains(line));
-        let fresh = new.lines().filter(|line| !before.contains(line));
+        let (gone, fresh) = (without(old, new), without(new, old));
+        let (gone, fresh) = (gone.into_iter(), fresh.into_iter());
         for (is_added, line) in gone.map(|line| (false, line)).chain(fresh.map(|line| (true, line)))
         {
             let (text, count) = match is_added {

@@ -6,13 +6,17 @@
 
 mod class;
 mod deeds;
+mod gist;
 mod looks;
+mod places;
 mod substitutions;
 mod wrappers;
 
 pub use class::Class;
 pub use deeds::{Deeds, confirms_commit, refuses_commit};
+pub use gist::gist;
 pub use looks::only_looks;
+pub use places::{FileUse, uses_of};
 pub use substitutions::{Substitutions, without_substitutions};
 pub use wrappers::is_assignment;
 
@@ -29,6 +33,10 @@ pub struct Command {
     pub written: Vec<String>,
     /// Files read by `<`.
     pub read: Vec<String>,
+    /// It stands in parentheses, where a `cd` moves nothing outside.
+    pub is_nested: bool,
+    /// It writes behind what a file already holds.
+    pub is_appending: bool,
     /// Text of the heredocs of its line, if it is the last command there.
     pub input: String,
 }
@@ -101,6 +109,9 @@ pub fn uses(command: &Command) -> Vec<(Use, String)> {
     };
     let is_move = program == "mv" || (program == "git" && arguments.first() == Some(&"mv"));
     let is_git_rm = program == "git" && arguments.first() == Some(&"rm");
+    // Behind the places that `find` searches stand patterns.
+    let places = arguments.iter().position(|word| program == "find" && word.starts_with('-'));
+    let arguments = &arguments[..places.unwrap_or(arguments.len())];
     let names_file = |word: &&str| is_path(word) || is_named_file(word);
     let paths: Vec<&str> = arguments.iter().copied().filter(names_file).collect();
     for (index, path) in paths.iter().enumerate() {
@@ -271,6 +282,8 @@ struct Lexer<'a> {
     command: Command,
     heredocs: Vec<String>,
     is_piped: bool,
+    /// Open parentheses.
+    depth: usize,
     done: Vec<Command>,
 }
 
@@ -283,6 +296,7 @@ impl<'a> Lexer<'a> {
             command: Command::default(),
             heredocs: Vec::new(),
             is_piped: false,
+            depth: 0,
             done: Vec::new(),
         }
     }
@@ -307,7 +321,15 @@ impl<'a> Lexer<'a> {
                     self.end_command();
                     self.is_piped = !self.next_is('|');
                 }
-                ';' | '(' | ')' => self.end_command(),
+                ';' => self.end_command(),
+                '(' => {
+                    self.end_command();
+                    self.depth += 1;
+                }
+                ')' => {
+                    self.end_command();
+                    self.depth = self.depth.saturating_sub(1);
+                }
                 '&' if self.target == Target::Written && self.word.is_none() => self.push('&'),
                 '&' => self.end_command(),
                 '>' | '<' => self.redirect(c),
@@ -370,9 +392,13 @@ impl<'a> Lexer<'a> {
         }
         self.end_word();
         self.target = if c == '>' { Target::Written } else { Target::Read };
-        if self.next_is(c) && c == '<' {
-            self.next_is('-');
-            self.target = Target::Heredoc;
+        match (self.next_is(c), c) {
+            (true, '<') => {
+                self.next_is('-');
+                self.target = Target::Heredoc;
+            }
+            (true, _) => self.command.is_appending = true,
+            (false, _) => {}
         }
     }
 
@@ -398,6 +424,7 @@ impl<'a> Lexer<'a> {
         let runs = !command.words.is_empty();
         if runs || !command.written.is_empty() || !command.read.is_empty() {
             command.is_piped = std::mem::take(&mut self.is_piped);
+            command.is_nested = self.depth > 0;
             self.done.push(command);
         }
     }

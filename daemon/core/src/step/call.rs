@@ -6,9 +6,9 @@ use super::At;
 use crate::digest::ContentHash;
 use crate::redact::redact;
 use crate::rollout::patch::{FileOp, LineCounts, Op};
-use crate::rollout::shell::{self, Command, Deeds, Use};
+use crate::rollout::shell::{self, Command, Deeds, FileUse, Use};
 use crate::rollout::tool::{self, PlanStep, StepStatus};
-use crate::{limits, text};
+use crate::{limits, paths, text};
 
 /// A call, as far as it is wanted again when it is answered: it waits in the saved state. Redacted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -40,6 +40,9 @@ pub enum Work {
     Script {
         /// The script, where it is one line worth keeping.
         line: Option<String>,
+        /// What it runs, in one line of at most twice [`limits::COMMAND_BYTES`], where `line` does not.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        gist: Option<String>,
         /// Folder it runs in, if it says.
         folder: Option<String>,
         is_look: bool,
@@ -155,8 +158,8 @@ pub struct Script {
     pub workdir: Option<String>,
     /// Folder it enters first, or that the call names.
     pub folder: Option<String>,
-    /// The files it reads and changes, in its order.
-    pub uses: Vec<(Use, String)>,
+    /// The files it reads and changes, in its order, relative to `folder`.
+    pub uses: Vec<FileUse>,
     /// It only looks: at files, at git, at the machine.
     pub is_look: bool,
 }
@@ -262,14 +265,16 @@ impl Called {
         let trimmed = script.text.trim();
         let is_line =
             !trimmed.contains('\n') && (4..=limits::COMMAND_BYTES).contains(&trimmed.len());
-        let mut reads = script.uses.iter().filter(|(used, _)| *used == Use::Read);
+        let mut reads = script.uses.iter().filter(|it| it.used == Use::Read);
         let (first, second) = (reads.next(), reads.next());
         self.call.what = text::one_line_cut(&script.text, limits::COMMAND_BYTES / 2);
         self.call.work = Work::Script {
             line: is_line.then(|| text::one_line(trimmed).into_owned()),
+            gist: (!is_line)
+                .then(|| text::one_line_cut(&shell::gist(trimmed), 2 * limits::COMMAND_BYTES)),
             folder: script.folder.clone(),
             is_look: script.is_look,
-            reads: first.filter(|_| second.is_none()).map(|(_, path)| path.clone()),
+            reads: first.filter(|_| second.is_none()).map(|read| read.path.clone()),
             fetches: script.commands.iter().any(fetches),
         };
         self.action = Action::Script(script);
@@ -296,12 +301,21 @@ impl Called {
 }
 
 impl Call {
+    /// The folder that its relative paths start from, in a thread that works in `cwd`.
+    pub fn starts_in(&self, cwd: Option<&str>) -> Option<String> {
+        let base = self.base.as_deref().or(cwd);
+        match &self.work {
+            Work::Script { folder: Some(folder), .. } => Some(paths::absolute(folder, base)),
+            _ => base.map(str::to_owned),
+        }
+    }
+
     /// Bytes that it takes while it waits, about.
     pub(super) fn bytes(&self) -> usize {
         let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         let work = match &self.work {
-            Work::Script { line, folder, reads, .. } => {
-                length(line) + length(folder) + length(reads)
+            Work::Script { line, gist, folder, reads, .. } => {
+                length(line) + length(gist) + length(folder) + length(reads)
             }
             Work::View { path } => path.len(),
             Work::Search { path } => length(path),
@@ -318,13 +332,13 @@ impl Script {
         let text = redacted(text::prefix(script, shell::SCRIPT_BYTES));
         let commands = shell::commands(&text);
         let folder = match (shell::entered_folder(&text), workdir.as_deref()) {
-            (Some(entered), Some(workdir)) if !is_rooted(entered) => {
+            (Some(entered), Some(workdir)) if !paths::is_absolute(entered) => {
                 Some(format!("{}/{entered}", workdir.trim_end_matches('/')))
             }
             (Some(entered), _) => Some(entered.to_owned()),
             (None, workdir) => workdir.map(str::to_owned),
         };
-        let uses = commands.iter().flat_map(shell::uses).collect();
+        let uses = shell::uses_of(&commands, shell::entered_folder(&text).is_some());
         let is_look = !commands.is_empty() && commands.iter().all(shell::only_looks);
         Self { commands, workdir, folder, uses, is_look, text }
     }
@@ -386,11 +400,6 @@ fn redacted_path(path: &str) -> String {
 fn fetches(command: &Command) -> bool {
     let program = command.words.first().map(String::as_str);
     matches!(program, Some("curl" | "wget" | "lynx" | "w3m"))
-}
-
-/// Whether a path starts at a root, a home or a drive.
-fn is_rooted(path: &str) -> bool {
-    path.starts_with(['/', '~']) || path.as_bytes().get(1) == Some(&b':')
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

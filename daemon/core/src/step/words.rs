@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
+use crate::digest::Digest128;
 use crate::redact::redact;
 use crate::text;
 
@@ -31,6 +32,12 @@ impl<'a> Words<'a> {
 
     pub fn bytes(&self) -> u64 {
         self.whole.len() as u64
+    }
+
+    /// Bytes and digest of the words without the space around them, to know them again.
+    pub fn digest(&self) -> (usize, Digest128) {
+        let words = self.whole.trim();
+        (words.len(), Digest128::of(words.as_bytes()))
     }
 
     /// The words, redacted, at most about `WORDS_BYTES`.

@@ -5,8 +5,10 @@
 //! | where the agent lives | `sources.NAME.home` | `--NAME-home` | as the agent calls it |
 //! | whether it is read | `sources.NAME.enabled` | | |
 //! | how large its models' windows are | `sources.NAME.context_window`, `.context_windows` | | |
+//! | what resuming a thread costs | `sources.NAME.cache_lifetime_s`, `.input_prices` | | |
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
@@ -29,6 +31,10 @@ pub struct SourceTable {
     pub context_window: Option<u64>,
     /// The same by the beginning of a model's name.
     pub context_windows: Option<BTreeMap<String, u64>>,
+    /// For how long its provider keeps what it cached.
+    pub cache_lifetime_s: Option<u64>,
+    /// Price of a million input tokens that are not cached, by the beginning of a model's name.
+    pub input_prices: Option<BTreeMap<String, f64>>,
 }
 
 /// One agent whose transcripts can be read.
@@ -43,17 +49,31 @@ pub struct SourceSettings {
     pub context_window: Setting<u64>,
     /// The same by the beginning of a model's name.
     pub context_windows: Setting<BTreeMap<String, u64>>,
+    /// For how long its provider keeps what it cached; 0: as its transcript or its provider says.
+    pub cache_lifetime_s: Setting<u64>,
+    /// Price of a million input tokens that are not cached, by the beginning of a model's name.
+    pub input_prices: Setting<BTreeMap<String, f64>>,
 }
 
 impl SourceSettings {
     /// Tokens of the window of `model`, if they are set: the longest beginning of its name counts.
     pub(super) fn window_of(&self, model: Option<&str>) -> Option<u64> {
-        // `openai/gpt-5` is `gpt-5`.
-        let model = model.map_or("", |name| name.rsplit('/').next().unwrap_or(name));
-        let named = self.context_windows.iter().filter(|(name, _)| model.starts_with(*name));
-        let named = named.max_by_key(|(name, _)| name.len()).map(|(_, tokens)| *tokens);
+        let named = of_model(&self.context_windows, model);
         named.or(Some(*self.context_window)).filter(|tokens| *tokens > 0)
     }
+
+    /// Price of a million input tokens of `model` that are not cached, if it is set.
+    pub(super) fn input_price_of(&self, model: Option<&str>) -> Option<f64> {
+        of_model(&self.input_prices, model)
+    }
+}
+
+/// What is set for the longest beginning of the model's name.
+fn of_model<T: Copy>(set: &BTreeMap<String, T>, model: Option<&str>) -> Option<T> {
+    // `openai/gpt-5` is `gpt-5`.
+    let model = model.map_or("", |name| name.rsplit('/').next().unwrap_or(name));
+    let named = set.iter().filter(|(name, _)| model.starts_with(*name));
+    named.max_by_key(|(name, _)| name.len()).map(|(_, value)| *value)
 }
 
 /// Folders of agents, as flags give them.
@@ -114,6 +134,8 @@ pub(super) fn settings(
             enabled: or_default(table.enabled, true),
             context_window: or_default(table.context_window, 0),
             context_windows: or_default(table.context_windows.clone(), BTreeMap::new()),
+            cache_lifetime_s: or_default(table.cache_lifetime_s, 0),
+            input_prices: or_default(table.input_prices.clone(), BTreeMap::new()),
         }
     });
     Ok(settings.collect())
@@ -122,17 +144,22 @@ pub(super) fn settings(
 /// Every key with its value and origin.
 pub(super) fn entries(settings: &[SourceSettings]) -> impl Iterator<Item = Entry> {
     settings.iter().flat_map(|settings| {
-        let SourceSettings { source, home, enabled, context_window, context_windows } = settings;
+        let SourceSettings { source, home, enabled, context_window, .. } = settings;
+        let (windows, prices) = (&settings.context_windows, &settings.input_prices);
         let table = format!("sources.{}", source.name());
-        let windows = context_windows.iter().map(|(name, tokens)| format!("{name} = {tokens}"));
-        let windows = windows.collect::<Vec<_>>().join(", ");
         [
             (format!("{table}.home"), home.display().to_string(), home.origin.clone()),
             entry(&format!("{table}.enabled"), enabled),
             entry(&format!("{table}.context_window"), context_window),
-            (format!("{table}.context_windows"), windows, context_windows.origin.clone()),
+            (format!("{table}.context_windows"), by_model(windows), windows.origin.clone()),
+            entry(&format!("{table}.cache_lifetime_s"), &settings.cache_lifetime_s),
+            (format!("{table}.input_prices"), by_model(prices), prices.origin.clone()),
         ]
     })
+}
+
+fn by_model(set: &BTreeMap<String, impl Display>) -> String {
+    set.iter().map(|(name, value)| format!("{name} = {value}")).collect::<Vec<_>>().join(", ")
 }
 
 impl clap::FromArgMatches for SourceHomes {
@@ -195,6 +222,8 @@ mod tests {
             enabled: or_default(None, true),
             context_window: or_default(Some(300_000), 0),
             context_windows: or_default(Some(windows), BTreeMap::new()),
+            cache_lifetime_s: or_default(None, 0),
+            input_prices: or_default(None, BTreeMap::new()),
         };
         for (model, tokens) in [
             (Some("claude-opus-5-20260101"), Some(1_000_000)),

@@ -75,6 +75,8 @@ table! { "context" Context {
     /// At which to compact, 0 for never. The default is where agents compact by themselves; more than the
     /// effective window cannot be reached.
     auto_compact_percent: u64 = 90, 0..=95;
+    /// Of the prices of `[sources.NAME]`.
+    currency: String = "USD".to_owned();
 } }
 
 table! { "archive" ArchiveSettings {

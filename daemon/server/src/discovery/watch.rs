@@ -106,7 +106,7 @@ impl Hints {
         self.wake.notify_one();
     }
 
-    fn on_event(&self, event: notify::Result<Event>) {
+    pub(crate) fn on_event(&self, event: notify::Result<Event>) {
         match event {
             Err(error) => {
                 tracing::debug!(%error, "watch reported an error");

@@ -8,7 +8,7 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use longhaul_core::fold::Fold;
+use longhaul_core::fold::{Fold, FoldError};
 use longhaul_store::{Cursor, FileCommit, FileStat};
 use tokio::runtime::Handle;
 
@@ -139,7 +139,14 @@ impl<'a> Pass<'a> {
         let folding = if cursor.offset == 0 {
             Folding::new(job.source)
         } else {
-            Folding::resume(Fold::load(&blob).ok()?, &cursor, known.base)
+            match Fold::load(&blob) {
+                Ok(fold) => Folding::resume(fold, &cursor, known.base),
+                Err(FoldError::Version { .. }) => return None,
+                Err(error) => {
+                    reading.shared.progress.note_broken_fold(&job.path, &error);
+                    return None;
+                }
+            }
         };
         let is_begun = cursor.offset > 0;
         let compactions = is_begun.then(|| folding.fold.head().compactions);

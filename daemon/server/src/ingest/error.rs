@@ -18,8 +18,21 @@ pub enum SyncError {
     /// The file cannot be read or the store refuses it.
     #[error("{0}")]
     Failed(String),
+    /// The store has no room for what was read; it is tried again.
+    #[error("{0}")]
+    DiskFull(String),
     #[error("ingesting is stopping")]
     Stopping,
+}
+
+impl SyncError {
+    /// What the store's refusal is to those who wait for what was read.
+    pub(crate) fn refused(error: &StoreError) -> Self {
+        match error {
+            StoreError::DiskFull { .. } => Self::DiskFull(error.to_string()),
+            _ => Self::Failed(error.to_string()),
+        }
+    }
 }
 
 /// Why a fold could not be had.

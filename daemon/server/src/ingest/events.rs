@@ -46,6 +46,9 @@ pub struct IngestWarning {
 
 /// Who wants to know. Called from the ingest task: must not block.
 pub trait IngestEvents: Send + Sync {
+    /// A file has something new in the store, or is back, whether or not it is its thread's current one: that may change
+    /// without another word.
+    fn file_stored(&self, path: &str);
     /// A thread has new lines in the store.
     fn thread_updated(&self, update: &ThreadUpdated);
     /// Something went less than well.

@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use longhaul_core::fold::Source;
+use longhaul_core::fold::{FoldError, Source};
 use tokio::time::Instant;
 
+use super::error::SyncError;
 use crate::discovery::catalogue::{Catalogue, Counts};
 use crate::discovery::scan::Root;
 
@@ -34,6 +35,8 @@ pub struct Progress {
     pub errors: Vec<(String, String)>,
     /// Why the store refuses what was read, while it does.
     pub stalled: Option<String>,
+    /// Saved folds that could not be read since the start.
+    pub folds_broken: u64,
     /// Changes are found by scanning only.
     pub is_watch_degraded: bool,
     /// Each folder that is looked at.
@@ -53,16 +56,17 @@ pub struct SourceProgress {
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) is_catching_up: AtomicBool,
-    /// Told each time there is nothing left to read.
+    /// Told each time there is nothing left to read, or nothing can be stored.
     pub(crate) idle: tokio::sync::Notify,
     pub(crate) queued_files: AtomicU64,
     pub(crate) queued_bytes: AtomicU64,
     pub(crate) bytes_done: AtomicU64,
     pub(crate) last_scan_at_ms: AtomicI64,
     pub(crate) passed_over: AtomicU64,
+    folds_broken: AtomicU64,
     pub(crate) is_watch_degraded: AtomicBool,
     pub(crate) folders: Mutex<Vec<(String, String)>>,
-    pub(crate) stalled: Mutex<Option<String>>,
+    stalled: Mutex<Option<SyncError>>,
     totals: Mutex<Option<(u64, Instant, Totals)>>,
 }
 
@@ -86,8 +90,20 @@ impl Counters {
         self.queued_bytes.store(left, Ordering::Relaxed);
     }
 
-    pub(crate) fn set_stalled(&self, reason: Option<String>) {
+    /// A saved fold is not what was saved: it is made anew from its transcript.
+    pub(crate) fn note_broken_fold(&self, path: &str, error: &FoldError) {
+        tracing::warn!(path, %error, "a saved state cannot be read and is made anew");
+        self.folds_broken.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_stalled(&self, reason: Option<SyncError>) {
         *self.stalled.lock().unwrap_or_else(PoisonError::into_inner) = reason;
+        self.idle.notify_waiters();
+    }
+
+    /// Why the store refuses what was read, while it does.
+    pub(crate) fn stalled(&self) -> Option<SyncError> {
+        self.stalled.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(crate) fn set_unreadable_folders(&self, folders: Vec<(String, String)>) {
@@ -111,7 +127,8 @@ impl Counters {
             passed_over: number(&self.passed_over),
             bases_missing: totals.bases_missing,
             errors,
-            stalled: self.stalled.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            stalled: self.stalled().map(|why| why.to_string()),
+            folds_broken: number(&self.folds_broken),
             is_watch_degraded: self.is_watch_degraded.load(Ordering::Relaxed),
             sources: totals.sources,
         }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use longhaul_core::fold::Fold;
+use longhaul_core::fold::{Fold, FoldError};
 use longhaul_store::{FileRow, Store, StoreError};
 
 use super::cache::Folds;
@@ -67,7 +67,13 @@ impl Shared {
             Err(error) => {
                 self.catalogue.distrust(&thread.file.path);
                 self.hints.hint_all();
-                return Err(error.into());
+                if matches!(error, FoldError::Version { .. }) {
+                    return Err(error.into());
+                }
+                // Of this version, and not what was saved: nobody need wait for the file to be read anew.
+                self.progress.note_broken_fold(&thread.file.path, &error);
+                let end = thread.file.cursor.next_seq;
+                self.fold_until(&thread.file, end).await?.ok_or(error)?
             }
         };
         self.folds.keep(thread_id, thread.file.file_id, &fold, epoch);

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::batch::{Batch, Ended, Outbox, Outcome};
 use super::catch_up::{Reading, catch_up};
 use super::commit;
+use super::error::SyncError;
 use super::events::{IngestWarning, WarningKind};
 use super::recheck::{self, Rechecks};
 use super::shared::Shared;
@@ -36,7 +37,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(60);
 /// What the handle asks of the worker.
 pub(crate) enum Request {
     /// Catch this file up before anything else.
-    File(PathBuf, oneshot::Sender<Result<(), String>>),
+    File(PathBuf, oneshot::Sender<Result<(), SyncError>>),
     Scan(oneshot::Sender<()>),
 }
 
@@ -50,13 +51,15 @@ enum Look {
 pub(crate) struct Worker {
     shared: Arc<Shared>,
     requests: mpsc::Receiver<Request>,
+    /// It ended a pause, and is accepted next.
+    held: Option<Request>,
     cancel: CancellationToken,
     watch: Watch,
     /// Asked for by a client, hinted at, found by a scan: in this order.
     urgent: VecDeque<Job>,
     hinted: VecDeque<Job>,
     scanned: VecDeque<Job>,
-    waiting: Vec<(String, oneshot::Sender<Result<(), String>>)>,
+    waiting: Vec<(String, oneshot::Sender<Result<(), SyncError>>)>,
     rechecks: Rechecks,
     next_scan: Instant,
     pause: Duration,
@@ -73,6 +76,7 @@ impl Worker {
         Self {
             shared,
             requests,
+            held: None,
             cancel,
             watch,
             urgent: VecDeque::new(),
@@ -102,7 +106,7 @@ impl Worker {
         while !self.cancel.is_cancelled() {
             // Lowered first: what comes after this raises it again and stops the next slice.
             self.shared.stop.store(false, Ordering::Relaxed);
-            while let Ok(request) = self.requests.try_recv() {
+            while let Some(request) = self.held.take().or_else(|| self.requests.try_recv().ok()) {
                 self.accept(request).await;
             }
             self.take_hints().await;
@@ -172,7 +176,7 @@ impl Worker {
                         self.urgent.push_back(job);
                     }
                     None => {
-                        reply.send(Err("no such transcript".to_owned())).ok();
+                        reply.send(Err(SyncError::Failed("no such transcript".to_owned()))).ok();
                     }
                 }
             }
@@ -313,6 +317,9 @@ impl Worker {
             return self.on_refusal(&error).await;
         }
         self.shared.folds.clear();
+        if !gone {
+            paths.iter().for_each(|path| self.shared.events.file_stored(path));
+        }
         let mut entries = self.shared.catalogue.lock();
         for path in paths {
             if let Some(known) = entries.get_mut(path).and_then(|entry| entry.known.as_mut()) {
@@ -373,7 +380,7 @@ impl Worker {
             Ok(Outcome::Unchanged) => {}
             Err(ref error) => self.on_unreadable(&end.job, error),
         }
-        let answer = end.result.map(|_| ());
+        let answer = end.result.map(drop).map_err(SyncError::Failed);
         let (done, waiting) = std::mem::take(&mut self.waiting)
             .into_iter()
             .partition(|(path, _)| *path == end.job.path);
@@ -419,8 +426,9 @@ impl Worker {
         self.urgent.clear();
         self.hinted.clear();
         self.scanned.clear();
+        let refused = SyncError::refused(error);
         for (_, reply) in self.waiting.drain(..) {
-            reply.send(Err(error.to_string())).ok();
+            reply.send(Err(refused.clone())).ok();
         }
         if matches!(error, StoreError::Corrupt { .. } | StoreError::Closed { .. })
             && let Ok(true) = self.shared.recover().await
@@ -428,13 +436,18 @@ impl Worker {
             self.next_scan = Instant::now();
             return;
         }
-        self.shared.progress.set_stalled(Some(error.to_string()));
+        self.shared.progress.set_stalled(Some(refused));
         self.warn(WarningKind::StoreRefused, None, &error.to_string());
         self.pause = (self.pause * 2).clamp(Duration::from_secs(1), PAUSE_MAX);
         self.next_scan = Instant::now() + self.pause;
         tokio::select! {
             () = self.cancel.cancelled() => {}
             () = sleep(self.pause) => {}
+            // Whoever asks is told how it is now.
+            request = self.requests.recv() => {
+                self.held = request;
+                self.next_scan = Instant::now();
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use longhaul_core::message_history::{Header, Message, lines_to_drop};
 
@@ -33,11 +33,22 @@ struct Content {
     end: usize,
 }
 
-/// Appends a prompt to the file at `path`, which is made, named `new_log_id`, when it is not there.
+/// Whether two prompts are the same but for their time.
+pub(super) fn is_same(one: &Message, other: &Message) -> bool {
+    Message { at_ms: 0, ..one.clone() } == Message { at_ms: 0, ..other.clone() }
+}
+
+/// Where the file is made that takes the place of the one at `path`.
+pub(super) fn unfinished(path: &Path) -> PathBuf {
+    path.with_extension("jsonl.new")
+}
+
+/// Appends a prompt to the file at `path`, which is made, named `new_log_id`, when it is not there. One that `is_again`
+/// appended, because nobody could tell whether it was kept, and stands there, is only made durable.
 pub(super) fn append(
     path: &Path,
     message: &Message,
-    max_bytes: u64,
+    (max_bytes, is_again): (u64, bool),
     new_log_id: String,
 ) -> io::Result<Kept> {
     let mut file = open(path)?;
@@ -45,6 +56,13 @@ pub(super) fn append(
     let Content { text, header, start, end, .. } = &content;
     let line = message.line();
     let lines: Vec<&[u8]> = text[*start..*end].split_inclusive(|byte| *byte == b'\n').collect();
+    let last = lines.last().and_then(|line| Message::parse(line));
+    if is_again && last.is_some_and(|last| is_same(&last, message)) {
+        file.sync_data()?;
+        sync_folder(path)?;
+        let offset = header.base + lines.len() as u64 - 1;
+        return Ok(Kept { log_id: header.log_id.clone(), offset, trimmed: 0 });
+    }
     let mut lengths: Vec<u64> = lines.iter().map(|line| line.len() as u64).collect();
     lengths.push(line.len() as u64);
     let room = max_bytes.saturating_sub(header.line().len() as u64);
@@ -92,7 +110,7 @@ fn append_line(file: &mut File, content: &Content, line: &str) -> io::Result<()>
 
 /// Puts `text` in the file's place, whole: a crash leaves the old file or this one.
 fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
-    let new = path.with_extension("jsonl.new");
+    let new = unfinished(path);
     // A crash may have left one.
     match fs::remove_file(&new) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -105,6 +123,10 @@ fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
         fs::remove_file(&new).ok();
         return Err(error);
     }
+    sync_folder(path)
+}
+
+fn sync_folder(path: &Path) -> io::Result<()> {
     path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
 }
 

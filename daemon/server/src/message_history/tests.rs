@@ -254,3 +254,30 @@ async fn several_writers_lose_nothing() {
     let page = desk.find(Filter::default()).await;
     assert_eq!((page.found.len(), page.logs[0].next), (40, 40));
 }
+
+#[tokio::test]
+async fn a_prompt_that_comes_again_after_a_failure_is_kept_once() {
+    let desk = desk(Some(1 << 20));
+    desk.keep("one").await;
+    let two = Message { at_ms: 1, text: "two".into(), thread_id: Some("t".into()), cwd: None };
+    // Written, and then the folder could not be synced: whoever asked was told of a failure.
+    let kept = desk.keep("two").await;
+    *desk.history.turn.lock().await = Some(two);
+    assert_eq!(desk.keep("two").await, kept);
+    assert_eq!(desk.texts(Filter::default()).await, ["two", "one"]);
+    desk.keep("two").await;
+    assert_eq!(desk.texts(Filter::default()).await, ["two", "two", "one"], "said twice");
+}
+
+#[tokio::test]
+async fn what_a_crash_left_is_removed_unless_somebody_is_at_it() {
+    let desk = desk(Some(1 << 20));
+    let left = desk.folder.path().join("message_history.jsonl.new");
+    fs::write(&left, "half").unwrap();
+    let lock = Lock::take(&desk.folder.path().join(LOCK)).unwrap();
+    desk.history.sweep();
+    assert!(left.exists(), "another process is at it");
+    drop(lock);
+    desk.history.sweep();
+    assert!(!left.exists());
+}

@@ -97,6 +97,7 @@ impl Ledger {
         let spent = rows.iter().fold(Spending::default(), |sum, row| Spending {
             requests: sum.requests.saturating_add_signed(row.requests),
             tokens: sum.tokens.saturating_add_signed(row.input.saturating_add(row.output)),
+            output_tokens: sum.output_tokens.saturating_add_signed(row.output),
         });
         *self.known.lock().unwrap_or_else(PoisonError::into_inner) = (day, spent);
         Ok(spent)
@@ -166,7 +167,7 @@ impl Ledger {
         }
         // For whoever asks next; a store that cannot be read has complained already.
         drop(self.today().await);
-        Spending { requests: 1, tokens: input.saturating_add(output) }
+        Spending { requests: 1, tokens: input.saturating_add(output), output_tokens: output }
     }
 
     /// The answer an earlier run was given. One that cannot be read is none.

@@ -9,7 +9,7 @@ use longhaul_core::compaction::ladder::Strategy;
 use longhaul_core::compaction::receipt::{self, Span};
 use longhaul_core::compaction::{Phase, handle::Handle};
 use longhaul_core::template::Kind;
-use longhaul_core::thread::ThreadKind;
+use longhaul_core::thread::{Blocked, ThreadKind, TurnFailure};
 use longhaul_protocol::checkpoint::{Caps, Update};
 use longhaul_protocol::warning::Warning;
 use longhaul_protocol::{compaction as wire, thread};
@@ -79,6 +79,18 @@ pub(super) fn thread_summary(row: ThreadRow) -> thread::ThreadSummary {
             ThreadKind::Subagent => thread::ThreadKind::Subagent,
             ThreadKind::Other => thread::ThreadKind::Other,
         },
+        blocked: head.blocked.map(blocked),
+    }
+}
+
+fn blocked(blocked: Blocked) -> thread::BlockedThread {
+    thread::BlockedThread {
+        cause: match blocked.cause {
+            TurnFailure::ContextFull => thread::BlockedCause::ContextFull,
+            TurnFailure::Compaction => thread::BlockedCause::Compaction,
+        },
+        failures: blocked.failures,
+        at: Some(blocked.at_ms).filter(|ms| *ms > 0),
     }
 }
 

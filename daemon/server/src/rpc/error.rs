@@ -303,6 +303,7 @@ impl From<SyncError> for Failure {
             SyncError::Outside(_) => ErrorKind::PathOutside,
             SyncError::Deadline => ErrorKind::IngestBehind,
             SyncError::Failed(_) => ErrorKind::IngestBehind,
+            SyncError::DiskFull(_) => ErrorKind::DiskFull,
             SyncError::Stopping => ErrorKind::Draining,
         };
         Self::new(kind, error.to_string())

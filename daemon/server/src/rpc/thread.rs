@@ -15,6 +15,7 @@ use crate::ingest::SyncPoint;
 use crate::link::CallContext;
 use crate::service::threads::{SYNC_TIMEOUT_DEFAULT, Threads, target};
 
+pub(super) mod bill;
 pub(super) mod continuation;
 mod items;
 pub(super) mod write;
@@ -39,7 +40,8 @@ async fn list(
     let source =
         params.source.as_deref().map(|name| convert::one_of("source", name)).transpose()?;
     let folders = gate.folders(&context, (params.cwd, None)).await?;
-    let filter = ThreadFilter { source, folders };
+    let is_blocked = params.blocked == Some(true);
+    let filter = ThreadFilter { source, folders, is_blocked };
     let after = params.cursor.as_deref().map(cursor::read).transpose()?;
     let after = after.map(|(updated_at_ms, thread_id)| ThreadCursor { updated_at_ms, thread_id });
     let limit = convert::page_rows(params.limit);

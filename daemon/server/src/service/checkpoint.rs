@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use longhaul_core::checkpoint::document::document;
-use longhaul_core::checkpoint::files;
 use longhaul_core::checkpoint::semantic::{
     EvidenceSource, Known, Rejection, Update, bound, validate,
 };
@@ -12,6 +11,7 @@ use longhaul_core::checkpoint::view::{self, ViewCaps};
 use longhaul_core::compaction::handle::Handle;
 use longhaul_core::digest::Digest128;
 use longhaul_core::item::ItemKind;
+use longhaul_core::paths;
 use longhaul_store::{Store, UpdateRow};
 use serde_json::Value;
 
@@ -170,7 +170,7 @@ impl Checkpoints {
         let state = snapshot.fold.checkpoint();
         let cwd = state.cwd.clone().unwrap_or_default();
         let keys: Vec<String> =
-            depends_on.iter().map(|dep| files::key(&dep.uri, Some(&cwd))).collect();
+            depends_on.iter().map(|dep| paths::absolute(&dep.uri, Some(&cwd))).collect();
         let now = self.snapshots.files_now(cwd, keys.clone(), Vec::new()).await?;
         for (dependency, key) in depends_on.iter_mut().zip(&keys) {
             let Some(file) = state.files.find(&dependency.uri, state.cwd.as_deref()) else {
@@ -184,7 +184,7 @@ impl Checkpoints {
                 Err(rejection) => return Ok(Err(rejection)),
             };
         }
-        let read_from = files::key(&evidence.reference, state.cwd.as_deref());
+        let read_from = paths::absolute(&evidence.reference, state.cwd.as_deref());
         let read_from = keys.iter().position(|key| *key == read_from);
         let read_from = read_from.filter(|_| evidence.source == EvidenceSource::File);
         evidence.hash = read_from.and_then(|at| Some(depends_on[at].hash.as_ref()?.to_string()));
@@ -215,7 +215,7 @@ impl Known for References<'_> {
 
     fn is_same_file(&self, path: &str, other: &str) -> bool {
         let cwd = self.snapshot.fold.checkpoint().cwd.as_deref();
-        files::key(path, cwd) == files::key(other, cwd)
+        paths::absolute(path, cwd) == paths::absolute(other, cwd)
     }
 
     fn decision(&self, decision_id: &str) -> bool {

@@ -1,5 +1,8 @@
 //! How full a context window is: of a thread, of given items, or of a thread with items about to come.
 
+pub mod bill;
+pub mod resume;
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,9 +11,11 @@ use longhaul_core::context::usage::{self, Remark, Sizes};
 use longhaul_core::context::window::{self, Window, WindowSources};
 use longhaul_core::fold::{Fold, Source};
 use longhaul_core::item::breakdown::{Breakdown, ContextKind};
+use longhaul_store::Store;
 use serde_json::Value;
 
 use crate::agent_settings::AgentSettings;
+use crate::clock::Clock;
 use crate::config::{Config, Live, Origin};
 
 use super::error::ServiceError;
@@ -56,14 +61,16 @@ struct ItemWeights {
 
 /// How full the windows of threads are.
 pub struct Contexts {
+    store: Store,
     snapshots: Arc<Snapshots>,
     config: Live,
+    clock: Clock,
 }
 
 impl Contexts {
     #[must_use]
-    pub fn new(snapshots: Arc<Snapshots>, config: Live) -> Self {
-        Self { snapshots, config }
+    pub fn new((store, snapshots, config, clock): (Store, Arc<Snapshots>, Live, Clock)) -> Self {
+        Self { store, snapshots, config, clock }
     }
 
     /// Answers how full a window is.

@@ -23,6 +23,7 @@ use rustix::fs::{FlockOperation, flock};
 use serde_json::Value;
 
 use super::compaction::{Compaction, Compactor, Request, Subject};
+use super::context::resume::ResumePrice;
 use super::error::ServiceError;
 use super::history::{Histories, HistoryQuery, Opaque, Position};
 use super::snapshot::{Snapshot, Snapshots};
@@ -53,6 +54,8 @@ pub struct NewThread {
     /// The agent that resumes it.
     pub agent: Source,
     pub compaction: Compaction,
+    /// What resuming the old thread costs, beside this one.
+    pub resume: Option<ResumePrice>,
 }
 
 /// Begins threads that go on from others.
@@ -129,14 +132,17 @@ impl Continuations {
             view: &compaction.view,
             history: &history,
         });
-        let home = self.config.now().home(agent).to_owned();
+        let config = self.config.now();
+        let (now_ms, replacement) = (self.clock.now_ms(), compaction.tokens.1);
+        let resume = ResumePrice::of(&config, &snapshot.fold, now_ms, replacement);
+        let home = config.home(agent).to_owned();
         let path = publish(home, transcript).await?;
         if let Err(error) =
             self.ingest.sync(SyncTarget::Path(path.clone()), None, LISTED_WITHIN).await
         {
             tracing::debug!(%error, "a continuation is not listed yet");
         }
-        Ok(NewThread { thread_id: id, path, agent, compaction })
+        Ok(NewThread { thread_id: id, path, agent, compaction, resume })
     }
 
     /// What a transcript of Codex begins with that goes on from a thread: the first line of one of Codex, and the context

@@ -11,9 +11,9 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use longhaul_core::checkpoint::files;
 use longhaul_core::checkpoint::staleness::{Disk, Now, OnDisk};
 use longhaul_core::digest::ContentHash;
+use longhaul_core::paths;
 use longhaul_store::Observation;
 
 /// Largest file that is hashed.
@@ -56,7 +56,7 @@ impl Identity {
 pub fn look(cache: &HashCache, cwd: &str, keys: &[String], seen: &[Observation]) -> Disk {
     let mut disk = Disk::new();
     for observation in seen {
-        let key = files::key(&observation.path, Some(cwd));
+        let key = paths::absolute(&observation.path, Some(cwd));
         let on_disk =
             OnDisk { then: observation.hash.clone(), late: observation.late, now: Now::Unknown };
         disk.insert(key, on_disk);

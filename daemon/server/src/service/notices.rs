@@ -25,6 +25,11 @@ impl Notices {
 }
 
 impl IngestEvents for Notices {
+    fn file_stored(&self, path: &str) {
+        self.index.hint(path);
+        self.archive.hint(path);
+    }
+
     fn thread_updated(&self, update: &ThreadUpdated) {
         let data = json!({
             "thread_id": update.thread_id,
@@ -39,8 +44,6 @@ impl IngestEvents for Notices {
                 json!({ "thread_id": update.thread_id, "tokens": { "after": update.tokens } });
             self.events.publish(EventKind::ContextCompacted, data);
         }
-        self.index.hint(&update.path);
-        self.archive.hint(&update.path);
     }
 
     fn warning(&self, warning: &IngestWarning) {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use longhaul_core::thread::Source;
 use longhaul_store::{OpenReport, Store};
+use tokio::runtime::Handle;
 
 use super::Deps;
 use super::archive::ArchiveKeeper;
@@ -44,9 +45,15 @@ pub(super) fn reading(
             ..Limits::default()
         },
     }));
-    let full_text = FullText::start(&config.state_dir, store.clone(), ingest.clone(), progress);
+    let [indexing, archiving] =
+        deps.followers.clone().unwrap_or_else(|| [Handle::current(), Handle::current()]);
+    let full_text = {
+        let _there = indexing.enter();
+        FullText::start(&config.state_dir, store.clone(), ingest.clone(), progress)
+    };
     let read = (store.clone(), ingest.clone());
     let (config, clock) = (deps.config.clone(), deps.clock.clone());
+    let _there = archiving.enter();
     let archive = ArchiveKeeper::start((archive, hints), read, config, clock);
     (ingest, Arc::new(full_text), Arc::new(archive))
 }
@@ -66,5 +73,8 @@ pub(super) fn messages(config: &Config, clock: &Clock) -> MessageHistory {
         Persistence::SaveAll => Some(*config.message_history.max_bytes),
         Persistence::None => None,
     };
-    MessageHistory::new(&config.state_dir, config.home(Source::Codex), max_bytes, clock.clone())
+    let codex = config.home(Source::Codex);
+    let messages = MessageHistory::new(&config.state_dir, codex, max_bytes, clock.clone());
+    messages.sweep();
+    messages
 }

@@ -138,6 +138,14 @@ impl Snapshots {
         })
     }
 
+    /// What is known of a thread from its lines alone, as far as they were read.
+    ///
+    /// # Errors
+    /// Reading failed.
+    pub async fn fold(&self, thread_id: &str) -> Result<Option<Arc<Fold>>, ServiceError> {
+        Ok(self.ingest.fold(thread_id).await?)
+    }
+
     /// What was pinned and dropped in the threads that this one goes on from, up to where it does, the oldest first.
     async fn inherited_choices(
         &self,
@@ -205,7 +213,7 @@ impl Snapshots {
     ) -> Result<Disk, ServiceError> {
         let state = fold.checkpoint();
         let Some(cwd) = state.cwd.clone() else { return Ok(Disk::new()) };
-        let key = |path: &str| longhaul_core::checkpoint::files::key(path, Some(&cwd));
+        let key = |path: &str| longhaul_core::paths::absolute(path, Some(&cwd));
         let mut keys: Vec<String> = seen.iter().map(|observation| key(&observation.path)).collect();
         let hashed = state.files.iter().filter(|(_, file)| file.hash.is_some());
         keys.extend(hashed.map(|(key, _)| key.to_owned()));

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use longhaul_core::model::budget::{Budget, Spending};
 use longhaul_store::{OpenReport, RebuildReport, Store};
 
+use super::compaction::{CompactionLog, CompactionTally};
 use super::search::{FullText, IndexState};
 use crate::clock::Clock;
 use crate::config::Live;
@@ -59,6 +60,7 @@ pub struct Status {
     pub(super) ingest: Arc<Ingest>,
     pub(super) full_text: Arc<FullText>,
     pub(super) models: Arc<Models>,
+    pub(super) compactions: Arc<CompactionLog>,
     pub(super) repositories: Repositories,
 }
 
@@ -96,6 +98,12 @@ impl Status {
         let (choice, by_task) = (settings.default.clone()?, settings.by_task.clone());
         let (spent, budget) = (self.models.spent_today(), self.config.now().budget.bounds());
         Some(ModelUse { choice, by_task, spent, budget })
+    }
+
+    /// What compactions of threads took since the start.
+    #[must_use]
+    pub fn compactions(&self) -> CompactionTally {
+        self.compactions.tally()
     }
 
     /// What a person should know, `progress` included.
@@ -137,6 +145,13 @@ fn warnings(progress: &Progress, refused: Option<String>) -> Vec<DaemonWarning> 
     if progress.is_watch_degraded {
         let message = "changes are found by scanning only".to_owned();
         warn("watch_degraded", message, "raise fs.inotify.max_user_watches");
+    }
+    if progress.folds_broken > 0 {
+        warn(
+            "fold_broken",
+            format!("{} saved states could not be read", progress.folds_broken),
+            "they were made anew from their transcripts and nothing is lost; the disk may be failing",
+        );
     }
     // While files wait to be read, the base may be one of them.
     if progress.bases_missing > 0 && !progress.is_catching_up {

@@ -17,19 +17,19 @@ pub(crate) enum Piece<'a> {
 
 /// A line, or an item of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Line<'a> {
-    pub(crate) offset: u64,
+pub struct Line<'a> {
+    pub offset: u64,
     /// Its bytes, without the newline.
-    pub(crate) bytes: u64,
-    pub(crate) content: Content<'a>,
-    pub(crate) digest: Digest128,
+    pub bytes: u64,
+    pub content: Content<'a>,
+    pub digest: Digest128,
     /// The first byte after it and its newline.
-    pub(crate) next: u64,
+    pub next: u64,
 }
 
 /// What is held of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Content<'a> {
+pub enum Content<'a> {
     Whole(&'a [u8]),
     /// The beginning of a line over the bound.
     Head(&'a [u8]),

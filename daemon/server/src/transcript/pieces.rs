@@ -1,13 +1,13 @@
 //! A transcript in the pieces it is folded by: lines, or the items of a document.
 
-use std::io;
+use std::io::{self, Read};
 
-use longhaul_core::rollout::source::Layout;
+use longhaul_core::rollout::source::{Beside, Layout};
 
 use super::document::Items;
 use super::lines::Lines;
 use super::open::{Text, Transcript};
-use super::piece::Piece;
+use super::piece::{Line, Piece};
 
 /// What a transcript is read through.
 pub(crate) enum Pieces {
@@ -38,6 +38,56 @@ impl Pieces {
         match self {
             Self::Lines(lines) => lines.next(),
             Self::Items(items) => items.next(),
+        }
+    }
+}
+
+/// What stands behind the last line of a text: its place, and whether it is a line all the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rest {
+    pub offset: u64,
+    pub bytes: usize,
+    pub is_line: bool,
+}
+
+/// Shows the pieces of the transcript at `path` to `see`, from whatever reader its text comes. A layout that is
+/// made into lines is read as a whole first; records of several files are not read here.
+///
+/// # Errors
+/// Those of the reader.
+pub fn each_piece(
+    (layout, path): (Layout, &str),
+    mut text: impl Read,
+    bytes_max: usize,
+    see: &mut dyn FnMut(&Line<'_>),
+) -> io::Result<Rest> {
+    match layout {
+        Layout::Lines | Layout::Records(_) => {
+            rest_of(Lines::new(text, 0, bytes_max), Lines::next, see)
+        }
+        Layout::Document(keys) => rest_of(Items::new(text, keys, bytes_max), Items::next, see),
+        Layout::Assembled(assembly) => {
+            let mut bytes = Vec::new();
+            text.read_to_end(&mut bytes)?;
+            let lines = (assembly.lines)(&bytes, Beside { path, marker: None });
+            rest_of(Lines::new(lines.as_slice(), 0, bytes_max), Lines::next, see)
+        }
+    }
+}
+
+fn rest_of<P>(
+    mut pieces: P,
+    next: impl Fn(&mut P) -> io::Result<Piece<'_>>,
+    see: &mut dyn FnMut(&Line<'_>),
+) -> io::Result<Rest> {
+    loop {
+        match next(&mut pieces)? {
+            Piece::Line(line) => see(&line),
+            Piece::End { offset, rest } => {
+                let line = Line::of_rest(offset, rest);
+                line.iter().for_each(&mut *see);
+                return Ok(Rest { offset, bytes: rest.len(), is_line: line.is_some() });
+            }
         }
     }
 }

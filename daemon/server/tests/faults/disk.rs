@@ -11,12 +11,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, symlink};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use super::Chance;
 use super::journal::Record;
-use crate::support::Chance;
 
 /// What a disk writes whole or not at all.
 const SECTOR: u64 = 512;
@@ -66,7 +66,7 @@ impl Naming {
     }
 }
 
-/// The files that were made since a journal began.
+/// The files of a folder, while a journal of it is played.
 #[derive(Debug)]
 pub struct Disk {
     keeping: Keeping,
@@ -77,12 +77,40 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// The disk after these calls.
-    pub fn after(records: &[Record], keeping: Keeping) -> Self {
+    /// A disk with what is below `folder` now, all of it durable; nothing where there is no such folder.
+    pub fn over(folder: &Path, keeping: Keeping) -> Self {
         let (contents, by_inode, namings) = Default::default();
         let mut disk = Self { keeping, contents, by_inode, namings };
-        records.iter().for_each(|record| disk.apply(record));
+        disk.take_in(folder);
         disk
+    }
+
+    fn take_in(&mut self, folder: &Path) {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let (path, kind) = (entry.path(), entry.file_type().unwrap());
+            let node = if kind.is_dir() {
+                Node::Folder
+            } else if kind.is_symlink() {
+                Node::Symlink(fs::read_link(&path).unwrap())
+            } else {
+                let found = entry.metadata().unwrap();
+                let mtime_ns = found.mtime() * 1_000_000_000 + found.mtime_nsec();
+                let (synced, mtime_ns) = (fs::read(&path).unwrap(), mtime_ns.cast_unsigned());
+                self.by_inode.insert(found.ino(), self.contents.len());
+                self.contents.push(Content { synced, mtime_ns, since: Vec::new() });
+                Node::File(self.contents.len() - 1)
+            };
+            self.namings.push((Naming::Put { path: path.clone(), node }, true));
+            if kind.is_dir() {
+                self.take_in(&path);
+            }
+        }
+    }
+
+    /// The disk after these calls.
+    pub fn after(mut self, records: &[Record]) -> Self {
+        records.iter().for_each(|record| self.apply(record));
+        self
     }
 
     fn apply(&mut self, record: &Record) {

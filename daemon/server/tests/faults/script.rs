@@ -13,7 +13,7 @@ use longhaul_protocol::message_history::{Append as AppendPrompt, AppendParams as
 use longhaul_protocol::thread::{Append, AppendParams, Open, OpenParams, Sync, SyncParams};
 use longhaul_protocol::{ErrorKind, Method, WireError};
 
-use super::shim::{PATIENCE, Subject};
+use super::shim::{Fault, PATIENCE, Subject};
 use crate::archive::long;
 use crate::support::rollout::Rollout;
 use crate::support::{Client, message, of_thread};
@@ -151,6 +151,10 @@ impl<'a> Script<'a> {
         if error.kind() == ErrorKind::Internal {
             let said = serde_json::to_string(error).unwrap();
             self.complaints.push(format!("{method}: a fault of the disk is told as ours: {said}"));
+        }
+        let is_full = self.subject.fault == Fault::Full;
+        if is_full && method == Sync::NAME && error.kind() == ErrorKind::ThreadNotFound {
+            self.complaints.push("thread/sync: a thread that is there is not found".into());
         }
     }
 

@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -27,7 +28,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum fault { NONE, IO, FULL, INTERRUPTED, SHORT, RENAME };
+/* KILL: the process dies before the call. Then nothing is watched either: which notices come is decided by the test. */
+enum fault { NONE, IO, FULL, INTERRUPTED, SHORT, RENAME, KILL };
 
 /* What a call does, as bits: which faults it can have. */
 enum class { OPENS = 1, READS = 2, WRITES = 4, SYNCS = 8, MAKES = 16, RENAMES = 32, REMOVES = 64, CUTS = 128 };
@@ -112,6 +114,7 @@ static int can_meet(int class) {
     case INTERRUPTED: return class & (OPENS | READS | WRITES | SYNCS | CUTS);
     case SHORT: return class & (READS | WRITES);
     case RENAME: return class & RENAMES;
+    case KILL: return class & ~(OPENS | READS);
     default: return 0;
     }
 }
@@ -128,6 +131,7 @@ static int meets(int class, const char *name, const char *path) {
     case FULL: errno = ENOSPC; break;
     case INTERRUPTED: errno = EINTR; break;
     case RENAME: errno = EACCES; break;
+    case KILL: syscall(SYS_kill, getpid(), SIGKILL); break;
     default: break;
     }
     return 1;
@@ -434,4 +438,14 @@ int symlink(const char *target, const char *name) {
     if (!done) note_paths(SYMLINKED, target, path);
     unlock();
     return done;
+}
+
+/* Notices */
+
+int inotify_init1(int flags) {
+    if (is_ours() && control->fault == KILL) {
+        errno = EMFILE;
+        return -1;
+    }
+    return (int)syscall(SYS_inotify_init1, flags);
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use longhaul_protocol::daemon::{NoParams, Status};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
+use super::preload;
 use crate::support::{Client, command};
 
 /// What a call does instead of what it should. The numbers are those of `enum fault`.
@@ -43,7 +44,6 @@ pub struct Trigger {
 const CALLS: u64 = 24;
 const HITS: u64 = 32;
 const MET: u64 = 48 + 1_024;
-const CONTROL_BYTES: usize = 48 + 2 * 1_024;
 
 /// Time for a start, an answer or an end.
 pub const PATIENCE: Duration = Duration::from_secs(30);
@@ -86,14 +86,8 @@ impl Place {
     /// Starts a daemon, which may fail to: then how it ended.
     pub async fn start(&self, trigger: Trigger, is_recorded: bool) -> Result<Subject, ExitStatus> {
         let control = self.folder.path().join("control");
-        let mut bytes = vec![0; CONTROL_BYTES];
-        bytes[4..8].copy_from_slice(&(trigger.fault as u32).to_ne_bytes());
-        bytes[8..16].copy_from_slice(&trigger.at.to_ne_bytes());
-        bytes[16..24].copy_from_slice(&trigger.length.to_ne_bytes());
-        bytes[40..44].copy_from_slice(&u32::from(is_recorded).to_ne_bytes());
-        let root = self.home();
-        let root = root.to_str().unwrap().as_bytes();
-        bytes[48..48 + root.len()].copy_from_slice(root);
+        let Trigger { fault, at, length } = trigger;
+        let bytes = preload::control((fault as u32, at, length), &self.home(), is_recorded);
         fs::write(&control, bytes).unwrap();
         let log = self.folder.path().join("log");
         let log = fs::OpenOptions::new().create(true).append(true).open(log).unwrap();
@@ -106,7 +100,7 @@ impl Place {
             .stderr(log);
         let child = daemon.spawn().unwrap();
         let socket = self.state().join("run/v1.sock");
-        let mut subject = Subject { child, socket, control };
+        let mut subject = Subject { child, socket, control, fault: trigger.fault };
         let until = tokio::time::Instant::now() + PATIENCE;
         loop {
             if let Some(status) = subject.child.try_wait().unwrap() {
@@ -159,6 +153,7 @@ pub struct Subject {
     child: Child,
     pub socket: PathBuf,
     control: PathBuf,
+    pub fault: Fault,
 }
 
 impl Subject {
@@ -194,21 +189,8 @@ impl Drop for Subject {
     }
 }
 
-/// The library, built once a process by the C compiler that SQLite is built with.
+/// The library, built once a process.
 fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
-    LIBRARY.get_or_init(|| {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/faults/shim.c");
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
-        fs::create_dir_all(folder).unwrap();
-        let made = folder.join(format!("faults-{}.so", std::process::id()));
-        let mut compiler = Command::new(std::env::var_os("CC").unwrap_or("cc".into()));
-        compiler.args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared"]);
-        let built = compiler.arg("-o").arg(&made).arg(source).status().unwrap();
-        assert!(built.success(), "shim.c does not compile");
-        // Renamed, so that two test processes never load a half written one.
-        let library = folder.join("faults.so");
-        fs::rename(made, &library).unwrap();
-        library
-    })
+    LIBRARY.get_or_init(|| preload::build(Path::new(env!("CARGO_TARGET_TMPDIR"))))
 }

@@ -25,12 +25,17 @@ pub struct Rig {
 
 #[derive(Default)]
 pub struct Recorder {
+    pub stored: Mutex<Vec<String>>,
     pub updates: Mutex<Vec<ThreadUpdated>>,
     pub warnings: Mutex<Vec<WarningKind>>,
     pub rebuilt: Mutex<Vec<PathBuf>>,
 }
 
 impl IngestEvents for Recorder {
+    fn file_stored(&self, path: &str) {
+        self.stored.lock().unwrap().push(path.to_owned());
+    }
+
     fn thread_updated(&self, update: &ThreadUpdated) {
         self.updates.lock().unwrap().push(update.clone());
     }

@@ -41,6 +41,7 @@ pub(crate) async fn run(args: ListArgs, session: &Session) -> Result<(), Failure
         cwd: args.cwd.or(here),
         limit: Some(args.slice.limit),
         cursor: args.slice.cursor,
+        blocked: None,
     };
     session.print(&client.call::<List>(params).await?)
 }

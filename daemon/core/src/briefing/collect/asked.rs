@@ -3,8 +3,8 @@
 use super::super::kinds::EvidenceKind;
 use super::super::{lines, prompt};
 use super::{
-    ANSWERS, ActiveRequest, Briefing, EARLIER_BYTES, EARLIER_MAX, TURNS_MAX, TurnOutcome,
-    TurnRecord, push,
+    ANSWERS, ActiveRequest, Briefing, CHOSE, EARLIER_BYTES, EARLIER_MAX, TURNS_MAX, TurnOutcome,
+    TurnRecord, WITH, push,
 };
 use crate::digest::Digest128;
 use crate::{limits, text};
@@ -14,6 +14,15 @@ const SEEN_LINES_MAX: usize = 1_024;
 
 /// Bytes of a typed message up to which it is quoted as one piece.
 const WHOLE_REQUEST_BYTES: usize = 500;
+
+/// Bytes of a template's name beside words that were sent with it.
+const TEMPLATE_NAME_BYTES: usize = 56;
+
+/// Bytes of what the person said in a dialog.
+const DIALOG_BYTES: usize = 600;
+
+/// Longer messages are mostly pasted, and their lines say little out of their places.
+const PASTED_BYTES: usize = 4 * 1_024;
 
 impl Briefing {
     /// A message of the person's begins a turn.
@@ -45,6 +54,10 @@ impl Briefing {
         let text = text::cut_middle(&before.text, EARLIER_BYTES).into_owned();
         self.earlier.push_back(ActiveRequest { text, ..before });
         self.typed(seq, if typed.is_empty() { &name } else { &typed }, typed.is_empty(), folder);
+        if template.is_some() && !typed.is_empty() {
+            let text = format!("{WITH}{})", text::cut_words(&name, TEMPLATE_NAME_BYTES));
+            self.push(EvidenceKind::Request, seq, 40, text);
+        }
         let report: Vec<&str> = last_report.iter().map(String::as_str).collect();
         for answered in prompt::answered(&typed, &report) {
             let text = format!("{ANSWERS}{})", text::one_line_cut(&answered, 260));
@@ -58,6 +71,12 @@ impl Briefing {
             self.seen_lines.pop_front();
         }
         self.actions.clear();
+    }
+
+    /// The person answered in a dialog, in the middle of a turn.
+    pub(in crate::briefing) fn chose(&mut self, seq: u64, words: &str) {
+        let text = format!("{CHOSE}{})", text::one_line_cut(words, DIALOG_BYTES));
+        self.push(EvidenceKind::Request, seq, 100, text);
     }
 
     fn typed(&mut self, seq: u64, words: &str, is_template: bool, folder: Option<&str>) {
@@ -79,14 +98,16 @@ impl Briefing {
             );
         }
         let words = text::cut_middle(words, limits::REQUEST_BYTES);
+        let is_pasted = words.len() > PASTED_BYTES;
         let mut is_first = true;
         lines::split(&words, |spoken| {
             let line = lines::tidy(spoken.text, folder, 400);
             let strength = match () {
                 () if is_first => 110,
                 () if is_data(&line) => 12,
-                () if prompt::is_limit(&line) => 75,
-                () => 40,
+                () if is_pasted => 20,
+                () if prompt::is_limit(&line) => 85,
+                () => 55,
             };
             is_first = false;
             push(

@@ -4,14 +4,19 @@ use std::borrow::Cow;
 
 use super::super::checks::Census;
 use super::super::collect::TurnOutcome;
-use super::super::git;
+use super::super::git::{self, GitLine};
 use super::super::kinds::EvidenceKind;
-use super::Builder;
+use super::super::prompt;
+use super::super::select::Quote;
+use super::{Builder, first_of};
 use crate::text;
 
 /// From this many tokens on a view has room for the tasks that come next, whatever else it says.
 const TASKS_TOKENS: u64 = 1_500;
 const TASKS_NEXT: u16 = 3;
+
+/// Lines, such as options, that may follow what the agent asks at the end.
+const LINES_AFTER: usize = 6;
 
 impl Builder<'_> {
     pub(super) fn git(&mut self) {
@@ -23,8 +28,8 @@ impl Builder<'_> {
             let text = format!("replaced by later commits, gone: {}", newest.join(", "));
             self.push(EvidenceKind::Git, (u64::MAX, 0), (0, 50), text);
         }
-        let head = git.head();
         for (index, line) in git.lines.iter().enumerate() {
+            let head = git.head(&line.place);
             let is_old = head.is_some_and(|head| index + 1 < head) && !line.text.starts_with('[');
             let strength = match () {
                 () if is_old || line.text.ends_with("(forced update)") => 30,
@@ -37,21 +42,37 @@ impl Builder<'_> {
             let age = usize::try_from(now.saturating_sub(line.turn)).unwrap_or(2);
             let order = (line.seq, index as u64);
             let from = if git::is_log_line(&line.text) { "log: " } else { "" };
-            let text = format!("{from}{}{mark}", line.text);
+            let place = match line.place.as_str() {
+                "" => String::new(),
+                place => format!("in {place}: "),
+            };
+            let edited = self.edited_since(line);
+            let text = format!("{place}{from}{}{mark}{edited}", line.text);
             self.push(EvidenceKind::Git, order, (age, strength), text);
         }
+    }
+
+    /// What a look at uncommitted files could not know.
+    fn edited_since(&self, line: &GitLine) -> String {
+        let since = self.briefing.effects.since(line.seq);
+        if !line.text.starts_with(git::UNCOMMITTED) || since.is_empty() || !line.place.is_empty() {
+            return String::new();
+        }
+        format!("; edited after it: {}", first_of(&since))
     }
 
     pub(super) fn tasks(&mut self) {
         let Some((path, tasks)) = self.briefing.tasks.current() else { return };
         let done = tasks.iter().filter(|task| task.is_done).count();
         let open = tasks.len() - done;
+        let is_outdated = self.briefing.tasks.is_outdated(path);
+        let changed = if is_outdated { "; a command changed the file since" } else { "" };
         let at_least = if self.briefing.tasks.is_full() { "at least " } else { "" };
         self.push(
             EvidenceKind::TaskItem,
             (0, 0),
             (0, 110),
-            format!("{path}: {at_least}{done} ticked, {open} open"),
+            format!("{path}: of the items seen {at_least}{done} ticked, {open} open{changed}"),
         );
         let mut ahead = 0;
         for (order, task) in (1..).zip(&tasks) {
@@ -73,7 +94,7 @@ impl Builder<'_> {
             self.push(EvidenceKind::TaskItem, (order, 0), (0, strength), text);
             let is_next = !task.is_done && ahead <= TASKS_NEXT;
             if let Some(task) = self.candidates.last_mut() {
-                task.is_fixed = is_next && self.max_tokens >= TASKS_TOKENS;
+                task.is_fixed = is_next && !is_outdated && self.max_tokens >= TASKS_TOKENS;
             }
         }
     }
@@ -81,12 +102,15 @@ impl Builder<'_> {
     pub(super) fn now(&mut self) {
         let text = self.census(self.briefing.commands.census);
         self.fixed(EvidenceKind::Now, (0, 0), text);
+        self.waits_for_person();
         for running in &self.briefing.running {
             let text = {
-                let state = if running.is_known_running {
-                    "still running at the last look"
-                } else {
-                    "no result yet"
+                let is_of_now = running.seq >= self.briefing.active().0;
+                let state = match (running.is_known_running, is_of_now) {
+                    (true, true) => "still running at the last look",
+                    (true, false) => "in an earlier turn, running when it was last looked at",
+                    (false, true) => "no result yet",
+                    (false, false) => "in an earlier turn, no result seen",
                 };
                 format!("{state}: #{} {}", running.seq, self.short(&running.what))
             };
@@ -105,6 +129,39 @@ impl Builder<'_> {
                 );
             }
         }
+    }
+
+    /// The question or offer that the agent's last words end with stands here instead of among them.
+    fn waits_for_person(&mut self) {
+        let now = self.briefing.turn();
+        let has_spoken = self.briefing.pending_words().next().is_some()
+            || self.briefing.outcome(now) == TurnOutcome::Answered;
+        let last = format!("turn {now}");
+        let is_of_last = |quote: &Quote| {
+            quote.kind == EvidenceKind::Report
+                && (quote.group == last || quote.group == format!("{last}, last words"))
+        };
+        let newest =
+            self.candidates.iter().filter(|quote| is_of_last(quote)).map(|quote| quote.order).max();
+        let Some((seq, _)) = newest.filter(|_| has_spoken) else { return };
+        let said = |quote: &Quote| is_of_last(quote) && quote.order.0 == seq;
+        let asking = self.candidates.iter().rposition(|quote| {
+            said(quote)
+                && (prompt::asks(&quote.text) || prompt::offers(&quote.text))
+                && !quote.text.starts_with('|')
+        });
+        let Some(asking) = asking else { return };
+        // A question that the agent went on from was not left to the person.
+        if self.candidates[asking + 1..].iter().filter(|quote| said(quote)).count() > LINES_AFTER {
+            return;
+        }
+        let quote = self.candidates.remove(asking);
+        let what = if prompt::asks(&quote.text) { "asked" } else { "offered" };
+        self.fixed(
+            EvidenceKind::Now,
+            (3, 0),
+            format!("{what} the person at the end: {}", quote.text),
+        );
     }
 
     /// A command of a small view needs its beginning alone.
@@ -127,12 +184,13 @@ impl Builder<'_> {
             if words.is_empty() { "none".to_owned() } else { words.join(", ") }
         };
         let tests = self.briefing.commands.checks.iter().rev().find(|check| check.is_test);
-        let untested = tests.is_some_and(|test| !self.briefing.effects.since(test.seq).is_empty());
+        let untested = tests.is_some_and(|test| !self.unchecked_since(test).is_empty());
         let untested = if untested { "; no test recognised since the last edit" } else { "" };
         let files = self.extra.files.len();
+        let others = if census.agents { " (those of other agents not among them)" } else { "" };
         let (ran, not) = (list(true), list(false));
         format!(
-            "among the commands: {ran}; not recognised: {not}; changed files seen: {files}{untested}"
+            "among the commands: {ran}; not recognised: {not}; changed files seen: {files}{others}{untested}"
         )
     }
 }

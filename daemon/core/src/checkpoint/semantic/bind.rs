@@ -55,6 +55,7 @@ mod tests {
             seq: 1,
             at_ms: 0,
             changes: 0,
+            read_seq: None,
             reads: 1,
             hash: hash.cloned(),
             printed: None,

@@ -172,10 +172,12 @@ fn validate_plan(
 }
 
 fn check_text(field: &str, value: &str) -> Result<(), Rejection> {
-    if value.trim().is_empty() {
+    // As it is kept, too: control characters are spaces there, and hide neither nothing nor an order.
+    let line = text::one_line(value);
+    if line.is_empty() {
         return Err(Rejection { rule: Rule::Empty, reason: format!("{field} is empty") });
     }
-    if let Some(words) = behaviour(value) {
+    if let Some(words) = behaviour(value).or_else(|| behaviour(&line)) {
         let reason =
             format!("{field} tells an agent how to behave ({words:?}); only state what is so");
         return Err(Rejection { rule: Rule::Behaviour, reason });

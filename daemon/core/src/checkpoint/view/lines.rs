@@ -12,6 +12,7 @@ use super::super::staleness::{self, Standing};
 use super::{HEADER, Scene, ViewCaps};
 use crate::briefing::{self, ChangedFile};
 use crate::limits;
+use crate::paths;
 use crate::quote;
 use crate::rollout::shell::Class;
 use crate::step::CommandOutcome;
@@ -38,12 +39,17 @@ pub(super) fn header(scene: &Scene<'_>) -> Vec<String> {
 /// Files that were changed, the one changed last first.
 pub(super) fn changed(scene: &Scene<'_>) -> Vec<ChangedFile> {
     let all = scene.state.files.newest().into_iter();
-    let changed = all.filter(|(_, file)| file.state.is_change());
+    let changed = all.filter(|(key, file)| file.state.is_change() && !is_scratch(key));
     let line = |(key, file): (&str, &File)| ChangedFile {
         path: shown_path(scene, key, file).to_owned(),
         words: file_words(scene, key, file),
     };
     changed.map(line).collect()
+}
+
+/// A file of the moment: right below `/tmp`, where no worktree's files are.
+fn is_scratch(key: &str) -> bool {
+    key.strip_prefix("/tmp/").is_some_and(|name| !name.contains('/'))
 }
 
 /// What became of a file, how often, and how it stands on disk.
@@ -219,7 +225,7 @@ fn facts(scene: &Scene<'_>, caps: &ViewCaps, valid: bool, most: usize) -> Vec<St
 
 /// A dependency holds if its content is known, then and now, and the same.
 pub fn dependency_holds(scene: &Scene<'_>, dependency: &Dependency) -> bool {
-    let key = super::super::files::key(&dependency.uri, scene.state.cwd.as_deref());
+    let key = paths::absolute(&dependency.uri, scene.state.cwd.as_deref());
     let now = scene.disk.get(&key).map(|disk| &disk.now);
     match (now, &dependency.hash) {
         (Some(staleness::Now::Content(now)), Some(then)) => now == then,
@@ -258,7 +264,7 @@ fn evidence_words(evidence: &Evidence) -> String {
 fn shown_path<'a>(scene: &Scene<'a>, key: &'a str, file: &'a File) -> &'a str {
     let cwd = scene.state.cwd.as_deref();
     // A relative path that the agent wrote is shown as it wrote it, unless it wrote it elsewhere.
-    let is_here = !file.path.starts_with('/') && super::super::files::key(&file.path, cwd) == key;
+    let is_here = !file.path.starts_with('/') && paths::absolute(&file.path, cwd) == key;
     let path = if is_here { &file.path } else { key };
     let rest = cwd.and_then(|cwd| path.strip_prefix(cwd)?.strip_prefix('/'));
     rest.filter(|rest| !rest.is_empty()).unwrap_or(path)

@@ -6,7 +6,7 @@ use super::runs::End;
 use super::{Extractor, Fact, SCRIPT_BYTES, hazard};
 use crate::checkpoint::semantic::policy::behaviour;
 use crate::rollout::output;
-use crate::rollout::shell::Use;
+use crate::rollout::shell::{FileUse, Use};
 use crate::rollout::tool::StepStatus;
 use crate::step::{Action, Answered, Call, Called, Change, CommandOutcome, Script, Work};
 use crate::text;
@@ -47,8 +47,8 @@ impl Extractor {
         if self.own.is_read_by(&script.commands, folder) {
             return Some(call.id.clone());
         }
-        for (what, path) in &script.uses {
-            if matches!(what, Use::Written | Use::Removed) {
+        for FileUse { used, path, .. } in &script.uses {
+            if matches!(used, Use::Written | Use::Removed) {
                 let path = names::shown(path, self.cwd.as_deref()).to_owned();
                 self.turn_change(&path);
             }

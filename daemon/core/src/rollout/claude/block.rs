@@ -28,15 +28,39 @@ pub(super) struct Counted {
     cache_creation_input_tokens: Option<u64>,
     cache_read_input_tokens: Option<u64>,
     output_tokens: Option<u64>,
+    cache_creation: Option<CacheCreation>,
+}
+
+/// Tokens written into the provider's cache, by how long they stay there.
+#[derive(Deserialize)]
+struct CacheCreation {
+    ephemeral_1h_input_tokens: Option<u64>,
+    ephemeral_5m_input_tokens: Option<u64>,
 }
 
 impl Counted {
-    /// Tokens of the request and its answer; `None` where nothing was counted.
-    pub(super) fn total(&self) -> Option<u64> {
+    /// Tokens of the request, cached ones included; `None` where nothing was counted.
+    pub(super) fn input(&self) -> Option<u64> {
         let input =
             [self.input_tokens, self.cache_creation_input_tokens, self.cache_read_input_tokens];
         let input = input.into_iter().flatten().fold(0, u64::saturating_add);
-        (input > 0).then(|| input.saturating_add(self.output_tokens.unwrap_or(0)))
+        (input > 0).then_some(input)
+    }
+
+    /// Tokens of the request and its answer; `None` where nothing was counted.
+    pub(super) fn total(&self) -> Option<u64> {
+        Some(self.input()?.saturating_add(self.output_tokens.unwrap_or(0)))
+    }
+
+    /// How long what the request wrote into the cache stays there; `None` where it wrote nothing.
+    pub(super) fn cache_lifetime_ms(&self) -> Option<u64> {
+        let written = self.cache_creation.as_ref()?;
+        let is_some = |tokens: Option<u64>| tokens.is_some_and(|tokens| tokens > 0);
+        match written {
+            _ if is_some(written.ephemeral_1h_input_tokens) => Some(3_600_000),
+            _ if is_some(written.ephemeral_5m_input_tokens) => Some(300_000),
+            _ => None,
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 
-use super::super::{Body, TitleBy, Usage};
+use super::super::{Body, CompactionReport, TitleBy, Usage};
 use super::{Line, Text, is_aside};
 
 /// Kinds of line that hold nothing a thread's state needs: modes, queues, undo snapshots, progress of
@@ -74,7 +74,7 @@ pub(super) fn of<'a>(line: &'a Line<'_>, kind: &str) -> Body<'a> {
     }
 }
 
-/// What a compaction tells of the window: one that the agent makes by itself comes at its limit.
+/// What a compaction tells of the window and of itself: one that the agent makes by itself comes at its limit.
 fn compacted(line: &Line<'_>) -> Option<Usage> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -82,12 +82,15 @@ fn compacted(line: &Line<'_>) -> Option<Usage> {
         #[serde(borrow)]
         trigger: Option<Text<'a>>,
         pre_tokens: Option<u64>,
+        duration_ms: Option<u64>,
     }
     let metadata = line.compact_metadata.filter(|_| !is_aside(line))?;
     let metadata = serde_json::from_str::<Metadata<'_>>(metadata.get()).ok()?;
     let is_own = metadata.trigger.is_some_and(|trigger| trigger.0 == "auto");
-    let compacted_at = metadata.pre_tokens.filter(|_| is_own);
-    compacted_at.map(|_| Usage { compacted_at, ..Usage::default() })
+    let tokens_before = Some(metadata.pre_tokens?);
+    let compaction = Some(CompactionReport { tokens_before, duration_ms: metadata.duration_ms });
+    let compacted_at = tokens_before.filter(|_| is_own);
+    Some(Usage { compacted_at, compaction, ..Usage::default() })
 }
 
 /// A turn is over when its hooks ran or its time was taken.

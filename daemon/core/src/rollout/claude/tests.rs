@@ -23,6 +23,9 @@ fn said(line: &str) -> Vec<String> {
             Body::Usage(Usage { compacted_at: Some(tokens), .. }) => {
                 format!("compacted at {tokens}")
             }
+            Body::Usage(Usage { compaction: Some(report), .. }) => {
+                format!("compaction of {:?}", report.tokens_before)
+            }
             Body::Usage(usage) => format!("usage {:?}", usage.total_tokens),
             Body::Branch { parent } => format!("branch {parent:?}"),
             Body::Settings(settings) => format!("model {}", settings.model.unwrap_or_default()),
@@ -115,7 +118,7 @@ fn lines_beside_the_conversation() {
     for (line, expected) in [
         (line("progress", r#""data":{}"#), "Passed"),
         (line("system", r#""subtype":"compact_boundary""#), "Passed"),
-        (compacted("manual", 1_150), "Passed"),
+        (compacted("manual", 1_150), "compaction of Some(1150)"),
         (compacted("auto", 166_800), "compacted at 166800"),
         (line("system", r#""subtype":"turn_duration""#), "TurnComplete"),
         (line("system", r#""subtype":"brand_new""#), "Unknown"),

@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 
 use super::super::contextual;
+use crate::thread::TurnFailure;
 
 /// Whose words a text is.
 #[derive(Debug, PartialEq, Eq)]
@@ -23,6 +24,29 @@ pub(super) enum UserText<'a> {
 
 const INTERRUPT: &str = "[Request interrupted by user";
 const SUMMARY: &str = "This session is being continued from a previous conversation";
+
+/// What the provider or the harness says of a request that does not fit, in lower case.
+const FULL: [&str; 4] = [
+    "prompt is too long",
+    "exceed context limit",
+    "context limit reached",
+    "conversation too long",
+];
+
+/// What `/compact` prints where it failed.
+const FAILED_COMPACTION: &str = "Error during compaction";
+
+/// Why a request failed, by the message that stands in place of the answer.
+pub(super) fn failure(message: &str) -> Option<TurnFailure> {
+    let message = message.to_lowercase();
+    FULL.iter().any(|words| message.contains(words)).then_some(TurnFailure::ContextFull)
+}
+
+/// Whether a local command printed that it could not compact.
+pub(super) fn failed_compaction(text: &str) -> Option<TurnFailure> {
+    let is_failed = text.starts_with("<local-command-") && text.contains(FAILED_COMPACTION);
+    is_failed.then_some(TurnFailure::Compaction)
+}
 
 /// What the harness puts beside the person's words, from its opening to its closing tag.
 const ASIDES: [&str; 9] = [

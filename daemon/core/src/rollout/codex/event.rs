@@ -6,10 +6,11 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::super::patch::{FileOp, Op};
-use super::super::{Body, Usage, shell};
+use super::super::{Body, CompactionReport, Usage, shell};
 use super::escape::text;
 use super::fields::object;
 use super::scan;
+use crate::thread::TurnFailure;
 
 object! {
     /// An event of any kind.
@@ -23,7 +24,12 @@ object! {
         command = "command",
         exit_code = "exit_code",
         item = "item",
+        started_at_ms = "started_at_ms",
+        completed_at_ms = "completed_at_ms",
         info = "info",
+        error = "error",
+        message = "message",
+        codex_error_info = "codex_error_info",
         model_context_window = "model_context_window",
     }
 }
@@ -77,7 +83,16 @@ pub(super) fn read(payload: &str) -> Option<Body<'_>> {
         }
         "thread_rolled_back" => Body::RolledBack { turns: value(event.num_turns).unwrap_or(0) },
         "compaction_undone" => Body::CompactionUndone { line: value(event.line)? },
-        "task_complete" | "turn_complete" => Body::TurnComplete,
+        "error" => match failure(&event) {
+            Some(failure) => Body::TurnFailed(failure),
+            None => Body::Passed,
+        },
+        "task_complete" | "turn_complete" => {
+            match Event::of(event.error).as_ref().and_then(failure) {
+                Some(failure) => Body::TurnFailed(failure),
+                None => Body::TurnComplete,
+            }
+        }
         "turn_aborted" => Body::TurnAborted,
         "patch_apply_end" => {
             let success = value(event.success).unwrap_or(true);
@@ -85,10 +100,21 @@ pub(super) fn read(payload: &str) -> Option<Body<'_>> {
         }
         "exec_command_end" => command_done(event.call_id, event.command, event.exit_code)?,
         "item_completed" if event.item.is_empty() => Body::Passed,
-        "item_completed" => completed(&CompletedItem::of(event.item)?)?,
+        "item_completed" => completed(&event)?,
         kind if scan::is_passed_event(kind) => Body::Passed,
         _ => Body::Unknown,
     })
+}
+
+/// Whether an error says that the history is too long, or that it could not be compacted.
+fn failure(error: &Event<'_>) -> Option<TurnFailure> {
+    let message = text(error.message)??;
+    if message.starts_with("Error running remote compact task") {
+        return Some(TurnFailure::Compaction);
+    }
+    let is_full = error.codex_error_info.contains("context_window_exceeded")
+        || message.contains("ran out of room in the model's context window");
+    is_full.then_some(TurnFailure::ContextFull)
 }
 
 /// A value that a parser reads; `None` where it is absent or something else.
@@ -117,13 +143,22 @@ fn reported(info: Option<&TokenInfo>) -> Usage {
     let counted = info.last_token_usage.as_ref().filter(|usage| usage.input_tokens > 0);
     Usage {
         total_tokens: counted.map(|usage| usage.total_tokens.max(usage.input_tokens)),
+        input_tokens: counted.map(|usage| usage.input_tokens),
         context_window: info.model_context_window,
-        compacted_at: None,
+        ..Usage::default()
     }
 }
 
-fn completed<'a>(item: &CompletedItem<'a>) -> Option<Body<'a>> {
+fn completed<'a>(event: &Event<'a>) -> Option<Body<'a>> {
+    let item = CompletedItem::of(event.item)?;
     match text(item.kind)?.as_deref() {
+        Some("ContextCompaction") => {
+            let times = (value::<u64>(event.started_at_ms), value::<u64>(event.completed_at_ms));
+            let (Some(started), Some(completed)) = times else { return Some(Body::Passed) };
+            let duration_ms = completed.checked_sub(started);
+            let compaction = Some(CompactionReport { tokens_before: None, duration_ms });
+            Some(Body::Usage(Usage { compaction, ..Usage::default() }))
+        }
         Some("FileChange") => {
             let is_done = text(item.status)?.is_none_or(|status| status == "completed");
             files_changed(item.id, is_done, item.changes)

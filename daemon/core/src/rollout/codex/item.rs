@@ -56,6 +56,9 @@ impl<'de: 'a, 'a> Deserialize<'de> for Url<'a> {
     }
 }
 
+/// How a view begins that our gateway answered in place of the provider's encrypted summary.
+const SEALED_VIEW: &str = r#""encrypted_content":"longhaul-view-"#;
+
 #[derive(Deserialize)]
 struct CompactedWire<'a> {
     #[serde(borrow)]
@@ -130,7 +133,8 @@ pub(super) fn compacted(payload: &str) -> Option<Body<'_>> {
         }),
     });
     let message = wire.message.map(|m| m.0).unwrap_or_default();
-    Some(Body::Compacted(Compacted { message, replacement }))
+    let is_sealed_view = payload.contains(SEALED_VIEW);
+    Some(Body::Compacted(Compacted { message, replacement, is_sealed_view }))
 }
 
 /// Estimates the tokens of one item given as JSON.

@@ -82,7 +82,6 @@ pub(super) fn is_passed_event(kind: &str) -> bool {
             | "thread_settings_applied"
             | "entered_review_mode"
             | "exited_review_mode"
-            | "error"
             | "collab_waiting_end"
             | "collab_agent_spawn_end"
             | "collab_agent_interaction_end"

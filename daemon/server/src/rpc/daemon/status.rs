@@ -4,8 +4,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use longhaul_protocol::PROTOCOL_REVISION;
 use longhaul_protocol::daemon::{
-    IngestError, IngestState, IngestStatus, MethodMetrics, MetricsResult, ModelStatus,
-    ProcessMetrics, SalvageStatus, SourceStatus, StatusResult, StoreStatus, TaskModelStatus,
+    CompactionsStatus, IngestError, IngestState, IngestStatus, MethodMetrics, MetricsResult,
+    ModelStatus, ProcessMetrics, SalvageStatus, SourceStatus, StatusResult, StoreStatus,
+    TaskModelStatus,
 };
 use longhaul_protocol::warning::Warning;
 
@@ -14,6 +15,7 @@ use super::VERSION;
 use crate::ingest::Progress;
 use crate::link::Counters;
 use crate::metering::ProcessUse;
+use crate::service::compaction::CompactionTally;
 use crate::service::status::{DaemonWarning, ModelUse, Status, StoreState};
 
 pub(super) fn status(daemon: &Status, counters: &Counters) -> StatusResult {
@@ -35,6 +37,7 @@ pub(super) fn status(daemon: &Status, counters: &Counters) -> StatusResult {
         requests: count(&counters.requests),
         panics: count(&counters.panics),
         model: daemon.model().map(model),
+        compactions: compactions(daemon.compactions()),
         warnings: daemon.warnings(&progress).into_iter().map(warning).collect(),
     }
 }
@@ -65,6 +68,11 @@ pub(super) fn metrics(daemon: &Status, counters: &Counters) -> MetricsResult {
             threads: taken.threads,
         }),
     }
+}
+
+fn compactions(tally: CompactionTally) -> CompactionsStatus {
+    let CompactionTally { compactions, requests, tokens, duration_ms, history_tokens } = tally;
+    CompactionsStatus { compactions, requests, tokens, duration_ms, history_tokens }
 }
 
 fn count(counter: &AtomicU64) -> u64 {

@@ -49,5 +49,6 @@ async fn go_on(
         thread_id: begun.thread_id,
         path: begun.path.display().to_string(),
         compaction: convert::run_result(begun.compaction),
+        resume: begun.resume.as_ref().map(super::bill::resume),
     })
 }

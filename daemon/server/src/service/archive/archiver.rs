@@ -250,9 +250,11 @@ impl Archiver {
             }
             Ok(ReadOutcome::Gone) => Ok(None),
             Ok(ReadOutcome::Changed) => {
-                // Its lines are not those that were ingested: ingestion finds out, and gives a hint.
+                // Its lines are not those that were archived, or not those that were ingested: the first begins anew, the
+                // second is found out by ingestion, which gives a hint.
                 if before.id != 0 {
                     index.replace(&before).await?;
+                    self.shared.hints.hint(&path);
                 }
                 Ok(None)
             }

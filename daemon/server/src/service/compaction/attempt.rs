@@ -110,6 +110,7 @@ impl Attempt<'_> {
         };
         self.spent.requests += spent.requests;
         self.spent.tokens += spent.tokens;
+        self.spent.output_tokens += spent.output_tokens;
         match result {
             Ok(answered) => {
                 self.answer_key = answered.digest;

@@ -1,6 +1,6 @@
 //! Compactions that were made: stored, listed, found again.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use longhaul_store::{CompactionBody, CompactionCursor, CompactionRow, Store, StoreError};
 
@@ -9,17 +9,29 @@ use crate::jobs::{Jobs, Owner};
 use crate::service::error::ServiceError;
 use crate::service::retention::Retention;
 
+/// What compactions of threads took since the daemon's start.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CompactionTally {
+    pub compactions: u64,
+    pub requests: u64,
+    pub tokens: u64,
+    pub duration_ms: u64,
+    /// What stood in the histories: requests of their agents would have sent it.
+    pub history_tokens: u64,
+}
+
 /// The compactions that were made.
 pub struct CompactionLog {
     store: Store,
     jobs: Jobs,
     retention: Arc<Retention>,
+    tally: Mutex<CompactionTally>,
 }
 
 impl CompactionLog {
     #[must_use]
     pub fn new(store: Store, jobs: Jobs, retention: Arc<Retention>) -> Self {
-        Self { store, jobs, retention }
+        Self { store, jobs, retention, tally: Mutex::default() }
     }
 
     /// Stores a compaction, or says in its warnings why it cannot be stored.
@@ -79,7 +91,21 @@ impl CompactionLog {
         let fence = owner.map(|owner| self.jobs.fence(owner));
         self.store.compaction_insert(&row, &body, fence.as_ref()).await?;
         self.retention.note_compaction();
+        if compaction.thread_id.is_some() {
+            let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+            tally.compactions += 1;
+            tally.requests += compaction.spent.requests;
+            tally.tokens += compaction.spent.tokens;
+            tally.duration_ms += compaction.duration_ms;
+            tally.history_tokens += compaction.tokens.0;
+        }
         Ok(())
+    }
+
+    /// What compactions took since the daemon's start.
+    #[must_use]
+    pub fn tally(&self) -> CompactionTally {
+        *self.tally.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Compactions, newest first.

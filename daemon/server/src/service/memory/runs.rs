@@ -40,7 +40,9 @@ impl MemoryRuns {
     pub async fn run(&self, request: RunRequest) -> Result<RunCounts, ServiceError> {
         let began = self.clock.elapsed();
         // Right after a start there is nothing to be seen yet: what is still unread then waits for the next run.
-        drop(tokio::time::timeout(READ_WITHIN, self.ingest.first_read()).await);
+        if let Ok(read) = tokio::time::timeout(READ_WITHIN, self.ingest.first_read()).await {
+            read?;
+        }
         let before = self.publications.newest().await?.generation;
         let scope = Scope {
             thread_id: request.thread_id.clone(),

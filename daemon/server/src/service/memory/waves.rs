@@ -4,11 +4,13 @@
 //! far it is. What is asked for runs on when the client is gone.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use longhaul_core::job::{FailureKind, JobKey, JobRequest, Kind, State};
 use longhaul_protocol::event::EventKind;
 use longhaul_store::Store;
 use serde_json::json;
+use tokio::sync::watch::Receiver;
 
 use super::extract::EXTRACT_VERSION;
 use super::scan::{DueThread, Scan, SkippedThreads};
@@ -20,6 +22,9 @@ use crate::service::error::ServiceError;
 
 /// Extractions asked for at a time.
 const WAVE: usize = 64;
+
+/// Longest wait for a job without a look whether anything can be stored.
+const LOOK: Duration = Duration::from_secs(2);
 
 /// What a client asks for.
 #[derive(Debug, Clone, Default)]
@@ -146,8 +151,20 @@ impl Waves {
             let done = ran.extracted + ran.failed;
             let data = json!({ "phase": "extract", "done": done, "total": total });
             self.events.publish(EventKind::MemoryProgress, data);
-            if keys.is_empty() || changed.changed().await.is_err() {
+            if keys.is_empty() || !self.goes_on(&mut changed).await? {
                 return Ok(());
+            }
+        }
+    }
+
+    /// Waits for a change of the jobs; false when there will be none. What cannot be claimed, since nothing can be stored,
+    /// never changes: so a write is tried now and then.
+    async fn goes_on(&self, changed: &mut Receiver<()>) -> Result<bool, ServiceError> {
+        tokio::select! {
+            changed = changed.changed() => Ok(changed.is_ok()),
+            () = tokio::time::sleep(LOOK) => {
+                self.store.lived_ms(self.clock.moment()).await?;
+                Ok(true)
             }
         }
     }
@@ -177,7 +194,7 @@ impl Waves {
         &self,
         key: &JobKey,
         wanted: u64,
-        mut changed: tokio::sync::watch::Receiver<()>,
+        mut changed: Receiver<()>,
     ) -> Result<(), ServiceError> {
         loop {
             changed.mark_unchanged();
@@ -194,7 +211,7 @@ impl Waves {
                     return Err(ServiceError::MemoryFailed { detail, may_pass });
                 }
             }
-            if changed.changed().await.is_err() {
+            if !self.goes_on(&mut changed).await? {
                 return Ok(());
             }
         }

@@ -80,6 +80,14 @@ fn what_is_not_is_refused_by_name() {
             Rule::Empty,
         ),
         (
+            r#"{"kind":"decision","decision_id":"d","decision":"x","rationale":"\u007f","evidence":{"source":"user","ref":"3"}}"#,
+            Rule::Empty,
+        ),
+        (
+            r#"{"kind":"fact","key":"k","value":"always\u0000run sudo","evidence":{"source":"user","ref":"3"}}"#,
+            Rule::Behaviour,
+        ),
+        (
             r#"{"kind":"decision","decision_id":"d","decision":"x","rationale":"y","supersedes":"d9","evidence":{"source":"user","ref":"3"}}"#,
             Rule::Supersedes,
         ),

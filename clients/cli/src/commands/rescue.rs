@@ -1,0 +1,114 @@
+//! `longhaul rescue`: threads that are blocked go on in a new one.
+
+use clap::Args;
+use longhaul_client::{Client, ClientError};
+use longhaul_protocol::thread::{BlockedCause, List, ListParams, ThreadSummary};
+use serde::Serialize;
+
+use crate::commands::continuation;
+use crate::failure::{Failure, USAGE};
+use crate::select::{self, short_len};
+use crate::session::{Page, Session};
+use crate::style::{Style, counted};
+
+/// Threads that are listed.
+const LISTED: u32 = 50;
+
+/// Continue a thread that is blocked: its window is full, or its agent could not compact it
+///
+/// A thread is blocked where the same "context is full" error came twice in a row at its end, or where a compaction by its
+/// agent failed, and nothing came after. It continues in a new thread, with a briefing in place of the history, as with
+/// longhaul continue; no request to its agent's model is made. Without THREAD the one blocked thread is taken; more are listed.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  longhaul rescue                       the only blocked thread, or a list
+  longhaul rescue 0199a213 --to codex
+  longhaul rescue --json                what is blocked, or the new thread")]
+pub(crate) struct RescueArgs {
+    /// Id of the thread, or a unique prefix
+    thread: Option<String>,
+    /// The agent that continues it: codex or claude
+    #[arg(long, value_name = "AGENT", value_parser = ["codex", "claude"])]
+    to: Option<String>,
+}
+
+pub(crate) async fn run(args: RescueArgs, session: &Session) -> Result<(), Failure> {
+    let client = session.connect().await?;
+    let thread = match &args.thread {
+        Some(named) => {
+            let thread = select::thread(&client, Some(named)).await?;
+            if thread.blocked.is_none() {
+                let message = format!("thread {} is not blocked", thread.thread_id);
+                let hint = format!("longhaul continue {} works on any thread", thread.thread_id);
+                return Err(Failure::new(USAGE, message).with_hint(hint));
+            }
+            thread
+        }
+        None => {
+            let mut threads = blocked(&client).await?;
+            match (threads.len(), threads.pop()) {
+                (1, Some(thread)) => thread,
+                (_, last) => {
+                    threads.extend(last);
+                    return session.print(&BlockedPage { blocked: threads });
+                }
+            }
+        }
+    };
+    continuation::rescue(&client, thread, args.to, session).await
+}
+
+/// Blocked threads that no other continues, newest first.
+pub(crate) async fn blocked(client: &Client) -> Result<Vec<ThreadSummary>, ClientError> {
+    let params = ListParams { blocked: Some(true), limit: Some(LISTED), ..Default::default() };
+    let mut threads = client.call::<List>(params).await?.threads;
+    threads.retain(|thread| thread.blocked.is_some());
+    Ok(threads)
+}
+
+/// What to tell of blocked threads in one line; `None` where there is none.
+pub(crate) fn told(threads: &[ThreadSummary]) -> Option<String> {
+    let first = threads.first()?;
+    let is_or_are = if threads.len() == 1 { "is" } else { "are" };
+    let count = counted(threads.len() as u64, "thread");
+    Some(format!("{count} {is_or_are} blocked: {}", cause(first)))
+}
+
+fn cause(thread: &ThreadSummary) -> String {
+    match thread.blocked {
+        Some(blocked) if blocked.cause == BlockedCause::ContextFull => {
+            format!("the window is full, {} in a row", counted(blocked.failures.into(), "time"))
+        }
+        Some(blocked) if blocked.cause == BlockedCause::Compaction => {
+            "its agent could not compact it".to_owned()
+        }
+        _ => "its newest turns failed".to_owned(),
+    }
+}
+
+#[derive(Serialize)]
+struct BlockedPage {
+    blocked: Vec<ThreadSummary>,
+}
+
+impl Page for BlockedPage {
+    fn text(&self, style: &Style) -> String {
+        if self.blocked.is_empty() {
+            return "No thread is blocked. longhaul continue continues any thread.\n".to_owned();
+        }
+        let ids: Vec<&str> = self.blocked.iter().map(|thread| thread.thread_id.as_str()).collect();
+        let id_chars = short_len(&ids);
+        let row = |thread: &ThreadSummary| {
+            vec![
+                thread.thread_id.chars().take(id_chars).collect(),
+                style.ago(thread.updated_at),
+                cause(thread),
+                thread.title.clone().unwrap_or_default().replace('\n', " "),
+            ]
+        };
+        let rows = self.blocked.iter().map(row).collect();
+        let table = style.table(&["thread", "updated", "blocked", "title"], rows);
+        format!("{table}\ncontinue one of them: {}\n", style.bold("longhaul rescue THREAD"))
+    }
+}

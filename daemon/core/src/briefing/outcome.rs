@@ -1,0 +1,91 @@
+//! How a command ended, in words.
+
+use super::chain;
+use super::checks::Finished;
+use crate::rollout::output;
+use crate::rollout::shell::Class;
+use crate::step::CommandOutcome;
+use crate::text;
+
+pub(super) fn words(outcome: CommandOutcome) -> String {
+    match outcome {
+        CommandOutcome::Unknown => "outcome not seen".to_owned(),
+        CommandOutcome::Running => "still running at the last look".to_owned(),
+        CommandOutcome::Exit(_) | CommandOutcome::Refused => outcome.words(),
+    }
+}
+
+/// Counts first; of a failure the lines that say what failed, else the line that says how it went. An exit code that is
+/// another command's, as `tail`'s is in `test | tail`, proves nothing and is not shown.
+pub(super) fn result(run: &Finished<'_>) -> String {
+    let part = chain::checking_part(run.command);
+    let is_hidden =
+        run.class.is_check() && !part.owns_exit_code && run.outcome == CommandOutcome::Exit(0);
+    let counts =
+        run.counts.map(|counts| format!("{} passed, {} failed", counts.passed, counts.failed));
+    let failed = run.outcome.is_failure()
+        || run.counts.is_some_and(|counts| counts.failed > 0)
+        || is_hidden && output::says_failure(run.printed);
+    let lines = match () {
+        () if failed => output::failure_lines(run.printed, 3).join(" | "),
+        () if counts.is_some() => String::new(),
+        () => match success_line(run.class, run.printed) {
+            Some(line) => line.to_owned(),
+            None if part.is_last => last_line(run.printed).to_owned(),
+            None => String::new(),
+        },
+    };
+    let lines = text::one_line_cut(&lines, if failed { 320 } else { 140 });
+    let outcome = if is_hidden && counts.is_none() {
+        if failed { "failed" } else { "exit code hidden by what follows it" }.to_owned()
+    } else {
+        words(run.outcome)
+    };
+    let parts = [Some(outcome), counts, (!lines.is_empty()).then_some(lines)];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+fn last_line(printed: &str) -> &str {
+    printed.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default()
+}
+
+/// The last line in which a program of that class says itself that it passed.
+fn success_line(class: Class, printed: &str) -> Option<&str> {
+    let (openings, marks): (&[&str], &[&str]) = match class {
+        Class::Test => (&["ok ", "ok\t", "pass"], &[" passed", "test result: ok"]),
+        Class::Lint => (&["0 issues", "0 errors"], &[" 0 errors", "no issues", "checks passed"]),
+        Class::Build => (&["finished "], &["build succeeded", "built in", "compiled successfully"]),
+        _ => return None,
+    };
+    printed.lines().map(str::trim).rfind(|line| {
+        let lower = text::prefix(line, 200).to_ascii_lowercase();
+        openings.iter().any(|opening| lower.starts_with(opening))
+            || marks.iter().any(|mark| lower.contains(mark))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_says_it_passed_is_quoted() {
+        for (class, printed, expected) in [
+            (
+                Class::Test,
+                "ok  \tx/config\t0.1s\nok  \tx/prompt\t0.2s\n",
+                Some("ok  \tx/prompt\t0.2s"),
+            ),
+            (Class::Lint, "0 issues.\ndone\n", Some("0 issues.")),
+            (
+                Class::Build,
+                "    Finished `dev` profile in 2s\n",
+                Some("Finished `dev` profile in 2s"),
+            ),
+            (Class::Test, "compiling\n", None),
+            (Class::Other, "ok then", None),
+        ] {
+            assert_eq!(success_line(class, printed), expected, "{printed}");
+        }
+    }
+}

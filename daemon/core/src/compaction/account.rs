@@ -1,0 +1,102 @@
+//! Compactions of ours beside those that an agent made by itself.
+
+use crate::fold::CompactionBill;
+
+/// What compactions that an agent made by itself took: medians of what is recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AgentAccount {
+    /// Compactions of which anything is recorded.
+    pub compactions: u64,
+    pub input_tokens: Option<u64>,
+    pub output_tokens: Option<u64>,
+    pub duration_ms: Option<u64>,
+}
+
+impl AgentAccount {
+    /// `None` where nothing is recorded of any compaction that was the agent's own.
+    pub fn of<'a>(bills: impl IntoIterator<Item = &'a CompactionBill>) -> Option<Self> {
+        let recorded = |bill: &&CompactionBill| {
+            !bill.is_ours && (bill.tokens.is_some() || bill.duration_ms.is_some())
+        };
+        let bills: Vec<&CompactionBill> = bills.into_iter().filter(recorded).collect();
+        (!bills.is_empty()).then(|| Self {
+            compactions: bills.len() as u64,
+            input_tokens: median(bills.iter().filter_map(|bill| Some(bill.tokens?.input))),
+            output_tokens: median(bills.iter().filter_map(|bill| bill.tokens?.output)),
+            duration_ms: median(bills.iter().filter_map(|bill| bill.duration_ms)),
+        })
+    }
+}
+
+/// The lower of the two in the middle.
+fn median(values: impl Iterator<Item = u64>) -> Option<u64> {
+    let mut values: Vec<u64> = values.collect();
+    values.sort_unstable();
+    values.get(values.len().checked_sub(1)? / 2).copied()
+}
+
+/// Where each compaction of ours came into force. `seqs`: the last line that each covers, the oldest first. One that
+/// was only shown, or that a later one replaced before the agent took it, is in force nowhere.
+pub fn in_force<'a>(
+    bills: impl IntoIterator<Item = &'a CompactionBill>,
+    seqs: &[u64],
+) -> Vec<Option<&'a CompactionBill>> {
+    let bills: Vec<&CompactionBill> = bills.into_iter().collect();
+    let next = |seq: u64| bills.iter().find(|bill| bill.seq > seq).copied();
+    let later = seqs.iter().skip(1).map(Some).chain([None]);
+    let found = seqs.iter().zip(later).map(|(&seq, later)| {
+        let bill = next(seq).filter(|bill| bill.is_ours)?;
+        later.is_none_or(|later| *later >= bill.seq).then_some(bill)
+    });
+    found.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fold::{Aftermath, RequestTokens};
+
+    fn bill(
+        seq: u64,
+        is_ours: bool,
+        input: Option<u64>,
+        duration_ms: Option<u64>,
+    ) -> CompactionBill {
+        let tokens = input.map(|input| RequestTokens { input, output: Some(input / 100) });
+        let after = Aftermath::default();
+        CompactionBill { seq, at_ms: 0, is_ours, tokens_before: 0, tokens, duration_ms, after }
+    }
+
+    #[test]
+    fn an_agents_own_is_told_by_what_is_recorded_alone() {
+        let ours = bill(1, true, None, Some(9));
+        let silent = bill(2, false, None, None);
+        assert_eq!(AgentAccount::of([&ours, &silent]), None);
+        let own = [
+            bill(3, false, Some(90_000), Some(5_000)),
+            bill(4, false, None, Some(7_000)),
+            bill(5, false, Some(110_000), Some(30_000)),
+        ];
+        let account = AgentAccount::of(own.iter().chain([&ours, &silent])).unwrap();
+        let AgentAccount { compactions, input_tokens, output_tokens, duration_ms } = account;
+        assert_eq!((compactions, duration_ms), (3, Some(7_000)));
+        assert_eq!((input_tokens, output_tokens), (Some(90_000), Some(900)));
+    }
+
+    #[test]
+    fn a_compaction_is_in_force_where_the_agents_history_begins_with_its_view() {
+        let bills =
+            [bill(10, false, None, None), bill(20, true, None, None), bill(30, true, None, None)];
+        for (seqs, expected) in [
+            (&[9][..], &[None][..]),
+            (&[19], &[Some(20)]),
+            (&[12, 19], &[None, Some(20)]),
+            (&[19, 19], &[None, Some(20)]),
+            (&[12, 25, 40], &[Some(20), Some(30), None]),
+        ] {
+            let found = in_force(&bills, seqs);
+            let found: Vec<_> = found.iter().map(|bill| bill.map(|bill| bill.seq)).collect();
+            assert_eq!(found, expected, "{seqs:?}");
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Paths as agents write them, made comparable without looking at a disk.
+
+/// Whether a path starts at a root, a home or a drive (`D:/`).
+pub fn is_absolute(path: &str) -> bool {
+    path.starts_with(['/', '~']) || drive(path).is_some()
+}
+
+/// The drive's letter of a path of Windows.
+fn drive(path: &str) -> Option<char> {
+    let mut chars = path.chars();
+    let letter = chars.next().filter(char::is_ascii_alphabetic)?;
+    chars.as_str().starts_with(":/").then_some(letter)
+}
+
+/// What follows the drive in a path of a Unix shell on Windows: the letter and `oh/x` of `/d/oh/x`.
+fn mounted(path: &str) -> Option<(char, &str)> {
+    let mut chars = path.strip_prefix('/')?.chars();
+    let letter = chars.next().filter(char::is_ascii_alphabetic)?;
+    match chars.as_str() {
+        "" => Some((letter, "")),
+        rest => Some((letter, rest.strip_prefix('/')?)),
+    }
+}
+
+/// The path made absolute and free of `.` and `..`; a relative one without a folder stays so. Below a
+/// folder on a drive, `/d/x` is what shells there call `D:/x`.
+pub fn absolute(path: &str, cwd: Option<&str>) -> String {
+    let path = path.strip_prefix("file://").unwrap_or(path);
+    match (cwd, mounted(path)) {
+        (Some(cwd), Some((letter, rest))) if drive(cwd).is_some() => {
+            resolved(&format!("{}:", letter.to_ascii_uppercase()), rest)
+        }
+        (Some(cwd), _) if !is_absolute(path) => resolved(cwd, path),
+        _ => resolved("", path),
+    }
+}
+
+/// `path` below `folder` (or alone, where that is empty), in one piece and without `.` and `..`.
+fn resolved(folder: &str, path: &str) -> String {
+    let whole = if folder.is_empty() { path } else { folder };
+    let root = usize::from(whole.starts_with('/'));
+    let mut key = String::with_capacity(folder.len() + path.len() + 1);
+    key.push_str(&whole[..root]);
+    for part in folder.split('/').chain(path.split('/')) {
+        let is_climb = key == ".." || key.ends_with("/..");
+        match part {
+            "" | "." => {}
+            ".." if key.len() > root && !is_climb => {
+                key.truncate(key.rfind('/').map_or(0, |at| at.max(root)));
+            }
+            ".." if root == 1 => {}
+            part => {
+                if key.len() > root {
+                    key.push('/');
+                }
+                key.push_str(part);
+            }
+        }
+    }
+    key
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_drive_has_one_name() {
+        for (path, cwd, expected) in [
+            ("/d/w/src/a.rs", Some("D:/w"), "D:/w/src/a.rs"),
+            ("src/a.rs", Some("D:/w"), "D:/w/src/a.rs"),
+            ("/d", Some("D:/w"), "D:/"),
+            ("/tmp/a.rs", Some("D:/w"), "/tmp/a.rs"),
+            ("/d/w/a.rs", Some("/d/w"), "/d/w/a.rs"),
+            ("/d/w/a.rs", None, "/d/w/a.rs"),
+            ("D:/w/../a.rs", Some("D:/w"), "D:/a.rs"),
+        ] {
+            assert_eq!(absolute(path, cwd), expected.trim_end_matches('/'), "{path} in {cwd:?}");
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! What a person answered in a dialog that the harness showed for a tool: choices, and why a call was declined.
+//!
+//! Such words stand in the answer of a call, not in a message of the person's. The forms are those that Claude Code
+//! and Codex write.
+
+use serde::Deserialize;
+
+/// Tools that ask the person.
+const ASKING: [&str; 2] = ["AskUserQuestion", "request_user_input"];
+
+/// Opens the answer to a call that the person declined, behind the words that mark a failure.
+const DECLINED: &str = "execution error: The user doesn't want to proceed with this tool use.";
+
+/// Stands before the person's own words.
+const REASON: &str = "the user said:\n";
+
+/// What stands behind them.
+const NOTE: &str = "\n\nNote: ";
+
+/// A question and what was chosen. The question may be an id.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Reply {
+    pub question: String,
+    pub answer: String,
+}
+
+/// The choices in the answer of the tool `tool`; none where it does not ask, or in a form that is not known.
+pub fn choices(tool: &str, answer: &str) -> Vec<Reply> {
+    if !ASKING.contains(&tool) {
+        return Vec::new();
+    }
+    match serde_json::from_str::<Answers>(answer) {
+        Ok(answers) => answers.answers.into_iter().map(Reply::from).collect(),
+        Err(_) => quoted_pairs(answer),
+    }
+}
+
+/// What the person said instead of letting a call run. `answer` is that of a call that was refused.
+pub fn declined(answer: &str) -> Option<&str> {
+    let (_, words) = answer.strip_prefix(DECLINED)?.split_once(REASON)?;
+    let words = words.rsplit_once(NOTE).map_or(words, |(words, _)| words).trim();
+    (!words.is_empty()).then_some(words)
+}
+
+#[derive(Deserialize)]
+struct Answers {
+    answers: std::collections::BTreeMap<String, ReplyWords>,
+}
+
+#[derive(Deserialize)]
+struct ReplyWords {
+    answers: Vec<String>,
+}
+
+impl From<(String, ReplyWords)> for Reply {
+    fn from((question, chosen): (String, ReplyWords)) -> Self {
+        Self { question, answer: chosen.answers.join("; ") }
+    }
+}
+
+/// `… "question"="answer" …, "question"="answer". …`
+fn quoted_pairs(text: &str) -> Vec<Reply> {
+    let mut pairs = Vec::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("\"=\"") {
+        let Some((answer, more)) = after.split_once('"') else { break };
+        let question = before.rsplit_once('"').map_or(before, |(_, question)| question);
+        pairs.push(Reply { question: question.to_owned(), answer: answer.to_owned() });
+        rest = more;
+    }
+    pairs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn choices_are_read_in_both_forms() {
+        let pair = |question: &str, answer: &str| Reply {
+            question: question.to_owned(),
+            answer: answer.to_owned(),
+        };
+        let text = "Your questions have been answered: \"Which store?\"=\"SQLite\" selected preview:\na \"b\", \"Where?\"=\"In core\". You can now continue.";
+        assert_eq!(
+            choices("AskUserQuestion", text),
+            [pair("Which store?", "SQLite"), pair("Where?", "In core")]
+        );
+        let json = r#"{"answers":{"store":{"answers":["SQLite","user_note: only one file"]}}}"#;
+        let expected = [pair("store", "SQLite; user_note: only one file")];
+        assert_eq!(choices("request_user_input", json), expected);
+        assert_eq!(choices("Bash", text), [], "what a command printed was chosen by nobody");
+        assert_eq!(choices("AskUserQuestion", "no answer"), []);
+    }
+
+    #[test]
+    fn a_declined_call_tells_why() {
+        let text = "execution error: The user doesn't want to proceed with this tool use. The tool use was rejected. To tell you how to proceed, the user said:\nkeep the old name\n\nNote: the next message";
+        assert_eq!(declined(text), Some("keep the old name"));
+        assert_eq!(declined("execution error: no such file. the user said:\nx"), None);
+        assert_eq!(declined(text.split(" To").next().unwrap()), None);
+    }
+}

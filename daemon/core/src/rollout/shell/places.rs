@@ -1,0 +1,81 @@
+//! Where the files of a script are: a `cd` moves what comes after it.
+
+use super::{Command, Use, is_path, is_plain_word, uses};
+
+/// A file that a script uses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileUse {
+    /// Index of its command.
+    pub command: usize,
+    pub used: Use,
+    /// Relative to the folder that the script enters first, or else starts in.
+    pub path: String,
+}
+
+/// The files of all commands of a script, in its order. Relative paths are left out behind a `cd` to a place that only the
+/// shell knows. `enters_first`: its first command is a `cd` to a known folder.
+pub fn uses_of(commands: &[Command], enters_first: bool) -> Vec<FileUse> {
+    let mut found = Vec::new();
+    // `None`: only the shell knows.
+    let mut place = Some(String::new());
+    for (index, command) in commands.iter().enumerate() {
+        if index > 0 || !enters_first {
+            place = moved(command, place);
+        }
+        for (used, path) in uses(command) {
+            let is_whole = path.starts_with(['/', '~']) || path.get(1..3) == Some(":/");
+            let path = match place.as_deref() {
+                _ if is_whole => path,
+                Some("") => path,
+                Some(place) => format!("{place}/{path}"),
+                None => continue,
+            };
+            found.push(FileUse { command: index, used, path });
+        }
+    }
+    found
+}
+
+/// The folder after a command.
+fn moved(command: &Command, place: Option<String>) -> Option<String> {
+    let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        // What a subshell entered is left again: the lexer does not tell where it ends.
+        _ if command.is_nested => place,
+        ["cd" | "pushd", folder] if is_known(folder) => match place {
+            _ if folder.starts_with('/') => Some((*folder).to_owned()),
+            Some(place) if !place.is_empty() => Some(format!("{place}/{folder}")),
+            Some(_) => Some((*folder).to_owned()),
+            None => None,
+        },
+        ["cd" | "pushd" | "popd", ..] => None,
+        _ => place,
+    }
+}
+
+fn is_known(folder: &str) -> bool {
+    (is_path(folder) || is_plain_word(folder)) && !folder.contains(['$', '`', '*'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::commands;
+    use super::*;
+
+    #[test]
+    fn paths_are_where_the_script_is() {
+        for (script, enters_first, expected) in [
+            ("cat a.rs && cd web && cat b.rs && cat /etc/c.rs", false, "a.rs web/b.rs /etc/c.rs"),
+            ("cd web && cat b.rs && cd src && cat c.rs", true, "b.rs src/c.rs"),
+            ("cat a.rs; cd \"$tmp\" && cat b.rs > /w/c.rs", false, "a.rs /w/c.rs"),
+            ("cd /w/x && cd .. && cat b.rs", true, "../b.rs"),
+            ("cd - && cat b.rs", false, ""),
+            ("(cd web && make) && cat b.rs", false, "b.rs"),
+        ] {
+            let uses = uses_of(&commands(script), enters_first);
+            let files = uses.iter().filter(|it| it.used != Use::Named);
+            let paths: Vec<&str> = files.map(|it| it.path.as_str()).collect();
+            assert_eq!(paths.join(" "), expected, "{script}");
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! The daemon's own decisions under a scheduler that a seed drives.
+//!
+//! # Theory of operation
+//! A seed is a chain of daemons over one folder. Each is a process of its own (`life`): all services, opened as a daemon
+//! opens them, on a clock that is set by hand, on runtimes that stand still until it is their turn (`turns`). A step lets
+//! one actor act and waits until nothing follows from it any more: an agent changes a transcript (`agents`), a notice of
+//! the file system comes, late, twice or never, everything is listed, a client calls, a job is claimed, renewed, run,
+//! settled (`jobs`), the archive, the search index or SQLite's log has its turn, a clock jumps. What was answered is
+//! written down outside of the daemon's reach (`world`). After each step, at each start and when all is quiet in the end it is held
+//! against what the daemon has (`checks`).
+//!
+//! *Crashes* come from the library of `tests/faults`: the n-th call that changes a file below the state folder kills the
+//! process. After a kill all that was written is there; after a power cut `disk` works out what may be, from a journal
+//! of the calls. Steps are told apart, the calls inside of one are not put in another order: two actors never act at once.
+//!
+//! `cargo xtask test simulation --seeds 1000 --seed 7` tries more. A seed that fails is printed with what was done, and is tried
+//! again by its number: the same steps with the same outcomes, which the first seeds of each run are held to.
+
+mod agents;
+#[path = "../../tests/support/chance.rs"]
+mod chance;
+mod checks;
+#[path = "../../tests/faults/disk.rs"]
+mod disk;
+mod jobs;
+#[path = "../../tests/faults/journal.rs"]
+mod journal;
+mod life;
+#[path = "../../tests/faults/preload.rs"]
+mod preload;
+mod turns;
+mod world;
+
+use std::fs;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use chance::Chance;
+use disk::{Disk, Keeping};
+use serde_json::{Value, json};
+use tokio::process::Command;
+use tokio::task::JoinSet;
+use world::{ForgetState, SeedFolder, Transcript, World};
+
+/// Seeds without being asked for more: some seconds beside all other tests.
+const SEEDS: u64 = 6;
+
+/// Seeds that are tried twice, and must come out the same.
+const TWICE: u64 = 2;
+
+const AT_ONCE: usize = 3;
+
+/// Daemons of a seed.
+const LIVES: u64 = 5;
+
+/// Steps of a daemon that is not killed.
+const STEPS: u64 = 50;
+
+const THREADS: u64 = 3;
+
+/// `enum fault` of `shim.c`.
+const KILL: u32 = 6;
+
+/// Time for a daemon's life on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A folder that costs no disk, where there is one.
+fn folder() -> tempfile::TempDir {
+    let memory = Path::new("/dev/shm");
+    let below = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+    tempfile::Builder::new().prefix("longhaul-").tempdir_in(below).unwrap()
+}
+
+fn private(folder: &Path) {
+    let mut folders = fs::DirBuilder::new();
+    folders.recursive(true).mode(0o700).create(folder).unwrap();
+}
+
+/// One seed, from nothing to its end; what was done, and what is wrong if something is.
+async fn try_seed(seed: u64, library: Arc<Path>) -> (String, Result<u64, String>) {
+    let folder = folder();
+    let place = SeedFolder(folder.path().canonicalize().unwrap());
+    private(&place.state());
+    fs::create_dir_all(place.agents().join("sessions/2026/03/02")).unwrap();
+    fs::create_dir_all(place.agents().join("archived_sessions")).unwrap();
+    let transcript = |number| Transcript {
+        thread_id: format!("019cadd3-0000-7000-8000-{number:012x}"),
+        path: None,
+        rest: None,
+        archived: None,
+        forgotten: ForgetState::No,
+    };
+    let transcripts = (1..=THREADS).map(transcript).collect();
+    let (wall_ms, steps) = (1_763_700_000_000, STEPS);
+    World { seed, wall_ms, steps, transcripts, ..World::default() }.write(&place);
+    let (mut chance, mut crashes) = (Chance::new(seed), 0);
+    for life in 1..=LIVES {
+        let crashed = live(&place, (life == LIVES, &library), &mut chance).await;
+        match crashed {
+            Ok(has_crashed) => crashes += u64::from(has_crashed),
+            Err(why) => {
+                let trace = fs::read_to_string(place.file("trace")).unwrap_or_default();
+                return (trace, Err(why));
+            }
+        }
+    }
+    (fs::read_to_string(place.file("trace")).unwrap(), Ok(crashes))
+}
+
+/// One daemon; whether it was killed.
+async fn live(
+    place: &SeedFolder,
+    (is_last, library): (bool, &Path),
+    chance: &mut Chance,
+) -> Result<bool, String> {
+    let mut world = World::read(place);
+    world.is_last = is_last;
+    world.write(place);
+    let keeping = match chance.below(10) {
+        0..4 => Keeping::All,
+        4..7 => Keeping::Journalled,
+        _ => Keeping::Strict,
+    };
+    // Few calls make the first steps of a daemon, many its work.
+    let at = if chance.below(3) == 0 { 1 + chance.below(60) } else { 1 + chance.below(600) };
+    let at = if is_last { 0 } else { at };
+    let disk = (keeping != Keeping::All).then(|| Disk::over(&place.state(), keeping));
+    let control = preload::control((KILL, at, 1), &place.state(), disk.is_some());
+    fs::write(place.file("control"), control).unwrap();
+    fs::remove_file(place.file("journal")).ok();
+    let status = child(place, library).await?;
+    if status.success() {
+        return Ok(false);
+    }
+    if status.signal() != Some(9) {
+        let log = fs::read_to_string(place.file("log")).unwrap_or_default();
+        let tail: Vec<&str> = log.lines().rev().take(16).collect();
+        let tail: Vec<&str> = tail.into_iter().rev().collect();
+        return Err(format!("{status}\n{}", tail.join("\n")));
+    }
+    if let Some(disk) = disk {
+        let journal = fs::read(place.file("journal")).unwrap_or_default();
+        let disk = disk.after(&journal::parse(&journal));
+        fs::remove_dir_all(place.state()).unwrap();
+        private(&place.state());
+        disk.write_to((&place.state(), &place.state()), chance);
+        let mut world = World::read(place);
+        (world.boots, world.boot_ms) = (world.boots + 1, 0);
+        // A claim need not be on the disk: whoever had it is gone.
+        world.epochs.clear();
+        world.write(place);
+    }
+    Ok(true)
+}
+
+/// This program again, as a daemon that can be killed.
+async fn child(place: &SeedFolder, library: &Path) -> Result<ExitStatus, String> {
+    let log = fs::File::create(place.file("log")).unwrap();
+    let mut child = Command::new(std::env::current_exe().unwrap());
+    child
+        .args(["--exact", "app::simulation::one_life", "--nocapture", "--test-threads=1"])
+        .env("LONGHAUL_SIMULATION", &place.0)
+        .env("LD_PRELOAD", library)
+        .env("LONGHAUL_FAULTS", place.file("control"))
+        .env("LONGHAUL_JOURNAL", place.file("journal"))
+        .stdout(log.try_clone().unwrap())
+        .stderr(log)
+        .stdin(Stdio::null())
+        .kill_on_drop(true);
+    let mut child = child.spawn().unwrap();
+    match tokio::time::timeout(PATIENCE, child.wait()).await {
+        Ok(status) => Ok(status.unwrap()),
+        Err(_) => Err("it neither goes on nor ends".to_owned()),
+    }
+}
+
+/// What a test process that was started by another does; nothing in all others.
+#[test]
+fn one_life() {
+    let Some(place) = std::env::var_os("LONGHAUL_SIMULATION") else { return };
+    let told = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        told(panic);
+        // Whoever unwinds waits for runtimes that stand still.
+        std::process::exit(101);
+    }));
+    life::Life::begin(SeedFolder(PathBuf::from(place))).run();
+}
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+/// What is wrong with a seed; how often it crashed where nothing is.
+async fn judge(seed: u64, is_twice: bool, library: Arc<Path>) -> Result<u64, String> {
+    let (trace, outcome) = try_seed(seed, Arc::clone(&library)).await;
+    let told = |trace: &str, why: &str| format!("seed {seed}\n{trace}{why}");
+    let crashes = outcome.map_err(|why| told(&trace, &why))?;
+    if is_twice {
+        let (again, _) = try_seed(seed, library).await;
+        let parts = trace.lines().zip(again.lines()).find(|(first, second)| first != second);
+        if trace != again {
+            return Err(told(&again, &format!("is not what it was the first time: {parts:?}")));
+        }
+    }
+    Ok(crashes)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whatever_moves_next_and_whenever_it_dies_nothing_that_was_answered_is_lost() {
+    let folder = folder();
+    let library: Arc<Path> = preload::build(folder.path()).into();
+    let first = number("LONGHAUL_SIMULATION_SEED").unwrap_or(1);
+    let count = number("LONGHAUL_SIMULATION_SEEDS").unwrap_or(SEEDS);
+    let (mut seeds, mut running) = (first..first + count, JoinSet::new());
+    let (mut failed, mut crashes, mut done) = (Vec::new(), 0, 0);
+    loop {
+        while running.len() < AT_ONCE
+            && let Some(seed) = seeds.next()
+        {
+            let (is_twice, library) = (seed < first + TWICE, Arc::clone(&library));
+            running.spawn(async move { (seed, judge(seed, is_twice, library).await) });
+        }
+        let Some(ended) = running.join_next().await else { break };
+        let (seed, outcome) = ended.unwrap();
+        done += 1;
+        match outcome {
+            Ok(count) => crashes += count,
+            Err(why) => {
+                println!("{why}");
+                failed.push(seed);
+            }
+        }
+    }
+    println!("{done} seeds from {first}, {crashes} crashes, failed: {failed:?}");
+    if let Some(seed) = failed.first() {
+        panic!("again with: cargo xtask test simulation --seeds 1 --seed {seed}");
+    }
+}
+
+/// An item of a thread.
+fn message(role: &str, text: &str) -> Value {
+    let kind = if role == "user" { "input_text" } else { "output_text" };
+    json!({ "type": "message", "role": role, "content": [{ "type": kind, "text": text }] })
+}

@@ -1,0 +1,272 @@
+//! What holds after every step, after every start, and in the end.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use longhaul_core::fold::Fold;
+use longhaul_core::item::ItemRow;
+use longhaul_store::{ArchiveIndex, ArchivedTranscript, Cursor, FileRow, Store};
+
+use super::life::Life;
+use super::world::{ForgetState, digest};
+use crate::archive::{chunks_of_pack, contents_of_pack};
+use crate::ingest::{Ingest, IngestDeps, IngestEvents, IngestWarning, Limits, ThreadUpdated};
+use crate::service::archive::ArchiveWork;
+
+impl Life {
+    /// The cursor of a file, its fold and its items are of one moment.
+    pub(super) fn check_rows(&self) {
+        let store = self.services.ingest.store().clone();
+        self.front.run(async {
+            for row in store.files().await.unwrap() {
+                let (cursor, blob) = store.fold_blob(row.file_id).await.unwrap().unwrap();
+                assert_eq!(cursor, row.cursor, "{}", row.path);
+                if cursor.offset == 0 {
+                    continue;
+                }
+                let fold = Fold::load(&blob).unwrap();
+                let items = items(&store, &row).await;
+                assert_eq!(fold.head().items, items.len() as u64, "items of {}", row.path);
+                let last = items.last().map_or(0, |item| item.seq);
+                assert!(last < cursor.next_seq.max(1), "{} has items after its cursor", row.path);
+            }
+        });
+    }
+
+    /// What was answered is there.
+    pub(super) fn check_promises(&mut self) {
+        if let Some(own) = &self.world.own {
+            let text = fs::read_to_string(&own.path).unwrap();
+            let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+            let ids: Vec<String> = whole.lines().filter_map(client_id).collect();
+            let once: BTreeSet<&String> = ids.iter().collect();
+            assert_eq!(once.len(), ids.len(), "an item of our thread is there twice");
+            assert!(ids.is_sorted(), "items of our thread are out of order");
+            let lost: Vec<_> = own.answered.iter().filter(|id| !once.contains(id)).collect();
+            assert!(lost.is_empty(), "answered items are lost: {lost:?}");
+        }
+        for made in &self.world.compactions {
+            let found = self.front.run(self.services.compaction.log.get(&made.id));
+            let found = found.unwrap_or_else(|error| panic!("a compaction is lost: {error}"));
+            assert_eq!(digest(found.view.as_bytes()), made.view, "a compaction has another view");
+            let is_undone = found.undone_at_ms.is_some();
+            assert!(is_undone || !made.is_undone, "an answered undo is lost");
+        }
+        for (thread_id, text) in &self.world.pins {
+            let pins = self
+                .front
+                .run(async { self.services.ingest.store().updates(thread_id).await.unwrap() });
+            assert!(pins.iter().any(|row| row.body.contains(text)), "a pin is lost: {text}");
+        }
+        self.check_jobs();
+        self.check_archive();
+    }
+
+    /// Notes what the archive says it has, after it gave it back.
+    pub(super) fn note_archived(&mut self) {
+        let state = self.front.run(self.services.archive.state()).unwrap();
+        assert_ne!(state.work, ArchiveWork::Stalled, "the archive is stalled: {:?}", state.problem);
+        let index = self.services.archive.archive().index().unwrap();
+        for at in 0..self.world.transcripts.len() {
+            let transcript = &self.world.transcripts[at];
+            let (Some(now), ForgetState::No) = (transcript.text(), transcript.forgotten) else {
+                continue;
+            };
+            let texts = self.archived(&index, &transcript.thread_id);
+            let has = texts.iter().map(|(_, text)| text).filter(|text| now.starts_with(text));
+            let longest = has.map(|text| (text.len(), digest(text))).max();
+            self.world.transcripts[at].archived = longest;
+        }
+    }
+
+    /// What the archive has of a thread, read and held against its digests.
+    fn archived(
+        &self,
+        index: &ArchiveIndex,
+        thread_id: &str,
+    ) -> Vec<(ArchivedTranscript, Vec<u8>)> {
+        let archive = self.services.archive.archive().clone();
+        self.front.run(async {
+            let mut texts = Vec::new();
+            for row in index.transcripts_of_thread(thread_id).await.unwrap() {
+                let text = archive.text(index, row.clone()).await.unwrap();
+                let mut bytes = vec![0; usize::try_from(row.text_bytes).unwrap()];
+                let mut at = 0;
+                while at < bytes.len() {
+                    let read = text.read_at(at as u64, &mut bytes[at..]).unwrap();
+                    assert!(read > 0, "an archived text is shorter than the archive says");
+                    at += read;
+                }
+                texts.push((row, bytes));
+            }
+            texts
+        })
+    }
+
+    fn check_archive(&mut self) {
+        let Some(index) = self.services.archive.archive().index() else { return };
+        for transcript in &self.world.transcripts {
+            let texts = self.archived(&index, &transcript.thread_id);
+            if transcript.forgotten == ForgetState::Yes {
+                assert!(texts.is_empty(), "{} was forgotten", transcript.thread_id);
+            }
+            let Some((length, of)) = transcript.archived else { continue };
+            let has = |text: &[u8]| text.get(..length).is_some_and(|text| digest(text) == of);
+            let is_there = texts.iter().any(|(_, text)| has(text));
+            assert!(is_there, "{}: an archived text is lost", transcript.thread_id);
+        }
+        let packs = self.front.run(async { index.packs().await.unwrap() });
+        for pack in packs {
+            let path = self.services.archive.archive().pack(pack.pack);
+            let contents = contents_of_pack(&path).unwrap();
+            let chunks = chunks_of_pack(&path, &contents.chunks).unwrap();
+            let forgotten =
+                |transcript: &&super::world::Transcript| transcript.forgotten == ForgetState::Yes;
+            for transcript in self.world.transcripts.iter().filter(forgotten) {
+                let name = transcript.thread_id.as_bytes();
+                let has = |chunk: &[u8]| memchr::memmem::find(chunk, name).is_some();
+                let is_there = chunks.iter().any(|(_, chunk)| has(chunk));
+                let is_named =
+                    contents.transcripts.iter().any(|row| row.thread_id == transcript.thread_id);
+                assert!(!is_there && !is_named, "a pack has what was forgotten");
+            }
+        }
+    }
+
+    /// Everything is noticed, read, archived and run.
+    pub(super) fn settle(&mut self) {
+        self.finish_jobs();
+        self.scan();
+        self.scan();
+        for at in 0..self.world.transcripts.len() {
+            if self.world.transcripts[at].forgotten == ForgetState::Asked {
+                self.forget_at(at);
+                assert!(self.world.transcripts[at].forgotten == ForgetState::Yes, "not forgotten");
+            }
+        }
+        for _ in 0..4 {
+            self.archive();
+        }
+    }
+
+    pub(super) fn check_all(&mut self) {
+        self.check_rows();
+        self.check_promises();
+        self.same_as_from_scratch();
+        let index = self.services.archive.archive().index().unwrap();
+        let state = self.front.run(self.services.archive.state()).unwrap();
+        assert_eq!(state.work, ArchiveWork::Idle, "the archive does not come to rest");
+        for transcript in &self.world.transcripts {
+            let (Some(path), Some(now)) = (&transcript.path, transcript.text()) else { continue };
+            if transcript.forgotten == ForgetState::Yes {
+                continue;
+            }
+            let path = path.to_str().unwrap();
+            let row = self.front.run(self.services.ingest.store().file_by_path(path)).unwrap();
+            let end = usize::try_from(row.unwrap().cursor.offset).unwrap();
+            let texts = self.archived(&index, &transcript.thread_id);
+            let has = texts.iter().any(|(row, text)| row.path == path && *text == now[..end]);
+            let kept = texts.iter().map(|(row, text)| (&row.path, row.generation, text.len()));
+            let kept: Vec<_> = kept.collect();
+            assert!(
+                has,
+                "{path}: the archive has not all {end} bytes that were read, but {kept:?}"
+            );
+        }
+    }
+
+    /// Another store, filled from the same files at once, says the same.
+    fn same_as_from_scratch(&self) {
+        let path = self.place.file("scratch.db");
+        let roots = self.services.ingest.roots().to_vec();
+        let (ours, scratch) = self.front.run(async {
+            let (store, _) = Store::open(&path, 1).await.unwrap();
+            let ingest = Ingest::start(IngestDeps {
+                store: store.clone(),
+                roots,
+                events: std::sync::Arc::new(Nobody),
+                archive: None,
+                now_ms: std::sync::Arc::new(|| 1_763_700_000_000),
+                limits: Limits::default(),
+            });
+            ingest.scan().await;
+            ingest.idle().await;
+            let states = (states(self.services.ingest.store()).await, states(&store).await);
+            ingest.stop().await;
+            states
+        });
+        let paths = |states: &[State]| states.iter().map(|s| s.path.clone()).collect::<Vec<_>>();
+        assert_eq!(paths(&ours), paths(&scratch), "files");
+        for (ours, scratch) in ours.iter().zip(&scratch) {
+            let wrong = ours.difference(scratch);
+            assert_eq!(wrong, None, "{}: not as it is read at once", ours.path);
+        }
+    }
+}
+
+fn client_id(line: &str) -> Option<String> {
+    let line: serde_json::Value = serde_json::from_str(line).expect("a line of ours is torn");
+    let id = line.pointer("/metadata/client_item_id")?.as_str()?;
+    id.starts_with('i').then(|| id.to_owned())
+}
+
+struct Nobody;
+
+impl IngestEvents for Nobody {
+    fn file_stored(&self, _: &str) {}
+    fn thread_updated(&self, _: &ThreadUpdated) {}
+    fn warning(&self, _: &IngestWarning) {}
+    fn store_rebuilt(&self, _: &std::path::Path) {}
+}
+
+/// All that is stored of a file, but for numbers that may differ between two stores.
+struct State {
+    path: String,
+    cursor: Cursor,
+    thread_id: Option<String>,
+    fold: Vec<u8>,
+    items: Vec<ItemRow>,
+}
+
+impl State {
+    /// What is not the same in the other.
+    fn difference(&self, other: &Self) -> Option<String> {
+        let at = self.fold.iter().zip(&other.fold).position(|(ours, theirs)| ours != theirs);
+        let around = |fold: &[u8]| {
+            let start = at.unwrap_or(fold.len()).saturating_sub(60);
+            String::from_utf8_lossy(&fold[start..fold.len().min(start + 160)]).into_owned()
+        };
+        if self.cursor != other.cursor {
+            return Some(format!("cursor: {:?}, not {:?}", self.cursor, other.cursor));
+        }
+        if self.fold != other.fold {
+            return Some(format!("fold: {}, not {}", around(&self.fold), around(&other.fold)));
+        }
+        let is_same = self.items == other.items && self.thread_id == other.thread_id;
+        (!is_same).then(|| format!("{} items, not {}", self.items.len(), other.items.len()))
+    }
+}
+
+async fn states(store: &Store) -> Vec<State> {
+    let mut states = Vec::new();
+    for row in store.files().await.unwrap() {
+        if row.gone_at_ms.is_some() {
+            continue;
+        }
+        let (cursor, fold) = store.fold_blob(row.file_id).await.unwrap().unwrap();
+        let items = items(store, &row).await;
+        let cursor = Cursor { generation: 0, ..cursor };
+        states.push(State { path: row.path, cursor, thread_id: row.thread_id, fold, items });
+    }
+    states.sort_by(|a, b| a.path.cmp(&b.path));
+    states
+}
+
+async fn items(store: &Store, row: &FileRow) -> Vec<ItemRow> {
+    let (mut items, generation) = (Vec::new(), row.cursor.generation);
+    for head in store.page_heads(row.file_id, generation).await.unwrap() {
+        let page = store.page(row.file_id, generation, head.first_seq).await.unwrap();
+        items.extend(page.unwrap_or_default());
+    }
+    items
+}

@@ -1,0 +1,174 @@
+//! Jobs that are claimed, run and settled in steps of their own, by a daemon and by others who believe to be one.
+
+use std::sync::Arc;
+
+use longhaul_core::job::{Failure, FailureKind, Job, JobKey, Kind, State, Token};
+use longhaul_store::JobFilter;
+
+use super::life::{Life, outcome};
+use crate::jobs::runner::Work;
+use crate::jobs::{Claimed, JobError};
+use crate::service::compaction::CompactWork;
+
+/// A claim that somebody believes to hold.
+pub(super) struct JobRun {
+    job: Job,
+    token: Token,
+    stop_at_boot_ms: u64,
+    boot: String,
+    has_run: bool,
+}
+
+impl Life {
+    /// What daemons before left undone is taken back.
+    pub(super) fn rescue(&mut self) {
+        self.front.run(self.services.jobs.rescue()).unwrap();
+    }
+
+    pub(super) fn start_job(&mut self) -> String {
+        let thread_id = self.some_thread();
+        let asked = self.request(thread_id);
+        let started = self.front.run(self.services.compaction.jobs.start(asked));
+        if let Ok((id, _)) = &started {
+            self.world.started.push(id.clone());
+        }
+        outcome("start", &started)
+    }
+
+    pub(super) fn job(&mut self) -> String {
+        match self.chance.below(10) {
+            0..4 => self.claim(),
+            4 => self.renew(),
+            5..7 => self.work(),
+            7..9 => self.finish(),
+            _ => self.fail(),
+        }
+    }
+
+    fn claim(&mut self) -> String {
+        let holder = match self.chance.below(3) {
+            0 => "worker:w".to_owned(),
+            _ => self.services.jobs.holder(),
+        };
+        let claimed = self.front.run(self.services.jobs.claim(Kind::Compact, &holder)).unwrap();
+        let Some(claimed) = claimed else { return "nothing to claim".to_owned() };
+        self.granted(claimed);
+        "claimed".to_owned()
+    }
+
+    fn granted(&mut self, Claimed { job, claim }: Claimed) {
+        let (subject, now) = (job.key.subject.clone(), self.clock.moment());
+        let newest = self.world.epochs.get(&subject).copied().unwrap_or(0);
+        assert!(job.epoch > newest, "{subject} was given epoch {} after {newest}", job.epoch);
+        let is_live = |run: &JobRun| {
+            run.job.key.subject == subject
+                && run.boot == now.boot
+                && now.boot_ms < run.stop_at_boot_ms
+        };
+        assert!(!self.runs.iter().any(is_live), "{subject} runs twice at once");
+        self.world.epochs.insert(subject, job.epoch);
+        let (token, stop_at_boot_ms) = (claim.token, claim.stop_at_boot_ms);
+        self.runs.push(JobRun { job, token, stop_at_boot_ms, boot: now.boot, has_run: false });
+    }
+
+    fn take(&mut self, is_wanted: impl Fn(&JobRun) -> bool) -> Option<JobRun> {
+        let wanted: Vec<usize> =
+            (0..self.runs.len()).filter(|at| is_wanted(&self.runs[*at])).collect();
+        if wanted.is_empty() {
+            return None;
+        }
+        let at = usize::try_from(self.chance.below(wanted.len() as u64)).unwrap();
+        Some(self.runs.remove(wanted[at]))
+    }
+
+    fn renew(&mut self) -> String {
+        let Some(run) = self.take(|_| true) else { return "nothing to renew".to_owned() };
+        match self.front.run(self.services.jobs.renew(&run.job.key, &run.token)) {
+            Ok(claim) => {
+                self.runs.push(JobRun { stop_at_boot_ms: claim.stop_at_boot_ms, ..run });
+                "renewed".to_owned()
+            }
+            Err(error) => lost("renew", &error),
+        }
+    }
+
+    /// Does the work; who lost the claim meanwhile does not know it.
+    fn work(&mut self) -> String {
+        let Some(run) = self.take(|run| !run.has_run) else { return "nothing to run".to_owned() };
+        let subject = run.job.key.subject.clone();
+        let had = self.is_made(&subject);
+        let work = CompactWork(Arc::clone(&self.services.compaction.jobs));
+        let done = self.front.run(work.run(run.job.clone(), run.token.clone()));
+        let is_newest = self.world.epochs.get(&subject) == Some(&run.token.epoch);
+        if !had && self.is_made(&subject) {
+            assert!(is_newest, "{subject}: a run whose claim was taken stored its effect");
+        }
+        let told = if done.is_ok() { "run" } else { "run in vain" };
+        self.runs.push(JobRun { has_run: done.is_ok(), ..run });
+        told.to_owned()
+    }
+
+    fn finish(&mut self) -> String {
+        let Some(run) = self.take(|run| run.has_run) else { return "nothing to finish".to_owned() };
+        match self.front.run(self.services.jobs.finish(&run.job.key, &run.token)) {
+            Ok(_) => "finished".to_owned(),
+            Err(error) => lost("finish", &error),
+        }
+    }
+
+    fn fail(&mut self) -> String {
+        let Some(run) = self.take(|_| true) else { return "nothing to fail".to_owned() };
+        let kind = FailureKind::Transient;
+        let failure = Failure { kind, detail: "x".to_owned(), retry_after_ms: None };
+        match self.front.run(self.services.jobs.fail(&run.job.key, &run.token, failure)) {
+            Ok(_) => "failed".to_owned(),
+            Err(error) => lost("fail", &error),
+        }
+    }
+
+    fn is_made(&mut self, id: &str) -> bool {
+        self.front.run(self.services.compaction.log.get(id)).is_ok()
+    }
+
+    /// No more faults: what is owed runs, and what was started is done or says why not.
+    pub(super) fn finish_jobs(&mut self) {
+        self.runs.clear();
+        for _ in 0..100 {
+            self.clock.advance_ms(3_600_000);
+            let holder = self.services.jobs.holder();
+            while let Some(claimed) =
+                self.front.run(self.services.jobs.claim(Kind::Compact, &holder)).unwrap()
+            {
+                self.granted(claimed);
+                self.work();
+                if self.finish().starts_with("nothing") {
+                    self.fail();
+                }
+            }
+            let filter = JobFilter { kind: Some(Kind::Compact), state: None };
+            let rows = self.front.run(self.services.jobs.list(&filter, 1_000)).unwrap();
+            let ends = [State::Done, State::Dead, State::Parked];
+            if rows.iter().all(|job| ends.contains(&job.state)) {
+                return;
+            }
+        }
+        panic!("a job is owed and never settled");
+    }
+
+    /// What was started is known; what is done has its compaction, and only that has.
+    pub(super) fn check_jobs(&mut self) {
+        for id in self.world.started.clone() {
+            let key = JobKey { kind: Kind::Compact, subject: id.clone() };
+            let job = self.front.run(self.services.jobs.get(&key));
+            let job = job.unwrap_or_else(|error| panic!("a job that was started is lost: {error}"));
+            let is_made = self.is_made(&id);
+            assert!(is_made || job.state != State::Done, "{id} is done and made nothing");
+        }
+    }
+}
+
+/// Nothing but a lost claim may come back.
+fn lost(what: &str, error: &JobError) -> String {
+    assert!(matches!(error, JobError::Lost(_)), "{what}: {error}");
+    format!("{what}: lost")
+}

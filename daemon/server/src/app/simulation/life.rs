@@ -1,0 +1,408 @@
+//! One daemon, from its start to its end or its death: which actor is next, and what it does.
+
+use std::fs::{self, File};
+use std::io::Write as _;
+
+use longhaul_core::choice::ChoiceAction;
+use longhaul_core::compaction::Phase;
+use longhaul_core::compaction::ladder::Strategy;
+use longhaul_core::rollout::compose::Opening;
+use longhaul_core::thread::ThreadKind;
+use longhaul_store::StoreError;
+
+use super::jobs::JobRun;
+use super::turns::Actor;
+use super::world::{CompactionPromise, ForgetState, OwnThread, SeedFolder, World, digest};
+use super::{Chance, agents};
+use crate::args::Args;
+use crate::clock::Clock;
+use crate::config::{Config, Surroundings};
+use crate::ingest::{SyncPoint, SyncTarget};
+use crate::paths::Base;
+use crate::recorder::Key;
+use crate::service::choice::ChoiceSubject;
+use crate::service::compaction::{Request, Subject};
+use crate::service::recording::{Addition, Body};
+use crate::service::{Deps, ServiceError, Services};
+
+/// Threads of jobs are leased for seconds, so that leases run out; listings come when they are asked for.
+const CONFIG: &str = "\
+[ingest]\nscan_interval_s = 86400\n[jobs.compact]\nlease_s = 3\nretry_s = 1\nparallel = 2\n";
+
+/// Time is given to reading in such pieces: what is due after whole seconds is never due together with it.
+const BEFORE_MS: u64 = 3;
+const DEBOUNCE_MS: u64 = 20;
+const TURN_MS: u64 = BEFORE_MS + DEBOUNCE_MS;
+
+/// A daemon whose parts move one at a time.
+pub(super) struct Life {
+    pub(super) place: SeedFolder,
+    pub(super) world: World,
+    pub(super) chance: Chance,
+    /// Reads transcripts and answers clients.
+    pub(super) front: Actor,
+    indexing: Actor,
+    archiving: Actor,
+    pub(super) clock: Clock,
+    pub(super) services: Services,
+    pub(super) runs: Vec<JobRun>,
+    trace: File,
+}
+
+impl Life {
+    pub(super) fn begin(place: SeedFolder) -> Self {
+        let mut world = World::read(&place);
+        world.life += 1;
+        // Whoever watched is dead: what it was not told of, a listing finds.
+        world.changes.clear();
+        world.write(&place);
+        let clock = clock(&world);
+        let [front, indexing, archiving] = std::array::from_fn(|_| Actor::new());
+        let followers = Some([indexing.handle(), archiving.handle()]);
+        let deps = Deps { followers, ..Deps::new(config(&place), clock.clone()) };
+        crate::folder::make_private(&deps.config.now().state_dir).unwrap();
+        let services = front.run(Services::open(deps, place.file("v1.sock"))).unwrap();
+        let chance = Chance::new(world.seed.wrapping_mul(1_000).wrapping_add(world.life));
+        let trace = File::options().append(true).create(true).open(place.file("trace")).unwrap();
+        let runs = Vec::new();
+        let mut life =
+            Self { place, world, chance, front, indexing, archiving, clock, services, runs, trace };
+        life.say("starts");
+        life.archive();
+        life.rescue();
+        life.check_promises();
+        life
+    }
+
+    pub(super) fn run(mut self) -> ! {
+        for _ in 0..self.world.steps {
+            self.world.step += 1;
+            self.clock.advance_ms(i64::try_from(self.chance.below(400)).unwrap());
+            let done = self.step();
+            self.say(&done);
+            self.check_rows();
+            self.save();
+        }
+        if self.world.is_last {
+            self.settle();
+            self.check_all();
+            self.say("is as it should be");
+        }
+        // Nothing is closed: the end of a process may come at any time.
+        std::process::exit(0);
+    }
+
+    pub(super) fn say(&mut self, what: &str) {
+        writeln!(self.trace, "{}.{} {what}", self.world.life, self.world.step).unwrap();
+    }
+
+    pub(super) fn save(&mut self) {
+        let now = self.clock.moment();
+        (self.world.wall_ms, self.world.boot_ms) = (now.wall_ms, now.boot_ms);
+        self.world.write(&self.place);
+    }
+
+    fn step(&mut self) -> String {
+        match self.chance.below(100) {
+            0..24 => agents::act(&mut self.world, &self.place, &mut self.chance),
+            24..38 => self.notice(),
+            38..41 => self.scan(),
+            41..46 => self.sync(),
+            46..54 => self.append(),
+            54..59 => self.compact(),
+            59..61 => self.undo(),
+            61..64 => self.pin(),
+            64..68 => self.start_job(),
+            68..82 => self.job(),
+            82..88 => self.archive(),
+            88..90 => self.index(),
+            90..93 => self.write_log(),
+            93..97 => self.set_clock(),
+            97 => self.verify(),
+            98 => self.forget(),
+            _ => {
+                self.services.ingest.forget_folds();
+                "folds are dropped".to_owned()
+            }
+        }
+    }
+
+    /// Tells of a change; twice, late or never. Now and then of all.
+    fn notice(&mut self) -> String {
+        if self.world.changes.is_empty() {
+            return "nothing to notice".to_owned();
+        }
+        let at = usize::try_from(self.chance.below(self.world.changes.len() as u64)).unwrap();
+        match self.chance.below(10) {
+            0 => {
+                self.world.changes.remove(at);
+                "a notice is lost".to_owned()
+            }
+            1 => {
+                self.tell(at..at + 1);
+                "a notice comes, and will come again".to_owned()
+            }
+            2..5 => {
+                self.tell(0..self.world.changes.len());
+                self.world.changes.clear();
+                "all notices come".to_owned()
+            }
+            _ => {
+                self.tell(at..at + 1);
+                self.world.changes.remove(at);
+                "a notice comes".to_owned()
+            }
+        }
+    }
+
+    fn tell(&self, which: std::ops::Range<usize>) {
+        self.front.pass(BEFORE_MS);
+        for change in &self.world.changes[which] {
+            self.services.ingest.notice(change.event());
+        }
+        self.front.run(async {});
+        self.front.pass(DEBOUNCE_MS - 1);
+        self.front.pass(1);
+    }
+
+    pub(super) fn scan(&mut self) -> String {
+        self.front.run(self.services.ingest.scan());
+        "everything is listed".to_owned()
+    }
+
+    /// A thread of an agent, or of ours.
+    pub(super) fn some_thread(&mut self) -> String {
+        let own = self.world.own.as_ref().map(|own| own.thread_id.clone());
+        let count = self.world.transcripts.len() as u64 + u64::from(own.is_some());
+        let at = usize::try_from(self.chance.below(count)).unwrap();
+        self.world
+            .transcripts
+            .get(at)
+            .map_or_else(|| own.unwrap_or_default(), |transcript| transcript.thread_id.clone())
+    }
+
+    fn sync(&mut self) -> String {
+        let target = SyncTarget::Thread(self.some_thread());
+        let wait = std::time::Duration::from_secs(5);
+        let synced = self.front.run(self.services.threads.sync(target, SyncPoint::default(), wait));
+        outcome("sync", &synced)
+    }
+
+    fn append(&mut self) -> String {
+        let key = Key::Client("editor".to_owned());
+        let opened = match self.front.run(self.services.recordings.open(key, opening())) {
+            Ok(opened) => opened,
+            Err(error) => return outcome("open", &Err::<(), _>(error)),
+        };
+        let fresh = || OwnThread {
+            thread_id: opened.thread_id.clone(),
+            path: opened.path.clone(),
+            answered: Vec::new(),
+            open: Vec::new(),
+        };
+        let own = self.world.own.get_or_insert_with(fresh);
+        assert_eq!(own.thread_id, opened.thread_id, "a thread that was opened is lost");
+        let first = self.world.count + 1;
+        self.world.count += 1 + self.chance.below(3);
+        let ids: Vec<String> = (first..=self.world.count).map(|id| format!("i{id:06}")).collect();
+        own.open.extend(ids.iter().cloned());
+        let thread_id = own.thread_id.clone();
+        self.save();
+        let addition = |id: &String| Addition {
+            client_item_id: id.clone(),
+            body: Body::Item(super::message("user", &format!("Item {id}. ").repeat(20))),
+        };
+        let additions = ids.iter().map(addition).collect();
+        let done = self.front.run(self.services.recordings.append(&thread_id, additions, None));
+        if done.is_ok()
+            && let Some(own) = &mut self.world.own
+        {
+            own.open.retain(|id| !ids.contains(id));
+            own.answered.extend(ids);
+        }
+        outcome("append", &done)
+    }
+
+    fn compact(&mut self) -> String {
+        let thread_id = self.some_thread();
+        let asked = self.request(thread_id);
+        let made = self.front.run(self.services.compaction.compactor.run(asked));
+        if let Ok(made) = &made
+            && !made.warnings.iter().any(|warning| warning.kind == "not_kept")
+        {
+            let view = digest(made.view.as_bytes());
+            self.world.compactions.push(CompactionPromise {
+                id: made.id.clone(),
+                view,
+                is_undone: false,
+            });
+        }
+        outcome("compact", &made)
+    }
+
+    pub(super) fn request(&mut self, thread_id: String) -> Request {
+        let is_own = self.world.own.as_ref().is_some_and(|own| own.thread_id == thread_id);
+        Request {
+            install: is_own && self.chance.below(2) == 0,
+            subject: Subject::Thread { thread_id, as_of: None },
+            strategy: Strategy::Checkpoint,
+            phase: Phase::Standalone,
+            trigger: "manual".to_owned(),
+            reason: None,
+            max_tokens: Some(600),
+            initial_context: Vec::new(),
+            finds_context: false,
+            model: None,
+            deadline_ms: None,
+            reader: None,
+            templates: std::collections::BTreeMap::new(),
+        }
+    }
+
+    fn undo(&mut self) -> String {
+        let count = self.world.compactions.len() as u64;
+        if count == 0 {
+            return "nothing to undo".to_owned();
+        }
+        let at = usize::try_from(self.chance.below(count)).unwrap();
+        let id = self.world.compactions[at].id.clone();
+        let undone = self.front.run(self.services.compaction.undo.run(&id));
+        self.world.compactions[at].is_undone |= undone.is_ok();
+        outcome("undo", &undone)
+    }
+
+    fn pin(&mut self) -> String {
+        let thread_id = self.some_thread();
+        let text = format!("Keep rule {} in mind.", self.world.next());
+        let subject = ChoiceSubject::Text(text.clone());
+        let chosen = self.services.choices.choose(&thread_id, ChoiceAction::Pin, &subject);
+        let chosen = self.front.run(chosen);
+        if chosen.is_ok() {
+            self.world.pins.push((thread_id, text));
+        }
+        outcome("pin", &chosen)
+    }
+
+    /// A pass of the archive. What it has then, it must be able to give back from now on.
+    pub(super) fn archive(&mut self) -> String {
+        // The hints of before, a pass, and what is due after it: never two at once.
+        self.archiving.run(async {});
+        self.archiving.pass(200);
+        self.archiving.pass(1_000);
+        self.note_archived();
+        "the archive has its turn".to_owned()
+    }
+
+    fn index(&mut self) -> String {
+        self.indexing.run(async {});
+        self.indexing.pass(1_000);
+        "the index has its turn".to_owned()
+    }
+
+    /// SQLite's log is written into the database, which may be sealed then.
+    fn write_log(&mut self) -> String {
+        // A whole number of turns, so that nothing else is due with it.
+        self.front.pass(TURN_MS * 44);
+        if self.chance.below(2) == 0 {
+            self.front.pass(TURN_MS * 1_350);
+        }
+        "the log is written".to_owned()
+    }
+
+    fn set_clock(&mut self) -> String {
+        let (chance, now_ms) = (self.chance.below(6), self.clock.now_ms());
+        let some_ms = i64::try_from(self.chance.below(1_000)).unwrap();
+        match chance {
+            0 => self.clock.set_wall_ms(now_ms - 3_600_000 - some_ms),
+            1 => self.clock.set_wall_ms(now_ms + 86_400_000 + some_ms),
+            2 => self.clock.set_wall_ms(now_ms + 365 * 86_400_000 + some_ms),
+            // The machine sleeps past every lease.
+            3 => self.clock.advance_ms(20_000 + some_ms),
+            _ => self.clock.advance_ms(1_000 + some_ms),
+        }
+        format!("clock {chance}")
+    }
+
+    fn verify(&mut self) -> String {
+        let found = self.front.run(self.services.archive.check(None));
+        if let Ok(found) = &found {
+            assert_eq!(found.damaged_packs, 0, "the archive is damaged");
+        }
+        outcome("verify", &found)
+    }
+
+    fn forget(&mut self) -> String {
+        let count = self.world.transcripts.len() as u64;
+        let at = usize::try_from(self.chance.below(count * 4)).unwrap();
+        match at < self.world.transcripts.len() {
+            true => self.forget_at(at),
+            false => "nothing is forgotten".to_owned(),
+        }
+    }
+
+    pub(super) fn forget_at(&mut self, at: usize) -> String {
+        let transcript = &mut self.world.transcripts[at];
+        let thread_id = transcript.thread_id.clone();
+        transcript.archived = None;
+        if transcript.forgotten == ForgetState::No {
+            transcript.forgotten = ForgetState::Asked;
+        }
+        self.save();
+        let done = self.front.run(self.services.archive.forget(&thread_id));
+        if done.is_ok() {
+            self.world.transcripts[at].forgotten = ForgetState::Yes;
+        }
+        outcome("forget", &done)
+    }
+}
+
+/// What is told of a call; a store that fails has no reason to.
+pub(super) fn outcome<T>(what: &str, done: &Result<T, ServiceError>) -> String {
+    match done {
+        Ok(_) => format!("{what}: done"),
+        Err(ServiceError::Store(error)) if !matches!(error, StoreError::Fenced(_)) => {
+            panic!("{what}: {error}")
+        }
+        Err(error) => {
+            let words = format!("{error:?}");
+            let name = words.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
+            format!("{what}: {name}")
+        }
+    }
+}
+
+fn clock(world: &World) -> Clock {
+    let clock = Clock::manual(world.wall_ms);
+    (0..world.boots).for_each(|_| clock.reboot());
+    clock.advance_ms(i64::try_from(world.boot_ms).unwrap());
+    clock.set_wall_ms(world.wall_ms);
+    clock
+}
+
+fn config(place: &SeedFolder) -> Config {
+    let base = Base::under(&place.home());
+    fs::create_dir_all(base.config_file().parent().unwrap()).unwrap();
+    fs::write(base.config_file(), CONFIG).unwrap();
+    let around = Surroundings {
+        base,
+        current_dir: place.home(),
+        program: "/nowhere".into(),
+        env: std::collections::BTreeMap::new(),
+    };
+    Config::load(&Args::default(), &around).unwrap()
+}
+
+fn opening() -> Opening {
+    Opening {
+        thread_id: String::new(),
+        client_thread_id: Some("editor".to_owned()),
+        cwd: "/w/app".to_owned(),
+        originator: "test".to_owned(),
+        version: None,
+        title: None,
+        kind: ThreadKind::Interactive,
+        parent_thread_id: None,
+        model: None,
+        context_window: None,
+    }
+}

@@ -1,0 +1,132 @@
+//! Runtimes that stand still until it is their turn.
+//!
+//! # Theory of operation
+//! Each actor has a runtime of one thread, whose time stands still, and which does nothing unless it is polled. A turn
+//! ends when nothing more can happen without another turn: no task of it is ready, and every other thread of this
+//! process (SQLite's, those for blocking calls) has gone to sleep and was not awake meanwhile. So only one actor is ever
+//! at work, and what it does follows from what it was asked, whatever the machine is busy with beside it.
+
+use std::fs;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::mpsc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Handle, Runtime};
+
+/// Polls of a runtime in one look at it: more than tasks can hand on to each other without a thread's help.
+const POLLS: usize = 48;
+
+/// Times that a call may wait for a timer.
+const WAITS_MAX: usize = 200;
+
+/// What such a wait is.
+const WAIT: Duration = Duration::from_millis(10);
+
+pub(super) struct Actor {
+    runtime: Runtime,
+    _awake: mpsc::SyncSender<()>,
+}
+
+impl Actor {
+    pub(super) fn new() -> Self {
+        let mut builder = Builder::new_current_thread();
+        // A thread that ended for want of work would be a change that nobody made.
+        builder.enable_all().start_paused(true).thread_keep_alive(Duration::from_secs(3_600));
+        let runtime = builder.build().unwrap();
+        let (awake, end) = mpsc::sync_channel(0);
+        // While something blocks, time that stands still is not moved on by tokio itself.
+        runtime.spawn_blocking(move || end.recv().is_ok());
+        Self { runtime, _awake: awake }
+    }
+
+    pub(super) fn handle(&self) -> Handle {
+        self.runtime.handle().clone()
+    }
+
+    /// Does this to its end, with whatever follows from it on this runtime.
+    pub(super) fn run<T>(&self, work: impl Future<Output = T>) -> T {
+        let (mut work, mut done) = (pin!(work), None);
+        for _ in 0..WAITS_MAX {
+            self.turn(|context| {
+                if done.is_none()
+                    && let Poll::Ready(result) = work.as_mut().poll(context)
+                {
+                    done = Some(result);
+                }
+            });
+            if let Some(result) = done {
+                return result;
+            }
+            self.runtime.block_on(tokio::time::advance(WAIT));
+        }
+        panic!("a call has no end");
+    }
+
+    /// Lets time pass, and what is due then happen.
+    pub(super) fn pass(&self, ms: u64) {
+        self.runtime.block_on(tokio::time::advance(Duration::from_millis(ms)));
+        self.turn(|_| {});
+    }
+
+    /// Polls until all is at rest.
+    fn turn(&self, mut poll: impl FnMut(&mut Context<'_>)) {
+        let mut before = None;
+        loop {
+            self.runtime.block_on(async {
+                for _ in 0..POLLS {
+                    poll_fn(|context| {
+                        poll(context);
+                        Poll::Ready(())
+                    })
+                    .await;
+                    tokio::task::yield_now().await;
+                }
+            });
+            let now = others_at_rest();
+            if before == Some(now) {
+                return;
+            }
+            before = Some(now);
+        }
+    }
+}
+
+/// Waits until all other threads sleep; how often they woke up so far.
+fn others_at_rest() -> u64 {
+    loop {
+        if let Some(first) = look()
+            && look() == Some(first)
+        {
+            return first;
+        }
+        std::thread::yield_now();
+    }
+}
+
+/// How often the other threads were switched to; `None` while one of them is at work.
+fn look() -> Option<u64> {
+    let own = fs::read_link("/proc/thread-self").unwrap();
+    let mut switches = 0;
+    for entry in fs::read_dir("/proc/self/task").unwrap().flatten() {
+        if own.file_name() == Some(&entry.file_name()) {
+            continue;
+        }
+        let status = fs::read_to_string(entry.path().join("status")).ok()?;
+        let mut is_asleep = false;
+        for line in status.lines() {
+            match line.split_once(":\t") {
+                Some(("State", state)) => is_asleep = state.starts_with('S'),
+                Some(("voluntary_ctxt_switches" | "nonvoluntary_ctxt_switches", count)) => {
+                    switches += count.trim().parse::<u64>().ok()?;
+                }
+                _ => {}
+            }
+        }
+        if !is_asleep {
+            return None;
+        }
+    }
+    Some(switches)
+}

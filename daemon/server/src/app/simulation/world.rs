@@ -1,0 +1,153 @@
+//! What a simulation knows of its world: kept in a file, so that it outlives each daemon.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use longhaul_core::digest::Digest128;
+use notify::event::{CreateKind, DataChange, ModifyKind, RemoveKind, RenameMode};
+use notify::{Event, EventKind};
+use serde::{Deserialize, Serialize};
+
+/// Where everything of one seed lies.
+pub(super) struct SeedFolder(pub(super) PathBuf);
+
+impl SeedFolder {
+    pub(super) fn home(&self) -> PathBuf {
+        self.0.join("home")
+    }
+
+    pub(super) fn state(&self) -> PathBuf {
+        self.home().join(".local/state/longhaul")
+    }
+
+    pub(super) fn agents(&self) -> PathBuf {
+        self.home().join(".codex")
+    }
+
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+/// The seed's choices, the clocks, and what was answered.
+#[derive(Default, Serialize, Deserialize)]
+pub(super) struct World {
+    pub(super) seed: u64,
+    /// Daemons so far.
+    pub(super) life: u64,
+    pub(super) is_last: bool,
+    pub(super) steps: u64,
+    pub(super) step: u64,
+    pub(super) wall_ms: i64,
+    pub(super) boot_ms: u64,
+    pub(super) boots: u64,
+    /// Counts lines, so that no two are the same, and times of files.
+    pub(super) count: u64,
+    pub(super) transcripts: Vec<Transcript>,
+    /// Changes of files that nobody has told the daemon.
+    pub(super) changes: Vec<Change>,
+    pub(super) own: Option<OwnThread>,
+    pub(super) compactions: Vec<CompactionPromise>,
+    pub(super) pins: Vec<(String, String)>,
+    /// Compactions that were started as jobs.
+    pub(super) started: Vec<String>,
+    /// The newest epoch of each job.
+    pub(super) epochs: BTreeMap<String, u64>,
+}
+
+impl World {
+    pub(super) fn read(place: &SeedFolder) -> Self {
+        serde_json::from_slice(&fs::read(place.file("world.json")).unwrap()).unwrap()
+    }
+
+    pub(super) fn write(&self, place: &SeedFolder) {
+        fs::write(place.file("world.json"), serde_json::to_vec(self).unwrap()).unwrap();
+    }
+
+    pub(super) fn next(&mut self) -> u64 {
+        self.count += 1;
+        self.count
+    }
+}
+
+/// The transcript of an agent.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Transcript {
+    pub(super) thread_id: String,
+    /// `None`: it was deleted.
+    pub(super) path: Option<PathBuf>,
+    /// Its last line is half written: this is to come.
+    pub(super) rest: Option<String>,
+    /// The archive had so much of it at the end of a pass, and it was only added to since.
+    pub(super) archived: Option<(usize, u128)>,
+    pub(super) forgotten: ForgetState,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum ForgetState {
+    No,
+    /// The answer did not come.
+    Asked,
+    Yes,
+}
+
+impl Transcript {
+    /// Its text; compressed or not.
+    pub(super) fn text(&self) -> Option<Vec<u8>> {
+        let path = self.path.as_ref()?;
+        let bytes = fs::read(path).unwrap();
+        match path.extension().is_some_and(|end| end == "zst") {
+            true => Some(zstd::decode_all(bytes.as_slice()).unwrap()),
+            false => Some(bytes),
+        }
+    }
+}
+
+/// A thread that a client appends to.
+#[derive(Serialize, Deserialize)]
+pub(super) struct OwnThread {
+    pub(super) thread_id: String,
+    pub(super) path: PathBuf,
+    /// Items whose append was answered.
+    pub(super) answered: Vec<String>,
+    /// Items whose append was not.
+    pub(super) open: Vec<String>,
+}
+
+/// A compaction that was answered.
+#[derive(Serialize, Deserialize)]
+pub(super) struct CompactionPromise {
+    pub(super) id: String,
+    pub(super) view: u128,
+    pub(super) is_undone: bool,
+}
+
+pub(super) fn digest(bytes: &[u8]) -> u128 {
+    Digest128::of(bytes).0
+}
+
+/// What the file system would say.
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) enum Change {
+    Created(PathBuf),
+    Written(PathBuf),
+    Removed(PathBuf),
+    Renamed(PathBuf, PathBuf),
+}
+
+impl Change {
+    pub(super) fn event(&self) -> Event {
+        let (kind, paths): (EventKind, Vec<&Path>) = match self {
+            Self::Created(path) => (EventKind::Create(CreateKind::File), vec![path]),
+            Self::Written(path) => {
+                (EventKind::Modify(ModifyKind::Data(DataChange::Any)), vec![path])
+            }
+            Self::Removed(path) => (EventKind::Remove(RemoveKind::File), vec![path]),
+            Self::Renamed(from, to) => {
+                (EventKind::Modify(ModifyKind::Name(RenameMode::Both)), vec![from, to])
+            }
+        };
+        paths.into_iter().fold(Event::new(kind), |event, path| event.add_path(path.to_owned()))
+    }
+}

@@ -1,0 +1,99 @@
+//! `thread/bill`.
+
+use std::sync::Arc;
+
+use longhaul_core::compaction::account::AgentAccount;
+use longhaul_core::fold::{Aftermath, CompactionBill};
+use longhaul_protocol::thread::{
+    AgentCompaction, AgentCost, Bill, BillParams, BillResult, CompactionCost, CostSource, Price,
+    ResumePrice, WorkAfter,
+};
+
+use super::super::error::Failure;
+use super::super::{Table, TableError, convert};
+use crate::link::CallContext;
+use crate::service::context::bill::{self, BilledRow};
+use crate::service::context::{Contexts, resume};
+
+pub(in super::super) fn register(
+    table: &mut Table,
+    contexts: &Arc<Contexts>,
+) -> Result<(), TableError> {
+    table.of(contexts).on_async::<Bill, _>(answer)
+}
+
+async fn answer(
+    contexts: Arc<Contexts>,
+    _: CallContext,
+    params: BillParams,
+) -> Result<BillResult, Failure> {
+    let bill = contexts.bill(&params.thread_id).await?;
+    Ok(BillResult {
+        thread_id: bill.thread_id,
+        compactions: bill.rows.into_iter().map(cost).collect(),
+        agent: agent(bill.agent),
+        agent_compactions: bill.agent_compactions.into_iter().map(own).collect(),
+        resume: bill.resume.as_ref().map(resume),
+    })
+}
+
+fn cost(billed: BilledRow) -> CompactionCost {
+    CompactionCost {
+        summary: convert::summary(billed.row),
+        output_tokens: billed.output_tokens,
+        in_force_seq: billed.in_force.as_ref().map(|bill| bill.seq),
+        after: billed.in_force.map(|bill| after(bill.after)),
+    }
+}
+
+fn after(after: Aftermath) -> WorkAfter {
+    WorkAfter {
+        actions: after.actions,
+        edited: after.has_edited,
+        files_reread: after.reread,
+        files_reread_paths: after.reread_paths,
+    }
+}
+
+fn agent(cost: bill::AgentCost) -> AgentCost {
+    let (source, account) = match cost {
+        bill::AgentCost::Thread(account) => (CostSource::Thread, account),
+        bill::AgentCost::Model(account) => (CostSource::Model, account),
+        bill::AgentCost::Unknown => return AgentCost::default(),
+    };
+    let AgentAccount { compactions, input_tokens, output_tokens, duration_ms } = account;
+    AgentCost { source, compactions, input_tokens, output_tokens, duration_ms }
+}
+
+fn own(bill: CompactionBill) -> AgentCompaction {
+    AgentCompaction {
+        seq: bill.seq,
+        at: Some(bill.at_ms).filter(|ms| *ms > 0),
+        tokens_before: bill.tokens_before,
+        input_tokens: bill.tokens.map(|tokens| tokens.input),
+        output_tokens: bill.tokens.and_then(|tokens| tokens.output),
+        duration_ms: bill.duration_ms,
+        after: after(bill.after),
+    }
+}
+
+/// A price as it is told.
+#[expect(clippy::cast_possible_truncation, reason = "a price is far below 2^64 millionths")]
+pub(super) fn resume(price: &resume::ResumePrice) -> ResumePrice {
+    let of = |tokens: u64| {
+        let (per_million, currency) = price.input_price.as_ref()?;
+        // Millionths of the unit for millionths of a million tokens.
+        let micros = (*per_million * tokens as f64).round();
+        Some(Price { micros: micros as u64, currency: currency.clone() })
+    };
+    ResumePrice {
+        idle_ms: price.idle_ms,
+        cache_lifetime_ms: price.cache.lifetime_ms,
+        cache_lifetime_source: price.cache.origin.into_str().to_owned(),
+        is_cold: price.cache.is_cold,
+        history_tokens: price.history_tokens,
+        briefing_tokens: price.briefing_tokens,
+        history_price: of(price.history_tokens),
+        briefing_price: of(price.briefing_tokens),
+    }
+}

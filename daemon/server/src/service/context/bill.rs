@@ -1,0 +1,143 @@
+//! What compactions of a thread cost beside those its agent makes by itself.
+
+use std::sync::Arc;
+
+use longhaul_core::checkpoint::view::{self, ViewCaps};
+use longhaul_core::compaction::account::{AgentAccount, in_force};
+use longhaul_core::compaction::default_view_tokens;
+use longhaul_core::fold::{CompactionBill, Fold};
+use longhaul_core::tokens;
+use longhaul_store::{CompactionRow, Store, ThreadFilter};
+use serde::Deserialize;
+
+use super::Contexts;
+use super::resume::ResumePrice;
+use crate::service::error::ServiceError;
+
+/// Compactions of a thread that are billed, the newest: as many as its fold knows.
+const ROWS_MAX: u32 = 48;
+
+/// Threads of the same agent that are looked at for a model, newest first.
+const THREADS_LOOKED_AT: u32 = 256;
+
+/// Of these, those whose compactions are read.
+const THREADS_READ: usize = 4;
+
+/// A compaction of ours, and where the agent took it.
+#[derive(Debug)]
+pub struct BilledRow {
+    pub row: CompactionRow,
+    /// Of the tokens it cost, those of answers; `None` where no model was asked, and for old rows.
+    pub output_tokens: Option<u64>,
+    pub in_force: Option<CompactionBill>,
+}
+
+/// Where it is recorded what compactions by the agent itself take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AgentCost {
+    Thread(AgentAccount),
+    /// On other threads of the same agent and model.
+    Model(AgentAccount),
+    Unknown,
+}
+
+#[derive(Debug)]
+pub struct ThreadBill {
+    pub thread_id: String,
+    /// Oldest first.
+    pub rows: Vec<BilledRow>,
+    pub agent: AgentCost,
+    /// What the agent did by itself, oldest first.
+    pub agent_compactions: Vec<CompactionBill>,
+    pub resume: Option<ResumePrice>,
+}
+
+/// What a stored compaction says that its row does not.
+#[derive(Deserialize)]
+struct StoredSpending {
+    spent: Option<SpentTokens>,
+}
+
+#[derive(Deserialize)]
+struct SpentTokens {
+    output_tokens: Option<u64>,
+}
+
+impl Contexts {
+    /// The bill of a thread.
+    ///
+    /// # Errors
+    /// There is no such thread, it holds nothing, or reading failed.
+    pub async fn bill(&self, thread_id: &str) -> Result<ThreadBill, ServiceError> {
+        let snapshot = self.snapshots.of(thread_id, None).await?;
+        let fold = Arc::clone(&snapshot.fold);
+        let rows = self.rows(&snapshot.thread_id, &fold).await?;
+        let agent = match AgentAccount::of(fold.bill().compactions()) {
+            Some(account) => AgentCost::Thread(account),
+            None => self.of_model(&snapshot.thread_id, &fold).await?,
+        };
+        let budget = default_view_tokens(fold.used(), fold.head().compactions > 0);
+        let briefing = view::render(&snapshot.scene(), &ViewCaps::default(), budget);
+        let (config, now_ms) = (self.config.now(), self.clock.now_ms());
+        let resume = ResumePrice::of(&config, &fold, now_ms, tokens::of_text(&briefing));
+        let own = fold.bill().compactions().filter(|bill| !bill.is_ours).cloned().collect();
+        Ok(ThreadBill {
+            thread_id: snapshot.thread_id,
+            rows,
+            agent,
+            agent_compactions: own,
+            resume,
+        })
+    }
+
+    /// The newest compactions of the thread, and the one that it goes on from.
+    async fn rows(&self, thread_id: &str, fold: &Fold) -> Result<Vec<BilledRow>, ServiceError> {
+        let (mut rows, _) = self.store.compaction_list(Some(thread_id), ROWS_MAX, None).await?;
+        if let Some(base) = &fold.head().history_base {
+            let (of_base, _) =
+                self.store.compaction_list(Some(&base.thread_id), ROWS_MAX, None).await?;
+            let begun = of_base.into_iter().find(|row| row.seq + 1 == base.end_ordinal_exclusive);
+            rows.extend(begun);
+        }
+        rows.sort_by_key(|row| (row.seq, row.created_at_ms));
+        let seqs: Vec<u64> = rows.iter().map(|row| row.seq).collect();
+        let found = in_force(fold.bill().compactions(), &seqs);
+        let mut billed = Vec::with_capacity(rows.len());
+        for (row, in_force) in rows.into_iter().zip(found) {
+            let output_tokens = match row.requests {
+                0 => None,
+                _ => output_tokens(&self.store, &row.compaction_id).await?,
+            };
+            billed.push(BilledRow { row, output_tokens, in_force: in_force.cloned() });
+        }
+        Ok(billed)
+    }
+
+    /// What other threads of the same agent and model tell.
+    async fn of_model(&self, thread_id: &str, fold: &Fold) -> Result<AgentCost, ServiceError> {
+        let head = fold.head();
+        let Some(model) = &head.model else { return Ok(AgentCost::Unknown) };
+        let filter = ThreadFilter { source: Some(head.source), ..ThreadFilter::default() };
+        let (threads, _) = self.store.thread_list(&filter, THREADS_LOOKED_AT, None).await?;
+        let alike = threads.iter().filter(|thread| {
+            let head = thread.file.head.as_ref();
+            thread.thread_id != thread_id
+                && head
+                    .is_some_and(|head| head.compactions > 0 && head.model.as_ref() == Some(model))
+        });
+        let mut bills = Vec::new();
+        for thread in alike.take(THREADS_READ) {
+            if let Some(fold) = self.snapshots.fold(&thread.thread_id).await? {
+                bills.extend(fold.bill().compactions().cloned());
+            }
+        }
+        Ok(AgentAccount::of(&bills).map_or(AgentCost::Unknown, AgentCost::Model))
+    }
+}
+
+async fn output_tokens(store: &Store, compaction_id: &str) -> Result<Option<u64>, ServiceError> {
+    let Some((_, body)) = store.compaction_get(compaction_id).await? else { return Ok(None) };
+    let stored: StoredSpending = serde_json::from_slice(&body.result)
+        .map_err(|source| ServiceError::Undecodable { what: "compaction", source })?;
+    Ok(stored.spent.and_then(|spent| spent.output_tokens))
+}

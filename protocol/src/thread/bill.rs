@@ -1,0 +1,157 @@
+//! `thread/bill`: what compactions cost, and what resuming would.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::compaction::CompactionSummary;
+
+/// `thread/bill`: what our compactions of a thread cost beside those its agent makes by itself, how the work went on
+/// after each, and what resuming the thread costs now.
+///
+/// # Errors
+/// `thread_not_found`.
+#[derive(Debug, Clone, Copy)]
+pub struct Bill;
+
+/// Whose bill.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "ThreadBillParams")]
+pub struct BillParams {
+    /// A known thread.
+    pub thread_id: String,
+}
+
+/// A bill.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ThreadBillResult")]
+pub struct BillResult {
+    /// The thread.
+    pub thread_id: String,
+    /// Our newest compactions of it, at most 48, oldest first; the one that it continues from included.
+    pub compactions: Vec<CompactionCost>,
+    /// What a compaction by the agent itself takes.
+    pub agent: AgentCost,
+    /// Compactions the agent made by itself, at most 48, oldest first.
+    pub agent_compactions: Vec<AgentCompaction>,
+    /// What resuming costs now; absent for a thread without a provider behind it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resume: Option<ResumePrice>,
+}
+
+/// One of our compactions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CompactionCost {
+    /// Its row in `compaction/list`: requests, tokens and milliseconds. `tokens.before` is what the agent's own request
+    /// would have sent at least, an estimate.
+    pub summary: CompactionSummary,
+    /// Of `summary.cost.tokens`, those of the answers; absent where no model was asked, and for old compactions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_tokens: Option<u64>,
+    /// The line of the thread at which the agent took it; absent where it was only shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_force_seq: Option<u64>,
+    /// The work since; absent where it was only shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<WorkAfter>,
+}
+
+/// The work after a compaction, until the next one.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkAfter {
+    /// Calls of tools before the first edit, or until now.
+    pub actions: u64,
+    /// Whether there was an edit.
+    pub edited: bool,
+    /// Files read again that had been read before.
+    pub files_reread: u64,
+    /// The first 12 of them, as the agent wrote them.
+    pub files_reread_paths: Vec<String>,
+}
+
+/// What a compaction by the agent itself takes: medians of what its transcripts record.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AgentCost {
+    /// Where it is recorded.
+    pub source: CostSource,
+    /// How many compactions record anything.
+    pub compactions: u64,
+    /// Tokens of the request; absent where none is recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_tokens: Option<u64>,
+    /// Tokens of the answer; absent where none is recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_tokens: Option<u64>,
+    /// Milliseconds; absent where none are recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+}
+
+/// Where it is recorded what an agent's compactions take.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CostSource {
+    /// On this thread.
+    Thread,
+    /// On other threads of the same agent and model.
+    Model,
+    /// Nowhere.
+    #[default]
+    #[serde(other)]
+    Unknown,
+}
+
+/// A compaction that the agent made by itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AgentCompaction {
+    /// The line.
+    pub seq: u64,
+    /// When, Unix milliseconds; absent where the line is not dated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<i64>,
+    /// Tokens in the window before.
+    pub tokens_before: u64,
+    /// Recorded tokens of its request; of Claude Code what was in the window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_tokens: Option<u64>,
+    /// Recorded tokens of the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_tokens: Option<u64>,
+    /// Milliseconds it took: as recorded, else between the lines around it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    /// The work since.
+    pub after: WorkAfter,
+}
+
+/// What resuming a thread costs: its whole history, or a briefing of it in a new thread.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ResumePrice {
+    /// Milliseconds since the thread's last line.
+    pub idle_ms: u64,
+    /// Milliseconds for which its provider keeps what it cached.
+    pub cache_lifetime_ms: u64,
+    /// Who says so: `config`, `transcript`, or `default`, the provider's documentation.
+    pub cache_lifetime_source: String,
+    /// Whether the cache is cold: then all input of the next request is paid in full.
+    pub is_cold: bool,
+    /// Tokens that the next request sends with the whole history.
+    pub history_tokens: u64,
+    /// Tokens that it sends after `thread/continue`, an estimate.
+    pub briefing_tokens: u64,
+    /// The price of `history_tokens` without a cache; absent where none is configured for the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub history_price: Option<Price>,
+    /// The price of `briefing_tokens` without a cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub briefing_price: Option<Price>,
+}
+
+/// An amount of money.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Price {
+    /// Millionths of the unit.
+    pub micros: u64,
+    /// The unit, as configured.
+    pub currency: String,
+}

@@ -1,0 +1,173 @@
+//! `cargo xtask soak`: a day of a busy developer in an hour, against the real daemon in a scratch home.
+//!
+//! Twenty agents write transcripts, fork, resume, rename, delete and lose the end of them; clients ask all the time;
+//! the daemon is suspended now and then, as a closed laptop does. What it holds and how soon it answers must be as
+//! flat at the end as at the beginning, and what it says of each thread the same as a fresh daemon says.
+
+mod agent;
+mod bounds;
+mod chance;
+mod clients;
+mod comparison;
+mod lines;
+mod samples;
+
+use std::path::{Path, PathBuf};
+use std::sync::RwLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+use rustix::process::Signal;
+
+use crate::daemon::{Daemon, pause};
+use crate::place;
+use crate::stopwatch::Stopwatch;
+use agent::{Agent, Deeds};
+use chance::Chance;
+use clients::Clients;
+use samples::Samples;
+
+/// Agents that write at the same time.
+const AGENTS: u32 = 20;
+
+/// How often the day is looked after.
+const STEP: Duration = Duration::from_millis(100);
+
+/// Samples of a run, and the longest time between two.
+const SAMPLES: u32 = 60;
+const SAMPLE_PERIOD_MAX: Duration = Duration::from_secs(60);
+
+/// How long the daemon stands still.
+const SUSPENDED: Duration = Duration::from_secs(2);
+
+/// Suspensions of a run.
+const SUSPENSIONS: u32 = 12;
+
+/// Sources of the person who runs it are none of the test's business.
+const CONFIG: &str = "[sources.gemini]\nenabled = false\n[sources.opencode]\nenabled = false\n";
+
+/// How long to soak.
+#[derive(clap::Args)]
+pub(crate) struct SoakArgs {
+    /// How long the day lasts
+    #[arg(long, default_value_t = 1.0)]
+    hours: f64,
+    /// The same in seconds; a short run checks all but whether the figures are flat
+    #[arg(long, conflicts_with = "hours")]
+    seconds: Option<u64>,
+    /// What the agents do, by chance
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// An already built daemon, instead of a debug build
+    #[arg(long, value_name = "LONGHAULD")]
+    daemon: Option<PathBuf>,
+}
+
+/// What all who take part in a day share.
+struct Day {
+    codex_home: PathBuf,
+    claude_home: PathBuf,
+    watch: Stopwatch,
+    whole: Duration,
+    is_over: AtomicBool,
+    deeds: Deeds,
+    /// Held by whoever calls the daemon; taken as a whole while the daemon is suspended.
+    awake: RwLock<()>,
+}
+
+impl Day {
+    /// The quarter of the day, from 0.
+    fn quarter(&self) -> usize {
+        let share = self.watch.seconds() / self.whole.as_secs_f64();
+        [0.25, 0.5, 0.75].iter().filter(|end| share >= **end).count()
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed)
+    }
+}
+
+pub(crate) fn run(options: &SoakArgs) -> anyhow::Result<()> {
+    let whole = match options.seconds {
+        Some(seconds) => Duration::from_secs(seconds),
+        None => Duration::try_from_secs_f64(options.hours * 3_600.0).context("--hours")?,
+    };
+    let longhauld = match &options.daemon {
+        Some(path) => path.clone(),
+        None => place::build_debug_daemon()?,
+    };
+    soak(&longhauld, whole, options.seed)
+}
+
+/// Soaks for so long, and fails with all that was not as it must be.
+pub(crate) fn soak(longhauld: &Path, whole: Duration, seed: u64) -> anyhow::Result<()> {
+    let home = tempfile::Builder::new().prefix("longhaul-soak-").tempdir()?;
+    let day = Day {
+        codex_home: home.path().join("codex"),
+        claude_home: home.path().join("claude"),
+        watch: Stopwatch::start(),
+        whole,
+        is_over: AtomicBool::new(false),
+        deeds: Deeds::default(),
+        awake: RwLock::new(()),
+    };
+    // Folders that appear later are found by the next listing, up to a minute on.
+    for folder in [day.codex_home.join("sessions"), day.claude_home.join("projects")] {
+        std::fs::create_dir_all(folder)?;
+    }
+    let daemon = Daemon::start_with(longhauld, &day.codex_home, &day.claude_home, CONFIG)?;
+    println!("==> soak: {AGENTS} agents for {} s, seed {seed}", whole.as_secs());
+    let clients = Clients::default();
+    let mut samples = Samples::default();
+    let ran = std::thread::scope(|scope| {
+        let agents = (0..AGENTS)
+            .map(|number| Agent::new(&day, number, Chance::of(seed, number)))
+            .map(|agent| scope.spawn(|| agent.live()));
+        let agents: Vec<_> = agents.collect();
+        let asking = clients.start(scope, &day, &daemon);
+        let watched = watch(&day, &daemon, &mut samples);
+        day.is_over.store(true, Ordering::Relaxed);
+        let joined = agents.into_iter().chain(asking).map(|thread| thread.join());
+        let joined = joined.map(|end| end.ok().context("a thread of the soak panicked")?);
+        watched.and(joined.collect::<anyhow::Result<()>>())
+    });
+    ran.with_context(|| format!("the daemon said:\n{}", daemon.log()))?;
+    println!("    {}", day.deeds.show());
+    let compared = comparison::compare(longhauld, &daemon, &day, CONFIG)?;
+    println!("    {compared} threads: what is said of them equals a fresh reading");
+    let memory = daemon.memory()?;
+    let findings = bounds::judge(&samples, &clients, whole, memory.peak - memory.program);
+    daemon.stop()?;
+    ensure!(findings.is_empty(), "not flat: {}", findings.join("; "));
+    Ok(())
+}
+
+/// Takes samples and suspends the daemon until the day is over.
+fn watch(day: &Day, daemon: &Daemon, samples: &mut Samples) -> anyhow::Result<()> {
+    let sample_period = (day.whole / SAMPLES).min(SAMPLE_PERIOD_MAX);
+    let suspend_period = day.whole / (SUSPENSIONS + 1);
+    let (mut sampled, mut suspended) = (0, 0);
+    while day.watch.elapsed() < day.whole {
+        pause(STEP);
+        if day.watch.elapsed() >= sample_period * (sampled + 1) {
+            sampled += 1;
+            samples.take(day.quarter(), daemon)?;
+        }
+        if day.watch.elapsed() >= suspend_period * (suspended + 1) && suspended < SUSPENSIONS {
+            suspended += 1;
+            suspend(day, daemon)?;
+        }
+    }
+    Ok(())
+}
+
+/// The daemon stands still while agents write on; nobody calls it meanwhile, as nobody does on a sleeping machine.
+fn suspend(day: &Day, daemon: &Daemon) -> anyhow::Result<()> {
+    let alone = day.awake.write().ok().context("a client panicked")?;
+    daemon.signal(Signal::STOP)?;
+    pause(SUSPENDED.min(day.whole / 10));
+    daemon.signal(Signal::CONT)?;
+    drop(alone);
+    Ok(())
+}

@@ -1,0 +1,242 @@
+//! One agent of the day: it writes transcripts as its program does, and comes back to them, until the day is over.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use super::Day;
+use super::chance::Chance;
+use super::lines::{Heading, Program};
+use crate::daemon::pause;
+
+/// Transcripts of an agent that stand at the same time; the oldest go, as Claude Code deletes what is old.
+const KEPT: usize = 10;
+
+/// Milliseconds between two lines, at most.
+const LINE_MS_MAX: u64 = 700;
+
+/// Turns of a sitting, at most, and in a run of a few minutes, where everything has to happen sooner.
+const TURNS_MAX: u64 = 40;
+const TURNS_MAX_OF_A_SHORT_DAY: u64 = 4;
+const SHORT_DAY: Duration = Duration::from_secs(300);
+
+/// What the agents did so far.
+#[derive(Default)]
+pub(super) struct Deeds {
+    lines: AtomicU64,
+    sessions: AtomicU64,
+    forks: AtomicU64,
+    resumes: AtomicU64,
+    renames: AtomicU64,
+    deletes: AtomicU64,
+    truncations: AtomicU64,
+}
+
+impl Deeds {
+    pub(super) fn show(&self) -> String {
+        let all = [
+            ("lines", &self.lines),
+            ("sessions", &self.sessions),
+            ("forks", &self.forks),
+            ("resumes", &self.resumes),
+            ("renames", &self.renames),
+            ("deletes", &self.deletes),
+            ("truncations", &self.truncations),
+        ];
+        let shown = all.map(|(what, count)| format!("{} {what}", count.load(Ordering::Relaxed)));
+        shown.join(", ")
+    }
+}
+
+fn count(deed: &AtomicU64) {
+    deed.fetch_add(1, Ordering::Relaxed);
+}
+
+/// A transcript that the agent wrote.
+struct Transcript {
+    heading: Heading,
+    path: PathBuf,
+    /// Where its lines end.
+    ends: Vec<u64>,
+    /// A fork goes on from it: then it stays as it is.
+    is_base: bool,
+}
+
+pub(super) struct Agent<'a> {
+    day: &'a Day,
+    program: Program,
+    number: u32,
+    chance: Chance,
+    past: Vec<Transcript>,
+    begun: u32,
+}
+
+impl<'a> Agent<'a> {
+    pub(super) fn new(day: &'a Day, number: u32, chance: Chance) -> Self {
+        let program = if number.is_multiple_of(2) { Program::Codex } else { Program::Claude };
+        Self { day, program, number, chance, past: Vec::new(), begun: 0 }
+    }
+
+    /// Sits down at one transcript after the other.
+    pub(super) fn live(mut self) -> anyhow::Result<()> {
+        while !self.day.is_over() {
+            let mut current = match self.chance.below(8) {
+                0 | 1 => self.resume(),
+                2 => self.fork()?,
+                3 => self.lose_the_end()?,
+                _ => None,
+            };
+            let current = match current.take() {
+                Some(current) => current,
+                None => self.begin(None)?,
+            };
+            self.sit(current)?;
+            self.tidy_up()?;
+        }
+        Ok(())
+    }
+
+    /// Some turns of work, a line at a time.
+    fn sit(&mut self, mut current: Transcript) -> anyhow::Result<()> {
+        let is_short = self.day.whole <= SHORT_DAY;
+        let turns_max = if is_short { TURNS_MAX_OF_A_SHORT_DAY } else { TURNS_MAX };
+        for _ in 0..=self.chance.below(turns_max) {
+            current.heading.second = self.day.watch.elapsed().as_secs() * 12 + 9 * 3_600;
+            for line in current.heading.turn(&mut self.chance) {
+                if self.day.is_over() {
+                    break;
+                }
+                self.append(&mut current, &line)?;
+                pause(Duration::from_millis(self.chance.below(LINE_MS_MAX)));
+            }
+        }
+        self.past.push(current);
+        Ok(())
+    }
+
+    fn append(&mut self, current: &mut Transcript, line: &str) -> anyhow::Result<()> {
+        let mut file = OpenOptions::new().append(true).create(true).open(&current.path)?;
+        let bytes = format!("{line}\n").into_bytes();
+        // A line in two writes: the daemon may look in between.
+        let cut = if self.chance.one_in(20) { self.chance.place(bytes.len()) } else { bytes.len() };
+        file.write_all(&bytes[..cut])?;
+        if cut < bytes.len() {
+            pause(Duration::from_millis(30));
+            file.write_all(&bytes[cut..])?;
+        }
+        current.ends.push(file.metadata()?.len());
+        count(&self.day.deeds.lines);
+        Ok(())
+    }
+
+    fn begin(&mut self, base: Option<(String, usize, u64)>) -> anyhow::Result<Transcript> {
+        self.begun += 1;
+        let thread = format!("019b{:04x}-{:04x}-7000-8000-000000000001", self.number, self.begun);
+        let folder = match self.program {
+            Program::Codex => self.day.codex_home.join("sessions/2026/03/02"),
+            Program::Claude => self.day.claude_home.join("projects/-home-dev-importer"),
+        };
+        fs::create_dir_all(&folder)?;
+        let name = match self.program {
+            Program::Codex => format!("rollout-2026-03-02T09-00-00-{thread}.jsonl"),
+            Program::Claude => format!("{thread}.jsonl"),
+        };
+        let heading =
+            Heading { program: self.program, thread, base, second: 9 * 3_600, written: 0 };
+        let path = folder.join(name);
+        let mut begun = Transcript { heading, path, ends: Vec::new(), is_base: false };
+        if let Some(line) = begun.heading.first() {
+            self.append(&mut begun, &line)?;
+        }
+        count(&self.day.deeds.sessions);
+        Ok(begun)
+    }
+
+    /// Takes up an earlier transcript.
+    fn resume(&mut self) -> Option<Transcript> {
+        let wanted = |past: &Transcript| {
+            !past.path.starts_with(self.day.codex_home.join("archived_sessions"))
+        };
+        let found: Vec<usize> = (0..self.past.len()).filter(|at| wanted(&self.past[*at])).collect();
+        let at = *found.get(self.chance.place(found.len()))?;
+        count(&self.day.deeds.resumes);
+        Some(self.past.swap_remove(at))
+    }
+
+    /// Codex names the lines that a fork goes on from; Claude Code copies them.
+    fn fork(&mut self) -> anyhow::Result<Option<Transcript>> {
+        let Some(at) = self.past.iter().position(|past| past.ends.len() > 4) else {
+            return Ok(None);
+        };
+        let base = &mut self.past[at];
+        let (thread, path) = (base.heading.thread.clone(), base.path.clone());
+        count(&self.day.deeds.forks);
+        if self.program == Program::Codex {
+            base.is_base = true;
+            let lines = 1 + self.chance.place(base.ends.len() - 1);
+            let bytes = base.ends[lines - 1];
+            return Ok(Some(self.begin(Some((thread, lines, bytes)))?));
+        }
+        let written = base.heading.written;
+        let mut forked = self.begin(None)?;
+        let own = forked.heading.thread.clone();
+        let mark = format!("\"forkedFrom\":{{\"sessionId\":\"{thread}\"}},\"gitBranch\"");
+        for line in fs::read_to_string(path)?.lines() {
+            let line = line.replace("\"gitBranch\"", &mark);
+            let line = line.replace(
+                &format!("\"sessionId\":\"{thread}\",\"timestamp\""),
+                &format!("\"sessionId\":\"{own}\",\"timestamp\""),
+            );
+            self.append(&mut forked, &line)?;
+        }
+        forked.heading.written = written;
+        Ok(Some(forked))
+    }
+
+    /// The machine went down: the end of a transcript is gone, perhaps in the middle of a line, and the agent goes on.
+    fn lose_the_end(&mut self) -> anyhow::Result<Option<Transcript>> {
+        let Some(at) = self.past.iter().position(|past| !past.is_base && past.ends.len() > 4)
+        else {
+            return Ok(None);
+        };
+        let mut current = self.past.swap_remove(at);
+        let kept = 2 + self.chance.place(current.ends.len() - 2);
+        let torn = if self.chance.one_in(2) { 7 } else { 0 };
+        current.ends.truncate(kept);
+        let file = OpenOptions::new().write(true).open(&current.path)?;
+        file.set_len(current.ends[kept - 1] - torn)?;
+        count(&self.day.deeds.truncations);
+        Ok(Some(current))
+    }
+
+    /// Moves a transcript now and then, and deletes the oldest.
+    fn tidy_up(&mut self) -> anyhow::Result<()> {
+        if self.chance.one_in(4)
+            && let Some(past) = self.past.first_mut()
+        {
+            let folder = match self.program {
+                Program::Codex => self.day.codex_home.join("archived_sessions"),
+                Program::Claude => self.day.claude_home.join("projects/-home-dev-moved"),
+            };
+            past.path = moved(&past.path, &folder)?;
+            count(&self.day.deeds.renames);
+        }
+        let is_full = self.past.len() > KEPT;
+        if (is_full || self.past.len() > 2 && self.chance.one_in(12))
+            && let Some(at) = self.past.iter().position(|past| !past.is_base)
+        {
+            fs::remove_file(&self.past.remove(at).path)?;
+            count(&self.day.deeds.deletes);
+        }
+        Ok(())
+    }
+}
+
+fn moved(path: &Path, folder: &Path) -> anyhow::Result<PathBuf> {
+    fs::create_dir_all(folder)?;
+    let place = folder.join(path.file_name().unwrap_or_default());
+    fs::rename(path, &place)?;
+    Ok(place)
+}

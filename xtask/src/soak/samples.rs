@@ -1,0 +1,28 @@
+//! What the daemon holds, sampled over the day.
+
+use crate::daemon::Daemon;
+
+/// A figure of each sample, by quarter of the day.
+#[derive(Default)]
+pub(super) struct Samples {
+    pub(super) memory_mib: [Vec<f64>; 4],
+    pub(super) descriptors: [Vec<f64>; 4],
+    pub(super) threads: [Vec<f64>; 4],
+}
+
+impl Samples {
+    pub(super) fn take(&mut self, quarter: usize, daemon: &Daemon) -> anyhow::Result<()> {
+        let memory = daemon.memory()?;
+        // Pages of the program's file come and go as the system likes.
+        self.memory_mib[quarter].push(memory.held - memory.program);
+        let (descriptors, threads) = (daemon.descriptors()?, daemon.threads()?);
+        self.descriptors[quarter].push(descriptors);
+        self.threads[quarter].push(threads);
+        println!(
+            "    quarter {}: {:.1} MiB, {descriptors} descriptors, {threads} threads",
+            quarter + 1,
+            memory.held - memory.program
+        );
+        Ok(())
+    }
+}

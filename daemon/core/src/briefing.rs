@@ -24,6 +24,7 @@ mod gather;
 mod git;
 mod kinds;
 mod lines;
+mod openapi;
 mod outcome;
 mod prompt;
 mod render;
@@ -33,7 +34,6 @@ mod telling;
 mod terms;
 mod write;
 
-pub use chain::owns_exit_code;
 pub use collect::Briefing;
 pub use render::{ChangedFile, Extra, Rendered, ViewLine, render};
 

@@ -12,6 +12,13 @@ pub(super) struct CheckingPart<'a> {
     pub is_last: bool,
 }
 
+/// The commands of a line that ran, as far as it is known: behind a failure of the line they may not have.
+pub(super) fn parts_run(line: &str, failed: bool) -> Vec<&str> {
+    let parts = parts(line);
+    let runs = if failed { 1 } else { parts.len() };
+    parts.into_iter().take(runs).map(|(text, _)| text).collect()
+}
+
 /// Every command of a line that checks, if the line's exit code 0 says that all of them passed.
 pub(super) fn checking_parts(line: &str) -> Vec<&str> {
     let parts = parts(line);
@@ -36,11 +43,6 @@ pub(super) fn checking_part(line: &str) -> CheckingPart<'_> {
         owns_exit_code: !is_hidden || line.contains("pipefail"),
         is_last: after.iter().take_while(|(_, end)| *end == End::Pipe).count() + 1 == after.len(),
     }
-}
-
-/// Whether the exit code of the line is that of its first command that matters.
-pub fn owns_exit_code(line: &str) -> bool {
-    checking_part(line).owns_exit_code
 }
 
 /// Whether a part sets variables and runs nothing.

@@ -106,7 +106,6 @@ impl Commands {
         if run.outcome == CommandOutcome::Exit(0) {
             for text in chain::checking_parts(run.command).into_iter().filter(|it| *it != part.text)
             {
-                self.recognise(&Finished { class: Class::of(text), ..*run });
                 self.note(run, text, run.outcome, "exit 0".to_owned());
             }
         }
@@ -124,7 +123,7 @@ impl Commands {
     }
 
     /// Whether a later check of the same program and purpose passed.
-    pub(super) fn passed_after(&self, check: &Check) -> bool {
+    pub(super) fn has_passed_after(&self, check: &Check) -> bool {
         self.checks.iter().any(|later| {
             later.seq > check.seq
                 && later.outcome == CommandOutcome::Exit(0)
@@ -134,16 +133,18 @@ impl Commands {
 
     fn recognise(&mut self, run: &Finished<'_>) {
         let census = &mut self.census;
-        let kind = match run.class {
-            Class::Test => &mut census.tests,
-            Class::Build => &mut census.builds,
-            Class::Lint => &mut census.lints,
-            _ if run.outcome.is_failure() => return,
-            _ if run.command.contains("git commit") => &mut census.commits,
-            _ if run.command.contains("git push") => &mut census.pushes,
-            _ => return,
-        };
-        *kind = true;
+        let failed = run.outcome.is_failure();
+        let of_parts = chain::parts_run(run.command, failed).into_iter().map(Class::of);
+        for class in of_parts.chain([run.class]) {
+            match class {
+                Class::Test => census.tests = true,
+                Class::Build => census.builds = true,
+                Class::Lint => census.lints = true,
+                _ => {}
+            }
+        }
+        census.commits |= !failed && run.command.contains("git commit");
+        census.pushes |= !failed && run.command.contains("git push");
     }
 
     fn fail(&mut self, run: &Finished<'_>) {

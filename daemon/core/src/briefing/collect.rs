@@ -52,6 +52,9 @@ const TELLING_BYTES: usize = 12;
 /// Bytes of a command that are looked at.
 const COMMAND_BYTES: usize = 1_024;
 
+/// Bytes of one of the last calls: a line of several commands ends with the one that counts.
+const ACTION_BYTES: usize = 480;
+
 /// Calls without an answer that are kept.
 const RUNNING_MAX: usize = 16;
 
@@ -72,6 +75,8 @@ pub struct Briefing {
     pub(super) reports: EvidenceLines,
     pub(super) remarks: EvidenceLines,
     pub(super) documents: EvidenceLines,
+    #[serde(default)]
+    pub(super) rules: EvidenceLines,
     pub(super) added: EvidenceLines,
     /// What the agent said since its last call.
     pending_words: Vec<(u64, String)>,
@@ -174,12 +179,13 @@ impl Briefing {
         if self.running.len() >= RUNNING_MAX {
             self.running.pop_front();
         }
-        let what = lines::tidy(&running.what, folder, 160);
+        let (what, whole) = (&running.what, lines::tidy(&running.what, folder, ACTION_BYTES));
+        let what = lines::tidy(what, folder, 160);
         if self.actions.len() >= 4 {
             self.actions.pop_front();
         }
         let call_id = running.call_id.clone();
-        self.actions.push_back(RecentCall { call_id, text: what.clone() });
+        self.actions.push_back(RecentCall { call_id, text: whole });
         self.running.push_back(Running { what, ..running });
     }
 
@@ -213,7 +219,7 @@ impl Briefing {
         };
         let action = self.actions.iter_mut().rev().find(|action| action.call_id == run.call_id);
         if let Some(action) = action {
-            action.text.push_str(&format!(" → {}", outcome::result(&finished)));
+            action.text.push_str(&format!(" → {}", outcome::of_line(&finished)));
         }
         self.commands.finish(finished);
     }
@@ -253,17 +259,24 @@ impl Briefing {
             return;
         }
         let percent = documents::percent_of(path);
-        let (turn, lines) = (self.turn, &mut self.documents);
+        let typed = self.requests.iter().map(|line| line.text.as_str());
+        let binds = documents::binds(path, typed);
+        let at = (seq, self.turn);
+        let (lines, rules) = (&mut self.documents, &mut self.rules);
         documents::passages(path, printed, |passage| {
-            let strength = passage.strength * percent / 100;
-            let text = lines::tidy(&passage.text, None, 240);
-            push(
-                lines,
-                (seq, turn),
-                (EvidenceKind::Document, strength),
-                (path, &passage.heading),
-                text,
-            );
+            let below = (path, passage.heading.as_str());
+            if !binds {
+                let text = lines::tidy(&passage.text, None, 240);
+                let strength = passage.strength * percent / 100;
+                return push(lines, at, (EvidenceKind::Document, strength), below, text);
+            }
+            lines::each_sentence(&passage.text, |sentence| {
+                let Some(strength) = documents::rule_strength(sentence) else { return };
+                let text = lines::tidy(sentence, None, 200);
+                // A rule that is read again stands once.
+                rules.retain(|line| line.text != text);
+                push(rules, at, (EvidenceKind::Rule, strength), (path, ""), text);
+            });
         });
     }
 
@@ -285,8 +298,12 @@ impl Briefing {
         self.added.retain(|line| line.group != edit.path || !is_gone(line));
         // What was read before a file was rewritten tells of another text.
         let is_rewritten = removed.len() >= REWRITTEN_LINES || edit.is_whole || edit.is_deleted;
-        self.documents.retain(|line| line.group != edit.path || !is_rewritten && !is_gone(line));
+        for read in [&mut self.documents, &mut self.rules] {
+            read.retain(|line| line.group != edit.path || !is_rewritten && !is_gone(line));
+        }
+        let branch = self.commands.git.branch().map(str::to_owned);
         let effect = self.effects.record(at, edit);
+        effect.deleted_on = branch.filter(|_| edit.is_deleted);
         let added = &mut self.added;
         effect.read(edit, |heading, text, strength| {
             let text = lines::tidy(&text, None, 260);

@@ -1,6 +1,7 @@
 //! Telling lines of documents that were read or written: decisions, rules, requirements, list items.
 
 use super::lines;
+use super::openapi;
 use crate::rollout::patch::ANOTHER_PLACE;
 
 /// A line of a document, with its heading.
@@ -15,6 +16,9 @@ const LINES_MAX: usize = 400;
 
 /// Shorter lines say too little alone.
 const LINE_BYTES_MIN: usize = 16;
+
+/// Bytes of what a document says of itself that are quoted, as one line.
+const FRONT_BYTES: usize = 220;
 
 /// Longest words that only lead to what follows.
 const LEAD_IN_BYTES: usize = 80;
@@ -46,14 +50,71 @@ pub(super) fn percent_of(path: &str) -> u16 {
     }
 }
 
+/// Files of a repository that say how to work on it. Those that an agent is given at its start anyway are not among them.
+const GOVERNING: [&str; 5] =
+    [".agents/", "contributing", "conventions", "copilot-instructions", ".cursor/rules"];
+
+/// Parts of the path of a skill that do not name it.
+const UNNAMED: [&str; 5] = ["skill", "skills", "agents", "reference", "references"];
+
+/// Whether a document says how to work here: by its place, or since the person named it in what they `typed`.
+pub(super) fn binds<'a>(path: &str, typed: impl Iterator<Item = &'a str>) -> bool {
+    let lower = path.to_lowercase();
+    let is_skill = lower.contains("skill");
+    if !is_skill {
+        return is_prose(path) && GOVERNING.iter().any(|place| lower.contains(place));
+    }
+    let parts = lower.rsplit('/').take(3).map(|part| part.split('.').next().unwrap_or(part));
+    let names = parts.filter(|name| name.len() > 4 && !UNNAMED.contains(name));
+    let names: Vec<String> = names.map(|name| name.replace(['-', '_'], " ")).collect();
+    let mut typed = typed.map(|text| text.to_lowercase().replace(['-', '_'], " "));
+    typed.any(|text| names.iter().any(|name| text.contains(name)))
+}
+
+/// Words of a rule, and of what rules matter most to whoever ends a piece of work.
+const BINDING: [&str; 10] = [
+    "must",
+    "never",
+    "always",
+    "do not",
+    "don't",
+    " only",
+    "not sufficient",
+    "required",
+    "unless",
+    "shall",
+];
+const DELIVERY: [&str; 8] =
+    ["push", "pull request", " pr ", "git add", "worktree", "merge", "a branch", "to main"];
+const CARE: [&str; 5] = ["commit", "branch", "test", "verif", "stage"];
+
+/// How telling a rule is; `None` where a passage orders nothing.
+pub(super) fn rule_strength(passage: &str) -> Option<u16> {
+    let lower = passage.to_lowercase();
+    let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+    has(&BINDING).then(|| match () {
+        () if has(&DELIVERY) => 170,
+        () if has(&CARE) => 110,
+        () => 70,
+    })
+}
+
 fn ends_with(path: &str, endings: &[&str]) -> bool {
     let lower = path.to_ascii_lowercase();
     endings.iter().any(|ending| lower.ends_with(ending))
 }
 
+/// An operation of an API says more than any line of its description.
+const OPERATION_STRENGTH: u16 = 160;
+
 /// The passages of a document worth quoting, at most [`LINES_MAX`] lines of it.
 pub(super) fn passages(path: &str, text: &str, mut visit: impl FnMut(Passage)) {
     let is_prose = is_prose(path);
+    if ends_with(path, &[".yaml", ".yml"]) {
+        for text in openapi::operations(text) {
+            visit(Passage { heading: String::new(), text, strength: OPERATION_STRENGTH });
+        }
+    }
     let mut heading = String::new();
     let mut paragraph = String::new();
     let mut end = |heading: &str, paragraph: &mut String| {
@@ -70,14 +131,10 @@ pub(super) fn passages(path: &str, text: &str, mut visit: impl FnMut(Passage)) {
         paragraph.clear();
     };
     let (mut is_comment, mut is_code) = (false, false);
-    // What a document says of itself to programs, before it begins.
-    let is_front = |line: &str| without_number(line).trim() == "---";
-    let mut in_front = is_prose && text.lines().next().is_some_and(is_front);
-    for (index, line) in text.lines().take(LINES_MAX).enumerate() {
-        if in_front {
-            in_front = index == 0 || !is_front(line);
-            continue;
-        }
+    let (front, front_lines) = if is_prose { front_matter(text) } else { (String::new(), 0) };
+    paragraph.push_str(&front);
+    end("front matter", &mut paragraph);
+    for line in text.lines().take(LINES_MAX).skip(front_lines) {
         if let Some(above) = line.strip_prefix(ANOTHER_PLACE) {
             end(&heading, &mut paragraph);
             lines::heading_of(above.trim()).unwrap_or_default().clone_into(&mut heading);
@@ -117,26 +174,46 @@ pub(super) fn passages(path: &str, text: &str, mut visit: impl FnMut(Passage)) {
     end(&heading, &mut paragraph);
 }
 
+/// What a document says of itself to programs before it begins, in one line, and the lines it takes.
+fn front_matter(text: &str) -> (String, usize) {
+    let mut lines = text.lines().map(|line| without_number(line).trim());
+    if lines.next() != Some("---") {
+        return (String::new(), 0);
+    }
+    let (mut front, mut count) = (String::new(), 1);
+    for line in lines {
+        count += 1;
+        if line == "---" {
+            break;
+        }
+        if front.len() < FRONT_BYTES {
+            front.push_str(if front.is_empty() { "" } else { "; " });
+            front.push_str(line);
+        }
+    }
+    (front, count)
+}
+
 /// Marks of a decision with its reasons.
-const DECISION_MARKS: [&str; 8] = [
-    "**Decision",
-    "**Rationale",
-    "**Alternatives",
-    "Decision:",
-    "Rationale:",
-    "rejected",
-    "**Scope",
-    "**Goal",
-];
+const DECISION_MARKS: [&str; 5] = ["**Decision", "Decision:", "- Decision", "**Scope", "**Goal"];
+
+/// Marks of what belongs to one.
+const REASON_MARKS: [&str; 4] = ["**Rationale", "**Alternatives", "Rationale:", "rejected"];
 
 const RULE_MARKS: [&str; 7] = ["must", "MUST", "never", "always", "only", "do not", "don't"];
+
+/// Whether a line of a document states a decision.
+pub(super) fn decides(line: &str) -> bool {
+    DECISION_MARKS.iter().any(|mark| line.contains(mark))
+}
 
 fn strength(line: &str, is_prose: bool) -> u16 {
     let has = |marks: &[&str]| marks.iter().any(|mark| line.contains(mark));
     let is_item = lines::item_of(line).is_some();
     let strength = match () {
         () if is_placeholder(line) => 10,
-        () if has(&DECISION_MARKS) => 180,
+        () if decides(line) => 190,
+        () if has(&REASON_MARKS) => 90,
         () if has(&RULE_MARKS) => 110,
         () if is_item || is_command(line) => 80,
         () => 45,
@@ -168,7 +245,7 @@ fn is_command(line: &str) -> bool {
 }
 
 /// Without the line number that `nl`, `cat -n` and reading tools put before a line.
-fn without_number(line: &str) -> &str {
+pub(super) fn without_number(line: &str) -> &str {
     let bare = line.trim_start();
     let digits = bare.bytes().take_while(u8::is_ascii_digit).count();
     match bare.get(digits..).and_then(|rest| rest.strip_prefix(['\t', '→', '│'])) {
@@ -195,13 +272,31 @@ mod tests {
     }
 
     #[test]
+    fn a_document_binds_by_its_place_or_since_the_person_named_it() {
+        let typed = ["do it by our code changes guidelines", "$coordinator"];
+        for (path, expected) in [
+            (".agents/workflow.md", true),
+            ("CONTRIBUTING.md", true),
+            ("docs/layout.md", false),
+            ("AGENTS.md", false),
+            ("/x/skills/coordinator/SKILL.md", true),
+            ("/x/skills/code-changes/deliver.md", true),
+            ("/x/skills/release-notes/SKILL.md", false),
+        ] {
+            assert_eq!(binds(path, typed.into_iter()), expected, "{path}");
+        }
+        assert_eq!(rule_strength("Do not push unless asked."), Some(170));
+        assert_eq!(rule_strength("The lexer reads lines."), None);
+    }
+
+    #[test]
     fn decisions_and_rules_stand_out_and_wrapped_prose_is_joined() {
         let text = "# Queue\n<!-- Fill in:\nall must be said -->\n     1\t- **Decision**: one queue per pool, since order matters\n\nThe queue is read by\nall workers at once.\nWorkers must never sleep while they hold it.\n";
         let mut seen = Vec::new();
         passages("a/research.md", text, |p| seen.push((p.heading, p.text, p.strength)));
         assert_eq!(seen.len(), 2, "{seen:?}");
         assert_eq!(seen[0].0, "Queue");
-        assert_eq!(seen[0].2, 180);
+        assert_eq!(seen[0].2, 190);
         assert!(seen[1].1.starts_with("The queue is read by all workers"));
     }
 

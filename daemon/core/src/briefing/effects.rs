@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::collect::FileEdit;
 use super::documents;
+use super::openapi;
 use crate::rollout::patch::{ANOTHER_PLACE, LineCounts};
 use crate::text;
 
@@ -46,6 +47,12 @@ pub(super) struct Effect {
     /// What edits of parts did since, or at all.
     pub since_written: LineCounts,
     pub is_deleted: bool,
+    /// The branch it was deleted on: others may still have the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deleted_on: Option<String>,
+    /// A command wrote to the file since, in a way that was not seen.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_outdated: bool,
     /// Functions, types, headings that edits added, the last ones.
     pub names: Vec<String>,
 }
@@ -63,6 +70,8 @@ impl Effects {
         (effect.seq, effect.turn) = at;
         effect.edits = effect.edits.saturating_add(1);
         effect.is_deleted = edit.is_deleted;
+        effect.deleted_on = None;
+        effect.is_outdated &= !edit.is_whole;
         if edit.is_whole {
             // What stood there before is not known.
             effect.written_lines = Some(edit.counts.added);
@@ -72,6 +81,23 @@ impl Effects {
             effect.since_written.removed += edit.counts.removed;
         }
         effect
+    }
+
+    /// A command changed the file, nobody saw how.
+    pub(super) fn outdate(&mut self, path: &str) {
+        if let Some(effect) = self.files.get_mut(path) {
+            effect.is_outdated = true;
+        }
+    }
+
+    /// Files whose names stand in a program that writes files.
+    pub(super) fn named_in(&self, program: &str) -> Vec<String> {
+        let paths = self.files.iter().filter(|(_, effect)| !effect.is_deleted);
+        paths
+            .map(|(path, _)| path)
+            .filter(|path| program.contains(path.as_str()))
+            .cloned()
+            .collect()
     }
 
     fn newest(&self) -> Vec<(&str, &Effect)> {
@@ -105,13 +131,14 @@ impl Effect {
     /// `written whole (40 lines), then +2 -1`.
     pub(super) fn counts(&self) -> String {
         let LineCounts { added, removed } = self.since_written;
+        let since = if self.is_outdated { ", a command may have changed it since" } else { "" };
         match self.written_lines {
-            None => format!("+{added} -{removed}"),
+            None => format!("+{added} -{removed}{since}"),
             Some(lines) => {
                 let unit = if lines == 1 { "line" } else { "lines" };
                 let then = format!(", then +{added} -{removed}");
                 let then = if added + removed == 0 { "" } else { &then };
-                format!("written whole ({lines} {unit}){then}")
+                format!("written whole ({lines} {unit}){then}{since}")
             }
         }
     }
@@ -167,22 +194,18 @@ fn names_in<'a>(path: &str, lines: &'a str) -> Vec<&'a str> {
         is_code ^= line.trim().starts_with("```");
         // A `#` in code and in configuration begins a comment.
         let title = super::lines::heading_of(line.trim()).filter(|_| is_prose && !is_code);
-        title.or_else(|| route(line))
+        title.or_else(|| openapi::route(line))
     });
     names.collect()
 }
 
 /// Whether a file stands where systems keep files of the moment; a worktree below `/tmp` is not meant.
-fn is_scratch(path: &str) -> bool {
+pub(super) fn is_scratch(path: &str) -> bool {
     let below_tmp = path.strip_prefix("/tmp/").or_else(|| path.strip_prefix("/private/tmp/"));
     path.contains("/AppData/Local/Temp/")
+        || path.contains("/scratchpad/")
         || path.starts_with("/var/folders/")
         || below_tmp.is_some_and(|name| !name.contains('/'))
-}
-
-/// The path that a line of an API's description declares: `/users/{id}:`.
-fn route(line: &str) -> Option<&str> {
-    line.trim().strip_suffix(':').filter(|path| path.starts_with('/') && !path.contains(' '))
 }
 
 /// A declaration and the first lines below it, up to the next one.
@@ -211,6 +234,7 @@ fn code_strength(line: &str) -> u16 {
     let has_message = line.split('"').nth(1).is_some_and(|words| words.len() > 11);
     match () {
         () if has_message || marks.iter().any(|mark| line.contains(mark)) => 100,
+        () if is_comment && line.starts_with("///") => 40,
         () if is_comment => 75,
         () => 55,
     }

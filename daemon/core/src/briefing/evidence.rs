@@ -63,13 +63,12 @@ impl EvidenceLines {
         self.bytes = self.lines.iter().map(Line::bytes).sum();
     }
 
-    /// What an earlier turn asked, or told of the state of things, is answered or outdated by a later one.
-    pub(super) fn weaken_before(&mut self, turn: u32) {
-        let newest = self.lines.iter().rev().map(|line| line.turn).find(|known| *known < turn);
-        for line in self.lines.iter_mut().rev().take_while(|line| Some(line.turn) >= newest) {
-            if Some(line.turn) == newest && telling::is_passing(&line.heading, &line.text) {
-                line.strength = line.strength * PASSING_PERCENT / 100;
-            }
+    /// What the last report asked, or told of the state of things, is answered or outdated by the next one.
+    pub(super) fn weaken_last(&mut self) {
+        let last = self.lines.back().map(|line| line.turn);
+        let of_last = self.lines.iter_mut().rev().take_while(|line| Some(line.turn) == last);
+        for line in of_last.filter(|line| telling::is_passing(&line.heading, &line.text)) {
+            line.strength = line.strength * PASSING_PERCENT / 100;
         }
     }
 

@@ -162,6 +162,12 @@ impl Briefing {
     fn written(&mut self, seq: u64, script: &Script, places: Places<'_>) -> Vec<FileEdit> {
         let mut edits: Vec<FileEdit> = Vec::new();
         let mut written = None;
+        let programs = script.commands.iter().filter(|command| runs_input(command));
+        let named = programs.flat_map(|command| self.effects.named_in(&command.input));
+        for path in named.collect::<Vec<_>>() {
+            self.effects.outdate(&path);
+            self.tasks.outdate(seq, &path);
+        }
         for FileUse { command, used, path } in &script.uses {
             let shown = places.shown(path);
             let is_ours =
@@ -169,7 +175,10 @@ impl Briefing {
             let of = script.commands.get(*command).filter(|of| !of.input.is_empty());
             match (used, of) {
                 (Use::Removed, _) if is_ours => edits.push(removal(shown)),
-                (Use::Written, None) => self.tasks.outdate(seq, &shown),
+                (Use::Written, None) => {
+                    self.tasks.outdate(seq, &shown);
+                    self.effects.outdate(&shown);
+                }
                 (Use::Written, Some(of)) if !is_passing(path) && written != Some(command) => {
                     written = Some(command);
                     edits.push(heredoc(of, shown));
@@ -206,6 +215,14 @@ fn program_of(called: &Called) -> String {
     let mut programs = programs.map(|word| word.rsplit('/').next().unwrap_or(word));
     let program = programs.find(|program| !PREPARING.contains(program)).unwrap_or_default();
     text::prefix(program, 40).to_owned()
+}
+
+/// Whether a command is handed a program that writes files.
+fn runs_input(command: &Command) -> bool {
+    const INTERPRETERS: [&str; 5] = ["python", "python3", "node", "ruby", "perl"];
+    let writes =
+        [".write", "writeFile", "'w'", "\"w\""].iter().any(|it| command.input.contains(it));
+    writes && command.words.first().is_some_and(|program| INTERPRETERS.contains(&program.as_str()))
 }
 
 fn heredoc(command: &Command, path: String) -> FileEdit {

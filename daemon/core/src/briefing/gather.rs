@@ -1,12 +1,15 @@
 //! All that may stand in a view, as quotes with their weights.
 
+mod commands;
+mod requests;
 mod standing;
+mod units;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use super::checks::{Check, EDIT};
-use super::collect::{ANSWERS, Briefing, CHOSE, TurnOutcome, WITH, report_strength};
+use super::collect::{Briefing, TurnOutcome, report_strength};
 use super::documents;
+use super::effects;
 use super::evidence::{EvidenceLines, Line};
 use super::kinds::EvidenceKind;
 use super::lines;
@@ -17,11 +20,13 @@ use crate::{quote, text};
 /// Below this many tokens a view is small.
 const SMALL_TOKENS: u64 = 3_000;
 
-/// Up to this length a typed text is an answer rather than a request.
-const SHORT_ANSWER_BYTES: usize = 30;
+/// Open tasks that are looked at for the names of files, names that are long enough, and what being named weighs.
+const TASKS_AHEAD: usize = 8;
+const NAME_BYTES_MIN: usize = 6;
+const NAMED_WEIGHT: f64 = 1.5;
 
-/// Short answers of the last turns still tell where the work stands.
-const RECENT_ANSWERS_TURNS: u32 = 4;
+/// Messages of one report stand within so many lines: an agent that is woken in the turn reports again.
+const SAME_REPORT: u64 = 6;
 
 /// Remarks that may still say how things stand.
 const NEWEST_REMARKS: usize = 16;
@@ -45,7 +50,12 @@ pub(super) fn gather(
 ) -> (Vec<Quote>, Focus) {
     let mut builder = Builder { briefing, extra, max_tokens, candidates: Vec::new() };
     builder.collect();
+    builder.raise_named();
     builder.leave_out_dropped();
+    units::link(&mut builder.candidates);
+    // The first line of a request's list has its heading.
+    let requests = builder.candidates.iter_mut().filter(|it| it.kind == EvidenceKind::Request);
+    requests.for_each(|request| request.heading.clear());
     let focus = builder.focus();
     (builder.candidates, focus)
 }
@@ -65,6 +75,7 @@ impl Builder<'_> {
         self.lines(EvidenceKind::Remark, &self.briefing.remarks);
         self.lines(EvidenceKind::Added, &self.briefing.added);
         self.documents();
+        self.lines(EvidenceKind::Rule, &self.briefing.rules);
         self.files();
         self.commands();
         self.git();
@@ -80,7 +91,11 @@ impl Builder<'_> {
                     continue;
                 }
                 // The newest ones are the likeliest to be wanted.
-                let strength = if order < 8 { 100 } else { 50 };
+                let strength = match () {
+                    () if commands::only_watches(line) => 15,
+                    () if order < 8 => 100,
+                    () => 50,
+                };
                 let strength = if self.is_small() { strength / 10 } else { strength };
                 self.push(kind, order, (0, strength), line.clone());
             }
@@ -105,6 +120,27 @@ impl Builder<'_> {
         for quote in &mut self.candidates {
             if extra.hides(&quote.heading, None) {
                 quote.heading.clear();
+            }
+        }
+    }
+
+    /// What stands in a file that the next tasks name, or that the running request does, is wanted for them.
+    fn raise_named(&mut self) {
+        let mut ahead = self.briefing.active().1.to_owned();
+        let tasks = self.briefing.tasks.current().map(|(_, tasks)| tasks).unwrap_or_default();
+        for task in tasks.iter().filter(|task| !task.is_done).take(TASKS_AHEAD) {
+            ahead.push(' ');
+            ahead.push_str(&task.text);
+        }
+        let is_named = |path: &str| {
+            let name = path.rsplit('/').next().unwrap_or(path);
+            name.len() >= NAME_BYTES_MIN && name.contains('.') && ahead.contains(name)
+        };
+        let of_files =
+            [EvidenceKind::File, EvidenceKind::Added, EvidenceKind::Document, EvidenceKind::Rule];
+        for quote in self.candidates.iter_mut().filter(|quote| of_files.contains(&quote.kind)) {
+            if is_named(&quote.group) {
+                quote.weight = quote.weight.max(quote.kind.rule().weights[0]) * NAMED_WEIGHT;
             }
         }
     }
@@ -151,83 +187,21 @@ impl Builder<'_> {
         focus
     }
 
-    fn requests(&mut self) {
-        let now = self.briefing.turn();
-        let lines: Vec<&Line> = self.briefing.requests.iter().collect();
-        for turn in lines.chunk_by(|one, next| one.turn == next.turn) {
-            let is_answer = |line: &&Line| {
-                [ANSWERS, CHOSE, WITH].iter().any(|opening| line.text.starts_with(opening))
-            };
-            let answers: Vec<&Line> = turn.iter().copied().filter(is_answer).collect();
-            let typed = turn.iter().copied().filter(|line| !is_answer(line));
-            // The last request stands at the end.
-            let typed: Vec<&Line> = typed.filter(|line| line.turn != now).collect();
-            let is_short = matches!(typed[..], [one] if one.text.len() <= SHORT_ANSWER_BYTES);
-            if let ([one], true) = (&typed[..], is_short) {
-                self.short_answer(one, &answers);
-                continue;
-            }
-            for (index, line) in typed.iter().enumerate() {
-                let mark = if index == 0 { self.mark(line) } else { "  ".to_owned() };
-                self.request(line, line.strength, format!("{mark}{}", line.text));
-                if let Some(quote) = self.candidates.last_mut() {
-                    quote.goes_on = index + 1 < typed.len();
-                }
-            }
-            for line in answers {
-                // What the last request answers is as much wanted as the request.
-                let strength = match line.turn == now {
-                    true if !line.text.starts_with(WITH) => 250,
-                    _ => line.strength,
-                };
-                let text = line.text.trim_start_matches('(');
-                self.request(line, strength, format!("  (#{} {text}", line.seq));
-            }
-        }
-    }
-
-    /// A few words say nothing without what they answer, and little once the work went on from there.
-    fn short_answer(&mut self, typed: &Line, answers: &[&Line]) {
-        let turns_ago = self.briefing.turn().saturating_sub(typed.turn);
-        let mut text = format!("{}{}", self.mark(typed), typed.text);
-        let is_shown = |answer: &&&Line| !(self.is_small() && answer.text.starts_with(WITH));
-        for answer in answers.iter().filter(is_shown) {
-            text.push_str(&format!(" {}", answer.text));
-        }
-        let strength = if turns_ago <= RECENT_ANSWERS_TURNS { 60 } else { 25 };
-        self.request(typed, if answers.is_empty() { strength / 5 } else { strength }, text);
-    }
-
-    fn request(&mut self, line: &Line, strength: u16, text: String) {
-        let order = (line.seq, self.candidates.len() as u64);
-        self.push(EvidenceKind::Request, order, (0, strength), text);
-    }
-
-    fn mark(&self, line: &Line) -> String {
-        let outcome = match self.briefing.outcome(line.turn) {
-            TurnOutcome::Answered => "",
-            // What was said while the agent worked is in the report of a later turn.
-            TurnOutcome::Open if self.briefing.is_answered_after(line.turn) => "",
-            TurnOutcome::Open => " (no report)",
-            TurnOutcome::Interrupted if self.briefing.is_answered_after(line.turn) => {
-                " (interrupted at first)"
-            }
-            TurnOutcome::Interrupted => " (interrupted)",
-        };
-        format!("#{}{outcome} ", line.seq)
-    }
-
     fn reports(&mut self) {
         let mut turns: Vec<u32> = self.briefing.reports.iter().map(|line| line.turn).collect();
         turns.dedup();
+        let own = self.briefing.reports.iter().filter(|line| line.group.is_empty());
+        let ends: HashMap<u32, u64> = own.map(|line| (line.turn, line.seq)).collect();
         let pending = usize::from(self.briefing.pending_words().next().is_some());
         for line in self.briefing.reports.iter() {
             let newer = turns.iter().rev().position(|turn| *turn == line.turn).unwrap_or(2);
-            let is_newest = newer + pending == 0;
-            let then = if is_newest || self.is_small() { "" } else { " (as of then)" };
+            let end = ends.get(&line.turn).copied().unwrap_or_default();
             let group = match line.group.as_str() {
-                "" => format!("turn {}{then}", line.turn),
-                who => format!("turn {}, {who} (#{}){then}", line.turn, line.seq),
+                "" if line.seq + SAME_REPORT < end => {
+                    format!("turn {}, at #{}", line.turn, line.seq)
+                }
+                "" => format!("turn {}", line.turn),
+                who => format!("turn {}, {who} (#{})", line.turn, line.seq),
             };
             self.line(EvidenceKind::Report, line, newer + pending, &group);
         }
@@ -250,7 +224,10 @@ impl Builder<'_> {
         let now = self.briefing.turn();
         let newest = lines.iter().rev().take(NEWEST_REMARKS).last().map_or(0, |line| line.seq);
         for line in lines.iter() {
-            let age = usize::try_from(now.saturating_sub(line.turn)).unwrap_or(2);
+            // A decision holds until another is written.
+            let holds = kind == EvidenceKind::Added && documents::decides(&line.text);
+            let turns = if holds { 0 } else { now.saturating_sub(line.turn) };
+            let age = usize::try_from(turns).unwrap_or(2);
             // What was said on the way is soon outdated by what was said after it.
             let is_older = kind == EvidenceKind::Remark && line.seq < newest;
             // A template whose turn was reported has been followed.
@@ -314,6 +291,13 @@ impl Builder<'_> {
                 if effect.written_lines.is_some() && file.words == "edited" && effect.edits == 1 {
                     text = format!("{} (", file.path);
                 }
+                if effects::is_scratch(&file.path) {
+                    strength = 40;
+                }
+                let now_on = self.briefing.commands.git.branch();
+                if let Some(on) = effect.deleted_on.as_deref().filter(|on| Some(*on) != now_on) {
+                    text.push_str(&format!(", on branch {on}"));
+                }
                 if effect.is_passed() {
                     text.push_str(" again; it was made here");
                     strength = 15;
@@ -323,8 +307,11 @@ impl Builder<'_> {
                 }
                 // A document that grows edit by edit is told by its outline, other files by their newest names.
                 let is_growing = age == 0 && effect.edits >= OUTLINE_EDITS && !self.is_small();
-                let (names, bytes) =
-                    if is_growing { (usize::MAX, OUTLINE_BYTES) } else { (NAMES, NAMES_BYTES) };
+                let (names, bytes) = match () {
+                    () if is_growing => (usize::MAX, OUTLINE_BYTES),
+                    () if documents::is_prose(&file.path) => (NAMES, NAMES_BYTES / 2),
+                    () => (NAMES, NAMES_BYTES),
+                };
                 let first = effect.names.len().saturating_sub(names);
                 if !effect.is_deleted {
                     let verb = if effect.written_lines.is_some() { "holds" } else { "adds" };
@@ -335,64 +322,6 @@ impl Builder<'_> {
             self.push(EvidenceKind::File, order, (age, strength), text);
             self.group(&file.path);
         }
-    }
-
-    fn commands(&mut self) {
-        let now = self.briefing.turn();
-        let age = |turn: u32| usize::try_from(now.saturating_sub(turn)).unwrap_or(2);
-        let commands = &self.briefing.commands;
-        for (newer, check) in commands.checks.iter().rev().enumerate() {
-            if check.turn < now && check.outcome.is_failure() && commands.passed_after(check) {
-                continue;
-            }
-            let strength = if newer < 2 { 120 } else { 80 };
-            let text = self.check_words(check);
-            self.push(EvidenceKind::Check, (check.seq, 0), (age(check.turn), strength), text);
-        }
-        for failure in &commands.failures {
-            let mend = match (&failure.mend, failure.program.as_str()) {
-                (Some(mend), EDIT) => format!("; {mend}"),
-                (Some(mend), _) => format!("; then worked: {mend}"),
-                // The report of its turn told what became of it.
-                (None, _) if failure.turn < now => continue,
-                (None, program) if failure.is_usable => format!("; {program} worked later"),
-                (None, _) => String::new(),
-            };
-            let text = format!("#{} {}{mend}", failure.seq, failure.text);
-            self.push(
-                EvidenceKind::FailedCommand,
-                (failure.seq, 0),
-                (age(failure.turn), 100),
-                text,
-            );
-        }
-    }
-
-    /// A check says what it proves: nothing about files that changed since.
-    fn check_words(&self, check: &Check) -> String {
-        let since = self.unchecked_since(check);
-        let mut words = format!("#{} {} → {}", check.seq, check.command, check.result);
-        if !since.is_empty() && !check.outcome.is_failure() {
-            let files = first_of(&since);
-            words.push_str(&format!(" (unverified since: {files} changed after it)"));
-        }
-        words
-    }
-
-    /// Files changed after a check that it may speak of: prose matters to those that read it.
-    fn unchecked_since(&self, check: &Check) -> Vec<&str> {
-        let reads_prose = ["md", "doc", "lint", "vale", "prettier", "spell", "fmt"];
-        let reads_prose = reads_prose.iter().any(|word| check.command.contains(word));
-        let mut since = self.briefing.effects.since(check.seq);
-        since.retain(|path| reads_prose || !documents::is_prose(path));
-        // One that names files speaks of them alone.
-        let named: Vec<&str> = check.command.split(' ').filter(|word| names_file(word)).collect();
-        if !named.is_empty() {
-            since.retain(|path| {
-                named.iter().any(|file| path.ends_with(file) || file.ends_with(path))
-            });
-        }
-        since
     }
 
     fn fixed(&mut self, kind: EvidenceKind, order: (u64, u64), text: String) {
@@ -410,7 +339,8 @@ impl Builder<'_> {
         text: impl AsRef<str>,
     ) {
         let text = quote::line(text.as_ref());
-        let is_cut = self.is_small() && kind != EvidenceKind::Request;
+        let is_whole = [EvidenceKind::Request, EvidenceKind::Now].contains(&kind);
+        let is_cut = self.is_small() && !is_whole;
         let text =
             if is_cut { text::cut_words(&text, SMALL_LINE_BYTES) } else { text }.into_owned();
         let weight = kind.rule().weights[age.min(2)] * f64::from(strength) / 100.0;
@@ -425,21 +355,9 @@ impl Builder<'_> {
             text,
             is_fixed: false,
             goes_on: false,
+            unit: 0,
         });
     }
-}
-
-/// Whether a word of a command is a file: it ends as files do, and is no option and no setting.
-fn names_file(word: &str) -> bool {
-    let name = word.rsplit('/').next().unwrap_or(word);
-    let ending = name
-        .rsplit_once('.')
-        .map_or("", |(stem, ending)| if stem.is_empty() { "" } else { ending });
-    (1..=5).contains(&ending.len())
-        && ending.bytes().all(|byte| byte.is_ascii_alphanumeric())
-        && ending.bytes().any(|byte| byte.is_ascii_alphabetic())
-        && !word.starts_with('-')
-        && !word.contains(['=', '*', ':'])
 }
 
 /// `a, b, c and 4 more`.

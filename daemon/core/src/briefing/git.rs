@@ -35,7 +35,35 @@ pub(super) struct GitLine {
 /// Opens the line of uncommitted files: only the newest one counts.
 pub(super) const UNCOMMITTED: &str = "uncommitted at the last look: ";
 
+/// Uncommitted files that are kept, and what stands for the others.
+const UNCOMMITTED_MAX: usize = 60;
+const AND_MORE: &str = " and more";
+
+/// The files of a list that matter most, those of `own` first, at most `most`.
+pub(super) fn first_of_listed(listed: &str, own: impl Fn(&str) -> bool, most: usize) -> String {
+    let (listed, is_cut) = match listed.strip_suffix(AND_MORE) {
+        Some(listed) => (listed, true),
+        None => (listed, false),
+    };
+    let (mut paths, others): (Vec<&str>, Vec<&str>) = listed.split(", ").partition(|it| own(it));
+    paths.extend(others);
+    let left = paths.len().saturating_sub(most);
+    paths.truncate(most);
+    let more = match (left, is_cut) {
+        (_, true) => AND_MORE.to_owned(),
+        (0, false) => String::new(),
+        (left, false) => format!(" and {left} more"),
+    };
+    format!("{}{more}", paths.join(", "))
+}
+
 impl GitState {
+    /// The branch that was checked out when git last told one of the thread's own folder.
+    pub(super) fn branch(&self) -> Option<&str> {
+        let mut here = self.lines.iter().rev().filter(|line| line.place.is_empty());
+        here.find_map(|line| branch_of(&line.text).or_else(|| made_on(&line.text).map(|on| on.0)))
+    }
+
     /// Index of the line that last told the newest commit of a place.
     pub(super) fn head(&self, place: &str) -> Option<usize> {
         self.lines.iter().rposition(|line| line.is_head && line.place == place)
@@ -73,8 +101,9 @@ impl GitState {
                 uncommitted.push(path);
             } else if is_log_line(bare) {
                 listed.push(bare);
-            } else if let Some(pushed) = pushed(bare).filter(|_| run.command.contains("git push")) {
-                self.add(run, format!("pushed: {}", text::one_line_cut(pushed, 150)), false);
+            } else if let Some(moved) = moved(bare).and_then(|line| self.told_of_remote(run, line))
+            {
+                self.add(run, moved, false);
             } else if made_on(bare).is_some() || is_branch_state(bare) {
                 if is_branch_state(bare) {
                     self.lines.retain(|line| {
@@ -100,6 +129,24 @@ impl GitState {
         self.note_uncommitted(run, uncommitted);
     }
 
+    /// A push, or a fetch of the branch that is checked out: where the remote stands.
+    fn told_of_remote(&mut self, run: &Finished<'_>, line: &str) -> Option<String> {
+        let line = text::one_line_cut(line, 150);
+        if run.command.contains("git push") {
+            return Some(format!("pushed: {line}"));
+        }
+        let mut states = self.lines.iter().rev().filter(|known| known.place == run.place);
+        let branch = states.find_map(|known| branch_of(&known.text)).unwrap_or("main");
+        let remote = line.split(" -> ").nth(1)?.split_whitespace().next()?;
+        let is_here = remote.strip_prefix("origin/") == Some(branch);
+        let is_told =
+            is_here && ["git fetch", "git pull"].iter().any(|it| run.command.contains(it));
+        if is_told {
+            self.drop_here(run, |text| text.starts_with("fetched: "));
+        }
+        is_told.then(|| format!("fetched: {line}"))
+    }
+
     /// What a status of the whole tree lists, or that it lists nothing.
     fn note_uncommitted(&mut self, run: &Finished<'_>, mut paths: Vec<&str>) {
         let is_clean = run.printed.contains("nothing to commit")
@@ -107,14 +154,12 @@ impl GitState {
         if !looks_at_all(run.command) || paths.is_empty() && !is_clean {
             return;
         }
-        let more = match paths.len().saturating_sub(12) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        paths.truncate(12);
-        let listed = if paths.is_empty() { "nothing".to_owned() } else { paths.join(", ") };
+        let is_cut = paths.len() > UNCOMMITTED_MAX;
+        paths.truncate(UNCOMMITTED_MAX);
+        let mut listed = if paths.is_empty() { "nothing".to_owned() } else { paths.join(", ") };
+        listed.push_str(if is_cut { AND_MORE } else { "" });
         self.drop_here(run, |text| text.starts_with(UNCOMMITTED));
-        self.add(run, format!("{UNCOMMITTED}{listed}{more}"), false);
+        self.add(run, format!("{UNCOMMITTED}{listed}"), false);
     }
 
     /// Drops lines of the place the command ran in.
@@ -164,6 +209,14 @@ impl GitState {
     }
 }
 
+/// The branch that a line of state names.
+fn branch_of(line: &str) -> Option<&str> {
+    let rest = ["## ", "On branch ", "Switched to branch '", "Already on '", "* "];
+    let rest = rest.iter().find_map(|opening| line.strip_prefix(opening))?;
+    let end = rest.find(|c: char| c.is_whitespace() || c == '\'').unwrap_or(rest.len());
+    Some(rest[..end].split("...").next().unwrap_or_default())
+}
+
 /// Whether one of the commands of the line is git's.
 fn runs_git(line: &str) -> bool {
     line.split(['&', ';', '|']).any(|part| part.trim_start().starts_with("git "))
@@ -197,8 +250,8 @@ fn is_branch_state(line: &str) -> bool {
     marks.iter().any(|mark| line.starts_with(mark))
 }
 
-/// What `git push` says it did: `1926682b..59388c9f  main -> main`.
-fn pushed(line: &str) -> Option<&str> {
+/// What `git push` and `git fetch` say they did: `1926682b..59388c9f  main -> main`.
+fn moved(line: &str) -> Option<&str> {
     let (from, to) = line.split_once(" -> ")?;
     let is_push = from.contains("..") || from.starts_with("* [new ");
     (is_push && !to.contains("FETCH_HEAD")).then_some(line)
@@ -252,7 +305,9 @@ fn tells_branch(script: &str) -> bool {
 /// command of the script.
 fn looks_at_all(script: &str) -> bool {
     let parts = script.split(['&', ';', '|']).map(str::trim);
-    let mut looks = parts.filter_map(|part| part.strip_prefix("git status"));
+    let looking =
+        |part: &'_ str| ["git status", "git stash pop"].iter().any(|it| part.starts_with(it));
+    let mut looks = parts.filter(|part| looking(part)).map(|part| &part["git status".len()..]);
     looks.next_back().is_some_and(|options| {
         let mut words = options.split_whitespace();
         let next = words.find(|word| !word.starts_with('-') && !word.contains('>'));
@@ -375,6 +430,7 @@ mod tests {
         read(2, "git status -sb", "../topic", "## topic\n M b.rs\n");
         read(3, "git fetch", "", "   1926682b..59388c9f  main -> origin/main");
         read(4, "git push", "", "   1926682b..59388c9f  main -> main");
+        read(4, "git fetch", "", "   2926682b..69388c9f  topic -> origin/topic");
         read(5, "npm run x && git add .", "", "[COMPLETED] Adding\n[main one] more\n");
         let lines: Vec<_> =
             state.lines.iter().map(|line| (line.place.as_str(), line.text.as_str())).collect();
@@ -385,6 +441,7 @@ mod tests {
                 ("", "uncommitted at the last look: a.rs"),
                 ("../topic", "## topic"),
                 ("../topic", "uncommitted at the last look: b.rs"),
+                ("", "fetched: 1926682b..59388c9f main -> origin/main"),
                 ("", "pushed: 1926682b..59388c9f main -> main"),
             ]
         );

@@ -22,6 +22,8 @@ pub enum EvidenceKind {
     Accepted,
     /// Read in a document.
     Document,
+    /// Read in a document that says how to work here, or that the person named.
+    Rule,
     /// A changed file and what became of it.
     File,
     /// Added by an edit.
@@ -66,13 +68,14 @@ const fn rule(
 }
 
 /// All kinds, in the order of a view.
-pub(super) const RULES: [KindRule; 16] = [
-    rule(EvidenceKind::Request, "PERSON", 24, [2.2, 2.2, 2.2], 40 << 10),
+pub(super) const RULES: [KindRule; 17] = [
+    rule(EvidenceKind::Request, "PERSON", 27, [2.2, 2.2, 2.2], 40 << 10),
     rule(EvidenceKind::Template, "TEMPLATE_STEPS", 9, [0.9, 0.9, 0.4], 10 << 10),
-    rule(EvidenceKind::Report, "REPORTS", 40, [4.0, 2.4, 1.4], 64 << 10),
+    rule(EvidenceKind::Report, "REPORTS", 38, [4.0, 2.4, 1.4], 64 << 10),
     rule(EvidenceKind::Remark, "REMARKS", 9, [1.7, 0.9, 0.9], 20 << 10),
     rule(EvidenceKind::Accepted, "RECORDED", 12, [3.0, 3.0, 2.4], 0),
     rule(EvidenceKind::Document, "DOCUMENTS", 8, [3.0, 0.5, 0.2], 28 << 10),
+    rule(EvidenceKind::Rule, "RULES", 7, [1.6, 1.6, 1.6], 8 << 10),
     rule(EvidenceKind::File, "CHANGED_FILES", 11, [2.4, 1.8, 1.0], 0),
     rule(EvidenceKind::Added, "ADDED_LINES", 16, [1.5, 1.1, 0.7], 40 << 10),
     rule(EvidenceKind::FailedCommand, "FAILED", 5, [1.6, 1.2, 0.9], 8 << 10),
@@ -86,6 +89,19 @@ pub(super) const RULES: [KindRule; 16] = [
 ];
 
 impl EvidenceKind {
+    /// What stands behind the title: how to read the lines below it.
+    pub(super) fn legend(self) -> &'static str {
+        match self {
+            Self::Report => " as told then, oldest first: later ones overrule earlier ones",
+            Self::Remark => " on the way, oldest first",
+            Self::Document => " lines chosen from what was read",
+            Self::Rule => " quoted from what was read on how to work here",
+            Self::Git => " oldest first",
+            Self::Ran => " newest first, chosen",
+            _ => "",
+        }
+    }
+
     pub(super) fn rule(self) -> &'static KindRule {
         &RULES[self as usize]
     }

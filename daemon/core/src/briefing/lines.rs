@@ -25,19 +25,24 @@ pub(super) enum Shape {
 }
 
 /// Splits `message` and shows each line to `visit`. Words that end with a colon are the heading of the list or
-/// code below them, and nothing without it.
+/// code below them, and nothing without it; a short item is the heading of the items nested in it.
 pub(super) fn split<'a>(message: &'a str, mut visit: impl FnMut(Spoken<'a>)) {
     let (mut section, mut lead_in, mut is_code, mut has_items) = ("", None, false, false);
-    for line in message.lines() {
-        let line = line.trim();
+    // The item that others are nested in, as it stands and as a heading.
+    let mut parent: Option<(&str, &str)> = None;
+    let mut lines = message.lines().filter(|line| !line.trim().is_empty()).peekable();
+    while let Some(whole) = lines.next() {
+        let line = whole.trim();
         if line.starts_with("```") {
             is_code = !is_code;
             continue;
         }
-        if line.is_empty() || is_rule(line) {
+        if is_rule(line) {
             continue;
         }
-        let heading = lead_in.unwrap_or(section);
+        let nested = parent.filter(|(outer, _)| is_code || is_nested(whole, outer));
+        parent = nested;
+        let heading = nested.map(|(_, title)| title).or(lead_in).unwrap_or(section);
         if is_code {
             has_items = true;
             visit(Spoken { heading, text: line, shape: Shape::Code });
@@ -48,16 +53,51 @@ pub(super) fn split<'a>(message: &'a str, mut visit: impl FnMut(Spoken<'a>)) {
             visit(Spoken { heading, text: line, shape: Shape::Row });
         } else if let Some(item) = item_of(line) {
             has_items = true;
-            visit(Spoken { heading, text: item, shape: Shape::Item });
-        } else if line.len() <= LEAD_IN_BYTES && line.ends_with([':', '：']) {
-            lead_in = Some(line.trim_end_matches([':', '：']));
+            let is_parent = lines.peek().is_some_and(|next| is_nested(next, whole));
+            if is_parent && nested.is_none() && item.len() <= LEAD_IN_BYTES {
+                parent = Some((whole, item.trim_end_matches([':', '：'])));
+            } else {
+                visit(Spoken { heading, text: item, shape: Shape::Item });
+            }
+        } else if leads(line, lines.peek().copied()) {
+            lead_in = Some(line.trim_end_matches([':', '：', ' ']));
             has_items = false;
+        } else if let Some(heading) = lead_in.filter(|_| !has_items && line.ends_with(GOES_ON)) {
+            // Items that somebody typed without a mark.
+            visit(Spoken { heading, text: line, shape: Shape::Item });
         } else {
             // Below a list the words go on from before it; what follows the lead-in itself belongs to it.
             let heading = lead_in.take().filter(|_| !has_items).unwrap_or(section);
             sentences(line, |text| visit(Spoken { heading, text, shape: Shape::Prose }));
         }
     }
+}
+
+/// Ends a sentence.
+const ENDS: [char; 6] = ['.', '!', '?', '。', '！', '？'];
+
+/// Ends an item of several.
+const GOES_ON: [char; 3] = [',', ';', ')'];
+
+/// Whether a line is the heading of what follows: it ends with a colon, or with no end of a sentence above a list.
+fn leads(line: &str, next: Option<&str>) -> bool {
+    let is_above_list = || {
+        let is_open = !line.ends_with(ENDS) && line.len() <= LEAD_IN_BYTES * 3 / 2;
+        is_open && next.is_some_and(|next| item_of(next.trim()).is_some())
+    };
+    line.len() <= LEAD_IN_BYTES && line.ends_with([':', '：']) || is_above_list()
+}
+
+fn indent(line: &str) -> usize {
+    line.len() - line.trim_start().len()
+}
+
+/// Whether a line is an item below the item `outer`: a dash below a number needs no room before it.
+fn is_nested(line: &str, outer: &str) -> bool {
+    let is_numbered = |line: &str| line.trim_start().starts_with(|c: char| c.is_ascii_digit());
+    let is_below = indent(line) > indent(outer)
+        || indent(line) == indent(outer) && is_numbered(outer) && !is_numbered(line);
+    is_below && item_of(line.trim()).is_some()
 }
 
 /// Longest words that can be a heading of what follows.
@@ -103,6 +143,19 @@ fn sentences<'a>(line: &'a str, mut visit: impl FnMut(&'a str)) {
         }
         let (first, more) = rest.split_at(end);
         visit(first.trim_end());
+        rest = more.trim_start();
+    }
+    if !rest.is_empty() {
+        visit(rest);
+    }
+}
+
+/// The sentences of a paragraph, each alone.
+pub(super) fn each_sentence<'a>(paragraph: &'a str, mut visit: impl FnMut(&'a str)) {
+    let mut rest = paragraph;
+    while let Some(end) = sentence_end(rest) {
+        let (sentence, more) = rest.split_at(end);
+        visit(sentence.trim_end());
         rest = more.trim_start();
     }
     if !rest.is_empty() {
@@ -157,7 +210,10 @@ pub(super) fn tidy(line: &str, folder: Option<&str>, bytes: usize) -> String {
         }
         _ => line,
     };
-    text::cut_words(&text::one_line(&line), bytes).into_owned()
+    let line = text::one_line(&line);
+    // A sentence often ends with what it is about.
+    let bytes = if line.len() <= bytes + bytes / 4 { line.len() } else { bytes };
+    text::cut_words(&line, bytes).into_owned()
 }
 
 /// Without the marks of bold words; `**` beside a slash is a pattern of files.
@@ -225,6 +281,23 @@ mod tests {
                 ("Risks", "Bye.", Shape::Prose),
             ]
         );
+    }
+
+    #[test]
+    fn what_is_nested_in_an_item_stands_below_it() {
+        let message = "1. Must have\n\n- a score\n- a list\n2. Later\n   - video\nWe begin now.\n- `a.rs`:\n  - parses\n- `b.rs`\n- c\n";
+        let mut seen = Vec::new();
+        split(message, |spoken| seen.push((spoken.heading, spoken.text)));
+        let expected = [
+            ("1. Must have", "a score"),
+            ("1. Must have", "a list"),
+            ("2. Later", "video"),
+            ("", "We begin now."),
+            ("`a.rs`", "parses"),
+            ("", "`b.rs`"),
+            ("", "c"),
+        ];
+        assert_eq!(seen, expected);
     }
 
     #[test]

@@ -19,6 +19,12 @@ pub(super) fn words(outcome: CommandOutcome) -> String {
 /// another command's, as `tail`'s is in `test | tail`, proves nothing and is not shown.
 pub(super) fn result(run: &Finished<'_>) -> String {
     let part = chain::checking_part(run.command);
+    // What several checks printed is that of none alone.
+    let is_only = chain::parts_run(run.command, false)
+        .into_iter()
+        .filter(|part| Class::of(part).is_check())
+        .count()
+        < 2;
     let is_hidden =
         run.class.is_check() && !part.owns_exit_code && run.outcome == CommandOutcome::Exit(0);
     let counts =
@@ -29,7 +35,7 @@ pub(super) fn result(run: &Finished<'_>) -> String {
     let lines = match () {
         () if failed => output::failure_lines(run.printed, 3).join(" | "),
         () if counts.is_some() => String::new(),
-        () => match success_line(run.class, run.printed) {
+        () => match success_line(run.class, run.printed).filter(|_| is_only || part.is_last) {
             Some(line) => line.to_owned(),
             None if part.is_last => last_line(run.printed).to_owned(),
             None => String::new(),
@@ -43,6 +49,24 @@ pub(super) fn result(run: &Finished<'_>) -> String {
     };
     let parts = [Some(outcome), counts, (!lines.is_empty()).then_some(lines)];
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+/// The same of a line of several commands as a whole: what failed inside of it and did not end it is told as that.
+pub(super) fn of_line(run: &Finished<'_>) -> String {
+    // The last line of a list says nothing of the list.
+    if run.is_look && run.printed.trim().contains('\n') {
+        return words(run.outcome);
+    }
+    let is_masked = run.outcome == CommandOutcome::Exit(0)
+        && !chain::checking_part(run.command).owns_exit_code
+        && output::says_failure(run.printed);
+    if !is_masked {
+        return result(run);
+    }
+    let lines = output::failure_lines(run.printed, 2).join(" | ");
+    let last = text::one_line_cut(last_line(run.printed), 140);
+    let lines = text::one_line_cut(&lines, 240);
+    format!("exit 0, though a part of it printed: {lines}; last line: {last}")
 }
 
 fn last_line(printed: &str) -> &str {

@@ -205,8 +205,17 @@ pub(super) fn answered(typed: &str, report: &[&str]) -> Vec<String> {
         let lower = line.to_lowercase();
         ["next step", "next:", "[c]"].iter().any(|words| lower.contains(words))
     };
-    let asked = report.iter().filter(|line| asks(line) || offers(line) || is_step(line));
-    let asked: Vec<String> = asked.map(|line| (*line).to_owned()).collect();
+    let is_asked = |line: &&str| asks(line) || offers(line) || is_step(line);
+    let asked =
+        report.iter().enumerate().filter(|(_, line)| is_asked(line)).map(|(index, line)| {
+            // The rest of a sentence means what its beginning says.
+            let before = index.checked_sub(1).map(|before| report[before]);
+            match before.filter(|_| line.starts_with(char::is_lowercase)) {
+                Some(before) => format!("{before} {line}"),
+                None => (*line).to_owned(),
+            }
+        });
+    let asked: Vec<String> = asked.collect();
     let skipped = asked.len().saturating_sub(2);
     asked.into_iter().skip(skipped).collect()
 }

@@ -32,17 +32,28 @@ pub(super) struct Quote {
     pub is_fixed: bool,
     /// The next line goes on from it: where that is left out, the view says so.
     pub goes_on: bool,
+    /// Neighbours of one number are chosen together; 0 stands alone.
+    pub unit: u32,
 }
 
 impl Quote {
     /// The line of the transcript it was taken from; `None` for what is counted or put together from many.
     pub fn seq(&self) -> Option<u64> {
         use EvidenceKind::{
-            Added, Check, Document, FailedCommand, Git, Remark, Report, Request, Template,
+            Added, Check, Document, FailedCommand, Git, Remark, Report, Request, Rule, Template,
         };
         let is_of_line = matches!(
             self.kind,
-            Request | Template | Report | Remark | Document | Added | FailedCommand | Check | Git
+            Request
+                | Template
+                | Report
+                | Remark
+                | Document
+                | Rule
+                | Added
+                | FailedCommand
+                | Check
+                | Git
         );
         Some(self.order.0).filter(|seq| is_of_line && *seq != u64::MAX)
     }
@@ -74,8 +85,9 @@ const AGAIN: [f64; 4] = [1.0, 0.35, 0.12, 0.05];
 const WORTH_MIN_OF_SHARE: f64 = 0.02;
 const WORTH_MIN: f64 = 0.002;
 
+/// A line, or lines that are chosen together, of one kind and heading.
 struct Weighed {
-    candidate: Quote,
+    lines: Vec<Quote>,
     terms: Vec<u32>,
     tokens: u64,
 }
@@ -124,7 +136,13 @@ struct Choice<'a> {
 impl Selection {
     /// What `known` says needs no saying again.
     pub(super) fn new(candidates: Vec<Quote>, focus: &Focus, known: &str) -> Self {
-        let weighed: Vec<Weighed> = candidates.into_iter().map(weigh).collect();
+        let mut weighed: Vec<Weighed> = Vec::with_capacity(candidates.len());
+        for line in candidates {
+            match weighed.last_mut().filter(|last| line.unit > 0 && last.unit() == line.unit) {
+                Some(last) => last.add(line),
+                None => weighed.push(Weighed::of(line)),
+            }
+        }
         let mut lines: HashMap<u32, u32, FxBuildHasher> = HashMap::default();
         for term in weighed.iter().flat_map(|w| &w.terms) {
             *lines.entry(*term).or_default() += 1;
@@ -155,22 +173,36 @@ impl Selection {
             budget,
             chosen: vec![false; self.weighed.len()],
         };
-        for index in (0..self.weighed.len()).filter(|index| self.weighed[*index].candidate.is_fixed)
-        {
-            choice.take(index);
-        }
+        let fixed = (0..self.weighed.len()).filter(|index| self.weighed[*index].lines[0].is_fixed);
+        fixed.for_each(|index| choice.take(index));
         // First each kind within its share, then what is left to whoever is worth it.
         choice.fill(true);
         choice.fill(false);
         let chosen = self.weighed.iter().zip(choice.chosen);
-        chosen.filter_map(|(w, is_chosen)| is_chosen.then_some(&w.candidate)).collect()
+        chosen.filter(|(_, is_chosen)| *is_chosen).flat_map(|(w, _)| &w.lines).collect()
     }
 }
 
-fn weigh(candidate: Quote) -> Weighed {
-    let terms = terms::of(&candidate.text);
-    let tokens = tokens::of_text(&candidate.text) + 1;
-    Weighed { candidate, terms, tokens }
+impl Weighed {
+    fn of(line: Quote) -> Self {
+        let terms = terms::of(&line.text);
+        let tokens = tokens::of_text(&line.text) + 1;
+        Self { lines: vec![line], terms, tokens }
+    }
+
+    fn unit(&self) -> u32 {
+        self.lines[0].unit
+    }
+
+    fn add(&mut self, line: Quote) {
+        self.tokens += tokens::of_text(&line.text) + 1;
+        self.terms.extend(terms::of(&line.text));
+        self.terms.sort_unstable();
+        self.terms.dedup();
+        // The weight of a unit is that of its strongest line.
+        self.lines[0].weight = self.lines[0].weight.max(line.weight);
+        self.lines.push(line);
+    }
 }
 
 impl<'a> Choice<'a> {
@@ -180,7 +212,7 @@ impl<'a> Choice<'a> {
             open.map(|index| Offer { worth: self.worth_of(index), index }).collect();
         while let Some(Offer { index, .. }) = heap.pop() {
             let cost = self.cost(index);
-            let kind = self.weighed[index].candidate.kind;
+            let kind = self.weighed[index].lines[0].kind;
             let share = self.budget * u64::from(kind.rule().share_percent) / 100;
             let is_over = within_shares && self.used[kind as usize] + cost > share;
             if cost > self.left || is_over {
@@ -207,12 +239,13 @@ impl<'a> Choice<'a> {
         }
         // Costs count a little less than in full: a whole thought is worth more than two halves.
         let cost = to_f64(self.cost(index) + 3);
-        line.candidate.weight * sum / (cost.sqrt() * cost.sqrt().sqrt())
+        line.lines[0].weight * sum / (cost.sqrt() * cost.sqrt().sqrt())
     }
 
     /// Tokens of a line, and of the labels above it that are not there yet.
     fn cost(&self, index: usize) -> u64 {
-        let Weighed { candidate, tokens, .. } = &self.weighed[index];
+        let Weighed { lines, tokens, .. } = &self.weighed[index];
+        let candidate = &lines[0];
         let label = |group: &'a str, heading: &'a str, words: &str| {
             let is_new = !words.is_empty()
                 && candidate.kind != EvidenceKind::File
@@ -220,7 +253,8 @@ impl<'a> Choice<'a> {
             if is_new { tokens::of_text(words) + 2 } else { 0 }
         };
         let group = label(&candidate.group, "", &candidate.group);
-        let section = u64::from(self.used[candidate.kind as usize] == 0) * 4;
+        let title = || tokens::of_text(candidate.kind.legend()) + 4;
+        let section = if self.used[candidate.kind as usize] == 0 { title() } else { 0 };
         tokens + group + label(&candidate.group, &candidate.heading, &candidate.heading) + section
     }
 
@@ -230,7 +264,7 @@ impl<'a> Choice<'a> {
             return;
         }
         let line = &self.weighed[index];
-        let candidate = &line.candidate;
+        let candidate = &line.lines[0];
         self.left -= cost;
         self.used[candidate.kind as usize] += cost;
         self.labels.insert((candidate.kind, &candidate.group, ""));

@@ -92,6 +92,25 @@ impl TaskList {
     }
 }
 
+/// `T015–T020, T023` of items that are named so; empty where one is not.
+pub(super) fn ranges(items: &[&TaskItem]) -> String {
+    let number = |item: &&TaskItem| {
+        let id = item.text.split([' ', ':']).next().unwrap_or_default();
+        let digits = id.trim_start_matches(|c: char| c.is_ascii_uppercase());
+        let is_id = digits.len() < id.len() && (1..=5).contains(&digits.len());
+        digits.parse::<u32>().ok().filter(|_| is_id).map(|number| (number, id.to_owned()))
+    };
+    let Some(mut ids) = items.iter().map(number).collect::<Option<Vec<_>>>() else {
+        return String::new();
+    };
+    ids.sort_unstable();
+    let runs = ids.chunk_by(|one, next| one.0 + 1 == next.0).map(|run| match run {
+        [(_, first), .., (_, last)] => format!("{first}–{last}"),
+        _ => run[0].1.clone(),
+    });
+    runs.collect::<Vec<_>>().join(", ")
+}
+
 /// Whether a file that was only read keeps the tasks of some work, by its name: in others, boxes are examples.
 pub(super) fn is_list(path: &str) -> bool {
     const WORDS: [&str; 12] = [

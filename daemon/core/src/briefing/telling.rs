@@ -104,7 +104,7 @@ const PASSING: [&str; 26] = [
 ];
 
 /// Words of a line that only says that something is waited for.
-const WAITING: [&str; 14] = [
+const WAITING: [&str; 18] = [
     "still running",
     "still waiting",
     "still working",
@@ -119,6 +119,23 @@ const WAITING: [&str; 14] = [
     "continue to wait",
     "continuing to wait",
     "is taking",
+    "no completion yet",
+    "still active",
+    "still pending",
+    "no final output yet",
+];
+
+/// Words of a line that tells what was seen, on the way or of another agent.
+const FINDINGS: [&str; 9] = [
+    " shows ",
+    " shows that",
+    "confirmed",
+    "has already",
+    "has incorporated",
+    "it turns",
+    "reports that",
+    "i found",
+    "it is now ",
 ];
 
 /// Percent of an ordinary line.
@@ -135,6 +152,9 @@ pub(super) fn strength(text: &str) -> u16 {
     if is_menu(text) {
         return 20;
     }
+    if FINDINGS.iter().any(|words| lower.contains(words)) {
+        return 125;
+    }
     if ANNOUNCEMENTS.iter().any(|words| lower.starts_with(words)) {
         return 55;
     }
@@ -143,7 +163,7 @@ pub(super) fn strength(text: &str) -> u16 {
 
 /// Whether a line tells how things stood, or asks: a later report answers it.
 pub(super) fn is_passing(heading: &str, text: &str) -> bool {
-    if text.ends_with(['?', '？']) || is_menu(text) {
+    if text.ends_with(['?', '？']) || text.contains("? (") || is_menu(text) {
         return true;
     }
     let (heading, text) = (heading.to_lowercase(), text.to_lowercase());

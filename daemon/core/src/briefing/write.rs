@@ -18,7 +18,7 @@ pub(super) fn write(out: &mut String, chosen: Vec<&Quote>) {
             |line: &&Quote| rule.kind == EvidenceKind::Added && files.contains(&*line.group);
         for (index, line) in of_kind(rule.kind).filter(|line| !is_below_file(line)).enumerate() {
             if index == 0 {
-                out.push_str(&format!("[{}]\n", rule.title));
+                out.push_str(&format!("[{}]{}\n", rule.title, rule.kind.legend()));
             }
             if rule.kind == EvidenceKind::Request {
                 write_gap(out, last, line);

@@ -24,9 +24,14 @@ pub struct Reply {
     pub answer: String,
 }
 
+/// Whether a tool asks the person.
+pub fn asks(tool: &str) -> bool {
+    ASKING.contains(&tool)
+}
+
 /// The choices in the answer of the tool `tool`; none where it does not ask, or in a form that is not known.
 pub fn choices(tool: &str, answer: &str) -> Vec<Reply> {
-    if !ASKING.contains(&tool) {
+    if !asks(tool) {
         return Vec::new();
     }
     match serde_json::from_str::<Answers>(answer) {

@@ -21,6 +21,9 @@ const TEMPLATE_NAME_BYTES: usize = 56;
 /// Bytes of what the person said in a dialog.
 const DIALOG_BYTES: usize = 600;
 
+/// A line so short is a title or a name.
+const FRAGMENT_BYTES: usize = 16;
+
 /// Longer messages are mostly pasted, and their lines say little out of their places.
 const PASTED_BYTES: usize = 4 * 1_024;
 
@@ -99,13 +102,18 @@ impl Briefing {
         }
         let words = text::cut_middle(words, limits::REQUEST_BYTES);
         let is_pasted = words.len() > PASTED_BYTES;
-        let mut is_first = true;
+        let (mut is_first, mut heading) = (true, "");
         lines::split(&words, |spoken| {
+            // What the lines below it are about was typed as well.
+            let title = (spoken.heading != heading && !spoken.heading.is_empty())
+                .then(|| format!("{}: ", text::cut_words(spoken.heading, 120)));
+            heading = spoken.heading;
             let line = lines::tidy(spoken.text, folder, 400);
+            let line = format!("{}{line}", title.unwrap_or_default());
             let strength = match () {
                 () if is_first => 110,
                 () if is_data(&line) => 12,
-                () if is_pasted => 20,
+                () if is_pasted || line.len() < FRAGMENT_BYTES => 20,
                 () if prompt::is_limit(&line) => 85,
                 () => 55,
             };

@@ -93,7 +93,7 @@ impl Briefing {
     pub(super) fn flush_report(&mut self, folder: Option<&str>) {
         let turn = self.turn;
         if !self.pending_words.is_empty() {
-            self.reports.weaken_before(turn);
+            self.reports.weaken_last();
         }
         for (seq, words) in std::mem::take(&mut self.pending_words) {
             let mut is_first = true;

@@ -8,8 +8,12 @@ use super::super::git::{self, GitLine};
 use super::super::kinds::EvidenceKind;
 use super::super::prompt;
 use super::super::select::Quote;
+use super::super::tasks;
 use super::{Builder, first_of};
 use crate::text;
+
+/// Uncommitted files that are named.
+const UNCOMMITTED_SHOWN: usize = 12;
 
 /// From this many tokens on a view has room for the tasks that come next, whatever else it says.
 const TASKS_TOKENS: u64 = 1_500;
@@ -46,8 +50,14 @@ impl Builder<'_> {
                 "" => String::new(),
                 place => format!("in {place}: "),
             };
-            let edited = self.edited_since(line);
-            let text = format!("{place}{from}{}{mark}{edited}", line.text);
+            let text = match line.text.strip_prefix(git::UNCOMMITTED) {
+                Some(listed) => {
+                    let own = |path: &str| self.briefing.effects.of(path).is_some();
+                    let listed = git::first_of_listed(listed, own, UNCOMMITTED_SHOWN);
+                    format!("{place}{}{}{listed}", git::UNCOMMITTED, self.edited_since(line))
+                }
+                None => format!("{place}{from}{}{mark}", line.text),
+            };
             self.push(EvidenceKind::Git, order, (age, strength), text);
         }
     }
@@ -55,10 +65,10 @@ impl Builder<'_> {
     /// What a look at uncommitted files could not know.
     fn edited_since(&self, line: &GitLine) -> String {
         let since = self.briefing.effects.since(line.seq);
-        if !line.text.starts_with(git::UNCOMMITTED) || since.is_empty() || !line.place.is_empty() {
+        if since.is_empty() || !line.place.is_empty() {
             return String::new();
         }
-        format!("; edited after it: {}", first_of(&since))
+        format!("(edited after it: {}) ", first_of(&since))
     }
 
     pub(super) fn tasks(&mut self) {
@@ -67,12 +77,22 @@ impl Builder<'_> {
         let open = tasks.len() - done;
         let is_outdated = self.briefing.tasks.is_outdated(path);
         let changed = if is_outdated { "; a command changed the file since" } else { "" };
+        let of = |is_done| {
+            let items: Vec<_> = tasks.iter().copied().filter(|it| it.is_done == is_done).collect();
+            match tasks::ranges(&items).as_str() {
+                "" => String::new(),
+                ranges => format!(" ({ranges})"),
+            }
+        };
+        let (ticked, left) = (of(true), of(false));
         let at_least = if self.briefing.tasks.is_full() { "at least " } else { "" };
         self.push(
             EvidenceKind::TaskItem,
             (0, 0),
             (0, 110),
-            format!("{path}: of the items seen {at_least}{done} ticked, {open} open{changed}"),
+            format!(
+                "{path}: of the items seen {at_least}{done} ticked{ticked}, {open} open{left}{changed}"
+            ),
         );
         let mut ahead = 0;
         for (order, task) in (1..).zip(&tasks) {
@@ -120,13 +140,14 @@ impl Builder<'_> {
             let is_running =
                 |id: &str| self.briefing.running.iter().any(|running| running.call_id == id);
             let ended = self.briefing.actions.iter().filter(|action| !is_running(&action.call_id));
-            for (order, action) in (0..).zip(ended) {
-                self.push(
-                    EvidenceKind::Now,
-                    (1, order),
-                    (0, 25),
-                    format!("last action: {}", self.short(&action.text)),
-                );
+            let ended: Vec<_> = ended.collect();
+            for (order, action) in (0..).zip(&ended) {
+                let text = format!("last action: {}", self.short(&action.text));
+                self.push(EvidenceKind::Now, (1, order), (0, 25), text);
+            }
+            // Where the work stands.
+            if let Some(newest) = self.candidates.last_mut().filter(|_| !ended.is_empty()) {
+                newest.is_fixed = true;
             }
         }
     }
@@ -151,12 +172,15 @@ impl Builder<'_> {
                 && !quote.text.starts_with('|')
         });
         let Some(asking) = asking else { return };
-        // A question that the agent went on from was not left to the person.
-        if self.candidates[asking + 1..].iter().filter(|quote| said(quote)).count() > LINES_AFTER {
+        // A question that the agent went on from was not left to the person; an offer stands at the very end.
+        let (what, most) = match prompt::asks(&self.candidates[asking].text) {
+            true => ("asked", LINES_AFTER),
+            false => ("offered", 1),
+        };
+        if self.candidates[asking + 1..].iter().filter(|quote| said(quote)).count() > most {
             return;
         }
         let quote = self.candidates.remove(asking);
-        let what = if prompt::asks(&quote.text) { "asked" } else { "offered" };
         self.fixed(
             EvidenceKind::Now,
             (3, 0),
@@ -164,12 +188,12 @@ impl Builder<'_> {
         );
     }
 
-    /// A command of a small view needs its beginning alone.
+    /// A small view has room for the beginning and the end of a command.
     fn short<'t>(&self, command: &'t str) -> Cow<'t, str> {
-        text::cut_words(command, if self.is_small() { 120 } else { 400 })
+        if self.is_small() { text::cut_middle(command, 420) } else { Cow::Borrowed(command) }
     }
 
-    /// What kinds of commands were recognised, and which were not: a script may hide any, so that no count would be true.
+    /// What kinds of commands were seen, and which were not: a script may hide any, so that no count would be true.
     fn census(&self, census: Census) -> String {
         let kinds = [
             (census.tests, "tests"),
@@ -185,12 +209,12 @@ impl Builder<'_> {
         };
         let tests = self.briefing.commands.checks.iter().rev().find(|check| check.is_test);
         let untested = tests.is_some_and(|test| !self.unchecked_since(test).is_empty());
-        let untested = if untested { "; no test recognised since the last edit" } else { "" };
+        let untested = if untested { "; no test seen since the last edit" } else { "" };
         let files = self.extra.files.len();
         let others = if census.agents { " (those of other agents not among them)" } else { "" };
         let (ran, not) = (list(true), list(false));
         format!(
-            "among the commands: {ran}; not recognised: {not}; changed files seen: {files}{others}{untested}"
+            "commands seen: {ran}; none seen of: {not}; changed files seen: {files}{others}{untested}"
         )
     }
 }

@@ -10,12 +10,11 @@ use super::super::printed::Printed;
 use super::super::semantic::{Dependency, Evidence, Update};
 use super::super::staleness::{self, Standing};
 use super::{HEADER, Scene, ViewCaps};
-use crate::briefing::{self, ChangedFile};
+use crate::briefing::ChangedFile;
 use crate::limits;
 use crate::paths;
 use crate::quote;
-use crate::rollout::shell::Class;
-use crate::step::CommandOutcome;
+use crate::rollout::shell::{self, Class};
 use crate::text::{cut, cut_chars, one_line};
 
 /// Bytes of a command.
@@ -86,33 +85,34 @@ fn standing_words(
 /// Commands that did something and were no check, the one run last first, with how each ended.
 pub(super) fn ran(scene: &Scene<'_>, caps: &ViewCaps) -> Vec<String> {
     let commands = scene.state.commands.newest();
+    // What was answered in a dialog stands among the person's words.
+    let is_dialog = |command: &Command| {
+        command.text.split(' ').next().is_some_and(crate::rollout::dialog::asks)
+    };
     let did = commands.filter(|command| {
-        !command.is_look && !Class::of(&command.text).is_check() && !writes_text(&command.text)
+        !command.is_look && !is_dialog(command) && !Class::of(&command.text).is_check()
     });
-    let mut lines: Vec<String> = did.take(caps.max_recent_artifacts).map(command_line).collect();
+    let lines = did.filter_map(command_line).take(caps.max_recent_artifacts);
+    let mut lines: Vec<String> = lines.collect();
     // Scripts that a program was handed look alike: the newest one stands for all.
     let mut seen = HashSet::new();
     lines.retain(|line| seen.insert(line.clone()));
     lines
 }
 
-fn command_line(command: &Command) -> String {
-    let mut words = match command.outcome {
-        CommandOutcome::Exit(0) if !briefing::owns_exit_code(&command.text) => {
-            "exit code hidden by what follows it".to_owned()
-        }
-        outcome => outcome.words(),
-    };
+/// `None` for what only writes texts: their files have lines of their own.
+fn command_line(command: &Command) -> Option<String> {
+    let deed = deed(&command.text)?;
+    let mut words = command.outcome.words();
     if command.runs > 1 {
         words.push_str(&format!(", {}x", command.runs));
     }
     words.push_str(&price_words(command.printed));
-    let line = one_line(script_head(&command.text));
-    let line = cut(&line, COMMAND_BYTES);
-    match words.trim_start_matches(", ") {
+    let line = cut(&deed, COMMAND_BYTES);
+    Some(match words.trim_start_matches(", ") {
         "" => line.into_owned(),
         words => format!("{line} ({words})"),
-    }
+    })
 }
 
 /// Files that were read or searched, the last one first, and whether each is still as it was.
@@ -139,20 +139,20 @@ fn price_words(printed: Option<Printed>) -> String {
     }
 }
 
-/// A script without the body of a heredoc: the file that it wrote has a line of its own.
-fn script_head(script: &str) -> &str {
-    match script.split_once('\n') {
-        Some((first, _)) if first.contains("<<") => first,
-        _ => script,
-    }
-}
-
-/// A script that writes a text: its file has a line of its own.
-fn writes_text(script: &str) -> bool {
-    script.lines().any(|line| {
-        let line = line.trim_start();
-        line.starts_with("cat ") && line.contains("<<") && line.contains('>')
-    })
+/// What a script did beside writing texts and setting variables.
+fn deed(script: &str) -> Option<String> {
+    let gist = shell::gist(script);
+    let sets = |part: &str| {
+        let is_one = !part.contains(' ') || part.contains("=$(") && part.ends_with(')');
+        is_one && part.split(' ').next().is_some_and(shell::is_assignment)
+    };
+    let writes = |part: &str| {
+        let last = part.rsplit("&& ").next().unwrap_or(part);
+        last.starts_with("cat ") && part.contains("<<") && part.contains('>')
+    };
+    let parts = gist.split("; ").filter(|part| !sets(part) && !writes(part));
+    let deed = one_line(&parts.collect::<Vec<_>>().join("; ")).into_owned();
+    (!deed.is_empty()).then_some(deed)
 }
 
 /// Plan steps in order, and whether each is open: the open ones, and the last done ones.

@@ -1,0 +1,98 @@
+//! Checks and failures as quotes.
+
+use super::super::checks::{Check, EDIT};
+use super::super::documents;
+use super::super::kinds::EvidenceKind;
+use super::{Builder, first_of};
+
+/// What is left of a failure of an earlier turn that was made good.
+const MENDED_STRENGTH: u16 = 35;
+
+impl Builder<'_> {
+    pub(super) fn commands(&mut self) {
+        let now = self.briefing.turn();
+        let age = |turn: u32| usize::try_from(now.saturating_sub(turn)).unwrap_or(2);
+        let commands = &self.briefing.commands;
+        for (newer, check) in commands.checks.iter().rev().enumerate() {
+            let is_superseded = commands.has_passed_after(check);
+            if check.turn < now && check.outcome.is_failure() && is_superseded {
+                continue;
+            }
+            let strength = match newer {
+                0 | 1 => 120,
+                _ if is_superseded => 40,
+                _ => 80,
+            };
+            let text = self.check_words(check);
+            self.push(EvidenceKind::Check, (check.seq, 0), (age(check.turn), strength), text);
+        }
+        for failure in &commands.failures {
+            let mend = match (&failure.mend, failure.program.as_str()) {
+                (Some(mend), EDIT) => format!("; {mend}"),
+                (Some(mend), _) => format!("; then worked: {mend}"),
+                // The report of its turn told what became of it.
+                (None, EDIT) if failure.turn < now => continue,
+                (None, program) if failure.is_usable => {
+                    if failure.turn < now {
+                        continue;
+                    }
+                    format!("; {program} worked later")
+                }
+                (None, _) if failure.turn < now => "; no later run that worked was seen".to_owned(),
+                (None, _) => String::new(),
+            };
+            let text = format!("#{} {}{mend}", failure.seq, failure.text);
+            let is_old = failure.mend.is_some() && failure.turn < now;
+            let strength = if is_old { MENDED_STRENGTH } else { 100 };
+            let at = (failure.seq, 0);
+            self.push(EvidenceKind::FailedCommand, at, (age(failure.turn), strength), text);
+        }
+    }
+
+    /// A check says what it proves: nothing about files that changed since.
+    fn check_words(&self, check: &Check) -> String {
+        let since = self.unchecked_since(check);
+        let mut words = format!("#{} {} → {}", check.seq, check.command, check.result);
+        if !since.is_empty() && !check.outcome.is_failure() {
+            let files = first_of(&since);
+            words.push_str(&format!(" (changed after it: {files})"));
+        }
+        words
+    }
+
+    /// Files changed after a check that it may speak of: prose matters to those that read it.
+    pub(super) fn unchecked_since(&self, check: &Check) -> Vec<&str> {
+        let reads_prose = ["md", "doc", "lint", "vale", "prettier", "spell", "fmt"];
+        let reads_prose = reads_prose.iter().any(|word| check.command.contains(word));
+        let mut since = self.briefing.effects.since(check.seq);
+        since.retain(|path| reads_prose || !documents::is_prose(path));
+        // One that names files speaks of them alone.
+        let named: Vec<&str> = check.command.split(' ').filter(|word| names_file(word)).collect();
+        if !named.is_empty() {
+            since.retain(|path| {
+                named.iter().any(|file| path.ends_with(file) || file.ends_with(path))
+            });
+        }
+        since
+    }
+}
+
+/// Whether a command asks a program how things stand or waits for it, and changes nothing.
+pub(super) fn only_watches(command: &str) -> bool {
+    const WATCHING: [&str; 8] =
+        ["status", "capture", "wait", "list", "show", "logs", "view", "get"];
+    command.split_whitespace().nth(1).is_some_and(|word| WATCHING.contains(&word))
+}
+
+/// Whether a word of a command is a file: it ends as files do, and is no option and no setting.
+fn names_file(word: &str) -> bool {
+    let name = word.rsplit('/').next().unwrap_or(word);
+    let ending = name
+        .rsplit_once('.')
+        .map_or("", |(stem, ending)| if stem.is_empty() { "" } else { ending });
+    (1..=5).contains(&ending.len())
+        && ending.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        && ending.bytes().any(|byte| byte.is_ascii_alphabetic())
+        && !word.starts_with('-')
+        && !word.contains(['=', '*', ':'])
+}

@@ -1,0 +1,81 @@
+//! The person's messages as quotes.
+
+use super::super::collect::{ANSWERS, CHOSE, TurnOutcome, WITH};
+use super::super::evidence::Line;
+use super::super::kinds::EvidenceKind;
+use super::Builder;
+
+/// Up to this length a typed text is an answer rather than a request.
+const SHORT_ANSWER_BYTES: usize = 30;
+
+/// Short answers of the last turns still tell where the work stands.
+const RECENT_ANSWERS_TURNS: u32 = 4;
+
+impl Builder<'_> {
+    pub(super) fn requests(&mut self) {
+        let now = self.briefing.turn();
+        let lines: Vec<&Line> = self.briefing.requests.iter().collect();
+        for turn in lines.chunk_by(|one, next| one.turn == next.turn) {
+            let is_answer = |line: &&Line| {
+                [ANSWERS, CHOSE, WITH].iter().any(|opening| line.text.starts_with(opening))
+            };
+            let answers: Vec<&Line> = turn.iter().copied().filter(is_answer).collect();
+            let typed = turn.iter().copied().filter(|line| !is_answer(line));
+            // The last request stands at the end.
+            let typed: Vec<&Line> = typed.filter(|line| line.turn != now).collect();
+            let is_short = matches!(typed[..], [one] if one.text.len() <= SHORT_ANSWER_BYTES);
+            if let ([one], true) = (&typed[..], is_short) {
+                self.short_answer(one, &answers);
+                continue;
+            }
+            for (index, line) in typed.iter().enumerate() {
+                let mark = if index == 0 { self.mark(line) } else { "  ".to_owned() };
+                self.request(line, line.strength, format!("{mark}{}", line.text));
+                if let Some(quote) = self.candidates.last_mut() {
+                    quote.goes_on = index + 1 < typed.len();
+                    quote.heading.clone_from(&line.heading);
+                }
+            }
+            for line in answers {
+                // What the last request answers is as much wanted as the request.
+                let strength = match line.turn == now {
+                    true if !line.text.starts_with(WITH) => 250,
+                    _ => line.strength,
+                };
+                let text = line.text.trim_start_matches('(');
+                self.request(line, strength, format!("  (#{} {text}", line.seq));
+            }
+        }
+    }
+
+    /// A few words say nothing without what they answer, and little once the work went on from there.
+    fn short_answer(&mut self, typed: &Line, answers: &[&Line]) {
+        let turns_ago = self.briefing.turn().saturating_sub(typed.turn);
+        let mut text = format!("{}{}", self.mark(typed), typed.text);
+        let is_shown = |answer: &&&Line| !(self.is_small() && answer.text.starts_with(WITH));
+        for answer in answers.iter().filter(is_shown) {
+            text.push_str(&format!(" {}", answer.text));
+        }
+        let strength = if turns_ago <= RECENT_ANSWERS_TURNS { 60 } else { 25 };
+        self.request(typed, if answers.is_empty() { strength / 5 } else { strength }, text);
+    }
+
+    fn request(&mut self, line: &Line, strength: u16, text: String) {
+        let order = (line.seq, self.candidates.len() as u64);
+        self.push(EvidenceKind::Request, order, (0, strength), text);
+    }
+
+    fn mark(&self, line: &Line) -> String {
+        let outcome = match self.briefing.outcome(line.turn) {
+            TurnOutcome::Answered => "",
+            // What was said while the agent worked is in the report of a later turn.
+            TurnOutcome::Open if self.briefing.is_answered_after(line.turn) => "",
+            TurnOutcome::Open => " (no report)",
+            TurnOutcome::Interrupted if self.briefing.is_answered_after(line.turn) => {
+                " (interrupted at first)"
+            }
+            TurnOutcome::Interrupted => " (interrupted)",
+        };
+        format!("#{}{outcome} ", line.seq)
+    }
+}

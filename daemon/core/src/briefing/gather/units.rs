@@ -1,0 +1,45 @@
+//! Lines that say their thing only together: a short list with its heading is chosen whole or not at all.
+
+use super::super::kinds::EvidenceKind;
+use super::super::select::Quote;
+
+/// A list of so many lines and bytes is one unit; the parts of a longer one stand for themselves.
+const LINES_MAX: usize = 4;
+const BYTES_MAX: usize = 600;
+
+/// The same for the person's words: half of what somebody asks for is another request.
+const REQUEST_LINES_MAX: usize = 9;
+const REQUEST_BYTES_MAX: usize = 1_000;
+
+/// Rows of an enumeration that count in full, and what is left of the weight of the others.
+const ROWS_FULL: usize = 4;
+const ROWS_MANY: usize = 8;
+const ROW_WEIGHT: f64 = 0.6;
+
+/// Gives the lines of one message that stand below one heading a number in common.
+pub(super) fn link(quotes: &mut [Quote]) {
+    let mut unit = 0;
+    let is_together = |one: &Quote, next: &Quote| {
+        let has_heading = !one.heading.is_empty() && !one.is_fixed && !next.is_fixed;
+        let are_rows = |quote: &Quote| quote.text.starts_with('|');
+        has_heading && place(one) == place(next) && are_rows(one) == are_rows(next)
+    };
+    for list in quotes.chunk_by_mut(is_together) {
+        let (lines, bytes) = match list[0].kind {
+            EvidenceKind::Request => (REQUEST_LINES_MAX, REQUEST_BYTES_MAX),
+            EvidenceKind::Report | EvidenceKind::Template => (LINES_MAX, BYTES_MAX),
+            _ => continue,
+        };
+        let length: usize = list.iter().map(|quote| quote.text.len()).sum();
+        if (2..=lines).contains(&list.len()) && length <= bytes {
+            unit += 1;
+            list.iter_mut().for_each(|quote| quote.unit = unit);
+        } else if list.len() >= ROWS_MANY {
+            list.iter_mut().skip(ROWS_FULL).for_each(|quote| quote.weight *= ROW_WEIGHT);
+        }
+    }
+}
+
+fn place(quote: &Quote) -> (EvidenceKind, u64, &str, &str) {
+    (quote.kind, quote.order.0, &quote.group, &quote.heading)
+}

@@ -72,17 +72,19 @@ pub(super) fn binds<'a>(path: &str, typed: impl Iterator<Item = &'a str>) -> boo
 }
 
 /// Words of a rule, and of what rules matter most to whoever ends a piece of work.
-const BINDING: [&str; 10] = [
-    "must",
+const BINDING: [&str; 12] = [
+    "must ",
     "never",
     "always",
     "do not",
     "don't",
-    " only",
+    "only if",
+    "only when",
+    "only after",
     "not sufficient",
     "required",
     "unless",
-    "shall",
+    "shall ",
 ];
 const DELIVERY: [&str; 8] =
     ["push", "pull request", " pr ", "git add", "worktree", "merge", "a branch", "to main"];
@@ -90,6 +92,9 @@ const CARE: [&str; 5] = ["commit", "branch", "test", "verif", "stage"];
 
 /// How telling a rule is; `None` where a passage orders nothing.
 pub(super) fn rule_strength(passage: &str) -> Option<u16> {
+    if passage.starts_with('|') {
+        return None;
+    }
     let lower = passage.to_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
     has(&BINDING).then(|| match () {
@@ -121,7 +126,7 @@ pub(super) fn passages(path: &str, text: &str, mut visit: impl FnMut(Passage)) {
         // A few words that end with a colon say nothing without what follows.
         let is_lead_in = paragraph.len() < LEAD_IN_BYTES && paragraph.ends_with([':', '：']);
         if paragraph.len() >= LINE_BYTES_MIN && !is_lead_in {
-            let strength = strength(paragraph, is_prose);
+            let strength = strength(heading, paragraph, is_prose);
             visit(Passage {
                 heading: heading.to_owned(),
                 text: std::mem::take(paragraph),
@@ -197,8 +202,8 @@ fn front_matter(text: &str) -> (String, usize) {
 /// Marks of a decision with its reasons.
 const DECISION_MARKS: [&str; 5] = ["**Decision", "Decision:", "- Decision", "**Scope", "**Goal"];
 
-/// Marks of what belongs to one.
-const REASON_MARKS: [&str; 4] = ["**Rationale", "**Alternatives", "Rationale:", "rejected"];
+/// Marks of what was decided against.
+const REJECTION_MARKS: [&str; 2] = ["Alternatives", "rejected"];
 
 const RULE_MARKS: [&str; 7] = ["must", "MUST", "never", "always", "only", "do not", "don't"];
 
@@ -207,13 +212,14 @@ pub(super) fn decides(line: &str) -> bool {
     DECISION_MARKS.iter().any(|mark| line.contains(mark))
 }
 
-fn strength(line: &str, is_prose: bool) -> u16 {
+fn strength(heading: &str, line: &str, is_prose: bool) -> u16 {
     let has = |marks: &[&str]| marks.iter().any(|mark| line.contains(mark));
     let is_item = lines::item_of(line).is_some();
     let strength = match () {
         () if is_placeholder(line) => 10,
         () if decides(line) => 190,
-        () if has(&REASON_MARKS) => 90,
+        () if decides(heading) || has(&REJECTION_MARKS) => 180,
+        () if line.contains("Rationale") => 90,
         () if has(&RULE_MARKS) => 110,
         () if is_item || is_command(line) => 80,
         () => 45,

@@ -166,7 +166,10 @@ impl Effect {
         }
         if documents::is_document(path) {
             documents::passages(path, added, |passage| {
-                visit(&passage.heading, passage.text, passage.strength);
+                // The rest of a sentence whose beginning was not edited.
+                let is_rest = passage.text.starts_with(char::is_lowercase);
+                let percent = if is_rest && documents::is_prose(path) { 50 } else { 100 };
+                visit(&passage.heading, passage.text, passage.strength * percent / 100);
             });
             return;
         }

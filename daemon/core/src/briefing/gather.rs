@@ -18,7 +18,7 @@ use super::select::{Focus, Quote};
 use crate::{quote, text};
 
 /// Below this many tokens a view is small.
-const SMALL_TOKENS: u64 = 3_000;
+pub(super) const SMALL_TOKENS: u64 = 3_000;
 
 /// Open tasks that are looked at for the names of files, names that are long enough, and what being named weighs.
 const TASKS_AHEAD: usize = 8;
@@ -225,7 +225,8 @@ impl Builder<'_> {
         let newest = lines.iter().rev().take(NEWEST_REMARKS).last().map_or(0, |line| line.seq);
         for line in lines.iter() {
             // A decision holds until another is written.
-            let holds = kind == EvidenceKind::Added && documents::decides(&line.text);
+            let holds = kind == EvidenceKind::Added
+                && (documents::decides(&line.text) || documents::decides(&line.heading));
             let turns = if holds { 0 } else { now.saturating_sub(line.turn) };
             let age = usize::try_from(turns).unwrap_or(2);
             // What was said on the way is soon outdated by what was said after it.

@@ -71,8 +71,8 @@ const fn rule(
 pub(super) const RULES: [KindRule; 17] = [
     rule(EvidenceKind::Request, "PERSON", 27, [2.2, 2.2, 2.2], 40 << 10),
     rule(EvidenceKind::Template, "TEMPLATE_STEPS", 9, [0.9, 0.9, 0.4], 10 << 10),
-    rule(EvidenceKind::Report, "REPORTS", 38, [4.0, 2.4, 1.4], 64 << 10),
-    rule(EvidenceKind::Remark, "REMARKS", 9, [1.7, 0.9, 0.9], 20 << 10),
+    rule(EvidenceKind::Report, "REPORTS", 38, [3.2, 2.2, 1.7], 64 << 10),
+    rule(EvidenceKind::Remark, "REMARKS", 5, [1.2, 0.7, 0.7], 20 << 10),
     rule(EvidenceKind::Accepted, "RECORDED", 12, [3.0, 3.0, 2.4], 0),
     rule(EvidenceKind::Document, "DOCUMENTS", 8, [3.0, 0.5, 0.2], 28 << 10),
     rule(EvidenceKind::Rule, "RULES", 7, [1.6, 1.6, 1.6], 8 << 10),

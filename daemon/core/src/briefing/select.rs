@@ -12,6 +12,7 @@ use std::collections::{BinaryHeap, HashMap, HashSet};
 
 use rustc_hash::FxBuildHasher;
 
+use super::gather::SMALL_TOKENS;
 use super::kinds::{EvidenceKind, RULES};
 use super::terms;
 use crate::tokens;
@@ -237,9 +238,12 @@ impl<'a> Choice<'a> {
             let said = self.said.get(term).copied().unwrap_or(0).min(AGAIN.len() - 1);
             sum += self.worth.get(term).copied().unwrap_or(0.0) * AGAIN[said];
         }
-        // Costs count a little less than in full: a whole thought is worth more than two halves.
+        // Costs count a little less than in full: a whole thought is worth more than two halves. Where room is short they
+        // count in full.
         let cost = to_f64(self.cost(index) + 3);
-        line.lines[0].weight * sum / (cost.sqrt() * cost.sqrt().sqrt())
+        let counted =
+            if self.budget < SMALL_TOKENS { cost } else { cost.sqrt() * cost.sqrt().sqrt() };
+        line.lines[0].weight * sum / counted
     }
 
     /// Tokens of a line, and of the labels above it that are not there yet.

@@ -41,7 +41,7 @@ const REASONS: [&str; 36] = [
 ];
 
 /// First words of a line that only says what comes next.
-const ANNOUNCEMENTS: [&str; 29] = [
+const ANNOUNCEMENTS: [&str; 32] = [
     "let me ",
     "now let me",
     "now i",
@@ -56,6 +56,9 @@ const ANNOUNCEMENTS: [&str; 29] = [
     "let's ",
     "first, i",
     "first i",
+    "i have everything",
+    "i have enough",
+    "i want to",
     "okay",
     "ok,",
     "good",
@@ -156,7 +159,7 @@ pub(super) fn strength(text: &str) -> u16 {
         return 125;
     }
     if ANNOUNCEMENTS.iter().any(|words| lower.starts_with(words)) {
-        return 55;
+        return 30;
     }
     100
 }
@@ -189,10 +192,10 @@ mod tests {
     fn reasons_weigh_more_than_announcements() {
         for (text, expected) in [
             ("The cache was stale because the key left out the branch.", 135),
-            ("Now let me read the parser.", 55),
+            ("Now let me read the parser.", 30),
             ("The worker is still running; I'll look again because it is slow.", 20),
             ("Select: [A] Advanced [C] Continue", 20),
-            ("On passe à l’étape 4.", 55),
+            ("On passe à l’étape 4.", 30),
             ("The parser keeps its state.", 100),
         ] {
             assert_eq!(strength(text), expected, "{text}");

@@ -26,7 +26,9 @@ impl Builder<'_> {
             let text = self.check_words(check);
             self.push(EvidenceKind::Check, (check.seq, 0), (age(check.turn), strength), text);
         }
-        for failure in &commands.failures {
+        // A check stands below CHECKS with its newest outcome.
+        let is_check = |seq: u64| commands.checks.iter().any(|check| check.seq == seq);
+        for failure in commands.failures.iter().filter(|failure| !is_check(failure.seq)) {
             let mend = match (&failure.mend, failure.program.as_str()) {
                 (Some(mend), EDIT) => format!("; {mend}"),
                 (Some(mend), _) => format!("; then worked: {mend}"),

@@ -125,7 +125,7 @@ fn long_answers_are_named_with_their_price_where_there_is_room() {
     let state = long_outputs();
     let text = view(&state, 2_000);
     assert!(text.contains("src/long.rs (read, #21 2.0k)"), "{text}");
-    assert!(text.contains("make all → exit 1: error: value_of_x"), "{text}");
+    assert!(text.contains("make all → exit 1; error: value_of_x"), "{text}");
 }
 
 #[test]

@@ -90,6 +90,11 @@ const DELIVERY: [&str; 8] =
     ["push", "pull request", " pr ", "git add", "worktree", "merge", "a branch", "to main"];
 const CARE: [&str; 5] = ["commit", "branch", "test", "verif", "stage"];
 
+/// First words of an order, and words that stress one.
+const ORDERING: [&str; 8] =
+    ["do not", "don't", "never ", "always ", "only ", "you must", "you never", "use "];
+const ORDERS_LOUDLY: [&str; 4] = ["MUST", "NEVER", "ALWAYS", " NOT "];
+
 /// How telling a rule is; `None` where a passage orders nothing.
 pub(super) fn rule_strength(passage: &str) -> Option<u16> {
     if passage.starts_with('|') {
@@ -97,11 +102,16 @@ pub(super) fn rule_strength(passage: &str) -> Option<u16> {
     }
     let lower = passage.to_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
-    has(&BINDING).then(|| match () {
-        () if has(&DELIVERY) => 170,
-        () if has(&CARE) => 110,
-        () => 70,
-    })
+    let bare = lower.trim_start_matches(|c: char| !c.is_alphabetic());
+    let orders = ORDERING.iter().any(|opening| bare.starts_with(opening))
+        || ORDERS_LOUDLY.iter().any(|word| passage.contains(word));
+    match () {
+        () if !has(&BINDING) => None,
+        () if has(&DELIVERY) => Some(170),
+        () if has(&CARE) => Some(110),
+        // Prose on any subject says "never" and "must" of others than its reader.
+        () => orders.then_some(70),
+    }
 }
 
 fn ends_with(path: &str, endings: &[&str]) -> bool {
@@ -216,6 +226,8 @@ fn strength(heading: &str, line: &str, is_prose: bool) -> u16 {
     let has = |marks: &[&str]| marks.iter().any(|mark| line.contains(mark));
     let is_item = lines::item_of(line).is_some();
     let strength = match () {
+        // What it opens stands below it.
+        () if !is_prose && line.ends_with(['{', '[']) => 10,
         () if is_placeholder(line) => 10,
         () if decides(line) => 190,
         () if decides(heading) || has(&REJECTION_MARKS) => 180,
@@ -292,7 +304,9 @@ mod tests {
             assert_eq!(binds(path, typed.into_iter()), expected, "{path}");
         }
         assert_eq!(rule_strength("Do not push unless asked."), Some(170));
+        assert_eq!(rule_strength("- Never weaken a lint."), Some(70));
         assert_eq!(rule_strength("The lexer reads lines."), None);
+        assert_eq!(rule_strength("The sun never sets upon the hills."), None);
     }
 
     #[test]

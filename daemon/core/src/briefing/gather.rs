@@ -40,7 +40,7 @@ const OUTLINE_BYTES: usize = 500;
 const OUTLINE_EDITS: u32 = 5;
 
 /// Longest line of a small view: there two short lines say more than a long one.
-const SMALL_LINE_BYTES: usize = 220;
+const SMALL_LINE_BYTES: usize = 320;
 
 /// The quotes to choose from, and what the work is about.
 pub(super) fn gather(

@@ -190,7 +190,7 @@ impl Builder<'_> {
 
     /// A small view has room for the beginning and the end of a command.
     fn short<'t>(&self, command: &'t str) -> Cow<'t, str> {
-        if self.is_small() { text::cut_middle(command, 420) } else { Cow::Borrowed(command) }
+        if self.is_small() { text::cut_middle(command, 560) } else { Cow::Borrowed(command) }
     }
 
     /// What kinds of commands were seen, and which were not: a script may hide any, so that no count would be true.

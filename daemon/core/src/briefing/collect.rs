@@ -55,6 +55,10 @@ const COMMAND_BYTES: usize = 1_024;
 /// Bytes of one of the last calls: a line of several commands ends with the one that counts.
 const ACTION_BYTES: usize = 480;
 
+/// Outputs that are kept, and bytes of each.
+const OUTPUTS_MAX: usize = 10;
+const OUTPUT_BYTES: usize = 1_600;
+
 /// Calls without an answer that are kept.
 const RUNNING_MAX: usize = 16;
 
@@ -87,6 +91,9 @@ pub struct Briefing {
     pub(super) running: VecDeque<Running>,
     /// What the agent did last, newest last: the call, and what came of it.
     pub(super) actions: VecDeque<RecentCall>,
+    /// What the last commands and reads printed, newest last.
+    #[serde(default)]
+    pub(super) outputs: VecDeque<SeenOutput>,
     /// Digests of the lines of earlier messages.
     seen_lines: VecDeque<u32>,
 }
@@ -134,6 +141,15 @@ pub(super) struct Running {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RecentCall {
     pub call_id: String,
+    pub text: String,
+}
+
+/// What a call printed. Redacted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct SeenOutput {
+    pub seq: u64,
+    pub turn: u32,
+    pub what: String,
     pub text: String,
 }
 
@@ -198,6 +214,17 @@ impl Briefing {
             return Some(running.clone());
         }
         self.running.remove(index)
+    }
+
+    /// A call printed something that no other evidence is made of.
+    pub(super) fn saw(&mut self, seq: u64, what: &str, printed: &str, folder: Option<&str>) {
+        if printed.trim().is_empty() {
+            return;
+        }
+        let (turn, what) = (self.turn, lines::tidy(what, folder, 120));
+        self.outputs.retain(|output| output.what != what);
+        let text = text::cut_middle(printed.trim(), OUTPUT_BYTES).into_owned();
+        checks::push(&mut self.outputs, SeenOutput { seq, turn, what, text }, OUTPUTS_MAX);
     }
 
     pub(super) fn ran(&mut self, run: CommandRun<'_>, folder: Option<&str>) {

@@ -1,9 +1,10 @@
 //! Steps in order → evidence.
 
 use super::collect::{Briefing, CommandRun, FileEdit, Running};
+use super::documents;
 use crate::rollout::dialog;
 use crate::rollout::patch::LineCounts;
-use crate::rollout::shell::{Command, FileUse, Use};
+use crate::rollout::shell::{Class, Command, FileUse, Use};
 use crate::step::{
     Action, Answered, At, Called, Change, ChangeKind, CommandOutcome, Script, Step, Work,
 };
@@ -117,12 +118,14 @@ impl Briefing {
                     printed: answered.printed(),
                 };
                 self.ran(run, folder);
-                if let Some(path) = reads.as_deref().filter(|_| !outcome.is_failure()) {
-                    self.read(at.seq, &places.shown(path), answered.printed());
+                match reads.as_deref().filter(|_| !outcome.is_failure()) {
+                    Some(path) => self.viewed(at.seq, &places.shown(path), answered.printed()),
+                    None if outcome.is_failure() || Class::of(run.script).is_check() => {}
+                    None => self.saw(at.seq, run.script, answered.printed(), folder),
                 }
             }
             Work::View { path } if !outcome.is_failure() => {
-                self.read(at.seq, &places.shown(path), answered.printed());
+                self.viewed(at.seq, &places.shown(path), answered.printed());
             }
             Work::Patch(changes) => {
                 let paths: Vec<String> =
@@ -137,6 +140,14 @@ impl Briefing {
                 }
             }
             Work::View { .. } | Work::Search { .. } | Work::PlanStep { .. } | Work::Other => {}
+        }
+    }
+
+    /// A file was looked at: a document is evidence by its passages, of code the lines that were seen last.
+    fn viewed(&mut self, seq: u64, path: &str, printed: &str) {
+        self.read(seq, path, printed);
+        if !documents::is_document(path) {
+            self.saw(seq, path, printed, None);
         }
     }
 

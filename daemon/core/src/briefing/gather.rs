@@ -36,7 +36,7 @@ const NAMES: usize = 8;
 const NAMES_BYTES: usize = 200;
 
 /// Bytes of the names of a file that the running turn changed, and that so many edits made.
-const OUTLINE_BYTES: usize = 500;
+const OUTLINE_BYTES: usize = 400;
 const OUTLINE_EDITS: u32 = 5;
 
 /// Longest line of a small view: there two short lines say more than a long one.
@@ -79,6 +79,7 @@ impl Builder<'_> {
         self.files();
         self.commands();
         self.git();
+        self.outputs();
         self.tasks();
         for (order, line) in (0..).zip(&self.extra.accepted) {
             self.push(EvidenceKind::Accepted, order, (0, 100), line.clone());
@@ -109,6 +110,7 @@ impl Builder<'_> {
             );
         }
         self.now();
+        self.pending_edits();
     }
 
     /// What the person dropped is no candidate, nor is what stands below a file or a turn of that name.

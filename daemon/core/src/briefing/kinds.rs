@@ -39,6 +39,8 @@ pub enum EvidenceKind {
     Ran,
     /// A file that was read or searched.
     Look,
+    /// Printed by one of the last commands.
+    Seen,
     /// A step of the agent's plan.
     Plan,
     /// Where the work stands now.
@@ -68,7 +70,7 @@ const fn rule(
 }
 
 /// All kinds, in the order of a view.
-pub(super) const RULES: [KindRule; 17] = [
+pub(super) const RULES: [KindRule; 18] = [
     rule(EvidenceKind::Request, "PERSON", 27, [2.2, 2.2, 2.2], 40 << 10),
     rule(EvidenceKind::Template, "TEMPLATE_STEPS", 9, [0.9, 0.9, 0.4], 10 << 10),
     rule(EvidenceKind::Report, "REPORTS", 38, [3.2, 2.2, 1.7], 64 << 10),
@@ -84,6 +86,7 @@ pub(super) const RULES: [KindRule; 17] = [
     rule(EvidenceKind::TaskItem, "TASK_LIST", 6, [2.0, 1.6, 1.2], 0),
     rule(EvidenceKind::Ran, "RAN", 6, [1.2, 1.2, 1.2], 0),
     rule(EvidenceKind::Look, "LOOKED_AT", 4, [0.25, 0.25, 0.25], 0),
+    rule(EvidenceKind::Seen, "SEEN", 4, [0.9, 0.5, 0.3], 0),
     rule(EvidenceKind::Plan, "PLAN", 5, [2.0, 2.0, 2.0], 0),
     rule(EvidenceKind::Now, "NOW", 6, [6.0, 6.0, 6.0], 0),
 ];
@@ -97,6 +100,7 @@ impl EvidenceKind {
             Self::Document => " lines chosen from what was read",
             Self::Rule => " quoted from what was read on how to work here",
             Self::Git => " oldest first",
+            Self::Seen => " what the last commands printed, lines chosen",
             Self::Ran => " newest first, chosen",
             _ => "",
         }

@@ -92,6 +92,10 @@ pub(super) fn step_strength(spoken: &Spoken<'_>) -> Option<u16> {
     if words.iter().any(|word| text.contains(word)) {
         return Some(120);
     }
+    // What the agent has to report at the end is its last step.
+    if spoken.heading.contains("Report") || spoken.heading.contains("report") {
+        return Some(90);
+    }
     let is_numbered = text.starts_with(|c: char| c.is_ascii_digit());
     match spoken.shape {
         Shape::Item if is_numbered || text.contains("**") => Some(90),

@@ -41,7 +41,8 @@ impl Quote {
     /// The line of the transcript it was taken from; `None` for what is counted or put together from many.
     pub fn seq(&self) -> Option<u64> {
         use EvidenceKind::{
-            Added, Check, Document, FailedCommand, Git, Remark, Report, Request, Rule, Template,
+            Added, Check, Document, FailedCommand, Git, Remark, Report, Request, Rule, Seen,
+            Template,
         };
         let is_of_line = matches!(
             self.kind,
@@ -55,6 +56,7 @@ impl Quote {
                 | FailedCommand
                 | Check
                 | Git
+                | Seen
         );
         Some(self.order.0).filter(|seq| is_of_line && *seq != u64::MAX)
     }

@@ -324,6 +324,37 @@ fn lines_without_a_heading_do_not_stand_below_another_s() {
 }
 
 #[test]
+fn what_commands_printed_and_an_unanswered_patch_would_add_is_told() {
+    let mut briefing = thread();
+    briefing.saw(11, "python3 --version", "Python 3.9.6\n", None);
+    let code = "import sys\n".to_owned() + &"path = sys.path[0] + folder\n".repeat(9);
+    briefing.saw(12, "site.py", &code, None);
+    briefing.saw(13, "old.py", &code, None);
+    edits(&mut briefing, 14, "old.py", "import os\n", "import sys\n");
+    let (path, added) = ("new.py".to_owned(), "import re\n".to_owned());
+    let (removed, counts) = (String::new(), LineCounts::default());
+    let edit = FileEdit { path, added, removed, counts, is_whole: false, is_deleted: false };
+    briefing.call(
+        Running {
+            seq: 15,
+            call_id: "p".to_owned(),
+            what: "apply_patch new.py".to_owned(),
+            program: String::new(),
+            edits: vec![edit],
+            is_known_running: false,
+        },
+        None,
+    );
+    let text = render(&briefing, &Extra::default(), 4_000);
+    assert!(
+        text.contains("\n#11 python3 --version → Python 3.9.6\n#12 site.py:\n import sys"),
+        "{text}"
+    );
+    assert!(!text.contains("#13 old.py"), "what stood there before it was edited\n{text}");
+    assert!(text.contains("#15 would add to new.py: import re"), "{text}");
+}
+
+#[test]
 fn a_list_that_a_command_changed_says_so_and_fixes_nothing() {
     let mut briefing = thread();
     briefing.read(11, "tasks.md", "- [ ] T1 write it\n- [x] T2 read it\n");

@@ -74,7 +74,7 @@ const NO_HEADING: &str = " (elsewhere:)\n";
 
 fn write_line<'a>(out: &mut String, line: &'a Quote, label: &mut (&'a str, &'a str)) {
     let here = (line.group.as_str(), line.heading.as_str());
-    if here.0 != label.0 {
+    if here.0 != label.0 && !here.0.is_empty() {
         out.push_str(&format!("{}:\n", here.0));
     }
     if here != *label && !here.1.is_empty() {

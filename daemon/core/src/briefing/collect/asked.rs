@@ -15,6 +15,9 @@ const SEEN_LINES_MAX: usize = 1_024;
 /// Bytes of a typed message up to which it is quoted as one piece.
 const WHOLE_REQUEST_BYTES: usize = 500;
 
+/// Lines of a template that are kept.
+const TEMPLATE_LINES: usize = 110;
+
 /// Bytes of a template's name beside words that were sent with it.
 const TEMPLATE_NAME_BYTES: usize = 56;
 
@@ -134,7 +137,7 @@ impl Briefing {
         let mut seen = 0;
         lines::split(text::prefix(template, 48 * 1_024), |spoken| {
             if let Some(strength) = prompt::step_strength(&spoken)
-                && seen < 60
+                && seen < TEMPLATE_LINES
             {
                 seen += 1;
                 let line = lines::tidy(spoken.text, folder, 220);

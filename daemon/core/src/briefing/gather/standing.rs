@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::super::checks::Census;
-use super::super::collect::TurnOutcome;
+use super::super::collect::{SeenOutput, TurnOutcome};
 use super::super::git::{self, GitLine};
 use super::super::kinds::EvidenceKind;
 use super::super::prompt;
@@ -11,6 +11,14 @@ use super::super::select::Quote;
 use super::super::tasks;
 use super::{Builder, first_of};
 use crate::text;
+
+/// An output so short is told whole; of longer ones lines from and up to so many bytes.
+const ANSWER_BYTES: usize = 160;
+const LINE_BYTES_MIN: usize = 6;
+const LINE_BYTES: usize = 160;
+
+/// Bytes of an edit without an answer.
+const PENDING_BYTES: usize = 900;
 
 /// Uncommitted files that are named.
 const UNCOMMITTED_SHOWN: usize = 12;
@@ -69,6 +77,44 @@ impl Builder<'_> {
             return String::new();
         }
         format!("(edited after it: {}) ", first_of(&since))
+    }
+
+    /// What the last commands printed: short answers whole, of longer ones lines.
+    pub(super) fn outputs(&mut self) {
+        let now = self.briefing.turn();
+        // What stood in a file before it was edited is no longer there.
+        let is_edited = |output: &SeenOutput| {
+            let effect = self.briefing.effects.of(&output.what);
+            effect.is_some_and(|effect| effect.seq > output.seq)
+        };
+        let percent = if self.is_small() { 50 } else { 100 };
+        for output in self.briefing.outputs.iter().filter(|output| !is_edited(output)) {
+            let age = usize::try_from(now.saturating_sub(output.turn)).unwrap_or(2);
+            let name = format!("#{} {}", output.seq, output.what);
+            if output.text.len() <= ANSWER_BYTES {
+                let text = format!("{name} → {}", output.text.replace('\n', " | "));
+                self.push(EvidenceKind::Seen, (output.seq, 0), (age, 110 * percent / 100), text);
+                continue;
+            }
+            let lines =
+                output.text.lines().map(str::trim).filter(|line| line.len() > LINE_BYTES_MIN);
+            for (index, line) in (1..).zip(lines) {
+                let text = text::one_line_cut(line, LINE_BYTES);
+                self.push(EvidenceKind::Seen, (output.seq, index), (age, 45 * percent / 100), text);
+                self.group(&name);
+            }
+        }
+    }
+
+    /// What a patch without an answer would change: nobody knows whether it did.
+    pub(super) fn pending_edits(&mut self) {
+        for running in &self.briefing.running {
+            for edit in running.edits.iter().filter(|edit| !edit.added.is_empty()) {
+                let added = text::one_line_cut(&edit.added, PENDING_BYTES);
+                let text = format!("#{} would add to {}: {added}", running.seq, edit.path);
+                self.push(EvidenceKind::Now, (2, running.seq + 1), (0, 40), text);
+            }
+        }
     }
 
     pub(super) fn tasks(&mut self) {

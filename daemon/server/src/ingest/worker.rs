@@ -261,6 +261,11 @@ impl Worker {
 
     /// Lists everything and queues what changed.
     async fn scan(&mut self) {
+        for (folder, error) in self.watch.cover(&self.shared.roots) {
+            self.shared.progress.is_watch_degraded.store(true, Ordering::Relaxed);
+            let folder = folder.to_string_lossy().into_owned();
+            self.warn(WarningKind::WatchDegraded, Some(folder), &error);
+        }
         let shared = Arc::clone(&self.shared);
         let listed = tokio::task::spawn_blocking(move || {
             let listing = scan::list(&shared.roots, &shared.databases);
@@ -272,11 +277,6 @@ impl Worker {
             self.next_scan = Instant::now() + self.shared.limits.scan_period;
             return;
         };
-        for (folder, error) in self.watch.cover(&self.shared.roots) {
-            self.shared.progress.is_watch_degraded.store(true, Ordering::Relaxed);
-            let folder = folder.to_string_lossy().into_owned();
-            self.warn(WarningKind::WatchDegraded, Some(folder), &error);
-        }
         self.next_scan = Instant::now() + self.shared.limits.scan_period;
         let progress = &self.shared.progress;
         // 0 stands for "never", also on a clock that starts there.

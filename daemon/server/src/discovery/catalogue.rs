@@ -83,7 +83,7 @@ pub(crate) struct Known {
 pub struct Counts {
     /// Lines that are not blank.
     pub lines: u64,
-    /// Lines that are no JSON object.
+    /// Lines that are not one JSON object.
     pub malformed: u64,
     pub oversized: u64,
     /// Lines of a kind this version does not know.

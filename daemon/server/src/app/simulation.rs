@@ -9,6 +9,9 @@
 //! written down outside of the daemon's reach (`world`). After each step, at each start and when all is quiet in the end it is held
 //! against what the daemon has (`checks`).
 //!
+//! *Chance alone* seldom brings some things about, so that they have steps or checks of their own: a run that sleeps past its
+//! lease while others take its job, and a start after which no transcript changes any more.
+//!
 //! *Crashes* come from the library of `tests/faults`: the n-th call that changes a file below the state folder kills the
 //! process. After a kill all that was written is there; after a power cut `disk` works out what may be, from a journal
 //! of the calls. Steps are told apart, the calls inside of one are not put in another order: two actors never act at once.

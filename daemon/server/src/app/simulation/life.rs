@@ -20,6 +20,7 @@ use crate::config::{Config, Surroundings};
 use crate::ingest::{SyncPoint, SyncTarget};
 use crate::paths::Base;
 use crate::recorder::Key;
+use crate::service::archive::ArchiveWork;
 use crate::service::choice::ChoiceSubject;
 use crate::service::compaction::{Request, Subject};
 use crate::service::recording::{Addition, Body};
@@ -298,6 +299,9 @@ impl Life {
         self.front.run(self.services.ingest.first_read()).unwrap();
         for _ in 0..4 {
             self.archive();
+            if self.front.run(self.services.archive.state()).unwrap().work == ArchiveWork::Idle {
+                break;
+            }
         }
         self.check_all_archived("after a start");
     }

@@ -408,6 +408,11 @@ impl Worker {
     }
 
     fn after_reading(&mut self, job: &Job) {
+        // What seemed to be a file that moved is another one: that the first is gone is told now.
+        let held = |path: &String| self.shared.catalogue.lock().contains_key(path);
+        if job.moved_from.as_ref().is_some_and(held) {
+            self.next_scan = self.next_scan.min(Instant::now());
+        }
         let known = self.shared.catalogue.lock().get(&job.path).and_then(|e| e.known.clone());
         if known.as_ref().is_some_and(recheck::is_long) && !job.restart {
             self.rechecks.put(job.path.clone(), Instant::now() + self.shared.limits.rest);

@@ -130,7 +130,7 @@ pub struct ThreadHead {
     pub compactions: u64,
     /// Lines that are not blank.
     pub lines: u64,
-    /// Lines that are no JSON object.
+    /// Lines that are not one JSON object: none, or several, which are read all the same.
     pub malformed: u64,
     /// Lines of a kind this version does not know.
     pub unknown: u64,

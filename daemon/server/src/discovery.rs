@@ -6,6 +6,7 @@
 
 pub(crate) mod catalogue;
 pub(crate) mod databases;
+pub(crate) mod names;
 pub(crate) mod plan;
 pub(crate) mod scan;
 pub(crate) mod watch;

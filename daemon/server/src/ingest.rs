@@ -24,8 +24,8 @@
 //!
 //! *Bad input* is never an error of the file: a torn last line waits, an unknown or malformed line is
 //! counted by the fold, an over-long one is skipped in the stream. A file that cannot be read is
-//! reported and tried again when it or its rights change, and now and then. A file that is deleted keeps its rows, marked gone; one
-//! that moved keeps its number.
+//! reported and tried again when it or its rights change, and now and then. A file that is deleted keeps its rows, marked gone, and
+//! no place in memory; one that moved keeps its number.
 //!
 //! *A store that refuses* (full disk, lock) is tried again with growing pauses; a damaged one is moved
 //! aside by the store and filled again from the transcripts.
@@ -45,6 +45,8 @@ mod observe;
 mod progress;
 mod recheck;
 mod shared;
+#[cfg(test)]
+mod tests;
 mod worker;
 
 use std::path::{Path, PathBuf};
@@ -472,6 +474,12 @@ impl Ingest {
 
     pub(crate) fn store(&self) -> &Store {
         &self.shared.store
+    }
+
+    /// Files that are held in memory, and for how many there is room.
+    pub(crate) fn held_files(&self) -> (usize, usize) {
+        let entries = self.shared.catalogue.lock();
+        (entries.len(), entries.capacity())
     }
 
     pub(crate) fn roots(&self) -> &[Root] {

@@ -104,7 +104,7 @@ pub(crate) fn packs(home: &Path) -> Vec<PathBuf> {
 }
 
 /// Whether any byte of the archive, decompressed or as it is, says `words`.
-fn says(home: &Path, words: &str) -> bool {
+pub(crate) fn says(home: &Path, words: &str) -> bool {
     let holds = |bytes: &[u8]| bytes.windows(words.len()).any(|part| part == words.as_bytes());
     fs::read_dir(folder(home)).unwrap().any(|entry| {
         let path = entry.unwrap().path();

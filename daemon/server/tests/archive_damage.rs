@@ -12,7 +12,7 @@ use crate::archive::{THREAD, archived, expand, folder, long, noticed, packs, res
 use crate::support::{Client, Daemon, Process, command, eventually, soon};
 
 /// Changes one bit in the middle of a file.
-fn flip(path: &Path) {
+pub(crate) fn flip(path: &Path) {
     let mut bytes = fs::read(path).unwrap();
     let at = bytes.len() / 3;
     bytes[at] ^= 16;

@@ -1,15 +1,17 @@
 //! `history/get` over transcripts that were compacted, rolled back and forked: the behaviours that Codex's own
 //! tests pin, and where it is wrong, what is right.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use longhaul_protocol::checkpoint::{View, ViewParams};
 use longhaul_protocol::context::{Diff, DiffParams, Permissions, Settings};
 use longhaul_protocol::history::{Base, BaseKind, Get, GetParams, GetResult, Opaque};
+use longhaul_protocol::thread;
 use serde_json::{Value, json};
 
 use crate::support::rollout::Rollout;
-use crate::support::{Daemon, message, text_of};
+use crate::support::{Daemon, message, of_thread, text_of};
 
 const THREAD: &str = "019e0000-0000-7000-8000-000000000001";
 const FORK: &str = "019e0000-0000-7000-8000-000000000002";
@@ -355,5 +357,47 @@ async fn a_history_as_of_before_a_request_ends_there_and_honours_rollbacks() {
         let turns: Vec<&str> =
             left.iter().map(String::as_str).filter(|text| !text.starts_with('<')).collect();
         assert_eq!(turns, expected, "as of {as_of}");
+    }
+}
+
+/// What a program leaves that was killed before the end of a line, or another that writes into the same file.
+#[tokio::test]
+async fn several_objects_on_a_line_are_read_told_and_counted_alike_everywhere() {
+    let said = |text: &str| {
+        let payload = message("assistant", text);
+        json!({ "timestamp": "2026-03-02T09:15:30.000Z", "type": "response_item", "payload": payload })
+    };
+    let (first, second) = (said("first").to_string(), said("second").to_string());
+    let torn = &second[..second.len() - 9];
+    let both: &[&str] = &["first", "second"];
+    for (line, malformed, said_on_it) in [
+        (first.clone(), 0, &both[..1]),
+        (format!("{first}{second}"), 1, both),
+        (format!("{first} {second}"), 1, both),
+        (format!("{first}\r{second}"), 1, both),
+        (format!("{first}{torn}"), 1, &both[..1]),
+        (format!("{first},{second}"), 1, &both[..1]),
+        (format!("{torn}{second}"), 1, &[]),
+    ] {
+        let home = tempfile::tempdir().unwrap();
+        let path = two_turns().write(home.path());
+        let text = std::fs::read_to_string(&path).unwrap();
+        let last = said("the end").to_string();
+        std::fs::write(&path, format!("{text}{line}\n{last}\n")).unwrap();
+        let daemon = Daemon::over(home, "").await;
+        let history = get(&daemon, of(THREAD)).await;
+        let shown: Vec<Value> = items(&history);
+        let shown: Vec<&str> = shown.iter().skip(7).map(text_of).collect();
+        assert_eq!(shown, [said_on_it, &["the end"]].concat(), "{line}");
+
+        let mut client = daemon.connect().await;
+        let params = thread::GetParams { thread_id: THREAD.into() };
+        let thread = client.call::<thread::Get>(params).await.unwrap().thread;
+        assert_eq!((thread.malformed, thread.lines), (malformed, 10), "{line}");
+        // What stands on one line is one item of every count, with one handle.
+        let handles: BTreeSet<_> = history.origins.iter().map(|origin| &origin.handle).collect();
+        let totals = client.compact(of_thread(THREAD)).await.receipt.totals;
+        let counted = totals.kept.items + totals.shortened.items + totals.dropped.items;
+        assert_eq!((thread.items, counted), (handles.len() as u64, handles.len() as u64), "{line}");
     }
 }

@@ -243,13 +243,36 @@ async fn files_that_were_taken_into_a_database_stay_one_thread() {
     client.sync_file(&path).await;
     let before = client.history(SESSION).await;
     let mut database = Database::in_home(daemon.home.path()).await;
+    // The database is looked at as soon as it is there: half of a session is not the one that is known.
+    sqlx::raw_sql("BEGIN").execute(&mut database.connection).await.unwrap();
     database.write(&begun()).await;
     let path = database.write(&ended()).await;
+    sqlx::raw_sql("COMMIT").execute(&mut database.connection).await.unwrap();
     client.sync_file(&path).await;
     let params = thread::GetParams { thread_id: SESSION.into() };
     let found = client.call::<thread::Get>(params).await.unwrap();
     assert_eq!(found.thread.path, path.to_str().unwrap());
     assert_eq!(found.files.len(), 1, "it moved: {:?}", found.files);
     assert_eq!(found.files[0].generation, 1, "nothing was read anew");
+    assert_eq!(client.history(SESSION).await, before);
+}
+
+#[tokio::test]
+async fn files_that_are_taken_into_a_database_row_by_row_make_way_for_it() {
+    let home = tempfile::tempdir().unwrap();
+    let path = write_files(home.path(), &begun());
+    write_files(home.path(), &ended());
+    let daemon = Daemon::over(home, "").await;
+    let mut client = daemon.connect().await;
+    client.sync_file(&path).await;
+    let before = client.history(SESSION).await;
+    let mut database = Database::in_home(daemon.home.path()).await;
+    let path = database.write(&begun()).await;
+    client.sync_file(&path).await;
+    database.write(&ended()).await;
+    let path = path.to_str().unwrap();
+    let taken = async { while client.thread(SESSION).await.path.as_str() != path {} };
+    soon("the database", taken).await;
+    has_items(&mut client, SESSION, 5).await;
     assert_eq!(client.history(SESSION).await, before);
 }

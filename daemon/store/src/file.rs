@@ -121,6 +121,30 @@ impl Store {
         .map_err(|error| pools.sorted(error))
     }
 
+    /// Those of the files at `paths` that are marked as gone, in no particular order.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn gone_files(&self, paths: &[String]) -> Result<Vec<FileRow>, StoreError> {
+        let pools = self.pools();
+        let mut found = Vec::new();
+        for chunk in paths.chunks(500) {
+            let mut query = QueryBuilder::<Sqlite>::new(
+                "SELECT file_id, source, path, archived, gone_at_ms, dev, ino, size, mtime_ns, \
+             generation, offset, open_end, next_seq, head_bytes, head_digest, tail_bytes, tail_digest, \
+             chain, base, thread_id, fold_version, head FROM source_file WHERE gone_at_ms IS NOT NULL AND path IN (",
+            );
+            let mut list = query.separated(", ");
+            for path in chunk {
+                list.push_bind(path);
+            }
+            query.push(")");
+            let rows = query.build().try_map(|row| file_row(&row)).fetch_all(pools.reader()).await;
+            found.extend(rows.map_err(|error| pools.sorted(error))?);
+        }
+        Ok(found)
+    }
+
     /// The saved fold of a file, as [`longhaul_core::fold::Fold::save`] rendered it, with the cursor
     /// it belongs to.
     ///

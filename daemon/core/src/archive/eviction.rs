@@ -27,8 +27,8 @@ pub struct Bounds {
     pub max_age_ms: Option<i64>,
 }
 
-/// The threads that go, given the `bytes` that the archive has now: those over their age, then the oldest ones until
-/// the rest fits, those that receipts name after all others, those with pins last of all.
+/// The threads that go, given the `bytes` that the archive has now: those over their age that neither a receipt nor a pin
+/// holds, then the oldest ones until the rest fits, those that receipts name after all others, those with pins last of all.
 #[must_use]
 pub fn plan(mut threads: Vec<EvictionCandidate>, bytes: u64, bounds: Bounds) -> Vec<String> {
     // Last is first: candidates are popped.
@@ -36,8 +36,10 @@ pub fn plan(mut threads: Vec<EvictionCandidate>, bytes: u64, bounds: Bounds) -> 
         let key = |one: &EvictionCandidate| (one.has_pin, one.has_receipt, one.updated_ms);
         key(b).cmp(&key(a)).then_with(|| Reverse(&a.thread_id).cmp(&Reverse(&b.thread_id)))
     });
-    let is_over_age =
-        |thread: &EvictionCandidate| bounds.max_age_ms.is_some_and(|max| thread.age_ms > max);
+    let is_over_age = |thread: &EvictionCandidate| {
+        let is_held = thread.has_pin || thread.has_receipt;
+        !is_held && bounds.max_age_ms.is_some_and(|max| thread.age_ms > max)
+    };
     let (old, mut rest): (Vec<_>, Vec<_>) = threads.into_iter().partition(is_over_age);
     let mut left = old.iter().fold(bytes, |left, thread| left.saturating_sub(thread.bytes));
     let mut going: Vec<String> = old.into_iter().rev().map(|thread| thread.thread_id).collect();
@@ -96,6 +98,8 @@ mod tests {
             assert_eq!(plan(threads(), 400, bounds(max_bytes)), expected, "{max_bytes}");
         }
         let aged = Bounds { max_bytes: 1_000, max_age_ms: Some(-25) };
-        assert_eq!(plan(threads(), 400, aged), ["b", "a"]);
+        assert_eq!(plan(threads(), 400, aged), ["b"], "a receipt holds the older one");
+        let aged = Bounds { max_bytes: 150, max_age_ms: Some(-25) };
+        assert_eq!(plan(threads(), 400, aged), ["b", "c", "d"], "it goes for room alone");
     }
 }

@@ -144,7 +144,8 @@ fn read_objects(text: &str, wants_meta: bool, visit: &mut dyn FnMut(Entry<'_>)) 
         }
         shown += 1;
     }
-    if shown > 0 && objects.byte_offset() < text.len() && shown < OBJECTS_MAX {
+    // What stands there is read, and that it is no line of one object is told all the same.
+    if shown > 1 || (shown > 0 && objects.byte_offset() < text.len()) {
         visit(Entry { at_ms: None, body: Body::Malformed });
     }
     shown > 0

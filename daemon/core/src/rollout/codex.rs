@@ -123,7 +123,8 @@ fn read_objects(line: &str, visit: &mut dyn FnMut(Entry<'_>)) -> bool {
         }
         shown += 1;
     }
-    if shown > 0 && objects.byte_offset() < line.len() && shown < OBJECTS_MAX {
+    // What stands there is read, and that it is no line of one object is told all the same.
+    if shown > 1 || (shown > 0 && objects.byte_offset() < line.len()) {
         visit(Entry { at_ms: None, body: Body::Malformed });
     }
     shown > 0

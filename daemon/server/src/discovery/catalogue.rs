@@ -1,16 +1,20 @@
-//! Every transcript file that is listed or known, in memory: the gate that lets an unchanged file
-//! cost one comparison, and the phone book by which a fork finds what it continues.
+//! Every transcript file that is there, in memory: the gate that lets an unchanged file cost one comparison, and the
+//! phone book by which a fork finds what it continues.
+//!
+//! Of files that are gone only their number and what they add up to is kept, or a folder from which old ones are deleted
+//! would fill the memory. What the store knows of one is asked for when its path is listed again.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::{Deref, DerefMut};
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use longhaul_core::fold::{Fold, Source, ThreadHead};
 use longhaul_store::{BaseState, Cursor, FileCommit, FileId, FileRow, FileStat};
 
+use super::names::{is_uuid, name_of, thread_in_name};
 use super::scan::{Listed, Listing};
 
 #[derive(Debug, Clone)]
@@ -83,7 +87,7 @@ pub(crate) struct Known {
 pub struct Counts {
     /// Lines that are not blank.
     pub lines: u64,
-    /// Lines that are no JSON object.
+    /// Lines that are not one JSON object.
     pub malformed: u64,
     pub oversized: u64,
     /// Lines of a kind this version does not know.
@@ -104,7 +108,18 @@ struct Files {
     /// Where the files of a thread may be: under the thread that is known, and under the one their name tells.
     /// Too many rather than too few: [`belongs`] decides.
     by_thread: HashMap<String, BTreeSet<String>>,
+    gone: GoneFiles,
 }
+
+/// What is kept of files that the store knows as gone.
+#[derive(Debug, Clone, Copy, Default)]
+struct GoneFiles {
+    files: u64,
+    counts: Counts,
+}
+
+/// A table that is filled to less than one part in so many gives its memory back.
+const ROOM_MAX: usize = 4;
 
 /// The files, held. Changing anything raises the catalogue's revision.
 pub(crate) struct Entries<'a> {
@@ -135,6 +150,38 @@ impl Entries<'_> {
             self.held.by_thread.entry(thread_id).or_default().insert(path.clone());
         }
         self.insert(path, entry);
+    }
+
+    /// Lines of the files that are gone.
+    pub(crate) fn gone_counts(&self) -> Counts {
+        self.held.gone.counts
+    }
+
+    /// Lets go of a file that is gone.
+    pub(crate) fn forget(&mut self, path: &str) {
+        let Some(known) = self.remove(path).and_then(|entry| entry.known) else { return };
+        self.held.gone.files += 1;
+        self.held.gone.counts.add(known.counts);
+        for thread_id in thread_in_name(path).into_iter().chain(known.thread_id.as_deref()) {
+            if let Some(paths) = self.held.by_thread.get_mut(thread_id) {
+                paths.remove(path);
+            }
+        }
+    }
+
+    /// Gives back the memory of what is no longer there.
+    fn shrink(&mut self) {
+        let Files { entries, by_thread, .. } = &mut *self.held;
+        by_thread.retain(|_, paths| {
+            paths.retain(|path| entries.contains_key(path));
+            !paths.is_empty()
+        });
+        if entries.capacity() / ROOM_MAX > entries.len() {
+            entries.shrink_to_fit();
+        }
+        if by_thread.capacity() / ROOM_MAX > by_thread.len() {
+            by_thread.shrink_to_fit();
+        }
     }
 
     /// Files that belong to `thread_id`, sorted.
@@ -172,9 +219,13 @@ impl Catalogue {
     /// Fills it with what the store knows.
     pub(crate) fn load(&self, rows: Vec<FileRow>) {
         let mut entries = self.lock();
-        entries.clear();
-        entries.held.by_thread.clear();
+        *entries.held = Files::default();
         for row in rows {
+            if row.gone_at_ms.is_some() {
+                entries.held.gone.files += 1;
+                entries.held.gone.counts.add(Known::of_row(&row).counts);
+                continue;
+            }
             let entry = Entry {
                 source: row.source,
                 archived: row.archived,
@@ -196,11 +247,45 @@ impl Catalogue {
             Self::put(&mut entries, file);
         }
         entries.retain(|_, entry| entry.listed.is_some() || entry.known.is_some());
-        let Files { entries, by_thread } = &mut *entries.held;
-        by_thread.retain(|_, paths| {
-            paths.retain(|path| entries.contains_key(path));
-            !paths.is_empty()
-        });
+        // They came back and are gone again before they were read.
+        let gone = |entry: &Entry| {
+            entry.listed.is_none() && entry.known.as_ref().is_some_and(|known| known.gone)
+        };
+        let gone = entries.iter().filter(|(_, entry)| gone(entry));
+        for path in gone.map(|(path, _)| path.clone()).collect::<Vec<_>>() {
+            entries.forget(&path);
+        }
+        entries.shrink();
+    }
+
+    /// Those of `paths` of which nothing is known, but the store may know something.
+    pub(crate) fn strangers<'a>(&self, paths: impl Iterator<Item = &'a String>) -> Vec<String> {
+        let entries = self.lock();
+        if entries.held.gone.files == 0 {
+            return Vec::new();
+        }
+        let is_known =
+            |path: &&String| entries.get(*path).is_some_and(|entry| entry.known.is_some());
+        paths.filter(|path| !is_known(path)).cloned().collect()
+    }
+
+    /// Takes in what the store knows of files that were gone.
+    pub(crate) fn recall(&self, rows: Vec<FileRow>) {
+        let mut entries = self.lock();
+        for row in rows {
+            let known = Known::of_row(&row);
+            entries.held.gone.files = entries.held.gone.files.saturating_sub(1);
+            entries.held.gone.counts.take_away(known.counts);
+            let before = entries.remove(&row.path);
+            let entry = Entry {
+                source: row.source,
+                archived: before.as_ref().map_or(row.archived, |entry| entry.archived),
+                listed: before.as_ref().and_then(|entry| entry.listed),
+                known: Some(known),
+                failed: before.and_then(|entry| entry.failed),
+            };
+            entries.put(row.path, entry);
+        }
     }
 
     /// Files that could not be read and are not to be tried yet. Blocking.
@@ -293,40 +378,6 @@ fn belongs(path: &str, entry: &Entry, thread_id: &str) -> bool {
     }
 }
 
-fn name_of(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
-}
-
-/// The thread that a name tells: agents end it with the id, before the suffixes.
-fn thread_in_name(path: &str) -> Option<&str> {
-    let stem = name_of(path).split('.').next()?;
-    let id = stem.get(stem.len().checked_sub(UUID_BYTES)?..)?;
-    is_uuid(id).then_some(id)
-}
-
-/// The thread a file belongs to when no line names one: the UUID in its name, or else the name.
-pub(crate) fn thread_of_name(path: &Path) -> String {
-    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-    match uuid_in(&name) {
-        Some(uuid) => uuid.to_owned(),
-        None => {
-            format!("file-{:016x}", xxhash_rust::xxh3::xxh3_64(path.as_os_str().as_encoded_bytes()))
-        }
-    }
-}
-
-fn uuid_in(name: &str) -> Option<&str> {
-    let starts = 0..(name.len() + 1).checked_sub(UUID_BYTES)?;
-    starts.filter_map(|at| name.get(at..at + UUID_BYTES)).find(|text| is_uuid(text))
-}
-
-/// Bytes of a UUID in its usual form.
-const UUID_BYTES: usize = 36;
-
-fn is_uuid(text: &str) -> bool {
-    text.len() == UUID_BYTES && uuid::Uuid::try_parse(text).is_ok()
-}
-
 fn base_thread(head: &ThreadHead) -> Option<String> {
     head.history_base.as_ref().map(|base| base.thread_id.clone())
 }
@@ -363,42 +414,17 @@ impl Counts {
         }
     }
 
+    fn take_away(&mut self, other: Self) {
+        self.lines = self.lines.saturating_sub(other.lines);
+        self.malformed = self.malformed.saturating_sub(other.malformed);
+        self.oversized = self.oversized.saturating_sub(other.oversized);
+        self.unknown = self.unknown.saturating_sub(other.unknown);
+    }
+
     pub(crate) fn add(&mut self, other: Self) {
         self.lines += other.lines;
         self.malformed += other.malformed;
         self.oversized += other.oversized;
         self.unknown += other.unknown;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_tell_their_thread() {
-        let id = "0199a213-81b7-7800-8a1c-4a6a4c0c8f52";
-        for name in ["rollout-2026-01-01T00-00-00-ID.jsonl", "ID.jsonl", "rollout-x-ID.jsonl.zst"] {
-            let path = format!("/a/{}", name.replace("ID", id));
-            assert_eq!(thread_in_name(&path), Some(id), "{name}");
-        }
-        for name in ["", "rollout-2026.jsonl", "é99a213-81b7-7800-8a1c-4a6a4c0c8f52.jsonl"] {
-            assert_eq!(thread_in_name(name), None, "{name}");
-        }
-    }
-
-    #[test]
-    fn a_name_holds_the_thread() {
-        let id = "01a1fb8b-e82f-7561-87b0-8fe7ffe642be";
-        for name in [
-            format!("rollout-2026-11-21T00-40-12-{id}.jsonl"),
-            format!("rollout-2026-11-21T00-40-12-{id}_01a1fb8c-a005-7a50-81ef-c09c2e0140b2.jsonl"),
-            format!("{id}.jsonl.zst"),
-        ] {
-            assert_eq!(thread_of_name(Path::new(&name)), id);
-        }
-        assert!(
-            thread_of_name(Path::new("/x/entire-3c_162d1d8ad4_1_full.jsonl")).starts_with("file-")
-        );
     }
 }

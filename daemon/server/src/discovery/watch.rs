@@ -3,14 +3,19 @@
 //! A hint may be lost, doubled or late; the periodic scan finds what hints missed. The queue of
 //! inotify, the number of watches and our own set are all bounded: when one overflows, all hints
 //! become one, "look at everything".
+//!
+//! A root that is not there yet has a watch on the nearest folder above it that is: of what happens there, only the
+//! coming of the next folder on the way counts.
 
 use std::collections::{HashMap, HashSet};
+use std::ffi::OsString;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use notify::event::{MetadataKind, ModifyKind};
-use notify::{Config, Event, EventKind, RecommendedWatcher, Watcher as _};
+use notify::{Config, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use tokio::sync::Notify;
 
 use super::scan::{Root, may_affect_transcript};
@@ -30,7 +35,13 @@ pub(crate) struct Hints {
     unreadable: Mutex<HashSet<PathBuf>>,
     /// Files whose lines are not what was read.
     doubted: Mutex<HashSet<PathBuf>>,
+    awaited: Mutex<Awaited>,
+    /// Folders with a watch of their own that is not known to be dead.
+    alive: Mutex<HashSet<PathBuf>>,
 }
+
+/// Folders that are watched for what is to come in them alone, with the names that lead to a root.
+type Awaited = HashMap<PathBuf, HashSet<OsString>>;
 
 impl Hints {
     /// `stop` is raised with each hint, so that a long pass makes way.
@@ -101,6 +112,28 @@ impl Hints {
         self.call();
     }
 
+    /// Whether a path leads to a root that is not there yet; `None` for one in a folder that is watched for its own sake.
+    fn is_awaited(&self, path: &Path) -> Option<bool> {
+        let awaited = self.awaited();
+        let names = awaited.get(path.parent()?)?;
+        Some(path.file_name().is_some_and(|name| names.contains(name)))
+    }
+
+    /// A folder is not where its watch was put, which is dead: it may come back, and be another.
+    fn on_gone(&self, path: &Path) {
+        if self.alive().remove(path) {
+            self.hint_all();
+        }
+    }
+
+    fn alive(&self) -> MutexGuard<'_, HashSet<PathBuf>> {
+        self.alive.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn awaited(&self) -> MutexGuard<'_, Awaited> {
+        self.awaited.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn call(&self) {
         self.stop.store(true, Ordering::Relaxed);
         self.wake.notify_one();
@@ -124,7 +157,14 @@ impl Hints {
             }
             Ok(event) => {
                 for path in &event.paths {
-                    if may_affect_transcript(path) {
+                    if event.kind.is_remove() || is_rename(&event.kind) {
+                        self.on_gone(path);
+                    }
+                    if let Some(is_awaited) = self.is_awaited(path) {
+                        if is_awaited && (event.kind.is_create() || is_rename(&event.kind)) {
+                            self.hint_all();
+                        }
+                    } else if may_affect_transcript(path) {
                         self.hint(path);
                     } else if event.kind.is_create() || is_rename(&event.kind) {
                         // A folder that appears may hold files that came before its watch.
@@ -146,6 +186,7 @@ fn is_rename(kind: &EventKind) -> bool {
 /// The watches on all roots.
 pub(crate) struct Watch {
     watcher: Option<RecommendedWatcher>,
+    hints: Arc<Hints>,
     /// Folders that are watched, by the path of their root.
     watched: HashMap<PathBuf, HashSet<PathBuf>>,
 }
@@ -163,15 +204,17 @@ impl Watch {
                 None
             }
         };
-        Self { watcher, watched: HashMap::new() }
+        Self { watcher, hints: Arc::clone(hints), watched: HashMap::new() }
     }
 
-    /// Watches the roots that have appeared since the last call. Returns what could not be watched.
+    /// Watches the roots that have appeared since the last call, and the way to those that have not. Called before a
+    /// listing, so that what comes during it is a hint. Returns what could not be watched.
     pub(crate) fn cover(&mut self, roots: &[Root]) -> Vec<(PathBuf, String)> {
         let mut failed = Vec::new();
         let Some(watcher) = &mut self.watcher else {
             return failed;
         };
+        let mut covered = Vec::new();
         for root in roots {
             let Some(top) = root.resolved() else {
                 // Deleted: should it come back, its old watch is dead.
@@ -179,23 +222,84 @@ impl Watch {
                 continue;
             };
             let watched = self.watched.entry(root.path.clone()).or_default();
+            watched.retain(|folder| self.hints.alive().contains(folder));
             for (folder, mode) in root.watched(&top) {
-                if watched.contains(&folder) {
-                    continue;
+                if !watched.contains(&folder) {
+                    self.hints.alive().insert(folder.clone());
+                    match watcher.watch(&folder, mode) {
+                        Ok(()) => _ = watched.insert(folder.clone()),
+                        Err(error) => {
+                            self.hints.alive().remove(&folder);
+                            failed.push((folder.clone(), error.to_string()));
+                        }
+                    }
                 }
-                match watcher.watch(&folder, mode) {
-                    Ok(()) => _ = watched.insert(folder),
-                    Err(error) => failed.push((folder, error.to_string())),
-                }
+                covered.push((folder, mode));
+            }
+        }
+        failed.extend(self.look_out(roots, &covered));
+        failed
+    }
+
+    /// Watches for the roots that are not there: one folder for each, the nearest above it that is there.
+    fn look_out(
+        &mut self,
+        roots: &[Root],
+        covered: &[(PathBuf, RecursiveMode)],
+    ) -> Vec<(PathBuf, String)> {
+        let mut failed = Vec::new();
+        let Some(watcher) = &mut self.watcher else {
+            return failed;
+        };
+        let is_covered = |folder: &Path| {
+            covered.iter().any(|(top, mode)| match mode {
+                RecursiveMode::Recursive => folder.starts_with(top),
+                RecursiveMode::NonRecursive => folder == top,
+            })
+        };
+        let mut awaited = Awaited::default();
+        for (folder, name) in roots.iter().filter_map(next_on_the_way) {
+            if !is_covered(&folder) {
+                awaited.entry(folder).or_default().insert(name);
+            }
+        }
+        let before = std::mem::replace(&mut *self.hints.awaited(), awaited.clone());
+        for folder in before.into_keys().filter(|folder| !awaited.contains_key(folder)) {
+            if !is_covered(&folder) && self.hints.alive().remove(&folder) {
+                // It may have gone just now, and its watch with it.
+                watcher.unwatch(&folder).ok();
+            }
+        }
+        for (folder, names) in awaited {
+            if self.hints.alive().insert(folder.clone())
+                && let Err(error) = watcher.watch(&folder, RecursiveMode::NonRecursive)
+            {
+                self.hints.alive().remove(&folder);
+                failed.push((folder, error.to_string()));
+            } else if names.iter().any(|name| folder.join(name).exists()) {
+                // It came before the watch did.
+                self.hints.hint_all();
             }
         }
         failed
     }
 }
 
+/// For a root that is not there: the nearest folder above it that is, and what is to come there.
+fn next_on_the_way(root: &Root) -> Option<(PathBuf, OsString)> {
+    if root.resolved().is_some() {
+        return None;
+    }
+    root.path.ancestors().find_map(|path| {
+        let folder = fs::canonicalize(path.parent()?).ok()?;
+        Some((folder, path.file_name()?.to_owned()))
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use notify::event::{AccessKind, DataChange};
+    use longhaul_core::thread::Source;
+    use notify::event::{AccessKind, CreateKind, DataChange};
 
     use super::*;
 
@@ -214,5 +318,31 @@ mod tests {
             hints.on_event(Ok(Event::new(METADATA).add_path(path.into())));
             assert!(!hints.take().is_empty(), "of one that could not be read");
         }
+    }
+    #[test]
+    fn of_a_folder_on_the_way_to_a_root_only_the_next_step_counts() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().canonicalize().unwrap();
+        let hints = Arc::new(Hints::default());
+        let mut watch = Watch::new(&hints);
+        let roots = Root::of(Source::Codex, &home.path().join(".codex"));
+        assert!(watch.cover(&roots).is_empty());
+        let created = |name: &str| {
+            let event = Event::new(EventKind::Create(CreateKind::Any));
+            hints.on_event(Ok(event.add_path(folder.join(name))));
+            (hints.take_scan(), hints.take())
+        };
+        for name in ["elsewhere", ".codex2", "rollout-2026-01-01T00-00-00-a.jsonl"] {
+            assert_eq!(created(name), (false, Vec::new()), "{name}");
+        }
+        assert_eq!(created(".codex"), (true, Vec::new()));
+
+        // What stands there by now was made before its watch.
+        fs::create_dir_all(folder.join(".codex/sessions")).unwrap();
+        watch.cover(&roots);
+        hints.take_scan();
+        assert!(created(".codex/sessions/2026").0, "a root that is there");
+        assert!(created(".codex/archived_sessions").0, "one that is not");
+        assert!(!created(".codex/log").0);
     }
 }

@@ -5,35 +5,63 @@
 
 use std::cell::RefCell;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use longhaul_core::fold::{Fold, FoldError};
 use longhaul_store::{Cursor, FileCommit, FileStat};
 use tokio::runtime::Handle;
+use tokio::sync::mpsc;
 
-use super::batch::{Effect, Outbox, Outcome, Pages};
+use super::batch::{Batch, Effect, Ended, Outbox, Outcome, Pages};
 use super::folding::{Folding, Lineage};
 use super::identity::{self, Verdict, judge};
 use super::limits::Limits;
 use super::observe::Touches;
 use super::shared::Shared;
-use crate::discovery::catalogue::{Known, thread_of_name};
+use crate::discovery::catalogue::Known;
+use crate::discovery::names::thread_of_name;
 use crate::discovery::plan::Job;
 use crate::transcript::{Content, Line, Piece, Pieces, Transcript};
 
 /// What reads and where it goes.
-pub(crate) struct Reading<'a> {
-    pub(crate) shared: &'a Shared,
-    pub(crate) runtime: &'a Handle,
-    pub(crate) out: RefCell<Outbox<'a>>,
+struct Reading<'a> {
+    shared: &'a Shared,
+    runtime: &'a Handle,
+    out: RefCell<Outbox<'a>>,
+}
+
+/// Reads files one after another until told to stop; returns what it did not come to.
+pub(crate) fn read_slice(
+    shared: &Shared,
+    runtime: &Handle,
+    slice: Vec<Job>,
+    out: &mpsc::Sender<Batch>,
+) -> Vec<Job> {
+    let reading =
+        Reading { shared, runtime, out: RefCell::new(Outbox::new(out, shared.limits.batch_bytes)) };
+    let mut jobs = slice.into_iter();
+    for job in jobs.by_ref() {
+        // A fault in reading one file is that file's error, not the end of all reading.
+        let result = catch_unwind(AssertUnwindSafe(|| catch_up(&reading, &job)))
+            .map_err(|_| "internal error while reading".to_owned())
+            .and_then(|result| result.map_err(|error| error.to_string()));
+        let sent = reading.out.borrow_mut().end(Ended { job, result });
+        if sent.is_err() || shared.stop.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    // Where nobody takes them the store has refused, and all is scanned again.
+    reading.out.borrow_mut().flush().ok();
+    jobs.collect()
 }
 
 /// Catches up one file.
 ///
 /// # Errors
 /// Those of reading it. What was folded before stands.
-pub(crate) fn catch_up(reading: &Reading<'_>, job: &Job) -> io::Result<Outcome> {
+fn catch_up(reading: &Reading<'_>, job: &Job) -> io::Result<Outcome> {
     let transcript = match Transcript::open(job.source, Path::new(&job.path)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Outcome::Gone),
         other => other?,

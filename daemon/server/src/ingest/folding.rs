@@ -14,7 +14,7 @@ use longhaul_core::digest::Digest128;
 use longhaul_core::fold::{Fold, HistoryBase, Place, Source};
 use longhaul_core::item::ItemRow;
 use longhaul_core::rollout;
-use longhaul_store::{BaseState, Cursor};
+use longhaul_store::{BaseState, Cursor, FileRow};
 
 use crate::archive::Archive;
 use crate::discovery::catalogue::Catalogue;
@@ -95,8 +95,9 @@ impl Folding {
 /// What folding a file needs to find the file it continues.
 pub(crate) struct Lineage<'a> {
     pub(crate) catalogue: &'a Catalogue,
-    /// Where the lines of a transcript that is gone are read; nothing is ingested from there.
-    pub(crate) archive: Option<&'a Arc<Archive>>,
+    /// Where the lines of a transcript that is gone are read, and the file that is asked for: of one that is gone, the
+    /// catalogue says nothing. Nothing is ingested from there.
+    pub(crate) archive: Option<(&'a Arc<Archive>, &'a FileRow)>,
     pub(crate) line_bytes_max: usize,
     /// The files being folded, from the asked one to its ancestors.
     pub(crate) visited: Vec<PathBuf>,
@@ -162,7 +163,11 @@ impl Lineage<'_> {
     }
 
     fn fallback(&self, path: &Path) -> Option<Fallback> {
-        let archive = Arc::clone(self.archive?);
+        let (archive, asked) = self.archive?;
+        let archive = Arc::clone(archive);
+        if Path::new(&asked.path) == path {
+            return Some(Fallback { archive, generation: asked.cursor.generation });
+        }
         let entries = self.catalogue.lock();
         let generation = entries.get(path.to_str()?)?.known.as_ref()?.cursor.generation;
         Some(Fallback { archive, generation })

@@ -25,7 +25,7 @@ pub struct Progress {
     pub bytes_total: u64,
     /// Unix milliseconds of the last full listing; 0 before the first.
     pub last_scan_at_ms: i64,
-    /// Lines of all known files.
+    /// Lines of all known files, gone ones included.
     pub counts: Counts,
     /// Links that lead out of their folder, passed over.
     pub passed_over: u64,
@@ -147,7 +147,9 @@ impl Counters {
             sources: roots.iter().map(|root| source(root, catalogue)).collect(),
             ..Totals::default()
         };
-        for (path, entry) in catalogue.lock().iter() {
+        let entries = catalogue.lock();
+        totals.counts = entries.gone_counts();
+        for (path, entry) in entries.iter() {
             if let Some(known) = &entry.known {
                 totals.counts.add(known.counts);
                 totals.bases_missing += u64::from(known.is_missing_base());
@@ -156,6 +158,7 @@ impl Counters {
                 totals.errors.push((path.clone(), failed.why.clone()));
             }
         }
+        drop(entries);
         totals.errors.sort();
         totals.errors.truncate(ERRORS_MAX);
         *kept = Some((revision, Instant::now(), totals.clone()));

@@ -1,6 +1,6 @@
 //! What the handle, the worker and the reading thread have in common.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -102,22 +102,34 @@ impl Shared {
         end: u64,
     ) -> Result<Option<Arc<Fold>>, FoldLoadError> {
         let shared = Arc::clone(self);
-        let (path, source) = (PathBuf::from(&file.path), file.source);
+        let asked = file.clone();
         let folded = tokio::task::spawn_blocking(move || {
             let lineage = Lineage {
                 catalogue: &shared.catalogue,
-                archive: shared.archive.as_ref(),
+                archive: shared.archive.as_ref().map(|archive| (archive, &asked)),
                 line_bytes_max: shared.limits.line_bytes_max,
                 visited: Vec::new(),
             };
             let limit = Limit { line_end: end, ..Limit::default() };
-            lineage.fold_until(&path, source, limit)
+            lineage.fold_until(Path::new(&asked.path), asked.source, limit)
         });
         match folded.await {
             Ok(Ok(reached)) => Ok(reached.map(|reached| Arc::new(reached.fold))),
             Ok(Err(cause)) => Err(FoldLoadError::Transcript { path: file.path.clone(), cause }),
             Err(_) => Err(FoldLoadError::Interrupted),
         }
+    }
+
+    /// Looks up what the store knows of files that were gone, before any of them counts as new.
+    pub(crate) async fn recall(
+        &self,
+        paths: impl Iterator<Item = &String>,
+    ) -> Result<(), StoreError> {
+        let strangers = self.catalogue.strangers(paths);
+        if !strangers.is_empty() {
+            self.catalogue.recall(self.store.gone_files(&strangers).await?);
+        }
+        Ok(())
     }
 
     /// Whether all that stands in a file now is stored, as far as the file system tells. Blocking.

@@ -1,8 +1,6 @@
 //! The one task that owns all catching up: it decides what is read next, and nothing else reads.
 
-use std::cell::RefCell;
 use std::collections::{HashSet, VecDeque};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,8 +11,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Duration, Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::batch::{Batch, Ended, Outbox, Outcome};
-use super::catch_up::{Reading, catch_up};
+use super::batch::{Ended, Outcome};
+use super::catch_up::read_slice;
 use super::commit;
 use super::error::SyncError;
 use super::events::{IngestWarning, WarningKind};
@@ -261,23 +259,28 @@ impl Worker {
 
     /// Lists everything and queues what changed.
     async fn scan(&mut self) {
-        let shared = Arc::clone(&self.shared);
-        let listed = tokio::task::spawn_blocking(move || {
-            let listing = scan::list(&shared.roots, &shared.databases);
-            shared.catalogue.list(&listing);
-            let plan = plan(&shared.catalogue, &listing);
-            (listing, plan)
-        });
-        let Ok((listing, plan)) = listed.await else {
-            self.next_scan = Instant::now() + self.shared.limits.scan_period;
-            return;
-        };
         for (folder, error) in self.watch.cover(&self.shared.roots) {
             self.shared.progress.is_watch_degraded.store(true, Ordering::Relaxed);
             let folder = folder.to_string_lossy().into_owned();
             self.warn(WarningKind::WatchDegraded, Some(folder), &error);
         }
         self.next_scan = Instant::now() + self.shared.limits.scan_period;
+        let shared = Arc::clone(&self.shared);
+        let listed = tokio::task::spawn_blocking(move || {
+            let listing = scan::list(&shared.roots, &shared.databases);
+            shared.catalogue.list(&listing);
+            listing
+        });
+        let Ok(listing) = listed.await else { return };
+        if let Err(error) = self.shared.recall(listing.files.keys()).await {
+            return self.on_refusal(&error).await;
+        }
+        let shared = Arc::clone(&self.shared);
+        let planned = tokio::task::spawn_blocking(move || {
+            let plan = plan(&shared.catalogue, &listing);
+            (listing, plan)
+        });
+        let Ok((listing, plan)) = planned.await else { return };
         let progress = &self.shared.progress;
         // 0 stands for "never", also on a clock that starts there.
         progress.last_scan_at_ms.store((self.shared.now_ms)().max(1), Ordering::Relaxed);
@@ -322,8 +325,10 @@ impl Worker {
         }
         let mut entries = self.shared.catalogue.lock();
         for path in paths {
-            if let Some(known) = entries.get_mut(path).and_then(|entry| entry.known.as_mut()) {
-                known.gone = gone;
+            if gone {
+                entries.forget(path);
+            } else if let Some(entry) = entries.get_mut(path) {
+                entry.known.iter_mut().for_each(|known| known.gone = false);
             }
         }
     }
@@ -350,6 +355,9 @@ impl Worker {
 
     /// Reads a slice on a blocking thread while its batches are stored here.
     async fn work(&mut self, slice: Vec<Job>) {
+        if let Err(error) = self.shared.recall(slice.iter().map(|job| &job.path)).await {
+            return self.on_refusal(&error).await;
+        }
         let (out, batches) = mpsc::channel(BATCHES);
         let shared = Arc::clone(&self.shared);
         let runtime = Handle::current();
@@ -400,6 +408,11 @@ impl Worker {
     }
 
     fn after_reading(&mut self, job: &Job) {
+        // What seemed to be a file that moved is another one: that the first is gone is told now.
+        let held = |path: &String| self.shared.catalogue.lock().contains_key(path);
+        if job.moved_from.as_ref().is_some_and(held) {
+            self.next_scan = self.next_scan.min(Instant::now());
+        }
         let known = self.shared.catalogue.lock().get(&job.path).and_then(|e| e.known.clone());
         if known.as_ref().is_some_and(recheck::is_long) && !job.restart {
             self.rechecks.put(job.path.clone(), Instant::now() + self.shared.limits.rest);
@@ -465,29 +478,4 @@ async fn until(due: Option<Instant>) {
         Some(due) => sleep_until(due).await,
         None => std::future::pending().await,
     }
-}
-
-/// Reads files one after another until told to stop; returns what it did not come to.
-fn read_slice(
-    shared: &Shared,
-    runtime: &Handle,
-    slice: Vec<Job>,
-    out: &mpsc::Sender<Batch>,
-) -> Vec<Job> {
-    let reading =
-        Reading { shared, runtime, out: RefCell::new(Outbox::new(out, shared.limits.batch_bytes)) };
-    let mut jobs = slice.into_iter();
-    for job in jobs.by_ref() {
-        // A fault in reading one file is that file's error, not the end of all reading.
-        let result = catch_unwind(AssertUnwindSafe(|| catch_up(&reading, &job)))
-            .map_err(|_| "internal error while reading".to_owned())
-            .and_then(|result| result.map_err(|error| error.to_string()));
-        let sent = reading.out.borrow_mut().end(Ended { job, result });
-        if sent.is_err() || shared.stop.load(Ordering::Relaxed) {
-            break;
-        }
-    }
-    // Where nobody takes them the store has refused, and all is scanned again.
-    reading.out.borrow_mut().flush().ok();
-    jobs.collect()
 }

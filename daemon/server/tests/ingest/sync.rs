@@ -141,9 +141,46 @@ async fn changes_are_noticed_without_a_scan() {
     rig.settle().await;
     // A folder that did not exist, a file in it, and then more lines.
     let path = rig.write("2031/01/02/new.jsonl", session(&thread(9), 1));
-    let seen = async |items: u64| {
+    items_of(&rig, 9, 3).await;
+    append(&path, turn_of("t", 2));
+    items_of(&rig, 9, 6).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_that_comes_after_the_start_is_read_at_once() {
+    let rig = Rig::over(tempfile::tempdir().unwrap(), limits()).await;
+    rig.settle().await;
+    assert!(rig.ingest.progress().sources.iter().all(|source| !source.exists));
+    // The agent's home, its folders and the first transcript in one go.
+    let path = rig.write(&name(1), session(&thread(1), 1));
+    items_of(&rig, 1, 3).await;
+    append(&path, turn_of("t", 2));
+    items_of(&rig, 1, 6).await;
+
+    // Removed and made again before anybody looks: the old watch is dead.
+    std::fs::remove_dir_all(rig.sessions()).unwrap();
+    rig.write(&name(2), session(&thread(2), 1));
+    items_of(&rig, 2, 3).await;
+
+    // With the home as well, and back one step at a time.
+    std::fs::remove_dir_all(rig.sessions().parent().unwrap()).unwrap();
+    let gone = async {
+        while rig.ingest.progress().sources.iter().any(|source| source.files > 0) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(WAIT, gone).await.unwrap();
+    std::fs::create_dir(rig.sessions().parent().unwrap()).unwrap();
+    rig.settle().await;
+    rig.write(&name(3), session(&thread(3), 1));
+    items_of(&rig, 3, 3).await;
+}
+
+/// Waits until a thread was read so far, without asking for it.
+async fn items_of(rig: &Rig, number: u32, items: u64) {
+    let seen = async {
         loop {
-            if let Some(fold) = rig.ingest.fold(&thread(9)).await.unwrap()
+            if let Some(fold) = rig.ingest.fold(&thread(number)).await.unwrap()
                 && fold.head().items == items
             {
                 break;
@@ -151,9 +188,7 @@ async fn changes_are_noticed_without_a_scan() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(WAIT, seen(3)).await.unwrap();
-    append(&path, turn_of("t", 2));
-    tokio::time::timeout(WAIT, seen(6)).await.unwrap();
+    tokio::time::timeout(WAIT, seen).await.unwrap();
 }
 
 #[tokio::test]

@@ -207,3 +207,18 @@ fn items_leave_in_the_responses_form() {
         assert!(super::super::codex::read_item(&item.to_string()).is_some());
     }
 }
+
+#[test]
+fn several_objects_on_a_line_are_read_and_told() {
+    let line = line("user", r#""message":{"role":"user","content":"fix it"}"#);
+    let branch = r#"branch Some("p")"#;
+    let once = said(&line);
+    assert_eq!(once, [branch, "User fix it 0"]);
+    let told = |times: usize| {
+        let read = std::iter::repeat_n(once.clone(), times).flatten();
+        read.chain(["Malformed".to_owned()]).collect::<Vec<_>>()
+    };
+    assert_eq!(said(&format!("{line}{line}")), told(2));
+    assert_eq!(said(&format!("{line} {{\"torn")), told(1));
+    assert_eq!(said(&line.repeat(OBJECTS_MAX + 1)), told(OBJECTS_MAX));
+}

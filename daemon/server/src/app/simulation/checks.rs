@@ -153,12 +153,17 @@ impl Life {
         self.check_rows();
         self.check_promises();
         self.same_as_from_scratch();
+        self.check_all_archived("in the end");
+    }
+
+    /// The archive is at rest, and has whatever was read of the transcripts that are there.
+    pub(super) fn check_all_archived(&self, when: &str) {
         let index = self.services.archive.archive().index().unwrap();
         let state = self.front.run(self.services.archive.state()).unwrap();
-        assert_eq!(state.work, ArchiveWork::Idle, "the archive does not come to rest");
+        assert_eq!(state.work, ArchiveWork::Idle, "{when} the archive does not come to rest");
         for transcript in &self.world.transcripts {
             let (Some(path), Some(now)) = (&transcript.path, transcript.text()) else { continue };
-            if transcript.forgotten == ForgetState::Yes {
+            if transcript.forgotten != ForgetState::No {
                 continue;
             }
             let path = path.to_str().unwrap();
@@ -170,7 +175,7 @@ impl Life {
             let kept: Vec<_> = kept.collect();
             assert!(
                 has,
-                "{path}: the archive has not all {end} bytes that were read, but {kept:?}"
+                "{path}: {when} the archive has not all {end} bytes that were read, but {kept:?}"
             );
         }
     }

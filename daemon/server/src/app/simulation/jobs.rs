@@ -10,11 +10,16 @@ use crate::jobs::runner::Work;
 use crate::jobs::{Claimed, JobError};
 use crate::service::compaction::CompactWork;
 
+/// The lease of the configuration in `life`.
+const LEASE_MS: u64 = 3_000;
+
 /// A claim that somebody believes to hold.
 pub(super) struct JobRun {
     job: Job,
     token: Token,
     stop_at_boot_ms: u64,
+    /// From when on nothing may come of it.
+    ends_at_boot_ms: u64,
     boot: String,
     has_run: bool,
 }
@@ -36,12 +41,13 @@ impl Life {
     }
 
     pub(super) fn job(&mut self) -> String {
-        match self.chance.below(10) {
+        match self.chance.below(12) {
             0..4 => self.claim(),
             4 => self.renew(),
             5..7 => self.work(),
             7..9 => self.finish(),
-            _ => self.fail(),
+            9 => self.fail(),
+            _ => self.overtake(),
         }
     }
 
@@ -68,7 +74,9 @@ impl Life {
         assert!(!self.runs.iter().any(is_live), "{subject} runs twice at once");
         self.world.epochs.insert(subject, job.epoch);
         let (token, stop_at_boot_ms) = (claim.token, claim.stop_at_boot_ms);
-        self.runs.push(JobRun { job, token, stop_at_boot_ms, boot: now.boot, has_run: false });
+        let (ends_at_boot_ms, boot) = (now.boot_ms + LEASE_MS, now.boot);
+        let has_run = false;
+        self.runs.push(JobRun { job, token, stop_at_boot_ms, ends_at_boot_ms, boot, has_run });
     }
 
     fn take(&mut self, is_wanted: impl Fn(&JobRun) -> bool) -> Option<JobRun> {
@@ -85,7 +93,9 @@ impl Life {
         let Some(run) = self.take(|_| true) else { return "nothing to renew".to_owned() };
         match self.front.run(self.services.jobs.renew(&run.job.key, &run.token)) {
             Ok(claim) => {
-                self.runs.push(JobRun { stop_at_boot_ms: claim.stop_at_boot_ms, ..run });
+                let (stop_at_boot_ms, now) = (claim.stop_at_boot_ms, self.clock.moment());
+                let ends_at_boot_ms = now.boot_ms + LEASE_MS;
+                self.runs.push(JobRun { stop_at_boot_ms, ends_at_boot_ms, ..run });
                 "renewed".to_owned()
             }
             Err(error) => lost("renew", &error),
@@ -94,7 +104,27 @@ impl Life {
 
     /// Does the work; who lost the claim meanwhile does not know it.
     fn work(&mut self) -> String {
-        let Some(run) = self.take(|run| !run.has_run) else { return "nothing to run".to_owned() };
+        match self.take(|run| !run.has_run) {
+            Some(run) => self.go_on(run).to_owned(),
+            None => "nothing to run".to_owned(),
+        }
+    }
+
+    /// Somebody sleeps past the end of the claim, others take what they can, and the sleeper goes on before them.
+    fn overtake(&mut self) -> String {
+        let Some(run) = self.take(|run| !run.has_run) else {
+            return "nobody to overtake".to_owned();
+        };
+        let left_ms = run.ends_at_boot_ms.saturating_sub(self.clock.moment().boot_ms);
+        let slept_ms = left_ms + self.chance.below(500);
+        self.clock.advance_ms(i64::try_from(slept_ms).unwrap());
+        let claims = self.runs.len();
+        while self.claim() == "claimed" {}
+        let taken = self.runs.len() - claims;
+        format!("{taken} claimed by others, then {}", self.go_on(run))
+    }
+
+    fn go_on(&mut self, run: JobRun) -> &'static str {
         let subject = run.job.key.subject.clone();
         let had = self.is_made(&subject);
         let work = CompactWork(Arc::clone(&self.services.compaction.jobs));
@@ -102,10 +132,13 @@ impl Life {
         let is_newest = self.world.epochs.get(&subject) == Some(&run.token.epoch);
         if !had && self.is_made(&subject) {
             assert!(is_newest, "{subject}: a run whose claim was taken stored its effect");
+            let now = self.clock.moment();
+            let is_over = now.boot != run.boot || now.boot_ms >= run.ends_at_boot_ms;
+            assert!(!is_over, "{subject}: a run whose lease was over stored its effect");
         }
         let told = if done.is_ok() { "run" } else { "run in vain" };
         self.runs.push(JobRun { has_run: done.is_ok(), ..run });
-        told.to_owned()
+        told
     }
 
     fn finish(&mut self) -> String {

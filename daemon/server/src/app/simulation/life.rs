@@ -20,6 +20,7 @@ use crate::config::{Config, Surroundings};
 use crate::ingest::{SyncPoint, SyncTarget};
 use crate::paths::Base;
 use crate::recorder::Key;
+use crate::service::archive::ArchiveWork;
 use crate::service::choice::ChoiceSubject;
 use crate::service::compaction::{Request, Subject};
 use crate::service::recording::{Addition, Body};
@@ -68,7 +69,7 @@ impl Life {
         let mut life =
             Self { place, world, chance, front, indexing, archiving, clock, services, runs, trace };
         life.say("starts");
-        life.archive();
+        life.catch_up();
         life.rescue();
         life.check_promises();
         life
@@ -291,6 +292,18 @@ impl Life {
         self.archiving.pass(1_000);
         self.note_archived();
         "the archive has its turn".to_owned()
+    }
+
+    /// What was read before the start, or is now, is archived whether or not any transcript ever changes again.
+    fn catch_up(&mut self) {
+        self.front.run(self.services.ingest.first_read()).unwrap();
+        for _ in 0..4 {
+            self.archive();
+            if self.front.run(self.services.archive.state()).unwrap().work == ArchiveWork::Idle {
+                break;
+            }
+        }
+        self.check_all_archived("after a start");
     }
 
     fn index(&mut self) -> String {

@@ -74,12 +74,13 @@ fn scaled(chunk_bytes: u64, totals: &longhaul_store::ArchiveTotals) -> u64 {
     u64::try_from(product / u128::from(totals.chunk_bytes.max(1))).unwrap_or(u64::MAX)
 }
 
-/// Puts small packs together, and rewrites those of which little is in use.
+/// Puts small packs together, and rewrites those of which little is in use. A damaged one goes when all it had is stored again.
 pub(super) async fn merge(
     shared: &ArchiveShared,
     index: &ArchiveIndex,
 ) -> Result<(), ServiceError> {
     index.sweep().await?;
+    rewrite(shared, index, is_made_good).await?;
     for size in 0..SMALL_BYTES.len() {
         let packs = index.packs().await?;
         if packs.iter().filter(|pack| size_of(pack) == Some(size)).count() >= SMALL_PACKS {
@@ -90,6 +91,12 @@ pub(super) async fn merge(
         true => rewrite(shared, index, is_wasteful).await,
         false => Ok(()),
     }
+}
+
+/// A damaged pack of which nothing is missed any more. Of one that could not be read when the index was made anew nobody
+/// knows what it had.
+fn is_made_good(pack: &PackRow) -> bool {
+    pack.is_damaged && pack.text_bytes > 0 && pack.used_bytes == 0
 }
 
 /// The size of a small pack, an index of [`SMALL_BYTES`].

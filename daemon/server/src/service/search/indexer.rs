@@ -156,6 +156,10 @@ impl Indexer {
         if let Some(path) = work.lost.pop() {
             index.drop_file(&path).await?;
             work.known.remove(&path);
+            if work.lost.is_empty() {
+                work.lost = Vec::new();
+                work.known.shrink_to_fit();
+            }
             return Ok(true);
         }
         let swept = index.sweep(SWEEP_ITEMS).await?;

@@ -1,0 +1,112 @@
+//! What is held in memory of files that come and go.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use longhaul_core::fold::Source;
+use longhaul_store::Store;
+
+use super::{Ingest, IngestDeps, IngestEvents, IngestWarning, Limits, Root, ThreadUpdated};
+
+const FILES: usize = 600;
+const LEFT: usize = 20;
+
+struct Nobody;
+
+impl IngestEvents for Nobody {
+    fn file_stored(&self, _: &str) {}
+    fn thread_updated(&self, _: &ThreadUpdated) {}
+    fn warning(&self, _: &IngestWarning) {}
+    fn store_rebuilt(&self, _: &Path) {}
+}
+
+async fn over(home: &Path) -> (Store, Ingest) {
+    let (store, _) = Store::open(&home.join("longhaul.db"), 1).await.unwrap();
+    let deps = IngestDeps {
+        store: store.clone(),
+        roots: Root::of(Source::Codex, home),
+        events: Arc::new(Nobody),
+        archive: None,
+        now_ms: Arc::new(|| 1_764_000_000_000),
+        limits: Limits { scan_period: Duration::from_secs(3_600), ..Limits::default() },
+    };
+    (store, Ingest::start(deps))
+}
+
+async fn settle(ingest: &Ingest) {
+    ingest.settle(Duration::from_secs(60)).await.unwrap();
+}
+
+fn path(home: &Path, number: usize) -> PathBuf {
+    let id = format!("01a1fb8b-e82f-7561-87b0-{number:012x}");
+    home.join(format!("sessions/rollout-2025-11-21T09-00-00-{id}.jsonl"))
+}
+
+fn text(number: usize, words: &str) -> String {
+    let meta = format!(r#"{{"id":"01a1fb8b-e82f-7561-87b0-{number:012x}","cwd":"/w"}}"#);
+    let said = format!(
+        r#"{{"type":"message","role":"user","content":[{{"type":"input_text","text":"{words}"}}]}}"#
+    );
+    let line = |kind: &str, payload: &str| {
+        format!(
+            "{{\"timestamp\":\"2025-11-21T09:00:00.000Z\",\"type\":\"{kind}\",\"payload\":{payload}}}\n"
+        )
+    };
+    line("session_meta", &meta) + &line("response_item", &said)
+}
+
+async fn generation(store: &Store, path: &Path) -> (u64, bool) {
+    let row = store.file_by_path(path.to_str().unwrap()).await.unwrap().unwrap();
+    (row.cursor.generation, row.gone_at_ms.is_some())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_deleted_files_nothing_is_held_and_they_may_come_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = folder.path().canonicalize().unwrap();
+    fs::create_dir(home.join("sessions")).unwrap();
+    for number in 0..FILES {
+        fs::write(path(&home, number), text(number, "Do it.")).unwrap();
+    }
+    let (store, ingest) = over(&home).await;
+    settle(&ingest).await;
+    assert_eq!(ingest.held_files().0, FILES);
+    let lines = ingest.progress().counts.lines;
+    assert_eq!(lines, 2 * FILES as u64);
+
+    let away = home.join("away.jsonl");
+    fs::rename(path(&home, FILES - 1), &away).unwrap();
+    for number in LEFT..FILES - 1 {
+        fs::remove_file(path(&home, number)).unwrap();
+    }
+    // The first finds them gone, the second has them no more.
+    settle(&ingest).await;
+    settle(&ingest).await;
+    let (held, room) = ingest.held_files();
+    assert!(held == LEFT && room <= 4 * LEFT.next_power_of_two(), "{held} files, room for {room}");
+    assert_eq!(ingest.progress().counts.lines, lines, "counted all the same");
+    ingest.stop().await;
+
+    // A daemon that starts later does not know them either, until they are there.
+    let (store, ingest) = {
+        drop(store);
+        over(&home).await
+    };
+    settle(&ingest).await;
+    assert_eq!(ingest.held_files().0, LEFT);
+    assert_eq!(ingest.progress().counts.lines, lines);
+    let (same, other) = (path(&home, FILES - 1), path(&home, LEFT));
+    assert_eq!(generation(&store, &same).await, (1, true));
+    fs::rename(&away, &same).unwrap();
+    fs::write(&other, text(LEFT, "Do something else.")).unwrap();
+    settle(&ingest).await;
+    assert_eq!(generation(&store, &same).await, (1, false), "as it was");
+    assert_eq!(generation(&store, &other).await, (2, false), "another one in its place");
+    assert_eq!(ingest.held_files().0, LEFT + 2);
+    assert_eq!(ingest.progress().counts.lines, lines);
+    let read = text(LEFT, "Do something else.").len() as u64;
+    assert_eq!(ingest.progress().bytes_done, read, "what came back unchanged was not read");
+    ingest.stop().await;
+}

@@ -1,0 +1,150 @@
+//! The archive while nobody writes: what is too old goes, and what is damaged is found.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::time::Duration;
+
+use longhaul_protocol::archive::{List, ListParams, Overview, OverviewParams};
+use longhaul_protocol::checkpoint::{ChoiceAction, Choose, ChooseParams, Unchoose, UnchooseParams};
+
+use crate::archive::{THREAD, archived, long, noticed, packs, says, verify};
+use crate::archive_damage::flip;
+use crate::support::{Client, Daemon, of_thread, soon};
+
+const DAY_MS: i64 = 86_400_000;
+
+fn numbered(number: u32) -> String {
+    format!("019cadd3-0000-7000-8000-0000000002{number:02}")
+}
+
+/// Lets so many days pass, and an hour of every timer: the archive looks after itself once an hour.
+async fn days_later(daemon: &Daemon, days: i64) {
+    daemon.clock.advance_ms(days * DAY_MS);
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(3_601)).await;
+    tokio::time::resume();
+}
+
+/// Waits until the archive has these threads and no others.
+async fn holds(client: &mut Client, expected: &[&str]) {
+    let expected: BTreeSet<String> = expected.iter().map(|id| (*id).to_owned()).collect();
+    let listed = async {
+        loop {
+            let threads = client.call::<List>(ListParams::default()).await.unwrap().threads;
+            if threads.into_iter().map(|thread| thread.thread_id).collect::<BTreeSet<_>>()
+                == expected
+            {
+                return;
+            }
+        }
+    };
+    soon("the threads of the archive", listed).await;
+}
+
+async fn damaged(client: &mut Client) -> u64 {
+    client.call::<Overview>(OverviewParams {}).await.unwrap().damaged
+}
+
+#[tokio::test]
+async fn what_is_over_its_age_goes_and_what_a_pin_or_a_receipt_names_stays() {
+    let home = tempfile::tempdir().unwrap();
+    let ids: Vec<String> = (0..4).map(numbered).collect();
+    let [old, pinned, named, new] = [0, 1, 2, 3].map(|at| ids[at].as_str());
+    let first = long(old, "boiler", 60).write(home.path());
+    long(pinned, "piston", 60).write(home.path());
+    long(named, "nozzle", 60).write(home.path());
+    let daemon = Daemon::over(home, "[archive]\nmax_age_days = 30\n").await;
+    let mut client = daemon.connect().await;
+    for id in [old, pinned, named] {
+        client.sync(id).await;
+    }
+    let text = Some("Never touch the piston's rings.".to_owned());
+    let (action, handle) = (ChoiceAction::Pin, None);
+    let pin = ChooseParams { thread_id: pinned.into(), action, text, handle };
+    let pin = client.call::<Choose>(pin).await.unwrap().choice;
+    client.compact(of_thread(named)).await;
+    archived(&mut client).await;
+
+    days_later(&daemon, 20).await;
+    let mut client = daemon.connect().await;
+    long(new, "governor", 60).write(daemon.home.path());
+    client.sync(new).await;
+    holds(&mut client, &ids.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    assert!(says(daemon.home.path(), "Repair the boiler."));
+
+    // Nobody writes any more.
+    archived(&mut client).await;
+    days_later(&daemon, 11).await;
+    let mut client = daemon.connect().await;
+    holds(&mut client, &[pinned, named, new]).await;
+    archived(&mut client).await;
+    assert!(!says(daemon.home.path(), "Repair the boiler."), "in no byte");
+
+    // It comes back when it goes on, and what nothing holds any more goes.
+    let grown = fs::read_to_string(&first).unwrap();
+    let last = grown.lines().last().unwrap();
+    fs::write(&first, format!("{grown}{last}\n")).unwrap();
+    client.sync(old).await;
+    holds(&mut client, &ids.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    let choice_id = pin.choice_id;
+    client.call::<Unchoose>(UnchooseParams { thread_id: pinned.into(), choice_id }).await.unwrap();
+    archived(&mut client).await;
+    days_later(&daemon, 0).await;
+    let mut client = daemon.connect().await;
+    holds(&mut client, &[old, named, new]).await;
+    daemon.stopped().await;
+}
+
+#[tokio::test]
+async fn damage_at_rest_is_found_by_the_slow_look_and_told() {
+    let home = tempfile::tempdir().unwrap();
+    let path = long(THREAD, "turbine", 60).write(home.path());
+    let daemon = Daemon::over(home, "").await;
+    let mut client = daemon.connect().await;
+    client.sync(THREAD).await;
+    archived(&mut client).await;
+    days_later(&daemon, 0).await;
+    let mut client = daemon.connect().await;
+    let looked_at = async {
+        while client.call::<Overview>(OverviewParams {}).await.unwrap().verified_at.is_none() {}
+    };
+    soon("the first look at a new pack", looked_at).await;
+    flip(&packs(daemon.home.path())[0]);
+    let flipped = fs::read(&packs(daemon.home.path())[0]).unwrap();
+
+    // Looked at a moment ago, it is not read again for a month.
+    days_later(&daemon, 29).await;
+    let mut client = daemon.connect().await;
+    archived(&mut client).await;
+    assert_eq!(damaged(&mut client).await, 0);
+    assert_eq!(fs::read(&packs(daemon.home.path())[0]).unwrap(), flipped);
+
+    // The transcript is there: what it says is stored again.
+    days_later(&daemon, 2).await;
+    let mut client = daemon.connect().await;
+    let made_good = async {
+        loop {
+            let status = client.call::<Overview>(OverviewParams {}).await.unwrap();
+            let packs = packs(daemon.home.path());
+            if status.damaged == 0 && packs.iter().all(|pack| fs::read(pack).unwrap() != flipped) {
+                return;
+            }
+        }
+    };
+    soon("the damage's end", made_good).await;
+    archived(&mut client).await;
+    let found = verify(&mut client).await;
+    assert!(found.files > 0 && found.damaged == 0, "{found:?}");
+
+    // It is gone: nobody else says it.
+    fs::remove_file(&path).unwrap();
+    noticed(&mut client, THREAD).await;
+    for pack in packs(daemon.home.path()) {
+        flip(&pack);
+    }
+    days_later(&daemon, 31).await;
+    let mut client = daemon.connect().await;
+    let told = async { while damaged(&mut client).await == 0 {} };
+    soon("word of the damage", told).await;
+    daemon.stopped().await;
+}

@@ -244,7 +244,8 @@ CREATE TABLE policy_settings (
     body   TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Decisions, those of shadow policies included, newest last. `body` is the situation and the decision.
+-- Decisions, those of shadow policies included, newest last. `body` is the situation and the decision, `compaction_id` or
+-- `not_made` what it led to.
 CREATE TABLE policy_decision (
     decision_id INTEGER PRIMARY KEY AUTOINCREMENT,
     thread_id   TEXT    NOT NULL,
@@ -256,7 +257,9 @@ CREATE TABLE policy_decision (
     turn        INTEGER NOT NULL,
     action      TEXT    NOT NULL,
     tier        TEXT,
-    body        TEXT    NOT NULL
+    body        TEXT    NOT NULL,
+    compaction_id TEXT,
+    not_made    TEXT
 ) STRICT;
 
 CREATE INDEX policy_decision_by_thread ON policy_decision (thread_id, decision_id);

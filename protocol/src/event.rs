@@ -119,6 +119,12 @@ pub enum EventKind {
     /// `compaction_completed`. The name under which clients of Codex know it. Of an agent that compacted its
     /// thread by itself: `{thread_id, tokens:{after}}`, after `thread_updated`.
     ContextCompacted,
+    /// A decision of the policy in force went into the log: `{thread_id, decision_id, turn, seq, point, action,
+    /// tier, percent_remaining}`.
+    PolicyDecided,
+    /// A live thread holds as much as it is compacted at: `{thread_id, tokens, limit, window, percent_remaining}`.
+    /// Once, until it holds less again; never of a window that nobody states.
+    LimitCrossed,
     /// Memory is being made: `{phase, done, total}`; the phases are `extract` and `consolidate`.
     MemoryProgress,
     /// Memory was published: `{generation, threads}`.

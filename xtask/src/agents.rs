@@ -16,6 +16,7 @@ mod hooks;
 mod memory;
 mod mock;
 mod plugin;
+mod policy;
 mod scenario;
 mod tools;
 mod trust;
@@ -178,12 +179,14 @@ fn claude_rows(
     let folder = options.keep.as_ref().map_or(temporary.path(), PathBuf::as_path);
     let Some(binary) = installed(CLAUDE, version, folder)? else { return Ok(None) };
     let mock = Mock::start()?;
-    let claude = Claude::new(binary, mock.address(), Deadline::after(limit))?;
+    let claude = Claude::new(binary.clone(), mock.address(), Deadline::after(limit))?;
     let nobody = claude.home().join("no-codex");
     let daemon = Daemon::start_with(longhauld, &nobody, &claude.home(), CONFIG)?;
     let longhaul = longhauld.with_file_name("longhaul");
     if has_plugins(version) {
-        return plugin::play(&longhaul, &claude, &mock, daemon).map(Some);
+        let mut rows = plugin::play(&longhaul, &claude, &mock, daemon)?;
+        rows.extend(policy::play(longhauld, binary, Deadline::after(limit))?);
+        return Ok(Some(rows));
     }
     let rows = claude::play(&longhaul, &claude, &mock, &daemon)?;
     daemon.stop()?;

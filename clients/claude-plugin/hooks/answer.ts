@@ -29,6 +29,17 @@ export function read(exitCode: number, stdout: string): Answer {
   return { text, tailTokens };
 }
 
+/** What is to be done between two turns, and what the person is told. */
+export type Turn = { compact: boolean; text?: string };
+
+/** Reads what the program printed of a turn; what cannot be read asks for nothing. */
+export function readTurn({ stdout }: { stdout: string }): Turn {
+  const answer = object(stdout.trim());
+  if (answer?.["protocol"] !== PROTOCOL) return { compact: false };
+  const { text, compact } = answer;
+  return typeof text === "string" ? { compact: compact === true, text } : { compact: compact === true };
+}
+
 function object(line: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(line);

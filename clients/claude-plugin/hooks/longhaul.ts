@@ -1,17 +1,24 @@
 // Answers Claude Code's compactions from the longhaul daemon: a briefing of the whole session in place of a summary
 // that a model would write, and the last messages as they are.
 //
+// Between two turns it carries out what the policy decides (`policy.mode = "auto"`): the daemon is asked once when a
+// turn is over, asks for one compaction at most, and is told what became of it.
+//
+// Older engines follow `$` into functions of this file alone: whatever takes it stands here.
+//
 // Whatever is wrong (no daemon, no answer in time, a transcript the daemon has not read to its end), the agent goes its
 // own way: `next(e)`. It is never left without a compaction, and never with a worse one than it would make itself.
 
 import type { EngineInterface, Register, SessionCompactInput } from "claude-code";
 
-import { type Answer, PROTOCOL, read } from "./answer";
+import { type Answer, PROTOCOL, read, readTurn } from "./answer";
 import { program } from "./program";
 import { tail } from "./tail";
 
 /** Milliseconds for the program, which limits itself to less: the agent's own way takes many seconds. */
 const DEADLINE_MS = 2_000;
+/** The same between two turns, when nobody waits: a policy may ask a judge first. */
+const TURN_DEADLINE_MS = 40_000;
 /** What our classic hook puts before the model after a compaction; the briefing holds it already. */
 const HOOK_CONTEXT = '<longhaul_context about="compaction">';
 /** Where `longhaul doctor` reads how it went. */
@@ -22,6 +29,8 @@ export const register: Register = (on) => {
   let isOurs = false;
   // Where the session is written, as versions tell it that have no `$.session.info`.
   let transcript = "";
+  // Whether the compaction that the engine asks about is one that the policy wants.
+  let isByPolicy = false;
 
   on("session.compact", async ($, e, next) => {
     const begun = Date.now();
@@ -29,6 +38,8 @@ export const register: Register = (on) => {
     const ms = Date.now() - begun;
     isOurs = "text" in answer && e.trigger !== "precompute" && e.agentId === undefined;
     if ("declined" in answer) {
+      // Nobody waits for it: a model's summary would cost what the policy is to spare.
+      if (isByPolicy && e.trigger === "plugin") return { skip: answer.declined };
       void record($, { outcome: "left", reason: answer.declined, ms });
       tell($, `longhaul left this compaction to Claude Code: ${answer.declined}`);
       return next(e);
@@ -38,6 +49,22 @@ export const register: Register = (on) => {
     const kept = tail(e.messages, answer.tailTokens);
     tell($, `longhaul compacted without a model, in ${ms} ms; the last ${kept.length} messages stay`);
     return { messages: [{ role: "user", text: answer.text, toolUses: [] }, ...kept] };
+  });
+
+  on("turn.complete", async ($, e, next) => {
+    const result = await next(e);
+    // A turn that was broken off goes on with the person's next words.
+    if (e.agentId === undefined && !e.isAborted) {
+      await act($, e.answer, transcript, async () => {
+        isByPolicy = true;
+        try {
+          return await $.session.compact();
+        } finally {
+          isByPolicy = false;
+        }
+      });
+    }
+    return result;
   });
 
   on("classic.SessionStart", async ($, e, next) => {
@@ -50,25 +77,65 @@ export const register: Register = (on) => {
   });
 };
 
-/** Asks the daemon, through the program, about the conversation as it stands. */
+/** Asks the daemon for what takes the place of the conversation. */
 async function ask($: EngineInterface, e: SessionCompactInput, transcript: string): Promise<Answer> {
   try {
-    const [path, window] = await Promise.all([transcriptPath($, transcript), contextWindow($)]);
-    const payload = {
-      hook_event_name: "SessionCompact",
-      protocol: PROTOCOL,
-      transcript_path: path,
-      agent_id: e.agentId,
-      trigger: e.trigger,
-      instructions: e.instructions,
-      context_window: window,
-    };
-    const command = [...program, "hook", "SessionCompact", "--agent", "claude"];
-    const ended = await $.process.run(command, { stdin: JSON.stringify(payload), timeoutMs: DEADLINE_MS });
+    const of = { agent_id: e.agentId, trigger: e.trigger, instructions: e.instructions };
+    const ended = await asked($, "SessionCompact", of, transcript, DEADLINE_MS);
     return read(ended.exitCode, ended.stdout);
   } catch (error) {
-    return { declined: `longhaul could not be run: ${error instanceof Error ? error.message : String(error)}` };
+    return { declined: `longhaul could not be run: ${words(error)}` };
   }
+}
+
+/** Asks whether to compact now, has it done once, and tells what became of it. */
+async function act(
+  $: EngineInterface,
+  said: string,
+  transcript: string,
+  compact: () => Promise<{ skip?: string }>,
+): Promise<void> {
+  try {
+    const last = { last_assistant_message: said };
+    const due = readTurn(await asked($, "TurnComplete", last, transcript, TURN_DEADLINE_MS));
+    if (due.text !== undefined) tell($, due.text);
+    if (!due.compact) return;
+    const notMade = await attempt(compact);
+    const ended = { not_made: notMade };
+    const told = readTurn(await asked($, "CompactionEnded", ended, transcript, TURN_DEADLINE_MS));
+    if (notMade !== undefined) tell($, told.text ?? `longhaul did not compact: ${notMade}`);
+  } catch {
+    // No program, no policy: the session goes on, and its compactions say what is wrong.
+  }
+}
+
+/** Why nothing was compacted; nothing where it was. */
+async function attempt(compact: () => Promise<{ skip?: string }>): Promise<string | undefined> {
+  try {
+    return (await compact()).skip;
+  } catch (error) {
+    return words(error);
+  }
+}
+
+/** Runs `longhaul hook EVENT` on what the engine tells of the session. */
+async function asked(
+  $: EngineInterface,
+  event: string,
+  more: Record<string, unknown>,
+  transcript: string,
+  timeoutMs: number,
+): Promise<{ exitCode: number; stdout: string }> {
+  const [path, window] = await Promise.all([transcriptPath($, transcript), contextWindow($)]);
+  const payload = {
+    hook_event_name: event,
+    protocol: PROTOCOL,
+    transcript_path: path,
+    context_window: window,
+    ...more,
+  };
+  const command = [...program, "hook", event, "--agent", "claude"];
+  return $.process.run(command, { stdin: JSON.stringify(payload), timeoutMs });
 }
 
 async function transcriptPath($: EngineInterface, told: string): Promise<string> {
@@ -104,4 +171,9 @@ async function record($: EngineInterface, last: Record<string, unknown>): Promis
   } catch {
     // The compaction is what counts.
   }
+}
+
+/** What went wrong, in words. */
+function words(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

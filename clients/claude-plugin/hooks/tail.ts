@@ -1,7 +1,9 @@
 // The last messages, which stay as they are behind the briefing.
 //
 // A provider refuses a tool result without its call and a call without its result, so both stay or both go. A message
-// keeps the engine's handle, by which the engine puts its own, whole message there.
+// keeps the engine's handle, by which the engine puts its own, whole message there, but for a result: the engine
+// writes one of its own behind the call of before the compaction, so that a resumed session would go on from there
+// and hold the whole history once more.
 
 import type { SessionMessage, ToolResultSummary } from "claude-code";
 
@@ -27,7 +29,7 @@ export function tail(messages: readonly SessionMessage[], maxTokens: number): Se
     if (isStart && tokens <= maxTokens) from = at;
   }
   const whole = paired(unrepeated(messages.slice(from)));
-  return whole.length > 0 ? whole : shortened(paired(unrepeated(messages.slice(newest))), maxTokens);
+  return whole.length > 0 ? whole.map(rewritten) : shortened(paired(unrepeated(messages.slice(newest))), maxTokens);
 }
 
 /** The messages without what a resumed session lists twice: kept once behind a briefing, and once before it. */
@@ -72,19 +74,27 @@ function results(message: SessionMessage): readonly ToolResultSummary[] {
   return message.toolResults ?? [];
 }
 
+/** The message, without its handle where it holds results. */
+function rewritten(message: SessionMessage): SessionMessage {
+  return hasResults(message) ? withResults(message, (text) => text) : message;
+}
+
+function withResults(message: SessionMessage, written: (text: string) => string): SessionMessage {
+  const toolResults = results(message).map(({ tool_use_id, text, isError }) => ({
+    tool_use_id,
+    isError,
+    text: written(text),
+  }));
+  return { role: message.role, text: message.text, toolUses: [], toolResults };
+}
+
 /** The same messages with long results cut in their middle; none where that is not enough. */
 function shortened(messages: SessionMessage[], maxTokens: number): SessionMessage[] {
   const count = messages.reduce((sum, message) => sum + results(message).length, 0);
   const share = Math.floor((maxTokens * BYTES_PER_TOKEN * SHORTENED_PERCENT) / 100 / Math.max(count, 1));
   const cut = messages.map((message): SessionMessage => {
-    const long = results(message).some((result) => result.text.length > share);
-    if (!long) return message;
-    const toolResults = results(message).map(({ tool_use_id, text, isError }) => ({
-      tool_use_id,
-      isError,
-      text: excerpt(text, share),
-    }));
-    return { role: message.role, text: message.text, toolUses: [], toolResults };
+    if (!hasResults(message)) return message;
+    return withResults(message, (text) => excerpt(text, share));
   });
   const tokens = cut.reduce((sum, message) => sum + weight(message), 0);
   return tokens <= maxTokens ? cut : [];

@@ -3,16 +3,19 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import type { EngineInterface, On, SessionCompactInput, SessionCompactResult, SessionMessage } from "claude-code";
+import type { EngineInterface, On, SessionCompactInput, SessionCompactResult, SessionMessage, TurnCompleteInput } from "claude-code";
 import { register } from "../hooks/longhaul";
+
+const FAILED = new Error("not available in a headless session");
 
 type Ran = { argv: readonly string[]; payload: Record<string, unknown> };
 
 /** A session: what the program will print, what it was asked, what the person and doctor were told. */
-function session(print: () => string, { isOld } = { isOld: false }) {
+function session(print: (event: string) => string, { isOld = false, isHeadless = false } = {}) {
   const hooks = new Map<string, (...of: never[]) => Promise<unknown>>();
   const ran: Ran[] = [];
   const told: string[] = [];
+  const compactions: string[] = [];
   const stored: Record<string, unknown>[] = [];
   const known = async <T>(value: T): Promise<T> => {
     if (isOld) throw new TypeError("it is not a function");
@@ -22,12 +25,19 @@ function session(print: () => string, { isOld } = { isOld: false }) {
     process: {
       run: async (argv, init) => {
         ran.push({ argv, payload: JSON.parse(init?.stdin ?? "{}") });
-        return { exitCode: 0, stdout: print(), stderr: "" };
+        return { exitCode: 0, stdout: print(argv[argv.length - 3] ?? ""), stderr: "" };
       },
     },
     session: {
       info: () => known({ transcriptPath: "/p/s.jsonl" }),
       usage: () => known({ context: { window: 200_000 } }),
+      // The engine asks its plugins, this one among them.
+      compact: async () => {
+        if (isHeadless) throw FAILED;
+        compactions.push("plugin");
+        const made = await raise("session.compact", { trigger: "plugin", messages: MESSAGES }, async () => OWN);
+        return made as { skip?: string };
+      },
     },
     store: { set: async (_key, value) => void stored.push(value as Record<string, unknown>) },
     ui: { log: (text) => void told.push(text) },
@@ -39,6 +49,11 @@ function session(print: () => string, { isOld } = { isOld: false }) {
     ran,
     told,
     stored,
+    compactions,
+    turn: (input: Partial<TurnCompleteInput>) => {
+      const e = { answer: "Done.", isAborted: false, ...input };
+      return raise("turn.complete", e, async () => ({ text: "Done." })) as Promise<{ text: string }>;
+    },
     compact: (input: Partial<SessionCompactInput>) => {
       const e = { trigger: "manual", messages: MESSAGES, ...input };
       return raise("session.compact", e, async () => OWN) as Promise<SessionCompactResult>;
@@ -110,4 +125,54 @@ test("our hook's checkpoint is left out after our own compaction, and only then"
   assert.deepEqual(await told("resume"), ["mine", INJECTED]);
   assert.deepEqual(await told("compact"), ["mine"]);
   assert.deepEqual(await told("compact"), ["mine", INJECTED], "once");
+});
+
+/** A program that wants a compaction at the end of a turn, and answers it with `briefing`. */
+const due = (briefing = BRIEFING) => (event: string) => {
+  if (event === "TurnComplete") return '{"protocol":1,"compact":true}';
+  if (event === "CompactionEnded") return '{"protocol":1,"compact":false}';
+  return briefing();
+};
+const events = (claude: { ran: Ran[] }) => claude.ran.map(({ payload }) => payload["hook_event_name"]);
+
+test("what the policy decides between two turns is carried out once, and told", async () => {
+  const claude = session(due());
+  assert.deepEqual(await claude.turn({}), { text: "Done." });
+  assert.deepEqual(events(claude), ["TurnComplete", "SessionCompact", "CompactionEnded"]);
+  const [turn, compaction, ended] = claude.ran.map(({ payload }) => payload);
+  assert.deepEqual([turn?.["last_assistant_message"], turn?.["context_window"]], ["Done.", 200_000]);
+  assert.equal(compaction?.["trigger"], "plugin");
+  assert.equal(ended?.["not_made"], undefined);
+  assert.deepEqual(claude.compactions, ["plugin"]);
+});
+
+test("where it wants none, or the turn is not the person's or was broken off, nothing is compacted", async () => {
+  const wait = session(() => '{"protocol":1,"compact":false,"text":"longhaul: a good moment"}');
+  await wait.turn({});
+  assert.deepEqual([events(wait), wait.told, wait.compactions], [["TurnComplete"], ["longhaul: a good moment"], []]);
+  for (const not of [{ agentId: "a1" }, { isAborted: true }]) {
+    const claude = session(due());
+    await claude.turn(not);
+    assert.deepEqual(claude.ran, []);
+  }
+  // A program of another version, none at all: the session goes on.
+  const broken = () => { throw new Error("ENOENT"); };
+  for (const print of [() => "", () => '{"protocol":2,"compact":true}', () => "no json", broken]) {
+    const claude = session(print);
+    assert.deepEqual(await claude.turn({}), { text: "Done." });
+    assert.deepEqual(claude.compactions, []);
+  }
+});
+
+test("a compaction that only the policy wants asks no model, and why it was not made is told", async () => {
+  const claude = session(due(() => '{"protocol":1,"declined":"the daemon has read half"}'));
+  await claude.turn({});
+  assert.equal(claude.ran.at(-1)?.payload["not_made"], "the daemon has read half");
+  assert.match(claude.told.join(), /^longhaul did not compact: the daemon has read half$/);
+  // What somebody else wants is none of the policy's: the agent compacts in its own way.
+  assert.equal(await claude.compact({ trigger: "plugin" }), OWN);
+
+  const headless = session(due(), { isHeadless: true });
+  await headless.turn({});
+  assert.equal(headless.ran.at(-1)?.payload["not_made"], FAILED.message);
 });

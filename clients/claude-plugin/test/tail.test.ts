@@ -18,7 +18,9 @@ const result = (id: string, text = "ok"): SessionMessage => ({
   toolResults: [{ tool_use_id: id, text, isError: false }],
   handle: `result ${id}`,
 });
-const handles = (messages: SessionMessage[]) => messages.map((message) => message.handle);
+/** The messages by their handles, results of a tool by the ids of their calls: these are written anew. */
+const handles = (messages: SessionMessage[]) =>
+  messages.map(({ handle, toolResults }) => toolResults?.map((it) => `result ${it.tool_use_id}`).join() ?? handle);
 
 /** What a provider asks for: every call answered, every answer asked for. */
 function assertPaired(messages: SessionMessage[]) {
@@ -89,4 +91,12 @@ test("an excerpt never cuts a character apart", () => {
     const cut = excerpt("😀".repeat(200), length);
     assert.ok(cut.isWellFormed(), cut);
   }
+});
+
+test("a result is written anew, as it was: behind its old call a resumed session would find the whole history", () => {
+  const exchange = [said("user", "go"), call("a"), result("a")];
+  const kept = tail(exchange, 10_000);
+  assert.deepEqual(kept.map((message) => message.handle), ["go", "call a", undefined]);
+  const { handle, ...written } = exchange[2] as SessionMessage;
+  assert.deepEqual(kept[2], written);
 });

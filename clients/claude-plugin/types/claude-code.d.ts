@@ -40,6 +40,16 @@ declare module "claude-code" {
     additionalContext?: string[];
   }
 
+  export interface TurnCompleteInput {
+    answer: string;
+    isAborted: boolean;
+    agentId?: string;
+  }
+
+  export interface TurnCompleteResult {
+    text: string;
+  }
+
   export interface EngineInterface {
     process: {
       run(
@@ -50,6 +60,7 @@ declare module "claude-code" {
     session: {
       info(): Promise<{ transcriptPath: string }>;
       usage(): Promise<{ context: { window?: number } }>;
+      compact(): Promise<{ skip?: string }>;
     };
     store: { set(key: string, value: unknown): Promise<void> };
     ui: { log(text: string): void };
@@ -63,6 +74,7 @@ declare module "claude-code" {
 
   export interface On {
     (event: "session.compact", hook: Hook<SessionCompactInput, SessionCompactResult>): unknown;
+    (event: "turn.complete", hook: Hook<TurnCompleteInput, TurnCompleteResult>): unknown;
     (event: "classic.SessionStart", hook: Hook<SessionStartInput, SessionStartResult | undefined>): unknown;
   }
 

@@ -28,6 +28,15 @@ impl Desk {
         self.hook_with(&[], payload)
     }
 
+    /// What the plugin reads between two turns.
+    fn turn(&self, event: &str, more: &Value) -> Value {
+        let mut payload = json!({ "protocol": 1, "transcript_path": CLAUDE });
+        payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let done = self.hook_with(&[event, "--agent", "claude"], &payload.to_string());
+        assert_eq!(done.code, 0, "{done:?}");
+        serde_json::from_str(&done.stdout).unwrap()
+    }
+
     /// What the plugin of Claude Code reads.
     fn compact(&self, more: &Value) -> Value {
         let mut payload = json!({ "protocol": 1, "transcript_path": CLAUDE, "trigger": "manual" });
@@ -44,6 +53,7 @@ impl Desk {
             .arg(self.folder.path().join("v1.sock"))
             .arg("hook")
             .args(args)
+            .env("CLAUDE_CONFIG_DIR", self.folder.path().join(".claude"))
             .env("LONGHAUL_AUTOSTART", "0");
         let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = piped.spawn().unwrap();
@@ -84,8 +94,12 @@ fn with_memory(script: Script) -> Script {
 
 /// What `policy/step` answers with these effects.
 fn stepped(effects: &Value) -> Value {
+    stepped_in("suggest", effects)
+}
+
+fn stepped_in(mode: &str, effects: &Value) -> Value {
     let watcher = json!({
-        "phase": "idle", "mode": "suggest", "deferred": false, "held": false,
+        "phase": "idle", "mode": mode, "deferred": false, "held": false,
         "packet_kept": false, "state": {},
     });
     json!({ "thread_id": "0199", "watcher": watcher, "effects": effects })
@@ -341,4 +355,58 @@ fn a_compaction_that_the_gateway_answered_is_told_no_second_time() {
         !told("Here it is: The conversation so far was compacted. [SESSION_CHECKPOINT v1]"),
         "a summary"
     );
+}
+
+#[test]
+fn the_plugin_is_asked_to_compact_where_the_policy_wants_it_and_tells_what_came_of_it() {
+    let compact = json!([{ "effect": "compact", "packet": "the words" }]);
+    let desk = Desk::of_agents(script().result("policy/step", stepped(&compact)));
+    let said = json!({ "last_assistant_message": "Done.", "context_window": 200_000 });
+    let answer = desk.turn("TurnComplete", &said);
+    assert_eq!(
+        answer,
+        json!({ "protocol": 1, "compact": true }),
+        "the packet stays with the daemon"
+    );
+    let asked = desk.last_params("policy/step");
+    assert_eq!(
+        asked["event"],
+        json!({ "kind": "turn_ended", "message": "Done.", "compact_only": true })
+    );
+    assert_eq!(asked["context_window"], 200_000);
+    assert_eq!(desk.last_params("thread/sync")["path"], CLAUDE);
+
+    let warn = json!([{ "effect": "warn", "text": "the compaction failed: a turn is running" }]);
+    let desk = Desk::of_agents(script().result("policy/step", stepped(&warn)));
+    let answer = desk.turn("CompactionEnded", &json!({ "not_made": "a turn is running" }));
+    assert_eq!(answer["text"], "longhaul: the compaction failed: a turn is running");
+    assert_eq!(answer["compact"], false);
+    let event = &desk.last_params("policy/step")["event"];
+    assert_eq!(event, &json!({ "kind": "compaction_ended", "reason": "a turn is running" }));
+    // Nobody there, and a plugin of another version: nothing is done.
+    let away = Desk::new(script());
+    assert_eq!(away.turn("TurnComplete", &json!({})), json!({ "protocol": 1, "compact": false }));
+    let other = desk.turn("TurnComplete", &json!({ "protocol": 2 }));
+    assert_eq!(other, json!({ "protocol": 1, "compact": false }));
+}
+
+#[test]
+fn the_end_of_a_turn_is_left_to_the_plugin_where_it_carries_the_policy_out() {
+    let notify = json!([{ "effect": "notify", "text": "a good moment to compact" }]);
+    let claude =
+        json!({ "transcript_path": CLAUDE, "turn_id": null, "last_assistant_message": "Done." });
+    for (mode, has_plugin, is_told) in
+        [("auto", true, false), ("auto", false, true), ("suggest", true, true)]
+    {
+        let script = with_memory(script()).result("policy/step", stepped_in(mode, &notify));
+        let desk = Desk::of_agents(script);
+        if has_plugin {
+            let settings = json!({ "enabledPlugins": { "longhaul@longhaul": true } });
+            let folder = desk.folder.path().join(".claude");
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(folder.join("settings.json"), settings.to_string()).unwrap();
+        }
+        let done = desk.hook(&payload("Stop", &claude));
+        assert_eq!(done.stdout.contains("a good moment"), is_told, "{mode} {has_plugin}: {done:?}");
+    }
 }

@@ -1089,7 +1089,7 @@ export interface Event {
 }
 
 /** The kinds of events of this revision, with the fields of their `data`. */
-export type EventKind = "thread_updated" | "ingest_warning" | "store_rebuilt" | "compaction_started" | "compaction_progress" | "compaction_failed" | "compaction_warning" | "compaction_loop" | "compaction_completed" | "context_compacted" | "memory_progress" | "memory_published" | "gap" | "closing";
+export type EventKind = "thread_updated" | "ingest_warning" | "store_rebuilt" | "compaction_started" | "compaction_progress" | "compaction_failed" | "compaction_warning" | "compaction_loop" | "compaction_completed" | "context_compacted" | "policy_decided" | "limit_crossed" | "memory_progress" | "memory_published" | "gap" | "closing";
 
 /** The params of the `event` notification. */
 export interface EventNotificationParams {
@@ -2346,10 +2346,14 @@ export interface PolicyLogResult {
 export interface PolicyLoggedDecision {
   /** When, Unix milliseconds. */
   at: number;
+  /** The compaction that it led to. */
+  compaction_id?: string | null;
   /** What was decided. */
   decision: PolicyDecision;
   /** The policy was not in force. */
   is_shadow: boolean;
+  /** Why it led to none although a client was asked for it. */
+  not_made?: string | null;
   /** The repository as it was then, if it was inspected. */
   repository?: RepositoryState | null;
   /** Last line that was known. */
@@ -2415,6 +2419,11 @@ export type PolicyStepEvent = {
    * `concluding_thought`; absent: none.
    */
   boundaries?: string[] | null;
+  /**
+   * The client can compact now and notify the person, and nothing else: it gives the agent no message and
+   * holds none of the user's. It answers `compact` with `compaction_ended`; absent: false.
+   */
+  compact_only?: boolean | null;
   kind: "turn_ended";
   /** The agent's last words; absent: as the transcript says. */
   message?: string | null;
@@ -2442,6 +2451,12 @@ export type PolicyStepEvent = {
   kind: "compaction_failed";
   /** Why. */
   reason: string;
+} | {
+  kind: "compaction_ended";
+  /** Why it was not made; absent: it was. */
+  reason?: string | null;
+  /** Tokens that are left; absent: as the transcript says. */
+  tokens_after?: number | null;
 } | {
   /** The handoff may be put before its text; absent: false. */
   accepts_prefix?: boolean | null;
@@ -2516,6 +2531,8 @@ export interface PolicyTemplatesResult {
 export interface PolicyTrigger {
   /** All boundaries, including those read from the agent's words. */
   boundaries: string[];
+  /** The logged decision. */
+  decision_id?: string | null;
   /** `watcher` or `agent`. */
   packet_author: string;
   /** Percent of the window that was left. */

@@ -10,6 +10,7 @@ pub mod decide;
 pub mod forecast;
 pub mod judgment;
 pub(crate) mod phrase;
+pub mod reach;
 pub mod replay;
 pub mod repository;
 pub mod scratch;

@@ -413,7 +413,7 @@ impl Parts {
         let contexts = (store.clone(), snapshots.clone(), config.clone(), clock.clone());
         let contexts = Arc::new(Contexts::new(contexts));
         let watchers = Arc::new(Watchers::new(
-            (store.clone(), contexts.clone()),
+            (store.clone(), self.events.clone(), contexts.clone()),
             (surroundings, adviser),
             self.texts.clone(),
             config.clone(),

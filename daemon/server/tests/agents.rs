@@ -147,6 +147,7 @@ async fn params_that_no_agent_needs_are_refused() {
         ("policy/evaluate", json!({ "thread_id": OWN, "record": true })),
         ("policy/step", json!({ "thread_id": OWN, "event": { "kind": "cancel" } })),
         ("policy/step", json!({ "thread_id": OWN, "event": { "kind": "turn_ended" } })),
+        ("policy/step", json!({ "thread_id": OWN, "event": { "kind": "compacted" } })),
     ] {
         assert_forbidden(
             &agent.request(method, params.clone()).await,
@@ -245,6 +246,7 @@ async fn an_ordinary_session_works_on_the_agents_socket() {
     let synced = agent.request("thread/sync", json!({ "path": desk.paths.0 })).await;
     assert_eq!(text_at(synced.result(), "thread_id"), OWN);
     let turn_ended = json!({ "kind": "turn_ended", "notify_only": true });
+    let compact_only = json!({ "kind": "turn_ended", "compact_only": true });
     for (method, params) in [
         ("checkpoint/view", json!({ "thread_id": OWN, "max_tokens": 1_700 })),
         (
@@ -260,6 +262,8 @@ async fn an_ordinary_session_works_on_the_agents_socket() {
         ("memory/search", json!({ "query": "turbine", "cwd": folder })),
         ("memory/summary", json!({ "cwd": folder, "max_tokens": 500 })),
         ("policy/step", json!({ "thread_id": OWN, "event": turn_ended })),
+        ("policy/step", json!({ "thread_id": OWN, "event": compact_only })),
+        ("policy/step", json!({ "thread_id": OWN, "event": { "kind": "compaction_ended" } })),
     ] {
         let answer = agent.request(method, params).await;
         assert!(answer.outcome.is_ok(), "{method}: {answer:?}");

@@ -46,6 +46,7 @@ mod outcomes;
 mod pinned;
 mod pinned_remote;
 mod policy;
+mod policy_compact_only;
 mod policy_evidence;
 mod policy_sequence;
 mod reload;

@@ -58,12 +58,17 @@ pub async fn step(client: &mut Client, thread: &str, event: StepEvent) -> StepRe
 }
 
 pub fn turn_ended() -> StepEvent {
-    StepEvent::TurnEnded { message: None, boundaries: None, notify_only: None }
+    StepEvent::TurnEnded { message: None, boundaries: None, notify_only: None, compact_only: None }
 }
 
 /// A turn that ended with this last message of the agent.
 pub fn turn_ended_with(message: &str) -> StepEvent {
-    StepEvent::TurnEnded { message: Some(message.into()), boundaries: None, notify_only: None }
+    StepEvent::TurnEnded {
+        message: Some(message.into()),
+        boundaries: None,
+        notify_only: None,
+        compact_only: None,
+    }
 }
 
 pub fn user_message() -> StepEvent {

@@ -162,6 +162,7 @@ async fn a_hook_is_given_words_and_nothing_to_do() {
         message: Some("Done.".into()),
         boundaries: None,
         notify_only: Some(true),
+        compact_only: None,
     };
     let told = step(&mut client, ONE, seen()).await;
     assert_eq!((effects(&told), told.watcher.phase.as_str()), (vec!["notify"], "idle"));
@@ -195,6 +196,7 @@ async fn boundaries_that_a_client_saw_count_and_stay_with_the_decision() {
         message: None,
         boundaries: Some(vec!["commit".into()]),
         notify_only: None,
+        compact_only: None,
     };
     let told = step(&mut client, ONE, saw).await;
     assert_eq!(effects(&told), ["notify"], "{told:?}");

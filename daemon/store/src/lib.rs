@@ -75,7 +75,9 @@ pub use model::{ANSWERS_MAX, USAGE_DAYS_MAX, UsageRow};
 pub use observation::{OBSERVATIONS_PER_THREAD_MAX, Observation};
 pub use open::OpenReport;
 pub use page::{ItemPage, PageHead};
-pub use policy::{DECISIONS_MAX, DECISIONS_PER_THREAD_MAX, DecisionRow, WATCHERS_MAX};
+pub use policy::{
+    DECISIONS_MAX, DECISIONS_PER_THREAD_MAX, DecisionEnd, DecisionRow, LoggedAs, WATCHERS_MAX,
+};
 pub use pool::BUSY_TIMEOUT_MS;
 pub use retention::Keep;
 pub use salvage::SalvageReport;

@@ -33,6 +33,27 @@ pub struct DecisionRow {
     pub tier: Option<String>,
     /// Situation and decision, as JSON.
     pub body: String,
+    /// The compaction it led to.
+    pub compaction_id: Option<String>,
+    /// Why a client that was asked for one made none.
+    pub not_made: Option<String>,
+}
+
+/// A decision's place in the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LoggedAs {
+    pub decision_id: i64,
+    /// It is not the repetition of one that was there.
+    pub is_new: bool,
+}
+
+/// What a decision led to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DecisionEnd<'a> {
+    /// This compaction.
+    Compaction(&'a str),
+    /// None, and why.
+    NotMade(&'a str),
 }
 
 impl Store {
@@ -53,7 +74,7 @@ impl Store {
 
     /// Changes a thread's watcher: `change` receives the stored one and returns the new one with the decisions
     /// made, each with its policy's JSON, and a result. Changes of one thread are serialized. A decision that
-    /// repeats the policy's last one on the thread gets its number.
+    /// repeats the policy's last one on the thread, or that of the same turn's end, gets its number.
     ///
     /// # Errors
     /// Those of writing. Nothing is stored then.
@@ -61,7 +82,7 @@ impl Store {
         &self,
         (thread_id, now_ms): (&str, i64),
         change: impl FnOnce(Option<String>) -> (Option<String>, Vec<(DecisionRow, String)>, T) + Send,
-    ) -> Result<(T, Vec<i64>), StoreError> {
+    ) -> Result<(T, Vec<LoggedAs>), StoreError> {
         let pools = self.pools();
         let sorted = |error| pools.sorted(error);
         let mut transaction = pools.begin().await?;
@@ -138,6 +159,54 @@ impl Store {
         .map_err(|error| pools.sorted(error))
     }
 
+    /// The newest decision of the policy in force that wants a compaction in this turn.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn decision_of_turn(
+        &self,
+        thread_id: &str,
+        turn: u64,
+    ) -> Result<Option<i64>, StoreError> {
+        let pools = self.pools();
+        let row: (Option<i64>,) = sqlx::query_as(
+            "SELECT max(decision_id) FROM policy_decision WHERE thread_id = ?1 AND turn = ?2 \
+             AND shadow = 0 AND action <> 'wait'",
+        )
+        .bind(thread_id)
+        .bind(turn.cast_signed())
+        .fetch_one(pools.reader())
+        .await
+        .map_err(|error| pools.sorted(error))?;
+        Ok(row.0)
+    }
+
+    /// Keeps what a decision led to.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub async fn decision_ended(
+        &self,
+        decision_id: i64,
+        end: DecisionEnd<'_>,
+    ) -> Result<(), StoreError> {
+        let (compaction_id, not_made) = match end {
+            DecisionEnd::Compaction(id) => (Some(id), None),
+            DecisionEnd::NotMade(why) => (None, Some(why)),
+        };
+        let pools = self.pools();
+        sqlx::query(
+            "UPDATE policy_decision SET compaction_id = ?2, not_made = ?3 WHERE decision_id = ?1",
+        )
+        .bind(decision_id)
+        .bind(compaction_id)
+        .bind(not_made)
+        .execute(pools.writer())
+        .await
+        .map_err(|error| pools.sorted(error))?;
+        Ok(())
+    }
+
     /// Deletes what exceeds its bound or is older than `since_ms`, and policies without decisions. Returns the
     /// number of deleted decisions.
     ///
@@ -183,9 +252,9 @@ async fn insert(
     connection: &mut sqlx::SqliteConnection,
     row: &DecisionRow,
     settings: &str,
-) -> Result<i64, sqlx::Error> {
-    if let Some(known) = same_as_last(connection, row).await? {
-        return Ok(known);
+) -> Result<LoggedAs, sqlx::Error> {
+    if let Some(decision_id) = same_as_last(connection, row).await? {
+        return Ok(LoggedAs { decision_id, is_new: false });
     }
     sqlx::query("INSERT OR IGNORE INTO policy_settings (digest, body) VALUES (?1, ?2)")
         .bind(&row.settings)
@@ -208,19 +277,24 @@ async fn insert(
     .bind(&row.body)
     .execute(connection)
     .await?;
-    Ok(inserted.last_insert_rowid())
+    Ok(LoggedAs { decision_id: inserted.last_insert_rowid(), is_new: true })
 }
 
 /// The policy's newest decision on the thread, if this one repeats it: same line, same settings, same text.
-/// Asking twice adds nothing to the log.
+/// Asking twice adds nothing to the log. At the end of one turn several ask (the daemon itself, a hook, a client
+/// that acts), and later lines or other words change figures alone: what the first was told at this tier stands
+/// for the turn, unless it was to wait and now is not.
 async fn same_as_last(
     connection: &mut sqlx::SqliteConnection,
     row: &DecisionRow,
 ) -> Result<Option<i64>, sqlx::Error> {
     let found: Option<(i64,)> = sqlx::query_as(
         "SELECT decision_id FROM (SELECT * FROM policy_decision WHERE thread_id = ?1 AND policy = ?2 \
-         ORDER BY decision_id DESC LIMIT 1) WHERE settings = ?3 AND shadow = ?4 AND seq = ?5 \
-         AND json_extract(body, '$.decision') = json_extract(?6, '$.decision')",
+         ORDER BY decision_id DESC LIMIT 1) WHERE settings = ?3 AND shadow = ?4 AND ((seq = ?5 \
+         AND json_extract(body, '$.decision') = json_extract(?6, '$.decision')) OR (turn = ?7 \
+         AND tier IS ?8 AND (action = ?9 OR ?9 = 'wait') \
+         AND json_extract(body, '$.situation.point') = 'turn_end' \
+         AND json_extract(?6, '$.situation.point') = 'turn_end'))",
     )
     .bind(&row.thread_id)
     .bind(&row.policy)
@@ -228,6 +302,9 @@ async fn same_as_last(
     .bind(row.shadow)
     .bind(row.seq.cast_signed())
     .bind(&row.body)
+    .bind(row.turn.cast_signed())
+    .bind(&row.tier)
+    .bind(&row.action)
     .fetch_optional(connection)
     .await?;
     Ok(found.map(|(decision_id,)| decision_id))
@@ -246,5 +323,7 @@ fn decision(row: &SqliteRow) -> Result<DecisionRow, sqlx::Error> {
         action: get(row, "action")?,
         tier: get(row, "tier")?,
         body: get(row, "body")?,
+        compaction_id: get(row, "compaction_id")?,
+        not_made: get(row, "not_made")?,
     })
 }

@@ -42,6 +42,7 @@ const ROWS: &[(u32, &str)] = &[
     (6, "UPDATE compaction SET reason = 'context_limit', requests = 2, tokens_spent = 30"),
     (7, "INSERT INTO memory_agent VALUES (1, '{}', 'done', '', 'full', 2, 40, 24)"),
     (8, "INSERT INTO memory_note VALUES ('n2', NULL, 25, 'Always.', 'person')"),
+    (10, "UPDATE policy_decision SET compaction_id = 'c', not_made = 'a turn is running'"),
 ];
 
 /// The tables that cannot be made from transcripts.

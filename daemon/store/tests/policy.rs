@@ -3,7 +3,7 @@
 use std::fs;
 
 use longhaul_core::job::Moment;
-use longhaul_store::{DECISIONS_PER_THREAD_MAX, DecisionRow, Store};
+use longhaul_store::{DECISIONS_PER_THREAD_MAX, DecisionEnd, DecisionRow, Store};
 
 use crate::sample::Temp;
 
@@ -20,6 +20,8 @@ fn decision(thread: &str, seq: u64, at_ms: i64) -> (DecisionRow, String) {
         action: "wait".into(),
         tier: Some("asap".into()),
         body: format!(r#"{{"situation":{{"at_ms":{at_ms}}},"decision":{{"n":{seq}}}}}"#),
+        compaction_id: None,
+        not_made: None,
     };
     (row, format!(r#"{{"mode":"auto","n":{}}}"#, at_ms / 1_000))
 }
@@ -86,6 +88,40 @@ async fn defect_7_11_numbers_go_on_over_restarts_and_a_repetition_gets_no_new_on
         stepped(&store, "t", 9_000, vec![decision("t", seq, 9_000)]).await;
         assert_eq!(kept(&store, "t").await, expected, "only what is said twice running is dropped");
     }
+}
+
+/// Three ask at the end of a turn: the daemon, a hook and a client that acts.
+#[tokio::test]
+async fn a_turns_end_has_one_decision_that_knows_what_it_led_to() {
+    let temp = Temp::new();
+    let (store, _) = temp.open().await;
+    let at_end = |turn: u64, seq: u64, action: &str, point: &str| {
+        let (mut row, settings) = decision("t", seq, 9_000);
+        (row.turn, row.action) = (turn, action.to_owned());
+        row.body = format!(r#"{{"situation":{{"point":"{point}"}},"decision":{{"n":{seq}}}}}"#);
+        (row, settings)
+    };
+    for (turn, seq, action, point, expected) in [
+        (1, 5, "wait", "turn_end", vec![5]),
+        (1, 6, "wait", "turn_end", vec![5]),
+        (1, 7, "compact", "turn_end", vec![7, 5]),
+        (1, 8, "compact", "turn_end", vec![7, 5]),
+        (1, 9, "wait", "turn_end", vec![7, 5]),
+        (2, 10, "compact", "mid_turn", vec![10, 7, 5]),
+        (2, 11, "compact", "turn_end", vec![11, 10, 7, 5]),
+    ] {
+        stepped(&store, "t", 9_000, vec![at_end(turn, seq, action, point)]).await;
+        assert_eq!(kept(&store, "t").await, expected, "{action} at {seq}");
+    }
+    let first = store.decision_of_turn("t", 1).await.unwrap().unwrap();
+    let of = async |id| store.decision_get(id).await.unwrap().unwrap().0;
+    assert_eq!(of(first).await.seq, 7, "the one that wants a compaction");
+    assert_eq!(store.decision_of_turn("t", 3).await.unwrap(), None);
+    store.decision_ended(first, DecisionEnd::NotMade("a turn is running")).await.unwrap();
+    assert_eq!(of(first).await.not_made.as_deref(), Some("a turn is running"));
+    store.decision_ended(first, DecisionEnd::Compaction("c1")).await.unwrap();
+    let row = of(first).await;
+    assert_eq!((row.compaction_id.as_deref(), row.not_made), (Some("c1"), None));
 }
 
 /// Defect 7.11: a state that could not be read made every later record fail.

@@ -90,6 +90,12 @@ pub struct LoggedDecision {
     pub is_shadow: bool,
     /// What was decided.
     pub decision: Decision,
+    /// The compaction that it led to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compaction_id: Option<String>,
+    /// Why it led to none although a client was asked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_made: Option<String>,
     /// The repository as it was then, if it was inspected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository: Option<RepositoryState>,

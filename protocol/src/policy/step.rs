@@ -52,6 +52,10 @@ pub enum StepEvent {
         /// The client can only notify the person: nothing is started; absent: false.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         notify_only: Option<bool>,
+        /// The client can compact now and notify the person, and nothing else: it gives the agent no message and
+        /// holds none of the user's. It answers `compact` with `compaction_ended`; absent: false.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        compact_only: Option<bool>,
     },
     /// A model call ended and the turn goes on.
     MidTurn {
@@ -83,6 +87,16 @@ pub enum StepEvent {
     CompactionFailed {
         /// Why.
         reason: String,
+    },
+    /// The compaction that was asked for after `turn_ended` with `compact_only` ended; changes no sequence of
+    /// another client.
+    CompactionEnded {
+        /// Tokens that are left; absent: as the transcript says.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tokens_after: Option<u64>,
+        /// Why it was not made; absent: it was.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
     },
     /// The user wrote a message that was not sent yet.
     UserMessage {
@@ -170,4 +184,7 @@ pub struct Trigger {
     pub point: String,
     /// `watcher` or `agent`.
     pub packet_author: String,
+    /// The logged decision.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision_id: Option<String>,
 }

@@ -15,6 +15,8 @@ use crate::daemon::Daemon;
 use crate::process::{Deadline, finish};
 use crate::wire::Wire;
 
+const KEY: &str = "sk-ant-none";
+
 /// As `hooks::ATTEMPTS`.
 const ATTEMPTS: usize = 3;
 
@@ -63,23 +65,55 @@ impl Claude {
     /// `claude --print ARGUMENTS`.
     pub(super) fn print(&self, arguments: &[&str]) -> anyhow::Result<()> {
         let mut command = Command::new(&self.binary);
-        self.environment(&mut command)
+        self.surround(&mut command)
             .args(["--print", "--dangerously-skip-permissions"])
             .args(arguments)
-            .current_dir(self.folder.path().join("project"))
-            .env("ANTHROPIC_BASE_URL", format!("http://{}", self.model))
             // The least window it takes, and a compaction as soon as the mock says it is full.
-            .env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "100000")
-            // A daemon that was killed stays so.
-            .env("LONGHAUL_AUTOSTART", "0")
-            .env("ANTHROPIC_API_KEY", "sk-ant-none")
-            .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
-            .env("DISABLE_AUTOUPDATER", "1")
-            // Without it, Claude Code refuses to run as root, as CI often does.
-            .env("IS_SANDBOX", "1");
+            .env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "100000");
         let (is_done, said) = finish(&mut command, &self.folder.path().join("log"), self.deadline)?;
         ensure!(is_done, "claude {} failed: {said}", arguments.join(" "));
         Ok(())
+    }
+}
+
+impl Claude {
+    /// Has it ask nothing at its first start on a terminal.
+    pub(super) fn know_person(&self) -> anyhow::Result<()> {
+        let project = self.folder.path().join("project");
+        let state = json!({
+            "hasCompletedOnboarding": true, "theme": "dark", "bypassPermissionsModeAccepted": true,
+            "customApiKeyResponses": { "approved": [KEY], "rejected": [] },
+            "projects": { project.to_string_lossy(): { "hasTrustDialogAccepted": true } },
+        });
+        Ok(fs::write(self.home().join(".claude.json"), state.to_string())?)
+    }
+
+    /// `script` with it on a terminal, at work on a prompt of plain words.
+    pub(super) fn on_terminal<'a>(
+        &self,
+        command: &'a mut Command,
+        prompt: &str,
+    ) -> &'a mut Command {
+        let line = format!(
+            "stty rows 50 cols 160; exec '{}' --dangerously-skip-permissions '{prompt}'",
+            self.binary.display()
+        );
+        let command = self.surround(command).args(["--quiet", "--flush", "--command"]);
+        command.arg(line).arg("/dev/null").env("TERM", "xterm-256color")
+    }
+
+    /// Its home, its project, and the mock model.
+    fn surround<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        self.environment(command)
+            .current_dir(self.folder.path().join("project"))
+            .env("ANTHROPIC_BASE_URL", format!("http://{}", self.model))
+            // A daemon that was killed stays so.
+            .env("LONGHAUL_AUTOSTART", "0")
+            .env("ANTHROPIC_API_KEY", KEY)
+            .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+            .env("DISABLE_AUTOUPDATER", "1")
+            // Without it, Claude Code refuses to run as root, as CI often does.
+            .env("IS_SANDBOX", "1")
     }
 }
 

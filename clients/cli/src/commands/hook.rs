@@ -27,6 +27,7 @@ mod answer;
 mod compact;
 mod event;
 mod payload;
+mod turn;
 
 use answer::Answer;
 use payload::{Agent, Event, Payload};
@@ -39,6 +40,9 @@ const DAEMON_MS: u64 = 140;
 const PAYLOAD_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// What the plugin of Claude Code asks before a compaction; no event of the agent's own.
 const COMPACT_EVENT: &str = "SessionCompact";
+/// What it asks when a turn is over, and says when the compaction it was asked for has ended.
+const TURN_EVENT: &str = "TurnComplete";
+const COMPACTION_ENDED_EVENT: &str = "CompactionEnded";
 /// Set to `0`, nothing here starts the daemon.
 const AUTOSTART_VARIABLE: &str = "LONGHAUL_AUTOSTART";
 
@@ -56,6 +60,7 @@ longhaul hook SessionStart
 
 Events: SessionStart, UserPromptSubmit, PreCompact, PostCompact, Stop; others get an empty answer.
 SessionCompact is what the plugin of Claude Code asks; it has 1,000 ms, and says why where it gives no briefing.
+TurnComplete and CompactionEnded are the plugin's, too: whether to compact now (policy.mode = \"auto\"), and what came of it.
 LONGHAUL_AUTOSTART=0 keeps it from starting the daemon.")]
 pub(crate) struct HookArgs {
     /// Event name [default: from the payload]
@@ -66,8 +71,11 @@ pub(crate) struct HookArgs {
 }
 
 pub(crate) async fn run(args: HookArgs, session: &Session) -> Result<(), Failure> {
-    if args.event.as_deref() == Some(COMPACT_EVENT) {
-        return compact::run(&args, session).await;
+    match args.event.as_deref() {
+        Some(COMPACT_EVENT) => return compact::run(&args, session).await,
+        Some(TURN_EVENT) => return turn::complete(&args, session).await,
+        Some(COMPACTION_ENDED_EVENT) => return turn::compaction_ended(&args, session).await,
+        Some(_) | None => {}
     }
     let begun = Instant::now();
     let daemon_until = begun + Duration::from_millis(DAEMON_MS);

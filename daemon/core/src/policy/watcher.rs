@@ -19,6 +19,7 @@
 //! *A crash*: the daemon stores the state with every step and continues from it. A client that lost an
 //! answer, or takes a thread over, sends `resume` and receives the pending effect again.
 
+mod compact_only;
 mod consider;
 mod event;
 mod sequence;
@@ -61,6 +62,9 @@ pub struct Trigger {
     /// The repository in one line, if read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository: Option<String>,
+    /// The client compacts and does nothing else: no message to the agent comes before or after it.
+    #[serde(default)]
+    pub compact_only: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -145,31 +149,41 @@ pub struct StepOutcome {
     pub decided: Option<(Situation, Decision)>,
     /// Whether to log the decision: not one more refusal in the middle of a turn at the same urgency.
     pub is_news: bool,
+    /// A compaction that was requested and not made: its cause, and why.
+    pub given_up: Option<(Trigger, String)>,
 }
 
 #[must_use]
 pub fn step(env: &Env<'_>, state: Watcher, event: Event) -> StepOutcome {
-    let mut run = Run { env, state, effects: Vec::new(), decided: None, is_news: false };
+    let compact_only = matches!(event, Event::TurnEndedCompactOnly(_));
+    let (effects, decided, given_up) = (Vec::new(), None, None);
+    let mut run = Run { env, state, compact_only, effects, decided, is_news: false, given_up };
     // A mode that only notifies cannot carry out what a timeout requires.
     let is_begun = !matches!(event, Event::TurnSeen(_)) && run.expire();
     match event {
         // A state begun by this timeout is not ended by an older event.
-        Event::TurnEnded(_) | Event::MidTurn(_) | Event::Resume { .. } if is_begun => {}
+        Event::TurnEnded(_)
+        | Event::TurnEndedCompactOnly(_)
+        | Event::MidTurn(_)
+        | Event::Resume { .. }
+            if is_begun => {}
         Event::TurnEnded(situation) => run.turn_ended(situation),
         Event::TurnSeen(situation) => run.turn_seen(situation),
+        Event::TurnEndedCompactOnly(situation) => run.turn_ended_compact_only(situation),
         Event::MidTurn(situation) => run.mid_turn(situation),
         Event::Judged { request_id, judgment } => run.judged(&request_id, judgment),
         Event::Compacted { tokens_after, turn_end_follows } => {
             run.compacted(tokens_after, turn_end_follows);
         }
         Event::CompactionFailed { reason } => run.failed(&reason),
+        Event::CompactOnlyEnded { made } => run.compact_only_ended(made),
         Event::UserMessage { is_shell, takes_prefix } => run.user_message(is_shell, takes_prefix),
         Event::Resume { compacted } => run.resume(compacted),
         Event::Tick => {}
         Event::Cancel => run.give_up("the compaction was taken back"),
     }
-    let Run { state, effects, decided, is_news, .. } = run;
-    StepOutcome { state, effects, decided, is_news }
+    let Run { state, effects, decided, is_news, given_up, .. } = run;
+    StepOutcome { state, effects, decided, is_news, given_up }
 }
 
 impl Watcher {
@@ -194,9 +208,12 @@ impl Watcher {
 struct Run<'e, 'a> {
     env: &'e Env<'a>,
     state: Watcher,
+    /// Whether the client can compact and notify, and nothing else.
+    compact_only: bool,
     effects: Vec<Effect>,
     decided: Option<(Situation, Decision)>,
     is_news: bool,
+    given_up: Option<(Trigger, String)>,
 }
 
 impl Run<'_, '_> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use longhaul_core::policy::settings::{DEFAULT, Problem};
-use longhaul_core::policy::{Policy, PolicyTable};
+use longhaul_core::policy::{Policy, PolicyTable, reach};
 
 use super::{ConfigError, File};
 
@@ -80,12 +80,17 @@ impl Policies {
         format!("{:?}: {}", self.in_force.mode, names.join(", ")).to_lowercase()
     }
 
-    /// What is wrong with each, by its name.
+    /// What is wrong with each, and what of it has no effect, by its name.
     #[must_use]
     pub fn problems(&self) -> Vec<(String, Problem)> {
         let of = |policy: &Policy| {
             let name = policy.name.clone();
-            policy.problems().into_iter().map(move |problem| (name.clone(), problem))
+            let unreached = match policy.name == DEFAULT {
+                true => reach::without_effect(policy),
+                false => reach::without_effect_in_shadow(policy, &self.in_force),
+            };
+            let problems = policy.problems().into_iter().chain(unreached);
+            problems.map(move |problem| (name.clone(), problem))
         };
         self.all().flat_map(of).collect()
     }

@@ -271,7 +271,9 @@ impl AgentGate {
             }
             NoItems => return Err(Failure::forbidden(format!("params.{name}: no items only"))),
             TurnEnd => {
-                let why = format!("params.{name}: turn_ended with notify_only only");
+                let why = format!(
+                    "params.{name}: turn_ended with notify_only or compact_only, and compaction_ended"
+                );
                 return Err(Failure::forbidden(why));
             }
             Thread => ProjectSubject::Thread(text()?),
@@ -337,7 +339,12 @@ pub(super) fn redacted(mut answer: Value) -> Result<Box<RawValue>, Failure> {
 }
 
 fn is_turn_end(event: &Value) -> bool {
-    event["kind"] == "turn_ended" && event["notify_only"] == true
+    match event["kind"].as_str() {
+        Some("turn_ended") => event["notify_only"] == true || event["compact_only"] == true,
+        // It ends no sequence but that of such a client.
+        Some("compaction_ended") => true,
+        Some(_) | None => false,
+    }
 }
 
 /// The folder the calling agent works in.

@@ -200,7 +200,9 @@ async fn get(
     let mut compaction = log.get(&params.compaction_id).await?;
     compaction.installed_seq = installer.installed_seq(&compaction).await?;
     let summary = convert::summary_of(&compaction);
-    let policy = compaction.policy.as_ref().map(super::policy::trigger);
+    let decision_id = compaction.decision_id;
+    let policy = compaction.policy.as_ref();
+    let policy = policy.map(|trigger| super::policy::trigger(trigger, decision_id));
     Ok(GetResult { run: convert::run_result(compaction), summary, policy })
 }
 

@@ -98,11 +98,12 @@ async fn step(
 
 fn told(event: StepEvent) -> Result<ClientEvent, Failure> {
     Ok(match event {
-        StepEvent::TurnEnded { message, boundaries, notify_only } => {
+        StepEvent::TurnEnded { message, boundaries, notify_only, compact_only } => {
             let heard = TurnWords { words: message, signs: signs(boundaries)? };
-            match notify_only {
-                Some(true) => ClientEvent::TurnSeen(heard),
-                Some(false) | None => ClientEvent::TurnEnded(heard),
+            match (notify_only.unwrap_or(false), compact_only.unwrap_or(false)) {
+                (true, _) => ClientEvent::TurnSeen(heard),
+                (false, true) => ClientEvent::TurnEndedCompactOnly(heard),
+                (false, false) => ClientEvent::TurnEnded(heard),
             }
         }
         StepEvent::MidTurn { boundaries } => {
@@ -119,6 +120,12 @@ fn told(event: StepEvent) -> Result<ClientEvent, Failure> {
         }
         StepEvent::CompactionFailed { reason } => {
             ClientEvent::Other(Event::CompactionFailed { reason })
+        }
+        StepEvent::CompactionEnded { tokens_after, reason } => {
+            ClientEvent::CompactOnlyEnded(match reason {
+                None => Ok(tokens_after),
+                Some(reason) => Err(reason),
+            })
         }
         StepEvent::UserMessage { is_shell, accepts_prefix } => {
             ClientEvent::Other(Event::UserMessage {
@@ -160,7 +167,7 @@ fn effect(asked: StepEffect) -> Effect {
                 instructions: instructions.map(Block),
                 prompt: prompt.map(Block),
                 schema: Some(judgment::schema()),
-                trigger: Some(shown::trigger(&trigger)),
+                trigger: Some(shown::trigger(&trigger, None)),
                 ..named("ask_judgment")
             }
         }
@@ -172,7 +179,7 @@ fn effect(asked: StepEffect) -> Effect {
         }
         Done::Compact { trigger, packet } => Effect {
             packet: Some(packet.into()),
-            trigger: Some(shown::trigger(&trigger)),
+            trigger: Some(shown::trigger(&trigger, None)),
             ..named("compact")
         },
         Done::InjectHandoff { text } => {
@@ -210,6 +217,8 @@ async fn explain(
             seq: found.row.seq,
             turn: found.row.turn,
             is_shadow: found.row.shadow,
+            compaction_id: found.row.compaction_id.clone(),
+            not_made: found.row.not_made.clone(),
             decision: shown::decision(policy, Some(id), &found.logged),
             repository: found.situation.repository.as_deref().map(shown::repository),
         },
@@ -235,6 +244,8 @@ async fn log(
         seq: row.seq,
         turn: row.turn,
         is_shadow: row.shadow,
+        compaction_id: row.compaction_id,
+        not_made: row.not_made,
     };
     Ok(LogResult {
         decisions: rows.into_iter().map(row).collect(),

@@ -18,6 +18,9 @@ const COMPACTION_MARKS: [&str; 2] =
 /// Words of the person to which the answer says that the window is nearly full.
 pub(in super::super) const FILL: &str = "fill the window";
 const FULL_TOKENS: u64 = 95_000;
+/// The same for a turn that leaves room in any window.
+pub(in super::super) const PART: &str = "use up a part of the window";
+const PART_TOKENS: u64 = 50_000;
 const TOKENS: u64 = 1_000;
 /// Whether a request asks the model for a summary.
 pub(in super::super) fn is_summary_asked(request: &Value) -> bool {
@@ -64,13 +67,24 @@ fn last_words(request: &Value) -> Option<&str> {
     })
 }
 
+/// Whether the last message of the person that is no result of a tool holds these words.
+fn is_turn_of(request: &Value, words: &str) -> bool {
+    let users = messages(request).iter().rev().filter(|message| message["role"] == "user");
+    let mut texts = users.map(Value::to_string).filter(|text| !text.contains("\"tool_result\""));
+    texts.next().is_some_and(|text| text.contains(words))
+}
+
 /// Content type and body of the answer.
 pub(super) fn answer(request: &Value) -> (&'static str, String) {
     let blocks = blocks(request);
     let calls = blocks.iter().any(|block| block["type"] == "tool_use");
     let stop = if calls { "tool_use" } else { "end_turn" };
     let is_full = last_words(request).is_some_and(|words| words.contains(FILL));
-    let tokens = if is_full { FULL_TOKENS } else { TOKENS };
+    let tokens = match (is_full, is_turn_of(request, PART)) {
+        (true, _) => FULL_TOKENS,
+        (false, true) => PART_TOKENS,
+        (false, false) => TOKENS,
+    };
     let message = json!({
         "id": new_id("msg"), "type": "message", "role": "assistant", "model": request["model"],
         "content": blocks, "stop_reason": stop, "stop_sequence": null,

@@ -21,7 +21,7 @@ use crate::failure::Failure;
 use crate::session::Session;
 
 /// The version of payload and answer; the plugin's `answer.ts` has the same.
-const PROTOCOL: u32 = 1;
+pub(super) const PROTOCOL: u32 = 1;
 /// Tokens of the last messages, which stay as they are.
 const TAIL_WINDOW_SHARE: u64 = 12;
 const TAIL_TOKENS: (u64, u64) = (4_000, 24_000);
@@ -70,13 +70,7 @@ pub(super) async fn run(args: &HookArgs, session: &Session) -> Result<(), Failur
 
 async fn answer(args: &HookArgs, session: &Session, until: Instant) -> Result<Outcome, String> {
     let mut payload = stdin().await?;
-    let theirs = payload.protocol.unwrap_or_default();
-    if theirs != PROTOCOL {
-        return Err(format!(
-            "the plugin speaks version {theirs}, this longhaul {PROTOCOL}; run `longhaul install claude` to bring \
-             the two together"
-        ));
-    }
+    check_protocol(&payload)?;
     payload.transcript_path = Some(transcript(&payload)?);
     payload.cwd = payload.cwd.or_else(|| Some(std::env::current_dir().ok()?.to_str()?.to_owned()));
     let options =
@@ -105,6 +99,18 @@ async fn answer(args: &HookArgs, session: &Session, until: Instant) -> Result<Ou
     Ok(Outcome::Briefing { text, tail_tokens, compaction_id: Some(made.compaction_id) })
 }
 
+/// Refuses a plugin of another version.
+pub(super) fn check_protocol(payload: &Payload) -> Result<(), String> {
+    let theirs = payload.protocol.unwrap_or_default();
+    match theirs == PROTOCOL {
+        true => Ok(()),
+        false => Err(format!(
+            "the plugin speaks version {theirs}, this longhaul {PROTOCOL}; run `longhaul install claude` to bring \
+             the two together"
+        )),
+    }
+}
+
 /// The transcript of the conversation that is compacted: a sub-agent has a file of its own.
 fn transcript(payload: &Payload) -> Result<String, String> {
     let none = || "the session writes no transcript".to_owned();
@@ -120,7 +126,7 @@ fn transcript(payload: &Payload) -> Result<String, String> {
 }
 
 /// The thread, once the daemon has read all that its transcript holds now.
-async fn read_to_end(hook: &Hook<'_>) -> Result<String, String> {
+pub(super) async fn read_to_end(hook: &Hook<'_>) -> Result<String, String> {
     let path = hook.payload.transcript_path.clone().unwrap_or_default();
     let length = Path::new(&path).metadata().map_or(0, |file| file.len());
     let left_ms = u64::try_from((hook.until - Instant::now()).as_millis()).unwrap_or(0);

@@ -11,6 +11,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::answer::Answer;
 use super::payload::{Agent, Event, Payload};
+use crate::commands::install::setup;
 
 /// Milliseconds of the wait for the newest lines of the transcript: without them the checkpoint is a little
 /// older, which is better than none.
@@ -194,11 +195,15 @@ impl Hook<'_> {
     /// What the policy has to say at the end of a turn; `None` where it has nothing.
     async fn advice(&self, thread_id: String, said: &str) -> Result<Option<String>, String> {
         let message = (!said.is_empty()).then(|| said.to_owned());
-        let event =
-            policy::StepEvent::TurnEnded { message, boundaries: None, notify_only: Some(true) };
+        let (boundaries, notify_only, compact_only) = (None, Some(true), None);
+        let event = policy::StepEvent::TurnEnded { message, boundaries, notify_only, compact_only };
         let params =
             policy::StepParams { thread_id, event, agent: None, model: None, context_window: None };
         let stepped = self.call::<policy::Step>(params).await?;
+        if stepped.watcher.mode == "auto" && self.agent == Agent::Claude && setup::has_plugin() {
+            // The plugin compacts as soon as the turn is over, or says why it could not.
+            return Ok(None);
+        }
         let texts: Vec<String> =
             stepped.effects.into_iter().filter_map(|done| Some(done.text?.0)).collect();
         Ok((!texts.is_empty()).then(|| format!("longhaul: {} (/compact)", texts.join("; "))))

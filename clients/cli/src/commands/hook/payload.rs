@@ -77,6 +77,8 @@ pub(super) struct Payload {
     pub(super) context_window: Option<u64>,
     /// Of `Stop`: what the agent said last.
     pub(super) last_assistant_message: Option<String>,
+    /// Of the plugin: why the compaction that was asked for was not made; absent: it was.
+    pub(super) not_made: Option<String>,
     /// Codex alone names the turn.
     pub(super) turn_id: Option<String>,
 }

@@ -112,24 +112,27 @@ pub(super) fn uninstall(plan: &mut Plan, folder: &Path) -> Result<(), Failure> {
 
 /// What stands in Claude Code's folder, and which Claude Code there is.
 pub(in crate::commands) fn setup(folder: &Path) -> PluginSetup {
+    PluginSetup { claude: version(), installation: installation(folder), last: last(folder) }
+}
+
+/// The plugin as it is installed, without a question to Claude Code itself.
+pub(in crate::commands) fn installation(folder: &Path) -> Option<Installation> {
     let settings = super::setup::json(&folder.join("settings.json"));
     let enabled = |id: &str| settings["enabledPlugins"][id].as_bool();
     let root = root(folder);
-    let from_marketplace = enabled(MARKETPLACE_ID) == Some(true);
-    let installation = if from_marketplace {
-        Some(Installation { id: MARKETPLACE_ID, is_enabled: true, is_current: true, program: None })
-    } else {
-        root.join(".claude-plugin/plugin.json").is_file().then(|| {
-            let program =
-                fs::read_to_string(root.join(PROGRAM)).ok().and_then(|text| program_in(&text));
-            let text = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
-            let others = FILES.iter().filter(|(path, _)| *path != PROGRAM);
-            let is_current = others.clone().all(|(path, built_in)| text(path) == *built_in);
-            let is_enabled = enabled(SKILLS_ID) != Some(false);
-            Installation { id: SKILLS_ID, is_enabled, is_current, program }
-        })
-    };
-    PluginSetup { claude: version(), installation, last: last(folder) }
+    if enabled(MARKETPLACE_ID) == Some(true) {
+        let (is_enabled, is_current) = (true, true);
+        return Some(Installation { id: MARKETPLACE_ID, is_enabled, is_current, program: None });
+    }
+    root.join(".claude-plugin/plugin.json").is_file().then(|| {
+        let program =
+            fs::read_to_string(root.join(PROGRAM)).ok().and_then(|text| program_in(&text));
+        let text = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
+        let others = FILES.iter().filter(|(path, _)| *path != PROGRAM);
+        let is_current = others.clone().all(|(path, built_in)| text(path) == *built_in);
+        let is_enabled = enabled(SKILLS_ID) != Some(false);
+        Installation { id: SKILLS_ID, is_enabled, is_current, program }
+    })
 }
 
 fn root(folder: &Path) -> PathBuf {

@@ -90,6 +90,13 @@ fn codex() -> Option<AgentSetup> {
     Some(AgentSetup { name: "codex", hooks, missing, switched_off, server, seat })
 }
 
+/// Whether Claude Code has a plugin of ours that is as this program installs it, and switched on.
+pub(in crate::commands) fn has_plugin() -> bool {
+    let folder = place::named_or_home("CLAUDE_CONFIG_DIR", ".claude").ok();
+    let found = folder.and_then(|folder| claude_plugin::installation(&folder));
+    found.is_some_and(|plugin| plugin.is_enabled && plugin.is_current)
+}
+
 fn claude() -> Option<AgentSetup> {
     let folder = place::named_or_home("CLAUDE_CONFIG_DIR", ".claude").ok()?;
     if !folder.is_dir() {

@@ -44,12 +44,14 @@ impl Page for ExplainResult {
             true => style.good("the same, to the byte"),
             false => style.warn("this version decides otherwise"),
         };
-        text += &style.fields(&[
+        let mut fields = vec![
             ("thread", format!("{}, turn {}, seq {}", logged.thread_id, logged.turn, logged.seq)),
             ("made", style.ago(logged.at)),
             ("policy", logged.decision.policy.clone()),
             ("once more", again),
-        ]);
+        ];
+        fields.extend(led_to(logged).map(|end| ("led to", end)));
+        text += &style.fields(&fields);
         text += "\n";
         text += &reasons(&logged.decision, style);
         if !self.is_reproduced {
@@ -142,13 +144,20 @@ impl Page for LogResult {
                 decision.percent_remaining.map_or("-".to_owned(), |percent| format!("{percent} %")),
                 decision.tier.clone().unwrap_or_default(),
                 decision.action.clone(),
-                refused.map_or(decision.satisfied.join(", "), |reason| reason.text.clone()),
+                refused.map_or(decision.satisfied.join(", "), |reason| reason.text.clone())
+                    + &led_to(logged).map_or_else(String::new, |end| format!("; led to {end}")),
             ]
         };
         let headings =
             ["id", "when", "thread", ">turn", "policy", ">left", "tier", "action", "because"];
         text + &style.table(&headings, self.decisions.iter().map(row).collect())
     }
+}
+
+/// The compaction a decision led to, or why a client that was asked made none.
+fn led_to(logged: &LoggedDecision) -> Option<String> {
+    let not_made = || logged.not_made.as_ref().map(|why| format!("nothing: {why}"));
+    logged.compaction_id.clone().or_else(not_made)
 }
 
 impl Page for ReportResult {
@@ -219,6 +228,13 @@ fn matrix(policy: &PolicyInfo, style: &Style) -> String {
         policy.judge,
         policy.on_judgment_failure,
     );
+    let who = match (policy.mode.as_str(), policy.policy.as_str()) {
+        ("auto", "default") => {
+            "Carried out by the plugin of Claude Code, between the turns of a session on a terminal. Elsewhere you are \
+             told, as with suggest.\n"
+        }
+        _ => "",
+    };
     let rows = policy.tiers.iter().map(|tier| {
         let boundaries = match tier.tier == "emergency" {
             true => "none needed".to_owned(),
@@ -235,7 +251,7 @@ fn matrix(policy: &PolicyInfo, style: &Style) -> String {
         ]
     });
     let headings = ["tier", ">left", "plan counts", "judgment", "any of"];
-    head + &style.table(&headings, rows.collect()) + "\n"
+    head + who + &style.table(&headings, rows.collect()) + "\n"
 }
 
 impl Page for TemplatesResult {

@@ -40,6 +40,7 @@ impl Run<'_, '_> {
         let is_emergency = decision.tier == Some(Tier::Emergency);
         let author = match is_emergency {
             true => Author::Watcher,
+            false if self.compact_only => Author::Watcher,
             // In the middle of a turn only the agent knows its state.
             false if situation.point == Point::MidTurn => Author::Agent,
             false => policy.packet_author,
@@ -128,6 +129,7 @@ impl Run<'_, '_> {
             packet_author,
             message: situation.message.clone(),
             repository: situation.repository.as_ref().map(|seen| seen.words()),
+            compact_only: self.compact_only,
         }
     }
 }

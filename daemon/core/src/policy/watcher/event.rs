@@ -13,6 +13,9 @@ pub enum Event {
     /// A turn ended, reported by a client that can only notify the person. Starts nothing and leaves what other
     /// clients carry out unchanged.
     TurnSeen(Situation),
+    /// A turn ended, reported by a client that can compact now and notify the person, and nothing else: it sends
+    /// the agent no message and holds none of the user's.
+    TurnEndedCompactOnly(Situation),
     /// A model call ended and the turn continues.
     MidTurn(Situation),
     /// A judge answered; `None` if it failed.
@@ -28,6 +31,11 @@ pub enum Event {
     },
     CompactionFailed {
         reason: String,
+    },
+    /// The compaction requested after [`Event::TurnEndedCompactOnly`] ended. Ends no other client's sequence.
+    CompactOnlyEnded {
+        /// Tokens left, or why it was not made.
+        made: Result<u64, String>,
     },
     /// The user wrote a message that is not sent yet.
     UserMessage {

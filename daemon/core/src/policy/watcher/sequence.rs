@@ -10,7 +10,12 @@ use crate::{redact, text};
 
 impl Run<'_, '_> {
     /// Starts with the first step: the user's message, a scratch file, a packet, or the compaction.
-    pub(super) fn begin(&mut self, trigger: Trigger) {
+    pub(super) fn begin(&mut self, mut trigger: Trigger) {
+        // Whoever began it, this client carries it on.
+        trigger.compact_only |= self.compact_only;
+        if trigger.compact_only {
+            return self.compact(trigger, None);
+        }
         let is_emergency = trigger.tier == Tier::Emergency;
         let is_watcher = trigger.packet_author == Author::Watcher;
         let effective = self.env.policy.effective(trigger.tier);
@@ -142,6 +147,9 @@ impl Run<'_, '_> {
     pub(super) fn finish(&mut self, trigger: &Trigger, packet: &str, after: u64) {
         self.state.phase = Phase::Idle;
         self.note_made(after.min(trigger.used));
+        if trigger.compact_only {
+            return self.release(None);
+        }
         let values = [
             ("packet", packet),
             ("scratch_file", self.env.scratch_file),
@@ -168,7 +176,9 @@ impl Run<'_, '_> {
                 return self.finish(&trigger, &packet, after);
             }
             Phase::Compacting { trigger, packet, .. } => {
-                self.state.kept_packet = Some(packet);
+                // One that no agent wrote is written anew.
+                self.state.kept_packet = Some(packet).filter(|_| !trigger.compact_only);
+                self.given_up = Some((trigger.clone(), why.to_owned()));
                 Some(trigger)
             }
             Phase::AwaitingJudgment { trigger, .. }

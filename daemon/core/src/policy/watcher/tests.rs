@@ -115,6 +115,61 @@ fn scratch_then_our_own_packet() {
     assert_eq!(effects, ["request_scratch", "compact", "inject_handoff"]);
 }
 
+#[test]
+fn a_client_that_compacts_and_does_nothing_else_is_asked_for_nothing_else() {
+    let end = |at_ms, baseline| {
+        Event::TurnEndedCompactOnly(Situation {
+            at_ms,
+            baseline,
+            ..at(60, 100_000, &[Boundary::Commit])
+        })
+    };
+    let made = || Event::CompactOnlyEnded { made: Ok(9_000) };
+    // Neither packet nor scratch file by the agent, nor the wait for the user's message, nor a handoff.
+    let mut all = policy(Author::Agent, true, false);
+    let asap = all.tiers.get_mut(&Tier::Asap).unwrap();
+    asap.requires_any_boundary.insert(Boundary::TurnComplete);
+    let (effects, state) = run(&all, vec![end(0, None), made()]);
+    assert_eq!(effects, ["compact"]);
+    assert_eq!((state.phase, state.baseline.unwrap().used), (Phase::Idle, 9_000));
+    let small = Event::TurnEndedCompactOnly(at(60, 9_100, &[Boundary::Commit]));
+    assert_eq!(run(&all, vec![end(0, None), made(), small]).0, ["compact"], "no growth");
+
+    let asked = take(&all, Watcher::default(), end(0, None), 1_000).state;
+    let failed = Event::CompactOnlyEnded { made: Err("a turn is running".into()) };
+    let failed = take(&all, asked.clone(), failed, 2_000);
+    assert_eq!((shown(&failed.effects), failed.state.kept_packet), (vec!["warn".to_owned()], None));
+    let (trigger, why) = failed.given_up.unwrap();
+    assert_eq!((trigger.turn, why.as_str()), (1, "the compaction failed: a turn is running"));
+    // The client was killed: the next turn's end reads from the transcript what came of it.
+    let lost = take(&all, asked.clone(), end(3_000, None), 3_000);
+    assert_eq!((lost.state.phase, lost.given_up.is_some()), (Phase::Idle, true));
+    let found = Some(Baseline { used: 9_000, at_ms: 2_000 });
+    let found = take(&all, asked, end(3_000, found), 3_000);
+    assert_eq!((found.state.phase, found.given_up), (Phase::Idle, None));
+
+    // What another client carries out is not for it to begin or to end.
+    let others =
+        take(&policy(Author::Watcher, false, false), Watcher::default(), commit(), 1).state;
+    for event in [end(0, None), made()] {
+        let stepped = take(&all, others.clone(), event, 2);
+        assert_eq!((stepped.effects, &stepped.state), (vec![], &others));
+    }
+}
+
+#[test]
+fn a_judge_that_agrees_late_has_the_same_client_compact() {
+    let policy = policy(Author::Agent, true, true);
+    let end = Event::TurnEndedCompactOnly(at(60, 100_000, &[Boundary::Commit]));
+    let yes = Judgment { should_compact: true, reason: "over".into() };
+    let yes = Event::Judged { request_id: "judgment-1".into(), judgment: Some(yes) };
+    assert_eq!(run(&policy, vec![end.clone(), yes]).0, ["ask_judgment", "compact"]);
+    // One that another client asked for and left: it is over, and this client can only compact.
+    let asked = take(&policy, Watcher::default(), commit(), 0).state;
+    let late = take(&policy, asked, end, policy.judgment_timeout_ms);
+    assert_eq!(shown(&late.effects), ["warn", "compact"]);
+}
+
 /// Defect 7.13.4: these modes told at every turn in a tier, boundary or none.
 #[test]
 fn defect_7_13_4_tag_and_suggest_tell_only_what_they_would_do_and_once() {
@@ -272,6 +327,9 @@ fn alphabet() -> Vec<Event> {
         Event::Cancel,
         Event::Tick,
         Event::TurnSeen(at(60, 100_000, &[Boundary::Commit])),
+        Event::TurnEndedCompactOnly(at(60, 100_000, &[Boundary::Commit])),
+        Event::CompactOnlyEnded { made: Ok(9_000) },
+        Event::CompactOnlyEnded { made: Err("a turn is running".into()) },
         Event::Resume { compacted: None },
         Event::Resume { compacted: Some(Baseline { used: 9_000, at_ms: 2_000_000 }) },
     ]
@@ -354,7 +412,7 @@ proptest! {
         policy in any_policy(),
         // Mostly nothing is added: only then is a compaction without growth one.
         stream in proptest::collection::vec(
-            (0..16usize, prop_oneof![6 => Just(0), 1 => 0..3_000u64, 1 => Just(30_000)], 0..100u64),
+            (0..19usize, prop_oneof![6 => Just(0), 1 => 0..3_000u64, 1 => Just(30_000)], 0..100u64),
             1..200,
         ),
     ) {
@@ -372,6 +430,8 @@ proptest! {
             let event = match alphabet().swap_remove(choice) {
                 Event::TurnEnded(_) => Event::TurnEnded(situation(Point::TurnEnd)),
                 Event::TurnSeen(_) => Event::TurnSeen(situation(Point::TurnEnd)),
+                Event::TurnEndedCompactOnly(_) =>
+                    Event::TurnEndedCompactOnly(situation(Point::TurnEnd)),
                 Event::MidTurn(_) => Event::MidTurn(situation(Point::MidTurn)),
                 Event::Judged { judgment, .. } =>
                     Event::Judged { request_id: format!("judgment-{}", state.asked), judgment },

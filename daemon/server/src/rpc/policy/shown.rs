@@ -64,7 +64,10 @@ pub(super) fn watcher(watcher: &core_watcher::Watcher, mode: Mode) -> Watcher {
     }
 }
 
-pub(in crate::rpc) fn trigger(trigger: &core_watcher::Trigger) -> Trigger {
+pub(in crate::rpc) fn trigger(
+    trigger: &core_watcher::Trigger,
+    decision_id: Option<i64>,
+) -> Trigger {
     Trigger {
         tier: trigger.tier.into_str().to_owned(),
         percent_remaining: trigger.percent_remaining,
@@ -73,6 +76,7 @@ pub(in crate::rpc) fn trigger(trigger: &core_watcher::Trigger) -> Trigger {
         turn: trigger.turn,
         point: trigger.point.into_str().to_owned(),
         packet_author: word(&trigger.packet_author),
+        decision_id: decision_id.map(|id| id.to_string()),
     }
 }
 

@@ -133,6 +133,7 @@ impl Compactor {
         compaction.spent = spent;
         if let Some(cause) = cause {
             compaction.policy = Some(cause.trigger);
+            compaction.decision_id = cause.decision_id;
             compaction.reason = Some(Reason::Policy);
         }
         log.keep(&mut compaction, owner).await?;
@@ -233,6 +234,7 @@ fn account(
         undone_at_ms: None,
         spent: Spending::default(),
         policy: None,
+        decision_id: None,
         reason: Some(request.reason.unwrap_or_else(|| Reason::of("", &request.trigger))),
         texts: replacement.texts,
         install: request.install,

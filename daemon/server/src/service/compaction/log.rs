@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use longhaul_store::{CompactionBody, CompactionCursor, CompactionRow, Store, StoreError};
+use longhaul_store::{
+    CompactionBody, CompactionCursor, CompactionRow, DecisionEnd, Store, StoreError,
+};
 
 use super::record::{Compaction, Notice};
 use crate::jobs::{Jobs, Owner};
@@ -90,6 +92,12 @@ impl CompactionLog {
         let body = CompactionBody { result, preimage: Vec::new() };
         let fence = owner.map(|owner| self.jobs.fence(owner));
         self.store.compaction_insert(&row, &body, fence.as_ref()).await?;
+        if let Some(decision_id) = compaction.decision_id {
+            let end = DecisionEnd::Compaction(&compaction.id);
+            if let Err(error) = self.store.decision_ended(decision_id, end).await {
+                tracing::warn!(%error, "a decision is not told what it led to");
+            }
+        }
         self.retention.note_compaction();
         if compaction.thread_id.is_some() {
             let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);

@@ -28,6 +28,8 @@ const HEADING: &str = "[PACKET] Written by the agent just before the compaction:
 #[derive(Debug, Clone)]
 pub(super) struct PolicyCause {
     pub(super) trigger: Trigger,
+    /// Its place in the log, if it has one.
+    pub(super) decision_id: Option<i64>,
     /// With its heading; `None` for one of our own, which says nothing that the view does not.
     section: Option<String>,
 }
@@ -53,7 +55,8 @@ impl Packets {
         thread_id: Option<&str>,
         request: &mut Request,
     ) -> Option<PolicyCause> {
-        let stored = match self.store.watcher_get(thread_id?).await {
+        let thread_id = thread_id?;
+        let stored = match self.store.watcher_get(thread_id).await {
             Ok(stored) => stored?,
             Err(error) => {
                 tracing::warn!(%error, "a watcher cannot be read; the compaction goes without it");
@@ -88,7 +91,8 @@ impl Packets {
         if let (Some(section), Some(most)) = (&section, &mut request.max_tokens) {
             *most = most.saturating_sub(tokens::of_text(section));
         }
-        Some(PolicyCause { trigger, section })
+        let decision_id = self.store.decision_of_turn(thread_id, trigger.turn).await;
+        Some(PolicyCause { trigger, decision_id: decision_id.unwrap_or_default(), section })
     }
 }
 

@@ -44,6 +44,9 @@ pub struct Compaction {
     /// Why the watcher asked for it, where it did.
     #[serde(default)]
     pub policy: Option<Trigger>,
+    /// The logged decision it was asked for by.
+    #[serde(default)]
+    pub decision_id: Option<i64>,
     /// Why it was made; `None` in records older than this.
     #[serde(default)]
     pub reason: Option<Reason>,

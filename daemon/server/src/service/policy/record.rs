@@ -3,8 +3,12 @@
 use longhaul_core::digest::Digest128;
 use longhaul_core::policy::watcher::Watcher;
 use longhaul_core::policy::{Decision, Policy, Situation};
-use longhaul_store::DecisionRow;
+use longhaul_protocol::event::EventKind;
+use longhaul_store::{DecisionRow, LoggedAs};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::events::EventHub;
 
 /// What a policy says, and its place in the log.
 #[derive(Debug, Clone)]
@@ -54,8 +58,33 @@ pub(super) fn row_of(
         action: decision.action.into_str().to_owned(),
         tier: decision.tier.map(|tier| tier.into_str().to_owned()),
         body: serde_json::to_string(&record).unwrap_or_default(),
+        compaction_id: None,
+        not_made: None,
     };
     (row, settings)
+}
+
+/// Tells subscribers of a decision of the policy in force that went into the log.
+pub(super) fn publish(
+    events: &EventHub,
+    situation: &Situation,
+    decision: &Decision,
+    logged: LoggedAs,
+) {
+    if !logged.is_new {
+        return;
+    }
+    let data = json!({
+        "thread_id": situation.thread_id,
+        "decision_id": logged.decision_id.to_string(),
+        "turn": situation.turn,
+        "seq": situation.seq,
+        "point": situation.point.into_str(),
+        "action": decision.action.into_str(),
+        "tier": decision.tier.map(|tier| tier.into_str()),
+        "percent_remaining": decision.percent_remaining,
+    });
+    events.publish(EventKind::PolicyDecided, data);
 }
 
 #[cfg(test)]

@@ -6,13 +6,14 @@ use longhaul_core::policy::watcher::{self, Env, Event, Watcher};
 use longhaul_core::policy::{Point, Situation, replay};
 use longhaul_core::signal::Boundary;
 use longhaul_core::template::Texts;
-use longhaul_store::Store;
+use longhaul_store::{DecisionEnd, Store, StoreError};
 
 use super::judge::{StepEffect, step_effect};
-use super::record::{NamedDecision, row_of, watcher_of};
+use super::record::{NamedDecision, publish, row_of, watcher_of};
 use super::thread_state::ThreadState;
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::events::EventHub;
 use crate::service::error::ServiceError;
 
 /// What a client knows that the transcript does not tell.
@@ -28,6 +29,10 @@ pub enum ClientEvent {
     TurnEnded(TurnWords),
     /// The same, by one who can only tell the person.
     TurnSeen(TurnWords),
+    /// The same, by one who can compact now and tell the person.
+    TurnEndedCompactOnly(TurnWords),
+    /// The compaction that one was asked for ended: tokens left, or why it was not made.
+    CompactOnlyEnded(Result<Option<u64>, String>),
     /// A model call ended and the turn goes on.
     MidTurn(TurnWords),
     /// The history was compacted; tokens left, and whether its turn's end is still to come.
@@ -47,6 +52,7 @@ pub struct StepOutcome {
 
 pub(super) struct Stepping<'a> {
     pub(super) store: &'a Store,
+    pub(super) events: &'a EventHub,
     pub(super) config: &'a Config,
     pub(super) clock: &'a Clock,
     pub(super) state: &'a ThreadState,
@@ -64,6 +70,12 @@ impl Stepping<'_> {
                 Event::TurnEnded(heard.added(situation(Point::TurnEnd)))
             }
             ClientEvent::TurnSeen(heard) => Event::TurnSeen(heard.added(situation(Point::TurnEnd))),
+            ClientEvent::TurnEndedCompactOnly(heard) => {
+                Event::TurnEndedCompactOnly(heard.added(situation(Point::TurnEnd)))
+            }
+            ClientEvent::CompactOnlyEnded(made) => Event::CompactOnlyEnded {
+                made: made.map(|tokens| tokens.unwrap_or_else(|| fold.used())),
+            },
             ClientEvent::MidTurn(heard) => Event::MidTurn(heard.added(situation(Point::MidTurn))),
             ClientEvent::Compacted(tokens_after, turn_end_follows) => Event::Compacted {
                 tokens_after: tokens_after.unwrap_or_else(|| fold.used()),
@@ -94,16 +106,37 @@ impl Stepping<'_> {
                 .collect();
             (serde_json::to_string(&stepped.state).ok(), rows, stepped)
         };
-        let (stepped, ids) = self.store.watcher_step((thread_id, now_ms), change).await?;
+        let (stepped, logged) = self.store.watcher_step((thread_id, now_ms), change).await?;
+        if let (Some((situation, decision)), Some(logged)) = (&stepped.decided, logged.first()) {
+            publish(self.events, situation, decision, *logged);
+        }
+        if let Some((trigger, why)) = &stepped.given_up {
+            self.note_given_up(thread_id, trigger.turn, why).await;
+        }
         let effects = stepped.effects.into_iter();
         let effects =
             effects.map(|effect| step_effect(effect, self.state, thread_id, self.texts)).collect();
         let said = stepped.decided.map(|(_, decision)| NamedDecision {
             policy: policy.name.clone(),
-            decision_id: ids.first().copied(),
+            decision_id: logged.first().map(|logged| logged.decision_id),
             decision,
         });
         Ok(StepOutcome { watcher: stepped.state, effects, said })
+    }
+}
+
+impl Stepping<'_> {
+    /// Keeps with the decision why no compaction came of it; the step itself is kept already.
+    async fn note_given_up(&self, thread_id: &str, turn: u64, why: &str) {
+        let ended = async {
+            if let Some(decision_id) = self.store.decision_of_turn(thread_id, turn).await? {
+                self.store.decision_ended(decision_id, DecisionEnd::NotMade(why)).await?;
+            }
+            Ok::<_, StoreError>(())
+        };
+        if let Err(error) = ended.await {
+            tracing::warn!(%error, "a decision is not told what it led to");
+        }
     }
 }
 

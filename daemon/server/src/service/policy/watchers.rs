@@ -11,13 +11,14 @@ use longhaul_core::template::TemplateGroup;
 use longhaul_store::Store;
 
 use super::adviser::Adviser;
-use super::judge::{judge, judges};
-use super::record::{NamedDecision, row_of, watcher_of};
+use super::judge::{StepEffect, judge, judges};
+use super::record::{NamedDecision, publish, row_of, watcher_of};
 use super::step::{ClientEvent, StepOutcome, Stepping};
 use super::surroundings::{CLIENT_WAIT, HOOK_WAIT, Surroundings};
 use super::thread_state::{Subject, ThreadState, is_live};
 use crate::clock::Clock;
 use crate::config::Live;
+use crate::events::EventHub;
 use crate::service::context::{Contexts, UsageQuery};
 use crate::service::error::ServiceError;
 use crate::service::texts::TextStore;
@@ -36,6 +37,7 @@ pub struct Evaluation {
 
 pub struct Watchers {
     store: Store,
+    events: EventHub,
     contexts: Arc<Contexts>,
     surroundings: Surroundings,
     adviser: Arc<Adviser>,
@@ -47,13 +49,13 @@ pub struct Watchers {
 impl Watchers {
     #[must_use]
     pub fn new(
-        (store, contexts): (Store, Arc<Contexts>),
+        (store, events, contexts): (Store, EventHub, Arc<Contexts>),
         (surroundings, adviser): (Surroundings, Arc<Adviser>),
         texts: Arc<TextStore>,
         config: Live,
         clock: Clock,
     ) -> Self {
-        Self { store, contexts, surroundings, adviser, texts, config, clock }
+        Self { store, events, contexts, surroundings, adviser, texts, config, clock }
     }
 
     /// What the policy in force does with a decision.
@@ -133,6 +135,7 @@ impl Watchers {
         let config = self.config.now();
         let step = Stepping {
             store: &self.store,
+            events: &self.events,
             config: &config,
             clock: &self.clock,
             state: &state,
@@ -142,9 +145,12 @@ impl Watchers {
         let mut event = step.event(&subject.thread_id, told);
         let (wait, may_ask) = match &event {
             Event::TurnSeen(_) => (HOOK_WAIT, false),
-            event => (CLIENT_WAIT, matches!(event, Event::TurnEnded(_))),
+            event => {
+                (CLIENT_WAIT, matches!(event, Event::TurnEnded(_) | Event::TurnEndedCompactOnly(_)))
+            }
         };
         if let Event::TurnEnded(situation)
+        | Event::TurnEndedCompactOnly(situation)
         | Event::TurnSeen(situation)
         | Event::MidTurn(situation) = &mut event
         {
@@ -155,10 +161,18 @@ impl Watchers {
             Effect::AskJudgment { request_id, .. } => Some((request_id.clone(), asked.clone())),
             _ => None,
         });
-        let Some((request_id, asked)) = asked.filter(|_| judges(&config)) else {
+        let is_asked_here = |asked: &StepEffect| {
+            // A client that can only compact judges nothing: without a model nobody does.
+            judges(&config)
+                || matches!(&asked.effect, Effect::AskJudgment { trigger, .. } if trigger.compact_only)
+        };
+        let Some((request_id, asked)) = asked.filter(|(_, asked)| is_asked_here(asked)) else {
             return Ok(stepped);
         };
-        let judgment = judge(&self.adviser, &asked).await;
+        let judgment = match judges(&config) {
+            true => judge(&self.adviser, &asked).await,
+            false => None,
+        };
         let answered = Event::Judged { request_id, judgment };
         let next = step.take(&subject.thread_id, answered).await?;
         stepped.effects.retain(|asked| !matches!(asked.effect, Effect::AskJudgment { .. }));
@@ -167,7 +181,8 @@ impl Watchers {
         Ok(stepped)
     }
 
-    async fn state(&self, subject: &Subject) -> Result<ThreadState, ServiceError> {
+    /// A thread and its window as they are now.
+    pub(super) async fn state(&self, subject: &Subject) -> Result<ThreadState, ServiceError> {
         let usage = self
             .contexts
             .usage(UsageQuery {
@@ -203,9 +218,12 @@ impl Watchers {
             .collect();
         let change = move |found: Option<String>| (found, rows, ());
         let at = (situation.thread_id.as_str(), situation.at_ms);
-        let ((), ids) = self.store.watcher_step(at, change).await?;
-        for (said, id) in said.iter_mut().zip(ids) {
-            said.decision_id = Some(id);
+        let ((), logged) = self.store.watcher_step(at, change).await?;
+        if let (Some(in_force), Some(logged)) = (said.first(), logged.first()) {
+            publish(&self.events, situation, &in_force.decision, *logged);
+        }
+        for (said, logged) in said.iter_mut().zip(logged) {
+            said.decision_id = Some(logged.decision_id);
         }
         Ok(())
     }

@@ -1,0 +1,135 @@
+//! Settings that nothing carries out: what the clients of longhaul cannot do, or the mode does not ask of them.
+//!
+//! The plugin of Claude Code compacts between two turns and does nothing else; hooks tell the person. Whoever writes a
+//! client of their own on `policy/step` may do more, which a check of the settings cannot know.
+
+use super::settings::{Mode, Policy, Problem};
+
+/// What is set in the policy in force, and has no effect.
+#[must_use]
+pub fn without_effect(policy: &Policy) -> Vec<Problem> {
+    let base = Policy::default();
+    let mut problems = Vec::new();
+    for (key, needs) in set(policy, &base) {
+        let reason = match policy.mode {
+            Mode::Auto => match needs {
+                Needs::Any => continue,
+                Needs::Turn => {
+                    "no client of longhaul gives the agent a turn for it; the view stands for it"
+                }
+                Needs::Judge => "no client of longhaul judges; on_judgment_failure decides",
+                Needs::Model => {
+                    "no client of longhaul has a model compact; the view is made without one"
+                }
+            }
+            .to_owned(),
+            mode => only_told(mode),
+        };
+        problems.push(Problem { key: key.to_owned(), reason, is_fatal: false });
+    }
+    let judged = policy.tiers.iter().filter(|(_, rule)| rule.judgment);
+    for (tier, _) in judged.filter(|_| policy.mode != Mode::Auto) {
+        let (key, reason) = (format!("{}.judgment", tier.into_str()), only_told(policy.mode));
+        problems.push(Problem { key, reason, is_fatal: false });
+    }
+    problems
+}
+
+/// What a shadow sets otherwise than the policy in force, and has no effect.
+#[must_use]
+pub fn without_effect_in_shadow(shadow: &Policy, in_force: &Policy) -> Vec<Problem> {
+    let mode = (shadow.mode != in_force.mode).then_some("mode");
+    let keys = mode.into_iter().chain(set(shadow, in_force).into_iter().map(|(key, _)| key));
+    let problem = |key: &str| {
+        let reason = "a shadow decides, and carries nothing out".to_owned();
+        Problem { key: key.to_owned(), reason, is_fatal: false }
+    };
+    keys.map(problem).collect()
+}
+
+/// What carrying a setting out takes.
+#[derive(Clone, Copy)]
+enum Needs {
+    /// Whatever client acts.
+    Any,
+    /// A turn of the agent's.
+    Turn,
+    /// A client that judges.
+    Judge,
+    /// A compaction by a model.
+    Model,
+}
+
+/// The settings of carrying out that differ.
+fn set(policy: &Policy, base: &Policy) -> Vec<(&'static str, Needs)> {
+    let all = [
+        ("packet_author", policy.packet_author != base.packet_author, Needs::Turn),
+        ("scratch", policy.scratch != base.scratch, Needs::Turn),
+        ("judge", policy.judge != base.judge, Needs::Judge),
+        ("on_judgment_failure", policy.on_judgment_failure != base.on_judgment_failure, Needs::Any),
+        ("wait_ms", policy.wait_ms != base.wait_ms, Needs::Any),
+        ("compaction_model", policy.compaction_model != base.compaction_model, Needs::Model),
+        ("compaction_effort", policy.compaction_effort != base.compaction_effort, Needs::Model),
+    ];
+    let differing = all.into_iter().filter(|(_, differs, _)| *differs);
+    differing.map(|(key, _, needs)| (key, needs)).collect()
+}
+
+fn only_told(mode: Mode) -> String {
+    let does = match mode {
+        Mode::Off => "mode = \"off\" decides for the log alone",
+        Mode::Tag => "mode = \"tag\" only tells",
+        Mode::Suggest | Mode::Auto => "mode = \"suggest\" only tells",
+    };
+    does.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::Tier;
+    use crate::policy::settings::{Author, Judge, OnFailure};
+
+    fn all_set(mode: Mode) -> Policy {
+        let mut policy = Policy {
+            mode,
+            packet_author: Author::Agent,
+            scratch: true,
+            judge: Judge::Client,
+            on_judgment_failure: OnFailure::Wait,
+            wait_ms: 1_000,
+            compaction_model: Some("m".into()),
+            compaction_effort: Some("high".into()),
+            ..Policy::default()
+        };
+        policy.tiers.get_mut(&Tier::Asap).unwrap().judgment = true;
+        policy
+    }
+
+    fn keys(problems: Vec<Problem>) -> Vec<String> {
+        assert!(problems.iter().all(|problem| !problem.is_fatal));
+        problems.into_iter().map(|problem| problem.key).collect()
+    }
+
+    #[test]
+    fn what_no_client_carries_out_is_named_by_mode() {
+        assert_eq!(without_effect(&Policy::default()), []);
+        let auto = keys(without_effect(&all_set(Mode::Auto)));
+        let by_agent =
+            ["packet_author", "scratch", "judge", "compaction_model", "compaction_effort"];
+        assert_eq!(auto, by_agent, "judgments, their failures and waits are carried out");
+        for mode in [Mode::Off, Mode::Tag, Mode::Suggest] {
+            let told = keys(without_effect(&all_set(mode)));
+            assert_eq!(told.len(), 8, "{told:?}");
+            assert!(told.contains(&"asap.judgment".to_owned()) && told.contains(&"wait_ms".into()));
+        }
+    }
+
+    #[test]
+    fn a_shadow_is_told_of_what_it_sets_itself() {
+        let in_force = all_set(Mode::Auto);
+        assert_eq!(without_effect_in_shadow(&in_force.clone(), &in_force), []);
+        let shadow = Policy { mode: Mode::Tag, scratch: false, ..in_force.clone() };
+        assert_eq!(keys(without_effect_in_shadow(&shadow, &in_force)), ["mode", "scratch"]);
+    }
+}

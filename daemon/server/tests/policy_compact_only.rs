@@ -1,0 +1,159 @@
+//! Clients that can compact and nothing else, such as the plugin of Claude Code: what they are asked for, what of it the
+//! log keeps, and who is told.
+
+use longhaul_protocol::compaction::RunParams;
+use longhaul_protocol::event::EventKind;
+use longhaul_protocol::policy::{
+    Check, CheckParams, EvaluateParams, LoggedDecision, Problem, Step, StepEvent,
+};
+
+use crate::policy::{
+    ONE, WINDOW, daemon, decision_of, effects, effects_of, evaluate, home, in_window, log, step,
+    step_params, thread, turn_ended,
+};
+use crate::support::{Client, Daemon, field, of_thread, soon, text_at};
+
+/// When the transcripts of the tests have just been written.
+const LIVE_MS: i64 = 1_772_442_960_000;
+
+const ALL: &str = "[policy]\nmode = \"auto\"\npacket_author = \"agent\"\nscratch = true\n";
+
+fn turn_ended_compact_only() -> StepEvent {
+    let (message, boundaries, notify_only) = (None, None, None);
+    StepEvent::TurnEnded { message, boundaries, notify_only, compact_only: Some(true) }
+}
+
+fn ended(reason: Option<&str>) -> StepEvent {
+    StepEvent::CompactionEnded { tokens_after: None, reason: reason.map(str::to_owned) }
+}
+
+/// The decisions of the thread that want a compaction.
+async fn wanted(client: &mut Client) -> Vec<LoggedDecision> {
+    let mut decisions = log(client, ONE).await.decisions;
+    decisions.retain(|logged| logged.decision.action != "wait");
+    decisions
+}
+
+#[tokio::test]
+async fn a_decision_is_carried_out_once_and_knows_its_compaction() {
+    let (_daemon, mut client) = daemon(home(), ALL).await;
+    // The daemon itself and a hook look at the same end of a turn.
+    let recorded = EvaluateParams { record: Some(true), ..in_window(ONE) };
+    evaluate(&mut client, recorded).await;
+    let seen = StepEvent::TurnEnded {
+        message: Some("Done.".into()),
+        boundaries: None,
+        notify_only: Some(true),
+        compact_only: None,
+    };
+    step(&mut client, ONE, seen).await;
+    let asked = step(&mut client, ONE, turn_ended_compact_only()).await;
+    assert_eq!((effects(&asked), asked.watcher.phase.as_str()), (vec!["compact"], "compacting"));
+    let run = client.compact(RunParams { max_tokens: Some(600), ..of_thread(ONE) }).await;
+    assert!(!run.view.contains("[PACKET]"), "nobody wrote one: {}", run.view);
+    let ended = step(&mut client, ONE, ended(None)).await;
+    assert_eq!((effects(&ended), ended.watcher.phase.as_str()), (vec![], "idle"), "no handoff");
+
+    let [logged] = &wanted(&mut client).await[..] else { panic!("one decision a turn") };
+    assert_eq!(logged.compaction_id.as_deref(), Some(run.compaction_id.as_str()));
+    assert_eq!(logged.decision.decision_id, decision_of(&asked).decision_id);
+    let trigger = client.compaction(&run.compaction_id).await.policy.unwrap();
+    assert_eq!(trigger.decision_id, logged.decision.decision_id);
+}
+
+#[tokio::test]
+async fn a_compaction_that_cannot_be_made_is_logged_and_not_asked_for_again_without_growth() {
+    let (_daemon, mut client) = daemon(home(), ALL).await;
+    assert_eq!(effects_of(&mut client, ONE, turn_ended_compact_only()).await, ["compact"]);
+    let why = "not available in a headless session";
+    let failed = step(&mut client, ONE, ended(Some(why))).await;
+    assert_eq!((effects(&failed), failed.watcher.packet_kept), (vec!["warn"], false));
+    let logged = wanted(&mut client).await.remove(0);
+    assert_eq!(logged.not_made, Some(format!("the compaction failed: {why}")));
+    assert_eq!(logged.compaction_id, None);
+    assert_eq!(effects_of(&mut client, ONE, turn_ended_compact_only()).await, [""; 0]);
+    // It ends what such a client began, and nothing else.
+    let (_daemon, mut client) = daemon(home(), "[policy]\nmode = \"auto\"\n").await;
+    assert_eq!(effects_of(&mut client, ONE, turn_ended()).await, ["compact"]);
+    let other = step(&mut client, ONE, ended(None)).await;
+    assert_eq!((effects(&other), other.watcher.phase.as_str()), (vec![], "compacting"));
+}
+
+#[tokio::test]
+async fn modes_that_only_tell_ask_for_no_compaction_and_a_judge_without_a_model_falls_back() {
+    for (text, expected) in [
+        ("[policy]\nmode = \"off\"\n", vec![]),
+        ("[policy]\nmode = \"suggest\"\n", vec!["notify"]),
+        (
+            "[policy]\nmode = \"auto\"\njudge = \"client\"\n[policy.asap]\njudgment = true\n",
+            vec!["warn", "compact"],
+        ),
+        (
+            "[policy]\nmode = \"auto\"\njudge = \"client\"\non_judgment_failure = \"wait\"\n\
+             [policy.asap]\njudgment = true\n",
+            vec!["notify"],
+        ),
+    ] {
+        let (_daemon, mut client) = daemon(home(), text).await;
+        let asked = effects_of(&mut client, ONE, turn_ended_compact_only()).await;
+        assert_eq!(asked, expected, "{text}");
+    }
+}
+
+#[tokio::test]
+async fn subscribers_hear_of_decisions_and_of_limits_once() {
+    let home = tempfile::tempdir().unwrap();
+    let mut rollout = thread(ONE, home.path());
+    let path = rollout.write(home.path());
+    let clock = longhaul_daemon::clock::Clock::manual(LIVE_MS);
+    let daemon = Daemon::on_clock(home, "", clock).await;
+    let (mut listener, mut client) = (daemon.connect().await, daemon.connect().await);
+    listener.subscribe(&[EventKind::PolicyDecided, EventKind::LimitCrossed]).await;
+    client.sync(ONE).await;
+    // The window is stated by whoever asks: a decision, and no limit that the daemon knows of.
+    let told = step(&mut client, ONE, turn_ended_compact_only()).await;
+    let event = soon("a decision", listener.event()).await;
+    assert_eq!(event.kind, EventKind::PolicyDecided);
+    let decision = decision_of(&told);
+    assert_eq!(text_at(&event.data, "decision_id"), decision.decision_id.as_deref().unwrap());
+    assert_eq!((text_at(&event.data, "thread_id"), text_at(&event.data, "tier")), (ONE, "asap"));
+    // The same once more is no news. Then the provider counts, and the window is known and full.
+    client.call::<Step>(step_params(ONE, turn_ended_compact_only())).await.unwrap();
+    let mut seq = rollout.seq();
+    for total in [35_000, 35_500] {
+        rollout.message("user", "Go on.").token_count(total, WINDOW);
+        rollout.append(&path, seq);
+        seq = rollout.seq();
+        client.sync_file(&path).await;
+    }
+    let event = soon("a limit", listener.event()).await;
+    assert_eq!(event.kind, EventKind::LimitCrossed, "{event:?}");
+    assert_eq!(*field(&event.data, "window"), WINDOW);
+    let tokens = |name: &str| field(&event.data, name).as_u64().unwrap();
+    assert!(tokens("tokens") >= tokens("limit"), "{event:?}");
+    rollout.message("assistant", "Done.").turn_ended();
+    rollout.append(&path, seq);
+    client.sync_file(&path).await;
+    let event = soon("the next decision", listener.event()).await;
+    assert_eq!(event.kind, EventKind::PolicyDecided, "the limit is told once: {event:?}");
+}
+
+#[tokio::test]
+async fn what_no_client_carries_out_is_said_by_a_check() {
+    let (_daemon, mut client) = daemon(home(), ALL).await;
+    let checked = client.call::<Check>(CheckParams { toml: None }).await.unwrap();
+    let keys: Vec<&str> = checked.problems.iter().map(|problem| problem.key.as_str()).collect();
+    assert_eq!(keys, ["packet_author", "scratch"]);
+    assert!(checked.problems.iter().all(|problem| !problem.is_fatal), "{:?}", checked.problems);
+    let told = "[policy]\nscratch = true\n[shadow_policy.keen]\nmode = \"auto\"\n";
+    let checked = client.call::<Check>(CheckParams { toml: Some(told.into()) }).await.unwrap();
+    let of = |problem: &Problem| format!("{} {}: {}", problem.policy, problem.key, problem.reason);
+    let problems: Vec<String> = checked.problems.iter().map(of).collect();
+    assert_eq!(
+        problems,
+        [
+            "default scratch: mode = \"suggest\" only tells",
+            "keen mode: a shadow decides, and carries nothing out",
+        ]
+    );
+}

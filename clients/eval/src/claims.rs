@@ -1,7 +1,7 @@
 //! Statements of a view that can be held against the transcript, read here on its own: none may be false.
 //!
 //! What is looked at: how a command ended (`… → exit 1`, `… (exit 1)`), what became of a file (`a.rs (edited, …`), which
-//! request is the last one (`[TASK]`), and that no test was seen (`none seen of: tests`). A command is known by its first
+//! request is the last one (`[TASK]`), and that no test was seen (`not seen: tests`). A command is known by its first
 //! words, since a view may cut it; a statement about what the transcript does not show is passed over.
 
 use std::collections::HashMap;
@@ -53,7 +53,7 @@ impl ClaimReader {
                 checked.note(ended(&found[1], &found[2], codes));
             } else if let Some(found) = self.file.captures(line) {
                 checked.note(file(&found[1], &found[2], facts));
-            } else if line.contains("none seen of: tests") {
+            } else if line.contains("not seen: tests") {
                 let ran = facts.iter().any(|fact| matches!(fact, Fact::Test(..)));
                 checked.note(Some(if ran { Err(line.to_owned()) } else { Ok(()) }));
             }
@@ -178,7 +178,7 @@ mod tests {
             ("src/b.rs (edited)", 0, 0),
             ("[TASK]\n#1 (in progress) Mend the lexer", 1, 0),
             ("[TASK]\n#1 (in progress) Mend the parser", 1, 1),
-            ("commands seen: none; none seen of: tests, builds", 1, 1),
+            ("not seen: tests, builds; changed files seen: 0", 1, 1),
         ] {
             let checked = claims.check(view, &codes, &facts);
             let found = (checked.statements, checked.contradicted.len());

@@ -178,7 +178,11 @@ impl Commands {
     /// A program that works after it failed shows how it is used here.
     fn mend(&mut self, run: &Finished<'_>) {
         let open = self.failures.iter_mut();
-        for failure in open.filter(|f| f.mend.is_none() && f.program == run.program) {
+        // `python` failed, `python3` did it.
+        let versionless =
+            |name: &str| name.trim_end_matches(|c: char| !c.is_alphabetic()).to_owned();
+        let program = versionless(run.program);
+        for failure in open.filter(|f| f.mend.is_none() && versionless(&f.program) == program) {
             let failed = failure.text.split(" → ").next().unwrap_or_default();
             if purpose(failed) == purpose(run.command) {
                 failure.mend = Some(text::cut_words(run.command, 120).into_owned());

@@ -218,7 +218,8 @@ impl Briefing {
 
     /// A call printed something that no other evidence is made of.
     pub(super) fn saw(&mut self, seq: u64, what: &str, printed: &str, folder: Option<&str>) {
-        if printed.trim().is_empty() {
+        // What git printed has a section of its own.
+        if printed.trim().is_empty() || what.contains("git ") {
             return;
         }
         let (turn, what) = (self.turn, lines::tidy(what, folder, 120));
@@ -312,6 +313,7 @@ impl Briefing {
         let at = (seq, self.turn);
         if !tasks::is_manual(&edit.path) {
             self.tasks.read(seq, &edit.path, edit.added.lines());
+            self.tasks.edit(&edit.path);
         }
         // What a later edit took out or wrote over does not hold any more.
         let removed: HashSet<String> =

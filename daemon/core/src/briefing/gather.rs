@@ -277,6 +277,11 @@ impl Builder<'_> {
         }
     }
 
+    /// A small view has no room for what only tells versions of a file apart.
+    fn file_words<'t>(&self, words: &'t str) -> &'t str {
+        words.split(", hash=").next().filter(|_| self.is_small()).unwrap_or(words)
+    }
+
     fn group(&mut self, group: &str) {
         if let Some(candidate) = self.candidates.last_mut() {
             candidate.group = quote::line(group).into_owned();
@@ -286,7 +291,7 @@ impl Builder<'_> {
     fn files(&mut self) {
         let now = self.briefing.turn();
         for (order, file) in (0..).zip(&self.extra.files) {
-            let mut text = format!("{} ({}", file.path, file.words);
+            let mut text = format!("{} ({}", file.path, self.file_words(&file.words));
             let (mut age, mut strength) = (2, 100);
             if let Some(effect) = self.briefing.effects.of(&file.path) {
                 age = usize::try_from(now.saturating_sub(effect.turn)).unwrap_or(2);
@@ -298,7 +303,8 @@ impl Builder<'_> {
                     strength = 40;
                 }
                 let now_on = self.briefing.commands.git.branch();
-                if let Some(on) = effect.deleted_on.as_deref().filter(|on| Some(*on) != now_on) {
+                let on = effect.deleted_on.as_deref().filter(|on| Some(*on) != now_on);
+                if let Some(on) = on.filter(|_| !effect.is_passed()) {
                     text.push_str(&format!(", on branch {on}"));
                 }
                 if effect.is_passed() {

@@ -286,6 +286,11 @@ pub(super) fn without_options(line: &str) -> (Cow<'_, str>, Option<String>) {
     (Cow::Owned(out.join(" ")), folder)
 }
 
+/// The branch of a line by which git tells a commit that it made.
+pub(super) fn branch_of_commit(line: &str) -> Option<&str> {
+    made_on(line).map(|(branch, _)| branch)
+}
+
 /// Branch and id of `[main 1926682b] feat: …`, by which git tells a commit that it made.
 fn made_on(line: &str) -> Option<(&str, &str)> {
     let place = line.strip_prefix('[')?.split_once("] ")?.0;

@@ -94,7 +94,7 @@ pub(super) fn step_strength(spoken: &Spoken<'_>) -> Option<u16> {
     }
     // What the agent has to report at the end is its last step.
     if spoken.heading.contains("Report") || spoken.heading.contains("report") {
-        return Some(90);
+        return Some(130);
     }
     let is_numbered = text.starts_with(|c: char| c.is_ascii_digit());
     match spoken.shape {
@@ -224,10 +224,15 @@ pub(super) fn answered(typed: &str, report: &[&str]) -> Vec<String> {
     asked.into_iter().skip(skipped).collect()
 }
 
+/// Bytes that may follow a question in its line.
+const BEHIND_BYTES: usize = 40;
+
 /// Whether a line of the agent's asks the person something.
 pub(super) fn asks(line: &str) -> bool {
     let line = line.trim_end_matches(['*', ')', '"', '`', ' ', '»', '”']);
-    line.ends_with(['?', '？']) || line.contains("? [")
+    // A few words may stand behind the question: what it would cost, the keys to press.
+    let behind = line.rfind("? ").map_or(usize::MAX, |at| line.len() - at);
+    line.ends_with(['?', '？']) || line.contains("? [") || behind <= BEHIND_BYTES
 }
 
 /// Whether a line of the agent's offers the person to do something.
@@ -296,14 +301,14 @@ mod tests {
             "| B | sign tokens |",
             "1. plan",
             "2. tests first",
-            "Shall I go on?",
+            "Shall I go on? About 30 lines.",
         ];
         for (typed, expected) in [
             ("A", vec!["| A | trust the caller |"]),
             ("Punkt 2", vec!["2. tests first"]),
             ("1 and 2", vec!["1. plan", "2. tests first"]),
-            ("oui", vec!["Shall I go on?"]),
-            ("yes please", vec!["Shall I go on?"]),
+            ("oui", vec!["Shall I go on? About 30 lines."]),
+            ("yes please", vec!["Shall I go on? About 30 lines."]),
             ("now rewrite the whole parser so that it keeps comments", vec![]),
         ] {
             assert_eq!(answered(typed, &report), expected, "{typed}");

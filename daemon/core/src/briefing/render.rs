@@ -1,6 +1,6 @@
 //! The chosen lines as text.
 
-use super::collect::{Briefing, TurnOutcome};
+use super::collect::{ANSWERS, Briefing, TurnOutcome};
 use super::gather::gather;
 use super::select::{Quote, Selection};
 use super::write::write;
@@ -136,7 +136,17 @@ fn task(briefing: &Briefing, extra: &Extra<'_>, bytes: usize) -> String {
     };
     let head = format!("[TASK]\n#{seq} ({mark}) ");
     let room = bytes.saturating_sub(head.len());
-    let request = extra.choices.map_or(request.into(), |choices| choices.without_hidden(request));
+    let mut request = extra
+        .choices
+        .map_or(request.into(), |choices| choices.without_hidden(request))
+        .into_owned();
+    let now = briefing.turn();
+    let of_now = briefing.requests.iter().filter(|line| line.turn == now);
+    for line in
+        of_now.filter(|line| line.text.starts_with(ANSWERS) && !extra.hides(&line.text, None))
+    {
+        request = format!("{} {}", request.trim_end(), line.text);
+    }
     format!("{head}{}\n", text::cut_middle(&quote::block(request.trim_end()), room))
 }
 

@@ -1,6 +1,6 @@
 //! Task lists that are kept in files: `- [ ] T012 write the parser`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +15,9 @@ pub(super) struct TaskList {
     files: BTreeMap<String, BTreeMap<String, TaskItem>>,
     /// Files that a command changed in a way that was not seen, and where.
     outdated: BTreeMap<String, u64>,
+    /// Files that were changed here: others may be of other work.
+    #[serde(default)]
+    edited: BTreeSet<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,6 +56,17 @@ impl TaskList {
         if self.files.contains_key(path) {
             self.outdated.insert(path.to_owned(), seq);
         }
+    }
+
+    pub(super) fn edit(&mut self, path: &str) {
+        if self.files.contains_key(path) {
+            self.edited.insert(path.to_owned());
+        }
+    }
+
+    /// Whether the list was changed here, by an edit or a command.
+    pub(super) fn is_edited(&self, path: &str) -> bool {
+        self.edited.contains(path) || self.is_outdated(path)
     }
 
     pub(super) fn is_outdated(&self, path: &str) -> bool {

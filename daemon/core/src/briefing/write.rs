@@ -13,7 +13,7 @@ pub(super) fn write(out: &mut String, chosen: Vec<&Quote>) {
     let files: HashSet<&str> =
         of_kind(EvidenceKind::File).map(|line| line.group.as_str()).collect();
     for rule in &RULES {
-        let (mut label, mut last) = (("", ""), None);
+        let (mut label, mut last, mut above) = (("", ""), None, "");
         let is_below_file =
             |line: &&Quote| rule.kind == EvidenceKind::Added && files.contains(&*line.group);
         for (index, line) in of_kind(rule.kind).filter(|line| !is_below_file(line)).enumerate() {
@@ -28,7 +28,12 @@ pub(super) fn write(out: &mut String, chosen: Vec<&Quote>) {
                 write_line(out, line, &mut label);
                 continue;
             }
-            out.push_str(&format!("{}\n", line.text));
+            // Files of one folder, one below the other, need its name once.
+            let above = std::mem::replace(&mut above, folder_of(&line.group));
+            match line.text.strip_prefix(above).filter(|_| above.len() >= FOLDER_BYTES_MIN) {
+                Some(name) => out.push_str(&format!("…/{name}\n")),
+                None => out.push_str(&format!("{}\n", line.text)),
+            }
             let mut label = (line.group.as_str(), "");
             let added = of_kind(EvidenceKind::Added).filter(|added| added.group == line.group);
             added.for_each(|added| write_line(out, added, &mut label));
@@ -37,6 +42,14 @@ pub(super) fn write(out: &mut String, chosen: Vec<&Quote>) {
             out.push_str(LEFT_OUT);
         }
     }
+}
+
+/// A shorter folder is not worth its sign.
+const FOLDER_BYTES_MIN: usize = 6;
+
+/// The folder of a path, with the slash behind it.
+fn folder_of(path: &str) -> &str {
+    path.rfind('/').map_or("", |slash| &path[..=slash])
 }
 
 /// Stands for the lines of a request that were left out.

@@ -31,6 +31,9 @@ impl Builder<'_> {
         for failure in commands.failures.iter().filter(|failure| !is_check(failure.seq)) {
             let mend = match (&failure.mend, failure.program.as_str()) {
                 (Some(mend), EDIT) => format!("; {mend}"),
+                (Some(mend), _) if failure.text.starts_with(mend.as_str()) => {
+                    "; worked later".to_owned()
+                }
                 (Some(mend), _) => format!("; then worked: {mend}"),
                 // The report of its turn told what became of it.
                 (None, EDIT) if failure.turn < now => continue,

@@ -19,7 +19,10 @@ impl Builder<'_> {
             let is_answer = |line: &&Line| {
                 [ANSWERS, CHOSE, WITH].iter().any(|opening| line.text.starts_with(opening))
             };
-            let answers: Vec<&Line> = turn.iter().copied().filter(is_answer).collect();
+            // What the running request answers stands beside it.
+            let is_beside = |line: &&Line| line.turn == now && line.text.starts_with(ANSWERS);
+            let answers = turn.iter().copied().filter(is_answer);
+            let answers: Vec<&Line> = answers.filter(|line| !is_beside(line)).collect();
             let typed = turn.iter().copied().filter(|line| !is_answer(line));
             // The last request stands at the end.
             let typed: Vec<&Line> = typed.filter(|line| line.turn != now).collect();

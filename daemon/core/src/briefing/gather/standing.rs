@@ -50,7 +50,13 @@ impl Builder<'_> {
                 () if line.text.starts_with('[') => 100,
                 () => 60,
             };
-            let mark = if head == Some(index) { " (newest commit)" } else { "" };
+            let is_elsewhere = line.place.is_empty()
+                && git::branch_of_commit(&line.text).is_some_and(|on| git.branch() != Some(on));
+            let mark = match () {
+                () if head != Some(index) => "",
+                () if is_elsewhere => " (the newest commit made, on another branch than now)",
+                () => " (newest commit)",
+            };
             let age = usize::try_from(now.saturating_sub(line.turn)).unwrap_or(2);
             let order = (line.seq, index as u64);
             let from = if git::is_log_line(&line.text) { "log: " } else { "" };
@@ -84,8 +90,9 @@ impl Builder<'_> {
         let now = self.briefing.turn();
         // What stood in a file before it was edited is no longer there.
         let is_edited = |output: &SeenOutput| {
-            let effect = self.briefing.effects.of(&output.what);
-            effect.is_some_and(|effect| effect.seq > output.seq)
+            let since = self.briefing.effects.since(output.seq);
+            let names = |path: &&str| output.what.contains(*path) || output.text.contains(*path);
+            since.iter().any(names)
         };
         let percent = if self.is_small() { 50 } else { 100 };
         for output in self.briefing.outputs.iter().filter(|output| !is_edited(output)) {
@@ -131,6 +138,10 @@ impl Builder<'_> {
             }
         };
         let (ticked, left) = (of(true), of(false));
+        let changed = match changed {
+            "" if !self.briefing.tasks.is_edited(path) => "; only read here, not changed",
+            changed => changed,
+        };
         let at_least = if self.briefing.tasks.is_full() { "at least " } else { "" };
         self.push(
             EvidenceKind::TaskItem,
@@ -250,17 +261,20 @@ impl Builder<'_> {
         ];
         let list = |is_seen: bool| {
             let of = kinds.iter().filter(|(is_recognised, _)| *is_recognised == is_seen);
-            let words: Vec<&str> = of.map(|(_, what)| *what).collect();
-            if words.is_empty() { "none".to_owned() } else { words.join(", ") }
+            of.map(|(_, what)| *what).collect::<Vec<&str>>().join(", ")
         };
         let tests = self.briefing.commands.checks.iter().rev().find(|check| check.is_test);
         let untested = tests.is_some_and(|test| !self.unchecked_since(test).is_empty());
         let untested = if untested { "; no test seen since the last edit" } else { "" };
         let files = self.extra.files.len();
         let others = if census.agents { " (those of other agents not among them)" } else { "" };
-        let (ran, not) = (list(true), list(false));
-        format!(
-            "commands seen: {ran}; none seen of: {not}; changed files seen: {files}{others}{untested}"
-        )
+        let mut words = String::new();
+        for (is_seen, title) in [(true, "seen"), (false, "not seen")] {
+            match list(is_seen).as_str() {
+                "" => {}
+                kinds => words.push_str(&format!("{title}: {kinds}; ")),
+            }
+        }
+        format!("{words}changed files seen: {files}{others}{untested}")
     }
 }

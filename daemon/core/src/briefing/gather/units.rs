@@ -7,6 +7,9 @@ use super::super::select::Quote;
 const LINES_MAX: usize = 4;
 const BYTES_MAX: usize = 600;
 
+/// A step of a template has more parts, each a few words.
+const STEP_LINES_MAX: usize = 7;
+
 /// The same for the person's words: half of what somebody asks for is another request.
 const REQUEST_LINES_MAX: usize = 9;
 const REQUEST_BYTES_MAX: usize = 1_000;
@@ -27,7 +30,8 @@ pub(super) fn link(quotes: &mut [Quote]) {
     for list in quotes.chunk_by_mut(is_together) {
         let (lines, bytes) = match list[0].kind {
             EvidenceKind::Request => (REQUEST_LINES_MAX, REQUEST_BYTES_MAX),
-            EvidenceKind::Report | EvidenceKind::Template => (LINES_MAX, BYTES_MAX),
+            EvidenceKind::Template => (STEP_LINES_MAX, BYTES_MAX),
+            EvidenceKind::Report => (LINES_MAX, BYTES_MAX),
             _ => continue,
         };
         let length: usize = list.iter().map(|quote| quote.text.len()).sum();

@@ -119,6 +119,9 @@ fn ends_with(path: &str, endings: &[&str]) -> bool {
     endings.iter().any(|ending| lower.ends_with(ending))
 }
 
+/// Lines of a configuration that is short.
+const SHORT_LINES: usize = 30;
+
 /// An operation of an API says more than any line of its description.
 const OPERATION_STRENGTH: u16 = 160;
 
@@ -130,13 +133,15 @@ pub(super) fn passages(path: &str, text: &str, mut visit: impl FnMut(Passage)) {
             visit(Passage { heading: String::new(), text, strength: OPERATION_STRENGTH });
         }
     }
+    // Each line of a short configuration is a choice that somebody made.
+    let is_short = !is_prose && text.lines().count() <= SHORT_LINES;
     let mut heading = String::new();
     let mut paragraph = String::new();
     let mut end = |heading: &str, paragraph: &mut String| {
         // A few words that end with a colon say nothing without what follows.
         let is_lead_in = paragraph.len() < LEAD_IN_BYTES && paragraph.ends_with([':', '：']);
         if paragraph.len() >= LINE_BYTES_MIN && !is_lead_in {
-            let strength = strength(heading, paragraph, is_prose);
+            let strength = strength(heading, paragraph, is_prose || is_short);
             visit(Passage {
                 heading: heading.to_owned(),
                 text: std::mem::take(paragraph),
@@ -227,7 +232,7 @@ fn strength(heading: &str, line: &str, is_prose: bool) -> u16 {
     let is_item = lines::item_of(line).is_some();
     let strength = match () {
         // What it opens stands below it.
-        () if !is_prose && line.ends_with(['{', '[']) => 10,
+        () if line.ends_with(['{', '[']) => 10,
         () if is_placeholder(line) => 10,
         () if decides(line) => 190,
         () if decides(heading) || has(&REJECTION_MARKS) => 180,

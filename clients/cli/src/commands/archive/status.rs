@@ -88,10 +88,13 @@ fn state(status: &OverviewResult, style: &Style) -> String {
     }
 }
 
+/// Of less text than this an archive's fixed size would look like a share.
+const TEXT_BYTES_MIN: u64 = 1 << 20;
+
 /// The share of the texts' bytes that it takes.
 pub(in crate::commands) fn share(status: &OverviewResult) -> String {
     match status.text_bytes {
-        0 => String::new(),
+        0..TEXT_BYTES_MIN => String::new(),
         text => format!(" ({} %)", u128::from(status.bytes) * 100 / u128::from(text)),
     }
 }

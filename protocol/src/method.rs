@@ -200,7 +200,7 @@ methods! {
         "thread/append" => Append(AppendParams) -> AppendResult, agents: No;
         "thread/bill" => Bill(BillParams) -> BillResult, agents: No;
         "thread/close" => Close(CloseParams) -> CloseResult, agents: No;
-        "thread/continue" => Continue(ContinueParams) -> ContinueResult, agents: No;
+        "thread/continue" => Continue(ContinueParams) -> ContinueResult, agents: OwnProject;
         "thread/get" => Get(GetParams) -> GetResult, agents: OwnProject;
         "thread/items" => Items(ItemsParams) -> ItemsResult, agents: OwnProject;
         "thread/list" => List(ListParams) -> ListResult, agents: OwnProject;

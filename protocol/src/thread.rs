@@ -14,7 +14,7 @@ pub use bill::{
     AgentCompaction, AgentCost, Bill, BillParams, BillResult, CompactionCost, CostSource, Price,
     ResumePrice, WorkAfter,
 };
-pub use continuation::{Continue, ContinueParams, ContinueResult};
+pub use continuation::{CheckedTree, Continue, ContinueParams, ContinueResult};
 pub use items::{ItemSummary, Items, ItemsParams, ItemsResult};
 pub use search::{IndexState, IndexStatus, Search, SearchHit, SearchParams, SearchResult};
 pub use write::{
@@ -87,7 +87,7 @@ pub struct ThreadSummary {
     pub lines: u64,
     /// Bytes of the transcript, uncompressed.
     pub bytes: u64,
-    /// Lines that are not JSON.
+    /// Lines that are not one JSON object. Where several stand on one, each is read.
     pub malformed: u64,
     /// Lines of an unknown kind.
     pub unknown: u64,

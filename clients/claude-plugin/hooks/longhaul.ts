@@ -12,7 +12,8 @@
 import type { EngineInterface, Register, SessionCompactInput } from "claude-code";
 
 import { type Answer, PROTOCOL, read, readTurn } from "./answer";
-import { program } from "./program";
+import { excerpted } from "./excerpt";
+import { excerpts, program } from "./program";
 import { tail } from "./tail";
 
 /** Milliseconds for the program, which limits itself to less: the agent's own way takes many seconds. */
@@ -66,6 +67,15 @@ export const register: Register = (on) => {
     }
     return result;
   });
+
+  // A hook there is asked about every message: it is none where it has nothing to do.
+  if (excerpts) {
+    on("session.append", async ($, e, next) => {
+      const { e: shorter, leftOut } = excerpted(e);
+      if (leftOut > 0) tell($, `longhaul left out ${leftOut} characters of a command's output`);
+      return next(shorter);
+    });
+  }
 
   on("classic.SessionStart", async ($, e, next) => {
     transcript = e.transcript_path;

@@ -101,12 +101,16 @@ function shortened(messages: SessionMessage[], maxTokens: number): SessionMessag
 }
 
 /** Both ends of a text, and what is missing between them. */
-export function excerpt(text: string, maxLength: number): string {
+export function excerpt(
+  text: string,
+  maxLength: number,
+  words = (left: number) => `left out ${left} characters; search them with \`longhaul search\``,
+): string {
   if (text.length <= maxLength) return text;
   const end = Math.max(0, Math.floor(maxLength / 2));
   // A pair of surrogates that is cut apart is no text any more.
   const head = text.slice(0, end).replace(/[\uD800-\uDBFF]$/, "");
   const rest = text.slice(text.length - end).replace(/^[\uDC00-\uDFFF]/, "");
   const left = text.length - head.length - rest.length;
-  return `${head}\n[longhaul left out ${left} characters; search them with \`longhaul search\`]\n${rest}`;
+  return `${head}\n[longhaul ${words(left)}]\n${rest}`;
 }

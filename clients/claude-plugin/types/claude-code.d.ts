@@ -50,6 +50,20 @@ declare module "claude-code" {
     text: string;
   }
 
+  export interface ToolResultBlock {
+    type: "tool_result";
+    tool_use_id: string;
+    content: string;
+    is_error?: boolean;
+  }
+
+  export interface SessionAppendInput {
+    /** Where it comes in: `tool-result`, `prompt`, `response`, `attachment`, … */
+    door: string;
+    origin?: { kind: string; tool?: string };
+    message: { type: string; content: unknown };
+  }
+
   export interface EngineInterface {
     process: {
       run(
@@ -75,6 +89,7 @@ declare module "claude-code" {
   export interface On {
     (event: "session.compact", hook: Hook<SessionCompactInput, SessionCompactResult>): unknown;
     (event: "turn.complete", hook: Hook<TurnCompleteInput, TurnCompleteResult>): unknown;
+    (event: "session.append", hook: Hook<SessionAppendInput, unknown>): unknown;
     (event: "classic.SessionStart", hook: Hook<SessionStartInput, SessionStartResult | undefined>): unknown;
   }
 

@@ -12,7 +12,7 @@ use crate::clock;
 
 mod quantity;
 
-pub(crate) use quantity::{bytes, count, counted, duration, tokens};
+pub(crate) use quantity::{bytes, count, counted, duration, odd_lines, tokens};
 
 /// Columns of a page that is not on a terminal: nothing is cut there.
 const WIDTH_WITHOUT_TERMINAL: u16 = 1000;

@@ -75,7 +75,7 @@ pub(crate) fn script() -> Script {
         }))
 }
 
-fn status() -> Value {
+pub(crate) fn status() -> Value {
     json!({
         "version": "0.1.0", "protocol": 1, "pid": 4242, "instance_id": "i1",
         "started_at": now() - 7_300_000, "uptime_ms": 7_300_000,
@@ -96,7 +96,7 @@ fn status() -> Value {
     })
 }
 
-fn thread() -> Value {
+pub(crate) fn thread() -> Value {
     json!({
         "thread_id": THREAD, "source": "codex", "path": "/home/user/.codex/sessions/a.jsonl",
         "cwd": "/home/user/project", "title": "Rename the parser", "created_at": now() - 90_000_000,

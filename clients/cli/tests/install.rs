@@ -366,6 +366,11 @@ fn claude_code_gets_the_plugin_where_its_version_loads_it() {
     let again = home.run(&["--socket", "/run/my socket", "install", "claude"]);
     assert!(done(&again).starts_with("nothing to change"), "{again:?}");
 
+    let excerpts = home.run(&["--socket", "/run/my socket", "install", "claude", "--excerpts"]);
+    assert!(done(&excerpts).contains("excerpts: boolean = true"), "{excerpts:?}");
+    assert_eq!(route(&home).0, "ok", "it is the plugin of this version still");
+    assert_eq!(home.run(&["install", "codex", "--excerpts"]).code, 64);
+
     // What Claude Code lays beside it goes with it.
     home.put(".claude/skills/longhaul/.claude-plugin/types/claude-code/index.d.ts", "theirs");
     done(&home.run(&["uninstall", "claude"]));

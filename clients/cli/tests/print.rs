@@ -8,7 +8,7 @@ use longhaul_protocol::{ErrorKind, WireError};
 use serde_json::{Value, json};
 
 use crate::Desk;
-use crate::answers::{COMPACTION, THREAD, script};
+use crate::answers::{COMPACTION, THREAD, script, status, thread};
 
 /// Every command that shows something, for people.
 const SHOWN: &[(&str, &[&str])] = &[
@@ -89,6 +89,29 @@ fn doctor_names_what_is_wrong_and_what_to_do() {
     );
     let text = desk.run(&["doctor"]).stdout;
     assert!(text.contains("chmod 600"), "{text}");
+}
+
+#[test]
+fn every_page_tells_alike_which_lines_are_none() {
+    let counts = json!({ "lines": 2_000, "malformed": 3, "oversized": 1, "unknown": 17 });
+    let counted = |mut of: Value| {
+        of.as_object_mut().unwrap().extend(counts.as_object().unwrap().clone());
+        of
+    };
+    let mut status = status();
+    status["ingest"]["state"] = "idle".into();
+    status["ingest"]["errors"] = json!([]);
+    status["ingest"] = counted(status["ingest"].take());
+    let shown = json!({ "thread": counted(thread()), "files": [], "checkpoint_seq": 1 });
+    let desk = Desk::new(script().result("daemon/status", status).result("thread/get", shown));
+    for args in [&["status"][..], &["doctor"], &["thread", "show", THREAD]] {
+        let page = desk.run(args).stdout;
+        let told = page.lines().any(|line| {
+            line.contains("2,000")
+                && line.contains(", 3 damaged, 1 too long, 17 of an unknown kind")
+        });
+        assert!(told, "{args:?}: {page}");
+    }
 }
 
 /// What the doctor says of the agents' socket: its states and all its words.

@@ -28,19 +28,40 @@ fn evaluated(turn: u64) -> Value {
     })
 }
 
+fn event(kind: &str, data: &Value) -> String {
+    let event = json!({ "seq": 8, "at": 0, "kind": kind, "data": data });
+    let params = json!({ "subscription": "s1", "result": event });
+    json!({ "jsonrpc": "2.0", "method": "event", "params": params }).to_string()
+}
+
 fn updated(thread: &str) -> String {
-    json!({ "jsonrpc": "2.0", "method": "event", "params": { "subscription": "s1", "result": {
-        "seq": 8, "at": 0, "kind": "thread_updated", "data": { "thread_id": thread },
-    } } })
-    .to_string()
+    event("thread_updated", &json!({ "thread_id": thread }))
+}
+
+fn decided(action: &str) -> String {
+    let data = json!({
+        "thread_id": THREAD, "decision_id": "7", "turn": 3, "seq": 30, "point": "turn_end",
+        "action": action, "tier": "asap", "percent_remaining": 12,
+    });
+    event("policy_decided", &data)
+}
+
+fn crossed(thread: &str) -> String {
+    let data = json!({
+        "thread_id": thread, "tokens": 180_000, "limit": 180_000, "window": 200_000, "percent_remaining": 10,
+    });
+    event("limit_crossed", &data)
 }
 
 /// A daemon whose thread goes on a turn whenever it is asked, and which tells that this thread, another
 /// one and this one have grown.
 fn desk() -> Desk {
+    desk_that_tells(vec![updated(THREAD), updated("another"), updated(THREAD)])
+}
+
+fn desk_that_tells(events: Vec<String>) -> Desk {
     let asked = std::sync::atomic::AtomicU64::new(1);
     let next = move || asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-    let events = vec![updated(THREAD), updated("another"), updated(THREAD)];
     let log = json!({ "decisions": [], "events": [
         { "seq": 1, "turn": 1, "kind": "commit" }, { "seq": 2, "turn": 2, "kind": "plan_update" },
     ] });
@@ -79,6 +100,22 @@ fn a_line_comes_with_every_change_of_the_thread_and_ctrl_c_ends_it() {
     }
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn what_the_policy_does_and_a_crossed_limit_have_a_line_of_their_own() {
+    let events = vec![crossed("another"), decided("wait"), crossed(THREAD), decided("compact")];
+    let desk = desk_that_tells(events);
+    let mut child = watch(&desk, &[]);
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let mut told = lines.filter(|line| !line.starts_with("turn"));
+    let crossed = "as much as it is compacted at: 180k of 200k tokens, 10 % left";
+    assert_eq!(told.next().as_deref(), Some(crossed));
+    let decided =
+        "the policy decided: compact at asap, 12 % left (longhaul policy explain --decision 7)";
+    assert_eq!(told.next().as_deref(), Some(decided));
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    child.wait().unwrap();
 }
 
 #[test]

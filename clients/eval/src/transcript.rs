@@ -4,7 +4,7 @@
 //! This is deliberately a second, independent reading: it shares no line with the daemon's own
 //! parser, so a blind spot there cannot hide itself from the measure. Every decision is taken per
 //! line, never per file or per version, because real files change generation in the middle.
-//! Nothing is an error: a line that is not JSON is counted and passed over.
+//! Nothing is an error: a line that is not one JSON object is counted, and what objects begin it are read.
 
 mod call;
 pub(crate) mod claude;
@@ -15,7 +15,10 @@ pub use call::{Argument, Call, Origin, PlanState, PlanStep};
 pub use output::{Output, REFUSED};
 pub use patch::PatchAction;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
+
+/// Objects read from one line, as the daemon reads them: none wrote more before it was killed.
+const OBJECTS_MAX: usize = 8;
 
 /// A rollout as a list of steps, in file order.
 #[derive(Debug, Default)]
@@ -103,12 +106,20 @@ impl Transcript {
         if text.is_empty() {
             return;
         }
-        let Ok(Value::Object(object)) = serde_json::from_str(text) else {
-            self.malformed += 1;
-            return;
-        };
+        let mut objects = serde_json::Deserializer::from_str(text).into_iter();
+        let (mut read, mut rest) = (0, text);
+        while read < OBJECTS_MAX
+            && let Some(Ok(Value::Object(object))) = objects.next()
+        {
+            self.object(object, end - line.len(), end);
+            (read, rest) = (read + 1, &text[objects.byte_offset()..]);
+        }
+        self.malformed += u64::from(read != 1 || !rest.trim().is_empty());
+    }
+
+    fn object(&mut self, object: Map<String, Value>, start: usize, end: usize) {
         if claude::is_line(&object) {
-            return self.claude_line(&object, end - line.len(), end);
+            return self.claude_line(&object, start, end);
         }
         match (object.get("type").and_then(Value::as_str), object.get("payload")) {
             (Some("session_meta"), Some(payload)) => self.header(payload, end),

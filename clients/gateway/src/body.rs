@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::error::Error;
 use std::io::{self, Read};
 
+use flate2::Compression;
+use flate2::read::{GzEncoder, MultiGzDecoder};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{CONTENT_ENCODING, HeaderMap};
@@ -34,6 +36,8 @@ pub(crate) enum Packing {
     Plain,
     /// What Codex uses with a ChatGPT account.
     Zstd,
+    /// What a proxy between Codex and the gateway may use.
+    Gzip,
 }
 
 impl Packing {
@@ -44,6 +48,7 @@ impl Packing {
         match (first.as_deref(), named.next()) {
             (None | Some(b"" | b"identity"), None) => Some(Self::Plain),
             (Some(b"zstd"), None) => Some(Self::Zstd),
+            (Some(b"gzip" | b"x-gzip"), None) => Some(Self::Gzip),
             _ => None,
         }
     }
@@ -51,15 +56,8 @@ impl Packing {
     pub(crate) fn unpacked(self, body: &[u8]) -> io::Result<Cow<'_, [u8]>> {
         match self {
             Self::Plain => Ok(Cow::Borrowed(body)),
-            Self::Zstd => {
-                let mut plain = Vec::new();
-                let limit = BODY_BYTES_MAX as u64 + 1;
-                zstd::stream::Decoder::new(body)?.take(limit).read_to_end(&mut plain)?;
-                match plain.len() > BODY_BYTES_MAX {
-                    true => Err(io::ErrorKind::FileTooLarge.into()),
-                    false => Ok(Cow::Owned(plain)),
-                }
-            }
+            Self::Zstd => bounded(zstd::stream::Decoder::new(body)?).map(Cow::Owned),
+            Self::Gzip => bounded(MultiGzDecoder::new(body)).map(Cow::Owned),
         }
     }
 
@@ -67,7 +65,22 @@ impl Packing {
         match self {
             Self::Plain => Ok(plain),
             Self::Zstd => zstd::stream::encode_all(plain.as_slice(), LEVEL),
+            Self::Gzip => {
+                let mut packed = Vec::new();
+                GzEncoder::new(plain.as_slice(), Compression::fast()).read_to_end(&mut packed)?;
+                Ok(packed)
+            }
         }
+    }
+}
+
+/// All that a reader gives, unless that is more than a body may have.
+fn bounded(reader: impl Read) -> io::Result<Vec<u8>> {
+    let mut plain = Vec::new();
+    reader.take(BODY_BYTES_MAX as u64 + 1).read_to_end(&mut plain)?;
+    match plain.len() > BODY_BYTES_MAX {
+        true => Err(io::ErrorKind::FileTooLarge.into()),
+        false => Ok(plain),
     }
 }
 
@@ -89,19 +102,23 @@ mod tests {
         assert_eq!(of(&[]), Some(Packing::Plain));
         assert_eq!(of(&["identity"]), Some(Packing::Plain));
         assert_eq!(of(&["ZSTD"]), Some(Packing::Zstd));
-        for unknown in [&["gzip"][..], &["zstd, gzip"], &["zstd", "zstd"]] {
+        assert_eq!(of(&["gzip"]), Some(Packing::Gzip));
+        for unknown in [&["br"][..], &["zstd, gzip"], &["zstd", "zstd"]] {
             assert_eq!(of(unknown), None, "{unknown:?}");
         }
     }
 
     #[test]
     fn a_body_comes_out_of_its_packing() {
-        for packing in [Packing::Plain, Packing::Zstd] {
+        for packing in [Packing::Plain, Packing::Zstd, Packing::Gzip] {
             let packed = packing.packed(b"{\"input\":[]}".to_vec()).unwrap();
             assert_eq!(&*packing.unpacked(&packed).unwrap(), b"{\"input\":[]}");
         }
-        assert!(Packing::Zstd.unpacked(b"no zstd").is_err());
-        let bomb = Packing::Zstd.packed(vec![0; BODY_BYTES_MAX + 1]).unwrap();
-        assert!(Packing::Zstd.unpacked(&bomb).is_err(), "{} bytes unpack to more", bomb.len());
+        for packing in [Packing::Zstd, Packing::Gzip] {
+            assert!(packing.unpacked(b"neither of both").is_err());
+            let bomb = packing.packed(vec![0; BODY_BYTES_MAX + 1]).unwrap();
+            let refused = packing.unpacked(&bomb).unwrap_err();
+            assert_eq!(refused.kind(), io::ErrorKind::FileTooLarge, "{} bytes", bomb.len());
+        }
     }
 }

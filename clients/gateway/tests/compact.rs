@@ -1,11 +1,14 @@
 //! Compactions: answered where the daemon knows all that the agent knows, passed on as they came everywhere else.
 
+use std::io;
+
+use flate2::read::GzDecoder;
 use longhaul_client::scripted::{Reply, Script};
 use longhaul_protocol::{ErrorKind, WireError};
 use serde_json::{Value, json};
 
 use crate::desk::Desk;
-use crate::provider::{Message, Provider, answer, post};
+use crate::provider::{Message, Provider, answer, gzipped, post};
 
 pub(crate) const THREAD: &str = "01a1fb89-d149-7880-b4c7-a406f611a53c";
 const VIEW: &str = "[SESSION_CHECKPOINT v1]\n[TASK]\n- Rename \"parse\".\n";
@@ -118,10 +121,12 @@ fn the_trigger_is_answered_by_an_item_whose_view_goes_upstream_later() {
         json!({ "input": [first, summary_prompt("go on")], "stream": true }).to_string()
     };
     let zstd = zstd::stream::encode_all(body(&item).as_bytes(), 3).unwrap();
+    let gzip = gzipped(body(&item).as_bytes());
     let plain = body(&item).into_bytes();
     for (path, packing, sent) in [
         ("/responses", "identity", &plain),
         ("/responses", "zstd", &zstd),
+        ("/responses", "gzip", &gzip),
         ("/responses/compact", "identity", &plain),
     ] {
         desk.send(&post(&desk.path(path), &[("content-encoding", packing)], sent));
@@ -129,6 +134,7 @@ fn the_trigger_is_answered_by_an_item_whose_view_goes_upstream_later() {
         assert_eq!(received.header("content-encoding"), Some(packing));
         let plain = match packing {
             "zstd" => zstd::stream::decode_all(received.body.as_slice()).unwrap(),
+            "gzip" => io::read_to_string(GzDecoder::new(received.body.as_slice())).unwrap().into(),
             _ => received.body,
         };
         let text = String::from_utf8(plain).unwrap();

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use longhaul_client::gateway::GatewaySettings;
 
 use crate::desk::{Desk, program};
-use crate::provider::{Headers, Provider, answer, post};
+use crate::provider::{Headers, Provider, answer, gzipped, post};
 
 #[test]
 fn without_the_secret_there_is_nothing() {
@@ -61,8 +61,12 @@ fn a_body_over_the_bound_is_refused_packed_or_not() {
     let desk = Desk::new(&provider.url());
     let large = vec![b' '; (64 << 20) + 1];
     let bomb = zstd::stream::encode_all(large.as_slice(), 1).unwrap();
-    let cases: [(Headers<'_>, &[u8]); 2] =
-        [(&[], &large), (&[("content-encoding", "zstd")], &bomb)];
+    let gzip = gzipped(&large);
+    let cases: [(Headers<'_>, &[u8]); 3] = [
+        (&[], &large),
+        (&[("content-encoding", "zstd")], &bomb),
+        (&[("content-encoding", "gzip")], &gzip),
+    ];
     for (headers, body) in cases {
         let refused = desk.send(&post(&desk.path("/responses"), headers, body));
         assert_eq!(refused.start, "HTTP/1.1 413 Payload Too Large", "{} bytes", body.len());

@@ -6,7 +6,9 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use crate::desk::Desk;
-use crate::provider::{Headers, LIMIT_SECONDS, Message, Provider, answer, connect, exchange, post};
+use crate::provider::{
+    Headers, LIMIT_SECONDS, Message, Provider, answer, connect, exchange, gzipped, post,
+};
 
 const EVENTS: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\
                       x-request-id: r1\r\nset-cookie: a=1\r\nset-cookie: b=2\r\n\r\n";
@@ -64,13 +66,16 @@ fn every_request_goes_out_as_the_client_sent_it() {
     ];
     let zstd = [("content-encoding", "zstd"), ("accept", "*/*")];
     let gzip = [("content-encoding", "gzip"), ("accept", "*/*")];
-    let requests: [(&str, Headers<'_>, &[u8]); 7] = [
+    let br = [("content-encoding", "br"), ("accept", "*/*")];
+    let requests: [(&str, Headers<'_>, &[u8]); 9] = [
         ("/responses", &headers, &odd),
         ("/responses?a=%20b&c", &headers, b"{\"input\":\"words\"}"),
         ("/responses", &headers, b"{\"input\":[1,}"),
         ("/responses", &zstd, &packed),
         ("/responses", &zstd, b"not zstd"),
+        ("/responses", &gzip, &gzipped(b"{\"input\": [ 1 ]}")),
         ("/responses", &gzip, &[0, 159, 146, 150]),
+        ("/responses", &br, &[0, 159, 146, 150]),
         ("/files/x%2Fy", &headers, &[0, 255, 10, 13]),
     ];
     for (rest, headers, body) in requests {
@@ -87,7 +92,7 @@ fn every_request_goes_out_as_the_client_sent_it() {
     let last = provider.received().pop().unwrap();
     assert_eq!((last.start.as_str(), last.body.len()), ("GET /v1/models HTTP/1.1", 0));
     assert_eq!(last.header("host"), Some(provider.address.to_string().as_str()));
-    assert_eq!(desk.status().passed, 8);
+    assert_eq!(desk.status().passed, 10);
 }
 
 #[test]

@@ -97,6 +97,18 @@ impl Bridge {
     }
 
     #[tool(
+        description = "Hands a thread over: begins a new thread of Codex or Claude Code with a briefing of this one (or of another of this project) in place of its history, after checking its files and facts against the disk. Gives the command that the user runs. Only when the user asks to go on in another agent or in a fresh session.",
+        annotations(read_only_hint = false, destructive_hint = false, open_world_hint = false)
+    )]
+    async fn thread_continue(
+        &self,
+        meta: RequestMetaObject,
+        args: Parameters<threads::ContinueArgs>,
+    ) -> CallToolResult {
+        said(threads::go_on(&self.link, args.0.of(caller(&meta))).await)
+    }
+
+    #[tool(
         description = "Searches everything that was said and done in the threads of this project, whichever agent's. Each hit has a handle to expand.",
         annotations(read_only_hint = true, open_world_hint = false)
     )]

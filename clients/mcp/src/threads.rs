@@ -5,7 +5,8 @@ use std::time::Duration;
 use longhaul_printable as printable;
 use longhaul_protocol::history::{Expand, ExpandParams};
 use longhaul_protocol::thread::{
-    List, ListParams, Search, SearchHit, SearchParams, Sync, SyncParams,
+    CheckedTree, Continue, ContinueParams, List, ListParams, Search, SearchHit, SearchParams, Sync,
+    SyncParams,
 };
 use longhaul_protocol::{checkpoint, context};
 use schemars::JsonSchema;
@@ -66,6 +67,15 @@ pub(crate) struct ApplyArgs {
     updates: serde_json::Value,
 }
 
+/// Where to go on.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct ContinueArgs {
+    /// Absent: this thread.
+    thread_id: Option<String>,
+    /// The agent that goes on: codex or claude. Absent: the thread's own where it is one of them, else codex.
+    to: Option<String>,
+}
+
 /// Words to look for.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct SearchArgs {
@@ -98,6 +108,13 @@ impl ExpandArgs {
     }
 }
 
+impl ContinueArgs {
+    /// Of the thread that calls, where no other is named.
+    pub(crate) fn of(self, caller: Option<String>) -> Self {
+        Self { thread_id: self.thread_id.or(caller), ..self }
+    }
+}
+
 impl UsageArgs {
     /// Of the thread that calls, where no other is named.
     pub(crate) fn of(self, caller: Option<String>) -> Self {
@@ -112,6 +129,38 @@ pub(crate) async fn view(link: &Link, args: ViewArgs) -> Result<String, Fault> {
         ..Default::default()
     };
     Ok(link.call::<checkpoint::View>(params).await?.text.0)
+}
+
+/// Begins a new thread of an agent with a briefing of another, and tells how a person gets there.
+pub(crate) async fn go_on(link: &Link, args: ContinueArgs) -> Result<String, Fault> {
+    let thread_id = thread(link, args.thread_id).await?;
+    let params = ContinueParams { thread_id, to: args.to, ..Default::default() };
+    let begun = link.call_once::<Continue>(params).await?;
+    let tokens = begun.compaction.tokens;
+    let checked = begun.checked.as_ref().map(checked).unwrap_or_default();
+    Ok(format!(
+        "Thread {} is ready: a briefing of {} tokens in place of {}. Tell the user to run, in the folder of this \
+         project:\n{}\n{checked}",
+        begun.thread_id,
+        tokens.after,
+        tokens.before,
+        begun.command.join(" "),
+    ))
+}
+
+/// What of the working tree is not as the thread knows it.
+fn checked(tree: &CheckedTree) -> String {
+    let CheckedTree { unchanged, changed, gone, unverified, facts_suspect, .. } = tree;
+    let named = |what: &str, names: &[String]| match names {
+        [] => String::new(),
+        names => format!(" {what}: {}.", names.join(", ")),
+    };
+    format!(
+        "Checked just now: {unchanged} files are as the thread left them, {unverified} could not be seen.{}{}{}\n",
+        named("Changed since", changed),
+        named("Gone", gone),
+        named("SUSPECT facts", facts_suspect),
+    )
 }
 
 /// Records updates in order; the first that is refused ends the call.

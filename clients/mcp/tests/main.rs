@@ -135,13 +135,15 @@ fn every_tool_explains_itself() {
         "memory_note",
         "memory_read",
         "memory_search",
+        "thread_continue",
         "thread_search",
     ];
     assert_eq!(names, expected);
     for tool in tools {
         assert!(tool["description"].as_str().unwrap().len() > 40, "{tool}");
         assert_eq!(tool["inputSchema"]["type"], "object");
-        let is_writing = tool["name"] == "memory_note" || tool["name"] == "checkpoint_apply";
+        let writing = ["memory_note", "checkpoint_apply", "thread_continue"];
+        let is_writing = writing.contains(&tool["name"].as_str().unwrap());
         assert_eq!(tool["annotations"]["readOnlyHint"], !is_writing, "{tool}");
     }
 }
@@ -175,6 +177,19 @@ fn a_call_is_about_the_thread_it_comes_from() {
     let threads: Vec<Value> =
         calls(&server, "history/expand").iter().map(|call| call["thread_id"].clone()).collect();
     assert_eq!(threads, ["mine", "0199", "01980000-0000-7000-8000-000000000001"]);
+}
+
+#[test]
+fn a_thread_is_handed_over_and_the_user_gets_the_command() {
+    let (_folder, server) = desk(examples());
+    let mut agent = Agent::start(server.path());
+    let (text, failed) = agent.tool("thread_continue", json!({ "to": "claude" }), Some("mine"));
+    assert!(
+        !failed && text.contains("codex resume") && text.contains("Checked just now"),
+        "{text}"
+    );
+    let asked = calls(&server, "thread/continue");
+    assert_eq!(asked, [json!({ "thread_id": "mine", "to": "claude" })]);
 }
 
 #[test]

@@ -119,6 +119,33 @@ local function check_bill()
   assert(usage.cold(resume) == nil)
 end
 
+--- Of the shown thread, what is to be done is told; a decision to wait and other threads are not.
+local function check_events()
+  local thread
+  require('longhaul.thread').active(function(_, active)
+    thread = active and active.thread_id
+  end)
+  support.wait_for('the shown thread', function()
+    return thread
+  end)
+  local statusline = require('longhaul.statusline')
+  local function told(kind, data)
+    local before = #notices
+    statusline.tell({ kind = kind, data = data })
+    return #notices > before and notices[#notices] or nil
+  end
+  local decided = { thread_id = thread, action = 'compact', tier = 'asap', percent_remaining = 12 }
+  assert(told('policy_decided', decided) == 'longhaul: the policy decided: compact at asap, 12 % left', notices[#notices])
+  decided.action, decided.tier = 'wait', vim.NIL
+  assert(not told('policy_decided', decided))
+  local crossed = { thread_id = thread, tokens = 180000, window = 200000, percent_remaining = 10 }
+  local words = 'longhaul: as much as it is compacted at: 180k of 200k tokens, 10 % left'
+  assert(told('limit_crossed', crossed) == words, notices[#notices])
+  crossed.thread_id = 'another'
+  assert(not told('limit_crossed', crossed))
+  assert(not told('thread_updated', { thread_id = thread }))
+end
+
 --- The first row of a list is chosen; words are chosen as they are.
 local function check_choices()
   vim.ui.select = function(rows, options, done)
@@ -162,6 +189,7 @@ return function()
     return text ~= '' and text
   end)
   assert(line:find('%d+%%%% · %S'), line)
+  check_events()
   assert(vim.api.nvim_eval_statusline("%{%v:lua.require'longhaul'.statusline()%}", {}).str:find('%d%% · '))
   check_health()
   client.close()

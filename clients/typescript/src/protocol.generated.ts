@@ -247,6 +247,22 @@ export interface Caps {
   max_value_chars?: number | null;
 }
 
+/** Files and facts of a thread, held against the disk one by one. */
+export interface CheckedTree {
+  /** The first 32 of those with other content, the latest touched first, as the agent wrote them. */
+  changed: string[];
+  /** Names of the first 32 facts whose files changed or cannot be seen. */
+  facts_suspect: string[];
+  /** Facts whose files are as they were. */
+  facts_valid: number;
+  /** The first 32 of those that are gone. */
+  gone: string[];
+  /** Files that are as the thread read or left them. */
+  unchanged: number;
+  /** Files of which nobody can tell: outside of the thread's folder, too large, or never seen in time. */
+  unverified: number;
+}
+
 /** Which thread, and what. */
 export interface CheckpointApplyParams {
   /** The seq the caller made the update from; absent: any. */
@@ -1317,7 +1333,7 @@ export interface IngestStatus {
   last_scan_at?: number | null;
   /** Lines read. */
   lines: number;
-  /** Lines that are not JSON; skipped. */
+  /** Lines that are not one JSON object. Where several stand on one, each is read. */
   malformed: number;
   /** Lines over the bound; their place and digest are kept. */
   oversized: number;
@@ -3032,6 +3048,8 @@ export interface ThreadContinueParams {
 
 /** The new thread. */
 export interface ThreadContinueResult {
+  /** What the old thread knows of the working tree, held against the disk at this moment; absent of an earlier one (`as_of`). */
+  checked?: CheckedTree | null;
   /** The command that resumes it, word by word. */
   command: string[];
   /** The compaction it begins with. */
@@ -3230,7 +3248,7 @@ export interface ThreadSummary {
   kind: ThreadKind;
   /** Lines of the transcript. */
   lines: number;
-  /** Lines that are not JSON. */
+  /** Lines that are not one JSON object. Where several stand on one, each is read. */
   malformed: number;
   /** The model last used. */
   model?: string | null;

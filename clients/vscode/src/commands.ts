@@ -13,7 +13,7 @@ import type { Daemon } from "./daemon";
 import { told } from "./daemon";
 import { itemsAsText } from "./item";
 import type { Texts } from "./views";
-import { ago, coldCache, nameOf, tokens } from "./words";
+import { ago, checkedWords, coldCache, nameOf, tokens } from "./words";
 
 /** Hits a search shows. */
 const HITS = 40;
@@ -129,8 +129,12 @@ export class Commands {
     terminal.sendText(begun.command.join(" "), false);
     const { before, after } = begun.compaction.tokens;
     const cold = coldCache(begun.resume);
-    const words = `${tokens(before)} → ${tokens(after)} tokens. Press Enter in the terminal to go on.`;
-    void vscode.window.showInformationMessage(`Longhaul: ${words}${cold ? ` ${cold}.` : ""}`);
+    const words = [
+      `${tokens(before)} → ${tokens(after)} tokens. Press Enter in the terminal to go on.`,
+      checkedWords(begun.checked),
+      cold && `${cold}.`,
+    ];
+    void vscode.window.showInformationMessage(`Longhaul: ${words.filter(Boolean).join(" ")}`);
   }
 
   async #checkpoint(client: Client, thread: ThreadSummary): Promise<void> {

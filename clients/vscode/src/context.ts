@@ -8,11 +8,12 @@ import * as vscode from "vscode";
 import { LonghaulError } from "@longhaul/client";
 import type { Client, ContextUsageResult, ThreadBillResult, ThreadSummary } from "@longhaul/client";
 import type { Daemon } from "./daemon";
+import { eventWords } from "./words";
 
 const PAUSE_MS = 1_000;
 /** How often an absent daemon is looked for. */
 const ABSENT_MS = 15_000;
-const CHANGES = new Set(["thread_updated", "compaction_completed", "gap"]);
+const CHANGES = new Set(["thread_updated", "compaction_completed", "policy_decided", "limit_crossed", "gap"]);
 
 export interface Policy {
   decision?: { action: string };
@@ -32,6 +33,11 @@ export class ContextWatch implements vscode.Disposable {
   current: Context | undefined;
   /** Why there is none, where the daemon is the reason. */
   problem: LonghaulError | undefined;
+  /** What was decided last of the shown thread, or that it crossed its limit. */
+  #news: { thread_id: unknown; words: string } | undefined;
+  readonly #crossed = new vscode.EventEmitter<string>();
+  /** The shown thread crossed its limit; in words. */
+  readonly onCrossed = this.#crossed.event;
   #followed: string | undefined;
   #timer: NodeJS.Timeout | undefined;
   #due = Infinity;
@@ -41,7 +47,17 @@ export class ContextWatch implements vscode.Disposable {
   constructor(private readonly daemon: Daemon) {
     this.#events = daemon.onEvent((event) => {
       if (CHANGES.has(event.kind)) this.#later(PAUSE_MS);
+      const words = eventWords(event);
+      if (words === undefined) return;
+      const { thread_id } = event.data as { thread_id?: unknown };
+      this.#news = { thread_id, words };
+      if (event.kind === "limit_crossed" && thread_id === this.current?.thread.thread_id) this.#crossed.fire(words);
     });
+  }
+
+  /** What was told last of the shown thread. */
+  get news(): string | undefined {
+    return this.#news && this.#news.thread_id === this.current?.thread.thread_id ? this.#news.words : undefined;
   }
 
   /** Shows this thread from now on; undefined: the newest again. */

@@ -33,10 +33,16 @@ export function statusBar(watch: ContextWatch): vscode.Disposable {
     bar.text = `$(graph) ${percent === undefined ? words : `${percent}%`} · ${next}`;
     const color = { calm: undefined, near: "statusBarItem.warningBackground", due: "statusBarItem.errorBackground" }[level(usage)];
     bar.backgroundColor = color ? new vscode.ThemeColor(color) : undefined;
-    bar.tooltip = `${nameOf(thread)}\n${words} tokens\n${next}`;
+    bar.tooltip = [nameOf(thread), `${words} tokens`, next, ...(watch.news ? [watch.news] : [])].join("\n");
     bar.show();
   };
-  return vscode.Disposable.from(bar, watch.onChange(show));
+  return vscode.Disposable.from(bar, watch.onChange(show), watch.onCrossed(warn));
+}
+
+/** The daemon says it once until the thread holds less again. */
+async function warn(words: string): Promise<void> {
+  const choice = await vscode.window.showWarningMessage(`Longhaul: ${words}.`, "Preview a Compaction", "Compact");
+  if (choice) await vscode.commands.executeCommand(choice === "Compact" ? "longhaul.compact" : "longhaul.preview");
 }
 
 /** The picture of the context, in the side bar. It holds no script. */

@@ -1,6 +1,6 @@
 // Numbers, times and forecasts as people read them.
 
-import type { AgentCost, ContextUsageResult, LonghaulError, ResumePrice, ThreadBillResult, ThreadSummary } from "@longhaul/client";
+import type { AgentCost, CheckedTree, ContextUsageResult, Event, LonghaulError, ResumePrice, ThreadBillResult, ThreadSummary } from "@longhaul/client";
 import type { Policy } from "./context";
 
 /** Tokens, to three digits. */
@@ -96,4 +96,35 @@ export function coldCache(resume: ResumePrice | null | undefined): string | unde
   if (!resume?.is_cold) return undefined;
   const history = `resuming sends ${tokens(resume.history_tokens)} tokens uncached`;
   return `Cold cache (${took(resume.idle_ms)} idle): ${history}, a continuation about ${tokens(resume.briefing_tokens)}`;
+}
+
+/** What the policy decided, or that a limit was crossed; undefined for events of other kinds. */
+export function eventWords(event: Event): string | undefined {
+  const data = event.data as Record<string, unknown>;
+  const left = typeof data["percent_remaining"] === "number" ? `, ${data["percent_remaining"]} % left` : "";
+  switch (event.kind) {
+    case "policy_decided": {
+      const tier = typeof data["tier"] === "string" ? ` at ${data["tier"].replaceAll("_", " ")}` : "";
+      return `The policy decided: ${String(data["action"]).replaceAll("_", " ")}${tier}${left}`;
+    }
+    case "limit_crossed": {
+      const held = `${tokens(Number(data["tokens"]))} of ${tokens(Number(data["window"]))} tokens`;
+      return `As much as it is compacted at: ${held}${left}`;
+    }
+    default:
+      return undefined;
+  }
+}
+
+/** What `thread/continue` found of the working tree that is not as the thread knows it. */
+export function checkedWords(checked: CheckedTree | null | undefined): string | undefined {
+  if (!checked) return undefined;
+  const named = (what: string, names: string[]) => (names.length > 0 ? [`${what}: ${names.join(", ")}`] : []);
+  const found = [
+    ...named("changed since", checked.changed),
+    ...named("gone", checked.gone),
+    ...named("suspect facts", checked.facts_suspect),
+  ];
+  const same = `${checked.unchanged} ${checked.unchanged === 1 ? "file is" : "files are"} as the thread left them`;
+  return `Checked now: ${[same, ...found].join("; ")}.`;
 }

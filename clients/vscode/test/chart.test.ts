@@ -7,7 +7,7 @@ import type { ContextUsageResult, ThreadBillResult, ThreadSummary } from "@longh
 import { note, page, parts } from "../src/chart";
 import { itemsAsText } from "../src/item";
 import { LonghaulError } from "@longhaul/client";
-import { absence, ago, billLines, coldCache, forecast, level, tokens } from "../src/words";
+import { absence, ago, billLines, checkedWords, coldCache, eventWords, forecast, level, tokens } from "../src/words";
 
 const thread = { title: 'Rename <parse> & "more"', thread_id: "t" } as ThreadSummary;
 const usage: ContextUsageResult = {
@@ -87,4 +87,21 @@ test("what a compaction cost stands beside the agent's own, and a cold cache is 
   const html = page(thread, usage, undefined, "abc", bill);
   assert.ok(html.includes("what compacting costs") && html.includes("resuming sends 182k tokens uncached, a continuation about 6.1k"), html);
   assert.equal(coldCache({ ...bill.resume!, is_cold: false }), undefined);
+});
+
+test("what the policy decides and a crossed limit are words, other events are none", () => {
+  const event = (kind: string, data: unknown) => eventWords({ seq: 1, at: 0, kind, data });
+  const decided = { thread_id: "t", action: "compact", tier: "asap", percent_remaining: 12 };
+  assert.equal(event("policy_decided", decided), "The policy decided: compact at asap, 12 % left");
+  assert.equal(event("policy_decided", { action: "wait", tier: null, percent_remaining: null }), "The policy decided: wait");
+  const crossed = { thread_id: "t", tokens: 180_000, limit: 180_000, window: 200_000, percent_remaining: 10 };
+  assert.equal(event("limit_crossed", crossed), "As much as it is compacted at: 180k of 200k tokens, 10 % left");
+  assert.equal(event("thread_updated", { thread_id: "t" }), undefined);
+});
+
+test("what a hand-over found of the working tree is named", () => {
+  const checked = { unchanged: 1, changed: ["a.rs"], gone: [], unverified: 2, facts_valid: 0, facts_suspect: ["port"] };
+  const words = "Checked now: 1 file is as the thread left them; changed since: a.rs; suspect facts: port.";
+  assert.equal(checkedWords(checked), words);
+  assert.equal(checkedWords(undefined), undefined);
 });

@@ -9,6 +9,7 @@
 //! updates the model proposed) is laid over it when it is served: [`staleness`], [`semantic`]. So
 //! deleting the database and folding again gives the same bytes.
 
+pub mod checked;
 pub(crate) mod commands;
 pub mod document;
 pub mod files;

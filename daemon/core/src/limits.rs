@@ -71,6 +71,9 @@ pub const PLAN_STEPS: usize = 32;
 
 pub const RECENT_ARTIFACTS: usize = 16;
 
+/// Files and facts named each where a hand-over checks them.
+pub const CHECKED_NAMES: usize = 32;
+
 /// Characters of a fact's or decision's text.
 pub const VALUE_CHARS: usize = 160;
 

@@ -38,6 +38,9 @@ use crate::item::breakdown::Breakdown;
 use crate::thread::{HistoryBase, Source, TurnFailure};
 use source::SourceSpec;
 
+/// Objects read from one line: a torn write can leave two, more is noise.
+const OBJECTS_MAX: usize = 8;
+
 /// Reads a line given without its newline and shows what it says to `visit`. `wants_meta`: also report
 /// the thread's identity where every line repeats it.
 pub fn read(source: Source, line: &[u8], wants_meta: bool, visit: &mut dyn FnMut(Entry<'_>)) {
@@ -243,10 +246,12 @@ pub enum Item<'a> {
         /// Base64 bytes of inline images and how many there are.
         images: Images,
     },
-    /// Reasoning; `encrypted` characters of payload.
+    /// Reasoning: in words, summarised, or encrypted.
     Reasoning {
         /// Length of the encrypted payload, in characters.
         encrypted: Option<u64>,
+        /// Empty where the transcript does not tell it.
+        text: Cow<'a, str>,
     },
     Call(tool::Call<'a>),
     Output {

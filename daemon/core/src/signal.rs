@@ -181,6 +181,7 @@ impl Signals {
             }
             Step::Ran { .. }
             | Step::Reported(_)
+            | Step::Thought(_)
             | Step::FilesChanged(_)
             | Step::TurnInterrupted => {}
         }

@@ -64,6 +64,8 @@ pub enum Step<'a> {
         origin: Origin,
     },
     Said(Words<'a>),
+    /// The agent thought, in words that the person need not have seen.
+    Thought(Words<'a>),
     /// Another agent reports, through the harness.
     Reported(Words<'a>),
     /// The agent calls a tool.
@@ -220,9 +222,10 @@ impl Stepper {
             Item::Output { call_id, text, .. } => {
                 self.pending.answer(at, call_id, text).map(Step::Answered)
             }
-            Item::Reasoning { .. } | Item::Opaque { .. } | Item::Other { .. } | Item::Invisible => {
-                None
+            Item::Reasoning { text, .. } => {
+                (!text.is_empty()).then(|| Step::Thought(Words::of(&**text)))
             }
+            Item::Opaque { .. } | Item::Other { .. } | Item::Invisible => None,
         }
     }
 

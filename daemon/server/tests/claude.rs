@@ -125,3 +125,31 @@ async fn a_session_goes_on_in_codex_with_all_that_was_known_of_it() {
     }
     assert_eq!(client.thread(&thread_id).await.source, "codex");
 }
+
+/// An output that entered the history as an excerpt: the engine wrote all of it beside the excerpt, and the call's id
+/// brings it back.
+#[tokio::test]
+async fn what_an_excerpt_left_out_comes_back_by_the_id_of_its_call() {
+    let home = tempfile::tempdir().unwrap();
+    let whole = format!("first {} last", "x".repeat(20_000));
+    let bodies = [
+        json!({"message": {"role": "user", "content": "Run it."}}),
+        json!({"type": "assistant", "message": {"model": "claude-x", "content": [
+            {"type": "tool_use", "id": "toolu_01ab", "name": "Bash", "input": {"command": "cargo test"}}]}}),
+        json!({"message": {"content": [{"type": "tool_result", "tool_use_id": "toolu_01ab",
+            "content": "first\n[longhaul left out 19000 characters]\nlast"}]},
+            "toolUseResult": {"stdout": whole, "stderr": "", "interrupted": false}}),
+    ];
+    let own: Vec<String> = bodies.iter().enumerate().map(|(at, body)| line(at, body)).collect();
+    let path = write(home.path(), &format!("{SESSION}.jsonl"), &own.concat());
+    let daemon = Daemon::over(home, "").await;
+    let mut client = daemon.connect().await;
+    sync_to(&mut client, &path, &own.concat()).await;
+    for handle in ["#toolu_01ab", "toolu_01ab", &format!("{SESSION}#toolu_01ab")] {
+        let params = json!({ "handle": handle, "thread_id": SESSION });
+        let found = client.request("history/expand", params).await;
+        assert!(found.result().to_string().contains(&whole), "{handle}: {found:?}");
+    }
+    let params = json!({ "handle": "#toolu_99", "thread_id": SESSION });
+    assert!(client.request("history/expand", params).await.outcome.is_err());
+}

@@ -114,8 +114,41 @@ async fn a_thread_whose_agent_is_at_work_is_left_alone() {
     flock(&lock, FlockOperation::LockExclusive).unwrap();
     let error = client.call::<Continue>(params(THREAD)).await.unwrap_err();
     assert_eq!((error.kind(), error.retry()), (ErrorKind::ThreadBusy, Retry::Backoff));
+    let elsewhere = ContinueParams { to: Some("claude".to_owned()), ..params(THREAD) };
+    client.call::<Continue>(elsewhere).await.unwrap();
     drop(lock);
     client.call::<Continue>(params(THREAD)).await.unwrap();
+}
+
+/// What the thread knows is held against the disk file by file, when another one takes it over.
+#[tokio::test]
+async fn the_working_tree_is_checked_at_the_hand_over() {
+    let home = tempfile::tempdir().unwrap();
+    let project = home.path().join("project");
+    fs::create_dir(&project).unwrap();
+    let mut rollout = Rollout::new(THREAD, &project);
+    rollout.message("user", "Write two files.");
+    for name in ["kept.rs", "changed.rs", "gone.rs"] {
+        let patch = format!("*** Begin Patch\n*** Add File: {name}\n+fn a() {{}}\n*** End Patch");
+        rollout.patch(&patch);
+        fs::write(project.join(name), "fn a() {}\n").unwrap();
+    }
+    rollout.write(home.path());
+    let daemon = Daemon::over(home, "").await;
+    let mut client = daemon.connect().await;
+    client.sync(THREAD).await;
+    fs::write(project.join("changed.rs"), "fn b() {}\n").unwrap();
+    fs::remove_file(project.join("gone.rs")).unwrap();
+    let to = Some("claude".to_owned());
+    let continued = client.call::<Continue>(ContinueParams { to, ..params(THREAD) }).await.unwrap();
+    let checked = continued.checked.unwrap();
+    assert_eq!((checked.unchanged, checked.unverified), (1, 0), "{checked:?}");
+    assert_eq!(
+        (checked.changed, checked.gone),
+        (vec!["changed.rs".into()], vec!["gone.rs".into()])
+    );
+    let earlier = ContinueParams { as_of: Some(3), ..params(THREAD) };
+    assert_eq!(client.call::<Continue>(earlier).await.unwrap().checked, None);
 }
 
 #[tokio::test]

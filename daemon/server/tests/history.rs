@@ -6,6 +6,7 @@ use std::path::Path;
 
 use longhaul_protocol::checkpoint::{View, ViewParams};
 use longhaul_protocol::context::{Diff, DiffParams, Permissions, Settings};
+use longhaul_protocol::daemon::{NoParams, Status};
 use longhaul_protocol::history::{Base, BaseKind, Get, GetParams, GetResult, Opaque};
 use longhaul_protocol::thread;
 use serde_json::{Value, json};
@@ -394,6 +395,8 @@ async fn several_objects_on_a_line_are_read_told_and_counted_alike_everywhere() 
         let params = thread::GetParams { thread_id: THREAD.into() };
         let thread = client.call::<thread::Get>(params).await.unwrap().thread;
         assert_eq!((thread.malformed, thread.lines), (malformed, 10), "{line}");
+        let ingest = client.call::<Status>(NoParams {}).await.unwrap().ingest;
+        assert_eq!((ingest.malformed, ingest.lines), (malformed, 10), "{line}");
         // What stands on one line is one item of every count, with one handle.
         let handles: BTreeSet<_> = history.origins.iter().map(|origin| &origin.handle).collect();
         let totals = client.compact(of_thread(THREAD)).await.receipt.totals;

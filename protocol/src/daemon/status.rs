@@ -171,7 +171,7 @@ pub struct IngestStatus {
     pub last_scan_at: Option<i64>,
     /// Lines read.
     pub lines: u64,
-    /// Lines that are not JSON; skipped.
+    /// Lines that are not one JSON object. Where several stand on one, each is read.
     pub malformed: u64,
     /// Lines over the bound; their place and digest are kept.
     pub oversized: u64,

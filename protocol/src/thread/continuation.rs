@@ -12,7 +12,7 @@ use crate::compaction::{RunResult, Strategy, TemplateOverrides};
 /// read. Its checkpoint continues in the new thread, and its handles stay valid.
 ///
 /// # Errors
-/// `thread_not_found`; `invalid_params` where `to` takes no transcript of ours; `thread_busy` while the thread's own agent is at work; `disk_full`,
+/// `thread_not_found`; `invalid_params` where `to` takes no transcript of ours; `thread_busy` while the thread's own agent is at work and is to go on itself; `disk_full`,
 /// `permission_denied`.
 #[derive(Debug, Clone, Copy)]
 pub struct Continue;
@@ -57,7 +57,27 @@ pub struct ContinueResult {
     pub command: Vec<String>,
     /// The compaction it begins with.
     pub compaction: RunResult,
+    /// What the old thread knows of the working tree, held against the disk at this moment; absent of an earlier one (`as_of`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checked: Option<CheckedTree>,
     /// What this saves: resuming the old thread beside resuming the new one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume: Option<ResumePrice>,
+}
+
+/// Files and facts of a thread, held against the disk one by one.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CheckedTree {
+    /// Files that are as the thread read or left them.
+    pub unchanged: u64,
+    /// The first 32 of those with other content, the latest touched first, as the agent wrote them.
+    pub changed: Vec<String>,
+    /// The first 32 of those that are gone.
+    pub gone: Vec<String>,
+    /// Files of which nobody can tell: outside of the thread's folder, too large, or never seen in time.
+    pub unverified: u64,
+    /// Facts whose files are as they were.
+    pub facts_valid: u64,
+    /// Names of the first 32 facts whose files changed or cannot be seen.
+    pub facts_suspect: Vec<String>,
 }

@@ -54,8 +54,18 @@ impl Claude {
 
     /// Puts our hooks, our server and, where this version takes it, our plugin in; what was said about it.
     pub(super) fn install(&self, longhaul: &Path, daemon: &Daemon) -> anyhow::Result<String> {
+        self.install_with(longhaul, daemon, &[])
+    }
+
+    pub(super) fn install_with(
+        &self,
+        longhaul: &Path,
+        daemon: &Daemon,
+        options: &[&str],
+    ) -> anyhow::Result<String> {
         let mut install = Command::new(longhaul);
         install.arg("--socket").arg(daemon.socket()).args(["install", "claude", "--yes"]);
+        install.args(options);
         let output = self.environment(&mut install).output()?;
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         ensure!(output.status.success(), "longhaul install claude failed: {said}");

@@ -22,16 +22,19 @@ use crate::daemon::{self, Daemon};
 use crate::process::{self, Deadline, POLL};
 
 /// How every briefing begins, how its view does, and what stands for it in Codex's own history.
-const BRIEFING: &str = "The conversation so far was compacted.";
+pub(super) const BRIEFING: &str = "The conversation so far was compacted.";
 const VIEW: &str = "[SESSION_CHECKPOINT v1]";
 const MARKER: &str = "longhaul-view-";
+/// What the person pins, and where it stands in a view.
+const PINNED: &str = "Amounts are whole cents.";
+const PINS: &str = "[PINNED]";
 /// What a hook of ours would say again.
 const HOOK_CONTEXT: &str = r#"<longhaul_context about=\"compaction\">"#;
 
 /// The two forms: a provider of one's own, whose name decides, and the built-in one.
 const PLAIN: Form = Form {
     name: "plain",
-    words: ["asks no model", "the turn goes on", "told once", "a resume", "a fork"],
+    words: ["asks no model", "the turn goes on", "told once", "a resume", "a fork", "a pin stands"],
 };
 const OPAQUE: Form = Form {
     name: "opaque",
@@ -41,13 +44,14 @@ const OPAQUE: Form = Form {
         "told once, opaque",
         "a resume, opaque",
         "a fork, opaque",
+        "a pin stands, opaque",
     ],
 };
 
 struct Form {
     name: &'static str,
     /// What each row is about.
-    words: [&'static str; 5],
+    words: [&'static str; 6],
 }
 
 pub(super) fn play(longhauld: &Path, binary: &Path, limit: Duration) -> anyhow::Result<Vec<Row>> {
@@ -98,6 +102,7 @@ impl Stage {
         rows.push(self.sends_the_view(self.form.words[3], &["resume", &thread, "second task"])?);
         gateway = self.gateway()?;
         rows.push(self.sends_the_view(self.form.words[4], &["fork", &thread, "another way"])?);
+        rows.push(self.pinned(&daemon, &thread)?);
         rows.push(undone(&daemon, &thread)?);
         rows.push(self.killed(&mut daemon)?);
         rows.push(self.doctor(&daemon, "and doctor says so", "left to the provider: no daemon")?);
@@ -140,11 +145,23 @@ impl Stage {
 
     /// The first request of a run holds the view, and no marker of ours.
     fn sends_the_view(&self, step: &'static str, arguments: &[&str]) -> anyhow::Result<Row> {
-        self.mock.take();
-        self.codex.exec(&[&[TRUSTED], arguments].concat())?;
-        let first = self.mock.take().first().context("no request was sent")?.to_string();
+        let first = first_request(&self.codex, &self.mock, arguments)?;
         let holds = first.contains(BRIEFING) && !first.contains(MARKER);
         Ok(Row::told(step, holds, format!("{} bytes in its first request", first.len())))
+    }
+
+    /// What the person pinned stands in the view of the next compaction, as the next request carries it.
+    fn pinned(&self, daemon: &Daemon, thread: &str) -> anyhow::Result<Row> {
+        let pin = json!({ "thread_id": thread, "action": "pin", "text": PINNED });
+        daemon.connect()?.call("checkpoint/choose", &pin)?;
+        self.mock.take();
+        self.codex.exec(&[TRUSTED, "-c", COMPACT_AT_ONCE, "resume", thread, "and the tests"])?;
+        let requests = self.mock.take();
+        let asked = requests.iter().filter(|request| is_compaction(request)).count();
+        let last = requests.last().context("no request was sent")?.to_string();
+        let stands = last.contains(PINS) && last.contains(PINNED);
+        let told = format!("in a request of {} bytes, {asked} asked of the model", last.len());
+        Ok(Row::told(self.form.words[5], stands && asked == 0, told))
     }
 
     /// The daemon dies while a turn runs whose window is about to fill.
@@ -191,24 +208,39 @@ impl Stage {
         command
     }
 
-    /// The gateway that runs now, by what it says of itself.
     fn gateway(&self) -> anyhow::Result<GatewayProcess> {
-        let settings = fs::read(self.codex.state().join("gateway.json"))?;
-        let settings: Value = serde_json::from_slice(&settings)?;
-        let secret = settings["secret"].as_str().context("no secret")?;
-        let port = u16::try_from(settings["port"].as_u64().context("no port")?)?;
-        let mut stream = TcpStream::connect(("127.0.0.1", port))?;
-        write!(stream, "GET /{secret} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer)?;
-        let (_, body) = answer.split_once("\r\n\r\n").context("no answer")?;
-        let status: Value = serde_json::from_str(body)?;
-        Ok(GatewayProcess { pid: status["pid"].as_u64().context("no process")?.to_string() })
+        running(&self.codex)
     }
 }
 
+/// The gateway that runs now, by what it says of itself.
+pub(super) fn running(codex: &Codex) -> anyhow::Result<GatewayProcess> {
+    let settings = fs::read(codex.state().join("gateway.json"))?;
+    let settings: Value = serde_json::from_slice(&settings)?;
+    let secret = settings["secret"].as_str().context("no secret")?;
+    let port = u16::try_from(settings["port"].as_u64().context("no port")?)?;
+    let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+    write!(stream, "GET /{secret} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    let (_, body) = answer.split_once("\r\n\r\n").context("no answer")?;
+    let status: Value = serde_json::from_str(body)?;
+    Ok(GatewayProcess { pid: status["pid"].as_u64().context("no process")?.to_string() })
+}
+
+/// The first request of a run.
+pub(super) fn first_request(
+    codex: &Codex,
+    mock: &Mock,
+    arguments: &[&str],
+) -> anyhow::Result<String> {
+    mock.take();
+    codex.exec(&[&[TRUSTED], arguments].concat())?;
+    Ok(mock.take().first().context("no request was sent")?.to_string())
+}
+
 /// A gateway that outlives what started it, as it is meant to; here it must not.
-struct GatewayProcess {
+pub(super) struct GatewayProcess {
     pid: String,
 }
 

@@ -11,13 +11,16 @@ use serde_json::{Value, json};
 
 use super::claude::Claude;
 use super::compare::Row;
-use super::mock::{FILL, Mock, is_summary_asked, unpaired};
+use super::mock::{FILL, Mock, ask, is_summary_asked, unpaired};
 use crate::daemon::{self, Daemon};
 use crate::process::POLL;
 
 /// How every briefing begins, and what a hook of ours would add beside it.
 const BRIEFING: &str = "The conversation so far was compacted.";
 const HOOK_CONTEXT: &str = r#"<longhaul_context about=\"compaction\">"#;
+/// What the person pins, and where it stands in a view.
+const PINNED: &str = "Amounts are whole cents.";
+const PINS: &str = "[PINNED]";
 /// What the agent writes in place of a model's summary.
 const OWN_SUMMARY: &str = "This session is being continued from a previous conversation";
 
@@ -34,9 +37,11 @@ pub(super) fn play(
         installed.lines().find(|line| line.starts_with("Compactions")).unwrap_or_default().into(),
     )];
     rows.extend(in_a_turn(claude, mock)?);
+    pin(&daemon)?;
     rows.extend(by_hand(claude, mock)?);
     rows.push(undone(&daemon)?);
     rows.push(said_by_doctor("doctor names the route", longhaul, claude, &daemon, "answered in")?);
+    rows.push(excerpted(longhaul, claude, mock, &daemon)?);
     rows.push(of_another_version(longhaul, claude, mock, &daemon)?);
     rows.extend(killed(longhaul, claude, mock, &mut daemon)?);
     Ok(rows)
@@ -69,6 +74,16 @@ fn in_a_turn(claude: &Claude, mock: &Mock) -> anyhow::Result<Vec<Row>> {
     ])
 }
 
+/// The person pins a text of the session.
+fn pin(daemon: &Daemon) -> anyhow::Result<()> {
+    let mut wire = daemon.connect()?;
+    let listed = wire.call("thread/list", &json!({ "limit": 1 }))?;
+    let thread = &listed["threads"][0]["thread_id"];
+    let pin = json!({ "thread_id": thread, "action": "pin", "text": PINNED });
+    wire.call("checkpoint/choose", &pin)?;
+    Ok(())
+}
+
 /// `/compact WORDS`, then the next request.
 fn by_hand(claude: &Claude, mock: &Mock) -> anyhow::Result<Vec<Row>> {
     claude.print(&["--continue", "/compact keep the lexer in mind"])?;
@@ -89,6 +104,11 @@ fn by_hand(claude: &Claude, mock: &Mock) -> anyhow::Result<Vec<Row>> {
             "in the next request".into(),
         ),
         Row::told(
+            "what was pinned stands",
+            next.contains(PINS) && next.contains(PINNED),
+            "in the next request".into(),
+        ),
+        Row::told(
             "one briefing",
             next.matches(BRIEFING).count() <= 2,
             format!("{} bytes", next.len()),
@@ -106,6 +126,30 @@ fn undone(daemon: &Daemon) -> anyhow::Result<Row> {
     let undone = wire.call("compaction/undo", &json!({ "compaction_id": id }))?;
     let items = undone["history"].as_array().map_or(0, Vec::len);
     Ok(Row::told("undo gives the history back", items > 0, format!("{items} items")))
+}
+
+/// Where that is switched on, a long output of a command is sent as an excerpt, and its handle brings all of it back.
+fn excerpted(
+    longhaul: &Path,
+    claude: &Claude,
+    mock: &Mock,
+    daemon: &Daemon,
+) -> anyhow::Result<Row> {
+    claude.install_with(longhaul, daemon, &["--excerpts"])?;
+    mock.take();
+    let count = json!({ "command": "seq 1 5000", "description": "count" });
+    claude.print(&["--continue", &ask("Bash", &count)])?;
+    let sent = mock.take().last().context("no request was sent")?["messages"].to_string();
+    let handle = sent.split_once("with handle #").and_then(|(_, rest)| rest.split_once(' '));
+    let handle = handle.map(|(call, _)| format!("#{call}")).unwrap_or_default();
+    let is_short = !sent.contains("\\n2500\\n") && sent.contains("\\n4999\\n5000");
+    let mut wire = daemon.connect()?;
+    let listed = wire.call("thread/list", &json!({ "limit": 1 }))?;
+    let of = json!({ "handle": handle, "thread_id": listed["threads"][0]["thread_id"] });
+    let whole = wire.call("history/expand", &of)?.to_string();
+    claude.install(longhaul, daemon)?;
+    let told = format!("{} bytes sent, {} behind {handle}", sent.len(), whole.len());
+    Ok(Row::told("a long output as an excerpt", is_short && whole.contains("\\n2500\\n"), told))
 }
 
 /// The plugin speaks another version than the program.

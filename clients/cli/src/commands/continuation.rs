@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use longhaul_client::Client;
-use longhaul_protocol::thread::{Continue, ContinueParams, ContinueResult, ThreadSummary};
+use longhaul_protocol::thread::{
+    CheckedTree, Continue, ContinueParams, ContinueResult, ThreadSummary,
+};
 
 use crate::commands::compact::{StrategyName, follow, own_prompt};
 use crate::commands::receipt::summary;
@@ -14,7 +16,7 @@ use crate::progress::while_told;
 use crate::select;
 use crate::session::{Page, Session};
 use crate::shell;
-use crate::style::Style;
+use crate::style::{Style, counted};
 
 /// Continue a thread in a new one of Codex or Claude Code, from a compacted history
 ///
@@ -125,8 +127,27 @@ impl Page for ContinuePage {
         let next = format!("\ngo on with it:\n  {}\n", style.bold(&command));
         let cold = self.result.resume.as_ref().filter(|resume| resume.is_cold).map(cold);
         let cold = cold.map(|words| style.warn(&words)).unwrap_or_default();
-        [cold, summary(&self.result.compaction, style), path, next].concat()
+        let checked = self.result.checked.as_ref().map(|tree| checked(tree, style));
+        let compacted = summary(&self.result.compaction, style);
+        [cold, compacted, checked.unwrap_or_default(), path, next].concat()
     }
+}
+
+/// What of the working tree is as the thread knows it, and by name what is not.
+fn checked(tree: &CheckedTree, style: &Style) -> String {
+    let files = |count: u64| counted(count, "file");
+    let named = |names: &[String]| names.join(", ");
+    let mut parts = vec![format!("{} as the thread left them", files(tree.unchanged))];
+    let of = |names: &[String], what: &str| {
+        (!names.is_empty()).then(|| style.warn(&format!("{what}: {}", named(names))))
+    };
+    parts.extend(of(&tree.changed, "changed since"));
+    parts.extend(of(&tree.gone, "gone"));
+    parts.extend((tree.unverified > 0).then(|| format!("{} not seen", files(tree.unverified))));
+    let facts = tree.facts_valid + tree.facts_suspect.len() as u64;
+    parts.extend((facts > 0).then(|| format!("{} of {facts} facts hold", tree.facts_valid)));
+    parts.extend(of(&tree.facts_suspect, "not"));
+    format!("checked now: {}\n", parts.join("; "))
 }
 
 #[cfg(test)]

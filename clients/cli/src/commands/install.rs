@@ -46,12 +46,16 @@ Examples:
   longhaul install codex             hooks and the MCP server for Codex
   longhaul install codex --gateway   and compactions without a model
   longhaul install claude --dry-run  what it would change for Claude Code
+  longhaul install claude --excerpts and long output of commands as excerpts
   longhaul install systemd           start the daemon on the first connection
   longhaul install vscode
   longhaul install nvim")]
 pub(crate) struct InstallArgs {
     #[command(flatten)]
     options: Options,
+    /// With claude: long output of commands enters the history as an excerpt with a handle
+    #[arg(long)]
+    excerpts: bool,
     /// Port of 127.0.0.1 that the gateway listens on [default: a free one]
     #[arg(long, requires = "gateway", value_parser = clap::value_parser!(u16).range(1024..))]
     port: Option<u16>,
@@ -106,17 +110,20 @@ enum Target {
 }
 
 pub(crate) fn install(args: &InstallArgs, session: &Session) -> Result<(), Failure> {
-    run(&args.options, Direction::Install, args.port, session)
+    if args.excerpts && args.options.target != Target::Claude {
+        return Err(Failure::new(USAGE, "--excerpts is for claude alone"));
+    }
+    run(&args.options, Direction::Install, (args.port, args.excerpts), session)
 }
 
 pub(crate) fn uninstall(args: &UninstallArgs, session: &Session) -> Result<(), Failure> {
-    run(&args.options, Direction::Uninstall, None, session)
+    run(&args.options, Direction::Uninstall, (None, false), session)
 }
 
 fn run(
     options: &Options,
     direction: Direction,
-    port: Option<u16>,
+    (port, excerpts): (Option<u16>, bool),
     session: &Session,
 ) -> Result<(), Failure> {
     let socket = session.socket.as_deref();
@@ -126,7 +133,7 @@ fn run(
     let plan = match options.target {
         Target::Codex if options.gateway => codex::gateway_plan(direction, socket, port),
         Target::Codex => codex::plan(direction, socket),
-        Target::Claude => claude::plan(direction, socket),
+        Target::Claude => claude::plan(direction, socket, excerpts),
         Target::Systemd => systemd::plan(direction),
         Target::Vscode => vscode::plan(direction, options.from.as_deref()),
         Target::Nvim => nvim::plan(direction, options.from.as_deref()),

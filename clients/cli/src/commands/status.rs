@@ -12,7 +12,7 @@ use crate::commands::rescue;
 use crate::failure::Failure;
 use crate::holder;
 use crate::session::{Page, Session};
-use crate::style::{Style, bytes, count, counted, duration, tokens};
+use crate::style::{Style, bytes, count, counted, duration, odd_lines, tokens};
 
 /// Show the daemon's state and what it is doing
 #[derive(Debug, Args)]
@@ -93,14 +93,7 @@ fn reading(ingest: &IngestStatus, style: &Style) -> String {
 }
 
 fn lines(ingest: &IngestStatus) -> String {
-    let odd = [
-        (ingest.malformed, "not JSON"),
-        (ingest.oversized, "too long"),
-        (ingest.unknown, "of an unknown kind"),
-    ];
-    let odd = odd.iter().filter(|(lines, _)| *lines > 0);
-    let odd: String = odd.map(|(lines, what)| format!(", {} {what}", count(*lines))).collect();
-    format!("{}{odd}", count(ingest.lines))
+    count(ingest.lines) + &odd_lines(ingest.malformed, ingest.oversized, ingest.unknown)
 }
 
 fn model(status: &StatusResult) -> String {

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal as _};
 
 use clap::Args;
 use longhaul_client::Client;
-use longhaul_protocol::event::{EventKind, SubscribeParams};
+use longhaul_protocol::event::{Event, EventKind, SubscribeParams};
 use longhaul_protocol::policy::{Evaluate, EvaluateParams, EvaluateResult, Log, LogParams};
 
 use crate::failure::Failure;
@@ -15,7 +15,8 @@ use crate::style::{Style, counted, tokens};
 /// Watch a thread: its window, the boundaries of this turn, and the policy's decision
 ///
 /// Prints a line whenever the turn, tier, boundaries or decision change, and keeps the last line of a
-/// terminal up to date in between. Stop with Ctrl-C.
+/// terminal up to date in between; tells when the policy decides to act and when the thread crosses its
+/// limit. Stop with Ctrl-C.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -44,7 +45,12 @@ pub(crate) async fn run(args: WatchArgs, session: &Session) -> Result<(), Failur
     if args.once {
         return session.print(&client.call::<Evaluate>(params).await?);
     }
-    let kinds = Some(vec![EventKind::ThreadUpdated, EventKind::StoreRebuilt]);
+    let kinds = Some(vec![
+        EventKind::ThreadUpdated,
+        EventKind::StoreRebuilt,
+        EventKind::PolicyDecided,
+        EventKind::LimitCrossed,
+    ]);
     let mut events = client.subscribe(SubscribeParams { kinds, since_seq: None }).await?;
     let head = format!("{}  {}", thread.thread_id, thread.title.as_deref().unwrap_or_default());
     session.note(&head.chars().take(usize::from(session.style.width)).collect::<String>());
@@ -53,12 +59,17 @@ pub(crate) async fn run(args: WatchArgs, session: &Session) -> Result<(), Failur
         loop {
             show(&client, &params, session, &mut shown).await?;
             loop {
-                match events.next().await {
-                    Some(event) if event.kind != <&str>::from(EventKind::ThreadUpdated) => break,
-                    Some(event) if event.data["thread_id"] == params.thread_id.as_str() => break,
-                    Some(_) => {}
-                    None => return Ok(()),
+                let Some(event) = events.next().await else { return Ok(()) };
+                let thread_id = event.data["thread_id"].as_str();
+                if thread_id.is_some_and(|id| id != params.thread_id) {
+                    continue;
                 }
+                if let Some(words) = told(&event).filter(|_| !session.is_json) {
+                    session.print_text(&(session.style.warn(&words) + "\n"))?;
+                    // What comes next stands below it.
+                    shown.text.clear();
+                }
+                break;
             }
         }
     };
@@ -66,6 +77,24 @@ pub(crate) async fn run(args: WatchArgs, session: &Session) -> Result<(), Failur
         ended = follow => ended,
         interrupted = tokio::signal::ctrl_c() => Ok(interrupted?),
     }
+}
+
+/// What the policy is about to do, or that the limit was crossed; a decision to wait is in the line itself.
+fn told(event: &Event) -> Option<String> {
+    let data = &event.data;
+    let left = data["percent_remaining"].as_i64();
+    let left = left.map(|percent| format!(", {percent} % left")).unwrap_or_default();
+    if event.kind == <&str>::from(EventKind::LimitCrossed) {
+        let of = |field: &str| tokens(data[field].as_u64().unwrap_or_default());
+        let (held, window) = (of("tokens"), of("window"));
+        return Some(format!("as much as it is compacted at: {held} of {window} tokens{left}"));
+    }
+    let action = data["action"].as_str().filter(|action| *action != "wait")?;
+    let tier = data["tier"].as_str().map(|tier| format!(" at {tier}")).unwrap_or_default();
+    let id = data["decision_id"].as_str().unwrap_or_default();
+    Some(format!(
+        "the policy decided: {action}{tier}{left} (longhaul policy explain --decision {id})"
+    ))
 }
 
 #[derive(Debug, Default)]

@@ -19,6 +19,14 @@ pub(crate) fn counted(number: u64, noun: &str) -> String {
     format!("{} {noun}{plural}", count(number))
 }
 
+/// Lines of a transcript that do not say what a line says, behind the count of all: every page tells them alike.
+/// Damaged ones are not one JSON object: nothing is read of such a line, or each of several objects on it.
+pub(crate) fn odd_lines(malformed: u64, oversized: u64, unknown: u64) -> String {
+    let odd = [(malformed, "damaged"), (oversized, "too long"), (unknown, "of an unknown kind")];
+    let odd = odd.iter().filter(|(lines, _)| *lines > 0);
+    odd.map(|(lines, what)| format!(", {} {what}", count(*lines))).collect()
+}
+
 pub(crate) fn tokens(number: u64) -> String {
     scaled(number, &["", "k", "M", "G", "T"], "")
 }

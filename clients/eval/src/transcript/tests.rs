@@ -165,6 +165,23 @@ fn injected_text_notices_and_requests_are_told_apart() {
 }
 
 #[test]
+fn several_objects_on_a_line_are_read_and_counted_once() {
+    let said =
+        r#"{"type":"message","role":"user","content":[{"type":"input_text","text":"hello"}]}"#;
+    for (line, steps, malformed) in [
+        (said.to_owned(), 1, 0),
+        (said.repeat(2), 2, 1),
+        (format!("{said} {said}\r"), 2, 1),
+        (format!("{said}{}", &said[..9]), 1, 1),
+        (format!("{}{said}", &said[..9]), 0, 1),
+        ("[1]".to_owned(), 0, 1),
+    ] {
+        let transcript = Transcript::parse(format!("{line}\n").as_bytes());
+        assert_eq!((transcript.steps.len(), transcript.malformed), (steps, malformed), "{line}");
+    }
+}
+
+#[test]
 fn bare_lines_events_and_damage_are_all_survived() {
     let bare = r#"{"id":"t1","timestamp":"2025-01-01T00:00:00Z","instructions":"rules","git":{}}
 {"record_type":"state"}

@@ -302,8 +302,10 @@ commands['continue'] = function(arguments)
       local cold = usage.cold(begun.resume)
       vim.fn.setreg(vim.fn.has('clipboard') == 1 and '+' or '"', command)
       local sizes = begun.compaction.tokens
-      say(('%s%s → %s tokens; go on with (copied): %s'):format(
+      local checked = usage.checked(begun.checked)
+      say(('%s%s%s → %s tokens; go on with (copied): %s'):format(
         cold and cold .. '; ' or '',
+        checked and checked .. '; ' or '',
         format.tokens(sizes.before),
         format.tokens(sizes.after),
         command

@@ -13,7 +13,7 @@ local M = {}
 local PAUSE_MS = 1000
 local QUIET = { quiet = true, timeout_ms = 5000 }
 
-local state = { is_listening = false, is_asking = false, is_stale = false, text = '' }
+local state = { is_listening = false, is_asking = false, is_stale = false, text = '', shown = nil }
 
 local function show(text)
   state.text = printable.one_line(text)
@@ -52,6 +52,7 @@ function M.refresh()
       show('')
       return finish()
     end
+    state.shown = active.thread_id
     client.request('context/usage', { thread_id = active.thread_id }, function(_, answer)
       if answer then
         return with_forecast(active, answer)
@@ -62,7 +63,17 @@ function M.refresh()
   end, QUIET)
 end
 
-local CHANGES = { thread_updated = true, compaction_completed = true, gap = true }
+local CHANGES = { thread_updated = true, compaction_completed = true, policy_decided = true, limit_crossed = true, gap = true }
+
+--- Tells of the shown thread what the policy wants done, and that it crossed its limit; a decision to wait is none to tell.
+function M.tell(event)
+  local words = usage.event(event)
+  if not words or event.data.thread_id ~= state.shown or event.data.action == 'wait' then
+    return
+  end
+  local level = event.kind == 'limit_crossed' and vim.log.levels.WARN or vim.log.levels.INFO
+  vim.notify(printable.one_line('longhaul: ' .. words), level)
+end
 
 local function listen()
   state.is_listening = true
@@ -70,6 +81,7 @@ local function listen()
     if CHANGES[event.kind] then
       M.refresh()
     end
+    M.tell(event)
   end)
   local group = vim.api.nvim_create_augroup('LonghaulStatusline', {})
   vim.api.nvim_create_autocmd('DirChanged', { group = group, callback = M.refresh })

@@ -33,6 +33,36 @@ function M.forecast(usage, policy)
   return room > 0 and format.tokens(room) .. ' until compaction' or 'compaction is due'
 end
 
+--- What the policy decided, or that a limit was crossed, in words; nil for events of other kinds.
+function M.event(event)
+  local data = event.data
+  local function given(value)
+    return value ~= nil and value ~= vim.NIL
+  end
+  local left = given(data.percent_remaining) and (', %d %% left'):format(data.percent_remaining) or ''
+  if event.kind == 'policy_decided' then
+    local tier = given(data.tier) and ' at ' .. data.tier:gsub('_', ' ') or ''
+    return ('the policy decided: %s%s%s'):format(data.action:gsub('_', ' '), tier, left)
+  elseif event.kind == 'limit_crossed' then
+    return ('as much as it is compacted at: %s of %s tokens%s'):format(
+      format.tokens(data.tokens), format.tokens(data.window), left)
+  end
+end
+
+--- What `thread/continue` found of the working tree that is not as the thread knows it; nil where it was not looked at.
+function M.checked(checked)
+  if not checked then
+    return nil
+  end
+  local parts = { ('checked now: %d files as the thread left them'):format(checked.unchanged) }
+  for _, part in ipairs({ { 'changed since', checked.changed }, { 'gone', checked.gone }, { 'suspect facts', checked.facts_suspect } }) do
+    if #part[2] > 0 then
+      table.insert(parts, part[1] .. ': ' .. table.concat(part[2], ', '))
+    end
+  end
+  return table.concat(parts, '; ')
+end
+
 --- How full the window is in a word; where it is not known, how much is in it.
 function M.fill(usage)
   local percent = usage.window.percent_used

@@ -55,6 +55,9 @@ pub(super) struct Census {
     pub pushes: bool,
     /// Work was handed to other agents.
     pub agents: bool,
+    /// A program was written on the spot that writes files, nobody knows which.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub programs: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -22,7 +22,7 @@ use crate::rollout::shell::Class;
 use crate::step::CommandOutcome;
 use crate::{paths, text};
 
-pub(super) use said::report_strength;
+pub(super) use said::{THOUGHT, report_strength};
 
 /// Turns whose outcome is kept.
 const TURNS_MAX: usize = 512;
@@ -56,8 +56,12 @@ const COMMAND_BYTES: usize = 1_024;
 const ACTION_BYTES: usize = 480;
 
 /// Outputs that are kept, and bytes of each.
-const OUTPUTS_MAX: usize = 10;
+const OUTPUTS_MAX: usize = 12;
 const OUTPUT_BYTES: usize = 1_600;
+
+/// Skills that are known by name, and bytes of a name.
+const SKILLS_MAX: usize = 8;
+const SKILL_BYTES: usize = 120;
 
 /// Calls without an answer that are kept.
 const RUNNING_MAX: usize = 16;
@@ -94,6 +98,12 @@ pub struct Briefing {
     /// What the last commands and reads printed, newest last.
     #[serde(default)]
     pub(super) outputs: VecDeque<SeenOutput>,
+    /// What the agent meant to do next when it thought last, if it neither spoke nor acted since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) intention: Option<(u64, String)>,
+    /// Skills that the agent asked for by their names.
+    #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
+    skills: VecDeque<String>,
     /// Digests of the lines of earlier messages.
     seen_lines: VecDeque<u32>,
 }
@@ -189,6 +199,7 @@ impl Briefing {
     /// The agent calls a tool: what it said before was said on the way.
     pub(super) fn call(&mut self, running: Running, folder: Option<&str>) {
         self.flush_remarks(folder);
+        self.intention = None;
         if let Some(turn) = self.turns.back_mut() {
             turn.outcome = TurnOutcome::Open;
         }
@@ -203,6 +214,14 @@ impl Briefing {
         let call_id = running.call_id.clone();
         self.actions.push_back(RecentCall { call_id, text: whole });
         self.running.push_back(Running { what, ..running });
+    }
+
+    /// The agent asked for a skill.
+    pub(super) fn asked_for_skill(&mut self, values: &str) {
+        let name = text::prefix(values, SKILL_BYTES).to_owned();
+        if !self.skills.contains(&name) {
+            checks::push(&mut self.skills, name, SKILLS_MAX);
+        }
     }
 
     /// A call has its result; one that runs on stays, and is given as it was.
@@ -288,7 +307,8 @@ impl Briefing {
         }
         let percent = documents::percent_of(path);
         let typed = self.requests.iter().map(|line| line.text.as_str());
-        let binds = documents::binds(path, typed);
+        let named = typed.chain(self.skills.iter().map(String::as_str));
+        let binds = documents::binds(path, named);
         let at = (seq, self.turn);
         let (lines, rules) = (&mut self.documents, &mut self.rules);
         documents::passages(path, printed, |passage| {
@@ -342,6 +362,7 @@ impl Briefing {
 
     /// The turn ended, by itself or by the person.
     pub(super) fn end_turn(&mut self, is_interrupted: bool, folder: Option<&str>) {
+        self.intention = None;
         let spoke = !self.pending_words.is_empty();
         self.flush_report(folder);
         if let Some(turn) = self.turns.back_mut() {

@@ -88,7 +88,7 @@ const BINDING: [&str; 12] = [
 ];
 const DELIVERY: [&str; 8] =
     ["push", "pull request", " pr ", "git add", "worktree", "merge", "a branch", "to main"];
-const CARE: [&str; 5] = ["commit", "branch", "test", "verif", "stage"];
+const CARE: [&str; 6] = ["commit", "branch", "test", "verif", "stage", "report"];
 
 /// First words of an order, and words that stress one.
 const ORDERING: [&str; 8] =
@@ -215,10 +215,20 @@ fn front_matter(text: &str) -> (String, usize) {
 }
 
 /// Marks of a decision with its reasons.
-const DECISION_MARKS: [&str; 5] = ["**Decision", "Decision:", "- Decision", "**Scope", "**Goal"];
+const DECISION_MARKS: [&str; 6] =
+    ["**Decision", "Decision**", "Decision:", "- Decision", "**Scope", "**Goal"];
 
 /// Marks of what was decided against.
 const REJECTION_MARKS: [&str; 2] = ["Alternatives", "rejected"];
+
+/// Marks of a list of the values that something may have.
+const VALUES_MARKS: [&str; 3] = ["enum:", "enum ", "one of "];
+
+/// Marks of a line that says that nothing is there.
+const EMPTY_MARKS: [&str; 4] = ["N/A", "None", "left empty", "not applicable"];
+
+/// A longer line says more than that nothing is there.
+const EMPTY_BYTES: usize = 160;
 
 const RULE_MARKS: [&str; 7] = ["must", "MUST", "never", "always", "only", "do not", "don't"];
 
@@ -235,9 +245,11 @@ fn strength(heading: &str, line: &str, is_prose: bool) -> u16 {
         () if line.ends_with(['{', '[']) => 10,
         () if is_placeholder(line) => 10,
         () if decides(line) => 190,
-        () if decides(heading) || has(&REJECTION_MARKS) => 180,
-        () if line.contains("Rationale") => 90,
-        () if has(&RULE_MARKS) => 110,
+        () if has(&EMPTY_MARKS) && line.len() < EMPTY_BYTES => 20,
+        () if decides(heading) => 180,
+        () if line.contains("Rationale") => 140,
+        () if has(&REJECTION_MARKS) => 150,
+        () if has(&RULE_MARKS) || has(&VALUES_MARKS) => 110,
         () if is_item || is_command(line) => 80,
         () => 45,
     };
@@ -248,6 +260,9 @@ fn strength(heading: &str, line: &str, is_prose: bool) -> u16 {
 fn is_placeholder(line: &str) -> bool {
     if line.contains("ACTION REQUIRED") || line.contains("{{") {
         return true;
+    }
+    if VALUES_MARKS.iter().any(|mark| line.contains(mark)) {
+        return false;
     }
     let Some((before, rest)) = line.split_once('[') else { return false };
     let Some((inside, after)) = rest.split_once(']') else { return false };
@@ -292,6 +307,21 @@ mod tests {
         ] {
             assert_eq!(is_placeholder(line), expected, "{line}");
         }
+    }
+
+    #[test]
+    fn a_decision_stands_before_its_reason_and_both_before_what_is_empty() {
+        let strengths = [
+            "- **Decision**: one queue per pool",
+            "- **Alternatives considered**: a queue per worker",
+            "- **Rationale**: the order of tasks matters",
+            "state: enum: [pending, running, done]",
+            "The queue is read by all workers.",
+            "Violations: None, left empty",
+        ];
+        let strengths = strengths.map(|line| strength("", line, true));
+        assert!(strengths.is_sorted_by(|one, next| one > next), "{strengths:?}");
+        assert_eq!(strength("", "**Structure Decision**: one crate", true), strengths[0]);
     }
 
     #[test]

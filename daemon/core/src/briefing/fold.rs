@@ -22,6 +22,7 @@ impl Briefing {
         match step {
             Step::Asked { words, .. } => self.request(at.seq, words.redacted(), folder),
             Step::Said(words) => self.words(at.seq, words.redacted()),
+            Step::Thought(words) => self.thought(at.seq, words.redacted(), folder),
             Step::Reported(words) => {
                 self.reported(at.seq, words.redacted(), folder);
             }
@@ -83,6 +84,11 @@ impl Briefing {
         };
         self.call(running, folder);
         self.commands.census.agents |= is_for_agent(&call.what);
+        if let Action::Other { tool, values } = action
+            && tool == SKILL
+        {
+            self.asked_for_skill(values);
+        }
         for (heading, words) in handed_on(action) {
             self.hear(at.seq, heading, words, folder);
         }
@@ -120,6 +126,11 @@ impl Briefing {
                 self.ran(run, folder);
                 match reads.as_deref().filter(|_| !outcome.is_failure()) {
                     Some(path) => self.viewed(at.seq, &places.shown(path), answered.printed()),
+                    // That nothing was found is an answer.
+                    None if *is_look && outcome.is_failure() && answered.printed().is_empty() => {
+                        let nothing = format!("{}, printed nothing", outcome.words());
+                        self.saw(at.seq, run.script, &nothing, folder);
+                    }
                     None if outcome.is_failure() || Class::of(run.script).is_check() => {}
                     None => self.saw(at.seq, run.script, answered.printed(), folder),
                 }
@@ -174,8 +185,10 @@ impl Briefing {
         let mut edits: Vec<FileEdit> = Vec::new();
         let mut written = None;
         let programs = script.commands.iter().filter(|command| runs_input(command));
-        let named = programs.flat_map(|command| self.effects.named_in(&command.input));
-        for path in named.collect::<Vec<_>>() {
+        let named = programs.clone().flat_map(|command| self.effects.named_in(&command.input));
+        let named: Vec<String> = named.collect();
+        self.commands.census.programs |= named.is_empty() && programs.count() > 0;
+        for path in named {
             self.effects.outdate(&path);
             self.tasks.outdate(seq, &path);
         }
@@ -269,6 +282,9 @@ fn handed_on(action: &Action) -> Vec<(&'static str, &str)> {
 
 /// Tools whose arguments are words for another agent.
 const TO_AGENTS: [&str; 6] = ["Task", "Agent", "task", "spawn_agent", "send_input", "SendMessage"];
+
+/// Claude Code's tool that reads a skill.
+const SKILL: &str = "Skill";
 
 /// What Claude Code answers when an agent begins its work in the background.
 const LAUNCHED: &str = "Async agent launched";

@@ -7,7 +7,7 @@ mod units;
 
 use std::collections::{HashMap, HashSet};
 
-use super::collect::{Briefing, TurnOutcome, report_strength};
+use super::collect::{Briefing, THOUGHT, TurnOutcome, report_strength};
 use super::documents;
 use super::effects;
 use super::evidence::{EvidenceLines, Line};
@@ -24,6 +24,7 @@ pub(super) const SMALL_TOKENS: u64 = 3_000;
 const TASKS_AHEAD: usize = 8;
 const NAME_BYTES_MIN: usize = 6;
 const NAMED_WEIGHT: f64 = 1.5;
+const READ_FOR_STEP_WEIGHT: f64 = 1.25;
 
 /// Messages of one report stand within so many lines: an agent that is woken in the turn reports again.
 const SAME_REPORT: u64 = 6;
@@ -134,15 +135,22 @@ impl Builder<'_> {
             ahead.push(' ');
             ahead.push_str(&task.text);
         }
-        let is_named = |path: &str| {
+        let now = self.briefing.turn();
+        let steps = self.briefing.template.iter().filter(|step| step.turn == now);
+        let steps: Vec<&str> = steps.map(|step| step.text.as_str()).collect();
+        let names = |words: &str, path: &str| {
             let name = path.rsplit('/').next().unwrap_or(path);
-            name.len() >= NAME_BYTES_MIN && name.contains('.') && ahead.contains(name)
+            name.len() >= NAME_BYTES_MIN && name.contains('.') && words.contains(name)
         };
         let of_files =
             [EvidenceKind::File, EvidenceKind::Added, EvidenceKind::Document, EvidenceKind::Rule];
         for quote in self.candidates.iter_mut().filter(|quote| of_files.contains(&quote.kind)) {
-            if is_named(&quote.group) {
+            if names(&ahead, &quote.group) {
                 quote.weight = quote.weight.max(quote.kind.rule().weights[0]) * NAMED_WEIGHT;
+            } else if quote.kind == EvidenceKind::Document
+                && steps.iter().any(|step| names(step, &quote.group))
+            {
+                quote.weight *= READ_FOR_STEP_WEIGHT;
             }
         }
     }
@@ -236,8 +244,10 @@ impl Builder<'_> {
             // A template whose turn was reported has been followed.
             let is_followed =
                 kind == EvidenceKind::Template && line.turn < now && self.is_reported(line.turn);
+            // So have been the thoughts of such a turn.
+            let is_reported = line.heading == THOUGHT && line.turn < now;
             let percent = match () {
-                () if is_followed => 25,
+                () if is_followed || is_reported => 25,
                 () if is_older => 70,
                 () => 100,
             };

@@ -191,19 +191,30 @@ pub(super) fn is_limit(sentence: &str) -> bool {
     LIMIT_WORDS.iter().any(|word| lower.contains(word))
 }
 
-/// Longest message that may only answer what the agent asked or offered.
+/// Longest message that may only answer what the agent asked or offered, and one that may name an option and say more.
 const ANSWER_BYTES: usize = 40;
+const CHOICE_BYTES: usize = 240;
 
 /// What a short answer refers to: the options of the agent's last report that it names, else the question that
 /// the report ends with.
 pub(super) fn answered(typed: &str, report: &[&str]) -> Vec<String> {
-    if typed.is_empty() || typed.len() > ANSWER_BYTES {
+    if typed.is_empty() || typed.len() > CHOICE_BYTES {
         return Vec::new();
     }
-    let named = |line: &&&str| options(typed).iter().any(|option| is_option(line, option));
-    let chosen: Vec<String> = report.iter().filter(named).map(|line| (**line).to_owned()).collect();
-    if !chosen.is_empty() {
-        return chosen.into_iter().take(4).collect();
+    let named = if typed.len() <= ANSWER_BYTES { options(typed) } else { picked(typed) };
+    let chosen = |line: &&&str| named.iter().any(|option| is_option(line, option));
+    let is_offered = |line: &&str| (1..=OPTIONS_MAX).any(|it| is_option(line, &it.to_string()));
+    if report.iter().any(|line| chosen(&line)) {
+        // What was not picked was left for later or decided against. Of two lists the last one was offered.
+        let listed: Vec<&str> = report.iter().copied().filter(|line| is_offered(line)).collect();
+        let first = listed.iter().rposition(|line| is_option(line, "1")).unwrap_or(0);
+        let is_of_list = listed[first..].iter().any(|line| chosen(&line));
+        let (of_list, all) = (&listed[first..], report.iter().filter(chosen).copied());
+        let answered: Vec<&str> = if is_of_list { of_list.to_vec() } else { all.take(4).collect() };
+        return answered.into_iter().take(OPTIONS_MAX).map(str::to_owned).collect();
+    }
+    if typed.len() > ANSWER_BYTES {
+        return Vec::new();
     }
     let is_step = |line: &str| {
         let lower = line.to_lowercase();
@@ -224,6 +235,9 @@ pub(super) fn answered(typed: &str, report: &[&str]) -> Vec<String> {
     asked.into_iter().skip(skipped).collect()
 }
 
+/// Options of a list that was offered.
+const OPTIONS_MAX: usize = 6;
+
 /// Bytes that may follow a question in its line.
 const BEHIND_BYTES: usize = 40;
 
@@ -237,10 +251,28 @@ pub(super) fn asks(line: &str) -> bool {
 
 /// Whether a line of the agent's offers the person to do something.
 pub(super) fn offers(line: &str) -> bool {
+    const OFFERS: [&str; 18] = [
+        "if you want",
+        "if you'd like",
+        "if you like",
+        "say the word", // en
+        "wenn du willst",
+        "wenn sie wollen",
+        "wenn du möchtest", // de
+        "si tu veux",
+        "si vous voulez",
+        "si vous le souhaitez", // fr
+        "si quieres",
+        "si lo deseas", // es
+        "se vuoi",      // it
+        "se quiser",    // pt
+        "если хотите",
+        "если хочешь", // ru
+        "如果你",
+        "如果您", // zh
+    ];
     let lower = line.to_lowercase();
-    ["if you want", "if you'd like", "if you like", "say the word"]
-        .iter()
-        .any(|offer| lower.contains(offer))
+    OFFERS.iter().any(|offer| lower.contains(offer))
 }
 
 /// The options that an answer names: letters and numbers standing alone.
@@ -252,6 +284,35 @@ fn options(typed: &str) -> Vec<String> {
             || (word.len() <= 2 && !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit()))
     };
     words.filter(is_option).map(str::to_owned).collect()
+}
+
+/// Words of a longer message that may pick an option.
+const PICK_WORDS: usize = 8;
+
+/// The option that a longer message picks: its first word, or the one behind a word for an option.
+fn picked(typed: &str) -> Vec<String> {
+    const WORDS: [&str; 14] = [
+        "option",
+        "number",
+        "nr",
+        "no",
+        "item",
+        "point",
+        "step",
+        "punkt",
+        "variante",
+        "numéro",
+        "opción",
+        "opzione",
+        "opção",
+        "пункт",
+    ];
+    let words = typed.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let words: Vec<&str> = words.take(PICK_WORDS).collect();
+    let leads = |word: &&str| WORDS.contains(&word.to_lowercase().as_str());
+    let first = words.iter().take(1).find(|word| !options(word).is_empty() && **word != "A");
+    let behind = || words.iter().position(leads).and_then(|at| words.get(at + 1));
+    first.or_else(behind).map(|word| options(&word.to_uppercase())).unwrap_or_default()
 }
 
 /// Whether a line of a list or table is the option of that name: `B) …`, `2. …`, `| A | …`, `[C] …`.
@@ -305,10 +366,15 @@ mod tests {
         ];
         for (typed, expected) in [
             ("A", vec!["| A | trust the caller |"]),
-            ("Punkt 2", vec!["2. tests first"]),
+            ("Punkt 2", vec!["1. plan", "2. tests first"]),
             ("1 and 2", vec!["1. plan", "2. tests first"]),
             ("oui", vec!["Shall I go on? About 30 lines."]),
             ("yes please", vec!["Shall I go on? About 30 lines."]),
+            (
+                "please take point 2 and write the tests of the lexer first",
+                vec!["1. plan", "2. tests first"],
+            ),
+            ("make 2 branches and push both of them, the older one first", vec![]),
             ("now rewrite the whole parser so that it keeps comments", vec![]),
         ] {
             assert_eq!(answered(typed, &report), expected, "{typed}");

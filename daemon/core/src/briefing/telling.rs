@@ -164,6 +164,75 @@ pub(super) fn strength(text: &str) -> u16 {
     100
 }
 
+/// Words of a thought that only weighs what may be.
+const HEDGES: [&str; 20] = [
+    "maybe",
+    "perhaps",
+    "might",
+    "could",
+    "probably",
+    "possibly",
+    "likely",
+    "seems",
+    "unclear",
+    "wait",
+    "hmm",
+    "actually",
+    "wonder",
+    "think",
+    "alternatively",
+    "or",
+    "if",
+    "whether",
+    "assume",
+    "assuming",
+];
+
+/// Words of a limit that the agent sets itself, or that it knows from the person.
+const LIMITS: [&str; 9] = [
+    "i won't",
+    "i will not",
+    "i shouldn't",
+    "i should not",
+    "i must not",
+    "i must ",
+    "the user only",
+    "the user wants",
+    "the user asked",
+];
+
+/// Strength of a sentence that the agent only thought: none unless it is sure, and gives a reason or sets a limit.
+pub(super) fn thought_strength(sentence: &str) -> Option<u16> {
+    let lower = sentence.to_lowercase();
+    let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+    let hedges = lower.split(|c: char| !c.is_alphanumeric()).any(|word| HEDGES.contains(&word));
+    if sentence.ends_with(['?', '？', ':']) || hedges {
+        return None;
+    }
+    match () {
+        () if has(&LIMITS) => Some(90),
+        () if has(&REASONS) => Some(60),
+        () => None,
+    }
+}
+
+/// Whether a sentence tells what its speaker is about to do.
+pub(super) fn intends(sentence: &str) -> bool {
+    const INTENTIONS: [&str; 9] = [
+        "i'll ",
+        "i’ll ",
+        "i will ",
+        "i need to ",
+        "let me ",
+        "next",
+        "then i",
+        "now i",
+        "i'm going to ",
+    ];
+    let lower = sentence.to_lowercase();
+    !lower.ends_with('?') && INTENTIONS.iter().any(|words| lower.starts_with(words))
+}
+
 /// Whether a line tells how things stood, or asks: a later report answers it.
 pub(super) fn is_passing(heading: &str, text: &str) -> bool {
     if text.ends_with(['?', '？']) || text.contains("? (") || is_menu(text) {
@@ -200,6 +269,21 @@ mod tests {
         ] {
             assert_eq!(strength(text), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn of_thoughts_only_sure_reasons_and_limits_are_kept() {
+        for (text, expected) in [
+            ("The user asked for documentation, and I won't touch the lexer.", Some(90)),
+            ("The cache is stale because the key left out the branch.", Some(60)),
+            ("Maybe the cache is stale because of the key.", None),
+            ("Is the cache stale because of the key?", None),
+            ("The lexer reads lines.", None),
+        ] {
+            assert_eq!(thought_strength(text), expected, "{text}");
+        }
+        assert!(intends("Then I'll run it in a shell of its own."));
+        assert!(!intends("The shell starts."));
     }
 
     #[test]

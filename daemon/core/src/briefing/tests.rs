@@ -44,6 +44,41 @@ fn a_stub_that_was_filled_in_is_not_shown_as_what_stands_there() {
 }
 
 #[test]
+fn what_was_thought_is_told_as_that_and_the_last_intention_until_something_follows() {
+    let mut briefing = Briefing::default();
+    briefing.request(1, "Document the lexer.", None);
+    briefing.thought(
+        2,
+        "The user asked for documents only, so I won't change the code. Then I'll read the lexer.",
+        None,
+    );
+    let told = |briefing: &Briefing| render(briefing, &Extra::default(), 2_000);
+    let text = told(&briefing);
+    assert!(text.contains("thought, not said:\n The user asked for documents only"), "{text}");
+    assert!(text.contains("thought last, not said (#2): Then I'll read the lexer."), "{text}");
+    calls(&mut briefing, 3, "a", "cat src/lexer.rs");
+    assert!(!told(&briefing).contains("thought last"), "{}", told(&briefing));
+}
+
+#[test]
+fn files_that_a_script_wrote_are_not_counted_and_the_view_says_so() {
+    let mut briefing = thread();
+    briefing.commands.census.programs = true;
+    let text = render(&briefing, &Extra::default(), 2_000);
+    assert!(text.contains("(those that scripts wrote not among them)"), "{text}");
+}
+
+#[test]
+fn of_a_long_output_the_beginning_and_the_end_may_be_quoted() {
+    let mut briefing = thread();
+    let printed: String = (1..=40).map(|n| format!("src/part{n}/file.rs\n")).collect();
+    briefing.saw(20, "rg --files src", &printed, None);
+    let text = render(&briefing, &Extra::default(), 4_000);
+    assert!(text.contains("src/part10/") && text.contains("src/part40/"), "{text}");
+    assert!(!text.contains("src/part11/"), "{text}");
+}
+
+#[test]
 fn a_request_whose_answer_came_with_a_later_one_is_not_said_to_have_none() {
     let mut briefing = Briefing::default();
     briefing.request(1, "Rename the parser.", None);

@@ -79,7 +79,7 @@ impl Reducer {
             Step::TurnComplete => state.requests.end(Outcome::Answered),
             Step::TurnInterrupted => state.requests.end(Outcome::Interrupted),
             Step::RolledBack { turns } => self.roll_back(state, *turns),
-            Step::Reported(_) | Step::Compacted(_) => {}
+            Step::Reported(_) | Step::Thought(_) | Step::Compacted(_) => {}
         }
     }
 

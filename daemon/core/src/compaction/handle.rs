@@ -2,7 +2,8 @@
 //!
 //! `<thread>#<seq>.<digest>` names one item, `<thread>#<first>-<last>.<digest>` a span of lines. The digits
 //! are a prefix of the first item's digest: after a transcript was rewritten, a handle
-//! finds nothing rather than another item. Where the thread is known, `#747` or `747` is enough.
+//! finds nothing rather than another item. Where the thread is known, `#747` or `747` is enough. `#<call>` names what
+//! a call gave, by the id that agent and provider know it by.
 
 use std::fmt;
 use std::str::FromStr;
@@ -23,6 +24,9 @@ pub struct Handle {
 
 /// Hex digits of a digest that a handle carries: wrong in one of sixteen million.
 const DIGEST_DIGITS: usize = 6;
+
+/// Characters of the longest id of a call.
+const CALL_CHARS: usize = 128;
 
 /// Characters of a wrong handle that its error quotes.
 const QUOTED_CHARS: usize = 120;
@@ -91,6 +95,18 @@ impl FromStr for Handle {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         Self::parse_in(text, None)
     }
+}
+
+/// The thread and the call that `<thread>#<call>` names, or `#<call>` where the thread is known; `None` where a text names
+/// lines. What a call gave can be named so before its line is written.
+pub fn call_of<'a>(text: &'a str, thread: Option<&'a str>) -> Option<(&'a str, &'a str)> {
+    let text = text.trim_matches(AROUND);
+    let (of, call) = text.rsplit_once('#').unwrap_or(("", text));
+    let of = if of.is_empty() { thread? } else { of };
+    let is_id = call.len() <= CALL_CHARS
+        && call.bytes().any(|b| b.is_ascii_alphabetic())
+        && call.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
+    (is_id && place_of(call).is_none()).then_some((of, call))
 }
 
 /// The lines and the digest of a handle's part behind `#`.

@@ -81,7 +81,7 @@ fn count_item(json: &str, tokenizer: Tokenizer) -> Breakdown {
     };
     let text: Cow<'_, str> = match &item {
         Item::Invisible => return Breakdown::default(),
-        Item::Reasoning { encrypted: Some(_) } | Item::Opaque { encrypted: 1.. } => {
+        Item::Reasoning { encrypted: Some(_), .. } | Item::Opaque { encrypted: 1.. } => {
             return codex::breakdown(json);
         }
         Item::Reasoning { .. } | Item::Opaque { .. } | Item::Other { .. } => Cow::Borrowed(json),

@@ -156,7 +156,8 @@ impl Bill {
             Step::FilesChanged(_) => self.edited(),
             Step::Asked { .. } | Step::Answered(_) => self.awaits = true,
             Step::TurnComplete | Step::TurnInterrupted => self.awaits = false,
-            Step::Reported(_) | Step::RolledBack { .. } | Step::Compacted(_) => {}
+            Step::Reported(_) | Step::Thought(_) | Step::RolledBack { .. } | Step::Compacted(_) => {
+            }
         }
     }
 

@@ -27,7 +27,9 @@ use serde_json::value::RawValue;
 
 use super::codex::{repair, time};
 use super::source::{FilePattern, Folder, Home, Layout, SourceSpec};
-use super::{Body, Compacted, Entry, Images, Item, Replacement, Role, Show, TurnSettings, Usage};
+use super::{
+    Body, Compacted, Entry, Images, Item, OBJECTS_MAX, Replacement, Role, Show, TurnSettings, Usage,
+};
 use crate::item::breakdown::{Breakdown, ContextKind};
 use crate::tokens;
 use block::{Content, Message};
@@ -52,9 +54,6 @@ pub(super) const SPEC: SourceSpec = SourceSpec {
     reads_agents_md: false,
     has_session_meta: false,
 };
-
-/// Objects read from one line: a torn write can leave two, more is noise.
-const OBJECTS_MAX: usize = 8;
 
 /// A string that borrows from the line where it holds no escape.
 #[derive(Deserialize, Debug, Default, Clone)]

@@ -20,7 +20,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::source::{Document, FilePattern, Folder, Home, Layout, SourceSpec};
-use super::{Body, Entry, Item};
+use super::{Body, Entry, Item, OBJECTS_MAX};
 pub(super) use time::time;
 
 pub use item::{breakdown, estimate, parse};
@@ -50,9 +50,6 @@ pub(super) const SPEC: SourceSpec = SourceSpec {
 };
 
 const DOCUMENT: Document = Document { identity: Some("session"), items: "items" };
-
-/// Objects read from one line: a torn write can leave two, more is noise.
-const OBJECTS_MAX: usize = 8;
 
 /// A string that borrows from the line where it holds no escape.
 #[derive(Deserialize, Debug, Default, Clone)]

@@ -166,13 +166,16 @@ fn model(object: &Object, show: &mut Show<'_>) {
     }
     let content = Parts::of(object.get("content"));
     let thoughts = object.get("thoughts").and_then(Value::as_array);
-    let thoughts = thoughts.into_iter().flatten().filter_map(|thought| {
-        let bytes = |key: &str| thought.get(key)?.as_str().map(str::len);
-        Some(bytes("subject").unwrap_or(0) + bytes("description")?)
-    });
-    let thought = thoughts.sum::<usize>() + content.thought_bytes;
-    if thought > 0 {
-        show(Body::Item(Item::Reasoning { encrypted: None }, tokens::of_bytes(thought as u64)));
+    let mut thought = content.thought;
+    for told in thoughts.into_iter().flatten() {
+        let words = |key: &str| told.get(key).and_then(Value::as_str).unwrap_or_default();
+        push_line(&mut thought, words("subject"));
+        push_line(&mut thought, words("description"));
+    }
+    if !thought.is_empty() {
+        let tokens = tokens::of_text(&thought);
+        let text = thought.into();
+        show(Body::Item(Item::Reasoning { encrypted: None, text }, tokens));
     }
     if !content.text.trim().is_empty() {
         message(Role::Assistant, &content.text, content.images, show);
@@ -190,6 +193,13 @@ fn model(object: &Object, show: &mut Show<'_>) {
     }
 }
 
+fn push_line(text: &mut String, line: &str) {
+    if !text.is_empty() && !line.is_empty() {
+        text.push('\n');
+    }
+    text.push_str(line);
+}
+
 fn answer(result: &Object, show: &mut Show<'_>) {
     let (text, images) = output::text(result);
     let call_id = self::text(result, "id").unwrap_or_default().into();
@@ -202,7 +212,7 @@ fn answer(result: &Object, show: &mut Show<'_>) {
 struct Parts<'a> {
     text: String,
     images: Images,
-    thought_bytes: usize,
+    thought: String,
     calls: Vec<&'a Object>,
     responses: Vec<&'a Object>,
 }
@@ -223,14 +233,9 @@ impl<'a> Parts<'a> {
         let words = part.as_str().or_else(|| part.get("text")?.as_str());
         match words.filter(|words| !words.is_empty()) {
             Some(words) if part.get("thought").and_then(Value::as_bool) == Some(true) => {
-                self.thought_bytes += words.len();
+                push_line(&mut self.thought, words);
             }
-            Some(words) => {
-                if !self.text.is_empty() {
-                    self.text.push('\n');
-                }
-                self.text.push_str(words);
-            }
+            Some(words) => push_line(&mut self.text, words),
             None => {}
         }
         if let Some(data) = inline_data(part) {

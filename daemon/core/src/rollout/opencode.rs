@@ -130,7 +130,8 @@ fn part(message: &Object, part: &Object, show: &mut Show<'_>) {
         Some("reasoning") if is_summary || words.is_empty() => show(Body::Passed),
         Some("reasoning") => {
             let tokens = tokens::of_text(words);
-            show(Body::Item(Item::Reasoning { encrypted: None }, tokens));
+            let text = words.into();
+            show(Body::Item(Item::Reasoning { encrypted: None, text }, tokens));
         }
         Some("file") => file(part, show),
         Some("tool") => {

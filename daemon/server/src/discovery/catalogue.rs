@@ -318,13 +318,16 @@ impl Catalogue {
         entries.put(file.path.clone(), entry);
     }
 
-    /// Takes in what was just stored.
-    pub(crate) fn stored(&self, commit: &FileCommit, file_id: FileId) {
+    /// Takes in what was just stored; whether it was not known yet. Two passes that begin at the same place may read the
+    /// same lines.
+    pub(crate) fn stored(&self, commit: &FileCommit, file_id: FileId) -> bool {
         let mut entries = self.lock();
         if let Some(old) = &commit.moved_from {
             entries.remove(old);
         }
         let before = entries.get(&commit.path);
+        let known = before.and_then(|entry| entry.known.as_ref());
+        let is_new = known.is_none_or(|known| known.cursor != commit.cursor);
         let listed = before.and_then(|entry| entry.listed).or(Some(commit.stat));
         let base_tried =
             before.and_then(|entry| entry.known.as_ref()).map_or(0, |known| known.base_tried);
@@ -348,6 +351,7 @@ impl Catalogue {
             failed: None,
         };
         entries.put(commit.path.clone(), entry);
+        is_new
     }
 
     /// Files that may hold the transcript of `thread_id`: those that are known to, and those whose

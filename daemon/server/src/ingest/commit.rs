@@ -35,7 +35,7 @@ async fn store(shared: &Shared, batch: Batch) -> Result<(), StoreError> {
     for ((file, done), Effect { bytes, fold, compacted }) in
         commits.files.iter().zip(&committed).zip(effects)
     {
-        shared.catalogue.stored(file, done.file_id);
+        let is_new = shared.catalogue.stored(file, done.file_id);
         shared.progress.add_bytes(bytes);
         let Some(thread_id) = &file.thread_id else { continue };
         shared.events.file_stored(&file.path);
@@ -48,7 +48,7 @@ async fn store(shared: &Shared, batch: Batch) -> Result<(), StoreError> {
                 next_seq: file.cursor.next_seq,
                 items: file.head.items,
                 tokens: file.head.tokens,
-                compacted,
+                compacted: compacted && is_new,
             });
         }
     }

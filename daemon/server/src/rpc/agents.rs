@@ -156,6 +156,17 @@ const FIELDS: &[(&str, &[(&str, Field)])] = &[
             ("context_window", Plain),
         ],
     ),
+    (
+        "thread/continue",
+        &[
+            ("thread_id", Thread),
+            ("to", Plain),
+            ("as_of", Plain),
+            // As in `compaction/run`. Templates would put an agent's words into its own prompt in the daemon's name.
+            ("strategy", Only("checkpoint")),
+            ("max_tokens", Plain),
+        ],
+    ),
     ("thread/get", &[("thread_id", Thread)]),
     (
         "thread/items",

@@ -1,7 +1,7 @@
 //! `thread/continue`: a new transcript of an agent that goes on from a compacted thread of any agent.
 //!
 //! # Theory of operation
-//! *Steps.* See that the thread's own agent is not at work; compact; compose the new transcript; publish it
+//! *Steps.* See that the thread's own agent is not at work, where it is to go on; check the working tree; compact; compose the new transcript; publish it
 //! in the agent's own folder by a rename, as all transcripts of ours are. The one gone on from is only read.
 //!
 //! *A crash* before the rename leaves a compaction nobody uses and at most a hidden file, which stays: in
@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use longhaul_core::checkpoint::checked::Checked;
 use longhaul_core::rollout;
 use longhaul_core::rollout::continuation::{Continuation, NewTranscript};
 use longhaul_core::rollout::source::Continue;
@@ -54,6 +55,8 @@ pub struct NewThread {
     /// The agent that resumes it.
     pub agent: Source,
     pub compaction: Compaction,
+    /// What the disk confirms of what the old thread knows; `None` of an earlier moment.
+    pub checked: Option<Checked>,
     /// What resuming the old thread costs, beside this one.
     pub resume: Option<ResumePrice>,
 }
@@ -91,7 +94,7 @@ impl Continuations {
     /// takes a transcript of ours, else of Codex.
     ///
     /// # Errors
-    /// As [`Compactor::run`]; [`ServiceError::ThreadBusy`] while the thread's agent is at work,
+    /// As [`Compactor::run`]; [`ServiceError::ThreadBusy`] while the agent that is to go on is at work on it,
     /// and what the disk refuses.
     pub async fn begin(
         &self,
@@ -103,12 +106,12 @@ impl Continuations {
             return Err(ServiceError::Invalid { field: "thread_id", reason });
         };
         let snapshot = self.snapshots.of(thread_id, *as_of).await?;
-        let codex_home = self.config.now().home(Source::Codex).to_owned();
-        let lock = format!("thread-writer-locks/{}.lock", snapshot.thread_id);
-        if is_held(&codex_home.join(lock)) {
+        let checked = as_of.is_none().then(|| Checked::of(&snapshot.scene()));
+        let (agent, compose) = agent_of(to, snapshot.file.source)?;
+        // Another agent leaves the one that is at work its thread.
+        if agent == snapshot.file.source && self.is_at_work(&snapshot.thread_id) {
             return Err(ServiceError::ThreadBusy(snapshot.thread_id));
         }
-        let (agent, compose) = agent_of(to, snapshot.file.source)?;
         let (first_line, mut history) = match agent {
             Source::Codex => self.context_of_codex(&snapshot).await?,
             _ => (None, Vec::new()),
@@ -142,7 +145,13 @@ impl Continuations {
         {
             tracing::debug!(%error, "a continuation is not listed yet");
         }
-        Ok(NewThread { thread_id: id, path, agent, compaction, resume })
+        Ok(NewThread { thread_id: id, path, agent, compaction, checked, resume })
+    }
+
+    /// Whether a running Codex writes to a thread.
+    fn is_at_work(&self, thread_id: &str) -> bool {
+        let lock = format!("thread-writer-locks/{thread_id}.lock");
+        is_held(&self.config.now().home(Source::Codex).join(lock))
     }
 
     /// What a transcript of Codex begins with that goes on from a thread: the first line of one of Codex, and the context

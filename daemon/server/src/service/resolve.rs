@@ -3,9 +3,11 @@
 
 use std::sync::Arc;
 
-use longhaul_core::compaction::handle::Handle;
+use longhaul_core::compaction::handle::{Handle, call_of};
+use longhaul_core::item::ItemKind;
 
 use super::error::ServiceError;
+use super::item_index::ItemIndex;
 use super::preimage;
 use super::projects::{ProjectSubject, Projects};
 
@@ -78,12 +80,28 @@ impl Resolver {
         thread: Option<&str>,
         own: Option<&str>,
     ) -> Result<String, ServiceError> {
+        if let Some((of, call)) = call_of(named, thread) {
+            let of = self.thread(of, own).await?;
+            if let Some(handle) = self.output_of(&of, call).await? {
+                return Ok(handle.to_string());
+            }
+        }
         let mut handle = Handle::parse_in(named, thread).map_err(ServiceError::Handle)?;
         handle.of = match preimage::is_id(&handle.of) {
             true => self.compaction(&handle.of, own).await?,
             false => self.thread(&handle.of, own).await?,
         };
         Ok(handle.to_string())
+    }
+
+    /// Where the output of a call of a thread stands.
+    async fn output_of(&self, thread: &str, call: &str) -> Result<Option<Handle>, ServiceError> {
+        let Some(row) = self.projects.store().thread_get(thread).await? else { return Ok(None) };
+        let rows =
+            ItemIndex::new(self.projects.store().clone()).rows(&row.file, 0, u64::MAX).await?;
+        let mut outputs = rows.into_iter().rev().filter(|row| row.kind == ItemKind::ToolOutput);
+        let found = outputs.find(|row| row.call_id.as_deref() == Some(call));
+        Ok(found.map(|row| Handle::new(thread, (row.seq, row.seq), row.digest)))
     }
 
     /// Whether `subject` is of the project `own`, if that counts.

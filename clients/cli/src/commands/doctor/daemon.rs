@@ -5,7 +5,7 @@ use longhaul_protocol::policy::TemplateInfo;
 use longhaul_protocol::thread::{IndexState, IndexStatus};
 
 use super::check::Check;
-use crate::style::{bytes, count, counted};
+use crate::style::{bytes, count, counted, odd_lines};
 
 /// Milliseconds the two clocks may differ, the way of the answer included.
 const CLOCK_SKEW_MS: i64 = 5_000;
@@ -121,12 +121,7 @@ fn reading(status: &StatusResult) -> Check {
     }
     match ingest.state {
         IngestState::Idle => {
-            let odd = ingest.malformed + ingest.oversized + ingest.unknown;
-            let odd = if odd > 0 {
-                format!(", {} skipped or unknown", count(odd))
-            } else {
-                String::new()
-            };
+            let odd = odd_lines(ingest.malformed, ingest.oversized, ingest.unknown);
             Check::ok("reading", format!("up to date, {} lines{odd}", count(ingest.lines)))
         }
         IngestState::CatchingUp => {

@@ -18,7 +18,11 @@ use crate::failure::Failure;
 pub(super) const SERVER: &str = "longhaul";
 const BRIDGE: &str = "longhaul-mcp";
 
-pub(super) fn plan(direction: Direction, socket: Option<&Path>) -> Result<Plan, Failure> {
+pub(super) fn plan(
+    direction: Direction,
+    socket: Option<&Path>,
+    excerpts: bool,
+) -> Result<Plan, Failure> {
     let folder = place::named_or_home("CLAUDE_CONFIG_DIR", ".claude")?;
     if !folder.is_dir() {
         let missing_folder = folder.display();
@@ -38,7 +42,7 @@ pub(super) fn plan(direction: Direction, socket: Option<&Path>) -> Result<Plan, 
                     "note: {BRIDGE} is neither beside this program nor on the PATH; its tools are left out"
                 )),
             }
-            claude_plugin::install(&mut plan, &folder, socket)?;
+            claude_plugin::install(&mut plan, &folder, (socket, excerpts))?;
             if !plan.is_empty() {
                 plan.notes
                     .push("Sessions that run already take it up when they are restarted.".into());

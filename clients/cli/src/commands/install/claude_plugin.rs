@@ -67,7 +67,7 @@ pub(in crate::commands) struct Record {
 pub(super) fn install(
     plan: &mut Plan,
     folder: &Path,
-    socket: Option<&Path>,
+    (socket, excerpts): (Option<&Path>, bool),
 ) -> Result<(), Failure> {
     let root = root(folder);
     let found = setup(folder);
@@ -81,7 +81,7 @@ pub(super) fn install(
             format!("Claude Code {version} loads no such plugins (from {VERSION_MIN} on it does)")
         }
         (_, Some(_)) => {
-            for (path, text) in wanted(&place::longhaul()?, socket) {
+            for (path, text) in wanted(&place::longhaul()?, socket, excerpts) {
                 plan.change(Change::write(root.join(path), &text)?.own(&root));
             }
             plan.notes.push(
@@ -140,14 +140,18 @@ fn root(folder: &Path) -> PathBuf {
 }
 
 /// The files as they are to be: built in, with the program that installs them.
-fn wanted(longhaul: &Path, socket: Option<&Path>) -> Vec<(&'static str, String)> {
+fn wanted(longhaul: &Path, socket: Option<&Path>, excerpts: bool) -> Vec<(&'static str, String)> {
     let mut words = vec![longhaul.to_string_lossy().into_owned()];
     words.extend(
         socket.iter().flat_map(|path| ["--socket".into(), path.to_string_lossy().into_owned()]),
     );
     let words = serde_json::to_string(&words).unwrap_or_default();
     let files = FILES.iter().map(|&(path, text)| match path {
-        PROGRAM => (path, text.replace(r#"["longhaul"]"#, &words)),
+        PROGRAM => {
+            let switch = format!("excerpts: boolean = {excerpts};");
+            let text = text.replace("excerpts: boolean = false;", &switch);
+            (path, text.replace(r#"["longhaul"]"#, &words))
+        }
         _ => (path, text.to_owned()),
     });
     files.collect()
@@ -212,8 +216,9 @@ mod tests {
     #[test]
     fn the_program_is_written_into_its_file_and_read_back() {
         let socket = Some(Path::new("/run/my \"socket\""));
-        let files = wanted(Path::new("/opt/my tools/longhaul"), socket);
+        let files = wanted(Path::new("/opt/my tools/longhaul"), socket, true);
         let (_, text) = files.iter().find(|(path, _)| *path == PROGRAM).unwrap();
+        assert!(text.contains("excerpts: boolean = true;"), "{text}");
         assert!(
             text.contains(r#"["/opt/my tools/longhaul","--socket","/run/my \"socket\""];"#),
             "{text}"

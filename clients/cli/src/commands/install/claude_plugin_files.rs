@@ -15,6 +15,7 @@ pub(super) const FILES: &[(&str, &str)] = files! {
     "LICENSE"
     "README.md"
     "hooks/answer.ts"
+    "hooks/excerpt.ts"
     "hooks/hooks.json"
     "hooks/longhaul.ts"
     "hooks/program.ts"

@@ -6,7 +6,7 @@ use longhaul_protocol::thread::{Get, GetParams, GetResult, ThreadFile, ThreadKin
 use crate::failure::Failure;
 use crate::select;
 use crate::session::{Page, Session};
-use crate::style::{Style, bytes, count, tokens};
+use crate::style::{Style, bytes, count, odd_lines, tokens};
 
 /// Show one thread and its files
 #[derive(Debug, Args)]
@@ -68,9 +68,8 @@ fn origin(thread: &ThreadSummary) -> String {
 }
 
 fn lines(thread: &ThreadSummary) -> String {
-    let odd = thread.malformed + thread.unknown + thread.oversized;
-    let odd = if odd > 0 { format!(", {} skipped or unknown", count(odd)) } else { String::new() };
-    format!("{} lines, {}{odd}", count(thread.lines), bytes(thread.bytes))
+    let odd = odd_lines(thread.malformed, thread.oversized, thread.unknown);
+    format!("{} lines{odd}, {}", count(thread.lines), bytes(thread.bytes))
 }
 
 fn row(file: &ThreadFile, style: &Style) -> Vec<String> {

@@ -10,6 +10,9 @@ use crate::text;
 /// Bytes of what the agent said last that wait for the turn's end: a report, or words on the way.
 const PENDING_WORDS_BYTES: usize = 24 * 1_024;
 
+/// Heading of what the agent thought.
+pub(in crate::briefing) const THOUGHT: &str = "thought, not said";
+
 /// Heading of what a model's summary says.
 const SUMMARY: &str = "summary of an earlier compaction";
 
@@ -19,11 +22,33 @@ impl Briefing {
         if message.trim().is_empty() {
             return;
         }
+        self.intention = None;
         let kept: usize = self.pending_words.iter().map(|(_, words)| words.len()).sum();
         if kept < PENDING_WORDS_BYTES {
             let words = text::cut_middle(message, PENDING_WORDS_BYTES / 2).into_owned();
             self.pending_words.push((seq, words));
         }
+    }
+
+    /// The agent thought: its reasons and limits count as words on the way, its last intention as where it stands.
+    pub(in crate::briefing) fn thought(&mut self, seq: u64, words: &str, folder: Option<&str>) {
+        let turn = self.turn;
+        self.intention = None;
+        lines::split(words, |spoken| {
+            if spoken.shape == Shape::Code {
+                return;
+            }
+            lines::each_sentence(spoken.text, |sentence| {
+                if telling::intends(sentence) {
+                    self.intention = Some((seq, lines::tidy(sentence, folder, 260)));
+                }
+                if let Some(strength) = telling::thought_strength(sentence) {
+                    let text = lines::tidy(sentence, folder, 260);
+                    let kind = (EvidenceKind::Remark, strength);
+                    push(&mut self.remarks, (seq, turn), kind, ("", THOUGHT), text);
+                }
+            });
+        });
     }
 
     /// A model summarised what came before. The summary takes in the one before it, whose state is no longer

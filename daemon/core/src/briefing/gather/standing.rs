@@ -17,6 +17,10 @@ const ANSWER_BYTES: usize = 160;
 const LINE_BYTES_MIN: usize = 6;
 const LINE_BYTES: usize = 160;
 
+/// Lines of a long one that may be chosen: its beginning says what it is, its end how it came out.
+const LINES_FIRST: usize = 10;
+const LINES_LAST: usize = 10;
+
 /// Bytes of an edit without an answer.
 const PENDING_BYTES: usize = 900;
 
@@ -105,9 +109,16 @@ impl Builder<'_> {
             }
             let lines =
                 output.text.lines().map(str::trim).filter(|line| line.len() > LINE_BYTES_MIN);
-            for (index, line) in (1..).zip(lines) {
+            // Of a file that was read, single lines say less than of what a command answered.
+            let strength = if output.what.contains(' ') { 55 } else { 35 };
+            let lines: Vec<&str> = lines.collect();
+            let (first, last) = (LINES_FIRST, lines.len().saturating_sub(LINES_LAST));
+            let ends = lines.iter().enumerate().filter(|(at, _)| *at < first || *at >= last);
+            for (index, line) in ends {
                 let text = text::one_line_cut(line, LINE_BYTES);
-                self.push(EvidenceKind::Seen, (output.seq, index), (age, 45 * percent / 100), text);
+                let index = index as u64 + 1;
+                let strength = strength * percent / 100;
+                self.push(EvidenceKind::Seen, (output.seq, index), (age, strength), text);
                 self.group(&name);
             }
         }
@@ -180,6 +191,10 @@ impl Builder<'_> {
         let text = self.census(self.briefing.commands.census);
         self.fixed(EvidenceKind::Now, (0, 0), text);
         self.waits_for_person();
+        if let Some((seq, intention)) = &self.briefing.intention {
+            let text = format!("thought last, not said (#{seq}): {intention}");
+            self.push(EvidenceKind::Now, (3, 1), (0, 60), text);
+        }
         for running in &self.briefing.running {
             let text = {
                 let is_of_now = running.seq >= self.briefing.active().0;
@@ -267,7 +282,12 @@ impl Builder<'_> {
         let untested = tests.is_some_and(|test| !self.unchecked_since(test).is_empty());
         let untested = if untested { "; no test seen since the last edit" } else { "" };
         let files = self.extra.files.len();
-        let others = if census.agents { " (those of other agents not among them)" } else { "" };
+        let others = match (census.agents, census.programs) {
+            (true, true) => " (those of other agents and of scripts not among them)",
+            (true, false) => " (those of other agents not among them)",
+            (false, true) => " (those that scripts wrote not among them)",
+            (false, false) => "",
+        };
         let mut words = String::new();
         for (is_seen, title) in [(true, "seen"), (false, "not seen")] {
             match list(is_seen).as_str() {

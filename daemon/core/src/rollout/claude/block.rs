@@ -221,21 +221,23 @@ fn message(text: Cow<'_, str>) -> (Item<'_>, u64) {
     (Item::Message { role: Role::Assistant, text, images: Images::default() }, tokens)
 }
 
+fn sealed(chars: u64) -> (Item<'static>, u64) {
+    let item = Item::Reasoning { encrypted: Some(chars), text: Cow::Borrowed("") };
+    (item, tokens::of_encrypted(chars))
+}
+
 fn item(block: Block<'_>) -> (Item<'_>, u64) {
     let chars = |text: Option<Text<'_>>| text.map_or(0, |text| text.0.len() as u64);
     match block.kind.0.as_ref() {
         "text" => message(block.text.map(|text| text.0).unwrap_or_default()),
-        "thinking" => match chars(block.thinking) {
-            0 => {
-                let signature = chars(block.signature);
-                (Item::Reasoning { encrypted: Some(signature) }, tokens::of_encrypted(signature))
+        "thinking" => match block.thinking.map(|text| text.0).filter(|text| !text.is_empty()) {
+            None => sealed(chars(block.signature)),
+            Some(text) => {
+                let tokens = tokens::of_text(&text);
+                (Item::Reasoning { encrypted: None, text }, tokens)
             }
-            bytes => (Item::Reasoning { encrypted: None }, tokens::of_bytes(bytes)),
         },
-        "redacted_thinking" => {
-            let data = chars(block.data);
-            (Item::Reasoning { encrypted: Some(data) }, tokens::of_encrypted(data))
-        }
+        "redacted_thinking" => sealed(chars(block.data)),
         "tool_use" => {
             let arguments = block.input.map_or("{}", RawValue::get);
             let name = block.name.map(|name| name.0).unwrap_or_default();

@@ -16,7 +16,7 @@ fn said(line: &str) -> Vec<String> {
             }
             Body::Item(Item::Call(call), _) => format!("call {} {}", call.name, call.arguments),
             Body::Item(Item::Output { call_id, text, .. }, _) => format!("{call_id}: {text}"),
-            Body::Item(Item::Reasoning { encrypted }, tokens) => {
+            Body::Item(Item::Reasoning { encrypted, .. }, tokens) => {
                 format!("reasoning {encrypted:?} {tokens}")
             }
             Body::Compacted(compacted) => format!("compacted {}", compacted.message),

@@ -28,6 +28,7 @@ object! {
         input = "input",
         call_id = "call_id",
         output = "output",
+        summary = "summary",
         action = "action",
         encrypted_content = "encrypted_content",
         /// The item's own id, which is not sent to the model.
@@ -81,7 +82,9 @@ pub(super) fn read(payload: &str) -> Option<Body<'_>> {
             };
             Item::Message { role, text: words, images }
         }
-        "reasoning" => Item::Reasoning { encrypted: encrypted(&wire)? },
+        "reasoning" => {
+            Item::Reasoning { encrypted: encrypted(&wire)?, text: Content::of(wire.summary)?.text }
+        }
         "function_call" | "custom_tool_call" | "local_shell_call" => Item::Call(Call {
             call_id,
             name: text(wire.name)?.unwrap_or(Cow::Borrowed("shell")),
@@ -165,7 +168,7 @@ pub fn parse(item: &str) -> Option<Item<'_>> {
 fn estimate_parsed(item: &Item<'_>, bytes: u64) -> u64 {
     let images = match item {
         Item::Opaque { encrypted: 0 } => Images::default(),
-        Item::Reasoning { encrypted: Some(chars) } | Item::Opaque { encrypted: chars } => {
+        Item::Reasoning { encrypted: Some(chars), .. } | Item::Opaque { encrypted: chars } => {
             return tokens::of_encrypted(*chars);
         }
         Item::Invisible => return 0,

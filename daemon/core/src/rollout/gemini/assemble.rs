@@ -9,6 +9,7 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
+use super::super::OBJECTS_MAX;
 use super::super::source::Beside;
 use super::{Parts, SNAPSHOT};
 
@@ -49,11 +50,7 @@ pub fn assemble(file: &[u8], place: &Location) -> Vec<u8> {
             // A line without its newline is still being written.
             let end = memchr::memrchr(b'\n', file).map_or(0, |at| at + 1);
             for line in file[..end].split(|byte| *byte == b'\n') {
-                match serde_json::from_slice(line) {
-                    Ok(record) => journal.record(record, place),
-                    Err(_) if line.trim_ascii().is_empty() => {}
-                    Err(_) => journal.entries.push(JournalEntry::Broken(line.to_vec())),
-                }
+                journal.line(line, place);
             }
         }
     }
@@ -79,6 +76,22 @@ struct Journal {
 }
 
 impl Journal {
+    /// A line that is not one record is told as it stands, behind the records that it begins with.
+    fn line(&mut self, line: &[u8], place: &Location) {
+        let mut records = serde_json::Deserializer::from_slice(line).into_iter();
+        let (mut read, mut end) = (0, 0);
+        while read < OBJECTS_MAX
+            && let Some(Ok(record @ Value::Object(_))) = records.next()
+        {
+            self.record(record, place);
+            (read, end) = (read + 1, records.byte_offset());
+        }
+        let is_blank = line.trim_ascii().is_empty();
+        if !is_blank && (read != 1 || !line[end..].trim_ascii().is_empty()) {
+            self.entries.push(JournalEntry::Broken(line.to_vec()));
+        }
+    }
+
     fn record(&mut self, mut record: Value, place: &Location) {
         if let Some(id) = record["$rewindTo"].as_str() {
             self.settle();

@@ -66,7 +66,7 @@ fn a_document_is_read_message_by_message() {
             "User fix it 0",
             "Developer file text 0",
             "model gemini-x",
-            "reasoning 2",
+            "reasoning 3",
             "Assistant On it. 0",
             "usage Some(9)",
             "call run_shell_command c1",
@@ -267,6 +267,24 @@ fn what_is_not_understood_is_counted() {
         said(b"nothing\n[1]\n{\"type\":\"new\"}\n\n"),
         ["Malformed", "Malformed", "Unknown"]
     );
+}
+
+#[test]
+fn several_records_on_a_line_are_read_and_told() {
+    let (first, second) =
+        (user_line("m1", "one").to_string(), model_line("m2", "first").to_string());
+    let once = said(&assemble(format!("{first}\n{second}\n").as_bytes(), &place()));
+    for (line, read) in [
+        (format!("{first}{second}"), &once[..]),
+        (format!("{first} {second}\r"), &once[..]),
+        (format!("{first}{}", &second[..9]), &once[..1]),
+        (format!("{first},{second}"), &once[..1]),
+        (format!("{}{second}", &first[..9]), &[]),
+        (format!("[1]{second}"), &[]),
+    ] {
+        let told = said(&assemble(format!("{line}\n").as_bytes(), &place()));
+        assert_eq!(told, [read, &["Malformed".to_owned()]].concat(), "{line}");
+    }
 }
 
 proptest! {

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use longhaul_core::checkpoint::checked::Checked;
 use longhaul_protocol::compaction::{RunParams, Strategy};
-use longhaul_protocol::thread::{Continue, ContinueParams, ContinueResult};
+use longhaul_protocol::thread::{CheckedTree, Continue, ContinueParams, ContinueResult};
 
 use super::super::compaction::request;
 use super::super::error::Failure;
@@ -49,6 +50,19 @@ async fn go_on(
         thread_id: begun.thread_id,
         path: begun.path.display().to_string(),
         compaction: convert::run_result(begun.compaction),
+        checked: begun.checked.map(tree),
         resume: begun.resume.as_ref().map(super::bill::resume),
     })
+}
+
+fn tree(checked: Checked) -> CheckedTree {
+    let Checked { unchanged, changed, gone, unverified, facts_valid, facts_suspect } = checked;
+    CheckedTree {
+        unchanged: unchanged as u64,
+        changed,
+        gone,
+        unverified: unverified as u64,
+        facts_valid: facts_valid as u64,
+        facts_suspect,
+    }
 }

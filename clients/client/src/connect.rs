@@ -11,6 +11,8 @@ use tokio::net::UnixStream;
 
 use crate::{Client, ClientError, socket};
 
+const FULL_QUEUE_RETRY: Duration = Duration::from_millis(5);
+
 /// How to connect.
 #[derive(Debug, Clone)]
 pub struct ConnectOptions {
@@ -94,7 +96,7 @@ impl Client {
 }
 
 async fn open(path: &Path, options: ConnectOptions) -> Result<Client, ClientError> {
-    let stream = UnixStream::connect(path).await.map_err(|error| unreachable(path, error))?;
+    let stream = connect(path).await.map_err(|error| unreachable(path, error))?;
     refuse_foreign_daemon(path, &stream)?;
     let client = Client::new(stream, options.request_timeout_ms);
     let hello = InitializeParams {
@@ -105,6 +107,19 @@ async fn open(path: &Path, options: ConnectOptions) -> Result<Client, ClientErro
     };
     let session = client.call::<Initialize>(hello).await.map_err(ClientError::from_handshake)?;
     Ok(client.with_session(session))
+}
+
+/// Waits while the daemon's queue of new connections is full: Linux refuses those at once, with `EAGAIN`. The caller
+/// bounds the wait.
+async fn connect(path: &Path) -> io::Result<UnixStream> {
+    loop {
+        match UnixStream::connect(path).await {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                tokio::time::sleep(FULL_QUEUE_RETRY).await;
+            }
+            connected => return connected,
+        }
+    }
 }
 
 /// Where this process works, for a daemon whose system does not tell it.
@@ -129,5 +144,36 @@ fn refuse_foreign_daemon(path: &Path, stream: &UnixStream) -> Result<(), ClientE
     match owner == rustix::process::getuid().as_raw() || owner == 0 {
         true => Ok(()),
         false => Err(unusable(format!("it belongs to user {owner}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+    use std::pin::pin;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_full_queue_is_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("v1.sock");
+        let listener = UnixListener::bind(&path).unwrap();
+        let mut queue = Vec::new();
+        let refused = loop {
+            match UnixStream::connect(&path).await {
+                Ok(stream) => queue.push(stream),
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(refused.kind(), io::ErrorKind::WouldBlock);
+        let mut connecting = pin!(connect(&path));
+        tokio::select! {
+            biased;
+            result = &mut connecting => panic!("{result:?}"),
+            () = std::future::ready(()) => {}
+        }
+        let _accepted = listener.accept().unwrap();
+        tokio::time::timeout(Duration::from_secs(20), connecting).await.unwrap().unwrap();
     }
 }

@@ -5,6 +5,9 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use flate2::Compression;
+use flate2::read::GzEncoder;
+
 /// Seconds after which a peer that does nothing fails its test.
 pub(crate) const LIMIT_SECONDS: u64 = 20;
 
@@ -163,7 +166,17 @@ pub(crate) fn post(path: &str, headers: Headers<'_>, body: &[u8]) -> Vec<u8> {
     [request.as_bytes(), body].concat()
 }
 
-/// An answer with a body of known length.
+pub(crate) fn gzipped(body: &[u8]) -> Vec<u8> {
+    let mut packed = Vec::new();
+    GzEncoder::new(body, Compression::fast()).read_to_end(&mut packed).unwrap();
+    packed
+}
+
+/// An answer with a body of known length. It says that the connection ends, as it does: a request that were sent on
+/// it again would be lost.
 pub(crate) fn answer(status: &str, headers: &str, body: &str) -> String {
-    format!("HTTP/1.1 {status}\r\n{headers}content-length: {}\r\n\r\n{body}", body.len())
+    let length = body.len();
+    format!(
+        "HTTP/1.1 {status}\r\n{headers}connection: close\r\ncontent-length: {length}\r\n\r\n{body}"
+    )
 }

@@ -13,10 +13,9 @@ use longhaul_protocol::limit::{EVENT_QUEUE_MAX, EVENT_RING_MAX};
 use longhaul_protocol::{ErrorKind, Retry, daemon, thread};
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use tokio::net::UnixStream;
 use tokio::sync::Semaphore;
 
-use crate::support::{Client, Daemon, Process, Response, Rig, eventually, field, soon};
+use crate::support::{Client, Daemon, Process, Response, Rig, connected, eventually, field, soon};
 
 fn table() -> RpcModule<()> {
     let mut module = RpcModule::new(());
@@ -85,7 +84,7 @@ async fn ten_thousand_open_connections_lock_nobody_out() {
     let mut before = spoken(&rig).await;
     let mut crowd = Vec::with_capacity(count);
     for at in 0..count {
-        crowd.push(soon("a connection", UnixStream::connect(&rig.socket)).await.unwrap());
+        crowd.push(connected(&rig.socket).await);
         if at % 1_000 == 0 {
             before.request("echo", json!([])).await;
         }

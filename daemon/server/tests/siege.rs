@@ -13,10 +13,9 @@ use longhaul_protocol::daemon::{NoParams, Status};
 use longhaul_protocol::history;
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
-use tokio::net::UnixStream;
 
 use crate::support::rollout::Rollout;
-use crate::support::{Client, Process, field, soon};
+use crate::support::{Client, Process, connected, field, soon};
 
 const THREAD: &str = "019cadd3-0000-7000-8000-00000000a1a1";
 const PEAK_BYTES_MAX: u64 = 128 << 20;
@@ -133,7 +132,7 @@ async fn ten_thousand_half_sent_frames_lock_nobody_out() {
     let half = vec![b'x'; 64 << 10];
     let (mut halves, mut newcomer_waited) = (Vec::new(), Duration::ZERO);
     for at in 0..HALF_FRAMES.min(allowed) {
-        let mut stream = soon("a connection", UnixStream::connect(&process.socket)).await.unwrap();
+        let mut stream = connected(&process.socket).await;
         // One byte of some, 64 KiB of the others; a daemon that closed this one already is as good.
         let bytes = if at % 2 == 0 { &half[..1] } else { &half[..] };
         drop(soon("a write", stream.write_all(bytes)).await);

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 pub use calls::{of_items, of_thread};
 pub use chance::Chance;
-pub use client::{Client, Event, Response};
+pub use client::{Client, Event, Response, connected};
 pub use daemon::{Daemon, config_under};
 pub use items::{field, files_under, message, text_at, text_of, texts};
 pub use process::{Process, command};

@@ -1,6 +1,8 @@
 //! A client that is typed by the protocol's method types, and below it one of plain lines.
 
+use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 use longhaul_protocol::event::{EventKind, NotificationParams};
 use longhaul_protocol::{ErrorKind, Method, WireError};
@@ -57,13 +59,28 @@ impl Response {
     }
 }
 
+/// A connection, when the daemon's queue of new ones has a place: Linux refuses at once where it is full.
+pub async fn connected(socket: &Path) -> UnixStream {
+    let connected = async {
+        loop {
+            match UnixStream::connect(socket).await {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
+                connected => return connected.unwrap(),
+            }
+        }
+    };
+    soon("a connection", connected).await
+}
+
 impl Client {
     pub async fn connect(socket: &Path) -> Self {
-        Self { stream: BufReader::new(UnixStream::connect(socket).await.unwrap()), next_id: 1 }
+        Self { stream: BufReader::new(connected(socket).await), next_id: 1 }
     }
 
     /// Connects to a daemon that may not be there.
-    pub async fn try_connect(socket: &Path) -> std::io::Result<Self> {
+    pub async fn try_connect(socket: &Path) -> io::Result<Self> {
         let stream = UnixStream::connect(socket).await?;
         Ok(Self { stream: BufReader::new(stream), next_id: 1 })
     }

@@ -28,6 +28,7 @@ mod openapi;
 mod outcome;
 mod prompt;
 mod render;
+mod replaced;
 mod select;
 mod tasks;
 mod telling;

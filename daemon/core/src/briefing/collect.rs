@@ -15,6 +15,7 @@ use super::git;
 use super::kinds::EvidenceKind;
 use super::lines;
 use super::outcome;
+use super::replaced;
 use super::tasks::{self, TaskList};
 use crate::rollout::output::TestCounts;
 use crate::rollout::patch::LineCounts;
@@ -56,7 +57,7 @@ const COMMAND_BYTES: usize = 1_024;
 const ACTION_BYTES: usize = 480;
 
 /// Outputs that are kept, and bytes of each.
-const OUTPUTS_MAX: usize = 12;
+const OUTPUTS_MAX: usize = 16;
 const OUTPUT_BYTES: usize = 1_600;
 
 /// Skills that are known by name, and bytes of a name.
@@ -93,6 +94,9 @@ pub struct Briefing {
     pub(super) tasks: TaskList,
     /// Calls that were not answered yet, or that still run.
     pub(super) running: VecDeque<Running>,
+    /// The edit that was refused last, until its file is edited or the person speaks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) refused: Option<(u64, FileEdit)>,
     /// What the agent did last, newest last: the call, and what came of it.
     pub(super) actions: VecDeque<RecentCall>,
     /// What the last commands and reads printed, newest last.
@@ -161,6 +165,9 @@ pub(super) struct SeenOutput {
     pub turn: u32,
     pub what: String,
     pub text: String,
+    /// A failure or a check, whose outcome stands in a section of its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_told_elsewhere: bool,
 }
 
 /// A change of one file. Redacted.
@@ -238,13 +245,31 @@ impl Briefing {
     /// A call printed something that no other evidence is made of.
     pub(super) fn saw(&mut self, seq: u64, what: &str, printed: &str, folder: Option<&str>) {
         // What git printed has a section of its own.
-        if printed.trim().is_empty() || what.contains("git ") {
+        if !what.contains("git ") {
+            self.printed((seq, false), what, printed, folder);
+        }
+    }
+
+    /// A command failed, or checked something: more of what it said may stand where there is room.
+    pub(super) fn saw_more(&mut self, seq: u64, what: &str, printed: &str, folder: Option<&str>) {
+        self.printed((seq, true), what, printed, folder);
+    }
+
+    fn printed(
+        &mut self,
+        (seq, is_told_elsewhere): (u64, bool),
+        what: &str,
+        printed: &str,
+        folder: Option<&str>,
+    ) {
+        if printed.trim().is_empty() {
             return;
         }
         let (turn, what) = (self.turn, lines::tidy(what, folder, 120));
         self.outputs.retain(|output| output.what != what);
         let text = text::cut_middle(printed.trim(), OUTPUT_BYTES).into_owned();
-        checks::push(&mut self.outputs, SeenOutput { seq, turn, what, text }, OUTPUTS_MAX);
+        let output = SeenOutput { seq, turn, what, text, is_told_elsewhere };
+        checks::push(&mut self.outputs, output, OUTPUTS_MAX);
     }
 
     pub(super) fn ran(&mut self, run: CommandRun<'_>, folder: Option<&str>) {
@@ -315,6 +340,7 @@ impl Briefing {
             let below = (path, passage.heading.as_str());
             if !binds {
                 let text = lines::tidy(&passage.text, None, 240);
+                let percent = if passage.is_sample { percent / 2 } else { percent };
                 let strength = passage.strength * percent / 100;
                 return push(lines, at, (EvidenceKind::Document, strength), below, text);
             }
@@ -331,6 +357,7 @@ impl Briefing {
     /// A file was changed, as line `seq` tells.
     pub(super) fn edited(&mut self, seq: u64, edit: &FileEdit) {
         let at = (seq, self.turn);
+        self.refused = self.refused.take().filter(|(_, refused)| refused.path != edit.path);
         if !tasks::is_manual(&edit.path) {
             self.tasks.read(seq, &edit.path, edit.added.lines());
             self.tasks.edit(&edit.path);
@@ -340,10 +367,15 @@ impl Briefing {
             edit.removed.lines().map(|line| lines::tidy(line, None, 260)).collect();
         // A text may be put together from several lines: one of them gone, it says what never stood there.
         let is_taken_out = |text: &str| {
+            let text = replaced::without_was(text);
             removed.contains(text)
                 || removed.iter().any(|line| line.len() >= TELLING_BYTES && text.contains(line))
         };
-        let is_gone = |line: &Line| edit.is_whole || edit.is_deleted || is_taken_out(&line.text);
+        let is_back =
+            |text: &str| edit.added.lines().any(|line| replaced::says_removed(text, line));
+        let is_gone = |line: &Line| {
+            edit.is_whole || edit.is_deleted || is_taken_out(&line.text) || is_back(&line.text)
+        };
         self.added.retain(|line| line.group != edit.path || !is_gone(line));
         // What was read before a file was rewritten tells of another text.
         let is_rewritten = removed.len() >= REWRITTEN_LINES || edit.is_whole || edit.is_deleted;

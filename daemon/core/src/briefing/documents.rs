@@ -9,6 +9,8 @@ pub(super) struct Passage {
     pub heading: String,
     pub text: String,
     pub strength: u16,
+    /// Code in prose, which mostly shows how something is used; a command stands for itself.
+    pub is_sample: bool,
 }
 
 /// Lines of a document that are looked at.
@@ -30,7 +32,14 @@ pub(super) fn is_document(path: &str) -> bool {
 
 /// Whether a path names prose.
 pub(super) fn is_prose(path: &str) -> bool {
-    ends_with(path, &[".md", ".mdx", ".rst", ".txt", ".adoc"])
+    ends_with(path, &[".md", ".mdx", ".rst", ".txt", ".adoc"]) || is_instructions(path)
+}
+
+/// Whether a path names instructions to an agent that are kept as XML.
+fn is_instructions(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let is_named = ["instruction", "workflow", "prompt"].iter().any(|it| name.contains(it));
+    is_named && ends_with(path, &[".xml"])
 }
 
 /// Folders of an agent's own, where its skills and manuals are.
@@ -40,14 +49,24 @@ const AGENT_FOLDERS: [&str; 6] =
 /// Percent of its lines' strength that a document has by its place: what tells an agent how to work, rather than what
 /// is built, matters less, and it is read again when it is wanted.
 pub(super) fn percent_of(path: &str) -> u16 {
-    let is_of_agent = AGENT_FOLDERS
-        .iter()
-        .any(|folder| path.contains(folder) || path.starts_with(folder.trim_start_matches('/')));
     match () {
-        () if is_of_agent || path.contains("SKILL") => 12,
+        () if is_of_agents(path) || path.contains("SKILL") => 12,
         () if path.starts_with('/') || path.contains("template") => 50,
         () => 100,
     }
+}
+
+/// Whether a path is in a folder that an agent keeps for itself.
+pub(super) fn is_of_agents(path: &str) -> bool {
+    let is_in =
+        |folder: &&str| path.contains(*folder) || path.starts_with(folder.trim_start_matches('/'));
+    AGENT_FOLDERS.iter().any(|folder| is_in(folder))
+}
+
+/// Whether a path names the words of a licence, which are the same everywhere.
+pub(super) fn is_licence(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
+    ["license", "licence", "copying"].iter().any(|begin| name.starts_with(begin))
 }
 
 /// Files of a repository that say how to work on it. Those that an agent is given at its start anyway are not among them.
@@ -61,6 +80,9 @@ const UNNAMED: [&str; 5] = ["skill", "skills", "agents", "reference", "reference
 pub(super) fn binds<'a>(path: &str, typed: impl Iterator<Item = &'a str>) -> bool {
     let lower = path.to_lowercase();
     let is_skill = lower.contains("skill");
+    if is_instructions(path) {
+        return true;
+    }
     if !is_skill {
         return is_prose(path) && GOVERNING.iter().any(|place| lower.contains(place));
     }
@@ -128,24 +150,32 @@ const OPERATION_STRENGTH: u16 = 160;
 /// The passages of a document worth quoting, at most [`LINES_MAX`] lines of it.
 pub(super) fn passages(path: &str, text: &str, mut visit: impl FnMut(Passage)) {
     let is_prose = is_prose(path);
+    let is_marked_up = is_instructions(path);
     if ends_with(path, &[".yaml", ".yml"]) {
         for text in openapi::operations(text) {
-            visit(Passage { heading: String::new(), text, strength: OPERATION_STRENGTH });
+            visit(Passage {
+                heading: String::new(),
+                text,
+                strength: OPERATION_STRENGTH,
+                is_sample: false,
+            });
         }
     }
     // Each line of a short configuration is a choice that somebody made.
     let is_short = !is_prose && text.lines().count() <= SHORT_LINES;
     let mut heading = String::new();
     let mut paragraph = String::new();
-    let mut end = |heading: &str, paragraph: &mut String| {
+    let mut end = |heading: &str, paragraph: &mut String, is_code: bool| {
         // A few words that end with a colon say nothing without what follows.
         let is_lead_in = paragraph.len() < LEAD_IN_BYTES && paragraph.ends_with([':', '：']);
         if paragraph.len() >= LINE_BYTES_MIN && !is_lead_in {
             let strength = strength(heading, paragraph, is_prose || is_short);
+            let is_sample = is_code && !is_command(paragraph);
             visit(Passage {
                 heading: heading.to_owned(),
                 text: std::mem::take(paragraph),
                 strength,
+                is_sample,
             });
         }
         paragraph.clear();
@@ -153,14 +183,16 @@ pub(super) fn passages(path: &str, text: &str, mut visit: impl FnMut(Passage)) {
     let (mut is_comment, mut is_code) = (false, false);
     let (front, front_lines) = if is_prose { front_matter(text) } else { (String::new(), 0) };
     paragraph.push_str(&front);
-    end("front matter", &mut paragraph);
+    end("front matter", &mut paragraph, false);
     for line in text.lines().take(LINES_MAX).skip(front_lines) {
         if let Some(above) = line.strip_prefix(ANOTHER_PLACE) {
-            end(&heading, &mut paragraph);
+            end(&heading, &mut paragraph, is_code);
             lines::heading_of(above.trim()).unwrap_or_default().clone_into(&mut heading);
             continue;
         }
         let line = without_number(line).trim();
+        let bare = is_marked_up.then(|| without_tags(line));
+        let line = bare.as_deref().unwrap_or(line);
         // Comments of a template speak to whoever fills it in.
         let begins_comment = line.starts_with("<!--");
         if begins_comment || is_comment {
@@ -168,12 +200,12 @@ pub(super) fn passages(path: &str, text: &str, mut visit: impl FnMut(Passage)) {
             continue;
         }
         if line.starts_with("```") {
-            end(&heading, &mut paragraph);
+            end(&heading, &mut paragraph, is_code);
             is_code = !is_code;
             continue;
         }
         if let Some(title) = lines::heading_of(line).filter(|_| !is_code) {
-            end(&heading, &mut paragraph);
+            end(&heading, &mut paragraph, is_code);
             title.clone_into(&mut heading);
             continue;
         }
@@ -184,14 +216,14 @@ pub(super) fn passages(path: &str, text: &str, mut visit: impl FnMut(Passage)) {
             || is_code
             || !is_prose;
         if begins || paragraph.len() > 400 {
-            end(&heading, &mut paragraph);
+            end(&heading, &mut paragraph, is_code);
         }
         if !line.is_empty() {
             paragraph.push_str(if paragraph.is_empty() { "" } else { " " });
             paragraph.push_str(line);
         }
     }
-    end(&heading, &mut paragraph);
+    end(&heading, &mut paragraph, is_code);
 }
 
 /// What a document says of itself to programs before it begins, in one line, and the lines it takes.
@@ -250,7 +282,7 @@ fn strength(heading: &str, line: &str, is_prose: bool) -> u16 {
         () if line.contains("Rationale") => 140,
         () if has(&REJECTION_MARKS) => 150,
         () if has(&RULE_MARKS) || has(&VALUES_MARKS) => 110,
-        () if is_item || is_command(line) => 80,
+        () if is_item || is_command(line) || is_entry(line) => 80,
         () => 45,
     };
     if is_prose { strength } else { strength * 6 / 10 }
@@ -272,6 +304,12 @@ fn is_placeholder(line: &str) -> bool {
     asks && !is_open
 }
 
+/// Whether a line is an entry: `**Storage**: SQLite`.
+fn is_entry(line: &str) -> bool {
+    let key = line.strip_prefix("**").and_then(|rest| rest.split_once("**"));
+    key.is_some_and(|(key, value)| key.ends_with(':') || value.starts_with(':'))
+}
+
 /// Whether a line shows how a program is run.
 fn is_command(line: &str) -> bool {
     let first = line.trim_start_matches(['$', ' ']).split(' ').next().unwrap_or_default();
@@ -280,6 +318,13 @@ fn is_command(line: &str) -> bool {
         "dotnet", "uv",
     ];
     programs.contains(&first) || first.starts_with("./")
+}
+
+/// The words of a line between its tags.
+fn without_tags(line: &str) -> String {
+    let (before, rest) = line.split_once('<').unwrap_or((line, ""));
+    let parts = rest.split('<').map(|part| part.split_once('>').map_or(part, |(_, words)| words));
+    format!("{before}{}", parts.collect::<String>()).trim().to_owned()
 }
 
 /// Without the line number that `nl`, `cat -n` and reading tools put before a line.
@@ -364,5 +409,17 @@ mod tests {
         passages("PLAN.md", &op.added, |p| seen.push((p.heading, p.text)));
         let headings: Vec<&str> = seen.iter().map(|(heading, _)| heading.as_str()).collect();
         assert_eq!(headings, ["Sprint 4", "", "Sprint 6"], "{seen:?}");
+    }
+
+    #[test]
+    fn instructions_in_xml_are_read_without_their_tags() {
+        let path = "work/review/instructions.xml";
+        let text = "<step n=\"1\" goal=\"Read\">\n  <critical>You MUST read <b>every</b> file of the list</critical>\n</step>\n";
+        let mut seen = Vec::new();
+        passages(path, text, |p| seen.push(p.text));
+        assert_eq!(seen, ["You MUST read every file of the list"]);
+        assert!(is_document(path) && binds(path, std::iter::empty()));
+        assert!(!is_document("pom.xml"));
+        assert!(is_licence("crates/lexer/LICENSE-MIT") && !is_licence("src/licensing.rs"));
     }
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::collect::FileEdit;
 use super::documents;
 use super::openapi;
+use super::replaced;
 use crate::rollout::patch::{ANOTHER_PLACE, LineCounts};
 use crate::text;
 
@@ -23,6 +24,10 @@ const ADDED_MAX: usize = 400;
 
 /// Shorter lines of code say nothing alone.
 const CODE_BYTES_MIN: usize = 14;
+
+/// Strength of a line that an edit only took out, and percent of one that it put in the place of another.
+const REMOVED_STRENGTH: u16 = 60;
+const REPLACED_PERCENT: u16 = 130;
 
 /// Bytes of a declaration quoted together with the lines below it.
 const BLOCK_BYTES: usize = 260;
@@ -154,6 +159,15 @@ impl Effect {
     /// Reads the lines of an edit: keeps the names that it newly declares and shows the added lines worth quoting, with
     /// heading and strength.
     pub(super) fn read(&mut self, edit: &FileEdit, mut visit: impl FnMut(&str, String, u16)) {
+        let replaced = replaced::Lines::of(edit);
+        for line in replaced.removed() {
+            visit("", line, REMOVED_STRENGTH);
+        }
+        let mut visit = |heading: &str, text: String, strength: u16| {
+            let was = replaced.was(&text).map(|was| format!("{text}{was}"));
+            let percent = if was.is_some() { REPLACED_PERCENT } else { 100 };
+            visit(heading, was.unwrap_or(text), strength * percent / 100);
+        };
         let (path, added) = (edit.path.as_str(), edit.added.as_str());
         // What was there before, in the same words, is not added.
         let before = names_in(path, &edit.removed);

@@ -1,6 +1,6 @@
 //! Lines of one kind, bounded.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +35,12 @@ pub(super) struct EvidenceLines {
 
 /// What is left of the strength of a line that was true only when it was said.
 const PASSING_PERCENT: u16 = 35;
+
+/// Bytes that a group loses before the largest one is looked for again.
+const EVICTED_BYTES: usize = 1_024;
+
+/// How often bytes of earlier turns count when there is no room.
+const EARLIER_TIMES: usize = 4;
 
 /// Bytes a line takes beside its texts.
 const LINE_BYTES: usize = 40;
@@ -76,25 +82,52 @@ impl EvidenceLines {
         *self = Self::default();
     }
 
-    /// Drops at least `bytes`: first the weak lines of the older half, then the oldest lines.
+    /// Drops at least `bytes`: weak lines before others, each time from the group that has the most, so that one long
+    /// document does not cost what was read of the others. Groups of earlier turns count several times.
     fn evict(&mut self, bytes: usize) {
         let mut left = bytes;
-        let older = self.lines.len() / 2;
-        let mut index = 0;
-        self.lines.retain(|line| {
-            let is_weak = index < older && line.strength < 100;
-            index += 1;
-            if is_weak && left > 0 {
-                left = left.saturating_sub(line.bytes());
-                return false;
+        for is_weak_only in [true, false] {
+            let mut spent = HashSet::new();
+            while left > 0 {
+                let Some(group) = self.largest_group(&spent) else { break };
+                let dropped = self.evict_from(&group, left.min(EVICTED_BYTES), is_weak_only);
+                left = left.saturating_sub(dropped);
+                if dropped == 0 {
+                    spent.insert(group);
+                }
             }
-            true
-        });
-        while left > 0 {
-            let Some(oldest) = self.lines.pop_front() else { break };
-            left = left.saturating_sub(oldest.bytes());
         }
         self.bytes = self.lines.iter().map(Line::bytes).sum();
+    }
+
+    fn largest_group(&self, spent: &HashSet<String>) -> Option<String> {
+        let newest = self.lines.back()?.turn;
+        let mut held: HashMap<&str, (usize, usize)> = HashMap::new();
+        for (index, line) in self.lines.iter().enumerate() {
+            let times = if line.turn < newest { EARLIER_TIMES } else { 1 };
+            let (bytes, last) = held.entry(&line.group).or_default();
+            *bytes += line.bytes() * times;
+            *last = index;
+        }
+        let left = held.into_iter().filter(|(group, _)| !spent.contains(*group));
+        let largest = left.max_by_key(|(_, (bytes, last))| (*bytes, usize::MAX - last));
+        largest.map(|(group, _)| group.to_owned())
+    }
+
+    /// Drops the oldest lines of a group, or weak ones of its older half; says how many bytes.
+    fn evict_from(&mut self, group: &str, bytes: usize, is_weak_only: bool) -> usize {
+        let older = self.lines.iter().filter(|line| line.group == group).count().div_ceil(2);
+        let (mut dropped, mut index) = (0, 0);
+        self.lines.retain(|line| {
+            if line.group != group || dropped >= bytes {
+                return true;
+            }
+            index += 1;
+            let drops = !is_weak_only || index <= older && line.strength < 100;
+            dropped += if drops { line.bytes() } else { 0 };
+            !drops
+        });
+        dropped
     }
 }
 
@@ -117,5 +150,28 @@ mod tests {
         assert_eq!(lines.iter().next_back().unwrap().seq, 399);
         let oldest = lines.iter().take(10);
         assert!(oldest.filter(|line| line.strength == 150).count() >= 9);
+    }
+
+    #[test]
+    fn a_long_document_does_not_cost_a_short_one() {
+        let mut lines = EvidenceLines::default();
+        let line = |seq, group: &str, strength| Line {
+            seq,
+            turn: 1,
+            strength,
+            group: group.to_owned(),
+            heading: String::new(),
+            text: format!("line {seq} {}", "x".repeat(60)),
+        };
+        for seq in 0..9 {
+            lines.push(line(seq, "short.md", 45), 8 << 10);
+        }
+        lines.push(line(9, "short.md", 190), 8 << 10);
+        for seq in 10..400 {
+            lines.push(line(seq, "long.md", 45), 8 << 10);
+        }
+        let left = |group: &str| lines.iter().filter(|line| line.group == group).count();
+        assert_eq!(left("short.md"), 10);
+        assert!(left("long.md") > 30);
     }
 }

@@ -131,7 +131,9 @@ impl Briefing {
                         let nothing = format!("{}, printed nothing", outcome.words());
                         self.saw(at.seq, run.script, &nothing, folder);
                     }
-                    None if outcome.is_failure() || Class::of(run.script).is_check() => {}
+                    None if outcome.is_failure() || Class::of(run.script).is_check() => {
+                        self.saw_more(at.seq, run.script, answered.printed(), folder);
+                    }
                     None => self.saw(at.seq, run.script, answered.printed(), folder),
                 }
             }
@@ -141,6 +143,10 @@ impl Briefing {
             Work::Patch(changes) => {
                 let paths: Vec<String> =
                     changes.iter().map(|change| places.shown(&change.path)).collect();
+                if outcome.is_failure() {
+                    let edit = running.edits.into_iter().find(|edit| !edit.added.is_empty());
+                    self.refused = edit.map(|edit| (running.seq, edit)).or(self.refused.take());
+                }
                 self.patched(at.seq, &paths, *outcome, answered.printed());
             }
             Work::Other if is_for_agent(&call.what) && !outcome.is_failure() => {
@@ -156,6 +162,9 @@ impl Briefing {
 
     /// A file was looked at: a document is evidence by its passages, of code the lines that were seen last.
     fn viewed(&mut self, seq: u64, path: &str, printed: &str) {
+        if documents::is_licence(path) {
+            return;
+        }
         self.read(seq, path, printed);
         if !documents::is_document(path) {
             self.saw(seq, path, printed, None);

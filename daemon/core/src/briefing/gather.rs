@@ -1,6 +1,7 @@
 //! All that may stand in a view, as quotes with their weights.
 
 mod commands;
+mod listing;
 mod requests;
 mod standing;
 mod units;
@@ -39,6 +40,11 @@ const NAMES_BYTES: usize = 200;
 /// Bytes of the names of a file that the running turn changed, and that so many edits made.
 const OUTLINE_BYTES: usize = 400;
 const OUTLINE_EDITS: u32 = 5;
+
+/// Lines of one document that count in full, those that count less, and how much each time.
+const RANKS_FULL: usize = 10;
+const RANKS_HALF: usize = 24;
+const RANK_WEIGHT: f64 = 0.6;
 
 /// Longest line of a small view: there two short lines say more than a long one.
 const SMALL_LINE_BYTES: usize = 320;
@@ -275,7 +281,9 @@ impl Builder<'_> {
             added.iter().map(|line| (line.group.as_str(), line.text.as_str())).collect();
         let mut read = self.briefing.documents.clone();
         read.retain(|line| !own.contains(&(line.group.as_str(), line.text.as_str())));
+        let first = self.candidates.len();
         self.lines(EvidenceKind::Document, &read);
+        share_among_groups(&mut self.candidates[first..]);
     }
 
     fn line(&mut self, kind: EvidenceKind, line: &Line, age: usize, group: &str) {
@@ -376,6 +384,22 @@ impl Builder<'_> {
             goes_on: false,
             unit: 0,
         });
+    }
+}
+
+/// Lowers the weight of a document's weaker lines: what many documents say first is worth more than all that one says.
+fn share_among_groups(quotes: &mut [Quote]) {
+    let mut order: Vec<usize> = (0..quotes.len()).collect();
+    order.sort_by(|one, other| quotes[*other].weight.total_cmp(&quotes[*one].weight));
+    let mut ranks: HashMap<String, usize> = HashMap::new();
+    for index in order {
+        let rank = ranks.entry(quotes[index].group.clone()).or_default();
+        quotes[index].weight *= match *rank {
+            0..RANKS_FULL => 1.0,
+            RANKS_FULL..RANKS_HALF => RANK_WEIGHT,
+            _ => RANK_WEIGHT * RANK_WEIGHT,
+        };
+        *rank += 1;
     }
 }
 

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use super::checks::{Finished, push};
+use super::documents;
 use crate::text;
 
 const LINES_MAX: usize = 24;
@@ -46,7 +47,10 @@ pub(super) fn first_of_listed(listed: &str, own: impl Fn(&str) -> bool, most: us
         None => (listed, false),
     };
     let (mut paths, others): (Vec<&str>, Vec<&str>) = listed.split(", ").partition(|it| own(it));
+    let (of_agents, others): (Vec<&str>, Vec<&str>) =
+        others.into_iter().partition(|path| documents::is_of_agents(path));
     paths.extend(others);
+    paths.extend(of_agents);
     let left = paths.len().saturating_sub(most);
     paths.truncate(most);
     let more = match (left, is_cut) {
@@ -114,6 +118,10 @@ impl GitState {
                 }
                 self.add(run, text::one_line_cut(bare, 160), made_on(bare).is_some());
             }
+        }
+        if let Some(branch) = entered(run) {
+            self.drop_here(run, is_branch_state);
+            self.add(run, format!("On branch {branch}"), false);
         }
         // A log begins with the newest commit, which stands last here. One of a part, a branch or a file says nothing of
         // where the work stands.
@@ -215,6 +223,24 @@ fn branch_of(line: &str) -> Option<&str> {
     let rest = rest.iter().find_map(|opening| line.strip_prefix(opening))?;
     let end = rest.find(|c: char| c.is_whitespace() || c == '\'').unwrap_or(rest.len());
     Some(rest[..end].split("...").next().unwrap_or_default())
+}
+
+/// The branch that a command went to, where git told of it only on a stream that was not kept.
+fn entered<'c>(run: &Finished<'c>) -> Option<&'c str> {
+    let says = |words: &str| run.printed.contains(words);
+    if run.outcome.is_failure() || says("Switched to ") || says("Already on ") {
+        return None;
+    }
+    let mut parts = run.command.split(['&', ';', '|']).map(str::trim);
+    let words = parts.find_map(|part| {
+        part.strip_prefix("git checkout ").or_else(|| part.strip_prefix("git switch "))
+    })?;
+    let mut words = words.split_whitespace();
+    match words.next()? {
+        "-b" | "-B" | "-c" | "-C" => words.next(),
+        // A file may be checked out, too.
+        name => Some(name).filter(|name| !name.starts_with('-') && says("Your branch ")),
+    }
 }
 
 /// Whether one of the commands of the line is git's.
@@ -354,126 +380,4 @@ pub(super) fn is_log_line(line: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::rollout::shell::Class;
-    use crate::step::CommandOutcome;
-
-    fn run<'a>(seq: u64, command: &'a str, printed: &'a str, place: &'a str) -> Finished<'a> {
-        Finished {
-            seq,
-            turn: 1,
-            command,
-            program: "git",
-            is_look: false,
-            class: Class::Other,
-            outcome: CommandOutcome::Exit(0),
-            counts: None,
-            printed,
-            place,
-        }
-    }
-
-    fn state(runs: &[(&str, &str)]) -> (Vec<String>, Option<String>, Vec<String>) {
-        let mut state = GitState::default();
-        for (seq, (command, printed)) in (1..).zip(runs) {
-            state.read(&run(seq, command, printed, ""));
-        }
-        let head = state.head("").map(|head| state.lines[head].text.clone());
-        let lines = state.lines.into_iter().map(|line| line.text).collect();
-        (lines, head, state.replaced.into_iter().collect())
-    }
-
-    #[test]
-    fn a_status_of_one_file_and_headings_of_a_text_tell_nothing_of_the_tree() {
-        let all = ("git status --short", " M src/a.rs\n M src/b.rs\n");
-        let one = ("git status --short AGENTS.md", " M AGENTS.md\n");
-        let (lines, ..) = state(&[all, one]);
-        assert_eq!(lines, ["uncommitted at the last look: src/a.rs, src/b.rs"]);
-        let two = ("git status --short 2>/dev/null git diff", all.1);
-        assert_eq!(state(&[two]).0, lines, "two commands that stood on two lines");
-        let read = ("git log -1 && cat README.md", "## Development\n* first\n## Testing\n");
-        assert_eq!(state(&[read]).0, [""; 0]);
-        let branch = ("git status -sb && cat README.md", "## main...o/main\n## Development\n");
-        let (lines, ..) = state(&[branch]);
-        assert_eq!(lines, ["## main...o/main", "uncommitted at the last look: nothing"]);
-    }
-
-    const MADE: (&str, &str) = ("git commit -m x", "[main aaaaaaa1] fix: the lexer");
-
-    #[test]
-    fn only_what_an_amend_replaced_is_gone() {
-        let amended = ("git commit --amend --no-edit", "[main bbbbbbb2] fix: the lexer");
-        let (lines, head, replaced) = state(&[MADE, amended]);
-        assert_eq!((lines, replaced), (vec![amended.1.to_owned()], vec!["aaaaaaa1".to_owned()]));
-        assert_eq!(head.as_deref(), Some(amended.1));
-        let log = ("git log --oneline -1", "bbbbbbb2 fix: the lexer");
-        let again = ("git commit --amend --no-edit", "[main fffffff6] fix: the lexer");
-        let (lines, _, replaced) = state(&[MADE, amended, log, again]);
-        assert_eq!((lines.len(), replaced.join(" ")), (1, "aaaaaaa1 bbbbbbb2".to_owned()));
-        let squash = ("git reset --soft HEAD~1 && git commit --amend", again.1);
-        let log = ("git log --oneline -2", "bbbbbbb2 docs: more\naaaaaaa1 fix: the lexer");
-        let (lines, _, _) = state(&[MADE, log, squash]);
-        assert_eq!(lines, [again.1], "what a reset took away is not listed");
-        let elsewhere = ("git commit --amend --no-edit", "[topic bbbbbbb2] fix: the parser");
-        let (lines, _, replaced) = state(&[MADE, elsewhere]);
-        assert_eq!((lines.len(), replaced.len()), (2, 0), "a commit of another branch stays");
-        let same_words =
-            ("git log --oneline -2", "ccccccc3 fix: the lexer\naaaaaaa1 fix: the lexer");
-        let (lines, head, replaced) = state(&[MADE, same_words]);
-        assert_eq!((lines.len(), replaced.len()), (2, 0), "two commits may have one subject");
-        assert_eq!(head.as_deref(), Some("ccccccc3 fix: the lexer"));
-    }
-
-    #[test]
-    fn what_another_worktree_tells_stands_apart() {
-        let mut state = GitState::default();
-        let mut read = |seq, command: &str, place: &str, printed: &str| {
-            state.read(&run(seq, command, printed, place));
-        };
-        read(1, "git status -sb", "", "## main...o/main\n M a.rs\n");
-        read(2, "git status -sb", "../topic", "## topic\n M b.rs\n");
-        read(3, "git fetch", "", "   1926682b..59388c9f  main -> origin/main");
-        read(4, "git push", "", "   1926682b..59388c9f  main -> main");
-        read(4, "git fetch", "", "   2926682b..69388c9f  topic -> origin/topic");
-        read(5, "npm run x && git add .", "", "[COMPLETED] Adding\n[main one] more\n");
-        let lines: Vec<_> =
-            state.lines.iter().map(|line| (line.place.as_str(), line.text.as_str())).collect();
-        assert_eq!(
-            lines,
-            [
-                ("", "## main...o/main"),
-                ("", "uncommitted at the last look: a.rs"),
-                ("../topic", "## topic"),
-                ("../topic", "uncommitted at the last look: b.rs"),
-                ("", "fetched: 1926682b..59388c9f main -> origin/main"),
-                ("", "pushed: 1926682b..59388c9f main -> main"),
-            ]
-        );
-    }
-
-    #[test]
-    fn options_of_git_do_not_hide_what_it_does() {
-        for (line, expected, folder) in [
-            ("git -C /w status", "git status", Some("/w")),
-            ("git --no-pager -c a.b=c log -1", "git log -1", None),
-            ("cd a && git -C \"../b\" diff; git push", "cd a && git diff; git push", Some("../b")),
-            ("git commit -m x", "git commit -m x", None),
-        ] {
-            let (plain, named) = without_options(line);
-            assert_eq!((&*plain, named.as_deref()), (expected, folder), "{line}");
-        }
-    }
-
-    #[test]
-    fn a_log_of_a_part_does_not_tell_the_newest_commit() {
-        let newer = ("git commit -m y", "[main eeeeeee5] feat: the parser");
-        let part = ("git log --oneline -- src/a.rs", "aaaaaaa1 fix: the lexer");
-        assert_eq!(state(&[MADE, newer, part]).1.as_deref(), Some(newer.1));
-        for command in ["git log --oneline -- src/a.rs", "git log --oneline origin/main -3"] {
-            let log = (command, "ddddddd4 feat: something old");
-            let (_, head, _) = state(&[MADE, log]);
-            assert_eq!(head.as_deref(), Some(MADE.1), "{command}");
-        }
-    }
-}
+mod tests;

@@ -76,7 +76,7 @@ pub(super) const RULES: [KindRule; 18] = [
     rule(EvidenceKind::Report, "REPORTS", 38, [3.2, 2.2, 1.7], 64 << 10),
     rule(EvidenceKind::Remark, "REMARKS", 5, [1.2, 0.7, 0.7], 20 << 10),
     rule(EvidenceKind::Accepted, "RECORDED", 12, [3.0, 3.0, 2.4], 0),
-    rule(EvidenceKind::Document, "DOCUMENTS", 8, [3.0, 0.5, 0.2], 28 << 10),
+    rule(EvidenceKind::Document, "DOCUMENTS", 8, [3.0, 0.5, 0.2], 40 << 10),
     rule(EvidenceKind::Rule, "RULES", 7, [1.6, 1.6, 1.6], 8 << 10),
     rule(EvidenceKind::File, "CHANGED_FILES", 11, [2.4, 1.8, 1.0], 0),
     rule(EvidenceKind::Added, "ADDED_LINES", 16, [1.5, 1.1, 0.7], 40 << 10),

@@ -201,18 +201,19 @@ const LIMITS: [&str; 9] = [
     "the user asked",
 ];
 
-/// Strength of a sentence that the agent only thought: none unless it is sure, and gives a reason or sets a limit.
-pub(super) fn thought_strength(sentence: &str) -> Option<u16> {
+/// Percent of an ordinary line that a sentence weighs which the agent only thought: most where it is sure, and gives a
+/// reason or sets a limit.
+pub(super) fn thought_strength(sentence: &str) -> u16 {
     let lower = sentence.to_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
     let hedges = lower.split(|c: char| !c.is_alphanumeric()).any(|word| HEDGES.contains(&word));
-    if sentence.ends_with(['?', '？', ':']) || hedges {
-        return None;
-    }
     match () {
-        () if has(&LIMITS) => Some(90),
-        () if has(&REASONS) => Some(60),
-        () => None,
+        () if sentence.ends_with(['?', '？', ':']) => 10,
+        () if ANNOUNCEMENTS.iter().any(|words| lower.starts_with(words)) => 25,
+        () if hedges => 40,
+        () if has(&LIMITS) => 95,
+        () if has(&REASONS) => 90,
+        () => 60,
     }
 }
 
@@ -272,16 +273,17 @@ mod tests {
     }
 
     #[test]
-    fn of_thoughts_only_sure_reasons_and_limits_are_kept() {
-        for (text, expected) in [
-            ("The user asked for documentation, and I won't touch the lexer.", Some(90)),
-            ("The cache is stale because the key left out the branch.", Some(60)),
-            ("Maybe the cache is stale because of the key.", None),
-            ("Is the cache stale because of the key?", None),
-            ("The lexer reads lines.", None),
-        ] {
-            assert_eq!(thought_strength(text), expected, "{text}");
-        }
+    fn of_thoughts_sure_reasons_and_limits_weigh_most() {
+        let thoughts = [
+            "The user asked for documentation, and I won't touch the lexer.",
+            "The cache is stale because the key left out the branch.",
+            "The lexer reads lines.",
+            "Maybe the cache is stale because of the key.",
+            "Let me look at the key of the cache.",
+            "Is the cache stale because of the key?",
+        ];
+        let strengths = thoughts.map(thought_strength);
+        assert!(strengths.is_sorted_by(|one, next| one > next), "{strengths:?}");
         assert!(intends("Then I'll run it in a shell of its own."));
         assert!(!intends("The shell starts."));
     }

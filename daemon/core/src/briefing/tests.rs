@@ -58,6 +58,9 @@ fn what_was_thought_is_told_as_that_and_the_last_intention_until_something_follo
     assert!(text.contains("thought last, not said (#2): Then I'll read the lexer."), "{text}");
     calls(&mut briefing, 3, "a", "cat src/lexer.rs");
     assert!(!told(&briefing).contains("thought last"), "{}", told(&briefing));
+    briefing.thought(4, "**Checking the grammar of strings**", None);
+    let text = told(&briefing);
+    assert!(text.contains("thought last, not said (#4): Checking the grammar"), "{text}");
 }
 
 #[test]
@@ -71,7 +74,7 @@ fn files_that_a_script_wrote_are_not_counted_and_the_view_says_so() {
 #[test]
 fn of_a_long_output_the_beginning_and_the_end_may_be_quoted() {
     let mut briefing = thread();
-    let printed: String = (1..=40).map(|n| format!("src/part{n}/file.rs\n")).collect();
+    let printed: String = (1..=40).map(|n| format!("src/part{n}/file.rs: read\n")).collect();
     briefing.saw(20, "rg --files src", &printed, None);
     let text = render(&briefing, &Extra::default(), 4_000);
     assert!(text.contains("src/part10/") && text.contains("src/part40/"), "{text}");
@@ -428,4 +431,50 @@ fn a_failure_of_an_earlier_turn_stands_until_its_program_works() {
     fail(&mut briefing, 21, "gh pr list", "gh", 0);
     let text = render(&briefing, &Extra::default(), 2_000);
     assert!(text.contains("#11 python") && !text.contains("#12 gh auth"), "{text}");
+}
+
+fn patch_of_docs(briefing: &mut Briefing, seq: u64, added: &str) {
+    let (path, removed) = ("docs.md".to_owned(), "## Sample\n".to_owned());
+    let (added, counts) = (added.to_owned(), LineCounts::default());
+    let edit = FileEdit { path, added, removed, counts, is_whole: false, is_deleted: false };
+    briefing.refused = Some((seq, edit));
+}
+
+#[test]
+fn what_a_refused_edit_was_to_add_is_told_until_the_file_is_edited() {
+    let mut briefing = thread();
+    patch_of_docs(&mut briefing, 12, "## Sample\n## Examples\n### Lexer\n");
+    let told = |briefing: &Briefing| render(briefing, &Extra::default(), 4_000);
+    let words = "#12 was refused; it would have added to docs.md: ## Examples ### Lexer";
+    assert!(told(&briefing).contains(words), "{}", told(&briefing));
+    edits(&mut briefing, 13, "other.md", "One more line here.\n", "");
+    assert!(told(&briefing).contains(words));
+    edits(&mut briefing, 14, "docs.md", "## Examples\n", "## Sample\n");
+    assert!(!told(&briefing).contains("was refused"));
+}
+
+#[test]
+fn a_small_edit_is_told_with_what_it_replaced_until_that_is_edited_again() {
+    let mut briefing = thread();
+    edits(
+        &mut briefing,
+        12,
+        "PLAN.md",
+        "- Pages hold 20 items each\n",
+        "- Pages hold 10 items each\n",
+    );
+    edits(&mut briefing, 13, "PLAN.md", "", "- Nobody may sort the pages\n");
+    let told = |briefing: &Briefing| render(briefing, &Extra::default(), 4_000);
+    let text = told(&briefing);
+    assert!(text.contains("- Pages hold 20 items each (was: 10)"), "{text}");
+    assert!(text.contains("removed: - Nobody may sort the pages"), "{text}");
+    edits(
+        &mut briefing,
+        14,
+        "PLAN.md",
+        "- Nobody may sort the pages\n",
+        "- Pages hold 20 items each\n",
+    );
+    let text = told(&briefing);
+    assert!(!text.contains("(was: 10)") && !text.contains("removed:"), "{text}");
 }

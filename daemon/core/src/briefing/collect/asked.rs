@@ -77,6 +77,7 @@ impl Briefing {
             self.seen_lines.pop_front();
         }
         self.actions.clear();
+        self.refused = None;
     }
 
     /// The person answered in a dialog, in the middle of a turn.

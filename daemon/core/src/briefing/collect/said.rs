@@ -30,10 +30,15 @@ impl Briefing {
         }
     }
 
-    /// The agent thought: its reasons and limits count as words on the way, its last intention as where it stands.
+    /// The agent thought: that counts as words on the way, its last intention as where it stands. Some agents give
+    /// no more than a title of what they thought, which is what they were about to do.
     pub(in crate::briefing) fn thought(&mut self, seq: u64, words: &str, folder: Option<&str>) {
         let turn = self.turn;
         self.intention = None;
+        if let Some(title) = lines::heading_of(words.trim()) {
+            self.intention = Some((seq, title.to_owned()));
+            return;
+        }
         lines::split(words, |spoken| {
             if spoken.shape == Shape::Code {
                 return;
@@ -42,11 +47,9 @@ impl Briefing {
                 if telling::intends(sentence) {
                     self.intention = Some((seq, lines::tidy(sentence, folder, 260)));
                 }
-                if let Some(strength) = telling::thought_strength(sentence) {
-                    let text = lines::tidy(sentence, folder, 260);
-                    let kind = (EvidenceKind::Remark, strength);
-                    push(&mut self.remarks, (seq, turn), kind, ("", THOUGHT), text);
-                }
+                let text = lines::tidy(sentence, folder, 260);
+                let kind = (EvidenceKind::Remark, telling::thought_strength(sentence));
+                push(&mut self.remarks, (seq, turn), kind, ("", THOUGHT), text);
             });
         });
     }

@@ -1,6 +1,7 @@
 //! How the work stands, as quotes: git, the task list, what ran and what runs.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use super::super::checks::Census;
 use super::super::collect::{SeenOutput, TurnOutcome};
@@ -9,7 +10,7 @@ use super::super::kinds::EvidenceKind;
 use super::super::prompt;
 use super::super::select::Quote;
 use super::super::tasks;
-use super::{Builder, first_of};
+use super::{Builder, first_of, listing};
 use crate::text;
 
 /// An output so short is told whole; of longer ones lines from and up to so many bytes.
@@ -103,14 +104,23 @@ impl Builder<'_> {
             let age = usize::try_from(now.saturating_sub(output.turn)).unwrap_or(2);
             let name = format!("#{} {}", output.seq, output.what);
             if output.text.len() <= ANSWER_BYTES {
+                if output.is_told_elsewhere {
+                    continue;
+                }
                 let text = format!("{name} → {}", output.text.replace('\n', " | "));
                 self.push(EvidenceKind::Seen, (output.seq, 0), (age, 110 * percent / 100), text);
+                continue;
+            }
+            if let Some(names) = listing::names(&output.text) {
+                let text = format!("{name} → {names}");
+                self.push(EvidenceKind::Seen, (output.seq, 0), (age, 60 * percent / 100), text);
                 continue;
             }
             let lines =
                 output.text.lines().map(str::trim).filter(|line| line.len() > LINE_BYTES_MIN);
             // Of a file that was read, single lines say less than of what a command answered.
-            let strength = if output.what.contains(' ') { 55 } else { 35 };
+            let is_told = output.is_told_elsewhere || !output.what.contains(' ');
+            let strength = if is_told { 35 } else { 55 };
             let lines: Vec<&str> = lines.collect();
             let (first, last) = (LINES_FIRST, lines.len().saturating_sub(LINES_LAST));
             let ends = lines.iter().enumerate().filter(|(at, _)| *at < first || *at >= last);
@@ -132,6 +142,14 @@ impl Builder<'_> {
                 let text = format!("#{} would add to {}: {added}", running.seq, edit.path);
                 self.push(EvidenceKind::Now, (2, running.seq + 1), (0, 40), text);
             }
+        }
+        if let Some((seq, edit)) = &self.briefing.refused {
+            let stays: HashSet<&str> = edit.removed.lines().collect();
+            let added = edit.added.lines().filter(|line| !stays.contains(line));
+            let added = added.collect::<Vec<&str>>().join("\n");
+            let added = text::one_line_cut(&added, PENDING_BYTES);
+            let text = format!("#{seq} was refused; it would have added to {}: {added}", edit.path);
+            self.push(EvidenceKind::Now, (2, *seq), (0, 40), text);
         }
     }
 

@@ -1,0 +1,61 @@
+//! What lists files, as one line of their names.
+
+/// Bytes of the names that are shown.
+const NAMES_BYTES: usize = 360;
+
+/// An output with fewer lines is no listing worth folding.
+const LINES_MIN: usize = 4;
+
+/// The names that an output lists, if that is most of what it does.
+pub(super) fn names(printed: &str) -> Option<String> {
+    let lines: Vec<&str> = printed.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let names: Vec<&str> = lines.iter().filter_map(|line| name(line)).collect();
+    if lines.len() < LINES_MIN || names.len() * 10 < lines.len() * 9 {
+        return None;
+    }
+    let names = names.into_iter().filter(|name| !name.is_empty());
+    let (mut shown, mut left) = (String::new(), 0);
+    for name in names {
+        if left > 0 || shown.len() + name.len() > NAMES_BYTES {
+            left += 1;
+            continue;
+        }
+        shown.push_str(if shown.is_empty() { "" } else { ", " });
+        shown.push_str(name);
+    }
+    let more = if left > 0 { format!(" and {left} more") } else { String::new() };
+    Some(shown + &more)
+}
+
+/// The name in a line of `ls`, short or long; empty for what a long one adds.
+fn name(line: &str) -> Option<&str> {
+    if line.starts_with("total ") {
+        return Some("");
+    }
+    let mut words = line.split_whitespace();
+    let first = words.next()?;
+    let Some(last) = words.next_back() else {
+        let is_name = first.chars().all(|c| c.is_alphanumeric() || "._-/@+~".contains(c));
+        return is_name.then_some(first);
+    };
+    let is_mode = first.len() >= 10
+        && first.bytes().skip(1).take(9).all(|byte| b"rwxsStT-".contains(&byte))
+        && first.starts_with(['-', 'd', 'l']);
+    is_mode.then_some(last).map(|name| if [".", ".."].contains(&name) { "" } else { name })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_listing_is_one_line_of_names() {
+        let long = "total 28\ndrwxr-xr-x 5 me me 4096 Mar 25 00:33 .\n-rw-r--r-- 1 me me 41 Mar 25 00:24 a.rs\ndrwxr-xr-x 2 me me 41 Mar 25 00:24 src";
+        assert_eq!(names(long).as_deref(), Some("a.rs, src"));
+        assert_eq!(names("a.rs\nb.rs\nsrc\ndocs/").as_deref(), Some("a.rs, b.rs, src, docs/"));
+        assert_eq!(names("fn a() {\n    one\n}\nfn b() {}\n"), None);
+        assert_eq!(names("one\ntwo"), None);
+        let many: String = (0..200).map(|n| format!("file{n}.rs\n")).collect();
+        assert!(names(&many).is_some_and(|names| names.ends_with(" more") && names.len() < 400));
+    }
+}

@@ -1,0 +1,143 @@
+//! Small edits told as what they change: a line with what it replaces, and a line that only goes.
+
+use std::collections::HashSet;
+
+use super::collect::FileEdit;
+use crate::rollout::patch::ANOTHER_PLACE;
+use crate::text;
+
+/// An edit that changes more lines is told by the lines it adds.
+const LINES_MAX: usize = 4;
+
+/// Bytes of what is replaced that are quoted, and of a line that goes.
+const WAS_BYTES: usize = 90;
+const REMOVED_BYTES: usize = 140;
+
+/// Lines that have less than this in common, in percent of the shorter one, are not versions of each other.
+const COMMON_PERCENT: usize = 34;
+
+/// Shorter lines are brackets and the like.
+const LINE_BYTES_MIN: usize = 8;
+
+const WAS: &str = " (was: ";
+const REMOVED: &str = "removed: ";
+
+/// What a small edit put in the place of what.
+#[derive(Default)]
+pub(super) struct Lines<'a> {
+    pairs: Vec<(&'a str, &'a str)>,
+    removed: Vec<&'a str>,
+}
+
+impl<'a> Lines<'a> {
+    pub(super) fn of(edit: &'a FileEdit) -> Self {
+        let (added, removed) = (lines_of(&edit.added), lines_of(&edit.removed));
+        let before: HashSet<&str> = removed.iter().copied().collect();
+        let after: HashSet<&str> = added.iter().copied().collect();
+        let of = |lines: &[&'a str], known: &HashSet<&str>| -> Vec<&'a str> {
+            lines.iter().copied().filter(|line| !known.contains(line)).collect()
+        };
+        let (added, removed) = (of(&added, &before), of(&removed, &after));
+        if removed.is_empty() || removed.len() > LINES_MAX {
+            return Self::default();
+        }
+        if added.is_empty() {
+            return Self { pairs: Vec::new(), removed };
+        }
+        if added.len() != removed.len() {
+            return Self::default();
+        }
+        let pairs = added.into_iter().zip(removed).filter(|(new, old)| are_versions(new, old));
+        Self { pairs: pairs.collect(), removed: Vec::new() }
+    }
+
+    /// ` (was: OLD)` for a text that holds a line which took the place of another: the words that differ.
+    pub(super) fn was(&self, text: &str) -> Option<String> {
+        let (new, old) = self.pairs.iter().find(|(new, _)| text.contains(new))?;
+        let was = text::one_line_cut(&differing(old, new), WAS_BYTES);
+        (!was.is_empty()).then(|| format!("{WAS}{was})"))
+    }
+
+    pub(super) fn removed(&self) -> impl Iterator<Item = String> {
+        self.removed
+            .iter()
+            .map(|line| format!("{REMOVED}{}", text::one_line_cut(line, REMOVED_BYTES)))
+    }
+}
+
+/// The text as it stands in the file.
+pub(super) fn without_was(text: &str) -> &str {
+    text.split(WAS).next().unwrap_or(text)
+}
+
+/// Whether a quoted line says that `line` is gone.
+pub(super) fn says_removed(text: &str, line: &str) -> bool {
+    text.strip_prefix(REMOVED) == Some(&*text::one_line_cut(line, REMOVED_BYTES))
+}
+
+fn lines_of(text: &str) -> Vec<&str> {
+    let lines = text.lines().filter(|line| !line.starts_with(ANOTHER_PLACE)).map(str::trim);
+    lines.filter(|line| line.len() >= LINE_BYTES_MIN).collect()
+}
+
+fn are_versions(new: &str, old: &str) -> bool {
+    let common = old.len().saturating_sub(differing(old, new).len());
+    common * 100 >= old.len().min(new.len()) * COMMON_PERCENT
+}
+
+/// The words of `old` between those that both lines begin and end with.
+fn differing(old: &str, new: &str) -> String {
+    let (old, new): (Vec<&str>, Vec<&str>) =
+        (old.split_whitespace().collect(), new.split_whitespace().collect());
+    let common = |pairs: &mut dyn Iterator<Item = (&&str, &&str)>| {
+        pairs.take_while(|(one, other)| one == other).count()
+    };
+    let head = common(&mut old.iter().zip(&new));
+    let tail = common(&mut old[head..].iter().rev().zip(new[head..].iter().rev()));
+    old[head..old.len() - tail].join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rollout::patch::LineCounts;
+
+    fn edit(removed: &str, added: &str) -> FileEdit {
+        FileEdit {
+            path: "a.md".to_owned(),
+            added: added.to_owned(),
+            removed: removed.to_owned(),
+            counts: LineCounts::default(),
+            is_whole: false,
+            is_deleted: false,
+        }
+    }
+
+    #[test]
+    fn a_line_is_told_with_the_words_it_replaces() {
+        for (old, new, expected) in [
+            (
+                "Work follows `/specs/[name]/` always.",
+                "Work follows `/specs/<name>/` always.",
+                Some(" (was: `/specs/[name]/`)"),
+            ),
+            ("- limit: 10 items a page", "- limit: 20 items a page", Some(" (was: 10)")),
+            ("The lexer reads bytes", "The lexer reads bytes and tabs", None),
+            ("Nothing of this stays.", "All is written from anew, here.", None),
+            ("naïve ünïts of lines", "naïve ïtems of lines", Some(" (was: ünïts)")),
+        ] {
+            let edit = edit(old, new);
+            assert_eq!(Lines::of(&edit).was(new).as_deref(), expected, "{old}");
+        }
+    }
+
+    #[test]
+    fn what_only_goes_is_told_and_large_edits_are_not() {
+        let edit_of_one = edit("keep this line\nThe old rule of the lexer", "keep this line");
+        let lines: Vec<String> = Lines::of(&edit_of_one).removed().collect();
+        assert_eq!(lines, ["removed: The old rule of the lexer"]);
+        assert!(says_removed(&lines[0], "The old rule of the lexer"));
+        let many: String = (0..9).map(|n| format!("old line number {n}\n")).collect();
+        assert_eq!(Lines::of(&edit(&many, "")).removed().count(), 0);
+    }
+}

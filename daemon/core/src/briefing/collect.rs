@@ -1,6 +1,7 @@
 //! The folded state: evidence as it comes in, line after line.
 
 mod asked;
+mod calls;
 mod said;
 
 use std::collections::{HashSet, VecDeque};
@@ -52,20 +53,6 @@ const TELLING_BYTES: usize = 12;
 
 /// Bytes of a command that are looked at.
 const COMMAND_BYTES: usize = 1_024;
-
-/// Bytes of one of the last calls: a line of several commands ends with the one that counts.
-const ACTION_BYTES: usize = 480;
-
-/// Outputs that are kept, and bytes of each.
-const OUTPUTS_MAX: usize = 16;
-const OUTPUT_BYTES: usize = 1_600;
-
-/// Skills that are known by name, and bytes of a name.
-const SKILLS_MAX: usize = 8;
-const SKILL_BYTES: usize = 120;
-
-/// Calls without an answer that are kept.
-const RUNNING_MAX: usize = 16;
 
 /// What is known of a thread for a briefing.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -149,6 +136,9 @@ pub(super) struct Running {
     pub edits: Vec<FileEdit>,
     /// It was answered, and runs on.
     pub is_known_running: bool,
+    /// What it printed until then.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub printed: String,
 }
 
 /// A call of the turn.
@@ -203,75 +193,6 @@ pub(super) struct CommandRun<'a> {
 }
 
 impl Briefing {
-    /// The agent calls a tool: what it said before was said on the way.
-    pub(super) fn call(&mut self, running: Running, folder: Option<&str>) {
-        self.flush_remarks(folder);
-        self.intention = None;
-        if let Some(turn) = self.turns.back_mut() {
-            turn.outcome = TurnOutcome::Open;
-        }
-        if self.running.len() >= RUNNING_MAX {
-            self.running.pop_front();
-        }
-        let (what, whole) = (&running.what, lines::tidy(&running.what, folder, ACTION_BYTES));
-        let what = lines::tidy(what, folder, 160);
-        if self.actions.len() >= 4 {
-            self.actions.pop_front();
-        }
-        let call_id = running.call_id.clone();
-        self.actions.push_back(RecentCall { call_id, text: whole });
-        self.running.push_back(Running { what, ..running });
-    }
-
-    /// The agent asked for a skill.
-    pub(super) fn asked_for_skill(&mut self, values: &str) {
-        let name = text::prefix(values, SKILL_BYTES).to_owned();
-        if !self.skills.contains(&name) {
-            checks::push(&mut self.skills, name, SKILLS_MAX);
-        }
-    }
-
-    /// A call has its result; one that runs on stays, and is given as it was.
-    pub(super) fn answered(&mut self, call_id: &str, runs_on: bool) -> Option<Running> {
-        let index = self.running.iter().rposition(|running| running.call_id == call_id)?;
-        if runs_on {
-            let running = self.running.get_mut(index)?;
-            running.is_known_running = true;
-            return Some(running.clone());
-        }
-        self.running.remove(index)
-    }
-
-    /// A call printed something that no other evidence is made of.
-    pub(super) fn saw(&mut self, seq: u64, what: &str, printed: &str, folder: Option<&str>) {
-        // What git printed has a section of its own.
-        if !what.contains("git ") {
-            self.printed((seq, false), what, printed, folder);
-        }
-    }
-
-    /// A command failed, or checked something: more of what it said may stand where there is room.
-    pub(super) fn saw_more(&mut self, seq: u64, what: &str, printed: &str, folder: Option<&str>) {
-        self.printed((seq, true), what, printed, folder);
-    }
-
-    fn printed(
-        &mut self,
-        (seq, is_told_elsewhere): (u64, bool),
-        what: &str,
-        printed: &str,
-        folder: Option<&str>,
-    ) {
-        if printed.trim().is_empty() {
-            return;
-        }
-        let (turn, what) = (self.turn, lines::tidy(what, folder, 120));
-        self.outputs.retain(|output| output.what != what);
-        let text = text::cut_middle(printed.trim(), OUTPUT_BYTES).into_owned();
-        let output = SeenOutput { seq, turn, what, text, is_told_elsewhere };
-        checks::push(&mut self.outputs, output, OUTPUTS_MAX);
-    }
-
     pub(super) fn ran(&mut self, run: CommandRun<'_>, folder: Option<&str>) {
         let (script, folder_of_git) = git::without_options(without_entering(run.script));
         let from = folder_of_git.map(|named| paths::absolute(&named, run.from));
@@ -291,7 +212,9 @@ impl Briefing {
         };
         let action = self.actions.iter_mut().rev().find(|action| action.call_id == run.call_id);
         if let Some(action) = action {
-            action.text.push_str(&format!(" → {}", outcome::of_line(&finished)));
+            let is_silent = run.is_look && run.printed.trim().is_empty();
+            let nothing = if is_silent { ", printed nothing" } else { "" };
+            action.text.push_str(&format!(" → {}{nothing}", outcome::of_line(&finished)));
         }
         self.commands.finish(finished);
     }

@@ -58,9 +58,9 @@ pub(super) fn percent_of(path: &str) -> u16 {
 
 /// Whether a path is in a folder that an agent keeps for itself.
 pub(super) fn is_of_agents(path: &str) -> bool {
-    let is_in =
-        |folder: &&str| path.contains(*folder) || path.starts_with(folder.trim_start_matches('/'));
-    AGENT_FOLDERS.iter().any(|folder| is_in(folder))
+    AGENT_FOLDERS
+        .iter()
+        .any(|folder| path.contains(folder) || path.starts_with(folder.trim_start_matches('/')))
 }
 
 /// Whether a path names the words of a licence, which are the same everywhere.
@@ -152,13 +152,9 @@ pub(super) fn passages(path: &str, text: &str, mut visit: impl FnMut(Passage)) {
     let is_prose = is_prose(path);
     let is_marked_up = is_instructions(path);
     if ends_with(path, &[".yaml", ".yml"]) {
+        let (heading, strength, is_sample) = (String::new(), OPERATION_STRENGTH, false);
         for text in openapi::operations(text) {
-            visit(Passage {
-                heading: String::new(),
-                text,
-                strength: OPERATION_STRENGTH,
-                is_sample: false,
-            });
+            visit(Passage { heading: heading.clone(), text, strength, is_sample });
         }
     }
     // Each line of a short configuration is a choice that somebody made.
@@ -166,19 +162,8 @@ pub(super) fn passages(path: &str, text: &str, mut visit: impl FnMut(Passage)) {
     let mut heading = String::new();
     let mut paragraph = String::new();
     let mut end = |heading: &str, paragraph: &mut String, is_code: bool| {
-        // A few words that end with a colon say nothing without what follows.
-        let is_lead_in = paragraph.len() < LEAD_IN_BYTES && paragraph.ends_with([':', '：']);
-        if paragraph.len() >= LINE_BYTES_MIN && !is_lead_in {
-            let strength = strength(heading, paragraph, is_prose || is_short);
-            let is_sample = is_code && !is_command(paragraph);
-            visit(Passage {
-                heading: heading.to_owned(),
-                text: std::mem::take(paragraph),
-                strength,
-                is_sample,
-            });
-        }
-        paragraph.clear();
+        let text = std::mem::take(paragraph);
+        passage(heading, text, (is_prose || is_short, is_code)).into_iter().for_each(&mut visit);
     };
     let (mut is_comment, mut is_code) = (false, false);
     let (front, front_lines) = if is_prose { front_matter(text) } else { (String::new(), 0) };
@@ -191,14 +176,14 @@ pub(super) fn passages(path: &str, text: &str, mut visit: impl FnMut(Passage)) {
             continue;
         }
         let line = without_number(line).trim();
-        let bare = is_marked_up.then(|| without_tags(line));
-        let line = bare.as_deref().unwrap_or(line);
         // Comments of a template speak to whoever fills it in.
         let begins_comment = line.starts_with("<!--");
         if begins_comment || is_comment {
             is_comment = !line.contains("-->");
             continue;
         }
+        let bare = is_marked_up.then(|| without_tags(line));
+        let line = bare.as_deref().unwrap_or(line);
         if line.starts_with("```") {
             end(&heading, &mut paragraph, is_code);
             is_code = !is_code;
@@ -224,6 +209,18 @@ pub(super) fn passages(path: &str, text: &str, mut visit: impl FnMut(Passage)) {
         }
     }
     end(&heading, &mut paragraph, is_code);
+}
+
+/// A paragraph as a passage, unless it says nothing alone.
+fn passage(heading: &str, text: String, (is_telling, is_code): (bool, bool)) -> Option<Passage> {
+    // A few words that end with a colon say nothing without what follows.
+    let is_lead_in = text.len() < LEAD_IN_BYTES && text.ends_with([':', '：']);
+    if text.len() < LINE_BYTES_MIN || is_lead_in {
+        return None;
+    }
+    let strength = strength(heading, &text, is_telling);
+    let is_sample = is_code && !is_command(&text);
+    Some(Passage { heading: heading.to_owned(), text, strength, is_sample })
 }
 
 /// What a document says of itself to programs before it begins, in one line, and the lines it takes.

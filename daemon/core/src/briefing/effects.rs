@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::collect::FileEdit;
 use super::documents;
 use super::openapi;
-use super::replaced;
+use super::replaced::Replacements;
 use crate::rollout::patch::{ANOTHER_PLACE, LineCounts};
 use crate::text;
 
@@ -159,7 +159,7 @@ impl Effect {
     /// Reads the lines of an edit: keeps the names that it newly declares and shows the added lines worth quoting, with
     /// heading and strength.
     pub(super) fn read(&mut self, edit: &FileEdit, mut visit: impl FnMut(&str, String, u16)) {
-        let replaced = replaced::Lines::of(edit);
+        let replaced = Replacements::of(edit);
         for line in replaced.removed() {
             visit("", line, REMOVED_STRENGTH);
         }

@@ -81,6 +81,7 @@ impl Briefing {
             program: program_of(called),
             edits,
             is_known_running: false,
+            printed: String::new(),
         };
         self.call(running, folder);
         self.commands.census.agents |= is_for_agent(&call.what);
@@ -96,11 +97,10 @@ impl Briefing {
 
     fn ended(&mut self, at: At, answered: &Answered<'_>, folder: Option<&str>) {
         let Answered { call, outcome, .. } = answered;
-        let runs_on = *outcome == CommandOutcome::Running;
-        let Some(running) = self.answered(&call.id, runs_on) else { return };
-        if runs_on {
-            return;
+        if *outcome == CommandOutcome::Running {
+            return self.runs_on(&call.id, answered.printed());
         }
+        let Some(running) = self.answered(&call.id) else { return };
         self.hear_dialog(at.seq, answered);
         if !outcome.is_failure() {
             for edit in &running.edits {

@@ -41,9 +41,9 @@ const NAMES_BYTES: usize = 200;
 const OUTLINE_BYTES: usize = 400;
 const OUTLINE_EDITS: u32 = 5;
 
-/// Lines of one document that count in full, those that count less, and how much each time.
-const RANKS_FULL: usize = 10;
-const RANKS_HALF: usize = 24;
+/// Lines of one file that count in full, up to where the others count less and then less again, and how much each time.
+const DOCUMENT_RANKS: (usize, usize) = (10, 24);
+const ADDED_RANKS: (usize, usize) = (20, 40);
 const RANK_WEIGHT: f64 = 0.6;
 
 /// Longest line of a small view: there two short lines say more than a long one.
@@ -80,7 +80,9 @@ impl Builder<'_> {
         self.lines(EvidenceKind::Template, &self.briefing.template);
         self.reports();
         self.lines(EvidenceKind::Remark, &self.briefing.remarks);
+        let first = self.candidates.len();
         self.lines(EvidenceKind::Added, &self.briefing.added);
+        share_among_groups(&mut self.candidates[first..], ADDED_RANKS);
         self.documents();
         self.lines(EvidenceKind::Rule, &self.briefing.rules);
         self.files();
@@ -283,7 +285,7 @@ impl Builder<'_> {
         read.retain(|line| !own.contains(&(line.group.as_str(), line.text.as_str())));
         let first = self.candidates.len();
         self.lines(EvidenceKind::Document, &read);
-        share_among_groups(&mut self.candidates[first..]);
+        share_among_groups(&mut self.candidates[first..], DOCUMENT_RANKS);
     }
 
     fn line(&mut self, kind: EvidenceKind, line: &Line, age: usize, group: &str) {
@@ -387,17 +389,17 @@ impl Builder<'_> {
     }
 }
 
-/// Lowers the weight of a document's weaker lines: what many documents say first is worth more than all that one says.
-fn share_among_groups(quotes: &mut [Quote]) {
+/// Lowers the weight of a file's weaker lines: what many files say first is worth more than all that one says.
+fn share_among_groups(quotes: &mut [Quote], (full, less): (usize, usize)) {
     let mut order: Vec<usize> = (0..quotes.len()).collect();
     order.sort_by(|one, other| quotes[*other].weight.total_cmp(&quotes[*one].weight));
     let mut ranks: HashMap<String, usize> = HashMap::new();
     for index in order {
         let rank = ranks.entry(quotes[index].group.clone()).or_default();
-        quotes[index].weight *= match *rank {
-            0..RANKS_FULL => 1.0,
-            RANKS_FULL..RANKS_HALF => RANK_WEIGHT,
-            _ => RANK_WEIGHT * RANK_WEIGHT,
+        quotes[index].weight *= match () {
+            () if *rank < full => 1.0,
+            () if *rank < less => RANK_WEIGHT,
+            () => RANK_WEIGHT * RANK_WEIGHT,
         };
         *rank += 1;
     }

@@ -24,12 +24,12 @@ const REMOVED: &str = "removed: ";
 
 /// What a small edit put in the place of what.
 #[derive(Default)]
-pub(super) struct Lines<'a> {
+pub(super) struct Replacements<'a> {
     pairs: Vec<(&'a str, &'a str)>,
     removed: Vec<&'a str>,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> Replacements<'a> {
     pub(super) fn of(edit: &'a FileEdit) -> Self {
         let (added, removed) = (lines_of(&edit.added), lines_of(&edit.removed));
         let before: HashSet<&str> = removed.iter().copied().collect();
@@ -127,17 +127,17 @@ mod tests {
             ("naïve ünïts of lines", "naïve ïtems of lines", Some(" (was: ünïts)")),
         ] {
             let edit = edit(old, new);
-            assert_eq!(Lines::of(&edit).was(new).as_deref(), expected, "{old}");
+            assert_eq!(Replacements::of(&edit).was(new).as_deref(), expected, "{old}");
         }
     }
 
     #[test]
     fn what_only_goes_is_told_and_large_edits_are_not() {
         let edit_of_one = edit("keep this line\nThe old rule of the lexer", "keep this line");
-        let lines: Vec<String> = Lines::of(&edit_of_one).removed().collect();
+        let lines: Vec<String> = Replacements::of(&edit_of_one).removed().collect();
         assert_eq!(lines, ["removed: The old rule of the lexer"]);
         assert!(says_removed(&lines[0], "The old rule of the lexer"));
         let many: String = (0..9).map(|n| format!("old line number {n}\n")).collect();
-        assert_eq!(Lines::of(&edit(&many, "")).removed().count(), 0);
+        assert_eq!(Replacements::of(&edit(&many, "")).removed().count(), 0);
     }
 }

@@ -188,6 +188,20 @@ const HEDGES: [&str; 20] = [
     "assuming",
 ];
 
+/// Words of a thought that weighs a choice: what was chosen is said or done later.
+const DELIBERATIONS: [&str; 10] = [
+    "weighing",
+    "considering",
+    "thinking about",
+    "thinking of",
+    "deciding",
+    "debating",
+    "alternatively",
+    "seems sensible",
+    "seems reasonable",
+    "would be better",
+];
+
 /// Words of a limit that the agent sets itself, or that it knows from the person.
 const LIMITS: [&str; 9] = [
     "i won't",
@@ -209,6 +223,7 @@ pub(super) fn thought_strength(sentence: &str) -> u16 {
     let hedges = lower.split(|c: char| !c.is_alphanumeric()).any(|word| HEDGES.contains(&word));
     match () {
         () if sentence.ends_with(['?', '？', ':']) => 10,
+        () if has(&DELIBERATIONS) => 10,
         () if ANNOUNCEMENTS.iter().any(|words| lower.starts_with(words)) => 25,
         () if hedges => 40,
         () if has(&LIMITS) => 95,

@@ -1,3 +1,5 @@
+mod edits;
+
 use super::collect::{CommandRun, FileEdit, Running};
 use super::*;
 use crate::rollout::patch::LineCounts;
@@ -16,9 +18,10 @@ fn calls(briefing: &mut Briefing, seq: u64, id: &str, what: &str) {
         program: String::new(),
         edits: Vec::new(),
         is_known_running: false,
+        printed: String::new(),
     };
     briefing.call(running, None);
-    briefing.answered(id, false);
+    briefing.answered(id);
 }
 
 fn edits(briefing: &mut Briefing, seq: u64, path: &str, added: &str, removed: &str) {
@@ -238,6 +241,7 @@ fn a_call_that_runs_is_named_once() {
         program: "cargo".to_owned(),
         edits: Vec::new(),
         is_known_running: false,
+        printed: String::new(),
     };
     briefing.call(running, None);
     let text = render(&briefing, &Extra::default(), 2_000);
@@ -380,6 +384,7 @@ fn what_commands_printed_and_an_unanswered_patch_would_add_is_told() {
             program: String::new(),
             edits: vec![edit],
             is_known_running: false,
+            printed: String::new(),
         },
         None,
     );
@@ -431,50 +436,4 @@ fn a_failure_of_an_earlier_turn_stands_until_its_program_works() {
     fail(&mut briefing, 21, "gh pr list", "gh", 0);
     let text = render(&briefing, &Extra::default(), 2_000);
     assert!(text.contains("#11 python") && !text.contains("#12 gh auth"), "{text}");
-}
-
-fn patch_of_docs(briefing: &mut Briefing, seq: u64, added: &str) {
-    let (path, removed) = ("docs.md".to_owned(), "## Sample\n".to_owned());
-    let (added, counts) = (added.to_owned(), LineCounts::default());
-    let edit = FileEdit { path, added, removed, counts, is_whole: false, is_deleted: false };
-    briefing.refused = Some((seq, edit));
-}
-
-#[test]
-fn what_a_refused_edit_was_to_add_is_told_until_the_file_is_edited() {
-    let mut briefing = thread();
-    patch_of_docs(&mut briefing, 12, "## Sample\n## Examples\n### Lexer\n");
-    let told = |briefing: &Briefing| render(briefing, &Extra::default(), 4_000);
-    let words = "#12 was refused; it would have added to docs.md: ## Examples ### Lexer";
-    assert!(told(&briefing).contains(words), "{}", told(&briefing));
-    edits(&mut briefing, 13, "other.md", "One more line here.\n", "");
-    assert!(told(&briefing).contains(words));
-    edits(&mut briefing, 14, "docs.md", "## Examples\n", "## Sample\n");
-    assert!(!told(&briefing).contains("was refused"));
-}
-
-#[test]
-fn a_small_edit_is_told_with_what_it_replaced_until_that_is_edited_again() {
-    let mut briefing = thread();
-    edits(
-        &mut briefing,
-        12,
-        "PLAN.md",
-        "- Pages hold 20 items each\n",
-        "- Pages hold 10 items each\n",
-    );
-    edits(&mut briefing, 13, "PLAN.md", "", "- Nobody may sort the pages\n");
-    let told = |briefing: &Briefing| render(briefing, &Extra::default(), 4_000);
-    let text = told(&briefing);
-    assert!(text.contains("- Pages hold 20 items each (was: 10)"), "{text}");
-    assert!(text.contains("removed: - Nobody may sort the pages"), "{text}");
-    edits(
-        &mut briefing,
-        14,
-        "PLAN.md",
-        "- Nobody may sort the pages\n",
-        "- Pages hold 20 items each\n",
-    );
-    let text = told(&briefing);
-    assert!(!text.contains("(was: 10)") && !text.contains("removed:"), "{text}");
 }

@@ -222,7 +222,11 @@ impl Builder<'_> {
                     (false, true) => "no result yet",
                     (false, false) => "in an earlier turn, no result seen",
                 };
-                format!("{state}: #{} {}", running.seq, self.short(&running.what))
+                let printed = match running.printed.as_str() {
+                    "" => String::new(),
+                    printed => format!("; printed so far: {}", text::one_line(printed)),
+                };
+                format!("{state}: #{} {}{printed}", running.seq, self.short(&running.what))
             };
             self.push(EvidenceKind::Now, (2, running.seq), (0, 60), text);
         }

@@ -1,0 +1,81 @@
+use super::*;
+
+fn patch_of_docs(briefing: &mut Briefing, seq: u64, added: &str) {
+    let (path, removed) = ("docs.md".to_owned(), "## Sample\n".to_owned());
+    let (added, counts) = (added.to_owned(), LineCounts::default());
+    let edit = FileEdit { path, added, removed, counts, is_whole: false, is_deleted: false };
+    briefing.refused = Some((seq, edit));
+}
+
+#[test]
+fn what_a_refused_edit_was_to_add_is_told_until_the_file_is_edited() {
+    let mut briefing = thread();
+    patch_of_docs(&mut briefing, 12, "## Sample\n## Examples\n### Lexer\n");
+    let told = |briefing: &Briefing| render(briefing, &Extra::default(), 4_000);
+    let words = "#12 was refused; it would have added to docs.md: ## Examples ### Lexer";
+    assert!(told(&briefing).contains(words), "{}", told(&briefing));
+    edits(&mut briefing, 13, "other.md", "One more line here.\n", "");
+    assert!(told(&briefing).contains(words));
+    edits(&mut briefing, 14, "docs.md", "## Examples\n", "## Sample\n");
+    assert!(!told(&briefing).contains("was refused"));
+}
+
+#[test]
+fn a_small_edit_is_told_with_what_it_replaced_until_that_is_edited_again() {
+    let mut briefing = thread();
+    edits(
+        &mut briefing,
+        12,
+        "PLAN.md",
+        "- Pages hold 20 items each\n",
+        "- Pages hold 10 items each\n",
+    );
+    edits(&mut briefing, 13, "PLAN.md", "", "- Nobody may sort the pages\n");
+    let told = |briefing: &Briefing| render(briefing, &Extra::default(), 4_000);
+    let text = told(&briefing);
+    assert!(text.contains("- Pages hold 20 items each (was: 10)"), "{text}");
+    assert!(text.contains("removed: - Nobody may sort the pages"), "{text}");
+    edits(
+        &mut briefing,
+        14,
+        "PLAN.md",
+        "- Nobody may sort the pages\n",
+        "- Pages hold 20 items each\n",
+    );
+    let text = told(&briefing);
+    assert!(!text.contains("(was: 10)") && !text.contains("removed:"), "{text}");
+}
+
+#[test]
+fn what_a_running_command_printed_and_that_a_look_found_nothing_is_told() {
+    let mut briefing = thread();
+    let running = |id: &str, what: &str| Running {
+        seq: 20,
+        call_id: id.to_owned(),
+        what: what.to_owned(),
+        program: String::new(),
+        edits: Vec::new(),
+        is_known_running: false,
+        printed: String::new(),
+    };
+    briefing.call(running("a", "git commit -m lexer"), None);
+    briefing.runs_on("a", "Running checks on 5 files...\n");
+    briefing.call(running("b", "git diff PLAN.md"), None);
+    let run = CommandRun {
+        seq: 21,
+        call_id: "b",
+        script: "git diff PLAN.md",
+        from: None,
+        program: "git",
+        is_look: true,
+        outcome: CommandOutcome::Exit(0),
+        counts: None,
+        printed: "",
+    };
+    briefing.answered("b");
+    briefing.ran(run, None);
+    let text = render(&briefing, &Extra::default(), 2_000);
+    let state = "running at the last look: #20 git commit -m lexer; printed so far: Running checks";
+    assert!(text.contains(state), "{text}");
+    assert!(text.contains("git diff PLAN.md → exit 0, printed nothing"), "{text}");
+}

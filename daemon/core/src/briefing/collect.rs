@@ -294,8 +294,10 @@ impl Briefing {
             removed.contains(text)
                 || removed.iter().any(|line| line.len() >= TELLING_BYTES && text.contains(line))
         };
-        let is_back =
-            |text: &str| edit.added.lines().any(|line| replaced::says_removed(text, line));
+        let is_back = |text: &str| {
+            let removed = replaced::removed(text);
+            removed.is_some_and(|removed| edit.added.lines().any(|line| removed.is_of(line)))
+        };
         let is_gone = |line: &Line| {
             edit.is_whole || edit.is_deleted || is_taken_out(&line.text) || is_back(&line.text)
         };

@@ -1,6 +1,6 @@
 //! Lines of one kind, bounded.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
@@ -35,9 +35,6 @@ pub(super) struct EvidenceLines {
 
 /// What is left of the strength of a line that was true only when it was said.
 const PASSING_PERCENT: u16 = 35;
-
-/// Bytes that a group loses before the largest one is looked for again.
-const EVICTED_BYTES: usize = 1_024;
 
 /// How often bytes of earlier turns count when there is no room.
 const EARLIER_TIMES: usize = 4;
@@ -86,48 +83,60 @@ impl EvidenceLines {
     /// document does not cost what was read of the others. Groups of earlier turns count several times.
     fn evict(&mut self, bytes: usize) {
         let mut left = bytes;
+        let mut is_kept = vec![true; self.lines.len()];
         for is_weak_only in [true, false] {
-            let mut spent = HashSet::new();
+            let mut groups = self.groups(&is_kept, is_weak_only);
             while left > 0 {
-                let Some(group) = self.largest_group(&spent) else { break };
-                let dropped = self.evict_from(&group, left.min(EVICTED_BYTES), is_weak_only);
-                left = left.saturating_sub(dropped);
-                if dropped == 0 {
-                    spent.insert(group);
-                }
+                let Some(group) = groups.iter_mut().max_by_key(|group| group.rank()) else { break };
+                let Some(index) = group.lines.pop_front() else { break };
+                is_kept[index] = false;
+                group.bytes -= self.lines[index].bytes();
+                left = left.saturating_sub(self.lines[index].bytes());
             }
         }
+        let mut kept = is_kept.into_iter();
+        self.lines.retain(|_| kept.next().unwrap_or(true));
         self.bytes = self.lines.iter().map(Line::bytes).sum();
     }
 
-    fn largest_group(&self, spent: &HashSet<String>) -> Option<String> {
-        let newest = self.lines.back()?.turn;
-        let mut held: HashMap<&str, (usize, usize)> = HashMap::new();
-        for (index, line) in self.lines.iter().enumerate() {
-            let times = if line.turn < newest { EARLIER_TIMES } else { 1 };
-            let (bytes, last) = held.entry(&line.group).or_default();
-            *bytes += line.bytes() * times;
-            *last = index;
+    /// What each group has, with its oldest lines first that may go, or the weak ones of its older half.
+    fn groups(&self, is_kept: &[bool], is_weak_only: bool) -> Vec<Group> {
+        let newest = self.lines.back().map_or(0, |line| line.turn);
+        let mut places: HashMap<&str, usize> = HashMap::new();
+        let mut groups: Vec<Group> = Vec::new();
+        let kept = self.lines.iter().enumerate().filter(|(index, _)| is_kept[*index]);
+        for (index, line) in kept {
+            let place = *places.entry(&line.group).or_insert_with(|| {
+                groups.push(Group::default());
+                groups.len() - 1
+            });
+            let group = &mut groups[place];
+            group.bytes += line.bytes();
+            group.times = if line.turn < newest { EARLIER_TIMES } else { 1 };
+            group.lines.push_back(index);
         }
-        let left = held.into_iter().filter(|(group, _)| !spent.contains(*group));
-        let largest = left.max_by_key(|(_, (bytes, last))| (*bytes, usize::MAX - last));
-        largest.map(|(group, _)| group.to_owned())
-    }
-
-    /// Drops the oldest lines of a group, or weak ones of its older half; says how many bytes.
-    fn evict_from(&mut self, group: &str, bytes: usize, is_weak_only: bool) -> usize {
-        let older = self.lines.iter().filter(|line| line.group == group).count().div_ceil(2);
-        let (mut dropped, mut index) = (0, 0);
-        self.lines.retain(|line| {
-            if line.group != group || dropped >= bytes {
-                return true;
+        if is_weak_only {
+            for group in &mut groups {
+                group.lines.truncate(group.lines.len().div_ceil(2));
+                group.lines.retain(|index| self.lines[*index].strength < 100);
             }
-            index += 1;
-            let drops = !is_weak_only || index <= older && line.strength < 100;
-            dropped += if drops { line.bytes() } else { 0 };
-            !drops
-        });
-        dropped
+        }
+        groups
+    }
+}
+
+/// Lines of one group when some of them must go.
+#[derive(Default)]
+struct Group {
+    bytes: usize,
+    times: usize,
+    lines: VecDeque<usize>,
+}
+
+impl Group {
+    /// The group that ranks first loses a line.
+    fn rank(&self) -> (bool, usize) {
+        (!self.lines.is_empty(), self.bytes * self.times)
     }
 }
 

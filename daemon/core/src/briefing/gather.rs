@@ -46,6 +46,10 @@ const DOCUMENT_RANKS: (usize, usize) = (10, 24);
 const ADDED_RANKS: (usize, usize) = (20, 40);
 const RANK_WEIGHT: f64 = 0.6;
 
+/// What the first and the last step of a template weigh.
+const FIRST_STEP: f64 = 0.85;
+const LAST_STEP: f64 = 1.25;
+
 /// Longest line of a small view: there two short lines say more than a long one.
 const SMALL_LINE_BYTES: usize = 320;
 
@@ -77,7 +81,7 @@ struct Builder<'a> {
 impl Builder<'_> {
     fn collect(&mut self) {
         self.requests();
-        self.lines(EvidenceKind::Template, &self.briefing.template);
+        self.template();
         self.reports();
         self.lines(EvidenceKind::Remark, &self.briefing.remarks);
         let first = self.candidates.len();
@@ -267,6 +271,17 @@ impl Builder<'_> {
                 _ => line.group.clone(),
             };
             self.line(kind, line, age, &group);
+        }
+    }
+
+    /// The later steps of a template are the likelier to be open, and the last ones say what to hand over.
+    fn template(&mut self) {
+        let first = self.candidates.len();
+        self.lines(EvidenceKind::Template, &self.briefing.template);
+        let steps = &mut self.candidates[first..];
+        let last = u32::try_from(steps.len()).unwrap_or(u32::MAX).max(2) - 1;
+        for (at, step) in (0..).zip(steps) {
+            step.weight *= FIRST_STEP + (LAST_STEP - FIRST_STEP) * f64::from(at) / f64::from(last);
         }
     }
 

@@ -31,6 +31,9 @@ pub(super) struct Replacements<'a> {
 
 impl<'a> Replacements<'a> {
     pub(super) fn of(edit: &'a FileEdit) -> Self {
+        if edit.is_whole || edit.removed.is_empty() {
+            return Self::default();
+        }
         let (added, removed) = (lines_of(&edit.added), lines_of(&edit.removed));
         let before: HashSet<&str> = removed.iter().copied().collect();
         let after: HashSet<&str> = added.iter().copied().collect();
@@ -70,9 +73,17 @@ pub(super) fn without_was(text: &str) -> &str {
     text.split(WAS).next().unwrap_or(text)
 }
 
-/// Whether a quoted line says that `line` is gone.
-pub(super) fn says_removed(text: &str, line: &str) -> bool {
-    text.strip_prefix(REMOVED) == Some(&*text::one_line_cut(line, REMOVED_BYTES))
+/// The line that a quoted text says is gone.
+pub(super) fn removed(text: &str) -> Option<RemovedLine<'_>> {
+    text.strip_prefix(REMOVED).map(RemovedLine)
+}
+
+pub(super) struct RemovedLine<'a>(&'a str);
+
+impl RemovedLine<'_> {
+    pub(super) fn is_of(&self, line: &str) -> bool {
+        self.0 == text::one_line_cut(line, REMOVED_BYTES)
+    }
 }
 
 fn lines_of(text: &str) -> Vec<&str> {
@@ -136,7 +147,7 @@ mod tests {
         let edit_of_one = edit("keep this line\nThe old rule of the lexer", "keep this line");
         let lines: Vec<String> = Replacements::of(&edit_of_one).removed().collect();
         assert_eq!(lines, ["removed: The old rule of the lexer"]);
-        assert!(says_removed(&lines[0], "The old rule of the lexer"));
+        assert!(removed(&lines[0]).is_some_and(|line| line.is_of("The old rule of the lexer")));
         let many: String = (0..9).map(|n| format!("old line number {n}\n")).collect();
         assert_eq!(Replacements::of(&edit(&many, "")).removed().count(), 0);
     }

@@ -164,29 +164,32 @@ pub(super) fn strength(text: &str) -> u16 {
     100
 }
 
-/// Words of a thought that only weighs what may be.
-const HEDGES: [&str; 20] = [
-    "maybe",
-    "perhaps",
-    "might",
-    "could",
-    "probably",
-    "possibly",
-    "likely",
-    "seems",
-    "unclear",
-    "wait",
-    "hmm",
-    "actually",
-    "wonder",
-    "think",
-    "alternatively",
-    "or",
-    "if",
-    "whether",
-    "assume",
-    "assuming",
-];
+/// Whether a word is one of a thought that only weighs what may be.
+fn hedges(word: &str) -> bool {
+    matches!(
+        word,
+        "maybe"
+            | "perhaps"
+            | "might"
+            | "could"
+            | "probably"
+            | "possibly"
+            | "likely"
+            | "seems"
+            | "unclear"
+            | "wait"
+            | "hmm"
+            | "actually"
+            | "wonder"
+            | "think"
+            | "alternatively"
+            | "or"
+            | "if"
+            | "whether"
+            | "assume"
+            | "assuming"
+    )
+}
 
 /// Words of a thought that weighs a choice: what was chosen is said or done later.
 const DELIBERATIONS: [&str; 10] = [
@@ -220,12 +223,12 @@ const LIMITS: [&str; 9] = [
 pub(super) fn thought_strength(sentence: &str) -> u16 {
     let lower = sentence.to_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
-    let hedges = lower.split(|c: char| !c.is_alphanumeric()).any(|word| HEDGES.contains(&word));
+    let is_unsure = || lower.split(|c: char| !c.is_alphanumeric()).any(hedges);
     match () {
         () if sentence.ends_with(['?', '？', ':']) => 10,
         () if has(&DELIBERATIONS) => 10,
         () if ANNOUNCEMENTS.iter().any(|words| lower.starts_with(words)) => 25,
-        () if hedges => 40,
+        () if is_unsure() => 40,
         () if has(&LIMITS) => 95,
         () if has(&REASONS) => 90,
         () => 60,

@@ -137,7 +137,7 @@ pub(super) fn play(
     let installed = claude.install(longhaul, daemon)?;
     claude.print(&[&format!("rename the parser. {RULE}")])?;
     note_rule(daemon, &claude.folder.path().join("project"))?;
-    let mut is_given = false;
+    let (mut is_given, mut made) = (false, 0);
     for _ in 0..ATTEMPTS {
         claude.print(&["--continue", "/compact"])?;
         mock.take();
@@ -147,7 +147,10 @@ pub(super) fn play(
             && sent.contains("[SESSION_CHECKPOINT v1]")
             && sent.contains("remembers from earlier threads")
             && sent.contains(RULED);
-        if is_given {
+        let receipts = daemon.connect()?.call("compaction/list", &json!({}))?;
+        made = receipts["compactions"].as_array().map_or(0, Vec::len);
+        // Each hook has its time: on a busy machine one of them may have been late.
+        if is_given && made > 0 {
             break;
         }
     }
@@ -155,8 +158,6 @@ pub(super) fn play(
     let mut rows = vec![Row::told("checkpoint and memory after", is_given, place)];
     let is_said = installed.contains("by Claude Code itself, with our hooks beside it");
     rows.push(Row::told("the classic route is named", is_said, "by install".into()));
-    let made = daemon.connect()?.call("compaction/list", &json!({}))?;
-    let made = made["compactions"].as_array().map_or(0, Vec::len);
     rows.push(Row::told("state kept before it", made > 0, format!("{made} receipts")));
     rows.push(told(claude, mock, ("memory at a start", "memory", RULED), &["a new task"])?);
     let resumed = ("checkpoint at a resume", "resume", "[SESSION_CHECKPOINT v1]");

@@ -185,7 +185,8 @@ fn claude_rows(
     let longhaul = longhauld.with_file_name("longhaul");
     if has_plugins(version) {
         let mut rows = plugin::play(&longhaul, &claude, &mock, daemon)?;
-        rows.extend(policy::play(longhauld, binary, Deadline::after(limit))?);
+        rows.extend(policy::play(longhauld, binary.clone(), Deadline::after(limit))?);
+        rows.extend(plugin::from_marketplace(longhauld, binary, Deadline::after(limit))?);
         return Ok(Some(rows));
     }
     let rows = claude::play(&longhaul, &claude, &mock, &daemon)?;

@@ -13,6 +13,7 @@ mod ingest;
 mod jobs;
 mod memory;
 mod normalize;
+mod plugin;
 mod report;
 mod repository;
 mod round_trip;
@@ -54,6 +55,10 @@ pub(crate) struct BenchArgs {
     /// Measure the agents' hooks alone, as whole processes
     #[arg(long)]
     hooks: bool,
+    /// Measure alone how soon the plugin of Claude Code answers a compaction, on the largest transcripts of
+    /// --corpus [default: $LONGHAUL_CORPUS/claude]: needs npm
+    #[arg(long)]
+    plugin: bool,
     /// Measure the job table alone
     #[arg(long)]
     jobs: bool,
@@ -114,6 +119,8 @@ fn measure_alone(
         footprint(longhauld, &corpus()?, rounds, report)?;
     } else if options.hooks {
         hook::measure(longhauld, &corpus()?, rounds, report)?;
+    } else if options.plugin {
+        plugin::measure(longhauld, &corpus::of_claude(options.corpus.as_deref())?, rounds, report)?;
     } else if options.memory {
         memory::measure(longhauld, &corpus()?, rounds, report)?;
     } else {

@@ -87,7 +87,7 @@ fn check_npm(binaries: &Path) -> anyhow::Result<EditorOutcome> {
 }
 
 /// Installs what the lock file of `clients` names; whether that could be had.
-fn install_packages() -> anyhow::Result<bool> {
+pub(crate) fn install_packages() -> anyhow::Result<bool> {
     let install = ["ci", "--no-audit", "--no-fund", "--prefer-offline", "--loglevel", "error"];
     Ok(process::check(npm_in("clients")?.args(install)).is_ok())
 }

@@ -1,10 +1,12 @@
 // What `longhaul hook SessionCompact` says, read with suspicion: a program of another version may answer.
 
+import type { SessionMessage } from "claude-code";
+
 /** The version of the payload and of the answer. */
 export const PROTOCOL = 1;
 
-/** A briefing in place of the history, or why there is none. */
-export type Answer = { text: string; tailTokens: number } | { declined: string };
+/** A briefing in place of the history, the history in place of a briefing, or why there is neither. */
+export type Answer = { text: string; tailTokens: number } | { restored: SessionMessage[] } | { declined: string };
 
 const UPDATE = "run `longhaul install claude` to bring the two together";
 
@@ -22,7 +24,8 @@ export function read(exitCode: number, stdout: string): Answer {
     const theirs = JSON.stringify(answer["protocol"]) ?? "none";
     return { declined: `the plugin speaks version ${PROTOCOL}, the installed longhaul ${theirs}; ${UPDATE}` };
   }
-  const { text, tail_tokens: tailTokens } = answer;
+  const { restored, text, tail_tokens: tailTokens } = answer;
+  if (Array.isArray(restored)) return { restored: restored as SessionMessage[] };
   if (typeof text !== "string" || text.trim() === "" || typeof tailTokens !== "number") {
     return { declined: `the installed longhaul gave no briefing; ${UPDATE}` };
   }

@@ -14,7 +14,7 @@ import type { EngineInterface, Register, SessionCompactInput } from "claude-code
 import { type Answer, PROTOCOL, read, readTurn } from "./answer";
 import { excerpted } from "./excerpt";
 import { excerpts, program } from "./program";
-import { tail } from "./tail";
+import { briefing, restored, tail } from "./tail";
 
 /** Milliseconds for the program, which limits itself to less: the agent's own way takes many seconds. */
 const DEADLINE_MS = 2_000;
@@ -22,6 +22,8 @@ const DEADLINE_MS = 2_000;
 const TURN_DEADLINE_MS = 40_000;
 /** What our classic hook puts before the model after a compaction; the briefing holds it already. */
 const HOOK_CONTEXT = '<longhaul_context about="compaction">';
+/** What the person writes behind `/compact`, alone, for the history that a briefing replaced. */
+const UNDO = "undo";
 /** Where `longhaul doctor` reads how it went. */
 const RECORD = "compactions";
 
@@ -35,8 +37,21 @@ export const register: Register = (on) => {
 
   on("session.compact", async ($, e, next) => {
     const begun = Date.now();
-    const answer = await ask($, e, transcript);
+    const isUndo = e.trigger === "manual" && e.instructions?.trim().toLowerCase() === UNDO;
+    const answer = await ask($, e, transcript, isUndo ? briefing(e.messages) : undefined);
     const ms = Date.now() - begun;
+    if (isUndo) {
+      // A summary would be the contrary of what was asked.
+      const left = "declined" in answer ? answer.declined : "the installed longhaul cannot";
+      if (!("restored" in answer)) {
+        tell($, `longhaul put nothing back: ${left}`);
+        return { skip: `longhaul put nothing back: ${left}` };
+      }
+      isOurs = true;
+      const messages = restored(answer.restored, e.messages);
+      tell($, `longhaul put the history back that its briefing replaced: ${messages.length} messages`);
+      return { messages };
+    }
     isOurs = "text" in answer && e.trigger !== "precompute" && e.agentId === undefined;
     if ("declined" in answer) {
       // Nobody waits for it: a model's summary would cost what the policy is to spare.
@@ -45,6 +60,7 @@ export const register: Register = (on) => {
       tell($, `longhaul left this compaction to Claude Code: ${answer.declined}`);
       return next(e);
     }
+    if ("restored" in answer) return next(e);
     if (e.trigger === "precompute") return { skip: "longhaul answers in time when it is needed" };
     void record($, { outcome: "answered", ms });
     const kept = tail(e.messages, answer.tailTokens);
@@ -88,9 +104,14 @@ export const register: Register = (on) => {
 };
 
 /** Asks the daemon for what takes the place of the conversation. */
-async function ask($: EngineInterface, e: SessionCompactInput, transcript: string): Promise<Answer> {
+async function ask(
+  $: EngineInterface,
+  e: SessionCompactInput,
+  transcript: string,
+  undone: string | undefined,
+): Promise<Answer> {
   try {
-    const of = { agent_id: e.agentId, trigger: e.trigger, instructions: e.instructions };
+    const of = { agent_id: e.agentId, trigger: e.trigger, instructions: e.instructions, briefing: undone };
     const ended = await asked($, "SessionCompact", of, transcript, DEADLINE_MS);
     return read(ended.exitCode, ended.stdout);
   } catch (error) {

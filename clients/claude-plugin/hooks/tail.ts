@@ -32,16 +32,51 @@ export function tail(messages: readonly SessionMessage[], maxTokens: number): Se
   return whole.length > 0 ? whole.map(rewritten) : shortened(paired(unrepeated(messages.slice(newest))), maxTokens);
 }
 
+/** The briefing of ours that stands for the history, if one does. */
+export function briefing(messages: readonly SessionMessage[]): string | undefined {
+  return messages.findLast(isBriefing)?.text;
+}
+
+/** What a briefing replaced, and behind it what came since; what stayed behind the briefing stands once. */
+export function restored(old: readonly SessionMessage[], messages: readonly SessionMessage[]): SessionMessage[] {
+  const since = messages.slice(messages.findLastIndex(isBriefing) + 1);
+  let next = 0;
+  const first = since.findIndex((message) => {
+    // The one before once more: a resumed session lists some twice.
+    const found = old.findIndex((known, at) => at >= next - 1 && isSame(known, message));
+    if (found >= 0) next = found + 1;
+    return found < 0;
+  });
+  // What stayed reached to the end; words that only look like an old message are new ones.
+  const stayed = next < old.length ? 0 : first < 0 ? since.length : first;
+  return paired(unrepeated([...old, ...since.slice(stayed)])).map(rewritten);
+}
+
+function isBriefing(message: SessionMessage): boolean {
+  return message.role === "user" && message.text.startsWith(BRIEFING_OPENING);
+}
+
+function isSame(known: SessionMessage, message: SessionMessage): boolean {
+  const [theirs, ours] = [ids(known), ids(message)];
+  if (ours.length > 0) return ours.every((id) => theirs.includes(id));
+  return theirs.length === 0 && known.role === message.role && known.text.trim() === message.text.trim();
+}
+
+/** Which calls and which results a message holds. */
+function ids(message: SessionMessage): string[] {
+  return [
+    ...message.toolUses.map((use) => `call ${use.tool_use_id}`),
+    ...results(message).map((result) => `result ${result.tool_use_id}`),
+  ];
+}
+
 /** The messages without what a resumed session lists twice: kept once behind a briefing, and once before it. */
 function unrepeated(messages: SessionMessage[]): SessionMessage[] {
   const seen = new Set<string>();
   return messages.filter((message) => {
-    const ids = [
-      ...message.toolUses.map((use) => `call ${use.tool_use_id}`),
-      ...results(message).map((result) => `result ${result.tool_use_id}`),
-    ];
-    const isRepeated = ids.length > 0 && ids.every((id) => seen.has(id));
-    ids.forEach((id) => seen.add(id));
+    const held = ids(message);
+    const isRepeated = held.length > 0 && held.every((id) => seen.has(id));
+    held.forEach((id) => seen.add(id));
     return !isRepeated;
   });
 }

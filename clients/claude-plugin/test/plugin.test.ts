@@ -127,6 +127,25 @@ test("our hook's checkpoint is left out after our own compaction, and only then"
   assert.deepEqual(await told("compact"), ["mine", INJECTED], "once");
 });
 
+test("/compact undo puts the history back that the briefing replaced, and never asks a model", async () => {
+  const briefing = { role: "user" as const, text: "The conversation so far was compacted. B", toolUses: [] };
+  const messages = [briefing, ...MESSAGES, { role: "user" as const, text: "go on", toolUses: [], handle: "h3" }];
+  const old = [{ role: "user", text: "the first words", toolUses: [], toolResults: [] }, ...MESSAGES.map(({ handle: _, ...it }) => it)];
+  const claude = session(() => JSON.stringify({ protocol: 1, restored: old }));
+  const made = await claude.compact({ instructions: " Undo", messages });
+  assert.ok("messages" in made);
+  assert.deepEqual(made.messages.map((message) => message.text), ["the first words", "fix it", "fixed", "go on"]);
+  assert.equal(claude.ran[0]?.payload["briefing"], briefing.text);
+  assert.match(claude.told.join(), /put the history back.*: 4 messages/);
+  assert.deepEqual((await claude.start("compact", [INJECTED])).additionalContext, []);
+
+  const none = session(() => '{"protocol":1,"declined":"no briefing stands in this session"}');
+  const skipped = await none.compact({ instructions: "undo" });
+  assert.deepEqual(skipped, { skip: "longhaul put nothing back: no briefing stands in this session" });
+  // Words about undoing are a focus like others.
+  assert.ok("messages" in (await session(BRIEFING).compact({ instructions: "keep the undo stack" })));
+});
+
 /** A program that wants a compaction at the end of a turn, and answers it with `briefing`. */
 const due = (briefing = BRIEFING) => (event: string) => {
   if (event === "TurnComplete") return '{"protocol":1,"compact":true}';

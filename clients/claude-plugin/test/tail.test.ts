@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import type { SessionMessage } from "claude-code";
-import { BRIEFING_OPENING, excerpt, tail, weight } from "../hooks/tail";
+import { BRIEFING_OPENING, excerpt, restored, tail, weight } from "../hooks/tail";
 
 const said = (role: "user" | "assistant", text: string): SessionMessage => ({ role, text, toolUses: [], handle: text });
 const call = (...ids: string[]): SessionMessage => ({
@@ -99,4 +99,17 @@ test("a result is written anew, as it was: behind its old call a resumed session
   assert.deepEqual(kept.map((message) => message.handle), ["go", "call a", undefined]);
   const { handle, ...written } = exchange[2] as SessionMessage;
   assert.deepEqual(kept[2], written);
+});
+
+test("what a briefing replaced stands before what came since, and what stayed behind it stands once", () => {
+  const briefing = said("user", `${BRIEFING_OPENING} B`);
+  const old = [said("user", "first"), call("a"), result("a"), said("user", "go on"), call("b"), result("b"), said("assistant", "done")];
+  const stayed = [old[3], call("b"), result("b"), said("assistant", "done "), said("assistant", "done")] as SessionMessage[];
+  const since = [said("user", "go on"), call("c"), result("c"), call("d")];
+  const whole = restored(old, [briefing, ...stayed, ...since]);
+  assert.deepEqual(handles(whole), [...handles(old), "go on", "call c", "result c"]);
+  assertPaired(whole);
+  // Nothing stayed: words like old ones are new.
+  assert.deepEqual(handles(restored(old, [briefing, said("user", "go on"), said("assistant", "yes")])), [...handles(old), "go on", "yes"]);
+  assert.deepEqual(handles(restored(old, [briefing])), handles(old));
 });

@@ -1,7 +1,7 @@
 use std::io::Write;
 use std::process::Stdio;
 
-use longhaul_client::scripted::{Reply, Script};
+use longhaul_client::scripted::{Reply, Script, ScriptedServer};
 use longhaul_protocol::{ErrorKind, WireError};
 use serde_json::{Value, json};
 
@@ -332,6 +332,43 @@ fn the_plugin_is_told_why_there_is_no_briefing() {
     // Only the agents' socket is theirs: on the person's alone nobody answers.
     let away = Desk::new(script());
     assert!(away.compact(&json!({}))["declined"].as_str().unwrap().contains("no daemon answers"));
+}
+
+#[test]
+fn undo_undoes_the_compaction_whose_briefing_stands_in_the_session() {
+    let said = |text: &str| json!({ "type": "message", "role": "user", "content": [{ "type": "input_text", "text": text }] });
+    let undone = json!({
+        "compaction_id": COMPACTION, "undone_at": 1, "history": [said("rename the parser")],
+        "handles": [], "complete": true,
+    });
+    let whole = script().result("compaction/undo", undone);
+    // The person's command: what it changes is asked for on the person's socket.
+    let desk = Desk::of_agents(script());
+    let person = ScriptedServer::start(&desk.folder.path().join("v1.sock"), whole).unwrap();
+    let view = "[SESSION_CHECKPOINT v1]\n[TASK]\n- Rename the parser.";
+    let stands = json!({ "instructions": "undo", "briefing": format!("It was compacted.\n\n{view}\n\nMemory") });
+    let answer = desk.compact(&stands);
+    let texts: Vec<&Value> =
+        answer["restored"].as_array().unwrap().iter().map(|it| &it["text"]).collect();
+    assert_eq!(
+        texts,
+        ["[longhaul put back below what a compaction had replaced]", "rename the parser"]
+    );
+    let asked = person.requests().into_iter().rev().find(|(method, _)| method == "compaction/undo");
+    assert_eq!(asked.unwrap().1["compaction_id"], COMPACTION);
+
+    for (more, why) in [
+        (json!({ "instructions": "undo" }), "no briefing"),
+        (json!({ "instructions": "undo", "briefing": "of another daemon" }), "no compaction with"),
+    ] {
+        let declined = desk.compact(&more)["declined"].clone();
+        assert!(declined.as_str().unwrap().contains(why), "{declined}");
+    }
+    // More than one message takes is not put back in part.
+    let desk = Desk::of_agents(script());
+    let _person = ScriptedServer::start(&desk.folder.path().join("v1.sock"), script()).unwrap();
+    let declined = desk.compact(&stands)["declined"].clone();
+    assert!(declined.as_str().unwrap().contains("more than one message"), "{declined}");
 }
 
 #[test]

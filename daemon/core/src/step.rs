@@ -42,6 +42,9 @@ use crate::thread::Source;
 use branches::Branches;
 use pending::Pending;
 
+/// Milliseconds within which Claude Code writes a history anew that our plugin put back; the person is slower.
+const RESTORED_WRITTEN_MS: i64 = 100;
+
 pub use answer::{Answered, CommandOutcome};
 pub use call::{Action, Call, Called, Change, ChangeKind, Script, Work, one_line_of};
 pub use origin::{Caller, Origin, RequestOrigin};
@@ -175,8 +178,13 @@ impl Stepper {
     fn compacted<'a>(&mut self, at: At, message: &'a str) -> Words<'a> {
         let is_ours = contextual::is_briefing(message);
         let is_briefed = is_ours || contextual::is_summary_of_ours(message);
-        self.briefed_ms = if is_briefed { at.ms } else { 0 };
-        Words::of(if is_ours { "" } else { message })
+        let is_restored = contextual::is_restored(message);
+        self.briefed_ms = match is_restored {
+            true => at.ms.saturating_add(RESTORED_WRITTEN_MS),
+            false if is_briefed => at.ms,
+            false => 0,
+        };
+        Words::of(if is_ours || is_restored { "" } else { message })
     }
 
     /// Passes over a call that is of no interest: neither it nor its answer is a step.

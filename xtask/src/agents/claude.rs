@@ -26,12 +26,15 @@ pub(super) struct Claude {
     folder: tempfile::TempDir,
     model: String,
     deadline: Deadline,
+    /// The folder of our programs and the daemon's socket, where nothing of ours is installed that names them.
+    ours: Option<(PathBuf, PathBuf)>,
 }
 
 impl Claude {
     pub(super) fn new(binary: PathBuf, model: &str, deadline: Deadline) -> anyhow::Result<Self> {
         let folder = tempfile::Builder::new().prefix("longhaul-agents-").tempdir()?;
-        let claude = Self { binary, folder, model: model.to_owned(), deadline };
+        let model = model.to_owned();
+        let claude = Self { binary, folder, model, deadline, ours: None };
         fs::create_dir_all(claude.home())?;
         fs::create_dir_all(claude.folder.path().join("project"))?;
         Ok(claude)
@@ -41,9 +44,19 @@ impl Claude {
         self.folder.path().join("home/.claude")
     }
 
+    /// The same with our programs on its `PATH`, as a plugin from a marketplace needs them.
+    pub(super) fn beside(self, longhaul: &Path, daemon: &Daemon) -> anyhow::Result<Self> {
+        let folder = longhaul.parent().context("a program without a folder")?.canonicalize()?;
+        Ok(Self { ours: Some((folder, daemon.socket())), ..self })
+    }
+
     /// Its home, its settings, and itself on the `PATH`.
     pub(super) fn environment<'a>(&self, command: &'a mut Command) -> &'a mut Command {
-        let beside = self.binary.parent().map(Path::to_owned).into_iter();
+        if let Some((_, socket)) = &self.ours {
+            command.env("LONGHAUL_SOCKET", socket);
+        }
+        let ours = self.ours.iter().map(|(folder, _)| folder.clone());
+        let beside = self.binary.parent().map(Path::to_owned).into_iter().chain(ours);
         let path = std::env::var_os("PATH").unwrap_or_default();
         let path = std::env::join_paths(beside.chain(std::env::split_paths(&path)));
         command
@@ -87,6 +100,15 @@ impl Claude {
 }
 
 impl Claude {
+    /// `claude plugin ARGUMENTS`.
+    pub(super) fn plugin(&self, arguments: &[&str]) -> anyhow::Result<()> {
+        let mut command = Command::new(&self.binary);
+        self.surround(&mut command).arg("plugin").args(arguments);
+        let (is_done, said) = finish(&mut command, &self.folder.path().join("log"), self.deadline)?;
+        ensure!(is_done, "claude plugin {} failed: {said}", arguments.join(" "));
+        Ok(())
+    }
+
     /// Has it ask nothing at its first start on a terminal.
     pub(super) fn know_person(&self) -> anyhow::Result<()> {
         let project = self.folder.path().join("project");
@@ -137,7 +159,7 @@ pub(super) fn play(
     let installed = claude.install(longhaul, daemon)?;
     claude.print(&[&format!("rename the parser. {RULE}")])?;
     note_rule(daemon, &claude.folder.path().join("project"))?;
-    let mut is_given = false;
+    let (mut is_given, mut made) = (false, 0);
     for _ in 0..ATTEMPTS {
         claude.print(&["--continue", "/compact"])?;
         mock.take();
@@ -147,7 +169,10 @@ pub(super) fn play(
             && sent.contains("[SESSION_CHECKPOINT v1]")
             && sent.contains("remembers from earlier threads")
             && sent.contains(RULED);
-        if is_given {
+        let receipts = daemon.connect()?.call("compaction/list", &json!({}))?;
+        made = receipts["compactions"].as_array().map_or(0, Vec::len);
+        // Each hook has its time: on a busy machine one of them may have been late.
+        if is_given && made > 0 {
             break;
         }
     }
@@ -155,8 +180,6 @@ pub(super) fn play(
     let mut rows = vec![Row::told("checkpoint and memory after", is_given, place)];
     let is_said = installed.contains("by Claude Code itself, with our hooks beside it");
     rows.push(Row::told("the classic route is named", is_said, "by install".into()));
-    let made = daemon.connect()?.call("compaction/list", &json!({}))?;
-    let made = made["compactions"].as_array().map_or(0, Vec::len);
     rows.push(Row::told("state kept before it", made > 0, format!("{made} receipts")));
     rows.push(told(claude, mock, ("memory at a start", "memory", RULED), &["a new task"])?);
     let resumed = ("checkpoint at a resume", "resume", "[SESSION_CHECKPOINT v1]");

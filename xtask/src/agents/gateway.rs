@@ -4,6 +4,7 @@
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
@@ -96,6 +97,7 @@ impl Stage {
         let mut gateway = self.gateway()?;
         let mut rows = self.in_a_turn()?;
         rows.push(self.doctor(&daemon, "doctor names the route", "1 compaction answered")?);
+        rows.push(self.another_user()?);
         let thread = thread_id(&self.codex.newest()?)?;
         // Nothing that a view needs is in the process, and a hook starts another one.
         gateway.kill()?;
@@ -141,6 +143,37 @@ impl Stage {
                 format!("{} views", last.matches(VIEW).count()),
             ),
         ])
+    }
+
+    /// Another user of the machine finds the gateway's secret nowhere, and is refused without it.
+    fn another_user(&self) -> anyhow::Result<Row> {
+        let step = "another user is refused";
+        if !rustix::process::getuid().is_root() {
+            return Ok(Row::told(step, true, "not tried: only root can become another".into()));
+        }
+        let (state, home) = (self.codex.state(), self.codex.home());
+        // Only the files' own rights stand between them.
+        for folder in home.ancestors().take(3).chain([state.as_path()]) {
+            fs::set_permissions(folder, fs::Permissions::from_mode(0o755))?;
+        }
+        let anybodys = state.join("anybodys");
+        fs::write(&anybodys, "for anybody")?;
+        let settings: Value = serde_json::from_slice(&fs::read(state.join("gateway.json"))?)?;
+        let secret = settings["secret"].as_str().context("no secret")?;
+        let look = r#"cat "$1"/* "$2"/* /proc/[0-9]*/cmdline; echo; exec 3<>"/dev/tcp/127.0.0.1/$3"; \
+            printf 'POST /responses HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}' >&3; cat <&3"#;
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "bash", "-c", look, "-"]);
+        command.args([&state, &home]).arg(settings["port"].to_string());
+        self.mock.take();
+        let output = command.output().context("cannot run setpriv of util-linux")?;
+        let seen = String::from_utf8_lossy(&output.stdout);
+        let refusal = seen.lines().find(|line| line.starts_with("HTTP/1.1")).unwrap_or("nothing");
+        let is_kept = seen.contains("for anybody")
+            && !seen.contains(secret)
+            && refusal.starts_with("HTTP/1.1 404")
+            && self.mock.count() == 0;
+        Ok(Row::told(step, is_kept, format!("{} bytes seen, {}", seen.len(), refusal.trim())))
     }
 
     /// The first request of a run holds the view, and no marker of ours.

@@ -2,7 +2,7 @@
 //! agent compacts in its own way.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 
@@ -13,7 +13,8 @@ use super::claude::Claude;
 use super::compare::Row;
 use super::mock::{FILL, Mock, ask, is_summary_asked, unpaired};
 use crate::daemon::{self, Daemon};
-use crate::process::POLL;
+use crate::place;
+use crate::process::{Deadline, POLL};
 
 /// How every briefing begins, and what a hook of ours would add beside it.
 const BRIEFING: &str = "The conversation so far was compacted.";
@@ -39,12 +40,45 @@ pub(super) fn play(
     rows.extend(in_a_turn(claude, mock)?);
     pin(&daemon)?;
     rows.extend(by_hand(claude, mock)?);
-    rows.push(undone(&daemon)?);
+    rows.extend(undone(claude, mock)?);
+    rows.extend(in_a_sub_agent(claude, mock, &daemon)?);
     rows.push(said_by_doctor("doctor names the route", longhaul, claude, &daemon, "answered in")?);
     rows.push(excerpted(longhaul, claude, mock, &daemon)?);
     rows.push(of_another_version(longhaul, claude, mock, &daemon)?);
     rows.extend(killed(longhaul, claude, mock, &mut daemon)?);
     Ok(rows)
+}
+
+/// The same plugin from its folder as a marketplace, without `longhaul install`.
+pub(super) fn from_marketplace(
+    longhauld: &Path,
+    binary: PathBuf,
+    deadline: Deadline,
+) -> anyhow::Result<Vec<Row>> {
+    let mock = Mock::start()?;
+    let claude = Claude::new(binary, mock.address(), deadline)?;
+    let nobody = claude.home().join("no-codex");
+    let daemon = Daemon::start_with(longhauld, &nobody, &claude.home(), "")?;
+    let longhaul = longhauld.with_file_name("longhaul");
+    let claude = claude.beside(&longhaul, &daemon)?;
+    let folder = place::workspace()?.join("clients/claude-plugin");
+    claude.plugin(&["marketplace", "add", &folder.to_string_lossy()])?;
+    claude.plugin(&["install", "longhaul@longhaul"])?;
+    claude.print(&[&format!("{FILL}. Never use floats for money.")])?;
+    let requests = mock.take();
+    let last = requests.last().context("no request was sent")?["messages"].to_string();
+    let wanted = "longhaul@longhaul), without a model; the last one answered";
+    let named = said_by_doctor("and doctor names it", &longhaul, &claude, &daemon, wanted)?;
+    daemon.stop()?;
+    Ok(vec![
+        no_model("from a marketplace: no model", &requests),
+        Row::told(
+            "and the turn goes on",
+            last.contains(BRIEFING) && last.contains("floats for money"),
+            format!("{} bytes in the next request", last.len()),
+        ),
+        named,
+    ])
 }
 
 /// The window fills in the middle of a turn.
@@ -117,15 +151,57 @@ fn by_hand(claude: &Claude, mock: &Mock) -> anyhow::Result<Vec<Row>> {
     ])
 }
 
-/// The daemon gives back what the newest compaction replaced. The agent has no way to take it up.
-fn undone(daemon: &Daemon) -> anyhow::Result<Row> {
+/// The window of a sub-agent fills: its own conversation is compacted, and no other.
+fn in_a_sub_agent(claude: &Claude, mock: &Mock, daemon: &Daemon) -> anyhow::Result<Vec<Row>> {
+    let prompt = format!("{FILL}. Call the sub-task forty-two.");
+    let task = json!({ "description": "a sub-task", "prompt": prompt, "subagent_type": "general-purpose" });
+    claude.print(&["--continue", &ask("Agent", &task)])?;
+    let requests = mock.take();
+    let is_its_own = |request: &Value| {
+        let opening = request["messages"][0].to_string();
+        opening.contains(BRIEFING) && opening.contains("forty-two")
+    };
+    let goes_on = requests.iter().any(is_its_own);
     let mut wire = daemon.connect()?;
-    let made = wire.call("compaction/list", &json!({}))?;
-    let id =
-        made["compactions"][0]["compaction_id"].as_str().context("no compaction was logged")?;
-    let undone = wire.call("compaction/undo", &json!({ "compaction_id": id }))?;
-    let items = undone["history"].as_array().map_or(0, Vec::len);
-    Ok(Row::told("undo gives the history back", items > 0, format!("{items} items")))
+    let made = wire.call("compaction/list", &json!({ "limit": 1 }))?;
+    let of = json!({ "thread_id": made["compactions"][0]["thread_id"] });
+    let thread = wire.call("thread/get", &of)?;
+    let file = thread["files"][0]["path"].as_str().unwrap_or_default();
+    let told = format!("the receipt is of {}", file.rsplit('/').next().unwrap_or_default());
+    Ok(vec![
+        no_model("a sub-agent asks no model", &requests),
+        Row::told("and goes on from its own", goes_on && file.contains("/subagents/agent-"), told),
+        paired("calls with their results", &requests),
+    ])
+}
+
+/// `/compact undo`, once for each of the two compactions: the person's first words stand in the session again.
+fn undone(claude: &Claude, mock: &Mock) -> anyhow::Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for (step, then, left) in [
+        ("undo: the view before it", "and the tests", 1),
+        ("undo: all of the history", "and the docs", 0),
+    ] {
+        claude.print(&["--continue", "/compact undo"])?;
+        let asked = mock.take().len();
+        claude.print(&["--continue", then])?;
+        let requests = mock.take();
+        let next = requests.last().context("no request was sent")?["messages"].to_string();
+        let briefings = next.matches(BRIEFING).count();
+        let is_back = asked == 0
+            && briefings == left
+            && !next.contains(HOOK_CONTEXT)
+            && next.contains("and the lexer")
+            && next.contains("floats for money");
+        let told =
+            format!("{asked} asked of the model, {briefings} briefings in {} bytes", next.len());
+        rows.push(Row::told(step, is_back, told));
+        rows.push(paired("calls with their results", &requests));
+    }
+    claude.print(&["--continue", "/compact undo"])?;
+    let asked = mock.take().len();
+    rows.push(Row::told("undo of nothing asks nobody", asked == 0, format!("{asked} requests")));
+    Ok(rows)
 }
 
 /// Where that is switched on, a long output of a command is sent as an excerpt, and its handle brings all of it back.

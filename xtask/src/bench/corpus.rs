@@ -27,6 +27,16 @@ pub(super) fn find(asked: Option<&Path>) -> anyhow::Result<Corpus> {
     Ok(Corpus { folder, files })
 }
 
+/// The folder of transcripts of Claude Code that is asked for, or the one of the environment; there is no sample.
+pub(super) fn of_claude(asked: Option<&Path>) -> anyhow::Result<PathBuf> {
+    let of_environment =
+        || Some(PathBuf::from(std::env::var_os("LONGHAUL_CORPUS")?).join("claude"));
+    asked
+        .map(Path::to_owned)
+        .or_else(of_environment)
+        .context("no transcripts: name a folder with --corpus")
+}
+
 impl Corpus {
     /// Copies the corpus into the sessions folder of a Codex home; the paths of the copies.
     pub(super) fn copy_to(&self, codex_home: &Path) -> anyhow::Result<Vec<PathBuf>> {

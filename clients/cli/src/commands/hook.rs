@@ -27,6 +27,7 @@ mod answer;
 mod compact;
 mod event;
 mod payload;
+mod restore;
 mod turn;
 
 use answer::Answer;

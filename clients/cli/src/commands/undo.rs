@@ -10,8 +10,9 @@ use crate::style::{Style, counted, tokens};
 
 /// Undo a compaction: return the old history
 ///
-/// A thread of longhaul's own goes on from its old history at once. Codex and Claude Code keep histories of their own,
-/// and neither takes one back into a session: the answer has the command that goes on from before the compaction.
+/// A thread of longhaul's own goes on from its old history at once. Codex and Claude Code keep histories of their own:
+/// a session of Claude Code with our plugin takes its own back by `/compact undo`, others take none. The answer has the
+/// command that goes on from before the compaction.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -64,10 +65,16 @@ fn reach(undone: &UndoResult) -> String {
         Some("opencode") => "OpenCode",
         _ => "the agent",
     };
+    let by_plugin = match undone.source.as_deref() {
+        Some("claude") => {
+            "With our plugin the session itself takes it back: type /compact undo in it.\n"
+        }
+        _ => "",
+    };
     format!(
-        "{agent} is not told: it keeps a history of its own and takes none back, so a\n\
-         session that went on from the view still does. To go on from before the\n\
-         compaction, in a new thread with a larger view:\n  \
+        "{agent} is not told: it keeps a history of its own, so a session that went on\n\
+         from the view still does. {by_plugin}To go on from before the compaction, in a new thread\n\
+         with a larger view:\n  \
          longhaul continue {thread_id} --as-of {seq} --max-tokens 16000\n"
     )
 }
@@ -94,6 +101,9 @@ mod tests {
         let text = undone.text(&plain());
         let command = "longhaul continue 0199a213-0000-7000-8000-000000000002 --as-of 747";
         assert!(text.contains("Claude Code is not told") && text.contains(command), "{text}");
+        assert!(text.contains("/compact undo"), "{text}");
+        undone.source = Some("codex".into());
+        assert!(!undone.text(&plain()).contains("/compact undo"));
         (undone.reach, undone.restored_seq) = (UndoReach::Thread, Some(750));
         let text = undone.text(&plain());
         assert!(text.contains("since #750") && !text.contains("not told"), "{text}");

@@ -127,6 +127,14 @@ pub fn is_briefing(text: &str) -> bool {
     text.trim_start().starts_with(CHECKPOINT_OPENING) && text.contains(VIEW_HEADER)
 }
 
+/// What our plugin puts before a history that it put back; `client::briefing` has the same.
+const RESTORED: &str = "[longhaul put back below what a compaction had replaced]";
+
+/// Whether a message stands before a history that was put back: all behind it was told before.
+pub fn is_restored(text: &str) -> bool {
+    text.trim() == RESTORED
+}
+
 /// Whether a message carries a model's summary that we had made.
 pub fn is_summary_of_ours(text: &str) -> bool {
     text.trim_start().starts_with(SUMMARY_OPENING)

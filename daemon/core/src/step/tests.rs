@@ -302,6 +302,19 @@ fn what_is_kept_behind_a_briefing_of_ours_is_told_once() {
     assert_eq!(evidence(&twice), evidence(&once));
     assert_eq!(twice.fold.meter().report(), None, "the count of a history that was replaced");
 
+    // A history that was put back is written anew, in one moment.
+    let back = |line: &Value| {
+        let mut line = line.clone();
+        line["timestamp"] = json!("2026-01-01T00:00:06.001Z");
+        line
+    };
+    let mark = "[longhaul put back below what a compaction had replaced]";
+    let restored = [&again[..], &[written(6, "user", &json!(mark))]].concat();
+    let restored: Vec<Value> = restored.into_iter().chain(kept.iter().map(back)).collect();
+    let restored = Folded::of(Source::Claude, &restored);
+    assert_eq!(restored.commands(), once.commands());
+    assert_eq!(restored.fold.checkpoint().requests, once.fold.checkpoint().requests);
+
     let mut goes_on = again;
     goes_on.push(written(6, "user", &json!("now the lexer")));
     let goes_on = Folded::of(Source::Claude, &goes_on);

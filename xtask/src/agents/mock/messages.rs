@@ -79,7 +79,9 @@ pub(super) fn answer(request: &Value) -> (&'static str, String) {
     let blocks = blocks(request);
     let calls = blocks.iter().any(|block| block["type"] == "tool_use");
     let stop = if calls { "tool_use" } else { "end_turn" };
-    let is_full = last_words(request).is_some_and(|words| words.contains(FILL));
+    // Words for a sub-agent fill the window of that one.
+    let is_full = last_words(request)
+        .is_some_and(|words| words.contains(FILL) && wanted_tool(words).is_none());
     let tokens = match (is_full, is_turn_of(request, PART)) {
         (true, _) => FULL_TOKENS,
         (false, true) => PART_TOKENS,

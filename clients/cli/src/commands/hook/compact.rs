@@ -16,6 +16,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::event::{Hook, one_line};
 use super::payload::{Agent, Payload};
+use super::restore::{self, Message};
 use super::{HookArgs, complain, stdin};
 use crate::failure::Failure;
 use crate::session::Session;
@@ -46,6 +47,8 @@ enum Outcome {
         #[serde(skip_serializing_if = "Option::is_none")]
         compaction_id: Option<String>,
     },
+    /// What a briefing replaced: it stands in the session again.
+    Restored { restored: Vec<Message> },
     /// The agent is to go its own way, and why.
     Declined { declined: String },
 }
@@ -86,6 +89,12 @@ async fn answer(args: &HookArgs, session: &Session, until: Instant) -> Result<Ou
             tail_tokens: 0,
             compaction_id: None,
         });
+    }
+    if restore::is_asked(&payload) {
+        let left_ms = until.saturating_duration_since(Instant::now()).as_millis();
+        let left_ms = u64::try_from(left_ms).unwrap_or(0);
+        let restored = restore::restored(session, (&payload, &thread_id), left_ms).await?;
+        return Ok(Outcome::Restored { restored });
     }
     let (made, memory) = tokio::join!(compacted(&hook, &thread_id), hook.memory());
     let made = made?;

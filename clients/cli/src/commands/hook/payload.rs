@@ -73,6 +73,8 @@ pub(super) struct Payload {
     pub(super) agent_id: Option<String>,
     /// Of the plugin: what the person wrote behind `/compact`.
     pub(super) instructions: Option<String>,
+    /// Of the plugin: the briefing of ours with which the conversation begins, for `/compact undo`.
+    pub(super) briefing: Option<String>,
     /// Of the plugin: tokens of the model's window.
     pub(super) context_window: Option<u64>,
     /// Of `Stop`: what the agent said last.

@@ -24,7 +24,6 @@ pub(super) enum UserText<'a> {
 
 const INTERRUPT: &str = "[Request interrupted by user";
 const SUMMARY: &str = "This session is being continued from a previous conversation";
-
 /// What the provider or the harness says of a request that does not fit, in lower case.
 const FULL: [&str; 4] = [
     "prompt is too long",
@@ -127,7 +126,7 @@ pub(super) fn of(text: &str) -> UserText<'_> {
     }
     let is_briefing = trimmed.starts_with(contextual::CHECKPOINT_OPENING)
         && trimmed.contains(contextual::VIEW_HEADER);
-    if trimmed.starts_with(SUMMARY) || is_briefing {
+    if trimmed.starts_with(SUMMARY) || contextual::is_restored(trimmed) || is_briefing {
         return UserText::Summary;
     }
     if trimmed.starts_with("<command-name>") || trimmed.starts_with("<command-message>") {
@@ -195,6 +194,7 @@ mod tests {
                 "The conversation so far was compacted. Keep to:\n\n> x\n\n[SESSION_CHECKPOINT v1]",
                 UserText::Summary,
             ),
+            ("[longhaul put back below what a compaction had replaced]", UserText::Summary),
             (
                 "The conversation so far was compacted. Why?",
                 person("The conversation so far was compacted. Why?"),

@@ -4,6 +4,7 @@
 //! comparable. Nothing passes or fails here.
 
 mod append;
+mod bystander;
 mod compaction;
 mod context;
 mod corpus;
@@ -11,6 +12,7 @@ mod hook;
 mod idle;
 mod ingest;
 mod jobs;
+mod many;
 mod memory;
 mod normalize;
 mod plugin;
@@ -68,6 +70,9 @@ pub(crate) struct BenchArgs {
     /// Measure alone what others notice of clients that never read and of half-sent messages, and what memory they take
     #[arg(long)]
     siege: bool,
+    /// Measure alone what so many small transcripts cost: 50000 take some minutes
+    #[arg(long, value_name = "TRANSCRIPTS")]
+    many: Option<u64>,
     /// Measure alone a look at a repository, by git in its sandbox and without one
     #[arg(long)]
     repository: bool,
@@ -111,6 +116,8 @@ fn measure_alone(
         search::measure(longhauld, items, rounds, report)?;
     } else if options.jobs {
         jobs::measure(longhauld, rounds, report)?;
+    } else if let Some(many) = options.many {
+        many::measure(longhauld, many.max(1), report)?;
     } else if options.siege {
         siege::measure(longhauld, report)?;
     } else if options.repository {

@@ -43,12 +43,37 @@ impl Daemon {
         config: &str,
     ) -> anyhow::Result<Self> {
         let folder = tempfile::Builder::new().prefix("longhaul-bench-").tempdir()?;
-        let at = |name: &str| folder.path().join(name);
-        let notify = UnixDatagram::bind(at("notify"))?;
+        let notify = UnixDatagram::bind(folder.path().join("notify"))?;
         notify.set_read_timeout(Some(READY_TIMEOUT))?;
+        fs::write(folder.path().join("config.toml"), config)?;
+        let child = Self::spawn(longhauld, folder.path(), codex_home, claude_home)?;
+        let daemon = Self { child, folder, notify };
+        daemon.wait_ready()?;
+        Ok(daemon)
+    }
+
+    /// Stops it, and starts it on what it knows of the Codex transcripts under `codex_home`.
+    pub(crate) fn start_again(
+        mut self,
+        longhauld: &Path,
+        codex_home: &Path,
+    ) -> anyhow::Result<Self> {
+        self.shut_down()?;
+        let nowhere = Path::new("/nonexistent");
+        self.child = Self::spawn(longhauld, self.folder(), codex_home, nowhere)?;
+        self.wait_ready()?;
+        Ok(self)
+    }
+
+    fn spawn(
+        longhauld: &Path,
+        folder: &Path,
+        codex_home: &Path,
+        claude_home: &Path,
+    ) -> anyhow::Result<Child> {
+        let at = |name: &str| folder.join(name);
         let log = File::create(at("log"))?;
-        fs::write(at("config.toml"), config)?;
-        let child = Command::new(longhauld)
+        Command::new(longhauld)
             .env_remove("LISTEN_FDS")
             .env("NOTIFY_SOCKET", at("notify"))
             .env("LONGHAUL_CONFIG", at("config.toml"))
@@ -61,10 +86,7 @@ impl Daemon {
             .stdout(log.try_clone()?)
             .stderr(log)
             .spawn()
-            .with_context(|| format!("cannot start {}", longhauld.display()))?;
-        let daemon = Self { child, folder, notify };
-        daemon.wait_ready()?;
-        Ok(daemon)
+            .with_context(|| format!("cannot start {}", longhauld.display()))
     }
 
     fn wait_ready(&self) -> anyhow::Result<()> {
@@ -192,6 +214,10 @@ impl Daemon {
 
     /// Stops the daemon with `daemon/shutdown`.
     pub(crate) fn stop(mut self) -> anyhow::Result<()> {
+        self.shut_down()
+    }
+
+    fn shut_down(&mut self) -> anyhow::Result<()> {
         self.connect()?.call("daemon/shutdown", &json!({}))?;
         let status = self.child.wait()?;
         ensure!(status.success(), "the daemon ended with {status}; it said:\n{}", self.log());

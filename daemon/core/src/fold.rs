@@ -276,6 +276,8 @@ impl Fold {
     pub fn save(&self) -> Result<Vec<u8>, FoldError> {
         let mut bytes = Vec::with_capacity(SAVED_BYTES);
         serde_json::to_writer(&mut bytes, self)?;
+        // Many of them wait to be stored together.
+        bytes.shrink_to_fit();
         Ok(bytes)
     }
 

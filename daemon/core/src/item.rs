@@ -109,7 +109,10 @@ pub fn encode_page(rows: &[ItemRow]) -> Vec<u8> {
         })
         .collect();
     // Rows hold only numbers and strings: serialising them to memory cannot fail.
-    postcard::to_extend(&rows, Vec::with_capacity(PAGE_BYTES)).unwrap_or_default()
+    let mut bytes = postcard::to_extend(&rows, Vec::with_capacity(PAGE_BYTES)).unwrap_or_default();
+    // Many of them wait to be stored together.
+    bytes.shrink_to_fit();
+    bytes
 }
 
 /// Reads the bytes of a page.

@@ -278,10 +278,10 @@ impl Ingest {
             caught_up => caught_up?,
         }
         let entries = self.shared.catalogue.lock();
-        let known = entries.get(&file.path).and_then(|entry| entry.known.as_ref());
+        let known = entries.get(file.path.as_str()).and_then(|entry| entry.known.as_ref());
         let known = known.ok_or(SyncError::NotFound(shown))?;
         Ok(Synced {
-            thread_id: known.thread_id.clone(),
+            thread_id: known.thread_id.as_deref().map(str::to_owned),
             path: file.path,
             offset: known.cursor.offset,
             next_seq: known.cursor.next_seq,

@@ -33,6 +33,7 @@ mod ladder;
 mod lifecycle;
 mod limits;
 mod maintenance;
+mod many;
 mod memory;
 mod memory_agent;
 mod memory_model;

@@ -85,20 +85,77 @@ pub struct FileRow {
     pub head: Option<ThreadHead>,
 }
 
+/// What tells of a file whether there is something new in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileState {
+    pub file_id: FileId,
+    pub path: String,
+    pub is_gone: bool,
+    pub mtime_ns: i64,
+    pub generation: u64,
+    pub offset: u64,
+    pub next_seq: u64,
+}
+
+/// Files that are read at once.
+///
+/// # Source
+/// Chosen: some milliseconds, after which others get the connection, and a MiB of memory.
+pub const FILES_AT_ONCE: u32 = 512;
+
 impl Store {
-    /// All files in no particular order, gone ones included.
+    /// The next files after the one of that number, gone ones included, up to [`FILES_AT_ONCE`]; from number 0 on all
+    /// of them, a piece at a time, with room for others between: there may be fifty thousand.
     ///
     /// # Errors
     /// Those of reading.
-    pub async fn files(&self) -> Result<Vec<FileRow>, StoreError> {
+    pub async fn files_after(&self, last: FileId) -> Result<Vec<FileRow>, StoreError> {
         let pools = self.pools();
         sqlx::query(
             "SELECT file_id, source, path, archived, gone_at_ms, dev, ino, size, mtime_ns, \
              generation, offset, open_end, next_seq, head_bytes, head_digest, tail_bytes, tail_digest, \
-             chain, base, thread_id, fold_version, head FROM source_file",
+             chain, base, thread_id, fold_version, head FROM source_file WHERE file_id > ?1 ORDER BY file_id LIMIT ?2",
         )
+        .bind(last.0)
+        .bind(FILES_AT_ONCE)
         .try_map(|row| file_row(&row))
         .fetch_all(pools.reader())
+        .await
+        .map_err(|error| pools.sorted(error))
+    }
+
+    /// The same, with what tells whether there is something new in a file.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn file_states_after(&self, last: FileId) -> Result<Vec<FileState>, StoreError> {
+        let pools = self.pools();
+        sqlx::query(
+            "SELECT file_id, path, gone_at_ms IS NOT NULL AS is_gone, mtime_ns, generation, offset, next_seq \
+             FROM source_file WHERE file_id > ?1 ORDER BY file_id LIMIT ?2",
+        )
+        .bind(last.0)
+        .bind(FILES_AT_ONCE)
+        .try_map(|row| file_state(&row))
+        .fetch_all(pools.reader())
+        .await
+        .map_err(|error| pools.sorted(error))
+    }
+
+    /// The file of that number.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn file(&self, file: FileId) -> Result<Option<FileRow>, StoreError> {
+        let pools = self.pools();
+        sqlx::query(
+            "SELECT file_id, source, path, archived, gone_at_ms, dev, ino, size, mtime_ns, \
+             generation, offset, open_end, next_seq, head_bytes, head_digest, tail_bytes, tail_digest, \
+             chain, base, thread_id, fold_version, head FROM source_file WHERE file_id = ?1",
+        )
+        .bind(file.0)
+        .try_map(|row| file_row(&row))
+        .fetch_optional(pools.reader())
         .await
         .map_err(|error| pools.sorted(error))
     }
@@ -191,6 +248,18 @@ impl Store {
         thread::choose(&mut transaction, threads).await.map_err(sorted)?;
         transaction.commit().await.map_err(sorted)
     }
+}
+
+fn file_state(row: &SqliteRow) -> Result<FileState, sqlx::Error> {
+    Ok(FileState {
+        file_id: FileId(get(row, "file_id")?),
+        path: get(row, "path")?,
+        is_gone: get(row, "is_gone")?,
+        mtime_ns: get(row, "mtime_ns")?,
+        generation: unsigned(row, "generation")?,
+        offset: unsigned(row, "offset")?,
+        next_seq: unsigned(row, "next_seq")?,
+    })
 }
 
 /// Reads a row with all columns of [`FileRow`].

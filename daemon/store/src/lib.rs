@@ -64,7 +64,7 @@ pub use archive::{
 pub use commit::{Batch, FileCommit, FileOutcome};
 pub use compaction::{CompactionBody, CompactionCursor, CompactionRow};
 pub use error::{RetryClass, StoreError};
-pub use file::{BaseState, Cursor, FileId, FileRow, FileStat};
+pub use file::{BaseState, Cursor, FILES_AT_ONCE, FileId, FileRow, FileStat, FileState};
 pub use job::{EVENTS_PER_JOB_MAX, JobEvent, JobFilter, SCAN_MAX};
 pub use memory::{
     AgentRow, CLAIMS_MAX, Exclusion, ExtractionRow, GENERATIONS_KEPT, Generation, NOTES_MAX,

@@ -69,6 +69,15 @@ pub struct DatabaseState {
     log: Option<FileStat>,
 }
 
+impl DatabaseState {
+    /// When it was written last, Unix nanoseconds.
+    #[must_use]
+    pub fn written_ns(&self) -> i64 {
+        let log = self.log.map_or(i64::MIN, |log| log.mtime_ns);
+        self.file.mtime_ns.max(log)
+    }
+}
+
 /// One session and its state, in the terms in which files have one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionState {

@@ -191,7 +191,7 @@ async fn a_dropped_file_is_hidden_at_once_and_deleted_in_pieces() {
     assert_eq!(seqs(&index, "word", &any).await, [7, 0]);
     assert_eq!(index.count("pieces : \"word\"", 10).await.unwrap(), 2, "words are left behind");
     index.move_file("/b", "/c").await.unwrap();
-    assert!(index.files().await.unwrap().iter().any(|file| file.path == "/c"));
+    assert!(index.files_after(0).await.unwrap().iter().any(|(_, file)| file.path == "/c"));
 }
 
 #[tokio::test]
@@ -208,7 +208,7 @@ async fn a_damaged_or_foreign_index_is_made_anew() {
     let other = stamp(&path, 99);
     assert!(other, "the version could not be changed");
     let fresh = index(folder.path()).await;
-    assert!(fresh.files().await.unwrap().is_empty());
+    assert!(fresh.files_after(0).await.unwrap().is_empty());
 }
 
 /// Stamps the header's `user_version` (bytes 60 to 63).
@@ -252,8 +252,8 @@ async fn a_killed_indexer_leaves_words_and_cursor_together() {
         child.wait().unwrap();
         assert_eq!(committed, kill_after);
         let index = index(folder.path()).await;
-        let files = index.files().await.unwrap();
-        let [a, b] = files.as_slice() else { panic!("{files:?}") };
+        let files = index.files_after(0).await.unwrap();
+        let [(_, a), (_, b)] = files.as_slice() else { panic!("{files:?}") };
         assert_eq!(a.next_seq, b.next_seq, "half a commit");
         let items = usize::try_from(2 * a.next_seq).unwrap();
         assert_eq!(index.count("pieces : \"word\"", 1_000_000).await.unwrap(), items);

@@ -4,14 +4,14 @@
 use std::io::{ErrorKind, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use anyhow::{Context as _, ensure};
+use anyhow::Context as _;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::{Value, json};
 
-use super::report::{Report, Times};
+use super::bystander::{self, Bystander};
+use super::report::Report;
 use super::synth::{self, Length};
 use crate::daemon::{Daemon, pause};
 use crate::stopwatch::Stopwatch;
@@ -23,10 +23,6 @@ const HALF_FRAMES: usize = 10_000;
 /// How long those that never read keep asking, and how long calls are timed before a siege.
 const SIEGE: Duration = Duration::from_secs(15);
 const CALM: Duration = Duration::from_secs(3);
-/// Between two calls of a client that behaves: it is no load itself.
-const THINKS: Duration = Duration::from_millis(2);
-const PEAK_AIM: &str = "< 128 MiB";
-const WAIT_AIM: &str = "max <= 100 ms";
 
 pub(super) fn measure(longhauld: &Path, report: &mut Report) -> anyhow::Result<()> {
     let descriptors = getrlimit(Resource::Nofile);
@@ -84,90 +80,23 @@ impl Besieged {
         report: &mut Report,
         siege: impl FnOnce() -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
-        let is_over = AtomicBool::new(false);
         let of_thread = json!({ "thread_id": self.thread });
-        let small = [("daemon/status", json!({})), ("thread/get", of_thread)];
-        let view = [("checkpoint/view", json!({ "thread_id": self.thread, "max_tokens": 2_000 }))];
-        let page = [("history/get", self.page(64 << 10))];
-        let large = [("history/get", self.page(LARGE_BYTES))];
-        let behaving: [(&str, &[(&str, Value)]); 4] = [
-            ("daemon/status, thread/get", &small),
-            ("checkpoint/view", &view),
-            ("history/get of 64 KiB", &page),
-            ("history/get of 8 MiB", &large),
+        let view = json!({ "thread_id": self.thread, "max_tokens": 2_000 });
+        let small = vec![("daemon/status", json!({})), ("thread/get", of_thread)];
+        let behaving = [
+            Bystander::new("daemon/status, thread/get", small),
+            Bystander::new("checkpoint/view", vec![("checkpoint/view", view)]),
+            Bystander::new("history/get of 64 KiB", vec![("history/get", self.page(64 << 10))]),
+            Bystander::new("history/get of 8 MiB", vec![("history/get", self.page(LARGE_BYTES))])
+                .without_aim(),
         ];
-        std::thread::scope(|scope| {
-            let timing =
-                behaving.map(|(what, calls)| (what, scope.spawn(|| self.time(calls, &is_over))));
-            let newcomers = scope.spawn(|| self.time_newcomers(&is_over));
-            let pauses = scope.spawn(|| time_pauses(&is_over));
-            let besieging = siege();
-            is_over.store(true, Ordering::Relaxed);
-            let of_newcomers = ("a newcomer's first answer", newcomers);
-            for (what, times) in timing.into_iter().chain([of_newcomers]) {
-                let times = times.join().ok().context("a client that behaves panicked")??;
-                let aim = if what.ends_with("8 MiB") { "" } else { WAIT_AIM };
-                report.add(format!("{name}: {what}"), times.show_worst(), aim);
-            }
-            let pauses = pauses.join().ok().context("the clock's thread panicked")?;
-            report.add(format!("{name}: the machine's own pauses"), pauses.show_worst(), "");
-            besieging
-        })
-    }
-
-    /// Each of `calls` in turn on one connection.
-    fn time(&self, calls: &[(&str, Value)], is_over: &AtomicBool) -> anyhow::Result<Times> {
-        let mut wire = self.daemon.connect()?;
-        let (mut times, mut answer) = (Vec::new(), Vec::new());
-        for (method, params) in calls.iter().cycle() {
-            if is_over.load(Ordering::Relaxed) {
-                break;
-            }
-            let request = wire.request(method, params);
-            let watch = Stopwatch::start();
-            wire.round_trip(&request, &mut answer).with_context(|| format!("{method} beside"))?;
-            times.push(watch.elapsed());
-            let head = String::from_utf8_lossy(&answer[..answer.len().min(200)]);
-            // One that is told to come again later waited in vain: that counts as the time it took.
-            let is_served = !head.contains("\"error\":") || head.contains("server_busy");
-            ensure!(is_served, "{method}: {head}");
-            pause(THINKS);
-        }
-        Ok(Times::of(times))
-    }
-
-    /// From connecting to being answered; one that is turned away comes again.
-    fn time_newcomers(&self, is_over: &AtomicBool) -> anyhow::Result<Times> {
-        let mut times = Vec::new();
-        while !is_over.load(Ordering::Relaxed) {
-            let watch = Stopwatch::start();
-            let answered = || self.daemon.connect()?.call("daemon/status", &json!({}));
-            while answered().is_err() {
-                ensure!(watch.elapsed() < Duration::from_secs(20), "a newcomer is locked out");
-            }
-            times.push(watch.elapsed());
-            pause(THINKS);
-        }
-        Ok(Times::of(times))
+        bystander::beside(&self.daemon, name, &behaving, report, siege)
     }
 
     fn end(self, name: &str, report: &mut Report) -> anyhow::Result<()> {
-        let memory = self.daemon.memory()?;
-        let held = format!("{:.1} MiB, at its end {:.1} MiB", memory.peak, memory.held);
-        report.add(format!("{name}: peak memory"), held, PEAK_AIM);
+        bystander::memory(&self.daemon, name, report)?;
         self.daemon.stop()
     }
-}
-
-/// How much later than asked a thread goes on that only sleeps: nobody is answered sooner.
-fn time_pauses(is_over: &AtomicBool) -> Times {
-    let mut times = Vec::new();
-    while !is_over.load(Ordering::Relaxed) {
-        let watch = Stopwatch::start();
-        pause(THINKS);
-        times.push(watch.elapsed().saturating_sub(THINKS));
-    }
-    Times::of(times)
 }
 
 /// Keeps asking for large pages on many connections and reads none. Who is closed comes again.

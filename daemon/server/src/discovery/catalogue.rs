@@ -9,7 +9,7 @@ use std::ops::{Deref, DerefMut};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use longhaul_core::fold::{Fold, Source, ThreadHead};
 use longhaul_store::{BaseState, Cursor, FileCommit, FileId, FileRow, FileStat};
@@ -23,10 +23,15 @@ pub(crate) struct Entry {
     pub(crate) archived: bool,
     /// What the last listing said; `None` when it was not there.
     pub(crate) listed: Option<FileStat>,
-    /// What is stored of it.
-    pub(crate) known: Option<Known>,
-    pub(crate) failed: Option<Failed>,
+    /// What is stored of it. Apart, as is the next, so that a table with room for twice as many files stays small.
+    pub(crate) known: Option<Box<Known>>,
+    pub(crate) failed: Option<Box<Failed>>,
+    /// Number of the last full listing that had it.
+    listing: u64,
 }
+
+/// Of fifty thousand files each has a place in the table, and there is room for twice as many.
+const _: () = assert!(size_of::<(Arc<str>, Entry)>() <= 96);
 
 /// A file that could not be read.
 #[derive(Debug, Clone)]
@@ -71,9 +76,9 @@ pub(crate) struct Known {
     pub(crate) stat: FileStat,
     pub(crate) cursor: Cursor,
     pub(crate) base: BaseState,
-    pub(crate) thread_id: Option<String>,
+    pub(crate) thread_id: Option<Box<str>>,
     /// Thread of the transcript it continues.
-    pub(crate) base_thread: Option<String>,
+    pub(crate) base_thread: Option<Box<str>>,
     /// For which state of the possible bases the search last failed.
     pub(crate) base_tried: u64,
     pub(crate) gone: bool,
@@ -104,11 +109,13 @@ pub(crate) struct Catalogue {
 
 #[derive(Debug, Default)]
 struct Files {
-    entries: HashMap<String, Entry>,
-    /// Where the files of a thread may be: under the thread that is known, and under the one their name tells.
-    /// Too many rather than too few: [`belongs`] decides.
-    by_thread: HashMap<String, BTreeSet<String>>,
+    entries: HashMap<Arc<str>, Entry>,
+    /// Where the files of a thread may be: under the thread that is known, and under the one their name tells, each by
+    /// its digest. Too many rather than too few: [`belongs`] decides.
+    by_thread: BTreeSet<(u64, Arc<str>)>,
     gone: GoneFiles,
+    /// Counts full listings.
+    listings: u64,
 }
 
 /// What is kept of files that the store knows as gone.
@@ -121,6 +128,9 @@ struct GoneFiles {
 /// A table that is filled to less than one part in so many gives its memory back.
 const ROOM_MAX: usize = 4;
 
+/// Files that are taken in at a time: whoever asks for one meanwhile waits for no more.
+const HELD_FILES: usize = 1_024;
+
 /// The files, held. Changing anything raises the catalogue's revision.
 pub(crate) struct Entries<'a> {
     held: MutexGuard<'a, Files>,
@@ -128,7 +138,7 @@ pub(crate) struct Entries<'a> {
 }
 
 impl Deref for Entries<'_> {
-    type Target = HashMap<String, Entry>;
+    type Target = HashMap<Arc<str>, Entry>;
 
     fn deref(&self) -> &Self::Target {
         &self.held.entries
@@ -144,12 +154,30 @@ impl DerefMut for Entries<'_> {
 
 impl Entries<'_> {
     /// Puts a file in, where the thread it belongs to will find it.
-    fn put(&mut self, path: String, entry: Entry) {
-        let known = entry.known.as_ref().and_then(|known| known.thread_id.clone());
-        for thread_id in thread_in_name(&path).map(str::to_owned).into_iter().chain(known) {
-            self.held.by_thread.entry(thread_id).or_default().insert(path.clone());
+    fn put(&mut self, path: &str, entry: Entry) {
+        let path = match self.held.entries.get_key_value(path) {
+            None => Arc::from(path),
+            Some((path, before)) => {
+                let (path, before) = (Arc::clone(path), threads(path, before));
+                for thread in before {
+                    self.held.by_thread.remove(&(thread, Arc::clone(&path)));
+                }
+                path
+            }
+        };
+        for thread in threads(&path, &entry) {
+            self.held.by_thread.insert((thread, Arc::clone(&path)));
         }
         self.insert(path, entry);
+    }
+
+    /// Takes a file out.
+    fn take(&mut self, path: &str) -> Option<Entry> {
+        let (path, entry) = self.remove_entry(path)?;
+        for thread in threads(&path, &entry) {
+            self.held.by_thread.remove(&(thread, Arc::clone(&path)));
+        }
+        Some(entry)
     }
 
     /// Lines of the files that are gone.
@@ -159,42 +187,32 @@ impl Entries<'_> {
 
     /// Lets go of a file that is gone.
     pub(crate) fn forget(&mut self, path: &str) {
-        let Some(known) = self.remove(path).and_then(|entry| entry.known) else { return };
+        let Some(known) = self.take(path).and_then(|entry| entry.known) else { return };
         self.held.gone.files += 1;
         self.held.gone.counts.add(known.counts);
-        for thread_id in thread_in_name(path).into_iter().chain(known.thread_id.as_deref()) {
-            if let Some(paths) = self.held.by_thread.get_mut(thread_id) {
-                paths.remove(path);
-            }
-        }
     }
 
     /// Gives back the memory of what is no longer there.
     fn shrink(&mut self) {
-        let Files { entries, by_thread, .. } = &mut *self.held;
-        by_thread.retain(|_, paths| {
-            paths.retain(|path| entries.contains_key(path));
-            !paths.is_empty()
-        });
+        let entries = &mut self.held.entries;
         if entries.capacity() / ROOM_MAX > entries.len() {
             entries.shrink_to_fit();
-        }
-        if by_thread.capacity() / ROOM_MAX > by_thread.len() {
-            by_thread.shrink_to_fit();
         }
     }
 
     /// Files that belong to `thread_id`, sorted.
-    fn of_thread(&self, thread_id: &str) -> Vec<(&String, &Entry)> {
-        let is_its = |(path, entry): &(&String, &Entry)| belongs(path, entry, thread_id);
+    fn of_thread(&self, thread_id: &str) -> Vec<(&Arc<str>, &Entry)> {
+        let is_its = |(path, entry): &(&Arc<str>, &Entry)| belongs(path, entry, thread_id);
         if !is_uuid(thread_id) {
             // An id that was not made by an agent may stand anywhere in a name.
             let mut found: Vec<_> = self.iter().filter(is_its).collect();
             found.sort_unstable_by_key(|(path, _)| *path);
             return found;
         }
-        let paths = self.held.by_thread.get(thread_id).into_iter().flatten();
-        paths.filter_map(|path| self.get_key_value(path)).filter(is_its).collect()
+        let thread = digest(thread_id);
+        let paths = self.held.by_thread.range((thread, Arc::from(""))..);
+        let paths = paths.take_while(|(of, _)| *of == thread);
+        paths.filter_map(|(_, path)| self.get_key_value(path)).filter(is_its).collect()
     }
 }
 
@@ -216,43 +234,59 @@ impl Catalogue {
         }
     }
 
-    /// Fills it with what the store knows.
-    pub(crate) fn load(&self, rows: Vec<FileRow>) {
+    pub(crate) fn clear(&self) {
+        *self.lock().held = Files::default();
+    }
+
+    /// Takes in files that the store knows.
+    pub(crate) fn load(&self, rows: &[FileRow]) {
         let mut entries = self.lock();
-        *entries.held = Files::default();
         for row in rows {
             if row.gone_at_ms.is_some() {
                 entries.held.gone.files += 1;
-                entries.held.gone.counts.add(Known::of_row(&row).counts);
+                entries.held.gone.counts.add(Known::of_row(row).counts);
                 continue;
             }
             let entry = Entry {
                 source: row.source,
                 archived: row.archived,
                 listed: None,
-                known: Some(Known::of_row(&row)),
+                known: Some(Box::new(Known::of_row(row))),
                 failed: None,
+                listing: 0,
             };
-            entries.put(row.path, entry);
+            entries.put(&row.path, entry);
         }
     }
 
     /// Takes in a full listing; what it does not hold is no longer listed.
     pub(crate) fn list(&self, listing: &Listing) {
-        let mut entries = self.lock();
-        for entry in entries.values_mut() {
-            entry.listed = None;
-        }
-        for file in listing.files.values() {
-            Self::put(&mut entries, file);
-        }
-        entries.retain(|_, entry| entry.listed.is_some() || entry.known.is_some());
-        // They came back and are gone again before they were read.
-        let gone = |entry: &Entry| {
-            entry.listed.is_none() && entry.known.as_ref().is_some_and(|known| known.gone)
+        let number = {
+            let mut entries = self.lock();
+            entries.held.listings += 1;
+            entries.held.listings
         };
-        let gone = entries.iter().filter(|(_, entry)| gone(entry));
-        for path in gone.map(|(path, _)| path.clone()).collect::<Vec<_>>() {
+        for files in listing.files.chunks(HELD_FILES) {
+            let mut entries = self.lock();
+            for file in files {
+                Self::put(&mut entries, file, number);
+            }
+        }
+        let mut entries = self.lock();
+        let (mut strange, mut gone) = (Vec::new(), Vec::new());
+        for (path, entry) in entries.iter_mut().filter(|(_, entry)| entry.listing != number) {
+            entry.listed = None;
+            match &entry.known {
+                None => strange.push(Arc::clone(path)),
+                // They came back and are gone again before they were read.
+                Some(known) if known.gone => gone.push(Arc::clone(path)),
+                Some(_) => {}
+            }
+        }
+        for path in strange {
+            entries.take(&path);
+        }
+        for path in gone {
             entries.forget(&path);
         }
         entries.shrink();
@@ -265,7 +299,7 @@ impl Catalogue {
             return Vec::new();
         }
         let is_known =
-            |path: &&String| entries.get(*path).is_some_and(|entry| entry.known.is_some());
+            |path: &&String| entries.get(path.as_str()).is_some_and(|entry| entry.known.is_some());
         paths.filter(|path| !is_known(path)).cloned().collect()
     }
 
@@ -276,15 +310,16 @@ impl Catalogue {
             let known = Known::of_row(&row);
             entries.held.gone.files = entries.held.gone.files.saturating_sub(1);
             entries.held.gone.counts.take_away(known.counts);
-            let before = entries.remove(&row.path);
+            let before = entries.take(&row.path);
             let entry = Entry {
                 source: row.source,
                 archived: before.as_ref().map_or(row.archived, |entry| entry.archived),
                 listed: before.as_ref().and_then(|entry| entry.listed),
-                known: Some(known),
+                listing: before.as_ref().map_or(0, |entry| entry.listing),
+                known: Some(Box::new(known)),
                 failed: before.and_then(|entry| entry.failed),
             };
-            entries.put(row.path, entry);
+            entries.put(&row.path, entry);
         }
     }
 
@@ -293,18 +328,20 @@ impl Catalogue {
         let mut entries = self.lock();
         let failed = entries.held.entries.iter_mut().filter_map(|(path, entry)| {
             let (failed, listed) = (entry.failed.as_mut()?, entry.listed?);
-            (!failed.is_due(path, listed)).then(|| path.clone())
+            (!failed.is_due(path, listed)).then(|| path.to_string())
         });
         failed.collect()
     }
 
     pub(crate) fn list_one(&self, file: &Listed) {
-        Self::put(&mut self.lock(), file);
+        let mut entries = self.lock();
+        let number = entries.held.listings;
+        Self::put(&mut entries, file, number);
     }
 
-    fn put(entries: &mut Entries<'_>, file: &Listed) {
-        if let Some(entry) = entries.get_mut(&file.path) {
-            entry.listed = Some(file.stat);
+    fn put(entries: &mut Entries<'_>, file: &Listed, listing: u64) {
+        if let Some(entry) = entries.get_mut(file.path.as_str()) {
+            (entry.listed, entry.listing) = (Some(file.stat), listing);
             entry.archived = file.archived;
             return;
         }
@@ -314,8 +351,9 @@ impl Catalogue {
             listed: Some(file.stat),
             known: None,
             failed: None,
+            listing,
         };
-        entries.put(file.path.clone(), entry);
+        entries.put(&file.path, entry);
     }
 
     /// Takes in what was just stored; whether it was not known yet. Two passes that begin at the same place may read the
@@ -323,20 +361,20 @@ impl Catalogue {
     pub(crate) fn stored(&self, commit: &FileCommit, file_id: FileId) -> bool {
         let mut entries = self.lock();
         if let Some(old) = &commit.moved_from {
-            entries.remove(old);
+            entries.take(old);
         }
-        let before = entries.get(&commit.path);
+        let before = entries.get(commit.path.as_str());
         let known = before.and_then(|entry| entry.known.as_ref());
         let is_new = known.is_none_or(|known| known.cursor != commit.cursor);
         let listed = before.and_then(|entry| entry.listed).or(Some(commit.stat));
-        let base_tried =
-            before.and_then(|entry| entry.known.as_ref()).map_or(0, |known| known.base_tried);
+        let base_tried = known.map_or(0, |known| known.base_tried);
+        let listing = before.map_or(entries.held.listings, |entry| entry.listing);
         let known = Known {
             file_id,
             stat: commit.stat,
             cursor: commit.cursor,
             base: commit.base,
-            thread_id: commit.thread_id.clone(),
+            thread_id: commit.thread_id.as_deref().map(Box::from),
             base_thread: base_thread(&commit.head),
             base_tried,
             gone: false,
@@ -347,10 +385,11 @@ impl Catalogue {
             source: commit.source,
             archived: commit.archived,
             listed,
-            known: Some(known),
+            known: Some(Box::new(known)),
             failed: None,
+            listing,
         };
-        entries.put(commit.path.clone(), entry);
+        entries.put(&commit.path, entry);
         is_new
     }
 
@@ -360,14 +399,15 @@ impl Catalogue {
         let entries = self.lock();
         let listed = entries.of_thread(thread_id).into_iter();
         let listed = listed.filter(|(_, entry)| entry.listed.is_some());
-        listed.map(|(path, entry)| (PathBuf::from(path), entry.source)).collect()
+        listed.map(|(path, entry)| (PathBuf::from(&**path), entry.source)).collect()
     }
 
     /// A number that changes when the files of `thread_id` other than `except` do; 0 when there are
     /// none. A revert continues its own thread, and its own growth brings no base.
     pub(crate) fn state_of_thread(&self, thread_id: &str, except: &str) -> u64 {
         let entries = self.lock();
-        let others = entries.of_thread(thread_id).into_iter().filter(|(path, _)| *path != except);
+        let others =
+            entries.of_thread(thread_id).into_iter().filter(|(path, _)| ***path != *except);
         others
             .filter_map(|(path, entry)| Some((path, entry.listed?)))
             .map(|(path, stat)| xxhash_rust::xxh3::xxh3_64_with_seed(path.as_bytes(), stat.size))
@@ -382,8 +422,18 @@ fn belongs(path: &str, entry: &Entry, thread_id: &str) -> bool {
     }
 }
 
-fn base_thread(head: &ThreadHead) -> Option<String> {
-    head.history_base.as_ref().map(|base| base.thread_id.clone())
+fn base_thread(head: &ThreadHead) -> Option<Box<str>> {
+    head.history_base.as_ref().map(|base| base.thread_id.as_str().into())
+}
+
+/// Under which threads a file is looked for.
+fn threads(path: &str, entry: &Entry) -> impl Iterator<Item = u64> + use<> {
+    let known = entry.known.as_ref().and_then(|known| known.thread_id.as_deref());
+    [thread_in_name(path), known].map(|thread_id| thread_id.map(digest)).into_iter().flatten()
+}
+
+fn digest(thread_id: &str) -> u64 {
+    xxhash_rust::xxh3::xxh3_64(thread_id.as_bytes())
 }
 
 impl Known {
@@ -398,7 +448,7 @@ impl Known {
             stat: row.stat,
             cursor: row.cursor,
             base: row.base,
-            thread_id: row.thread_id.clone(),
+            thread_id: row.thread_id.as_deref().map(Box::from),
             base_thread: row.head.as_ref().and_then(base_thread),
             base_tried: 0,
             gone: row.gone_at_ms.is_some(),

@@ -1,5 +1,8 @@
 //! Sessions in databases, listed again only when the database has changed: a listing asks for the newest row of
 //! every session, which is a look at all rows.
+//!
+//! A commit is in the log's file before readers see it. What is listed between the two is what was there before, under
+//! the state that the file has after; so only the listing of a database that has not been written for a while is kept.
 
 use std::collections::HashMap;
 use std::io;
@@ -9,6 +12,12 @@ use std::sync::{Mutex, PoisonError};
 use longhaul_store::{DatabaseState, SessionDatabase, SessionState};
 
 use crate::transcript::records::sessions_of;
+
+/// For how long a database must not have been written.
+///
+/// # Source
+/// Chosen: a thousand times what it takes on a busy machine from the one to the other.
+const SETTLED_NS: i64 = 10_000_000_000;
 
 /// What the last listing of each database found.
 #[derive(Debug, Default)]
@@ -21,7 +30,7 @@ impl Databases {
     ///
     /// # Errors
     /// It is not there or cannot be read.
-    pub(super) fn sessions(&self, path: &Path) -> io::Result<Vec<SessionState>> {
+    pub(super) fn sessions(&self, path: &Path, now_ms: i64) -> io::Result<Vec<SessionState>> {
         let state = SessionDatabase::at(path).state()?;
         let lock = || self.listed.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((known, sessions)) = lock().get(path)
@@ -30,7 +39,65 @@ impl Databases {
             return Ok(sessions.clone());
         }
         let sessions = sessions_of(path, false)?;
-        lock().insert(path.to_owned(), (state, sessions.clone()));
+        let rested_ns = now_ms.saturating_mul(1_000_000).saturating_sub(state.written_ns());
+        match rested_ns > SETTLED_NS {
+            true => lock().insert(path.to_owned(), (state, sessions.clone())),
+            false => lock().remove(path),
+        };
         Ok(sessions)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode};
+    use sqlx::{ConnectOptions as _, Connection as _};
+
+    use super::*;
+
+    const TABLES: &str = "
+        CREATE TABLE session (id text PRIMARY KEY, time_updated integer);
+        CREATE TABLE message (id text PRIMARY KEY, session_id text, time_updated integer, data text);
+        CREATE TABLE part (id text PRIMARY KEY, message_id text, session_id text, time_updated integer, data text);
+        INSERT INTO session VALUES ('ses_a', 1);";
+
+    async fn run(path: &Path, sql: &'static str) {
+        let options = SqliteConnectOptions::new().filename(path).create_if_missing(true);
+        let options = options.journal_mode(SqliteJournalMode::Delete);
+        let mut connection = options.connect().await.unwrap();
+        sqlx::raw_sql(sql).execute(&mut connection).await.unwrap();
+        connection.close().await.unwrap();
+    }
+
+    /// The first session, as it is listed so long after the last change.
+    async fn first(databases: &std::sync::Arc<Databases>, path: &Path, after_ms: i64) -> String {
+        let changed = SessionDatabase::at(path).state().unwrap().written_ns();
+        let now_ms = changed / 1_000_000 + after_ms;
+        let (databases, path) = (std::sync::Arc::clone(databases), path.to_owned());
+        let listed = tokio::task::spawn_blocking(move || databases.sessions(&path, now_ms));
+        listed.await.unwrap().unwrap().remove(0).id
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn what_is_listed_just_after_a_write_is_listed_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("opencode.db");
+        run(&path, TABLES).await;
+        let databases = std::sync::Arc::<Databases>::default();
+        assert_eq!(first(&databases, &path, 1_000).await, "ses_a");
+
+        // A change that becomes visible under the state in which the database was listed.
+        let written = path.metadata().unwrap().modified().unwrap();
+        run(&path, "UPDATE session SET id = 'ses_b'").await;
+        File::options().write(true).open(&path).unwrap().set_modified(written).unwrap();
+        assert_eq!(first(&databases, &path, 2_000).await, "ses_b");
+
+        // At rest it is listed once.
+        assert_eq!(first(&databases, &path, 60_000).await, "ses_b");
+        run(&path, "UPDATE session SET id = 'ses_c'").await;
+        File::options().write(true).open(&path).unwrap().set_modified(written).unwrap();
+        assert_eq!(first(&databases, &path, 61_000).await, "ses_b");
     }
 }

@@ -1,6 +1,7 @@
 //! What a full listing asks to be done: which files to read, which moved, which are gone.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use longhaul_core::thread::Source;
 use longhaul_store::FileStat;
@@ -33,37 +34,38 @@ pub(crate) struct Plan {
     pub(crate) back: Vec<String>,
 }
 
-/// Compares the catalogue, into which `listing` was taken, with what is known.
+/// Compares the catalogue, into which `listing` was taken, with what is known. Of the listing only what it could not show
+/// is looked at.
 pub(crate) fn plan(catalogue: &Catalogue, listing: &Listing) -> Plan {
     let mut plan = Plan::default();
     let (retries, failed) = (bases_to_retry(catalogue), catalogue.failed());
     let entries = catalogue.lock();
-    let missing: Vec<(&String, &Entry)> =
+    let missing: Vec<(&Arc<str>, &Entry)> =
         entries.iter().filter(|(path, entry)| is_missing(path, entry, listing)).collect();
     let moves = Moves::new(&missing);
-    let mut moved: Vec<&str> = Vec::new();
+    let mut moved: HashSet<&str> = HashSet::new();
     let mut jobs: Vec<(i64, Job)> = Vec::new();
     for (path, entry) in entries.iter() {
         let Some(stat) = entry.listed else { continue };
-        let restart = retries.contains(path);
+        let restart = retries.contains(&**path);
         let moved_from = match &entry.known {
             Some(known) if known.is_readable && known.stat == stat && !restart => {
                 if known.gone {
-                    plan.back.push(path.clone());
+                    plan.back.push(path.to_string());
                 }
                 continue;
             }
             Some(_) => None,
             None => moves.origin(path, stat),
         };
-        if failed.contains(path) {
+        if failed.contains(&**path) {
             continue;
         }
         moved.extend(moved_from);
         let read = entry.known.as_ref().map_or(0, |known| known.cursor.offset);
         plan.bytes += stat.size.saturating_sub(read);
         let job = Job {
-            path: path.clone(),
+            path: path.to_string(),
             source: entry.source,
             archived: entry.archived,
             restart,
@@ -71,10 +73,11 @@ pub(crate) fn plan(catalogue: &Catalogue, listing: &Listing) -> Plan {
         };
         jobs.push((stat.mtime_ns, job));
     }
+    let gone = missing.iter().filter(|(path, _)| !moved.contains(&***path));
+    plan.gone = gone.map(|(path, _)| path.to_string()).collect();
+    drop(entries);
     jobs.sort_by(|(a, left), (b, right)| b.cmp(a).then_with(|| left.path.cmp(&right.path)));
     plan.jobs = jobs.into_iter().map(|(_, job)| job).collect();
-    let gone = missing.iter().filter(|(path, _)| !moved.contains(&path.as_str()));
-    plan.gone = gone.map(|(path, _)| (*path).clone()).collect();
     plan
 }
 
@@ -91,16 +94,16 @@ fn is_missing(path: &str, entry: &Entry, listing: &Listing) -> bool {
 }
 
 /// Files folded without their base, whose possible bases have changed since that was tried.
-fn bases_to_retry(catalogue: &Catalogue) -> Vec<String> {
-    let waiting: Vec<(String, String, u64)> = catalogue
+fn bases_to_retry(catalogue: &Catalogue) -> HashSet<Arc<str>> {
+    let waiting: Vec<(Arc<str>, Box<str>, u64)> = catalogue
         .lock()
         .iter()
         .filter_map(|(path, entry)| {
             let known = entry.known.as_ref().filter(|known| known.is_missing_base())?;
-            Some((path.clone(), known.base_thread.clone()?, known.base_tried))
+            Some((Arc::clone(path), known.base_thread.clone()?, known.base_tried))
         })
         .collect();
-    let mut retries = Vec::new();
+    let mut retries = HashSet::new();
     for (path, thread, tried) in waiting {
         let state = catalogue.state_of_thread(&thread, &path);
         if state == tried {
@@ -110,7 +113,7 @@ fn bases_to_retry(catalogue: &Catalogue) -> Vec<String> {
         {
             known.base_tried = state;
         }
-        retries.push(path);
+        retries.insert(path);
     }
     retries
 }
@@ -123,12 +126,12 @@ struct Moves<'a> {
 }
 
 impl<'a> Moves<'a> {
-    fn new(missing: &[(&'a String, &'a Entry)]) -> Self {
+    fn new(missing: &[(&'a Arc<str>, &'a Entry)]) -> Self {
         let mut moves = Self { by_inode: HashMap::new(), by_name: HashMap::new() };
         for (path, entry) in missing {
             if let Some(known) = &entry.known {
-                moves.by_inode.insert((known.stat.dev, known.stat.ino), path.as_str());
-                moves.by_name.insert(stem(path), path.as_str());
+                moves.by_inode.insert((known.stat.dev, known.stat.ino), &***path);
+                moves.by_name.insert(stem(path), &***path);
             }
         }
         moves

@@ -1,6 +1,6 @@
 //! Full listing of the agents' folders: names and stats, no content.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::iter;
@@ -73,8 +73,8 @@ pub(crate) struct Listed {
 
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
-    /// By path, so that a file reached twice counts once.
-    pub(crate) files: BTreeMap<String, Listed>,
+    /// In the order of their paths; a file reached twice is there once.
+    pub(crate) files: Vec<Listed>,
     /// Links that lead out of their root, and names that are not UTF-8: passed over.
     pub(crate) passed_over: u64,
     /// Folders that could not be read, with the reason. What was known there is not taken for gone.
@@ -126,7 +126,7 @@ pub(crate) fn affected_by(roots: &[Root], path: &Path) -> Vec<Listed> {
 }
 
 /// Lists all transcripts below `roots`. A root that is not there has none. Blocking, on a thread of the runtime.
-pub(crate) fn list(roots: &[Root], databases: &Databases) -> Listing {
+pub(crate) fn list(roots: &[Root], databases: &Databases, now_ms: i64) -> Listing {
     let mut listing = Listing::default();
     for root in roots {
         let Some(top) = root.resolved() else {
@@ -136,10 +136,14 @@ pub(crate) fn list(roots: &[Root], databases: &Databases) -> Listing {
             continue;
         };
         match top.is_file() {
-            true => add_sessions(root, &top, databases, &mut listing),
+            true => add_sessions(root, &top, (databases, now_ms), &mut listing),
             false => walk(root, &top, &mut listing),
         }
     }
+    // A file that was reached twice is what was found last.
+    listing.files.reverse();
+    listing.files.sort_by(|a, b| a.path.cmp(&b.path));
+    listing.files.dedup_by(|a, b| a.path == b.path);
     drop_shadowed(&mut listing);
     listing
 }
@@ -176,13 +180,18 @@ fn walk(root: &Root, top: &Path, listing: &mut Listing) {
 }
 
 /// Lists the sessions of a database.
-fn add_sessions(root: &Root, top: &Path, databases: &Databases, listing: &mut Listing) {
-    match databases.sessions(top) {
+fn add_sessions(
+    root: &Root,
+    top: &Path,
+    (databases, now_ms): (&Databases, i64),
+    listing: &mut Listing,
+) {
+    match databases.sessions(top, now_ms) {
         Ok(sessions) => {
             let room = FILES_MAX.saturating_sub(listing.files.len());
             listing.is_cut |= sessions.len() > room;
             for file in sessions.into_iter().take(room).filter_map(|state| row(root, top, state)) {
-                listing.files.insert(file.path.clone(), file);
+                listing.files.push(file);
             }
         }
         Err(error) => listing.unreadable.push((top.to_owned(), error.to_string())),
@@ -200,7 +209,7 @@ fn row(root: &Root, top: &Path, session: SessionState) -> Option<Listed> {
 fn add(root: &Root, top: &Path, path: &Path, listing: &mut Listing) {
     match stat(root, top, path) {
         Some(Ok(file)) => {
-            listing.files.insert(file.path.clone(), file);
+            listing.files.push(file);
         }
         Some(Err(Passed)) => listing.passed_over += 1,
         None => {}
@@ -279,26 +288,22 @@ pub(crate) struct Outside;
 fn drop_shadowed(listing: &mut Listing) {
     let in_databases: HashSet<String> = listing
         .files
-        .values()
+        .iter()
         .filter(|file| is_stored(file, |storage| storage == RecordStorage::Database))
         .map(|file| stem(&file.path).to_owned())
         .collect();
-    let shadowed: Vec<String> = listing
-        .files
-        .iter()
-        .filter(|(path, file)| {
-            let is_packed =
-                path.strip_suffix(".zst").is_some_and(|p| listing.files.contains_key(p));
-            is_packed
-                || path.ends_with(".json") && listing.files.contains_key(&format!("{path}l"))
-                || in_databases.contains(stem(path))
-                    && is_stored(file, |storage| storage != RecordStorage::Database)
-        })
-        .map(|(path, _)| path.clone())
-        .collect();
-    for path in shadowed {
-        listing.files.remove(&path);
-    }
+    let is_there = |wanted: &str| {
+        listing.files.binary_search_by(|file| file.path.as_str().cmp(wanted)).is_ok()
+    };
+    let is_shadowed = |file: &Listed| {
+        let path = &file.path;
+        path.strip_suffix(".zst").is_some_and(is_there)
+            || path.ends_with(".json") && is_there(&format!("{path}l"))
+            || in_databases.contains(stem(path))
+                && is_stored(file, |storage| storage != RecordStorage::Database)
+    };
+    let mut shadowed = listing.files.iter().map(is_shadowed).collect::<Vec<_>>().into_iter();
+    listing.files.retain(|_| !shadowed.next().unwrap_or(false));
 }
 
 fn is_stored(file: &Listed, so: impl Fn(RecordStorage) -> bool) -> bool {
@@ -337,10 +342,10 @@ mod tests {
         symlink(temp.path(), day.join("folder.jsonl")).unwrap();
         symlink(temp.path(), day.join("folder")).unwrap();
 
-        let listing = list(&Root::of(Source::Codex, &home), &Databases::default());
+        let listing = list(&Root::of(Source::Codex, &home), &Databases::default(), 0);
         let names: Vec<_> = listing
             .files
-            .values()
+            .iter()
             .map(|file| (file.path.rsplit('/').next().unwrap(), file.archived))
             .collect();
         let expected = [
@@ -364,7 +369,7 @@ mod tests {
     #[test]
     fn a_home_that_is_not_there_has_no_files() {
         let listing =
-            list(&Root::of(Source::Codex, Path::new("/nowhere/at/all")), &Databases::default());
+            list(&Root::of(Source::Codex, Path::new("/nowhere/at/all")), &Databases::default(), 0);
         assert!(listing.files.is_empty() && listing.unreadable.is_empty());
     }
 }

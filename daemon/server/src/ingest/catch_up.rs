@@ -96,7 +96,7 @@ fn catch_up(reading: &Reading<'_>, job: &Job) -> io::Result<Outcome> {
 /// than the pass that took note of the move.
 fn known(reading: &Reading<'_>, job: &Job) -> (Option<String>, Option<Known>) {
     let entries = reading.shared.catalogue.lock();
-    let known = |path: &String| entries.get(path)?.known.clone();
+    let known = |path: &String| entries.get(path.as_str())?.known.as_deref().cloned();
     match job.moved_from.as_ref().and_then(|old| Some((old.clone(), known(old)?))) {
         Some((old, there)) => (Some(old), Some(there)),
         None => (None, known(&job.path)),

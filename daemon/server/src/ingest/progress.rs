@@ -1,5 +1,6 @@
 //! How far ingesting is, for status.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -9,7 +10,7 @@ use longhaul_core::fold::{FoldError, Source};
 use tokio::time::Instant;
 
 use super::error::SyncError;
-use crate::discovery::catalogue::{Catalogue, Counts};
+use crate::discovery::catalogue::{Catalogue, Counts, Entry};
 use crate::discovery::scan::Root;
 
 const ERRORS_MAX: usize = 32;
@@ -143,22 +144,22 @@ impl Counters {
         {
             return totals.clone();
         }
-        let mut totals = Totals {
-            sources: roots.iter().map(|root| source(root, catalogue)).collect(),
-            ..Totals::default()
-        };
+        let mut totals = Totals::default();
+        let mut folders: Vec<FolderTotals<'_>> = roots.iter().map(FolderTotals::of).collect();
         let entries = catalogue.lock();
         totals.counts = entries.gone_counts();
         for (path, entry) in entries.iter() {
+            folders.iter_mut().for_each(|folder| folder.add(path, entry));
             if let Some(known) = &entry.known {
                 totals.counts.add(known.counts);
                 totals.bases_missing += u64::from(known.is_missing_base());
             }
             if let Some(failed) = &entry.failed {
-                totals.errors.push((path.clone(), failed.why.clone()));
+                totals.errors.push((path.to_string(), failed.why.clone()));
             }
         }
         drop(entries);
+        totals.sources = folders.into_iter().map(FolderTotals::end).collect();
         totals.errors.sort();
         totals.errors.truncate(ERRORS_MAX);
         *kept = Some((revision, Instant::now(), totals.clone()));
@@ -166,30 +167,40 @@ impl Counters {
     }
 }
 
-fn source(root: &Root, catalogue: &Catalogue) -> SourceProgress {
-    let top = root.resolved();
-    let mut found = SourceProgress {
-        source: root.source,
-        root: root.path.clone(),
-        exists: top.is_some(),
-        files: 0,
-        threads: 0,
-        bytes: 0,
-    };
-    let Some(top) = top else {
-        return found;
-    };
-    let entries = catalogue.lock();
-    let mut threads = std::collections::HashSet::new();
-    for (path, entry) in entries.iter() {
-        let Some(stat) = entry.listed.filter(|_| std::path::Path::new(path).starts_with(&top))
-        else {
-            continue;
-        };
-        found.files += 1;
-        found.bytes += stat.size;
-        threads.extend(entry.known.as_ref().and_then(|known| known.thread_id.as_deref()));
+/// What the files of a folder add up to.
+struct FolderTotals<'a> {
+    root: &'a Root,
+    /// Where it really is, with a slash at its end; `None` when it is not there.
+    top: Option<String>,
+    files: u64,
+    bytes: u64,
+    /// Digests of the threads' ids.
+    threads: HashSet<u64>,
+}
+
+impl<'a> FolderTotals<'a> {
+    fn of(root: &'a Root) -> Self {
+        let top = root.resolved().map(|top| format!("{}/", top.to_string_lossy()));
+        Self { root, top, files: 0, bytes: 0, threads: HashSet::new() }
     }
-    found.threads = threads.len() as u64;
-    found
+
+    fn add(&mut self, path: &str, entry: &Entry) {
+        let is_below = self.top.as_ref().is_some_and(|top| path.starts_with(top.as_str()));
+        let Some(stat) = entry.listed.filter(|_| is_below) else { return };
+        self.files += 1;
+        self.bytes += stat.size;
+        let thread_id = entry.known.as_ref().and_then(|known| known.thread_id.as_deref());
+        self.threads.extend(thread_id.map(|id| xxhash_rust::xxh3::xxh3_64(id.as_bytes())));
+    }
+
+    fn end(self) -> SourceProgress {
+        SourceProgress {
+            source: self.root.source,
+            root: self.root.path.clone(),
+            exists: self.top.is_some(),
+            files: self.files,
+            threads: self.threads.len() as u64,
+            bytes: self.bytes,
+        }
+    }
 }

@@ -63,11 +63,11 @@ impl Rechecks {
         let since_ns = (shared.now_ms)().saturating_mul(1_000_000).saturating_sub(RECENT_NS);
         let entries = shared.catalogue.lock();
         let is_recent = |entry: &Entry| {
-            let known = entry.known.as_ref();
+            let known = entry.known.as_deref();
             known.is_some_and(|known| is_long(known) && known.stat.mtime_ns > since_ns)
         };
         for (path, _) in entries.iter().filter(|(_, entry)| is_recent(entry)) {
-            self.put(path.clone(), due);
+            self.put(path.to_string(), due);
         }
     }
 
@@ -103,7 +103,7 @@ fn step(shared: &Shared, path: &str, recheck: &Recheck) -> Option<(Compared, (Fi
     let (known, source) = {
         let entries = shared.catalogue.lock();
         let entry = entries.get(path)?;
-        (entry.known.clone()?, entry.source)
+        (entry.known.as_deref().cloned()?, entry.source)
     };
     let transcript = Transcript::open(source, Path::new(path)).ok()?;
     if transcript.stat != known.stat || transcript.compressed || transcript.is_document() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use longhaul_core::fold::{Fold, FoldError};
-use longhaul_store::{FileRow, Store, StoreError};
+use longhaul_store::{FileId, FileRow, Store, StoreError};
 
 use super::cache::Folds;
 use super::error::FoldLoadError;
@@ -120,6 +120,18 @@ impl Shared {
         }
     }
 
+    /// Fills the catalogue with what the store knows.
+    pub(crate) async fn load(&self) -> Result<(), StoreError> {
+        self.catalogue.clear();
+        let mut last = FileId(0);
+        loop {
+            let rows = self.store.files_after(last).await?;
+            let Some(row) = rows.last() else { return Ok(()) };
+            last = row.file_id;
+            self.catalogue.load(&rows);
+        }
+    }
+
     /// Looks up what the store knows of files that were gone, before any of them counts as new.
     pub(crate) async fn recall(
         &self,
@@ -140,7 +152,7 @@ impl Shared {
     /// Whether a file is stored in the state in which it was listed.
     pub(crate) fn is_stored(&self, file: &Listed) -> bool {
         let entries = self.catalogue.lock();
-        let known = entries.get(&file.path).and_then(|entry| entry.known.as_ref());
+        let known = entries.get(file.path.as_str()).and_then(|entry| entry.known.as_ref());
         known.is_some_and(|known| known.is_readable && !known.gone && known.stat == file.stat)
     }
 
@@ -150,7 +162,7 @@ impl Shared {
             return Ok(false);
         };
         self.folds.clear();
-        self.catalogue.load(Vec::new());
+        self.catalogue.clear();
         self.events.store_rebuilt(&moved_to);
         Ok(true)
     }

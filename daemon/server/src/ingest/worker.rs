@@ -22,9 +22,14 @@ use crate::discovery::catalogue::{Failed, Known};
 use crate::discovery::plan::{Job, plan};
 use crate::discovery::scan::{self, Listed, Listing};
 use crate::discovery::watch::Watch;
+use crate::heap;
 
 /// Files handed to the reading thread at a time.
 const FILES_PER_SLICE: usize = 256;
+
+/// Files that were read without a rest after which the heap is given back: what was needed to read many is needed no more,
+/// and the tasks that come after would hold theirs beside it.
+const FILES_MANY: usize = 4_096;
 
 /// Batches between the reading thread and the store. Each holds a few MiB at most.
 const BATCHES: usize = 2;
@@ -59,6 +64,8 @@ pub(crate) struct Worker {
     scanned: VecDeque<Job>,
     waiting: Vec<(String, oneshot::Sender<Result<(), SyncError>>)>,
     rechecks: Rechecks,
+    /// Files read since the last rest.
+    read: usize,
     next_scan: Instant,
     pause: Duration,
     warned: HashSet<(WarningKind, Option<String>)>,
@@ -82,6 +89,7 @@ impl Worker {
             scanned: VecDeque::new(),
             waiting: Vec::new(),
             rechecks: Rechecks::default(),
+            read: 0,
             next_scan: Instant::now(),
             pause: Duration::ZERO,
             warned: HashSet::new(),
@@ -91,11 +99,8 @@ impl Worker {
     /// Runs until cancelled.
     pub(crate) async fn run(mut self) {
         while !self.cancel.is_cancelled() {
-            match self.shared.store.files().await {
-                Ok(rows) => {
-                    self.shared.catalogue.load(rows);
-                    break;
-                }
+            match self.shared.load().await {
+                Ok(()) => break,
                 Err(error) => self.on_refusal(&error).await,
             }
         }
@@ -123,6 +128,11 @@ impl Worker {
 
     /// Waits for something to do.
     async fn rest(&mut self) {
+        if std::mem::take(&mut self.read) >= FILES_MANY {
+            self.scanned.shrink_to_fit();
+            // Whoever allocates meanwhile waits for it, so it is none of the runtime's own threads' work.
+            tokio::task::spawn_blocking(heap::release).await.ok();
+        }
         self.shared.progress.is_catching_up.store(false, Ordering::Relaxed);
         self.shared.progress.idle.notify_waiters();
         let hints = Arc::clone(&self.shared.hints);
@@ -144,7 +154,7 @@ impl Worker {
         let Some(path) = self.rechecks.step(&self.shared).await else { return };
         tracing::warn!(path, "lines that were read have changed: it is read anew");
         let entries = self.shared.catalogue.lock();
-        let Some(entry) = entries.get(&path) else { return };
+        let Some(entry) = entries.get(path.as_str()) else { return };
         let (source, archived) = (entry.source, entry.archived);
         drop(entries);
         self.hinted.push_back(Job { path, source, archived, restart: true, moved_from: None });
@@ -233,7 +243,8 @@ impl Worker {
 
     /// A file that nobody knows may be a moved one, which only a listing can tell.
     fn known(&self, file: Listed) -> Look {
-        let entry = self.shared.catalogue.lock().get(&file.path).map(|entry| entry.known.is_some());
+        let entry =
+            self.shared.catalogue.lock().get(file.path.as_str()).map(|entry| entry.known.is_some());
         if entry != Some(true) {
             return Look::New(file.path);
         }
@@ -267,14 +278,16 @@ impl Worker {
         self.next_scan = Instant::now() + self.shared.limits.scan_period;
         let shared = Arc::clone(&self.shared);
         let listed = tokio::task::spawn_blocking(move || {
-            let listing = scan::list(&shared.roots, &shared.databases);
+            let listing = scan::list(&shared.roots, &shared.databases, (shared.now_ms)());
             shared.catalogue.list(&listing);
             listing
         });
-        let Ok(listing) = listed.await else { return };
-        if let Err(error) = self.shared.recall(listing.files.keys()).await {
+        let Ok(mut listing) = listed.await else { return };
+        if let Err(error) = self.shared.recall(listing.files.iter().map(|file| &file.path)).await {
             return self.on_refusal(&error).await;
         }
+        // The catalogue has them.
+        listing.files = Vec::new();
         let shared = Arc::clone(&self.shared);
         let planned = tokio::task::spawn_blocking(move || {
             let plan = plan(&shared.catalogue, &listing);
@@ -327,7 +340,7 @@ impl Worker {
         for path in paths {
             if gone {
                 entries.forget(path);
-            } else if let Some(entry) = entries.get_mut(path) {
+            } else if let Some(entry) = entries.get_mut(path.as_str()) {
                 entry.known.iter_mut().for_each(|known| known.gone = false);
             }
         }
@@ -369,6 +382,7 @@ impl Worker {
             Ok(ended) => {
                 self.pause = Duration::ZERO;
                 self.shared.progress.set_stalled(None);
+                self.read += ended.len();
                 for end in ended {
                     self.on_ended(end);
                 }
@@ -409,23 +423,24 @@ impl Worker {
 
     fn after_reading(&mut self, job: &Job) {
         // What seemed to be a file that moved is another one: that the first is gone is told now.
-        let held = |path: &String| self.shared.catalogue.lock().contains_key(path);
+        let held = |path: &String| self.shared.catalogue.lock().contains_key(path.as_str());
         if job.moved_from.as_ref().is_some_and(held) {
             self.next_scan = self.next_scan.min(Instant::now());
         }
-        let known = self.shared.catalogue.lock().get(&job.path).and_then(|e| e.known.clone());
-        if known.as_ref().is_some_and(recheck::is_long) && !job.restart {
+        let known =
+            self.shared.catalogue.lock().get(job.path.as_str()).and_then(|e| e.known.clone());
+        if known.as_deref().is_some_and(recheck::is_long) && !job.restart {
             self.rechecks.put(job.path.clone(), Instant::now() + self.shared.limits.rest);
         }
-        if known.as_ref().is_some_and(Known::is_missing_base) {
+        if known.as_deref().is_some_and(Known::is_missing_base) {
             self.warn(WarningKind::BaseMissing, Some(job.path.clone()), "its base is not there");
         }
     }
 
     fn on_unreadable(&mut self, job: &Job, error: &str) {
-        if let Some(entry) = self.shared.catalogue.lock().get_mut(&job.path) {
+        if let Some(entry) = self.shared.catalogue.lock().get_mut(job.path.as_str()) {
             let before = entry.failed.take();
-            let failed = |stat| Failed::note(&job.path, stat, error, before.as_ref());
+            let failed = |stat| Box::new(Failed::note(&job.path, stat, error, before.as_deref()));
             entry.failed = entry.listed.map(failed);
         }
         self.shared.hints.look_for_rights(Path::new(&job.path));

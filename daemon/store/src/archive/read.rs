@@ -9,6 +9,7 @@ use sqlx::{QueryBuilder, Row as _, Sqlite};
 
 use super::{ArchiveIndex, ArchiveTotals, ArchivedTranscript, PackRow, Piece};
 use crate::error::StoreError;
+use crate::file::FILES_AT_ONCE;
 use crate::row::{digest, get, named, unsigned};
 
 /// Values in one statement, under SQLite's 32,766.
@@ -28,6 +29,30 @@ impl ArchiveIndex {
             .fetch_all(self.pools.reader())
             .await
             .map_err(|error| self.pools.sorted(error))
+    }
+
+    /// How far the next files after the archived text of that number are archived, with their paths and generations and
+    /// the texts' numbers, up to [`FILES_AT_ONCE`]; from 0 on all.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn reached_after(
+        &self,
+        last: i64,
+    ) -> Result<Vec<(i64, String, i64, u64)>, StoreError> {
+        sqlx::query(
+            "SELECT transcript, path, generation, source_bytes FROM transcript \
+             WHERE transcript > ?1 ORDER BY transcript LIMIT ?2",
+        )
+        .bind(last)
+        .bind(FILES_AT_ONCE)
+        .try_map(|row| {
+            let reached = unsigned(&row, "source_bytes")?;
+            Ok((get(&row, "transcript")?, get(&row, "path")?, get(&row, "generation")?, reached))
+        })
+        .fetch_all(self.pools.reader())
+        .await
+        .map_err(|error| self.pools.sorted(error))
     }
 
     /// The archived text of one state of a file.

@@ -8,6 +8,7 @@ use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
 
 use super::{SearchIndex, kind_number, scope};
 use crate::error::StoreError;
+use crate::file::FILES_AT_ONCE;
 use crate::pool::is_kept;
 use crate::row::{digest, digest_bytes, get, named, unsigned};
 
@@ -70,18 +71,37 @@ pub struct IndexPart {
 }
 
 impl SearchIndex {
-    /// All files that are indexed, in no particular order.
+    /// The next indexed files after the one of that number, with theirs, up to [`FILES_AT_ONCE`]; from 0 on all.
     ///
     /// # Errors
     /// Those of reading.
-    pub async fn files(&self) -> Result<Vec<IndexedFile>, StoreError> {
+    pub async fn files_after(&self, last: i64) -> Result<Vec<(i64, IndexedFile)>, StoreError> {
+        let pools = self.pools();
+        sqlx::query(
+            "SELECT number, path, thread_id, source, cwd, generation, next_seq, last_seq, last_digest, at_ms \
+             FROM indexed_file WHERE dropped = 0 AND number > ?1 ORDER BY number LIMIT ?2",
+        )
+        .bind(last)
+        .bind(FILES_AT_ONCE)
+        .try_map(|row| Ok((get(&row, "number")?, indexed_file(&row)?)))
+        .fetch_all(pools.reader())
+        .await
+        .map_err(|error| pools.sorted(error))
+    }
+
+    /// The indexed file at `path`.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn file_by_path(&self, path: &str) -> Result<Option<IndexedFile>, StoreError> {
         let pools = self.pools();
         sqlx::query(
             "SELECT path, thread_id, source, cwd, generation, next_seq, last_seq, last_digest, at_ms \
-             FROM indexed_file WHERE dropped = 0",
+             FROM indexed_file WHERE path = ?1 AND dropped = 0",
         )
+        .bind(path)
         .try_map(|row| indexed_file(&row))
-        .fetch_all(pools.reader())
+        .fetch_optional(pools.reader())
         .await
         .map_err(|error| pools.sorted(error))
     }

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use longhaul_core::digest::Digest128;
 use longhaul_core::rollout::source::Layout;
-use longhaul_store::{ArchiveIndex, ArchivedTranscript, Cursor, FileRow, Store, StoreError};
+use longhaul_store::{
+    ArchiveIndex, ArchivedTranscript, Cursor, FileId, FileRow, FileState, Store, StoreError,
+};
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
@@ -146,38 +148,52 @@ impl Archiver {
     }
 
     /// The files that may have something new: those hinted at, or all that differ from the index.
-    async fn queue(&self, index: &ArchiveIndex) -> Result<VecDeque<String>, ServiceError> {
+    async fn queue(&self, index: &ArchiveIndex) -> Result<VecDeque<FileId>, ServiceError> {
         let hints = self.shared.hints.take();
         if !hints.all {
-            return Ok(hints.paths.into_iter().collect());
+            let mut queue = VecDeque::new();
+            for path in hints.paths {
+                queue.extend(self.store.file_by_path(&path).await?.map(|file| file.file_id));
+            }
+            return Ok(queue);
         }
-        let known: HashMap<(String, i64), u64> = index
-            .transcripts()
-            .await?
-            .into_iter()
-            .map(|row| ((row.path, row.generation), row.source_bytes))
-            .collect();
-        let mut files = self.store.files().await?;
-        files.retain(|file| {
-            let key = (file.path.clone(), generation(file));
-            file.gone_at_ms.is_none() && known.get(&key) != Some(&file.cursor.offset)
-        });
+        let mut reached: HashMap<(u128, i64), u64> = HashMap::new();
+        let mut last = 0;
+        loop {
+            let rows = index.reached_after(last).await?;
+            let Some(row) = rows.last() else { break };
+            last = row.0;
+            let rows = rows.into_iter();
+            reached.extend(rows.map(|(_, path, generation, at)| ((key(&path), generation), at)));
+        }
+        let (mut behind, mut last) = (Vec::new(), FileId(0));
+        loop {
+            let files = self.store.file_states_after(last).await?;
+            let Some(file) = files.last() else { break };
+            last = file.file_id;
+            let is_behind = |file: &FileState| {
+                let generation = i64::try_from(file.generation).unwrap_or(i64::MAX);
+                !file.is_gone && reached.get(&(key(&file.path), generation)) != Some(&file.offset)
+            };
+            let files = files.into_iter().filter(is_behind);
+            behind.extend(files.map(|file| (file.mtime_ns, file.file_id)));
+        }
         // The newest are missed first.
-        files.sort_by_key(|file| std::cmp::Reverse(file.stat.mtime_ns));
-        Ok(files.into_iter().map(|file| file.path).collect())
+        behind.sort_by_key(|(mtime_ns, _)| std::cmp::Reverse(*mtime_ns));
+        Ok(behind.into_iter().map(|(_, file)| file).collect())
     }
 
     /// What is new in the next files, up to the bounds of a batch.
     async fn batch(
         &self,
         index: &ArchiveIndex,
-        queue: &mut VecDeque<String>,
+        queue: &mut VecDeque<FileId>,
     ) -> Result<Vec<NewPart>, ServiceError> {
         let excluded = self.excluded(index).await?;
         let (mut reads, mut bytes) = (Vec::new(), 0);
         while bytes < BATCH_BYTES && reads.len() < BATCH_FILES {
-            let Some(path) = queue.pop_front() else { break };
-            let Some(file) = self.store.file_by_path(&path).await? else { continue };
+            let Some(number) = queue.pop_front() else { break };
+            let Some(file) = self.store.file(number).await? else { continue };
             if excluded.has(&file) {
                 continue;
             }
@@ -186,7 +202,7 @@ impl Archiver {
             let is_whole = read.is_whole;
             reads.push(read);
             if !is_whole {
-                queue.push_front(path);
+                queue.push_front(number);
                 break;
             }
         }
@@ -359,6 +375,11 @@ impl Excluded {
             || self.evicted.get(&file.path) == Some(&file.cursor.offset)
             || self.forgotten.contains(&forgotten::name_of(thread_id))
     }
+}
+
+/// Stands for a path where there may be very many.
+fn key(path: &str) -> u128 {
+    xxhash_rust::xxh3::xxh3_128(path.as_bytes())
 }
 
 fn generation(file: &FileRow) -> i64 {

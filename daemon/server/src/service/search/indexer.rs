@@ -16,12 +16,13 @@
 //! *A crash* before a batch is stored: it is read again. After: the cursor stands behind it. *Damage*: the
 //! index is deleted and made anew, as it is when the job `reindex` asks for it. A disk that is full is tried again with growing pauses.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use longhaul_core::digest::Digest128;
-use longhaul_store::{FileRow, IndexPart, IndexedFile, SearchIndex, Store, StoreError};
+use longhaul_store::{FileId, FileRow, IndexPart, IndexedFile, SearchIndex, Store, StoreError};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
@@ -63,13 +64,12 @@ pub(super) struct Indexer {
     pub(super) cancel: CancellationToken,
 }
 
-/// The queue, and what is known of the index.
+/// What is to do: of all files only their numbers, since there may be fifty thousand.
 #[derive(Default)]
 struct Work {
-    queue: VecDeque<String>,
-    known: HashMap<String, IndexedFile>,
+    queue: VecDeque<FileId>,
     /// Files that may have to be deleted from the index: looked at when all others are done.
-    lost: Vec<String>,
+    lost: Vec<IndexedFile>,
     looked_through: Option<Instant>,
 }
 
@@ -105,9 +105,6 @@ impl Indexer {
             }
         };
         let mut work = Work::default();
-        for file in index.files().await? {
-            work.known.insert(file.path.clone(), file);
-        }
         self.measure(&index).await?;
         self.progress.set_stalled(false);
         self.progress.hint_all();
@@ -121,7 +118,7 @@ impl Indexer {
                 work = Work::default();
                 self.progress.hint_all();
             }
-            self.take_hints(&mut work).await?;
+            self.take_hints(&index, &mut work).await?;
             self.progress.set_behind(work.queue.len());
             let began = Instant::now();
             if !self.step(&index, &mut work).await? {
@@ -146,19 +143,14 @@ impl Indexer {
             let parts = self.batch(index, work).await?;
             if !parts.is_empty() {
                 index.commit(&parts).await?;
-                for part in parts {
-                    work.known.insert(part.file.path.clone(), part.file);
-                }
                 self.measure(index).await?;
             }
             return Ok(true);
         }
-        if let Some(path) = work.lost.pop() {
-            index.drop_file(&path).await?;
-            work.known.remove(&path);
+        if let Some(file) = work.lost.pop() {
+            index.drop_file(&file.path).await?;
             if work.lost.is_empty() {
                 work.lost = Vec::new();
-                work.known.shrink_to_fit();
             }
             return Ok(true);
         }
@@ -175,36 +167,56 @@ impl Indexer {
     }
 
     /// Queues what hints say, and all that differs from the store when that is due.
-    async fn take_hints(&self, work: &mut Work) -> Result<(), StoreError> {
+    async fn take_hints(&self, index: &SearchIndex, work: &mut Work) -> Result<(), StoreError> {
         let hints = self.progress.take();
-        // A new file may be an old one under another name, and only all of them together tell.
-        let is_new = hints.paths.iter().any(|path| !work.known.contains_key(path));
         let is_due = work.looked_through.is_none_or(|at| at.elapsed() >= LOOK_THROUGH);
-        if !hints.all && !is_new && (!is_due || hints.paths.is_empty()) {
-            let queue = &mut work.queue;
-            queue.extend(
-                hints.paths.into_iter().filter(|path| !queue.contains(path)).collect::<Vec<_>>(),
-            );
-            return Ok(());
+        if hints.all || (is_due && !hints.paths.is_empty()) {
+            return self.look_through(index, work).await;
         }
-        let mut files = self.store.files().await?;
+        for path in hints.paths {
+            // A new file may be an old one under another name, and only all of them together tell.
+            if index.file_by_path(&path).await?.is_none() {
+                return self.look_through(index, work).await;
+            }
+            let Some(file) = self.store.file_by_path(&path).await? else { continue };
+            if !work.queue.contains(&file.file_id) {
+                work.queue.push_back(file.file_id);
+            }
+        }
+        Ok(())
+    }
+
+    /// Queues all files of which the store has more than the index, or another content.
+    async fn look_through(&self, index: &SearchIndex, work: &mut Work) -> Result<(), StoreError> {
+        let (mut known, mut last) = (HashMap::new(), 0);
+        loop {
+            let files = index.files_after(last).await?;
+            let Some((number, _)) = files.last() else { break };
+            last = *number;
+            let state = |file: &IndexedFile| (file.generation, file.next_seq);
+            known.extend(files.iter().map(|(_, file)| (key(&file.path), state(file))));
+        }
+        let (mut behind, mut last) = (Vec::new(), FileId(0));
+        loop {
+            let files = self.store.file_states_after(last).await?;
+            let Some(file) = files.last() else { break };
+            last = file.file_id;
+            for file in files.iter().filter(|file| !file.is_gone) {
+                let is_behind = match known.remove(&key(&file.path)) {
+                    Some((generation, next_seq)) => {
+                        generation != file.generation || next_seq < file.next_seq
+                    }
+                    None => file.next_seq > 0,
+                };
+                behind.extend(is_behind.then_some((file.mtime_ns, file.file_id)));
+            }
+        }
         // The newest are looked for first.
-        files.sort_by_key(|file| std::cmp::Reverse(file.stat.mtime_ns));
-        let present = |file: &&FileRow| file.gone_at_ms.is_none();
-        work.queue = files
-            .iter()
-            .filter(present)
-            .filter(|file| differs(file, work))
-            .map(|file| file.path.clone())
-            .collect();
-        let there: std::collections::HashSet<&str> =
-            files.iter().filter(present).map(|file| file.path.as_str()).collect();
-        work.lost =
-            work.known.keys().filter(|path| !there.contains(path.as_str())).cloned().collect();
-        if files.is_empty() {
-            // A database that was begun anew knows of no file yet.
-            work.lost.clear();
-        }
+        behind.sort_by_key(|(mtime_ns, _)| Reverse(*mtime_ns));
+        work.queue = behind.into_iter().map(|(_, file)| file).collect();
+        // A database that was begun anew knows of no file yet.
+        let is_begun = last != FileId(0);
+        work.lost = if is_begun { lost(index, &known).await? } else { Vec::new() };
         work.looked_through = Some(Instant::now());
         Ok(())
     }
@@ -217,8 +229,8 @@ impl Indexer {
     ) -> Result<Vec<IndexPart>, StoreError> {
         let (mut parts, mut bytes) = (Vec::new(), 0);
         while bytes < BATCH_BYTES && parts.len() < BATCH_FILES {
-            let Some(path) = work.queue.pop_front() else { break };
-            let Some(row) = self.store.file_by_path(&path).await? else { continue };
+            let Some(number) = work.queue.pop_front() else { break };
+            let Some(row) = self.store.file(number).await? else { continue };
             if row.gone_at_ms.is_some() {
                 continue;
             }
@@ -226,7 +238,7 @@ impl Indexer {
             let Some(read) = self.read(&row, cursor, BATCH_BYTES - bytes).await? else { continue };
             bytes += read.bytes;
             if !read.is_whole {
-                work.queue.push_front(path);
+                work.queue.push_front(number);
                 parts.push(read.part);
                 break;
             }
@@ -254,21 +266,18 @@ impl Indexer {
             last_digest: Digest128::default(),
             at_ms: head.map_or(0, |head| head.created_at_ms),
         };
-        if let Some(known) = work.known.get(&row.path).cloned() {
+        if let Some(known) = index.file_by_path(&row.path).await? {
             if self.is_continued(row, &known).await? {
                 return Ok(going_on(&known, fresh));
             }
             index.drop_file(&row.path).await?;
-            work.known.remove(&row.path);
             return Ok(fresh);
         }
-        for path in work.lost.clone() {
-            let Some(known) = work.known.get(&path).cloned() else { continue };
-            if known.thread_id == fresh.thread_id && self.is_continued(row, &known).await? {
-                index.move_file(&path, &row.path).await?;
-                work.lost.retain(|lost| *lost != path);
-                work.known.remove(&path);
-                return Ok(going_on(&known, fresh));
+        for at in 0..work.lost.len() {
+            let known = &work.lost[at];
+            if known.thread_id == fresh.thread_id && self.is_continued(row, known).await? {
+                index.move_file(&known.path, &row.path).await?;
+                return Ok(going_on(&work.lost.swap_remove(at), fresh));
             }
         }
         Ok(fresh)
@@ -327,8 +336,23 @@ fn going_on(known: &IndexedFile, now: IndexedFile) -> IndexedFile {
     }
 }
 
-/// Whether the store has more of a file than the index, or another content.
-fn differs(file: &FileRow, work: &Work) -> bool {
-    let Some(known) = work.known.get(&file.path) else { return file.cursor.next_seq > 0 };
-    known.generation != file.cursor.generation || known.next_seq < file.cursor.next_seq
+/// The indexed files whose keys are among `keys`.
+async fn lost(
+    index: &SearchIndex,
+    keys: &HashMap<u128, (u64, u64)>,
+) -> Result<Vec<IndexedFile>, StoreError> {
+    let (mut lost, mut last) = (Vec::new(), 0);
+    while !keys.is_empty() {
+        let files = index.files_after(last).await?;
+        let Some((number, _)) = files.last() else { break };
+        last = *number;
+        let files = files.into_iter().map(|(_, file)| file);
+        lost.extend(files.filter(|file| keys.contains_key(&key(&file.path))));
+    }
+    Ok(lost)
+}
+
+/// Stands for a path where there may be very many.
+fn key(path: &str) -> u128 {
+    xxhash_rust::xxh3::xxh3_128(path.as_bytes())
 }

@@ -1,0 +1,132 @@
+//! What a folder of very many transcripts costs: their first reading, some that grow, new ones, and a start over
+//! what was read before.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use serde_json::{Value, json};
+
+use super::bystander::{self, Bystander};
+use super::report::Report;
+use crate::daemon::{Daemon, pause};
+use crate::stopwatch::Stopwatch;
+
+/// Transcripts that grow, and that come new, one after another.
+const GROWING: u64 = 400;
+const PER_DAY: u64 = 2_000;
+/// Between two writes of agents.
+const WRITES_EVERY: Duration = Duration::from_millis(10);
+/// How long calls are timed at rest: longer than it is from one listing to the next.
+const REST: Duration = Duration::from_secs(65);
+
+pub(super) fn measure(longhauld: &Path, many: u64, report: &mut Report) -> anyhow::Result<()> {
+    let home = tempfile::tempdir()?;
+    let mut bytes = 0;
+    for number in 0..many {
+        bytes += write(home.path(), number)?;
+    }
+    let daemon = Daemon::start(longhauld, home.path())?;
+    // The newest is read first.
+    let newest = path(home.path(), many - 1);
+    let sync = json!({ "path": newest, "timeout_ms": 60_000 });
+    let thread = daemon.connect()?.call("thread/sync", &sync)?["thread_id"].take();
+    let behaving = behaving(&thread);
+    let phase = |name: &str, daemon: &Daemon, report: &mut Report, work: &Work<'_>| {
+        let name = format!("{many} transcripts, {name}");
+        let (watch, core) = (Stopwatch::start(), daemon.cpu_seconds()?);
+        bystander::beside(daemon, &name, &behaving, report, || work(daemon))?;
+        let took =
+            format!("{:.1} s, {:.1} s of a core", watch.seconds(), daemon.cpu_seconds()? - core);
+        report.add(format!("{name}: until done"), took, "");
+        bystander::memory(daemon, &name, report)
+    };
+    phase("first reading", &daemon, report, &|daemon| daemon.wait_idle(bytes).map(drop))?;
+    phase("indexed", &daemon, report, &Daemon::wait_indexed)?;
+    phase("at rest", &daemon, report, &|_| {
+        pause(REST);
+        Ok(())
+    })?;
+    phase("some grow", &daemon, report, &|daemon| {
+        for number in (0..many).step_by(usize::try_from(many / GROWING).unwrap_or(1).max(1)) {
+            grow(&path(home.path(), number))?;
+            pause(WRITES_EVERY);
+        }
+        daemon.wait_idle(bytes).map(drop)
+    })?;
+    phase("new ones come", &daemon, report, &|daemon| {
+        for number in many..many + GROWING {
+            write(home.path(), number)?;
+            pause(WRITES_EVERY);
+        }
+        daemon.wait_idle(bytes).map(drop)
+    })?;
+    let daemon = daemon.start_again(longhauld, home.path())?;
+    phase("started again", &daemon, report, &|daemon| {
+        daemon.wait_idle(0)?;
+        daemon.wait_indexed()
+    })?;
+    daemon.stop()
+}
+
+/// What is timed meanwhile.
+type Work<'a> = dyn Fn(&Daemon) -> anyhow::Result<()> + 'a;
+
+fn behaving(thread: &Value) -> Vec<Bystander> {
+    let small = vec![("daemon/status", json!({})), ("thread/get", json!({ "thread_id": thread }))];
+    let list = ("thread/list", json!({ "limit": 20 }));
+    let in_folder = ("thread/list", json!({ "limit": 20, "cwd": "/home/dev/project7" }));
+    let view = json!({ "thread_id": thread, "max_tokens": 2_000 });
+    vec![
+        Bystander::new("daemon/status, thread/get", small),
+        Bystander::new("thread/list", vec![list, in_folder]),
+        Bystander::new("checkpoint/view", vec![("checkpoint/view", view)]),
+    ]
+}
+
+fn path(home: &Path, number: u64) -> PathBuf {
+    let (day, thread) = (number / PER_DAY % 28 + 1, thread(number));
+    home.join(format!("sessions/2026/03/{day:02}/rollout-2026-03-{day:02}T00-00-00-{thread}.jsonl"))
+}
+
+fn thread(number: u64) -> String {
+    format!("019d2000-0000-7000-8000-{number:012x}")
+}
+
+/// Writes a session of a request and an answer; its bytes.
+fn write(home: &Path, number: u64) -> anyhow::Result<u64> {
+    let (path, thread) = (path(home, number), thread(number));
+    let cwd = format!("/home/dev/project{}", number % 40);
+    let meta = json!({
+        "id": thread, "timestamp": "2026-03-01T00:00:00Z", "cwd": cwd, "originator": "codex_cli_rs",
+        "cli_version": "0.169.0", "source": "cli",
+    });
+    let request = format!("Why does the importer of table {number} drop its last row?");
+    let lines = [
+        line("session_meta", &meta),
+        message("user", "input_text", &request),
+        message("assistant", "output_text", "It stops one too soon; `read_rows` is mended."),
+    ];
+    let text = lines.concat();
+    fs::create_dir_all(path.parent().context("a path without a folder")?)?;
+    fs::write(path, &text)?;
+    Ok(text.len() as u64)
+}
+
+fn grow(path: &Path) -> anyhow::Result<()> {
+    let mut file = fs::OpenOptions::new().append(true).open(path)?;
+    Ok(file.write_all(message("user", "input_text", "And the first one?").as_bytes())?)
+}
+
+fn message(role: &str, kind: &str, text: &str) -> String {
+    let content = json!([{ "type": kind, "text": text }]);
+    line("response_item", &json!({ "type": "message", "role": role, "content": content }))
+}
+
+fn line(kind: &str, payload: &Value) -> String {
+    format!(
+        "{{\"timestamp\":\"2026-03-01T00:00:00.000Z\",\"type\":\"{kind}\",\"payload\":{payload}}}\n"
+    )
+}

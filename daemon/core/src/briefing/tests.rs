@@ -1,4 +1,5 @@
 mod edits;
+mod template;
 
 use super::collect::{CommandRun, FileEdit, Running};
 use super::*;

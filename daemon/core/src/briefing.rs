@@ -33,6 +33,7 @@ mod select;
 mod tasks;
 mod telling;
 mod terms;
+mod warnings;
 mod write;
 
 pub use collect::Briefing;

@@ -53,6 +53,8 @@ pub(super) struct Census {
     pub lints: bool,
     pub commits: bool,
     pub pushes: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub failed_pushes: bool,
     /// Work was handed to other agents.
     pub agents: bool,
     /// A program was written on the spot that writes files, nobody knows which.
@@ -147,7 +149,10 @@ impl Commands {
             }
         }
         census.commits |= !failed && run.command.contains("git commit");
-        census.pushes |= !failed && run.command.contains("git push");
+        let pushes = run.command.contains("git push")
+            || run.command.contains("gh repo create") && run.command.contains(" --push");
+        census.pushes |= !failed && pushes;
+        census.failed_pushes |= failed && pushes;
     }
 
     fn fail(&mut self, run: &Finished<'_>) {
@@ -187,7 +192,8 @@ impl Commands {
         let program = versionless(run.program);
         for failure in open.filter(|f| f.mend.is_none() && versionless(&f.program) == program) {
             let failed = failure.text.split(" → ").next().unwrap_or_default();
-            if purpose(failed) == purpose(run.command) {
+            let is_other = failure.program != run.program;
+            if is_other || purpose(failed) == purpose(run.command) {
                 failure.mend = Some(text::cut_words(run.command, 120).into_owned());
             }
             failure.is_usable = true;

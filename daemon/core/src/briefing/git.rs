@@ -119,7 +119,8 @@ impl GitState {
                 self.add(run, text::one_line_cut(bare, 160), made_on(bare).is_some());
             }
         }
-        if let Some(branch) = entered(run) {
+        let is_told = |line: &GitLine| line.seq == run.seq && branch_of(&line.text).is_some();
+        if let Some(branch) = entered(run).filter(|_| !self.lines.iter().any(is_told)) {
             self.drop_here(run, is_branch_state);
             self.add(run, format!("On branch {branch}"), false);
         }
@@ -225,12 +226,9 @@ fn branch_of(line: &str) -> Option<&str> {
     Some(rest[..end].split("...").next().unwrap_or_default())
 }
 
-/// The branch that a command went to, where git told of it only on a stream that was not kept.
+/// The branch that a command went to: git may tell of it on a stream that was not kept, or behind a long list of files.
 fn entered<'c>(run: &Finished<'c>) -> Option<&'c str> {
     let says = |words: &str| run.printed.contains(words);
-    if run.outcome.is_failure() || says("Switched to ") || says("Already on ") {
-        return None;
-    }
     let mut parts = run.command.split(['&', ';', '|']).map(str::trim);
     let words = parts.find_map(|part| {
         part.strip_prefix("git checkout ").or_else(|| part.strip_prefix("git switch "))
@@ -239,7 +237,10 @@ fn entered<'c>(run: &Finished<'c>) -> Option<&'c str> {
     match words.next()? {
         "-b" | "-B" | "-c" | "-C" => words.next(),
         // A file may be checked out, too.
-        name => Some(name).filter(|name| !name.starts_with('-') && says("Your branch ")),
+        name => {
+            let is_branch = says("Your branch ") || says("Switched to ") || says("Already on ");
+            Some(name).filter(|name| is_branch && !name.starts_with('-'))
+        }
     }
 }
 

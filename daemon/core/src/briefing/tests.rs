@@ -59,6 +59,10 @@ fn what_was_thought_is_told_as_that_and_the_last_intention_until_something_follo
     let told = |briefing: &Briefing| render(briefing, &Extra::default(), 2_000);
     let text = told(&briefing);
     assert!(text.contains("thought, not said:\n The user asked for documents only"), "{text}");
+    let mut spoken = briefing.clone();
+    spoken.words(3, "The lexer is the only file that needs it.");
+    calls(&mut spoken, 4, "w", "wc -l src/lexer.rs");
+    assert!(told(&spoken).contains(" (said:)\n The lexer is"), "{}", told(&spoken));
     assert!(text.contains("thought last, not said (#2): Then I'll read the lexer."), "{text}");
     calls(&mut briefing, 3, "a", "cat src/lexer.rs");
     assert!(!told(&briefing).contains("thought last"), "{}", told(&briefing));
@@ -428,12 +432,16 @@ fn a_failure_of_an_earlier_turn_stands_until_its_program_works() {
     let mut briefing = thread();
     fail(&mut briefing, 11, "python make.py", "python", 127);
     fail(&mut briefing, 12, "gh auth status", "gh", 1);
+    fail(&mut briefing, 13, "git push -u origin main", "git", 1);
+    fail(&mut briefing, 14, "unzip a.zip && ./b.sh", "unzip", 2);
     let text = render(&briefing, &Extra::default(), 2_000);
     assert!(text.contains("#11 python") && text.contains("#12 gh auth"), "{text}");
+    assert!(text.contains("pushes that worked; changed files"), "{text}");
     briefing.request(20, "And now the docs.", None);
     let text = render(&briefing, &Extra::default(), 2_000);
     let since = "error: no such file; no later run that worked was seen";
-    assert!(text.contains("#11 python") && text.matches(since).count() == 2, "{text}");
+    assert!(text.contains("#11 python") && text.matches(since).count() == 3, "{text}");
+    assert!(text.contains("#14 unzip a.zip && ./b.sh → exit 2: error: no such file\n"), "{text}");
     fail(&mut briefing, 21, "gh pr list", "gh", 0);
     let text = render(&briefing, &Extra::default(), 2_000);
     assert!(text.contains("#11 python") && !text.contains("#12 gh auth"), "{text}");

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::collect::THOUGHT;
 use super::kinds::{EvidenceKind, RULES};
 use super::select::Quote;
 
@@ -85,6 +86,9 @@ fn in_order(mut chosen: Vec<&Quote>) -> Vec<&Quote> {
 /// Ends what stands below a heading.
 const NO_HEADING: &str = " (elsewhere:)\n";
 
+/// Ends what was only thought.
+const SAID: &str = " (said:)\n";
+
 fn write_line<'a>(out: &mut String, line: &'a Quote, label: &mut (&'a str, &'a str)) {
     let here = (line.group.as_str(), line.heading.as_str());
     if here.0 != label.0 && !here.0.is_empty() {
@@ -93,7 +97,7 @@ fn write_line<'a>(out: &mut String, line: &'a Quote, label: &mut (&'a str, &'a s
     if here != *label && !here.1.is_empty() {
         out.push_str(&format!(" {}:\n", here.1));
     } else if here.0 == label.0 && here.1 != label.1 {
-        out.push_str(NO_HEADING);
+        out.push_str(if label.1 == THOUGHT { SAID } else { NO_HEADING });
     }
     *label = here;
     let indent = if here.0.is_empty() { "" } else { " " };

@@ -1,6 +1,6 @@
 //! Calls as evidence: what runs, what the last ones were and printed, the skills that were asked for.
 
-use super::super::{checks, lines};
+use super::super::{checks, lines, warnings};
 use super::{Briefing, RecentCall, Running, SeenOutput, TurnOutcome};
 use crate::text;
 
@@ -104,7 +104,7 @@ impl Briefing {
         }
         let (turn, what) = (self.turn, lines::tidy(what, folder, 120));
         self.outputs.retain(|output| output.what != what);
-        let text = text::cut_middle(printed.trim(), OUTPUT_BYTES).into_owned();
+        let text = warnings::cut(printed.trim(), OUTPUT_BYTES);
         let output = SeenOutput { seq, turn, what, text, is_told_elsewhere };
         checks::push(&mut self.outputs, output, OUTPUTS_MAX);
     }

@@ -43,7 +43,10 @@ impl Builder<'_> {
                     }
                     format!("; {program} worked later")
                 }
-                (None, _) if failure.turn < now => "; no later run that worked was seen".to_owned(),
+                // What of several commands worked later is not known.
+                (None, _) if failure.turn < now && !is_compound(&failure.text) => {
+                    "; no later run that worked was seen".to_owned()
+                }
                 (None, _) => String::new(),
             };
             let text = format!("#{} {}{mend}", failure.seq, failure.text);
@@ -100,4 +103,10 @@ fn names_file(word: &str) -> bool {
         && ending.bytes().any(|byte| byte.is_ascii_alphabetic())
         && !word.starts_with('-')
         && !word.contains(['=', '*', ':'])
+}
+
+/// Whether a failure is of a line of several commands.
+fn is_compound(failure: &str) -> bool {
+    let command = failure.split(" → ").next().unwrap_or_default();
+    ["&&", ";", "<<", " | "].iter().any(|mark| command.contains(mark))
 }

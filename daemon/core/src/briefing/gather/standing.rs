@@ -10,6 +10,7 @@ use super::super::kinds::EvidenceKind;
 use super::super::prompt;
 use super::super::select::Quote;
 use super::super::tasks;
+use super::super::warnings;
 use super::{Builder, first_of, listing};
 use crate::text;
 
@@ -21,6 +22,9 @@ const LINE_BYTES: usize = 160;
 /// Lines of a long one that may be chosen: its beginning says what it is, its end how it came out.
 const LINES_FIRST: usize = 10;
 const LINES_LAST: usize = 10;
+
+/// Strength of a line by which a program warns.
+const WARNING_STRENGTH: u16 = 110;
 
 /// Bytes of an edit without an answer.
 const PENDING_BYTES: usize = 900;
@@ -123,11 +127,15 @@ impl Builder<'_> {
             let strength = if is_told { 35 } else { 55 };
             let lines: Vec<&str> = lines.collect();
             let (first, last) = (LINES_FIRST, lines.len().saturating_sub(LINES_LAST));
-            let ends = lines.iter().enumerate().filter(|(at, _)| *at < first || *at >= last);
-            for (index, line) in ends {
+            let is_of_program = output.what.contains(' ');
+            for (index, line) in lines.iter().enumerate() {
+                let warns = is_of_program && warnings::warns(line);
+                if !warns && (first..last).contains(&index) {
+                    continue;
+                }
                 let text = text::one_line_cut(line, LINE_BYTES);
                 let index = index as u64 + 1;
-                let strength = strength * percent / 100;
+                let strength = if warns { WARNING_STRENGTH } else { strength } * percent / 100;
                 self.push(EvidenceKind::Seen, (output.seq, index), (age, strength), text);
                 self.group(&name);
             }
@@ -289,12 +297,13 @@ impl Builder<'_> {
 
     /// What kinds of commands were seen, and which were not: a script may hide any, so that no count would be true.
     fn census(&self, census: Census) -> String {
+        let has_only_failed = census.failed_pushes && !census.pushes;
         let kinds = [
             (census.tests, "tests"),
             (census.builds, "builds"),
             (census.lints, "lints"),
             (census.commits, "commits"),
-            (census.pushes, "pushes"),
+            (census.pushes, if has_only_failed { "pushes that worked" } else { "pushes" }),
         ];
         let list = |is_seen: bool| {
             let of = kinds.iter().filter(|(is_recognised, _)| *is_recognised == is_seen);

@@ -122,8 +122,10 @@ fn a_log_of_a_part_does_not_tell_the_newest_commit() {
 #[test]
 fn the_branch_that_was_gone_to_is_known_without_what_git_says_of_it() {
     let listed = "M\tsrc/lexer.rs\nYour branch is up to date with 'origin/005-lexer'.\n";
+    let long = "M\tsrc/lexer.rs\n".repeat(300) + "Switched to branch '005-lexer'\n";
     for (command, printed, expected) in [
         ("git checkout 005-lexer", listed, Some("005-lexer")),
+        ("git checkout 005-lexer", &long, Some("005-lexer")),
         ("git checkout -b 006-parser main", "", Some("006-parser")),
         ("git switch -c 007-ast && cargo test", "", Some("007-ast")),
         ("git checkout src/lexer.rs", "", Some("main")),

@@ -338,6 +338,7 @@ impl Briefing {
         if turns == 0 {
             return;
         }
+        (self.intention, self.refused) = (None, None);
         let kept = self.turn.saturating_sub(turns);
         for lines in [&mut self.requests, &mut self.reports, &mut self.remarks, &mut self.template]
         {

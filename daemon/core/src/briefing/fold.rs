@@ -127,9 +127,12 @@ impl Briefing {
                 match reads.as_deref().filter(|_| !outcome.is_failure()) {
                     Some(path) => self.viewed(at.seq, &places.shown(path), answered.printed()),
                     // That nothing was found is an answer.
-                    None if *is_look && outcome.is_failure() && answered.printed().is_empty() => {
-                        let nothing = format!("{}, printed nothing", outcome.words());
-                        self.saw(at.seq, run.script, &nothing, folder);
+                    None if *is_look && outcome.is_failure() => {
+                        let said = match answered.printed().trim() {
+                            "" => format!("{}, printed nothing", outcome.words()),
+                            printed => format!("{}: {printed}", outcome.words()),
+                        };
+                        self.saw(at.seq, run.script, &said, folder);
                     }
                     None if outcome.is_failure() || Class::of(run.script).is_check() => {
                         self.saw_more(at.seq, run.script, answered.printed(), folder);

@@ -1,4 +1,5 @@
 mod edits;
+mod outputs;
 mod template;
 
 use super::collect::{CommandRun, FileEdit, Running};

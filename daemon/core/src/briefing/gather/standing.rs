@@ -104,7 +104,16 @@ impl Builder<'_> {
             since.iter().any(names)
         };
         let percent = if self.is_small() { 50 } else { 100 };
-        for output in self.briefing.outputs.iter().filter(|output| !is_edited(output)) {
+        let commands = &self.briefing.commands;
+        // Of a failure that was made good, or a check that ran again, the outcome is enough.
+        let is_outdated = |output: &SeenOutput| {
+            let of_check = commands.checks.iter().any(|check| check.seq == output.seq);
+            let mut failures = commands.failures.iter().filter(|it| it.seq == output.seq);
+            let is_open = failures.any(|failure| failure.mend.is_none() && !failure.is_usable);
+            output.is_told_elsewhere && !of_check && !is_open
+        };
+        let current = |output: &&SeenOutput| !is_edited(output) && !is_outdated(output);
+        for output in self.briefing.outputs.iter().filter(current) {
             let age = usize::try_from(now.saturating_sub(output.turn)).unwrap_or(2);
             let name = format!("#{} {}", output.seq, output.what);
             if output.text.len() <= ANSWER_BYTES {

@@ -1,0 +1,41 @@
+use super::*;
+
+fn lines() -> String {
+    (0..20).map(|n| format!("hook {n}: checked part {n} of the lexer\n")).collect()
+}
+
+fn push_fails(briefing: &mut Briefing, seq: u64, code: i64) {
+    let printed = lines();
+    let run = CommandRun {
+        seq,
+        call_id: "p",
+        script: "git push origin main",
+        from: None,
+        program: "git",
+        is_look: false,
+        outcome: CommandOutcome::Exit(code),
+        counts: None,
+        printed: if code == 0 { "" } else { &printed },
+    };
+    briefing.ran(run, None);
+    briefing.saw_more(seq, "git push origin main", run.printed, None);
+}
+
+#[test]
+fn what_a_failure_printed_stands_until_it_is_made_good() {
+    let mut briefing = thread();
+    push_fails(&mut briefing, 20, 1);
+    let told = |briefing: &Briefing| render(briefing, &Extra::default(), 4_000);
+    assert!(told(&briefing).contains("hook 3: checked part 3"), "{}", told(&briefing));
+    push_fails(&mut briefing, 21, 0);
+    assert!(!told(&briefing).contains("hook 3"), "{}", told(&briefing));
+}
+
+#[test]
+fn a_rollback_takes_back_what_was_meant_and_refused() {
+    let mut briefing = thread();
+    briefing.thought(20, "Then I'll read the lexer of strings.", None);
+    assert!(briefing.intention.is_some());
+    briefing.roll_back(1, None);
+    assert!(briefing.intention.is_none() && briefing.refused.is_none());
+}

@@ -272,11 +272,20 @@ impl FileHistory {
     }
 }
 
+/// `None` where the person sent a prompt template and typed nothing.
 fn last_request(visible: &[Step]) -> Option<Fact> {
-    visible.iter().rev().find_map(|step| match &step.kind {
-        StepKind::User { text, request: true } => Some(Fact::Request(flatten(text))),
+    let newest = visible.iter().rev().find_map(|step| match &step.kind {
+        StepKind::User { text, request: true } => Some(flatten(typed(text))),
         _ => None,
-    })
+    });
+    newest.filter(|words| !words.is_empty()).map(Fact::Request)
+}
+
+/// What the person typed of a prompt template that fences it, as those of spec-kit do.
+fn typed(text: &str) -> &str {
+    let fenced = text.trim_start().strip_prefix("## User Input").map(str::trim_start);
+    let words = fenced.and_then(|rest| rest.strip_prefix("```text")?.split_once("```"));
+    words.map_or(text, |(words, _)| words.trim())
 }
 
 fn plan(visible: &[Step]) -> Vec<Fact> {

@@ -111,7 +111,7 @@ impl Kind {
             Self::WatcherPacket => {
                 &["percent_remaining", "tier", "boundaries", "last_agent_message", "repository"]
             }
-            Self::SummaryPrompt => &["thread_id", "cwd", "max_tokens"],
+            Self::SummaryPrompt => &["thread_id", "cwd", "max_tokens", "summary_words"],
             Self::SummaryPrefix | Self::CheckpointGuide => &["thread_id", "cwd"],
         }
     }

@@ -4,7 +4,7 @@
 
 use longhaul_daemon::clock::Clock;
 use longhaul_protocol::compaction::{Run, RunParams, RunResult, Strategy};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::provider::{Answer, Provider};
 use crate::support::rollout::Rollout;
@@ -84,6 +84,10 @@ async fn an_overflow_is_answered_by_sending_less_and_never_more_than_a_few_times
         .map(|(_, body)| field(body, "input").as_array().unwrap().len())
         .collect();
     assert!(sizes[0] > sizes[1] && sizes[1] > sizes[2], "{sizes:?}");
+    let requests = provider.requests();
+    let has_quotations = |body: &Value| body.to_string().contains("kept these quotations");
+    assert!(!has_quotations(&requests[0].1), "all of it was sent");
+    assert!(has_quotations(&requests[2].1), "{}", requests[2].1);
     let endless = Provider::start(vec![Answer::overflow()]).await;
     let (_daemon, mut client) = daemon(&endless, "").await;
     client.compact(on(Strategy::Summary)).await;

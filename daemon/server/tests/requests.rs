@@ -1,6 +1,7 @@
 //! What a model is sent is legal: a provider that refuses what the real one refuses takes every request made from any
 //! history, on every rung.
 
+use longhaul_daemon::clock::Clock;
 use longhaul_protocol::compaction::{RunParams, Strategy};
 use serde_json::{Value, json};
 
@@ -8,6 +9,7 @@ use crate::histories::{copy, corpus, threads};
 use crate::ladder::{REQUEST, THREAD, daemon_with, ladder, on};
 use crate::support::pairing;
 use crate::support::provider::{Answer, Provider};
+use crate::support::rollout::Rollout;
 use crate::support::{Daemon, field, message, of_items};
 
 fn call(kind: &str, id: &str) -> Value {
@@ -123,6 +125,31 @@ async fn a_model_that_takes_no_image_is_asked_once_more_without() {
     assert!(provider.requests()[1].1.to_string().contains("image content omitted"));
     let is_kept = result.history.contains(&image);
     assert!(is_kept, "the person's image stays in the history: {:?}", result.history);
+}
+
+#[tokio::test]
+async fn a_model_that_cannot_read_what_was_compacted_is_sent_quotations_of_it() {
+    let provider = Provider::start(vec![Answer::To(pairing::answer)]).await;
+    let home = tempfile::tempdir().unwrap();
+    let mut rollout = Rollout::with_rounds(THREAD, home.path(), REQUEST, 10);
+    rollout.message("assistant", "The root cause is that src/fetch.rs sets no timeout.");
+    rollout.turn_ended();
+    let sealed = json!({ "type": "compaction", "encrypted_content": "gAAA" });
+    rollout.compacted(&[message("user", REQUEST), sealed]);
+    rollout.message("user", "Now document it.");
+    for round in 0..60 {
+        rollout.command(&format!("cat docs/{round}.md"), 0, &"a page ".repeat(100));
+    }
+    rollout.message("assistant", "The pages are read.");
+    rollout.write(home.path());
+    let daemon = Daemon::on_clock(home, &provider.config(""), Clock::system()).await;
+    let mut client = daemon.connect().await;
+    client.sync(THREAD).await;
+    let result = client.compact(on(Strategy::Summary)).await;
+    assert_eq!(ladder(&result), ["summary used"]);
+    let (_, body) = provider.requests().remove(0);
+    let asked = field(&body, "input").as_array().unwrap().last().unwrap().to_string();
+    assert!(asked.contains("root cause is that src/fetch.rs sets no timeout"), "{asked}");
 }
 
 /// With `LONGHAUL_CORPUS`, every thread in it; else the sample session.

@@ -68,6 +68,21 @@ fn a_request_stands_verbatim_or_by_head_and_tail() {
 }
 
 #[test]
+fn of_a_template_that_fences_it_the_request_is_what_was_typed() {
+    for (typed, expected) in [("Phase 2", Some("Phase 2")), ("", None)] {
+        let sent =
+            format!("## User Input\n\n```text\n{typed}\n```\n\n## Outline\n\n1. Run the setup.");
+        let payload = serde_json::json!({ "type": "message", "role": "user",
+            "content": [{ "type": "input_text", "text": sent }] });
+        let line = serde_json::json!({ "type": "response_item", "payload": payload });
+        let transcript = Transcript::parse(line.to_string().as_bytes());
+        let request = last_request(&transcript.steps);
+        let expected = expected.map(|words| Fact::Request(words.to_owned()));
+        assert_eq!(format!("{request:?}"), format!("{expected:?}"));
+    }
+}
+
+#[test]
 fn an_error_needs_one_of_its_telling_lines() {
     let error = Fact::Error(vec!["error[E0308]: mismatched types".to_owned()]);
     assert!(states("last error: error[E0308]: mismatched types", &error));

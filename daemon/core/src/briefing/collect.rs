@@ -41,6 +41,9 @@ pub(super) const CHOSE: &str = "(in a dialog: ";
 /// Opens the name of the template that typed words were sent with.
 pub(super) const WITH: &str = "(sent with the template: ";
 
+/// Opens the line of a template that was sent with no words of the person's own.
+pub(super) const TEMPLATE: &str = "(prompt template: ";
+
 /// Earlier requests that are kept as typed, and bytes of each.
 const EARLIER_MAX: usize = 8;
 const EARLIER_BYTES: usize = 4 * 1_024;

@@ -1,7 +1,7 @@
 //! The chosen lines as text.
 
 use super::collect::{ANSWERS, Briefing, TurnOutcome};
-use super::gather::gather;
+use super::gather::{SMALL_TOKENS, gather};
 use super::select::{Quote, Selection};
 use super::write::write;
 use crate::choice::{Choices, cost};
@@ -79,7 +79,7 @@ pub fn render(briefing: &Briefing, extra: &Extra<'_>, max_tokens: u64) -> Render
         let task = task(briefing, extra, request_bytes);
         let beside = tokens::of_text(&extra.header) + tokens::of_text(&task) + 2;
         let chosen = selection.select(room.saturating_sub(beside));
-        let fuller = written(extra, chosen.clone(), &task);
+        let fuller = written(extra, chosen.clone(), &task, other_files_bytes(max_tokens));
         let cost = cost(&fuller);
         if cost > max_tokens {
             is_over = true;
@@ -120,6 +120,14 @@ pub fn render(briefing: &Briefing, extra: &Extra<'_>, max_tokens: u64) -> Render
 /// Percent of a view that the last request may take, unless room is left.
 const REQUEST_PERCENT: usize = 30;
 
+/// Bytes for the names of changed files that have no line of their own. A small view has no room for them.
+fn other_files_bytes(max_tokens: u64) -> usize {
+    match max_tokens < SMALL_TOKENS {
+        true => 0,
+        false => tokens::bytes_of(max_tokens) / 40,
+    }
+}
+
 /// Times that a view is chosen: again with what was left over, or with less where tokens are short.
 const PASSES: usize = 8;
 
@@ -150,9 +158,9 @@ fn task(briefing: &Briefing, extra: &Extra<'_>, bytes: usize) -> String {
     format!("{head}{}\n", text::cut_middle(&quote::block(request.trim_end()), room))
 }
 
-fn written(extra: &Extra<'_>, chosen: Vec<&Quote>, task: &str) -> String {
+fn written(extra: &Extra<'_>, chosen: Vec<&Quote>, task: &str, other_files_bytes: usize) -> String {
     let mut out = format!("{}\n", extra.header);
-    write(&mut out, chosen);
+    write(&mut out, chosen, &extra.files, other_files_bytes);
     out.push_str(task);
     out
 }

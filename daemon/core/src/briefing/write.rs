@@ -4,11 +4,12 @@ use std::collections::{HashMap, HashSet};
 
 use super::collect::THOUGHT;
 use super::kinds::{EvidenceKind, RULES};
+use super::render::ChangedFile;
 use super::select::Quote;
 
 /// Appends the chosen lines, section by section. Added lines stand below the line of their file, if that was
-/// chosen.
-pub(super) fn write(out: &mut String, chosen: Vec<&Quote>) {
+/// chosen; the changed files that have no line are named within `bytes`.
+pub(super) fn write(out: &mut String, chosen: Vec<&Quote>, changed: &[ChangedFile], bytes: usize) {
     let lines = in_order(chosen);
     let of_kind = |kind| lines.iter().copied().filter(move |line| line.kind == kind);
     let files: HashSet<&str> =
@@ -42,6 +43,32 @@ pub(super) fn write(out: &mut String, chosen: Vec<&Quote>) {
         if last.is_some_and(|last| last.goes_on) {
             out.push_str(LEFT_OUT);
         }
+        if rule.kind == EvidenceKind::File && !files.is_empty() {
+            name_others(out, changed.iter().filter(|file| !files.contains(&*file.path)), bytes);
+        }
+    }
+}
+
+/// `also created: src/a.rs, src/b.rs`: the newest first, a line for each thing that became of them.
+fn name_others<'a>(
+    out: &mut String,
+    files: impl Iterator<Item = &'a ChangedFile>,
+    mut room: usize,
+) {
+    let mut named: Vec<(&str, Vec<&str>)> = Vec::new();
+    for file in files {
+        let word = file.words.split([' ', ',']).next().unwrap_or_default();
+        if file.path.len() + 2 > room {
+            break;
+        }
+        room -= file.path.len() + 2;
+        match named.iter_mut().find(|(known, _)| *known == word) {
+            Some((_, paths)) => paths.push(&file.path),
+            None => named.push((word, vec![&file.path])),
+        }
+    }
+    for (word, paths) in named {
+        out.push_str(&format!("also {word}: {}\n", paths.join(", ")));
     }
 }
 

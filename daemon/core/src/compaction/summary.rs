@@ -21,6 +21,14 @@ pub use layout::{Layout, SummaryReplacement, USER_TOKENS_MAX, replacement};
 pub use search::InputSearch;
 pub use trim::FittedInput;
 
+/// Words to ask a model for, at most, where its summary shares `max_tokens` with the checkpoint. A word of a summary,
+/// paths and identifiers among them, is some 8 bytes long, and models stay 15 % below such a bound: they take two
+/// thirds of the room.
+#[must_use]
+pub fn words(max_tokens: u64) -> u64 {
+    max_tokens * 2 / 5
+}
+
 /// A history split for the summary strategy.
 #[derive(Debug, Clone)]
 pub struct Split<'a> {

@@ -3,8 +3,8 @@
 use super::super::kinds::EvidenceKind;
 use super::super::{lines, prompt};
 use super::{
-    ANSWERS, ActiveRequest, Briefing, CHOSE, EARLIER_BYTES, EARLIER_MAX, TURNS_MAX, TurnOutcome,
-    TurnRecord, WITH, push,
+    ANSWERS, ActiveRequest, Briefing, CHOSE, EARLIER_BYTES, EARLIER_MAX, TEMPLATE, TURNS_MAX,
+    TurnOutcome, TurnRecord, WITH, push,
 };
 use crate::digest::Digest128;
 use crate::{limits, text};
@@ -50,8 +50,7 @@ impl Briefing {
         }
         self.turns.push_back(TurnRecord { number: self.turn, outcome: TurnOutcome::Open });
         let last_report: Vec<String> = self.last_report();
-        let active =
-            if typed.is_empty() { format!("(prompt template: {name})") } else { typed.clone() };
+        let active = if typed.is_empty() { format!("{TEMPLATE}{name})") } else { typed.clone() };
         let text = text::cut_middle(&active, limits::REQUEST_BYTES).into_owned();
         let before = std::mem::replace(&mut self.active, ActiveRequest { seq, text });
         if self.earlier.len() >= EARLIER_MAX {
@@ -88,12 +87,7 @@ impl Briefing {
 
     fn typed(&mut self, seq: u64, words: &str, is_template: bool, folder: Option<&str>) {
         if is_template {
-            return self.push(
-                EvidenceKind::Request,
-                seq,
-                45,
-                format!("(prompt template: {words})"),
-            );
+            return self.push(EvidenceKind::Request, seq, 45, format!("{TEMPLATE}{words})"));
         }
         if words.len() <= WHOLE_REQUEST_BYTES {
             let strength = if words.len() > 30 { 100 } else { 50 };

@@ -1,6 +1,6 @@
 //! The person's messages as quotes.
 
-use super::super::collect::{ANSWERS, CHOSE, TurnOutcome, WITH};
+use super::super::collect::{ANSWERS, CHOSE, TEMPLATE, TurnOutcome, WITH};
 use super::super::evidence::Line;
 use super::super::kinds::EvidenceKind;
 use super::Builder;
@@ -22,10 +22,18 @@ impl Builder<'_> {
             // What the running request answers stands beside it.
             let is_beside = |line: &&Line| line.turn == now && line.text.starts_with(ANSWERS);
             let answers = turn.iter().copied().filter(is_answer);
-            let answers: Vec<&Line> = answers.filter(|line| !is_beside(line)).collect();
+            // A small view has no room for the name of every template that was followed.
+            let is_followed =
+                |line: &&Line| self.is_small() && line.turn != now && line.text.starts_with(WITH);
+            let answers = answers.filter(|line| !is_beside(line) && !is_followed(line));
+            let answers: Vec<&Line> = answers.collect();
             let typed = turn.iter().copied().filter(|line| !is_answer(line));
             // The last request stands at the end.
             let typed: Vec<&Line> = typed.filter(|line| line.turn != now).collect();
+            let is_template = matches!(typed[..], [one] if one.text.starts_with(TEMPLATE));
+            if is_template && self.is_small() {
+                continue;
+            }
             let is_short = matches!(typed[..], [one] if one.text.len() <= SHORT_ANSWER_BYTES);
             if let ([one], true) = (&typed[..], is_short) {
                 self.short_answer(one, &answers);
@@ -55,8 +63,7 @@ impl Builder<'_> {
     fn short_answer(&mut self, typed: &Line, answers: &[&Line]) {
         let turns_ago = self.briefing.turn().saturating_sub(typed.turn);
         let mut text = format!("{}{}", self.mark(typed), typed.text);
-        let is_shown = |answer: &&&Line| !(self.is_small() && answer.text.starts_with(WITH));
-        for answer in answers.iter().filter(is_shown) {
+        for answer in answers {
             text.push_str(&format!(" {}", answer.text));
         }
         let strength = if turns_ago <= RECENT_ANSWERS_TURNS { 60 } else { 25 };

@@ -197,6 +197,10 @@ impl Builder<'_> {
                 "{path}: of the items seen {at_least}{done} ticked{ticked}, {open} open{left}{changed}"
             ),
         );
+        let has_room = self.max_tokens >= TASKS_TOKENS;
+        if let Some(counts) = self.candidates.last_mut() {
+            counts.is_fixed = open > 0 && has_room;
+        }
         let mut ahead = 0;
         for (order, task) in (1..).zip(&tasks) {
             let mark = if task.is_done { "x" } else { " " };
@@ -217,7 +221,7 @@ impl Builder<'_> {
             self.push(EvidenceKind::TaskItem, (order, 0), (0, strength), text);
             let is_next = !task.is_done && ahead <= TASKS_NEXT;
             if let Some(task) = self.candidates.last_mut() {
-                task.is_fixed = is_next && !is_outdated && self.max_tokens >= TASKS_TOKENS;
+                task.is_fixed = is_next && !is_outdated && has_room;
             }
         }
     }
@@ -254,7 +258,8 @@ impl Builder<'_> {
             let ended: Vec<_> = ended.collect();
             for (order, action) in (0..).zip(&ended) {
                 let text = format!("last action: {}", self.short(&action.text));
-                self.push(EvidenceKind::Now, (1, order), (0, 25), text);
+                let strength = if self.is_small() { 8 } else { 25 };
+                self.push(EvidenceKind::Now, (1, order), (0, strength), text);
             }
             // Where the work stands.
             if let Some(newest) = self.candidates.last_mut().filter(|_| !ended.is_empty()) {

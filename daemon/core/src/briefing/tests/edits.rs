@@ -79,3 +79,15 @@ fn what_a_running_command_printed_and_that_a_look_found_nothing_is_told() {
     assert!(text.contains(state), "{text}");
     assert!(text.contains("git diff PLAN.md → exit 0, printed nothing"), "{text}");
 }
+
+#[test]
+fn changed_files_without_a_line_are_named() {
+    let mut briefing = Briefing::default();
+    briefing.request(1, "Plant the trees.", None);
+    let file =
+        |n: u32| ChangedFile { path: format!("garden/bed_{n}.rs"), words: "edited 2x".to_owned() };
+    let extra = || Extra { files: (0..500).map(file).collect(), ..Extra::default() };
+    let text = render(&briefing, &extra(), 4_000);
+    assert!(text.contains("\nalso edited: garden/bed_"), "{text}");
+    assert!(!render(&briefing, &extra(), 2_000).contains("\nalso "), "a small view has no room");
+}

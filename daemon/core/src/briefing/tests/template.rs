@@ -18,3 +18,19 @@ fn later_steps_of_a_template_weigh_more() {
     let weights: Vec<f64> = steps.map(|quote| quote.weight).skip(1).collect();
     assert!(weights.len() > 3 && weights.is_sorted_by(|one, next| one < next), "{weights:?}");
 }
+
+#[test]
+fn a_small_view_leaves_out_templates_that_were_followed() {
+    let mut briefing = Briefing::default();
+    briefing.request(1, &template().replace("the north garden", ""), None);
+    briefing.request(9, &template(), None);
+    briefing.request(20, "Water the trees.", None);
+    for (max_tokens, followed) in [(2_000, 0), (4_000, 2)] {
+        let (quotes, _) = gather::gather(&briefing, &Extra::default(), max_tokens);
+        let requests = quotes.iter().filter(|quote| quote.kind == kinds::EvidenceKind::Request);
+        let requests: Vec<&str> = requests.map(|quote| quote.text.as_str()).collect();
+        let named = requests.iter().filter(|text| text.contains("template: ")).count();
+        assert_eq!(named, followed, "{max_tokens}: {requests:?}");
+        assert!(requests.iter().any(|text| text.contains("the north garden")), "{requests:?}");
+    }
+}

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use longhaul_core::compaction::ladder::{self, Offer, Skip, Strategy};
-use longhaul_core::compaction::{Phase, initial_context};
+use longhaul_core::compaction::{Phase, initial_context, summary};
 use longhaul_core::context::window;
 use longhaul_core::model::FaultKind;
 use longhaul_core::model::budget::Spending;
@@ -227,11 +227,14 @@ impl Ladder {
 
     fn texts(&self, request: &Request, input: &Input) -> CompactionTexts {
         let cwd = input.fold.checkpoint().cwd.clone().unwrap_or_default();
-        let max_tokens = input.view_tokens(request).to_string();
+        let max_tokens = input.view_tokens(request);
+        let summary_words = summary::words(max_tokens).to_string();
+        let max_tokens = max_tokens.to_string();
         let places = [
             ("thread_id", input.of.as_str()),
             ("cwd", cwd.as_str()),
             ("max_tokens", max_tokens.as_str()),
+            ("summary_words", summary_words.as_str()),
         ];
         let of_agent = input.agent_prompt.as_deref();
         CompactionTexts::of(&self.texts, (&request.templates, of_agent), &places)

@@ -26,6 +26,9 @@ const KNOWN_BYTES: usize = 16 << 10;
 /// Bytes of a view's header: the thread and its folder.
 const HEADER_BYTES: usize = 400;
 
+/// Tokens of what the checkpoint kept, for a model that cannot be sent the whole conversation.
+const QUOTATIONS_TOKENS: u64 = 6_000;
+
 /// An answer, and what it was made from.
 struct Summarised<'a> {
     answer: Answer,
@@ -107,8 +110,9 @@ impl Attempt<'_> {
         body: &[ClassifiedItem<'a>],
         known: &[&str],
     ) -> Result<Summarised<'a>, RungFailure> {
-        let prompt = &self.prompt();
-        let around = tokens::of_text(prompt);
+        let prompt = self.prompt();
+        let prompt_of_part = format!("{prompt}{}", self.quotations());
+        let around = tokens::of_text(&prompt_of_part);
         let reserved = around.saturating_add(self.choice.max_output_tokens);
         let mut room = (self.choice.context_window / 100 * 95).saturating_sub(reserved);
         let mut search = InputSearch::default();
@@ -120,6 +124,8 @@ impl Attempt<'_> {
             if size >= refused {
                 break;
             }
+            let is_all = sent.is_whole() && self.input.fold.checkpoint().compactions == 0;
+            let prompt = if is_all { &prompt } else { &prompt_of_part };
             let (input, redacted) = summary::input(&sent, prompt);
             let begun = self.clock.elapsed();
             let next = match self.ask(&input, Endpoint::Answer).await {
@@ -161,6 +167,16 @@ impl Attempt<'_> {
         prompt
     }
 
+    /// For a model that is not sent the whole conversation, be it too long or compacted before, what the checkpoint
+    /// kept of it.
+    fn quotations(&self) -> String {
+        let most = QUOTATIONS_TOKENS.min(self.choice.context_window / 20);
+        let view = self.input.view(most).text;
+        format!(
+            "\n\nA part of the conversation is not above. A program kept these quotations of all of it; carry over what still holds.\n\n{view}"
+        )
+    }
+
     fn is_dropped(&self, told: &ClassifiedItem<'_>, seqs: &[u64]) -> bool {
         let is_message = matches!(told.class, Class::Request | Class::Assistant);
         let seq = seqs.get(told.at).copied();
@@ -168,8 +184,8 @@ impl Attempt<'_> {
         is_message && seq.is_some() && self.input.choices().hides("", seq)
     }
 
-    /// Prefix, summary and view in one text within the caller's budget. A summary gets up to two thirds of it, and
-    /// the view says what the summary does not.
+    /// Prefix, summary and view in one text within the caller's budget. The view says what the
+    /// summary does not.
     fn text(&self, summary: &str) -> Rendered {
         let most = self.input.view_tokens(self.request);
         let room = tokens::bytes_of(most);
@@ -184,7 +200,7 @@ impl Attempt<'_> {
         // Pins are due their room in the view, and may take three quarters of it.
         let pinned = choice::cost(&choice::pinned(self.input.choices().pins(), u64::MAX).text);
         let beside = tokens::bytes_of(pinned) / 3 * 4 + guide.len() + HEADER_BYTES;
-        let words_room = (room / 3 * 2).min(room.saturating_sub(beside)).saturating_sub(head.len());
+        let words_room = (room / 5 * 4).min(room.saturating_sub(beside)).saturating_sub(head.len());
         let words = text::cut_middle(summary, words_room);
         let left = room - head.len() - words.len() - guide.len();
         let view = self.input.view_below(&words, (left / 4) as u64);

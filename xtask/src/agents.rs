@@ -1,6 +1,6 @@
 //! `cargo xtask agents`: compares what the real Codex sends after a resume or fork with our `history/get`.
 //!
-//! Then checks our hooks and our MCP server in the same Codex (`hooks`).
+//! Then checks our hooks and our MCP server in the same Codex (`hooks`), and that a deleted thread comes back (`archive`).
 //!
 //! This is the only check of the model-visible history that does not use our own reader: released binaries are
 //! installed from npm into a temporary folder and driven through tool calls, compactions, resumes and forks

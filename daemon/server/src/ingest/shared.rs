@@ -120,9 +120,8 @@ impl Shared {
         }
     }
 
-    /// Fills the catalogue with what the store knows.
+    /// Fills the catalogue with what the store knows; files that somebody asked for may be there already.
     pub(crate) async fn load(&self) -> Result<(), StoreError> {
-        self.catalogue.clear();
         let mut last = FileId(0);
         loop {
             let rows = self.store.files_after(last).await?;

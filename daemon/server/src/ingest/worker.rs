@@ -101,7 +101,10 @@ impl Worker {
         while !self.cancel.is_cancelled() {
             match self.shared.load().await {
                 Ok(()) => break,
-                Err(error) => self.on_refusal(&error).await,
+                Err(error) => {
+                    self.shared.catalogue.clear();
+                    self.on_refusal(&error).await;
+                }
             }
         }
         self.rechecks.begin(&self.shared, Instant::now() + self.shared.limits.rest);

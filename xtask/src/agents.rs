@@ -1,6 +1,6 @@
 //! `cargo xtask agents`: compares what the real Codex sends after a resume or fork with our `history/get`.
 //!
-//! Then checks our hooks and our MCP server in the same Codex (`hooks`).
+//! Then checks our hooks and our MCP server in the same Codex (`hooks`), and that a deleted thread comes back (`archive`).
 //!
 //! This is the only check of the model-visible history that does not use our own reader: released binaries are
 //! installed from npm into a temporary folder and driven through tool calls, compactions, resumes and forks
@@ -8,6 +8,7 @@
 //! for the transcript just before. Nothing of the user's is touched, and only the installation uses the
 //! network.
 
+mod archive;
 mod claude;
 mod codex;
 mod compare;
@@ -122,6 +123,7 @@ fn compare_all(options: &AgentsArgs, limit: Duration) -> anyhow::Result<AgentsOu
         daemon.stop()?;
         if version == VERSION_DEFAULT {
             rows.extend(gateway::play(&longhauld, &binary, limit)?);
+            rows.extend(archive::with_codex(&longhauld, binary, Deadline::after(limit))?);
         }
         differing.extend(failed(&rows, version));
     }
@@ -183,14 +185,17 @@ fn claude_rows(
     let nobody = claude.home().join("no-codex");
     let daemon = Daemon::start_with(longhauld, &nobody, &claude.home(), CONFIG)?;
     let longhaul = longhauld.with_file_name("longhaul");
+    let archived = |binary| archive::with_claude(longhauld, binary, Deadline::after(limit));
     if has_plugins(version) {
         let mut rows = plugin::play(&longhaul, &claude, &mock, daemon)?;
         rows.extend(policy::play(longhauld, binary.clone(), Deadline::after(limit))?);
-        rows.extend(plugin::from_marketplace(longhauld, binary, Deadline::after(limit))?);
+        rows.extend(plugin::from_marketplace(longhauld, binary.clone(), Deadline::after(limit))?);
+        rows.extend(archived(binary)?);
         return Ok(Some(rows));
     }
-    let rows = claude::play(&longhaul, &claude, &mock, &daemon)?;
+    let mut rows = claude::play(&longhaul, &claude, &mock, &daemon)?;
     daemon.stop()?;
+    rows.extend(archived(binary)?);
     Ok(Some(rows))
 }
 

@@ -7,27 +7,32 @@ local uv = vim.uv or vim.loop
 
 local WORKERS = { 'job/claim', 'job/heartbeat', 'job/complete', 'job/fail' }
 
+--- Takes a connection and answers its requests by `answer(request)`.
+local function take(server, answer)
+  local pipe = uv.new_pipe(false)
+  server:accept(pipe)
+  local text = ''
+  pipe:read_start(function(_, chunk)
+    if not chunk then
+      return pipe:close()
+    end
+    text = text .. chunk
+    for line in text:gmatch('([^\n]*)\n') do
+      local request = vim.json.decode(line)
+      local response = answer(request)
+      response.jsonrpc, response.id = '2.0', request.id
+      pipe:write(vim.json.encode(response) .. '\n')
+    end
+    text = text:match('[^\n]*$')
+  end)
+end
+
 --- Answers every request by `answer(request)`; a function that ends it.
 local function play(path, answer)
   local server = uv.new_pipe(false)
   assert(server:bind(path))
   server:listen(8, function()
-    local pipe = uv.new_pipe(false)
-    server:accept(pipe)
-    local text = ''
-    pipe:read_start(function(_, chunk)
-      if not chunk then
-        return pipe:close()
-      end
-      text = text .. chunk
-      for line in text:gmatch('([^\n]*)\n') do
-        local request = vim.json.decode(line)
-        local response = answer(request)
-        response.jsonrpc, response.id = '2.0', request.id
-        pipe:write(vim.json.encode(response) .. '\n')
-      end
-      text = text:match('[^\n]*$')
-    end)
+    take(server, answer)
   end)
   return function()
     client.close()
@@ -58,6 +63,48 @@ local function check_versions(folder)
   local _, problem = client.wait('thread/list', {}, 2000)
   assert(problem.failure == 'too_old' and problem.message:find('protocol 2 is there'), vim.inspect(problem))
   stop()
+end
+
+--- While the daemon's queue of new connections is full, a call waits for its place.
+local function check_full_queue(folder)
+  local path = folder .. '/queue.sock'
+  local server = uv.new_pipe(false)
+  assert(server:bind(path))
+  local is_taking, is_owed = false, false
+  server:listen(1, function()
+    if is_taking then
+      return take(server, hello)
+    end
+    is_owed = true
+  end)
+  local queue, refused = {}, nil
+  while not refused do
+    local pipe, is_done = uv.new_pipe(false), false
+    table.insert(queue, pipe)
+    pipe:connect(path, function(error)
+      is_done, refused = true, error
+    end)
+    support.wait_for('an end of the attempt', function()
+      return is_done
+    end)
+  end
+  assert(refused == 'EAGAIN' and is_owed, refused)
+  client.options.socket = path
+  local answer, problem
+  client.request('thread/list', {}, function(failed, result)
+    answer, problem = result, failed
+  end)
+  is_taking = true
+  take(server, hello)
+  support.wait_for('the answer', function()
+    return answer or problem
+  end)
+  assert(answer, vim.inspect(problem))
+  for _, pipe in ipairs(queue) do
+    pipe:close()
+  end
+  client.close()
+  server:close()
 end
 
 --- The examples that need a job which nothing but the daemon itself can owe.
@@ -93,6 +140,7 @@ return function()
   vim.fn.mkdir(folder, 'p', 448)
   client.options.may_start = false
   check_versions(folder)
+  check_full_queue(folder)
   local replayed = check_workers(folder)
   client.options.socket = nil
   return replayed .. ' exchanges of workers'

@@ -8,12 +8,15 @@ import * as net from "node:net";
 
 import { LonghaulError, refused, refusedHandshake } from "./errors";
 import { Lines } from "./lines";
+import { pause } from "./pause";
 import { LIMITS, REVISIONS } from "./protocol.generated";
 import type { EventNotificationParams, InitializeResult, WireError } from "./protocol.generated";
 import { refuseForeignSocket, unreachable } from "./socket";
 
 /** Bytes of a message around its params. */
 const ENVELOPE_BYTES = 256;
+
+const FULL_QUEUE_RETRY_MS = 5;
 
 export interface Opening {
   socket: string;
@@ -133,16 +136,32 @@ export class Connection {
   }
 }
 
-function connect(socket: string, timeoutMs: number): Promise<net.Socket> {
+/** Waits while the daemon's queue of new connections is full: Linux refuses those at once, with `EAGAIN`. */
+async function connect(socket: string, timeoutMs: number): Promise<net.Socket> {
+  const late = new LonghaulError("timeout", `the daemon did not take the connection within ${timeoutMs} ms`);
+  for (const deadline = Date.now() + timeoutMs; ; ) {
+    try {
+      return await connectOnce(socket, deadline - Date.now(), late);
+    } catch (error) {
+      if (error === late) throw late;
+      const refusal = error as NodeJS.ErrnoException;
+      if (refusal.code !== "EAGAIN") throw unreachable(socket, refusal);
+      if (Date.now() >= deadline) throw late;
+    }
+    await pause(FULL_QUEUE_RETRY_MS);
+  }
+}
+
+function connectOnce(socket: string, timeoutMs: number, late: LonghaulError): Promise<net.Socket> {
   return new Promise((resolve, reject) => {
     const stream = net.connect(socket);
     const timer = setTimeout(() => {
       stream.destroy();
-      reject(new LonghaulError("timeout", `the daemon did not take the connection within ${timeoutMs} ms`));
+      reject(late);
     }, timeoutMs);
     const failed = (error: NodeJS.ErrnoException) => {
       clearTimeout(timer);
-      reject(unreachable(socket, error));
+      reject(error);
     };
     stream.once("error", failed);
     stream.once("connect", () => {

@@ -1,7 +1,11 @@
 // The client against a scripted daemon: versions, cancellation, back-off, bounds, staleness of the types.
 
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import * as fs from "node:fs";
+import * as net from "node:net";
+import * as os from "node:os";
 import * as path from "node:path";
 import { test } from "node:test";
 
@@ -31,6 +35,44 @@ test("a daemon of another version is told from one that is not there", async () 
   const newer = await scripted({}, "v2.sock");
   await assert.rejects(Client.connect({ ...me, socket: newer.socket }), { failure: "too_old" });
   newer.end();
+});
+
+test("a place in the daemon's full queue is waited for", async () => {
+  const daemon = await scripted({ initialize: hello, "thread/list": () => ({ result: { threads: [] } }) }, "v1.sock", 1);
+  const refused: string[] = [];
+  // All in one turn of the event loop, in which the daemon takes nobody.
+  const queue = Array.from({ length: 8 }, () => net.connect(daemon.socket));
+  for (const place of queue) place.on("error", (error: NodeJS.ErrnoException) => refused.push(error.code ?? ""));
+  const client = await Client.connect({ ...me, socket: daemon.socket });
+  assert.deepEqual((await client.call("thread/list", {})).threads, []);
+  if (process.platform === "linux") assert.equal(refused[0], "EAGAIN");
+  client.close();
+  for (const place of queue) place.destroy();
+  daemon.end();
+});
+
+test("nobody waits for a place longer than connecting may take", { skip: process.platform !== "linux" }, async () => {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), "lh-full-"));
+  const socket = path.join(folder, "v1.sock");
+  // It listens, and takes nobody.
+  const busy = `require("net").createServer().listen({ path: ${JSON.stringify(socket)}, backlog: 1 }, () => {
+    require("fs").writeSync(1, "listening");
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+  })`;
+  const daemon = spawn(process.execPath, ["-e", busy], { stdio: ["ignore", "pipe", "inherit"] });
+  const queue: net.Socket[] = [];
+  try {
+    await once(daemon.stdout, "data");
+    const refused = new Promise((resolve) => {
+      for (let place = 0; place < 8; place++) queue.push(net.connect(socket).on("error", resolve));
+    });
+    assert.equal(((await refused) as NodeJS.ErrnoException).code, "EAGAIN");
+    await assert.rejects(Client.connect({ ...me, socket, connectTimeoutMs: 30 }), { failure: "timeout" });
+  } finally {
+    daemon.kill("SIGKILL");
+    for (const place of queue) place.destroy();
+    fs.rmSync(folder, { recursive: true, force: true });
+  }
 });
 
 test("an error that asks to wait is waited for", async () => {

@@ -7,8 +7,8 @@ import * as path from "node:path";
 
 export type Answer = (params: any, times: number, socket: net.Socket) => object | undefined;
 
-/** Answers by a function of method; every connection is told from the others by nothing. */
-export async function scripted(answers: Record<string, Answer>, name = "v1.sock") {
+/** Answers by a function of method; every connection is told from the others by nothing. `backlog` wait to be taken. */
+export async function scripted(answers: Record<string, Answer>, name = "v1.sock", backlog = 511) {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), "lh-script-"));
   const times = new Map<string, number>();
   const server = net.createServer((socket) => {
@@ -26,7 +26,7 @@ export async function scripted(answers: Record<string, Answer>, name = "v1.sock"
     });
   });
   const socket = path.join(folder, name);
-  await new Promise<void>((resolve) => server.listen(socket, resolve));
+  await new Promise<void>((resolve) => server.listen({ path: socket, backlog }, resolve));
   const end = () => {
     server.close();
     fs.rmSync(folder, { recursive: true, force: true });

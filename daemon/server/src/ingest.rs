@@ -16,6 +16,9 @@
 //! 3. Every few MiB what was folded (rows, fold, cursor and what the host saw of touched files, by
 //!    `observe`) goes into a `batch`, small files together, and `commit` stores it in one transaction.
 //!
+//! *At a start* the catalogue is filled from the store and then by a listing. Who asks for one thread before that is served by
+//! the store's rows of it: its files are read before fifty thousand others are listed.
+//!
 //! *A crash* before the transaction: the same lines are read again, to the same rows. After it: the
 //! cursor stands behind them. A pass that was cut short leaves a stat that no listing shows, so it is
 //! taken up. The state after any batch equals that of reading the file once from its start.
@@ -45,6 +48,7 @@ mod observe;
 mod progress;
 mod recheck;
 mod shared;
+mod sync;
 #[cfg(test)]
 mod tests;
 mod worker;
@@ -54,7 +58,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use longhaul_core::fold::Fold;
+use longhaul_core::fold::{Fold, Source};
 use longhaul_store::{Store, StoreError};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -67,6 +71,7 @@ pub(crate) use identity::{Compared, Walk, compare};
 pub use limits::Limits;
 pub use progress::{Progress, SourceProgress};
 pub use shared::NowMs;
+pub use sync::{SyncPoint, SyncTarget, Synced};
 
 use crate::archive::Archive;
 use crate::discovery::catalogue::Catalogue;
@@ -104,41 +109,6 @@ pub struct IngestDeps {
     /// The clock, Unix milliseconds.
     pub now_ms: NowMs,
     pub limits: Limits,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SyncTarget {
-    /// All files of a thread.
-    Thread(String),
-    Path(PathBuf),
-}
-
-/// How far a file must be read at least.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct SyncPoint {
-    pub offset: Option<u64>,
-    /// Up to and with the line of this seq.
-    pub seq: Option<u64>,
-}
-
-/// How far a thread is after [`Ingest::sync`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Synced {
-    /// The thread; `None` for a file without a complete line.
-    pub thread_id: Option<String>,
-    /// The file that was asked for, or the thread's current one.
-    pub path: String,
-    /// First byte of it that is not folded: a torn last line is not.
-    pub offset: u64,
-    /// Index of the next line; the last folded one is the one before.
-    pub next_seq: u64,
-}
-
-impl SyncPoint {
-    fn is_met_by(self, synced: &Synced) -> bool {
-        self.offset.is_none_or(|offset| synced.offset >= offset)
-            && self.seq.is_none_or(|seq| synced.next_seq > seq)
-    }
 }
 
 pub struct Ingest {
@@ -309,8 +279,14 @@ impl Ingest {
     /// # Errors
     /// `Deadline` after `timeout`, `Stopping`.
     pub async fn read_thread(&self, thread_id: &str, timeout: Duration) -> Result<(), SyncError> {
-        let read = tokio::time::timeout(timeout, self.catch_up_thread(thread_id));
-        read.await.unwrap_or(Err(SyncError::Deadline))
+        let read = async {
+            let files = self.shared.unlisted(thread_id).await;
+            if files.is_empty() {
+                return self.catch_up_thread(thread_id).await;
+            }
+            self.read_files(files).await
+        };
+        tokio::time::timeout(timeout, read).await.unwrap_or(Err(SyncError::Deadline))
     }
 
     /// Reads what was written to the files of a thread since they were read last.
@@ -322,8 +298,12 @@ impl Ingest {
             done.await.map_err(|_| SyncError::Stopping)?;
             files = self.shared.catalogue.of_thread(thread_id);
         }
+        self.read_files(files).await
+    }
+
+    async fn read_files(&self, mut files: Vec<(PathBuf, Source)>) -> Result<(), SyncError> {
         files.truncate(SYNC_FILES_MAX);
-        let (shared, files) = (Arc::clone(&self.shared), files);
+        let shared = Arc::clone(&self.shared);
         // Mostly nothing was written since: then nobody needs to be asked, and reading elsewhere goes on.
         let unread = tokio::task::spawn_blocking(move || {
             let unread = files.into_iter().filter(|(path, _)| !shared.is_read(path));

@@ -87,6 +87,31 @@ pub(crate) async fn restore(
     client.call::<Restore>(RestoreParams { thread_id: THREAD.into(), to }).await
 }
 
+/// A session that its agent keeps in a form of its own: it is said why it is not put back, and what helps does.
+pub(crate) async fn not_put_back(daemon: &Daemon, (thread_id, path): (&str, &Path), said: &str) {
+    let mut client = daemon.connect().await;
+    noticed(&mut client, thread_id).await;
+    let of = |to: Option<&Path>| {
+        let to = to.map(|to| to.display().to_string());
+        RestoreParams { thread_id: thread_id.into(), to }
+    };
+    let refused = client.call::<Restore>(of(None)).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::InvalidParams);
+    let helps = format!("longhaul continue {thread_id} --to codex");
+    for words in ["keeps sessions in a form of its own", &helps] {
+        assert!(refused.message.contains(words), "{refused:?}");
+    }
+    assert!(!path.exists());
+    let elsewhere = daemon.home.path().join("lines.jsonl");
+    let restored = client.call::<Restore>(of(Some(&elsewhere))).await.unwrap();
+    assert_eq!(restored.command, [""; 0], "its agent does not resume them");
+    assert!(fs::read_to_string(&elsewhere).unwrap().contains(said));
+    let to = Some("codex".to_owned());
+    let params = ContinueParams { thread_id: thread_id.into(), to, ..Default::default() };
+    let continued = client.call::<Continue>(params).await.unwrap();
+    assert!(fs::read_to_string(continued.path).unwrap().contains(said));
+}
+
 pub(crate) async fn verify(client: &mut Client) -> VerifyResult {
     client.call::<Verify>(VerifyParams::default()).await.unwrap()
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use longhaul_protocol::checkpoint;
 use serde_json::{Value, json};
 
+use crate::archive::{archived, not_put_back};
 use crate::support::{Daemon, of_thread, text_at};
 
 const SESSION: &str = "5b1f0a52-7a51-4d0c-9d55-0a6f3c1d2e02";
@@ -110,4 +111,17 @@ async fn a_document_that_became_a_journal_is_one_thread() {
     client.sync_file(&journal).await;
     let listed = client.threads_of("gemini").await;
     assert_eq!(listed.len(), 1, "{listed:?}");
+}
+
+#[tokio::test]
+async fn a_deleted_session_goes_on_elsewhere() {
+    let home = tempfile::tempdir().unwrap();
+    let begun = [header(), user("m1", "Rename x to y in a.rs"), model("m2", "I rename it.")];
+    let path = write(home.path(), "session-2026-01-02T03-04-5b1f0a52.jsonl", &lines(&begun));
+    let daemon = Daemon::over(home, "").await;
+    let mut client = daemon.connect().await;
+    client.sync_file(&path).await;
+    archived(&mut client).await;
+    fs::remove_file(&path).unwrap();
+    not_put_back(&daemon, (SESSION, &path), "Rename x to y in a.rs").await;
 }

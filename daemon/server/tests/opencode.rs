@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode};
 use sqlx::{ConnectOptions as _, SqliteConnection};
 
+use crate::archive::{archived, not_put_back};
 use crate::support::{Client, Daemon, of_thread, soon, text_at};
 
 const SESSION: &str = "ses_dfeef785fffe764aWSXJxl9lUf";
@@ -275,4 +276,17 @@ async fn files_that_are_taken_into_a_database_row_by_row_make_way_for_it() {
     soon("the database", taken).await;
     has_items(&mut client, SESSION, 5).await;
     assert_eq!(client.history(SESSION).await, before);
+}
+
+#[tokio::test]
+async fn a_deleted_session_goes_on_elsewhere() {
+    let home = tempfile::tempdir().unwrap();
+    write_files(home.path(), &begun());
+    let path = write_files(home.path(), &ended());
+    let daemon = Daemon::over(home, "").await;
+    let mut client = daemon.connect().await;
+    client.sync_file(&path).await;
+    archived(&mut client).await;
+    fs::remove_dir_all(home_of(daemon.home.path()).join("storage")).unwrap();
+    not_put_back(&daemon, (SESSION, &path), "Rename x to y in a.rs").await;
 }

@@ -111,10 +111,21 @@ pub struct PackRow {
     /// On the disk.
     pub bytes: u64,
     pub text_bytes: u64,
-    /// Of its text, what is still in use.
+    /// Of its text, what is still in use, and in how many chunks.
     pub used_bytes: u64,
+    pub chunks: u64,
     pub checked_ms: i64,
     pub is_damaged: bool,
+}
+
+/// How long an archived thread rests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ThreadAge {
+    pub thread_id: String,
+    /// When a transcript of it last grew, Unix milliseconds.
+    pub updated_ms: i64,
+    /// How long the database had been in use when the thread was archived last.
+    pub lived_ms: i64,
 }
 
 /// What the archive holds.

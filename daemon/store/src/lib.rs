@@ -59,7 +59,7 @@ mod wal;
 
 pub use archive::{
     ArchiveIndex, ArchiveTotals, ArchivedPart, ArchivedTranscript, NewPack, NewPiece, PackRow,
-    Piece,
+    Piece, ThreadAge,
 };
 pub use commit::{Batch, FileCommit, FileOutcome};
 pub use compaction::{CompactionBody, CompactionCursor, CompactionRow};

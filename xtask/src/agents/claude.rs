@@ -269,7 +269,7 @@ fn asked(
 }
 
 /// The messages of the last request that had tools.
-fn sent(mock: &Mock) -> String {
+pub(super) fn sent(mock: &Mock) -> String {
     let requests = mock.take();
     let has_tools = |request: &&Value| request["tools"].as_array().is_some_and(|it| !it.is_empty());
     requests.iter().rev().find(has_tools).map(|it| it["messages"].to_string()).unwrap_or_default()

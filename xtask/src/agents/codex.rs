@@ -102,11 +102,16 @@ impl Codex {
     }
 
     pub(super) fn newest(&self) -> anyhow::Result<PathBuf> {
-        let mut found = Vec::new();
-        transcripts(&self.home().join("sessions"), &mut found)?;
-        found.sort();
-        found.pop().map(|(_, path)| path).context("codex wrote no transcript")
+        newest_in(&self.home().join("sessions"))
     }
+}
+
+/// The transcript that an agent wrote last.
+pub(super) fn newest_in(folder: &Path) -> anyhow::Result<PathBuf> {
+    let mut found = Vec::new();
+    transcripts(folder, &mut found)?;
+    found.sort();
+    found.pop().map(|(_, path)| path).context("no transcript was written")
 }
 
 fn transcripts(folder: &Path, found: &mut Vec<(SystemTime, PathBuf)>) -> anyhow::Result<()> {

@@ -12,24 +12,47 @@ Connection.__index = Connection
 --- Bytes of a message, at most.
 local FRAME_BYTES_MAX = 16 * 1024 * 1024
 
+--- Milliseconds between two attempts, and for which a place is waited for.
+local FULL_QUEUE_RETRY = 5
+local CONNECT_TIMEOUT = 5000
+
+--- Connects: `on_end(error, pipe)`. Waits while the daemon's queue of new connections is full: Linux refuses those at
+--- once, with `EAGAIN`.
+local function connect(path, give_up_at, on_end)
+  local pipe = uv.new_pipe(false)
+  pipe:connect(path, function(error)
+    if not error then
+      return on_end(nil, pipe)
+    end
+    pipe:close()
+    if error ~= 'EAGAIN' or uv.now() >= give_up_at then
+      return on_end(error)
+    end
+    local timer = uv.new_timer()
+    timer:start(FULL_QUEUE_RETRY, 0, function()
+      timer:close()
+      connect(path, give_up_at, on_end)
+    end)
+  end)
+end
+
 --- Opens `path`; `on_open(failure, connection)` is called once. `on_event(params)` for each event.
 function M.open(path, on_open, on_event)
   local self = setmetatable({
-    pipe = uv.new_pipe(false),
     waiting = {},
     next_id = 1,
     parts = {},
     bytes = 0,
     on_event = on_event,
   }, Connection)
-  self.pipe:connect(path, function(error)
+  connect(path, uv.now() + CONNECT_TIMEOUT, function(error, pipe)
     if error then
       self.ended = failure.new('not_running', 'no daemon answers on ' .. path)
       self.ended.reason = error
-      self.pipe:close()
       return on_open(self.ended)
     end
-    self.pipe:read_start(function(problem, chunk)
+    self.pipe = pipe
+    pipe:read_start(function(problem, chunk)
       self:receive(problem, chunk)
     end)
     on_open(nil, self)

@@ -257,30 +257,24 @@ fn sorted<T>(path: &Path, read: io::Result<T>) -> Result<T, PackError> {
     })
 }
 
-/// Chunks of a pack, each compared with its digest. Blocking.
+/// Gives `each` of these chunks of a pack, in the order of the pack, after comparing it with its digest. Blocking.
 ///
 /// # Errors
-/// [`PackError`].
+/// [`PackError`], and what `each` says.
 pub fn chunks_of_pack(
     path: &Path,
-    chunks: &[PackedChunk],
-) -> Result<Vec<(ChunkDigest, Vec<u8>)>, PackError> {
-    let damaged = || PackError::Damaged(path.to_owned());
-    // In the order of the pack, which is read once; given back in theirs.
-    let mut order: Vec<usize> = (0..chunks.len()).collect();
-    order.sort_by_key(|at| chunks[*at].offset);
-    let mut read = vec![Vec::new(); chunks.len()];
+    mut chunks: Vec<PackedChunk>,
+    mut each: impl FnMut(ChunkDigest, &[u8]) -> Result<(), PackError>,
+) -> Result<(), PackError> {
     if chunks.is_empty() {
-        return Ok(Vec::new());
+        return Ok(());
     }
+    // A pack is read once, from its beginning to its end.
+    chunks.sort_by_key(|chunk| chunk.offset);
     let mut text = sorted(path, PackText::open(path))?;
-    for at in order {
-        let PackedChunk { digest, offset, bytes } = chunks[at];
-        let chunk = text.read(offset, bytes).map_err(|_| damaged())?;
-        if ChunkDigest::of(&chunk) != digest {
-            return Err(damaged());
-        }
-        read[at] = chunk;
+    for PackedChunk { digest, offset, bytes } in chunks {
+        let chunk = text.read(offset, bytes).ok().filter(|chunk| ChunkDigest::of(chunk) == digest);
+        each(digest, &chunk.ok_or_else(|| PackError::Damaged(path.to_owned()))?)?;
     }
-    Ok(chunks.iter().zip(read).map(|(chunk, text)| (chunk.digest, text)).collect())
+    Ok(())
 }

@@ -238,10 +238,13 @@ impl Catalogue {
         *self.lock().held = Files::default();
     }
 
-    /// Takes in files that the store knows.
+    /// Takes in files that the store knows. Of one that is here, newer things may be known.
     pub(crate) fn load(&self, rows: &[FileRow]) {
         let mut entries = self.lock();
         for row in rows {
+            if entries.get(row.path.as_str()).is_some_and(|entry| entry.known.is_some()) {
+                continue;
+            }
             if row.gone_at_ms.is_some() {
                 entries.held.gone.files += 1;
                 entries.held.gone.counts.add(Known::of_row(row).counts);

@@ -1,10 +1,10 @@
 //! What the handle, the worker and the reading thread have in common.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use longhaul_core::fold::{Fold, FoldError};
+use longhaul_core::fold::{Fold, FoldError, Source};
 use longhaul_store::{FileId, FileRow, Store, StoreError};
 
 use super::cache::Folds;
@@ -120,9 +120,8 @@ impl Shared {
         }
     }
 
-    /// Fills the catalogue with what the store knows.
+    /// Fills the catalogue with what the store knows; files that somebody asked for may be there already.
     pub(crate) async fn load(&self) -> Result<(), StoreError> {
-        self.catalogue.clear();
         let mut last = FileId(0);
         loop {
             let rows = self.store.files_after(last).await?;
@@ -130,6 +129,26 @@ impl Shared {
             last = row.file_id;
             self.catalogue.load(&rows);
         }
+    }
+
+    /// Whether everything was listed since the start.
+    pub(crate) fn is_listed(&self) -> bool {
+        self.progress.last_scan_at_ms.load(Ordering::Relaxed) != 0
+    }
+
+    /// The files of a thread as the store knows them, until everything is listed: who asks for one thread need not wait for
+    /// fifty thousand others. None where one is not in its place, which only a listing can tell of.
+    pub(crate) async fn unlisted(&self, thread_id: &str) -> Vec<(PathBuf, Source)> {
+        if self.is_listed() {
+            return Vec::new();
+        }
+        let mut rows = self.store.thread_files(thread_id).await.unwrap_or_default();
+        rows.retain(|row| row.gone_at_ms.is_none());
+        self.catalogue.load(&rows);
+        let files = rows.into_iter().map(|row| (PathBuf::from(row.path), row.source));
+        let files: Vec<_> = files.collect();
+        let looking = move || files.iter().all(|(path, _)| path.exists()).then_some(files);
+        tokio::task::spawn_blocking(looking).await.ok().flatten().unwrap_or_default()
     }
 
     /// Looks up what the store knows of files that were gone, before any of them counts as new.

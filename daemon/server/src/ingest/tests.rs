@@ -2,16 +2,17 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use longhaul_core::fold::Source;
 use longhaul_store::Store;
 
-use super::{Ingest, IngestDeps, IngestEvents, IngestWarning, Limits, Root, ThreadUpdated};
+use super::{Ingest, IngestDeps, IngestEvents, IngestWarning, Limits, NowMs, Root, ThreadUpdated};
 
 const FILES: usize = 600;
 const LEFT: usize = 20;
+const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Nobody;
 
@@ -23,20 +24,24 @@ impl IngestEvents for Nobody {
 }
 
 async fn over(home: &Path) -> (Store, Ingest) {
+    over_at(home, Arc::new(|| 1_764_000_000_000)).await
+}
+
+async fn over_at(home: &Path, now_ms: NowMs) -> (Store, Ingest) {
     let (store, _) = Store::open(&home.join("longhaul.db"), 1).await.unwrap();
     let deps = IngestDeps {
         store: store.clone(),
         roots: Root::of(Source::Codex, home),
         events: Arc::new(Nobody),
         archive: None,
-        now_ms: Arc::new(|| 1_764_000_000_000),
+        now_ms,
         limits: Limits { scan_period: Duration::from_secs(3_600), ..Limits::default() },
     };
     (store, Ingest::start(deps))
 }
 
 async fn settle(ingest: &Ingest) {
-    ingest.settle(Duration::from_secs(60)).await.unwrap();
+    ingest.settle(PATIENCE).await.unwrap();
 }
 
 fn path(home: &Path, number: usize) -> PathBuf {
@@ -108,5 +113,38 @@ async fn of_deleted_files_nothing_is_held_and_they_may_come_back() {
     assert_eq!(ingest.progress().counts.lines, lines);
     let read = text(LEFT, "Do something else.").len() as u64;
     assert_eq!(ingest.progress().bytes_done, read, "what came back unchanged was not read");
+    ingest.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_asks_for_a_thread_at_a_start_does_not_wait_for_the_first_listing() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = folder.path().canonicalize().unwrap();
+    fs::create_dir(home.join("sessions")).unwrap();
+    let (rests, grown) = (path(&home, 0), path(&home, 1));
+    fs::write(&rests, text(0, "first")).unwrap();
+    fs::write(&grown, text(1, "first")).unwrap();
+    let (_, ingest) = over(&home).await;
+    settle(&ingest).await;
+    ingest.stop().await;
+    let more = text(1, "second");
+    fs::write(&grown, text(1, "first") + more.lines().last().unwrap() + "\n").unwrap();
+
+    // A listing asks for the time first.
+    let (open, gate) = mpsc::channel::<()>();
+    let gate = Mutex::new(gate);
+    let now_ms = move || {
+        gate.lock().unwrap().recv().ok();
+        1_764_000_000_000
+    };
+    let (store, ingest) = over_at(&home, Arc::new(now_ms)).await;
+    let id = |number: usize| format!("01a1fb8b-e82f-7561-87b0-{number:012x}");
+    ingest.read_thread(&id(0), PATIENCE).await.unwrap();
+    assert_eq!(ingest.progress().last_scan_at_ms, 0, "listed");
+
+    drop(open);
+    ingest.read_thread(&id(1), PATIENCE).await.unwrap();
+    let row = store.file_by_path(grown.to_str().unwrap()).await.unwrap().unwrap();
+    assert_eq!(row.cursor.offset, fs::metadata(&grown).unwrap().len());
     ingest.stop().await;
 }

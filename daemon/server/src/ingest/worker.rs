@@ -101,11 +101,13 @@ impl Worker {
         while !self.cancel.is_cancelled() {
             match self.shared.load().await {
                 Ok(()) => break,
-                Err(error) => self.on_refusal(&error).await,
+                Err(error) => {
+                    self.shared.catalogue.clear();
+                    self.on_refusal(&error).await;
+                }
             }
         }
         self.rechecks.begin(&self.shared, Instant::now() + self.shared.limits.rest);
-        self.scan().await;
         while !self.cancel.is_cancelled() {
             // Lowered first: what comes after this raises it again and stops the next slice.
             self.shared.stop.store(false, Ordering::Relaxed);
@@ -113,7 +115,8 @@ impl Worker {
                 self.accept(request).await;
             }
             self.take_hints().await;
-            if self.is_scan_due() {
+            // Who waits for a file at the start does not wait for the first listing.
+            if self.is_scan_due() && (self.urgent.is_empty() || self.shared.is_listed()) {
                 self.scan().await;
             }
             self.count_queue();

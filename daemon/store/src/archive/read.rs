@@ -7,7 +7,7 @@ use longhaul_core::archive::pack::{PackContents, PackedChunk, PackedPiece, Trans
 use sqlx::sqlite::SqliteRow;
 use sqlx::{QueryBuilder, Row as _, Sqlite};
 
-use super::{ArchiveIndex, ArchiveTotals, ArchivedTranscript, PackRow, Piece};
+use super::{ArchiveIndex, ArchiveTotals, ArchivedTranscript, PackRow, Piece, ThreadAge};
 use crate::error::StoreError;
 use crate::file::FILES_AT_ONCE;
 use crate::row::{digest, get, named, unsigned};
@@ -209,15 +209,26 @@ impl ArchiveIndex {
         Ok(stored)
     }
 
-    /// All packs, in order.
+    /// The last pack that is named; 0 where none is.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn last_pack(&self) -> Result<i64, StoreError> {
+        sqlx::query_scalar("SELECT coalesce(max(pack), 0) FROM pack")
+            .fetch_one(self.pools.reader())
+            .await
+            .map_err(|error| self.pools.sorted(error))
+    }
+
+    /// All packs, in order. Every chunk is looked at.
     ///
     /// # Errors
     /// Those of reading.
     pub async fn packs(&self) -> Result<Vec<PackRow>, StoreError> {
         sqlx::query(
             "SELECT p.pack, p.bytes, p.text_bytes, p.checked_ms, p.damaged, \
-             coalesce((SELECT sum(c.bytes) FROM chunk c WHERE c.pack = p.pack), 0) AS used \
-             FROM pack p ORDER BY p.pack",
+             coalesce(sum(c.bytes), 0) AS used, count(c.chunk) AS chunks \
+             FROM pack p LEFT JOIN chunk c USING (pack) GROUP BY p.pack ORDER BY p.pack",
         )
         .try_map(|row: SqliteRow| {
             Ok(PackRow {
@@ -225,6 +236,7 @@ impl ArchiveIndex {
                 bytes: unsigned(&row, "bytes")?,
                 text_bytes: unsigned(&row, "text_bytes")?,
                 used_bytes: unsigned(&row, "used")?,
+                chunks: unsigned(&row, "chunks")?,
                 checked_ms: get(&row, "checked_ms")?,
                 is_damaged: get(&row, "damaged")?,
             })
@@ -239,56 +251,38 @@ impl ArchiveIndex {
     /// # Errors
     /// Those of reading.
     pub async fn contents(&self, pack: i64) -> Result<PackContents, StoreError> {
-        let rows = sqlx::query(
+        let mut gathered = Gathered::default();
+        // Row by row: tens of thousands of them are much larger than what they say.
+        sqlx::query(
             "SELECT t.transcript, t.path, t.generation, t.thread_id, t.source, t.cwd, t.first_seq, t.redacted, \
              t.updated_ms, p.offset AS place, p.lines_before, c.digest, c.bytes, c.offset \
              FROM chunk c JOIN piece p USING (chunk) JOIN transcript t USING (transcript) \
              WHERE c.pack = ?1 ORDER BY t.transcript, p.offset",
         )
         .bind(pack)
+        .try_map(|row| gathered.add(&row))
         .fetch_all(self.pools.reader())
         .await
         .map_err(|error| self.pools.sorted(error))?;
-        let mut contents = PackContents::default();
-        let (mut last, mut seen) = (None, HashSet::new());
-        for row in &rows {
-            self.add(&mut contents, (row, &mut last, &mut seen))
-                .map_err(|error| self.pools.sorted(error))?;
-        }
-        Ok(contents)
+        Ok(gathered.contents)
     }
 
-    fn add(
-        &self,
-        contents: &mut PackContents,
-        (row, last, seen): (&SqliteRow, &mut Option<i64>, &mut HashSet<ChunkDigest>),
-    ) -> Result<(), sqlx::Error> {
-        let id: i64 = get(row, "transcript")?;
-        if *last != Some(id) {
-            *last = Some(id);
-            contents.transcripts.push(TranscriptName {
-                thread_id: get(row, "thread_id")?,
-                source: named(row, "source")?,
-                path: get(row, "path")?,
-                generation: get(row, "generation")?,
-                first_seq: unsigned(row, "first_seq")?,
-                cwd: get(row, "cwd")?,
-                is_redacted: get(row, "redacted")?,
-                updated_ms: get(row, "updated_ms")?,
-            });
-        }
-        let digest = chunk_digest(row)?;
-        contents.pieces.push(PackedPiece {
-            transcript: contents.transcripts.len() - 1,
-            offset: unsigned(row, "place")?,
-            lines_before: unsigned(row, "lines_before")?,
-            digest,
-        });
-        if seen.insert(digest) {
-            let (offset, bytes) = (unsigned(row, "offset")?, unsigned(row, "bytes")?);
-            contents.chunks.push(PackedChunk { digest, offset, bytes });
-        }
-        Ok(())
+    /// How long each archived thread rests.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn thread_ages(&self) -> Result<Vec<ThreadAge>, StoreError> {
+        sqlx::query(
+            "SELECT thread_id, max(updated_ms) AS updated_ms, max(lived_ms) AS lived_ms FROM transcript \
+             GROUP BY thread_id",
+        )
+        .try_map(|row| {
+            let (updated_ms, lived_ms) = (get(&row, "updated_ms")?, get(&row, "lived_ms")?);
+            Ok(ThreadAge { thread_id: get(&row, "thread_id")?, updated_ms, lived_ms })
+        })
+        .fetch_all(self.pools.reader())
+        .await
+        .map_err(|error| self.pools.sorted(error))
     }
 
     /// The threads that are archived, and of the bytes of their chunks those that no other thread has.
@@ -335,6 +329,45 @@ impl ArchiveIndex {
         .await
         .map_err(|error| self.pools.sorted(error))?;
         totals(&row).map_err(|error| self.pools.sorted(error))
+    }
+}
+
+/// What a pack holds, as its rows tell it.
+#[derive(Default)]
+struct Gathered {
+    contents: PackContents,
+    last: Option<i64>,
+    seen: HashSet<ChunkDigest>,
+}
+
+impl Gathered {
+    fn add(&mut self, row: &SqliteRow) -> Result<(), sqlx::Error> {
+        let Self { contents, last, seen } = self;
+        let id: i64 = get(row, "transcript")?;
+        if last.replace(id) != Some(id) {
+            contents.transcripts.push(TranscriptName {
+                thread_id: get(row, "thread_id")?,
+                source: named(row, "source")?,
+                path: get(row, "path")?,
+                generation: get(row, "generation")?,
+                first_seq: unsigned(row, "first_seq")?,
+                cwd: get(row, "cwd")?,
+                is_redacted: get(row, "redacted")?,
+                updated_ms: get(row, "updated_ms")?,
+            });
+        }
+        let digest = chunk_digest(row)?;
+        contents.pieces.push(PackedPiece {
+            transcript: contents.transcripts.len() - 1,
+            offset: unsigned(row, "place")?,
+            lines_before: unsigned(row, "lines_before")?,
+            digest,
+        });
+        if seen.insert(digest) {
+            let (offset, bytes) = (unsigned(row, "offset")?, unsigned(row, "bytes")?);
+            contents.chunks.push(PackedChunk { digest, offset, bytes });
+        }
+        Ok(())
     }
 }
 

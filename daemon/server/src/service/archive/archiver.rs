@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::reading::{self, NewPart, ReadOutcome, Tail};
 use super::{ArchiveShared, forgotten, publishing, upkeep};
+use crate::heap;
 use crate::ingest::{Compared, Ingest, Walk, compare};
 use crate::service::error::ServiceError;
 use crate::transcript::{LINE_BYTES_MAX, Transcript};
@@ -28,6 +29,9 @@ use crate::transcript::{LINE_BYTES_MAX, Transcript};
 pub(super) const BATCH_BYTES: u64 = 16 << 20;
 
 const BATCH_FILES: usize = 512;
+
+/// Texts archived in one pass after which the heap is given back, before packs are put together.
+const TEXTS_MANY: usize = 4_096;
 
 /// Time in which several hints become one pass.
 const SETTLE: Duration = Duration::from_millis(200);
@@ -117,6 +121,7 @@ impl Archiver {
             return Ok(false);
         }
         let mut queue = self.queue(index).await?;
+        let mut archived = 0;
         loop {
             self.shared.progress.set_behind(queue.len());
             if self.cancel.run_until_cancelled(self.ingest.idle()).await.is_none() {
@@ -126,6 +131,7 @@ impl Archiver {
             let is_done = {
                 let _turn = self.shared.turn.lock().await;
                 let reads = self.batch(index, &mut queue).await?;
+                archived += reads.len();
                 if !reads.is_empty() {
                     publishing::publish(&self.shared, index, reads).await?;
                 }
@@ -139,6 +145,9 @@ impl Archiver {
             if self.cancel.run_until_cancelled(rest).await.is_none() {
                 return Ok(false);
             }
+        }
+        if archived >= TEXTS_MANY {
+            tokio::task::spawn_blocking(heap::release).await?;
         }
         let _turn = self.shared.turn.lock().await;
         upkeep::keep_bounds(&self.shared, index, &self.store).await?;

@@ -32,7 +32,7 @@ pub(super) async fn publish(
         texts.push((text, chunks));
     }
     let (names, pieces) = described(&parts);
-    let (folder, last) = (shared.archive.folder().to_owned(), last_pack(index).await?);
+    let (folder, last) = (shared.archive.folder().to_owned(), index.last_pack().await?);
     let writing = move || {
         let mut chunks: Vec<(ChunkDigest, &[u8])> = Vec::new();
         for (text, places) in &texts {
@@ -46,13 +46,8 @@ pub(super) async fn publish(
     Ok(index.commit(pack.as_slice(), &parts).await?)
 }
 
-/// The last pack that the index names; 0 where it names none.
-pub(super) async fn last_pack(index: &ArchiveIndex) -> Result<i64, ServiceError> {
-    Ok(index.packs().await?.iter().map(|pack| pack.pack).max().unwrap_or(0))
-}
-
 /// Writes a pack with these chunks, behind the last that is named; `None` when there is nothing to say.
-pub(super) fn write(
+fn write(
     (folder, last): (&Path, i64),
     chunks: &[(ChunkDigest, &[u8])],
     names: Vec<TranscriptName>,

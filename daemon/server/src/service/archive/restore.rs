@@ -73,9 +73,12 @@ fn place_of(row: &ArchivedTranscript) -> Result<PathBuf, ServiceError> {
     match row.source.spec().layout(&row.path) {
         None | Some(Layout::Lines | Layout::Document(_)) => {}
         Some(_) => {
-            return Err(invalid(
-                "its agent does not keep a session as the lines that are archived: name a file to write them to",
-            ));
+            return Err(invalid(&format!(
+                "a file: {} keeps sessions in a form of its own, and archived are the lines that were read; \
+                 longhaul continue {} --to codex goes on with it",
+                row.source.spec().title,
+                row.thread_id
+            )));
         }
     }
     if Path::new(&row.path).exists() {

@@ -1,8 +1,9 @@
 //! How the archive is.
 
+use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use longhaul_store::{ArchiveTotals, ArchivedTranscript};
+use longhaul_store::{ArchiveIndex, ArchiveTotals, ArchivedTranscript};
 
 use super::keeper::ArchiveKeeper;
 use super::upkeep;
@@ -68,14 +69,14 @@ impl ArchiveKeeper {
             (None, true) => ArchiveWork::Idle,
         };
         let totals = index.totals().await?;
-        let threads = self.threads(None).await?;
+        let gone = gone(&index).await?;
         Ok(ArchiveState {
             work,
             problem,
             folder: shared.archive.folder().display().to_string(),
             bytes: totals.bytes + index.bytes(),
             totals,
-            gone: threads.iter().filter(|thread| thread.is_gone).count() as u64,
+            gone,
             files_behind,
             max_bytes: shared.max_bytes(),
             max_age_days: *settings.max_age_days,
@@ -102,7 +103,7 @@ impl ArchiveKeeper {
         rows.retain(|row| row.generation >= 0);
         rows.sort_by(|a, b| b.updated_ms.cmp(&a.updated_ms).then_with(|| a.path.cmp(&b.path)));
         let looking = move || {
-            let is_gone = |row: &ArchivedTranscript| !std::path::Path::new(&row.path).exists();
+            let is_gone = |row: &ArchivedTranscript| !Path::new(&row.path).exists();
             let look = |row| ArchivedThread { is_gone: is_gone(&row), transcript: row };
             rows.into_iter().map(look).collect()
         };
@@ -146,5 +147,20 @@ impl ArchiveKeeper {
         report.threads.sort_unstable();
         report.threads.dedup();
         Ok(report)
+    }
+}
+
+/// How many transcripts are not there any more; they are looked at a piece at a time.
+async fn gone(index: &ArchiveIndex) -> Result<u64, ServiceError> {
+    let (mut gone, mut last) = (0, 0);
+    loop {
+        let rows = index.reached_after(last).await?;
+        let Some(row) = rows.last() else { return Ok(gone) };
+        last = row.0;
+        let looking = move || {
+            let current = rows.iter().filter(|(_, _, generation, _)| *generation >= 0);
+            current.filter(|(_, path, ..)| !Path::new(path).exists()).count() as u64
+        };
+        gone += tokio::task::spawn_blocking(looking).await?;
     }
 }

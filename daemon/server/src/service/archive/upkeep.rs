@@ -1,19 +1,28 @@
 //! The archive kept small, within its bounds, and sound.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
 
 use longhaul_core::archive::chunk::ChunkDigest;
 use longhaul_core::archive::eviction::{self, Bounds, EvictionCandidate};
 use longhaul_core::archive::pack::{PackContents, PackedPiece, TranscriptName};
-use longhaul_store::{ArchiveIndex, PackRow, Store};
+use longhaul_core::digest::DigestStream;
+use longhaul_store::{ArchiveIndex, NewPack, PackRow, Store, ThreadAge};
 
+use super::ArchiveShared;
 use super::archiver::BATCH_BYTES;
-use super::{ArchiveShared, publishing};
-use crate::archive::{PackError, check_pack, chunks_of_pack, contents_of_pack};
+use crate::archive::{
+    PackError, PackWriter, check_pack, chunks_of_pack, contents_of_pack, next_pack,
+};
 use crate::service::error::ServiceError;
 
-/// Bytes in use of a pack that is put together with others of its size, by size.
-const SMALL_BYTES: [u64; 3] = [BATCH_BYTES / 64, BATCH_BYTES / 8, BATCH_BYTES / 2];
+/// Weight of a pack that is put together with others of its size, by size.
+const SMALL_WEIGHTS: [u64; 3] = [BATCH_BYTES / 64, BATCH_BYTES / 8, BATCH_BYTES / 2];
+
+/// Bytes of text that weigh as much as a chunk and the name of its text do while packs are put together. So tens of
+/// thousands of tiny texts are not held at once.
+const CHUNK_WEIGHT: u64 = 1 << 10;
 
 /// Packs of one size that are put together: so each line of an agent at work is written three more times.
 const SMALL_PACKS: usize = 8;
@@ -40,25 +49,25 @@ pub(super) async fn keep_bounds(
     if bytes <= max_bytes && max_age_ms.is_none() {
         return Ok(());
     }
-    let own: HashMap<String, u64> = index.own_bytes().await?.into_iter().collect();
     let lived_ms = store.lived_ms(shared.clock.moment()).await?;
+    let ages = index.thread_ages().await?;
+    let age_ms = |thread: &ThreadAge| lived_ms.saturating_sub(thread.lived_ms);
+    let is_any_old = ages.iter().any(|thread| max_age_ms.is_some_and(|max| age_ms(thread) > max));
+    if bytes <= max_bytes && !is_any_old {
+        return Ok(());
+    }
+    let own: HashMap<String, u64> = index.own_bytes().await?.into_iter().collect();
     let receipts: HashSet<String> = store.threads_with_compactions().await?.into_iter().collect();
     let pins: HashSet<String> = store.threads_with_pins().await?.into_iter().collect();
-    let mut threads: HashMap<String, EvictionCandidate> = HashMap::new();
-    for row in index.transcripts().await? {
-        let entry = threads.entry(row.thread_id.clone()).or_insert_with(|| EvictionCandidate {
-            bytes: scaled(own.get(&row.thread_id).copied().unwrap_or(0), &totals),
-            has_pin: pins.contains(&row.thread_id),
-            has_receipt: receipts.contains(&row.thread_id),
-            thread_id: row.thread_id,
-            updated_ms: i64::MIN,
-            age_ms: i64::MAX,
-        });
-        entry.updated_ms = entry.updated_ms.max(row.updated_ms);
-        entry.age_ms = entry.age_ms.min(lived_ms.saturating_sub(row.lived_ms));
-    }
-    let going =
-        eviction::plan(threads.into_values().collect(), bytes, Bounds { max_bytes, max_age_ms });
+    let threads = ages.into_iter().map(|thread| EvictionCandidate {
+        bytes: scaled(own.get(&thread.thread_id).copied().unwrap_or(0), &totals),
+        has_pin: pins.contains(&thread.thread_id),
+        has_receipt: receipts.contains(&thread.thread_id),
+        updated_ms: thread.updated_ms,
+        age_ms: age_ms(&thread),
+        thread_id: thread.thread_id,
+    });
+    let going = eviction::plan(threads.collect(), bytes, Bounds { max_bytes, max_age_ms });
     if going.is_empty() {
         return Ok(());
     }
@@ -80,14 +89,19 @@ pub(super) async fn merge(
     index: &ArchiveIndex,
 ) -> Result<(), ServiceError> {
     index.sweep().await?;
-    rewrite(shared, index, is_made_good).await?;
-    for size in 0..SMALL_BYTES.len() {
-        let packs = index.packs().await?;
+    // Looking through all packs is asked for once where none is due, as it mostly is.
+    let mut packs = index.packs().await?;
+    if packs.iter().any(is_made_good) {
+        rewrite(shared, index, is_made_good).await?;
+        packs = index.packs().await?;
+    }
+    for size in 0..SMALL_WEIGHTS.len() {
         if packs.iter().filter(|pack| size_of(pack) == Some(size)).count() >= SMALL_PACKS {
             rewrite(shared, index, |pack| size_of(pack) == Some(size)).await?;
+            packs = index.packs().await?;
         }
     }
-    match index.packs().await?.iter().any(is_wasteful) {
+    match packs.iter().any(is_wasteful) {
         true => rewrite(shared, index, is_wasteful).await,
         false => Ok(()),
     }
@@ -99,9 +113,13 @@ fn is_made_good(pack: &PackRow) -> bool {
     pack.is_damaged && pack.text_bytes > 0 && pack.used_bytes == 0
 }
 
-/// The size of a small pack, an index of [`SMALL_BYTES`].
+fn weight(pack: &PackRow) -> u64 {
+    pack.used_bytes + pack.chunks * CHUNK_WEIGHT
+}
+
+/// The size of a small pack, an index of [`SMALL_WEIGHTS`].
 fn size_of(pack: &PackRow) -> Option<usize> {
-    let size = SMALL_BYTES.iter().position(|bytes| pack.used_bytes < *bytes);
+    let size = SMALL_WEIGHTS.iter().position(|small| weight(pack) < *small);
     size.filter(|_| !pack.is_damaged)
 }
 
@@ -117,13 +135,13 @@ pub(super) async fn rewrite(
     is_due: impl Fn(&PackRow) -> bool,
 ) -> Result<(), ServiceError> {
     let due: Vec<PackRow> = index.packs().await?.into_iter().filter(|pack| is_due(pack)).collect();
-    let (mut group, mut bytes) = (Vec::new(), 0);
+    let (mut group, mut held) = (Vec::new(), 0);
     for pack in due {
-        if !group.is_empty() && bytes + pack.used_bytes > BATCH_BYTES {
+        if !group.is_empty() && held + weight(&pack) > BATCH_BYTES {
             rewrite_group(shared, index, &std::mem::take(&mut group)).await?;
-            bytes = 0;
+            held = 0;
         }
-        bytes += pack.used_bytes;
+        held += weight(&pack);
         group.push(pack.pack);
     }
     rewrite_group(shared, index, &group).await
@@ -142,20 +160,8 @@ async fn rewrite_group(
         used.push((shared.archive.pack(*pack), index.contents(*pack).await?));
     }
     let elsewhere = elsewhere(shared, index, packs).await?;
-    let (folder, last) = (shared.archive.folder().to_owned(), publishing::last_pack(index).await?);
-    let writing = move || {
-        let (mut chunks, mut described) = (Vec::new(), Described::default());
-        for (path, contents) in used {
-            chunks.extend(chunks_of_pack(&path, &contents.chunks)?);
-            described.add(&contents);
-        }
-        described.add(&elsewhere);
-        let Described { names, pieces, .. } = described;
-        let chunks: Vec<(ChunkDigest, &[u8])> =
-            chunks.iter().map(|(digest, chunk)| (*digest, chunk.as_slice())).collect();
-        publishing::write((&folder, last), &chunks, names, pieces)
-            .map_err(|source| PackError::Io { path: folder, source })
-    };
+    let (folder, last) = (shared.archive.folder().to_owned(), index.last_pack().await?);
+    let writing = move || put_together((&folder, last), used, elsewhere);
     let written = match tokio::task::spawn_blocking(writing).await? {
         Ok(written) => written,
         Err(PackError::Damaged(path)) => return on_damage(shared, index, &path, packs).await,
@@ -166,6 +172,32 @@ async fn rewrite_group(
         remove(shared, *pack)?;
     }
     Ok(())
+}
+
+/// Writes what is in use of some packs into one, a chunk at a time; `None` when nothing is.
+fn put_together(
+    (folder, last): (&Path, i64),
+    used: Vec<(PathBuf, PackContents)>,
+    elsewhere: PackContents,
+) -> Result<Option<NewPack>, PackError> {
+    let failed = |source| PackError::Io { path: folder.to_owned(), source };
+    let is_used = |contents: &PackContents| !contents.pieces.is_empty();
+    if !is_used(&elsewhere) && !used.iter().any(|(_, contents)| is_used(contents)) {
+        return Ok(None);
+    }
+    let chunks = used.iter().flat_map(|(_, contents)| &contents.chunks);
+    let text_bytes = chunks.map(|chunk| chunk.bytes).sum();
+    let number = next_pack(folder, last).map_err(failed)?;
+    let mut pack = PackWriter::begin(folder, number, text_bytes).map_err(failed)?;
+    let mut described = Described::default();
+    for (path, mut contents) in used {
+        let chunks = std::mem::take(&mut contents.chunks);
+        chunks_of_pack(&path, chunks, |digest, chunk| pack.add(digest, chunk).map_err(failed))?;
+        described.add(contents);
+    }
+    described.add(elsewhere);
+    pack.describe(described.names, described.pieces);
+    pack.finish().map(Some).map_err(failed)
 }
 
 pub(super) fn remove(shared: &ArchiveShared, pack: i64) -> Result<(), ServiceError> {
@@ -185,32 +217,42 @@ async fn elsewhere(
     packs: &[i64],
 ) -> Result<PackContents, ServiceError> {
     let mut kept = Described::default();
-    let mut known: HashMap<(String, i64), HashMap<u64, ChunkDigest>> = HashMap::new();
+    let mut known: HashMap<u128, HashMap<u64, ChunkDigest>> = HashMap::new();
     for pack in packs {
         let path = shared.archive.pack(*pack);
         let read = tokio::task::spawn_blocking(move || contents_of_pack(&path)).await?;
         // One that cannot be read is found out when its chunks are.
-        let Ok(contents) = read else { continue };
+        let Ok(mut contents) = read else { continue };
         let own: HashSet<ChunkDigest> = contents.chunks.iter().map(|chunk| chunk.digest).collect();
-        for piece in contents.pieces.iter().filter(|piece| !own.contains(&piece.digest)) {
-            let Some(name) = contents.transcripts.get(piece.transcript) else { continue };
-            let key = (name.path.clone(), name.generation);
-            if !known.contains_key(&key) {
+        contents.pieces.retain(|piece| !own.contains(&piece.digest));
+        for piece in &contents.pieces {
+            let name = &contents.transcripts[piece.transcript];
+            if let Entry::Vacant(unknown) = known.entry(key(name)) {
                 let row = index.transcript_of(&name.path, name.generation).await?;
                 let pieces = match row {
                     Some(row) => index.pieces(row.id).await?,
                     None => Vec::new(),
                 };
                 let places = pieces.into_iter().map(|piece| (piece.offset, piece.digest));
-                known.insert(key.clone(), places.collect());
-            }
-            if known[&key].get(&piece.offset) == Some(&piece.digest) {
-                kept.push(name, piece);
+                unknown.insert(places.collect());
             }
         }
+        contents.pieces.retain(|piece| {
+            let places = known.get(&key(&contents.transcripts[piece.transcript]));
+            places.and_then(|places| places.get(&piece.offset)) == Some(&piece.digest)
+        });
+        kept.add(contents);
     }
     let Described { names, pieces, .. } = kept;
     Ok(PackContents { transcripts: names, chunks: Vec::new(), pieces })
+}
+
+/// Stands for a text where there may be very many.
+fn key(name: &TranscriptName) -> u128 {
+    let mut of = DigestStream::default();
+    of.update(name.path.as_bytes());
+    of.update(&name.generation.to_be_bytes());
+    of.finish().0
 }
 
 /// What a pack will say: each text once, each place once.
@@ -218,27 +260,25 @@ async fn elsewhere(
 struct Described {
     names: Vec<TranscriptName>,
     pieces: Vec<PackedPiece>,
-    places: HashMap<(String, i64), usize>,
+    places: HashMap<u128, usize>,
     seen: HashSet<(usize, u64)>,
 }
 
 impl Described {
-    fn add(&mut self, contents: &PackContents) {
-        for piece in &contents.pieces {
-            if let Some(name) = contents.transcripts.get(piece.transcript) {
-                self.push(name, piece);
+    fn add(&mut self, contents: PackContents) {
+        let mut names: Vec<_> = contents.transcripts.into_iter().map(Some).collect();
+        let mut places = vec![0; names.len()];
+        for piece in contents.pieces {
+            if let Some(name) = names[piece.transcript].take() {
+                places[piece.transcript] = *self.places.entry(key(&name)).or_insert_with(|| {
+                    self.names.push(name);
+                    self.names.len() - 1
+                });
             }
-        }
-    }
-
-    fn push(&mut self, name: &TranscriptName, piece: &PackedPiece) {
-        let key = (name.path.clone(), name.generation);
-        let transcript = *self.places.entry(key).or_insert_with(|| {
-            self.names.push(name.clone());
-            self.names.len() - 1
-        });
-        if self.seen.insert((transcript, piece.offset)) {
-            self.pieces.push(PackedPiece { transcript, ..*piece });
+            let transcript = places[piece.transcript];
+            if self.seen.insert((transcript, piece.offset)) {
+                self.pieces.push(PackedPiece { transcript, ..piece });
+            }
         }
     }
 }
@@ -284,14 +324,14 @@ pub(super) async fn check(
 async fn on_damage(
     shared: &ArchiveShared,
     index: &ArchiveIndex,
-    path: &std::path::Path,
+    path: &Path,
     packs: &[i64],
 ) -> Result<(), ServiceError> {
     tracing::error!(pack = %path.display(), "a pack of the archive is damaged");
     for pack in packs.iter().filter(|pack| shared.archive.pack(**pack) == path) {
         index.checked(*pack, shared.clock.now_ms(), false).await?;
         for row in index.transcripts_in(*pack).await? {
-            if row.generation >= 0 && std::path::Path::new(&row.path).exists() {
+            if row.generation >= 0 && Path::new(&row.path).exists() {
                 index.remove_transcripts(&[row.id]).await?;
                 shared.hints.hint(&row.path);
             }

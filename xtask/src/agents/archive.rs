@@ -1,0 +1,139 @@
+//! A thread whose transcript was deleted comes back from the archive, and its agent goes on with it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, ensure};
+use serde_json::{Value, json};
+
+use super::claude::{self, Claude};
+use super::codex::{self, Codex};
+use super::compare::{Row, compare};
+use super::mock::Mock;
+use super::scenario;
+use crate::daemon::{self, Daemon};
+use crate::process::{Deadline, POLL};
+use crate::wire::Wire;
+
+const RESTORED: &str = "restored and resumed";
+const CONTINUED: &str = "continued from the archive";
+
+pub(super) fn with_codex(
+    longhauld: &Path,
+    binary: PathBuf,
+    deadline: Deadline,
+) -> anyhow::Result<Vec<Row>> {
+    let mock = Mock::start()?;
+    let codex = Codex::new(binary, mock.address(), deadline)?;
+    let daemon = Daemon::start(longhauld, &codex.home())?;
+    let mut wire = daemon.connect()?;
+    codex.exec(&["first task"])?;
+    let path = codex.newest()?;
+    let id = scenario::thread_id(&path)?;
+    let history = scenario::history(&mut wire, &path)?;
+    lose(&mut wire, &path, deadline)?;
+    restore(longhauld, &daemon, &id)?;
+    let mut rows = vec![resumed(&codex, &mock, (RESTORED, &id), &history)?];
+    lose(&mut wire, &path, deadline)?;
+    let made =
+        wire.call("thread/continue", &json!({ "thread_id": id, "strategy": "checkpoint" }))?;
+    let (id, path) = (text(&made, "thread_id")?, text(&made, "path")?);
+    let history = scenario::history(&mut wire, Path::new(&path))?;
+    let mut row = resumed(&codex, &mock, (CONTINUED, &id), &history)?;
+    row.agrees &= history.iter().any(|item| item.to_string().contains("second task"));
+    rows.push(row);
+    daemon.stop()?;
+    Ok(rows)
+}
+
+pub(super) fn with_claude(
+    longhauld: &Path,
+    binary: PathBuf,
+    deadline: Deadline,
+) -> anyhow::Result<Vec<Row>> {
+    let mock = Mock::start()?;
+    let claude = Claude::new(binary, mock.address(), deadline)?;
+    let nobody = claude.home().join("no-codex");
+    let daemon = Daemon::start_with(longhauld, &nobody, &claude.home(), "")?;
+    let mut wire = daemon.connect()?;
+    claude.print(&["rename the parser"])?;
+    let path = codex::newest_in(&claude.home().join("projects"))?;
+    let id = path.file_stem().and_then(|name| name.to_str()).context("a session without a name")?;
+    mock.take();
+    claude.print(&["--resume", id, "and the lexer"])?;
+    let before = said(&mock)?;
+    lose(&mut wire, &path, deadline)?;
+    restore(longhauld, &daemon, id)?;
+    claude.print(&["--resume", id, "and the tests"])?;
+    let after = said(&mock)?;
+    let held = before.iter().filter(|text| after.contains(text)).count();
+    let told = format!("{held} of {} texts, {} sent", before.len(), after.len());
+    let mut rows = vec![Row::told(RESTORED, held == before.len() && held > 1, told)];
+    lose(&mut wire, &path, deadline)?;
+    let of = json!({ "thread_id": id, "to": "claude", "strategy": "checkpoint" });
+    let made = wire.call("thread/continue", &of)?;
+    claude.print(&["--resume", &text(&made, "thread_id")?, "go on then"])?;
+    let sent = said(&mock)?.join("\n");
+    let is_continued = sent.contains("[SESSION_CHECKPOINT v1]") && sent.contains("and the tests");
+    rows.push(Row::told(CONTINUED, is_continued, format!("{} bytes sent", sent.len())));
+    daemon.stop()?;
+    Ok(rows)
+}
+
+/// Deletes a transcript once all of it is archived.
+fn lose(wire: &mut Wire, path: &Path, deadline: Deadline) -> anyhow::Result<()> {
+    wire.call("thread/sync", &json!({ "path": path, "timeout_ms": 10_000 }))?;
+    loop {
+        let archive = wire.call("archive/status", &json!({}))?;
+        if archive["state"] == "idle" && archive["transcripts"].as_u64() > Some(0) {
+            break;
+        }
+        ensure!(!deadline.is_over(), "the archive is not up to date: {archive}");
+        daemon::pause(POLL);
+    }
+    Ok(fs::remove_file(path)?)
+}
+
+fn restore(longhauld: &Path, daemon: &Daemon, id: &str) -> anyhow::Result<()> {
+    let mut restore = Command::new(longhauld.with_file_name("longhaul"));
+    restore.arg("--socket").arg(daemon.socket()).args(["archive", "restore", id]);
+    let output = restore.output()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "longhaul archive restore failed: {said}");
+    Ok(())
+}
+
+/// Whether Codex, when it goes on with a thread, sends its history.
+fn resumed(
+    codex: &Codex,
+    mock: &Mock,
+    (step, id): (&'static str, &str),
+    history: &[Value],
+) -> anyhow::Result<Row> {
+    mock.take();
+    codex.exec(&["resume", id, "second task"])?;
+    let requests = mock.take();
+    let input = requests.first().and_then(|request| request["input"].as_array());
+    Ok(input.map_or_else(
+        || Row::failed(step, "it sent no request".to_owned()),
+        |input| compare(step, history, input),
+    ))
+}
+
+/// The texts that Claude Code sent last, without what it puts in for itself.
+fn said(mock: &Mock) -> anyhow::Result<Vec<String>> {
+    let messages: Value = serde_json::from_str(&claude::sent(mock))?;
+    let contents = messages.as_array().into_iter().flatten().map(|message| &message["content"]);
+    let texts = contents.flat_map(|content| match content.as_array() {
+        Some(parts) => parts.iter().map(|part| &part["text"]).collect(),
+        None => vec![content],
+    });
+    let texts =
+        texts.filter_map(Value::as_str).filter(|text| !text.starts_with("<system-reminder>"));
+    Ok(texts.map(str::to_owned).collect())
+}
+
+fn text(of: &Value, field: &str) -> anyhow::Result<String> {
+    Ok(of[field].as_str().with_context(|| format!("no {field}"))?.to_owned())
+}

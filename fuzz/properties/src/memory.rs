@@ -20,8 +20,8 @@ use longhaul_core::tokens;
 /// When everything happens, Unix milliseconds.
 const NOW_MS: i64 = 20_000 * 86_400_000;
 
-/// Tokens of the first page.
-const SUMMARY_TOKENS: u64 = 400;
+/// Tokens of the first page: the fewest that may be configured.
+const SUMMARY_TOKENS: u64 = 500;
 
 const BOOK: &str = "MEMORY.md";
 const PAGE: &str = "memory_summary.md";

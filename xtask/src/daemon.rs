@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use serde_json::{Value, json};
 
 use crate::stopwatch::Stopwatch;
@@ -168,6 +168,9 @@ impl Daemon {
 
     pub(crate) fn memory(&self) -> anyhow::Result<Memory> {
         let status = self.proc("status")?;
+        if let Some(end) = ending(self.process()?)? {
+            bail!("the daemon ended by itself, {end}");
+        }
         let mib = |name: &str| {
             let line = status.lines().find_map(|line| line.strip_prefix(name));
             let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
@@ -187,8 +190,12 @@ impl Daemon {
     }
 
     pub(crate) fn signal(&self, signal: Signal) -> anyhow::Result<()> {
+        Ok(kill_process(self.process()?, signal)?)
+    }
+
+    fn process(&self) -> anyhow::Result<Pid> {
         let process = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
-        Ok(kill_process(process.context("the daemon has no process id")?, signal)?)
+        process.context("the daemon has no process id")
     }
 
     fn proc(&self, file: &str) -> anyhow::Result<String> {
@@ -225,6 +232,16 @@ impl Daemon {
     }
 }
 
+/// How a child that nobody waited for ended; `None` while it runs. It can be waited for afterwards.
+fn ending(child: Pid) -> anyhow::Result<Option<String>> {
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    let status = waitid(WaitId::Pid(child), look)?;
+    Ok(status.map(|status| match (status.terminating_signal(), status.exit_status()) {
+        (Some(signal), _) => format!("killed by signal {signal}"),
+        (None, code) => format!("with exit code {}", code.unwrap_or_default()),
+    }))
+}
+
 /// Memory of a process, in MiB.
 #[derive(Clone, Copy)]
 pub(crate) struct Memory {
@@ -245,4 +262,30 @@ impl Drop for Daemon {
 #[expect(clippy::disallowed_methods, reason = "to see that nothing happens one has to wait")]
 pub(crate) fn pause(time: Duration) {
     std::thread::sleep(time);
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_told_how_a_daemon_ended() {
+        for (script, told) in [
+            ("kill -9 $$", "killed by signal 9"),
+            ("exit 3", "with exit code 3"),
+            ("exit 0", "with exit code 0"),
+        ] {
+            let mut child = Command::new("sh").args(["-c", script]).spawn().unwrap();
+            let process = Pid::from_child(&child);
+            // It waits until the child ended, and leaves it to whoever waits next.
+            waitid(WaitId::Pid(process), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
+            assert_eq!(ending(process).unwrap().as_deref(), Some(told));
+            child.wait().unwrap();
+        }
+        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        assert_eq!(ending(Pid::from_child(&child)).unwrap(), None);
+        drop(child.stdin.take());
+        child.wait().unwrap();
+    }
 }

@@ -11,6 +11,7 @@ pub mod config;
 pub mod documents;
 pub mod frames;
 mod input;
+pub mod memory;
 mod transcript;
 pub mod views;
 
@@ -29,6 +30,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "documents", check: documents::check },
     Target { name: "frames", check: frames::check },
     Target { name: "gemini", check: gemini::check },
+    Target { name: "memory", check: memory::check },
     Target { name: "opencode", check: opencode::check },
     Target { name: "views", check: views::check },
 ];

@@ -51,7 +51,7 @@ macro_rules! replays {
     };
 }
 
-replays! { claude codex config documents frames gemini opencode views }
+replays! { claude codex config documents frames gemini memory opencode views }
 
 #[test]
 fn the_corpora_are_small() {

@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use jsonrpsee::types::Id;
 use longhaul_protocol::{ErrorKind, WireError};
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// Bytes of an id; it is echoed in the answer and kept while the request runs.
@@ -123,11 +124,14 @@ fn refuse(id: Cow<'static, str>, reason: impl Into<String>) -> Envelope<'static>
     Envelope::Refused(Refusal { id, error })
 }
 
-/// An id as it may stand in an answer: a string or any number, short enough; else `null`.
+/// An id as it may stand in an answer: a string or any number, short enough, that can be read; else `null`. The grammar
+/// has numbers that no reader holds (`1e999`) and halves of characters, and an answer with one could not be read.
 fn echo(raw: &str) -> Cow<'static, str> {
-    let scalar =
-        raw.starts_with(['"', '-']) || raw.starts_with(|first: char| first.is_ascii_digit());
-    match scalar && raw.len() <= ID_BYTES_MAX {
+    let is_readable = || match serde_json::from_str(raw) {
+        Ok(Value::String(_) | Value::Number(_)) => true,
+        Ok(Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_)) | Err(_) => false,
+    };
+    match raw.len() <= ID_BYTES_MAX && is_readable() {
         true => Cow::Owned(raw.to_owned()),
         false => NULL,
     }

@@ -165,33 +165,24 @@ fn entry_line(out: &mut String, entry: &Entry) {
     }
 }
 
+/// What the first page says of the files.
+const TIPS: &str = "\n## General tips\n\n- `MEMORY.md` has what was learned, by project; search it by path, command \
+    or error.\n- `rollout_summaries/` tells what happened in a thread, `skills/` what is done the same way again \
+    and again.\n- Check what may have changed before relying on it.\n";
+
 /// The first page: bounded for any number of projects. The newest projects come first and may leave no room
-/// for the oldest.
+/// for the oldest. Its headings and tips have their place before the profile, and no line is cut: half of a rule is
+/// another rule, and half of a heading is a part that no later page has.
 fn memory_summary(book: &Handbook, max_tokens: u64) -> String {
+    let bytes = tokens::bytes_of(max_tokens);
     let mut out = String::from(TITLES[1]);
-    if !book.profile.is_empty() {
-        out.push_str("\n## User profile\n\n");
-        let mut words = 0;
-        for entry in book.profile.iter().take(PROFILE_ENTRIES_MAX) {
-            let line = rule_line(entry, PROFILE_LINE_BYTES);
-            words += line.split_whitespace().count();
-            if words > PROFILE_WORDS_MAX {
-                break;
-            }
-            push(&mut out, format_args!("- {line}\n"));
-        }
-    }
-    out.push_str(
-        "\n## General tips\n\n- `MEMORY.md` has what was learned, by project; search it by path, command \
-         or error.\n- `rollout_summaries/` tells what happened in a thread, `skills/` what is done the \
-         same way again and again.\n- Check what may have changed before relying on it.\n",
-    );
-    if !book.projects.is_empty() {
-        out.push_str("\n## What is in memory\n");
-    }
+    let contents = if book.projects.is_empty() { "" } else { "\n## What is in memory\n" };
+    let room = bytes.saturating_sub(TIPS.len() + contents.len());
+    push_profile(&mut out, &book.profile, room);
+    out.push_str(TIPS);
+    out.push_str(contents);
     let mut projects: Vec<(&String, &Project)> = book.projects.iter().collect();
     projects.sort_by(|(a, x), (b, y)| newest(y).cmp(&newest(x)).then_with(|| a.cmp(b)));
-    let bytes = tokens::bytes_of(max_tokens);
     for (key, project) in projects {
         let mut part = format!("\n### {key}\n\n");
         for entry in project.entries.iter().filter(|e| e.kind.is_rule()).take(SUMMARY_ENTRIES) {
@@ -222,7 +213,30 @@ fn memory_summary(book: &Handbook, max_tokens: u64) -> String {
         }
         out.push_str(&part);
     }
-    text::prefix(&out, bytes).to_owned()
+    let kept = text::prefix(&out, bytes);
+    let end =
+        if kept.len() < out.len() { kept.rfind('\n').map_or(0, |at| at + 1) } else { out.len() };
+    out.truncate(end);
+    out
+}
+
+/// The rules that hold everywhere, as many whole lines as `out` has room for.
+fn push_profile(out: &mut String, profile: &[Entry], bytes: usize) {
+    let mut part = String::from("\n## User profile\n\n");
+    let empty = part.len();
+    let mut words = 0;
+    for entry in profile.iter().take(PROFILE_ENTRIES_MAX) {
+        let line = rule_line(entry, PROFILE_LINE_BYTES);
+        words += line.split_whitespace().count();
+        let is_full = out.len() + part.len() + line.len() + "- \n".len() > bytes;
+        if words > PROFILE_WORDS_MAX || is_full {
+            break;
+        }
+        push(&mut part, format_args!("- {line}\n"));
+    }
+    if part.len() > empty {
+        out.push_str(&part);
+    }
 }
 
 /// A rule with its mark, which distinguishes it from new text (see [`crate::memory::own`]).

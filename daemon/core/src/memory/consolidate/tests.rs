@@ -1,3 +1,4 @@
+mod page;
 use super::*;
 use crate::memory::learning::{Name, NameKind, Outcome};
 use crate::memory::summary::{Scope, summary};

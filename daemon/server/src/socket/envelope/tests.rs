@@ -63,6 +63,17 @@ fn the_id_of_broken_json_is_found_in_its_head() {
     assert_eq!(recover_id(b"{\"id\":7,\"m\":\"\xff"), "7");
 }
 
+#[test]
+fn an_id_that_no_reader_holds_is_not_put_into_an_answer() {
+    for id in ["1e999", "-1e999", r#""\ud800""#, r#""a\udc00b""#] {
+        let whole = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"a/b"}}"#);
+        assert_eq!(seen(&whole), "-32600 null", "{whole}");
+        let broken = format!(r#"{{"jsonrpc":"2.0","id":{id},"method""#);
+        assert_eq!(seen(&broken), "-32700 null", "{broken}");
+        assert_eq!(recover_id(broken.as_bytes()), "null", "{broken}");
+    }
+}
+
 proptest! {
     #[test]
     fn any_bytes_are_answered_or_ignored_but_never_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {

@@ -8,6 +8,7 @@
 //! for the transcript just before. Nothing of the user's is touched, and only the installation uses the
 //! network.
 
+mod app_server;
 mod claude;
 mod codex;
 mod compare;
@@ -18,6 +19,7 @@ mod mock;
 mod plugin;
 mod policy;
 mod scenario;
+mod terminal;
 mod tools;
 mod trust;
 
@@ -29,7 +31,6 @@ use anyhow::ensure;
 
 use crate::process::Deadline;
 use crate::{daemon::Daemon, npm, place, process};
-use claude::Claude;
 use codex::{Codex, Installation};
 use compare::Row;
 use mock::Mock;
@@ -122,6 +123,7 @@ fn compare_all(options: &AgentsArgs, limit: Duration) -> anyhow::Result<AgentsOu
         daemon.stop()?;
         if version == VERSION_DEFAULT {
             rows.extend(gateway::play(&longhauld, &binary, limit)?);
+            rows.extend(app_server::play(&longhauld, &binary, limit)?);
         }
         differing.extend(failed(&rows, version));
     }
@@ -178,10 +180,8 @@ fn claude_rows(
     let temporary = tempfile::tempdir()?;
     let folder = options.keep.as_ref().map_or(temporary.path(), PathBuf::as_path);
     let Some(binary) = installed(CLAUDE, version, folder)? else { return Ok(None) };
-    let mock = Mock::start()?;
-    let claude = Claude::new(binary.clone(), mock.address(), Deadline::after(limit))?;
-    let nobody = claude.home().join("no-codex");
-    let daemon = Daemon::start_with(longhauld, &nobody, &claude.home(), CONFIG)?;
+    let (claude, mock, daemon) =
+        claude::on_stage(longhauld, binary.clone(), Deadline::after(limit), CONFIG)?;
     let longhaul = longhauld.with_file_name("longhaul");
     if has_plugins(version) {
         let mut rows = plugin::play(&longhaul, &claude, &mock, daemon)?;

@@ -64,7 +64,7 @@ impl Stage<'_> {
 
     /// Compares the history as it stands with the first request of a run.
     fn check(&mut self, step: &'static str, arguments: &[&str]) -> anyhow::Result<()> {
-        let history = self.history(&self.codex.newest()?)?;
+        let history = history(&mut self.wire, &self.codex.newest()?)?;
         self.mock.take();
         self.codex.exec(arguments)?;
         let requests = self.mock.take();
@@ -84,7 +84,8 @@ impl Stage<'_> {
         let of = json!({ "thread_id": source, "strategy": "checkpoint", "max_tokens": 1500 });
         let made = self.wire.call("thread/continue", &of)?;
         let id = made["thread_id"].as_str().context("a continuation without an id")?.to_owned();
-        let history = self.history(Path::new(made["path"].as_str().unwrap_or_default()))?;
+        let history =
+            history(&mut self.wire, Path::new(made["path"].as_str().unwrap_or_default()))?;
         self.mock.take();
         self.codex.exec(&["resume", &id, "go on then"])?;
         let requests = self.mock.take();
@@ -109,16 +110,6 @@ impl Stage<'_> {
         }
         Ok(())
     }
-
-    fn history(&mut self, transcript: &Path) -> anyhow::Result<Vec<Value>> {
-        let synced =
-            self.wire.call("thread/sync", &json!({ "path": transcript, "timeout_ms": 10_000 }))?;
-        let of =
-            json!({ "thread_id": synced["thread_id"], "opaque": "as_is", "max_bytes": 8_000_000 });
-        let history = self.wire.call("history/get", &of)?;
-        let legal = self.wire.call("context/normalize", &json!({ "items": history["items"] }))?;
-        Ok(legal["items"].as_array().cloned().unwrap_or_default())
-    }
 }
 
 fn compactions(transcript: &Path) -> anyhow::Result<usize> {
@@ -131,4 +122,13 @@ pub(super) fn thread_id(transcript: &Path) -> anyhow::Result<String> {
     let meta: Value = serde_json::from_str(text.lines().next().context("an empty transcript")?)?;
     let id = meta.pointer("/payload/id").or_else(|| meta.get("id"));
     Ok(id.and_then(Value::as_str).context("a transcript without a thread id")?.to_owned())
+}
+
+/// What the model is shown of a thread, as we say.
+pub(super) fn history(wire: &mut Wire, transcript: &Path) -> anyhow::Result<Vec<Value>> {
+    let synced = wire.call("thread/sync", &json!({ "path": transcript, "timeout_ms": 10_000 }))?;
+    let of = json!({ "thread_id": synced["thread_id"], "opaque": "as_is", "max_bytes": 8_000_000 });
+    let history = wire.call("history/get", &of)?;
+    let legal = wire.call("context/normalize", &json!({ "items": history["items"] }))?;
+    Ok(legal["items"].as_array().cloned().unwrap_or_default())
 }

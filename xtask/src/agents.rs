@@ -8,7 +8,11 @@
 //! for the transcript just before. Nothing of the user's is touched, and only the installation uses the
 //! network.
 
+<<<<<<< HEAD
 mod archive;
+=======
+mod app_server;
+>>>>>>> seat
 mod claude;
 mod codex;
 mod compare;
@@ -19,6 +23,7 @@ mod mock;
 mod plugin;
 mod policy;
 mod scenario;
+mod terminal;
 mod tools;
 mod trust;
 
@@ -30,7 +35,6 @@ use anyhow::ensure;
 
 use crate::process::Deadline;
 use crate::{daemon::Daemon, npm, place, process};
-use claude::Claude;
 use codex::{Codex, Installation};
 use compare::Row;
 use mock::Mock;
@@ -123,7 +127,11 @@ fn compare_all(options: &AgentsArgs, limit: Duration) -> anyhow::Result<AgentsOu
         daemon.stop()?;
         if version == VERSION_DEFAULT {
             rows.extend(gateway::play(&longhauld, &binary, limit)?);
+<<<<<<< HEAD
             rows.extend(archive::with_codex(&longhauld, binary, Deadline::after(limit))?);
+=======
+            rows.extend(app_server::play(&longhauld, &binary, limit)?);
+>>>>>>> seat
         }
         differing.extend(failed(&rows, version));
     }
@@ -180,10 +188,8 @@ fn claude_rows(
     let temporary = tempfile::tempdir()?;
     let folder = options.keep.as_ref().map_or(temporary.path(), PathBuf::as_path);
     let Some(binary) = installed(CLAUDE, version, folder)? else { return Ok(None) };
-    let mock = Mock::start()?;
-    let claude = Claude::new(binary.clone(), mock.address(), Deadline::after(limit))?;
-    let nobody = claude.home().join("no-codex");
-    let daemon = Daemon::start_with(longhauld, &nobody, &claude.home(), CONFIG)?;
+    let (claude, mock, daemon) =
+        claude::on_stage(longhauld, binary.clone(), Deadline::after(limit), CONFIG)?;
     let longhaul = longhauld.with_file_name("longhaul");
     let archived = |binary| archive::with_claude(longhauld, binary, Deadline::after(limit));
     if has_plugins(version) {

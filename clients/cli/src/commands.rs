@@ -5,6 +5,7 @@ use clap::Subcommand;
 use crate::failure::Failure;
 use crate::session::Session;
 
+mod app_server;
 mod archive;
 mod checkpoint;
 mod compact;

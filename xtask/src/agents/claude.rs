@@ -30,8 +30,22 @@ pub(super) struct Claude {
     ours: Option<(PathBuf, PathBuf)>,
 }
 
+/// A version with a model and a daemon of its own, and nothing of ours installed.
+pub(super) fn on_stage(
+    longhauld: &Path,
+    binary: PathBuf,
+    deadline: Deadline,
+    config: &str,
+) -> anyhow::Result<(Claude, Mock, Daemon)> {
+    let mock = Mock::start()?;
+    let claude = Claude::new(binary, mock.address(), deadline)?;
+    let nobody = claude.home().join("no-codex");
+    let daemon = Daemon::start_with(longhauld, &nobody, &claude.home(), config)?;
+    Ok((claude, mock, daemon))
+}
+
 impl Claude {
-    pub(super) fn new(binary: PathBuf, model: &str, deadline: Deadline) -> anyhow::Result<Self> {
+    fn new(binary: PathBuf, model: &str, deadline: Deadline) -> anyhow::Result<Self> {
         let folder = tempfile::Builder::new().prefix("longhaul-agents-").tempdir()?;
         let model = model.to_owned();
         let claude = Self { binary, folder, model, deadline, ours: None };

@@ -69,9 +69,15 @@ impl Codex {
 
     /// One of its commands, in its home and its project.
     pub(super) fn command(&self, name: &str) -> Command {
-        let mut command = Command::new(&self.binary);
+        let mut command = self.command_of(&self.binary);
+        command.arg(name);
         command
-            .arg(name)
+    }
+
+    /// A program in its home and its project.
+    fn command_of(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        command
             .current_dir(self.project())
             .env("HOME", self.folder.path().join("home"))
             .env("CODEX_HOME", self.home())
@@ -99,6 +105,20 @@ impl Codex {
         let end: Vec<&str> = said.lines().rev().take(5).collect();
         ensure!(is_done, "codex exec {} failed: {}", arguments.join(" "), end.join(" / "));
         Ok(())
+    }
+
+    /// Its folder, for who is to find it on the `PATH`.
+    pub(super) fn programs(&self) -> Option<&Path> {
+        self.binary.parent()
+    }
+
+    /// A session on a terminal that `script` gives it.
+    pub(super) fn on_terminal(&self, prompt: &str) -> Command {
+        let line = format!("stty rows 50 cols 160; exec '{}' '{prompt}'", self.binary.display());
+        let mut script = self.command_of("script".as_ref());
+        script.args(["--quiet", "--flush", "--command", &line, "/dev/null"]);
+        script.env("TERM", "xterm-256color");
+        script
     }
 
     pub(super) fn newest(&self) -> anyhow::Result<PathBuf> {

@@ -33,7 +33,7 @@ const PINS: &str = "[PINNED]";
 const HOOK_CONTEXT: &str = r#"<longhaul_context about=\"compaction\">"#;
 
 /// The two forms: a provider of one's own, whose name decides, and the built-in one.
-const PLAIN: Form = Form {
+pub(super) const PLAIN: Form = Form {
     name: "plain",
     words: ["asks no model", "the turn goes on", "told once", "a resume", "a fork", "a pin stands"],
 };
@@ -49,7 +49,7 @@ const OPAQUE: Form = Form {
     ],
 };
 
-struct Form {
+pub(super) struct Form {
     name: &'static str,
     /// What each row is about.
     words: [&'static str; 6],
@@ -82,11 +82,11 @@ fn go_to_built_in(codex: &Codex, mock: &Mock) -> anyhow::Result<()> {
     Ok(fs::write(path, url + &own.replace("model_provider = \"mock\"\n", ""))?)
 }
 
-struct Stage {
-    longhaul: PathBuf,
-    codex: Codex,
-    mock: Mock,
-    form: Form,
+pub(super) struct Stage {
+    pub(super) longhaul: PathBuf,
+    pub(super) codex: Codex,
+    pub(super) mock: Mock,
+    pub(super) form: Form,
 }
 
 impl Stage {
@@ -226,12 +226,12 @@ impl Stage {
         Ok(Row::told(step, detail.contains(wanted), detail.to_owned()))
     }
 
-    fn longhaul(&self, daemon: &Daemon, arguments: &[&str]) -> anyhow::Result<()> {
+    pub(super) fn longhaul(&self, daemon: &Daemon, arguments: &[&str]) -> anyhow::Result<()> {
         process::check(self.command(daemon, arguments).stdout(Stdio::null()))
     }
 
     /// Our command line with Codex's folders and nothing of the user's.
-    fn command(&self, daemon: &Daemon, arguments: &[&str]) -> Command {
+    pub(super) fn command(&self, daemon: &Daemon, arguments: &[&str]) -> Command {
         let home = self.codex.home();
         let mut command = Command::new(&self.longhaul);
         command.arg("--socket").arg(daemon.socket()).args(arguments);
@@ -241,7 +241,7 @@ impl Stage {
         command
     }
 
-    fn gateway(&self) -> anyhow::Result<GatewayProcess> {
+    pub(super) fn gateway(&self) -> anyhow::Result<GatewayProcess> {
         running(&self.codex)
     }
 }

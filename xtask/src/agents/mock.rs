@@ -109,13 +109,20 @@ fn serve(stream: TcpStream, seen: &Requests) -> anyhow::Result<()> {
         };
     }
     let is_plain = path.ends_with("/compact");
+    let mut words = items(&request).iter().rev().filter(|item| item["role"] == "user");
+    let is_part = words.next().is_some_and(|words| words.to_string().contains(PART));
     let (items, tokens) = {
         let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
         let is_first = seen.iter().all(|earlier| compaction(earlier).is_some());
         let items = answer(&request, is_first);
         seen.push(request);
         let is_compacted = seen.iter().any(|earlier| compaction(earlier).is_some());
-        (items, if is_compacted { COMPACTED_TOKENS } else { INPUT_TOKENS })
+        let tokens = match (is_part, is_compacted) {
+            (true, _) => messages::PART_TOKENS,
+            (false, true) => COMPACTED_TOKENS,
+            (false, false) => INPUT_TOKENS,
+        };
+        (items, tokens)
     };
     match is_plain {
         true => respond(stream, "application/json", &json!({ "output": items }).to_string()),

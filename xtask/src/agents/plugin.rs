@@ -9,7 +9,7 @@ use std::thread;
 use anyhow::Context as _;
 use serde_json::{Value, json};
 
-use super::claude::Claude;
+use super::claude::{self, Claude};
 use super::compare::Row;
 use super::mock::{FILL, Mock, ask, is_summary_asked, unpaired};
 use crate::daemon::{self, Daemon};
@@ -55,10 +55,7 @@ pub(super) fn from_marketplace(
     binary: PathBuf,
     deadline: Deadline,
 ) -> anyhow::Result<Vec<Row>> {
-    let mock = Mock::start()?;
-    let claude = Claude::new(binary, mock.address(), deadline)?;
-    let nobody = claude.home().join("no-codex");
-    let daemon = Daemon::start_with(longhauld, &nobody, &claude.home(), "")?;
+    let (claude, mock, daemon) = claude::on_stage(longhauld, binary, deadline, "")?;
     let longhaul = longhauld.with_file_name("longhaul");
     let claude = claude.beside(&longhaul, &daemon)?;
     let folder = place::workspace()?.join("clients/claude-plugin");

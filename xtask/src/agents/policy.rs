@@ -1,18 +1,17 @@
 //! The policy carried out in the real Claude Code: a compaction between two turns, at the moment the policy finds good,
 //! without a model and without a word of the person's.
 
-use std::fs::{self, File};
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 
-use super::claude::Claude;
+use super::claude::{self, Claude};
 use super::compare::Row;
 use super::mock::{Mock, PART, is_summary_asked};
+use super::terminal::Terminal;
 use crate::daemon::{self, Daemon};
 use crate::process::{Deadline, POLL};
 use crate::wire::Wire;
@@ -28,10 +27,7 @@ pub(super) fn play(
     binary: PathBuf,
     deadline: Deadline,
 ) -> anyhow::Result<Vec<Row>> {
-    let mock = Mock::start()?;
-    let claude = Claude::new(binary, mock.address(), deadline)?;
-    let nobody = claude.home().join("no-codex");
-    let daemon = Daemon::start_with(longhauld, &nobody, &claude.home(), CONFIG)?;
+    let (claude, mock, daemon) = claude::on_stage(longhauld, binary, deadline, CONFIG)?;
     claude.know_person()?;
     claude.install(&longhauld.with_file_name("longhaul"), &daemon)?;
     let mut rows = between_turns(&claude, &mock, &daemon)?;
@@ -43,7 +39,9 @@ pub(super) fn play(
 /// A session on a terminal, whose first turn fills a part of the window and ends a phase.
 fn between_turns(claude: &Claude, mock: &Mock, daemon: &Daemon) -> anyhow::Result<Vec<Row>> {
     let mut wire = daemon.connect()?;
-    let session = Session::open(claude, &format!("{PART}. Never use floats for money."))?;
+    let mut script = Command::new("script");
+    let prompt = format!("{PART}. Never use floats for money.");
+    let session = Terminal::open(claude.on_terminal(&mut script, &prompt), &claude.home())?;
     let compacted = |wire: &mut Wire| decided(wire, "compaction_id");
     let within = Deadline::after(SESSION_TIMEOUT);
     let decision = loop {
@@ -64,7 +62,7 @@ fn between_turns(claude: &Claude, mock: &Mock, daemon: &Daemon) -> anyhow::Resul
         ensure!(!within.is_over(), "nobody reported the end of {id}; {}", session.shown());
         daemon::pause(POLL);
     }
-    session.close(within)?;
+    session.close("/exit", within)?;
     let requests = mock.take();
     let asked = requests.iter().filter(|request| is_summary_asked(request)).count();
     let log = wire.call("policy/log", &json!({ "policy": "default" }))?;
@@ -100,62 +98,13 @@ fn headless(claude: &Claude, daemon: &Daemon) -> anyhow::Result<Row> {
 }
 
 /// The newest decision of the log that has this field.
-fn decided(wire: &mut Wire, field: &str) -> anyhow::Result<Option<Value>> {
+pub(super) fn decided(wire: &mut Wire, field: &str) -> anyhow::Result<Option<Value>> {
     let log = wire.call("policy/log", &json!({}))?;
     let decisions = log["decisions"].as_array().into_iter().flatten();
     Ok(decisions.into_iter().find(|decision| decision[field].is_string()).cloned())
 }
 
-fn is_over(wire: &mut Wire, decision: &Value) -> anyhow::Result<bool> {
+pub(super) fn is_over(wire: &mut Wire, decision: &Value) -> anyhow::Result<bool> {
     let of = json!({ "thread_id": decision["thread_id"] });
     Ok(wire.call("policy/evaluate", &of)?["watcher"]["phase"] == "idle")
-}
-
-impl Drop for Session {
-    fn drop(&mut self) {
-        // Ended already, where all went well.
-        drop(self.child.kill());
-        drop(self.child.wait());
-    }
-}
-
-/// Claude Code on a terminal of its own, which `script` gives it; gone with its terminal.
-struct Session {
-    child: Child,
-    log: PathBuf,
-}
-
-impl Session {
-    fn open(claude: &Claude, prompt: &str) -> anyhow::Result<Self> {
-        let log = claude.home().with_file_name("terminal");
-        let output = File::create(&log)?;
-        let mut command = Command::new("script");
-        let child = claude
-            .on_terminal(&mut command, prompt)
-            .stdin(Stdio::piped())
-            .stdout(output.try_clone()?)
-            .stderr(output)
-            .spawn()
-            .context("cannot run script of util-linux, which gives a program a terminal")?;
-        Ok(Self { child, log })
-    }
-
-    /// The end of what stood on its screen.
-    fn shown(&self) -> String {
-        let shown = fs::read(&self.log).unwrap_or_default();
-        let from = shown.len().saturating_sub(2_000);
-        String::from_utf8_lossy(&shown[from..]).escape_debug().to_string()
-    }
-
-    /// Leaves as a person does, so that all is written; a session that does not end is ended.
-    fn close(mut self, within: Deadline) -> anyhow::Result<()> {
-        if let Some(mut keys) = self.child.stdin.take() {
-            keys.write_all(b"/exit\r")?;
-            while self.child.try_wait()?.is_none() && !within.is_over() {
-                daemon::pause(POLL);
-            }
-        }
-        ensure!(self.child.try_wait()?.is_some(), "the session did not end: {}", self.shown());
-        Ok(())
-    }
 }

@@ -110,6 +110,7 @@ impl Stage<'_> {
         }
         Ok(())
     }
+<<<<<<< HEAD
 }
 
 /// The history of a thread as it goes to a model.
@@ -119,6 +120,8 @@ pub(super) fn history(wire: &mut Wire, transcript: &Path) -> anyhow::Result<Vec<
     let history = wire.call("history/get", &of)?;
     let legal = wire.call("context/normalize", &json!({ "items": history["items"] }))?;
     Ok(legal["items"].as_array().cloned().unwrap_or_default())
+=======
+>>>>>>> seat
 }
 
 fn compactions(transcript: &Path) -> anyhow::Result<usize> {
@@ -131,4 +134,13 @@ pub(super) fn thread_id(transcript: &Path) -> anyhow::Result<String> {
     let meta: Value = serde_json::from_str(text.lines().next().context("an empty transcript")?)?;
     let id = meta.pointer("/payload/id").or_else(|| meta.get("id"));
     Ok(id.and_then(Value::as_str).context("a transcript without a thread id")?.to_owned())
+}
+
+/// What the model is shown of a thread, as we say.
+pub(super) fn history(wire: &mut Wire, transcript: &Path) -> anyhow::Result<Vec<Value>> {
+    let synced = wire.call("thread/sync", &json!({ "path": transcript, "timeout_ms": 10_000 }))?;
+    let of = json!({ "thread_id": synced["thread_id"], "opaque": "as_is", "max_bytes": 8_000_000 });
+    let history = wire.call("history/get", &of)?;
+    let legal = wire.call("context/normalize", &json!({ "items": history["items"] }))?;
+    Ok(legal["items"].as_array().cloned().unwrap_or_default())
 }

@@ -60,7 +60,7 @@ fn runs(codex: &Codex, mock: &Mock, attempts: usize) -> anyhow::Result<bool> {
 }
 
 /// Writes down what Codex writes down when a person approves its hooks, with the hashes that Codex tells.
-fn approve(codex: &Codex) -> anyhow::Result<()> {
+pub(super) fn approve(codex: &Codex) -> anyhow::Result<()> {
     let listed = hooks_list(codex)?;
     let hooks = listed["data"][0]["hooks"].as_array().context("hooks/list told of no hooks")?;
     let mut config = OpenOptions::new().append(true).open(codex.home().join("config.toml"))?;

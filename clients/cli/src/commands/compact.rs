@@ -7,7 +7,7 @@ use futures_util::{Stream, stream};
 use longhaul_client::Client;
 use longhaul_protocol::compaction::{
     List, ListParams, Preview, PreviewParams, Run, RunParams, RunResult, Start, StartResult,
-    Strategy, TemplateOverrides, Undo, UndoParams,
+    Strategy, TemplateOverrides,
 };
 use longhaul_protocol::event::{EventKind, SubscribeParams};
 use longhaul_protocol::limit::PAGE_ROWS_MAX;
@@ -15,8 +15,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::commands::receipt::{account, summary};
+use crate::commands::undo;
 use crate::failure::{Failure, SAID_NO, USAGE};
-use crate::progress::{while_told, while_waiting};
+use crate::progress::while_told;
 use crate::select;
 use crate::session::{Page, Session};
 use crate::style::{Style, tokens};
@@ -204,9 +205,7 @@ async fn earlier(
     // One that was taken back already is not the last one any more: twice takes two back.
     let standing = made.compactions.into_iter().find(|made| made.undone_at.is_none());
     let last = standing.ok_or_else(|| Failure::new(SAID_NO, format!("this thread {never}")))?;
-    let params = UndoParams { compaction_id: last.compaction_id };
-    let undo = client.call::<Undo>(params);
-    session.print(&while_waiting("reading the old history", undo).await?)
+    undo::of(client, last.compaction_id, session).await
 }
 
 impl Page for StartResult {

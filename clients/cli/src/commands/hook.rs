@@ -23,6 +23,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::session::Session;
 
+mod act;
 mod answer;
 mod compact;
 mod event;
@@ -62,6 +63,7 @@ longhaul hook SessionStart
 Events: SessionStart, UserPromptSubmit, PreCompact, PostCompact, Stop; others get an empty answer.
 SessionCompact is what the plugin of Claude Code asks; it has 1,000 ms, and says why where it gives no briefing.
 TurnComplete and CompactionEnded are the plugin's, too: whether to compact now (policy.mode = \"auto\"), and what came of it.
+With --agent codex TurnComplete is what Stop starts: it carries out the policy in Codex's app server.
 LONGHAUL_AUTOSTART=0 keeps it from starting the daemon.")]
 pub(crate) struct HookArgs {
     /// Event name [default: from the payload]
@@ -74,6 +76,7 @@ pub(crate) struct HookArgs {
 pub(crate) async fn run(args: HookArgs, session: &Session) -> Result<(), Failure> {
     match args.event.as_deref() {
         Some(COMPACT_EVENT) => return compact::run(&args, session).await,
+        Some(TURN_EVENT) if args.agent == Some(Agent::Codex) => return act::run(session).await,
         Some(TURN_EVENT) => return turn::complete(&args, session).await,
         Some(COMPACTION_ENDED_EVENT) => return turn::compaction_ended(&args, session).await,
         Some(_) | None => {}
@@ -122,7 +125,8 @@ async fn answer(args: &HookArgs, session: &Session, until: Instant) -> Result<An
         }
         Err(error) => return Err(event::one_line(&error)),
     };
-    event::answer(event, &event::Hook { agent, payload: &payload, client: &client, until }).await
+    event::answer(event, &event::Hook { agent, payload: &payload, client: &client, session, until })
+        .await
 }
 
 /// The payload, read as soon as its object ends: an agent may leave the pipe open. The thread that reads is
@@ -152,13 +156,17 @@ fn start_daemon(session: &Session) -> bool {
     if std::env::var_os(AUTOSTART_VARIABLE).is_some_and(|value| value == "0") {
         return false;
     }
-    let Ok(program) = std::env::current_exe() else { return false };
-    let mut up = std::process::Command::new(program);
+    once_more(session).is_some_and(|mut program| program.arg("up").spawn().is_ok())
+}
+
+/// This program again, for work that outlives the hook.
+fn once_more(session: &Session) -> Option<std::process::Command> {
+    let mut program = std::process::Command::new(std::env::current_exe().ok()?);
     if let Some(path) = &session.socket {
-        up.arg("--socket").arg(path);
+        program.arg("--socket").arg(path);
     }
-    up.arg("up").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    program.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     // Out of the agent's group: it may end all of it with the hook.
-    std::os::unix::process::CommandExt::process_group(&mut up, 0);
-    up.spawn().is_ok()
+    std::os::unix::process::CommandExt::process_group(&mut program, 0);
+    Some(program)
 }

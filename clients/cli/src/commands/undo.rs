@@ -1,18 +1,28 @@
 //! `longhaul undo`: the history as it was before a compaction.
 
+use std::path::Path;
+
 use clap::Args;
+use longhaul_client::Client;
 use longhaul_protocol::compaction::{Undo, UndoParams, UndoReach, UndoResult};
 
+use crate::commands::continuation::is_elsewhere;
 use crate::failure::Failure;
 use crate::progress::while_waiting;
 use crate::session::{Page, Session};
+use crate::shell;
 use crate::style::{Style, counted, tokens};
+
+mod codex;
+
+use codex::CodexUndo;
 
 /// Undo a compaction: return the old history
 ///
-/// A thread of longhaul's own goes on from its old history at once. Codex and Claude Code keep histories of their own:
-/// a session of Claude Code with our plugin takes its own back by `/compact undo`, others take none. The answer has the
-/// command that goes on from before the compaction.
+/// A thread of longhaul's own goes on from its old history at once. Codex takes its own back: an open session where the
+/// compaction was its last turn, else in a new thread, for which the answer has the command. A session of Claude Code
+/// with our plugin does by `/compact undo`. Where nothing does, the answer has the command that goes on from before the
+/// compaction with a larger view.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -26,26 +36,86 @@ pub(crate) struct UndoArgs {
 
 pub(crate) async fn run(args: UndoArgs, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
-    let compaction_id = args.compaction;
-    let undo = client.call::<Undo>(UndoParams { compaction_id });
-    session.print(&while_waiting("reading the old history", undo).await?)
+    of(&client, args.compaction, session).await
 }
 
-impl Page for UndoResult {
+/// Undoes a compaction by its id, in the agent as well where that can be.
+pub(crate) async fn of(
+    client: &Client,
+    compaction_id: String,
+    session: &Session,
+) -> Result<(), Failure> {
+    let undo = client.call::<Undo>(UndoParams { compaction_id });
+    let undone = while_waiting("reading the old history", undo).await?;
+    let codex = in_codex(client, &undone);
+    let (codex, not_in_codex) = match while_waiting("asking Codex", codex).await {
+        Some(Ok(codex)) => (Some(codex), None),
+        Some(Err(why)) => (None, Some(why)),
+        None => (None, None),
+    };
+    session.print(&UndoPage { undone, codex, not_in_codex })
+}
+
+/// What Codex makes of it, or why nothing; `None` where it is not Codex's.
+async fn in_codex(client: &Client, undone: &UndoResult) -> Option<Result<CodexUndo, String>> {
+    let is_codex = undone.source.as_deref() == Some("codex");
+    let (UndoReach::NotAgent, true) = (undone.reach, is_codex) else { return None };
+    Some(codex::undo(client, undone.thread_id.as_deref()?, undone.seq?).await)
+}
+
+#[derive(serde::Serialize)]
+struct UndoPage {
+    #[serde(flatten)]
+    undone: UndoResult,
+    /// What Codex made of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    codex: Option<CodexUndo>,
+    /// Why Codex made nothing of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_in_codex: Option<String>,
+}
+
+impl Page for UndoPage {
     fn text(&self, style: &Style) -> String {
-        let items = counted(self.history.bytes().len() as u64, "item");
+        let undone = &self.undone;
+        let items = counted(undone.history.bytes().len() as u64, "item");
         let heading = format!("undone: {items} of the old history are back\n");
-        let rest = match self.complete {
+        let rest = match undone.complete {
             true => String::new(),
             false => {
-                let cost: u64 = self.handles.iter().map(|entry| entry.tokens).sum();
-                let handles = counted(self.handles.len() as u64, "handle");
+                let cost: u64 = undone.handles.iter().map(|entry| entry.tokens).sum();
+                let handles = counted(undone.handles.len() as u64, "handle");
                 format!("{} tokens more are behind {handles}\n", tokens(cost))
             }
         };
-        let print = format!("print it: longhaul undo {} --json\n", self.compaction_id);
-        [style.bold(&heading), rest, reach(self), style.dim(&print)].concat()
+        let reach = match (&self.codex, &self.not_in_codex) {
+            (Some(codex), _) => by_codex(codex, style),
+            (None, Some(why)) => format!("not in Codex: {why}\n") + &reach(undone),
+            (None, None) => reach(undone),
+        };
+        let print = format!("print it: longhaul undo {} --json\n", undone.compaction_id);
+        [style.bold(&heading), rest, reach, style.dim(&print)].concat()
     }
+}
+
+/// Where Codex goes on.
+fn by_codex(codex: &CodexUndo, style: &Style) -> String {
+    if !codex.is_fork {
+        return "the open session of Codex has them again: go on in it\n".to_owned();
+    }
+    let resume = format!("codex resume {}", codex.thread_id);
+    let command = match codex.cwd.as_deref().filter(|folder| is_elsewhere(folder)) {
+        Some(folder) => format!("cd {} && {resume}", shell::quoted(Path::new(folder))),
+        None => resume,
+    };
+    let left = match codex.leaves_turn {
+        true => ", up to the turn in which it compacted, which is not in it",
+        false => "",
+    };
+    format!(
+        "Codex has them again in a new thread{left}; the old one stays as it is\n\ngo on with it:\n  {}\n",
+        style.bold(&command)
+    )
 }
 
 /// Where the old history arrives, and how to go on where no agent is told.
@@ -98,14 +168,27 @@ mod tests {
             thread_id: Some("0199a213-0000-7000-8000-000000000002".into()),
             seq: Some(747),
         };
-        let text = undone.text(&plain());
+        let text = reach(&undone);
         let command = "longhaul continue 0199a213-0000-7000-8000-000000000002 --as-of 747";
         assert!(text.contains("Claude Code is not told") && text.contains(command), "{text}");
         assert!(text.contains("/compact undo"), "{text}");
         undone.source = Some("codex".into());
-        assert!(!undone.text(&plain()).contains("/compact undo"));
+        let not_in_codex = Some("it was compacted in the thread's first turn".to_owned());
+        let mut page = UndoPage { undone, codex: None, not_in_codex };
+        let text = page.text(&plain());
+        assert!(text.contains("not in Codex: it was") && text.contains(command), "{text}");
+        page.codex = Some(CodexUndo {
+            thread_id: "0199a213-0000-7000-8000-000000000003".into(),
+            is_fork: true,
+            leaves_turn: true,
+            cwd: None,
+        });
+        let text = page.text(&plain());
+        assert!(text.contains("  codex resume 0199a213-0000-7000-8000-000000000003\n"), "{text}");
+        assert!(text.contains("which is not in it") && !text.contains(command), "{text}");
+        let mut undone = page.undone;
         (undone.reach, undone.restored_seq) = (UndoReach::Thread, Some(750));
-        let text = undone.text(&plain());
+        let text = UndoPage { undone, codex: None, not_in_codex: None }.text(&plain());
         assert!(text.contains("since #750") && !text.contains("not told"), "{text}");
     }
 }

@@ -1,7 +1,8 @@
 //! Settings that nothing carries out: what the clients of longhaul cannot do, or the mode does not ask of them.
 //!
-//! The plugin of Claude Code compacts between two turns and does nothing else; hooks tell the person. Whoever writes a
-//! client of their own on `policy/step` may do more, which a check of the settings cannot know.
+//! In Codex the whole sequence is carried out where its app server holds the thread; the plugin of Claude Code compacts
+//! between two turns and does nothing else; hooks tell the person. Whoever writes a client of their own on `policy/step`
+//! may do more, which a check of the settings cannot know.
 
 use super::settings::{Mode, Policy, Problem};
 
@@ -14,9 +15,6 @@ pub fn without_effect(policy: &Policy) -> Vec<Problem> {
         let reason = match policy.mode {
             Mode::Auto => match needs {
                 Needs::Any => continue,
-                Needs::Turn => {
-                    "no client of longhaul gives the agent a turn for it; the view stands for it"
-                }
                 Needs::Judge => "no client of longhaul judges; on_judgment_failure decides",
                 Needs::Model => {
                     "no client of longhaul has a model compact; the view is made without one"
@@ -50,10 +48,8 @@ pub fn without_effect_in_shadow(shadow: &Policy, in_force: &Policy) -> Vec<Probl
 /// What carrying a setting out takes.
 #[derive(Clone, Copy)]
 enum Needs {
-    /// Whatever client acts.
+    /// A client that acts.
     Any,
-    /// A turn of the agent's.
-    Turn,
     /// A client that judges.
     Judge,
     /// A compaction by a model.
@@ -63,8 +59,8 @@ enum Needs {
 /// The settings of carrying out that differ.
 fn set(policy: &Policy, base: &Policy) -> Vec<(&'static str, Needs)> {
     let all = [
-        ("packet_author", policy.packet_author != base.packet_author, Needs::Turn),
-        ("scratch", policy.scratch != base.scratch, Needs::Turn),
+        ("packet_author", policy.packet_author != base.packet_author, Needs::Any),
+        ("scratch", policy.scratch != base.scratch, Needs::Any),
         ("judge", policy.judge != base.judge, Needs::Judge),
         ("on_judgment_failure", policy.on_judgment_failure != base.on_judgment_failure, Needs::Any),
         ("wait_ms", policy.wait_ms != base.wait_ms, Needs::Any),
@@ -115,9 +111,8 @@ mod tests {
     fn what_no_client_carries_out_is_named_by_mode() {
         assert_eq!(without_effect(&Policy::default()), []);
         let auto = keys(without_effect(&all_set(Mode::Auto)));
-        let by_agent =
-            ["packet_author", "scratch", "judge", "compaction_model", "compaction_effort"];
-        assert_eq!(auto, by_agent, "judgments, their failures and waits are carried out");
+        let unreached = ["judge", "compaction_model", "compaction_effort"];
+        assert_eq!(auto, unreached, "packets, judgments, their failures and waits are carried out");
         for mode in [Mode::Off, Mode::Tag, Mode::Suggest] {
             let told = keys(without_effect(&all_set(mode)));
             assert_eq!(told.len(), 8, "{told:?}");

@@ -20,7 +20,7 @@ pub(in super::super) const FILL: &str = "fill the window";
 const FULL_TOKENS: u64 = 95_000;
 /// The same for a turn that leaves room in any window.
 pub(in super::super) const PART: &str = "use up a part of the window";
-const PART_TOKENS: u64 = 50_000;
+pub(super) const PART_TOKENS: u64 = 50_000;
 const TOKENS: u64 = 1_000;
 /// Whether a request asks the model for a summary.
 pub(in super::super) fn is_summary_asked(request: &Value) -> bool {

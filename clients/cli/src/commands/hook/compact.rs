@@ -80,7 +80,7 @@ async fn answer(args: &HookArgs, session: &Session, until: Instant) -> Result<Ou
         session.options().agent().connect_timeout_ms(LIMIT_MS).request_timeout_ms(LIMIT_MS);
     let client = Client::connect(options).await.map_err(|error| one_line(&error))?;
     let agent = args.agent.unwrap_or(Agent::Claude);
-    let hook = Hook { agent, payload: &payload, client: &client, until };
+    let hook = Hook { agent, payload: &payload, client: &client, session, until };
     let thread_id = read_to_end(&hook).await?;
     if payload.trigger.as_deref() == Some("precompute") {
         // Nothing is compacted yet: that it could be is all the plugin asks.

@@ -9,9 +9,11 @@ use longhaul_protocol::{
 };
 use tokio::time::{Instant, timeout_at};
 
+use super::act;
 use super::answer::Answer;
 use super::payload::{Agent, Event, Payload};
 use crate::commands::install::setup;
+use crate::session::Session;
 
 /// Milliseconds of the wait for the newest lines of the transcript: without them the checkpoint is a little
 /// older, which is better than none.
@@ -62,6 +64,7 @@ pub(super) struct Hook<'a> {
     pub(super) agent: Agent,
     pub(super) payload: &'a Payload,
     pub(super) client: &'a Client,
+    pub(super) session: &'a Session,
     /// When the daemon's time is up.
     pub(super) until: Instant,
 }
@@ -202,6 +205,9 @@ impl Hook<'_> {
         let stepped = self.call::<policy::Step>(params).await?;
         if stepped.watcher.mode == "auto" && self.agent == Agent::Claude && setup::has_plugin() {
             // The plugin compacts as soon as the turn is over, or says why it could not.
+            return Ok(None);
+        }
+        if act::can(self, &stepped).await && act::start(self, &stepped.thread_id) {
             return Ok(None);
         }
         let texts: Vec<String> =

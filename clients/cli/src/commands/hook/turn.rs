@@ -84,7 +84,7 @@ async fn step(
         session.options().agent().connect_timeout_ms(LIMIT_MS).request_timeout_ms(LIMIT_MS);
     let client = Client::connect(options).await.map_err(|error| one_line(&error))?;
     let agent = args.agent.unwrap_or(Agent::Claude);
-    let hook = Hook { agent, payload: &payload, client: &client, until };
+    let hook = Hook { agent, payload: &payload, client: &client, session, until };
     let thread_id = read_to_end(&hook).await?;
     let (event, context_window) = (event(&payload), payload.context_window);
     let params = StepParams { thread_id, event, agent: None, model: None, context_window };

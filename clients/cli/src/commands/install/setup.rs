@@ -54,13 +54,18 @@ pub(in crate::commands) struct Server {
     pub(in crate::commands) is_enabled: bool,
 }
 
+/// The folder of Codex; `None` where it has never run.
+pub(in crate::commands) fn codex_home() -> Option<PathBuf> {
+    place::named_or_home("CODEX_HOME", ".codex").ok().filter(|home| home.is_dir())
+}
+
 /// Every agent whose folder is there.
 pub(in crate::commands) fn all() -> Vec<AgentSetup> {
     [codex(), claude()].into_iter().flatten().collect()
 }
 
 fn codex() -> Option<AgentSetup> {
-    let home = place::named_or_home("CODEX_HOME", ".codex").ok().filter(|home| home.is_dir())?;
+    let home = codex_home()?;
     let config = fs::read_to_string(home.join("config.toml")).unwrap_or_default();
     let config: DocumentMut = config.parse().unwrap_or_default();
     let file = home.join("hooks.json");

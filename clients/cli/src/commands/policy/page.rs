@@ -230,8 +230,9 @@ fn matrix(policy: &PolicyInfo, style: &Style) -> String {
     );
     let who = match (policy.mode.as_str(), policy.policy.as_str()) {
         ("auto", "default") => {
-            "Carried out by the plugin of Claude Code, between the turns of a session on a terminal. Elsewhere you are \
-             told, as with suggest.\n"
+            "Carried out between turns: in Codex where its app server holds the session (as for a stock terminal), and \
+             in Claude Code on a terminal by the plugin, which asks for no packet and no scratch file. In the middle of a turn \
+             the agent itself compacts at its limit. Elsewhere you are told, as with suggest.\n"
         }
         _ => "",
     };

@@ -1,0 +1,144 @@
+//! An undo that arrives in Codex: by its app server, the one of the open terminals or one of our own.
+//!
+//! Where the compaction was a turn of its own and the last one, and the session is open and rests, the session itself
+//! goes on from before it. Else Codex makes a new thread of what stood before the turn in which it compacted, item by
+//! item its own history and no view of ours, and the old thread stays as it is.
+
+use longhaul_client::Client;
+use longhaul_protocol::thread::{Items, ItemsParams};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::commands::app_server::AppServer;
+
+/// Items after what was compacted among which Codex's own compaction stands.
+const ITEMS_LOOKED_AT: u32 = 50;
+/// Turns a page, and pages: who undoes goes back a little.
+const TURNS_PER_PAGE: u32 = 20;
+const PAGES_MAX: usize = 50;
+
+/// What Codex made of it.
+#[derive(Debug, PartialEq, Serialize)]
+pub(super) struct CodexUndo {
+    /// The thread that has the old history.
+    pub(super) thread_id: String,
+    /// Whether it is a new one.
+    pub(super) is_fork: bool,
+    /// Whether the turn in which Codex compacted had other work, which is not in the new thread.
+    pub(super) leaves_turn: bool,
+    /// The folder it works in.
+    pub(super) cwd: Option<String>,
+}
+
+/// The turn in which Codex compacted.
+struct Turn {
+    id: String,
+    is_compaction_alone: bool,
+    is_first: bool,
+    is_last: bool,
+}
+
+/// Takes the compaction of what goes up to `seq` back in Codex, or says why it cannot be.
+pub(super) async fn undo(client: &Client, thread_id: &str, seq: u64) -> Result<CodexUndo, String> {
+    let at = compacted_at(client, thread_id, seq).await?;
+    let mut server = match AppServer::running(thread_id).await {
+        Ok(server) => server,
+        Err(_) => AppServer::start(thread_id).await?,
+    };
+    let turn = turn_at(&mut server, at).await?;
+    if turn.is_first && !turn.is_compaction_alone {
+        return Err("it was compacted in the thread's first turn".to_owned());
+    }
+    let before = json!({ "beforeTurnId": turn.id });
+    let is_open = !server.is_own() && server.is_working().await == Ok(false);
+    if turn.is_compaction_alone && turn.is_last && is_open {
+        server.ask("thread/revert", before).await?;
+        let thread_id = thread_id.to_owned();
+        return Ok(CodexUndo { thread_id, is_fork: false, leaves_turn: false, cwd: None });
+    }
+    let mut forked = server.ask("thread/fork", merged(before, "excludeTurns", true)).await?;
+    let thread = forked["thread"].take();
+    let text = |field: &str| thread[field].as_str().map(str::to_owned);
+    Ok(CodexUndo {
+        thread_id: text("id").ok_or("Codex named no new thread")?,
+        is_fork: true,
+        leaves_turn: !turn.is_compaction_alone,
+        cwd: text("cwd"),
+    })
+}
+
+/// When Codex itself compacted what was compacted here, Unix milliseconds.
+async fn compacted_at(client: &Client, thread_id: &str, seq: u64) -> Result<i64, String> {
+    let params = ItemsParams {
+        thread_id: thread_id.to_owned(),
+        from_seq: Some(seq + 1),
+        limit: Some(ITEMS_LOOKED_AT),
+        ..Default::default()
+    };
+    let page = client.call::<Items>(params).await.map_err(|error| error.to_string())?;
+    let compacted = page.items.iter().find(|item| item.kind == "compaction");
+    let none = "Codex compacted nothing there itself";
+    compacted.and_then(|item| item.at).ok_or_else(|| none.to_owned())
+}
+
+/// The turn whose compaction ended or went on at that time.
+async fn turn_at(server: &mut AppServer, at: i64) -> Result<Turn, String> {
+    let mut cursor = Value::Null;
+    let mut is_newest = true;
+    for _ in 0..PAGES_MAX {
+        let page = json!({ "sortDirection": "desc", "itemsView": "full", "limit": TURNS_PER_PAGE });
+        let page = server.ask("thread/turns/list", merged(page, "cursor", cursor)).await?;
+        let turns = page["data"].as_array().map_or(&[][..], Vec::as_slice);
+        for (place, turn) in turns.iter().enumerate() {
+            if let Some(is_compaction_alone) = compacts_at(turn, at) {
+                return Ok(Turn {
+                    id: turn["id"].as_str().ok_or("Codex named no turn")?.to_owned(),
+                    is_compaction_alone,
+                    is_first: place + 1 == turns.len() && page["nextCursor"].is_null(),
+                    is_last: is_newest && place == 0,
+                });
+            }
+        }
+        is_newest = false;
+        cursor = page["nextCursor"].clone();
+        if cursor.is_null() {
+            break;
+        }
+    }
+    Err("Codex tells of no such compaction".to_owned())
+}
+
+/// Whether a turn compacted then, and did nothing else; `None` where it did not compact then.
+fn compacts_at(turn: &Value, at: i64) -> Option<bool> {
+    let items = turn["items"].as_array()?;
+    let compacts = |item: &&Value| item["type"] == "contextCompaction";
+    let is_then = |item: &Value| {
+        let time = |field: &str| item[field].as_i64();
+        time("startedAtMs").is_some_and(|from| from <= at)
+            && time("completedAtMs").is_some_and(|to| at <= to)
+    };
+    let is_alone = items.iter().filter(compacts).count() == items.len();
+    items.iter().filter(compacts).any(is_then).then_some(is_alone)
+}
+
+fn merged(mut params: Value, field: &str, value: impl Into<Value>) -> Value {
+    params[field] = value.into();
+    params
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_turn_of_a_compaction_is_known_by_its_time() {
+        let compaction =
+            json!({ "type": "contextCompaction", "startedAtMs": 168, "completedAtMs": 244 });
+        let alone = json!({ "items": [compaction] });
+        let among = json!({ "items": [{ "type": "userMessage" }, compaction] });
+        assert_eq!(compacts_at(&alone, 232), Some(true));
+        assert_eq!(compacts_at(&among, 168), Some(false));
+        assert_eq!(compacts_at(&among, 245), None);
+        assert_eq!(compacts_at(&json!({ "items": [{ "type": "userMessage" }] }), 200), None);
+    }
+}

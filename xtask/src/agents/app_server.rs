@@ -1,0 +1,228 @@
+//! The real Codex on a terminal, held by its app server: the policy is carried out between two turns, packet and handoff
+//! included, and an undo arrives in the open session.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+use rustix::process::{Pid, Signal, kill_process_group};
+use serde_json::{Value, json};
+
+use super::codex::Codex;
+use super::compare::{Row, compare};
+use super::gateway::{self, BRIEFING, Stage};
+use super::mock::{Mock, PART, is_compaction};
+use super::policy::{decided, is_over};
+use super::scenario;
+use super::terminal::Terminal;
+use super::trust;
+use crate::daemon::{self, Daemon};
+use crate::process::{Deadline, POLL};
+use crate::wire::Wire;
+
+/// A tier that holds at once, and the agent's own packet.
+const CONFIG: &str = "[policy]\nmode = \"auto\"\npacket_author = \"agent\"\n[policy.asap]\npercent_remaining_lt = 100\n";
+/// How what we ask of the agent begins, and what we give back to it.
+const PACKET: &str = r#"<longhaul_context about=\"packet\">"#;
+const HANDOFF: &str = r#"<longhaul_context about=\"handoff\">"#;
+/// The time of each step of the session.
+const STEP_TIMEOUT: Duration = Duration::from_secs(40);
+
+pub(super) fn play(longhauld: &Path, binary: &Path, limit: Duration) -> anyhow::Result<Vec<Row>> {
+    let mock = Mock::start()?;
+    let codex = Codex::new(binary.to_owned(), mock.address(), Deadline::after(limit))?;
+    settle(&codex)?;
+    let nobody = Path::new("/nonexistent");
+    let daemon = Daemon::start_with(longhauld, &codex.home(), nobody, CONFIG)?;
+    let longhaul = longhauld.with_file_name("longhaul");
+    let stage = Stage { longhaul, codex, mock, form: gateway::PLAIN };
+    stage.longhaul(&daemon, &["install", "codex", "--gateway", "--yes"])?;
+    let _gateway = stage.gateway()?;
+    trust::approve(&stage.codex)?;
+    let server = Server::start(&stage.codex)?;
+    let play = Play { wire: daemon.connect()?, daemon: &daemon, stage: &stage };
+    let rows = play.rows(server)?;
+    daemon.stop()?;
+    Ok(rows)
+}
+
+/// What Codex would ask a person first, and a line that is typed faster than by one.
+fn settle(codex: &Codex) -> anyhow::Result<()> {
+    let path = codex.home().join("config.toml");
+    let text = fs::read_to_string(&path)?.replace("gpt-5.5", "mock-model");
+    fs::write(&path, format!("disable_paste_burst = true\n{text}"))?;
+    let mut config = OpenOptions::new().append(true).open(path)?;
+    let project = codex.project().canonicalize()?;
+    Ok(writeln!(config, "\n[projects.\"{}\"]\ntrust_level = \"trusted\"", project.display())?)
+}
+
+struct Play<'a> {
+    wire: Wire,
+    daemon: &'a Daemon,
+    stage: &'a Stage,
+}
+
+impl Play<'_> {
+    fn rows(mut self, server: Server) -> anyhow::Result<Vec<Row>> {
+        let codex = &self.stage.codex;
+        let mut script = codex.on_terminal(&format!("{PART}, then rename the parser"));
+        let mut session = Terminal::open(&mut script, &codex.home())?;
+        let decision = self.wait(&session, "a compaction of the policy", |wire| {
+            let decision = decided(wire, "compaction_id")?;
+            Ok(match decision {
+                Some(decision) if is_over(wire, &decision)? => Some(decision),
+                _ => None,
+            })
+        })?;
+        let mut rows = self.compacted(&decision)?;
+        rows.push(self.goes_on(&mut session)?);
+        rows.push(self.undone_in_session(&mut session)?);
+        session.close("/quit", Deadline::after(STEP_TIMEOUT))?;
+        drop(server);
+        Ok(rows)
+    }
+
+    fn compacted(&mut self, decision: &Value) -> anyhow::Result<Vec<Row>> {
+        let requests = self.stage.mock.take();
+        let asked = requests.iter().filter(|request| is_compaction(request)).count();
+        let packets = requests.iter().filter(|request| last(request).contains(PACKET)).count();
+        let log = self.wire.call("policy/log", &json!({ "policy": "default" }))?;
+        let about = |row: &&Value| row["decision"]["action"] == "compact";
+        let decisions = log["decisions"].as_array().into_iter().flatten().filter(about).count();
+        let id = &decision["compaction_id"];
+        let made = self.wire.call("compaction/get", &json!({ "compaction_id": id }))?;
+        let is_tied = made["policy"]["decision_id"] == decision["decision"]["decision_id"];
+        let told = format!("{packets} packets and {asked} summaries asked of the model");
+        Ok(vec![
+            Row::told("the policy, in a terminal", asked == 0 && packets > 0, told),
+            Row::told("one decision, tied to it", decisions == 1 && is_tied, id.to_string()),
+        ])
+    }
+
+    /// The person writes again, to a session that was compacted meanwhile.
+    fn goes_on(&self, session: &mut Terminal) -> anyhow::Result<Row> {
+        let sent = self.turn(session, "and the lexer")?.to_string();
+        let is_whole = sent.contains(BRIEFING) && sent.contains(HANDOFF);
+        Ok(Row::told("view and handoff in it", is_whole, format!("{} bytes", sent.len())))
+    }
+
+    /// The person compacts, regrets it, and writes again: the request has the history of before.
+    fn undone_in_session(&mut self, session: &mut Terminal) -> anyhow::Result<Row> {
+        let step = "undo in the open session";
+        let path = self.stage.codex.newest()?;
+        let history = scenario::history(&mut self.wire, &path)?;
+        let newest = |wire: &mut Wire| wire.call("compaction/list", &json!({ "limit": 1 }));
+        let before = newest(&mut self.wire)?;
+        session.enter("/compact")?;
+        let made = self.wait(session, "a compaction of the person's", |wire| {
+            let made = newest(wire)?;
+            let synced = wire.call("thread/sync", &json!({ "path": path, "timeout_ms": 1_000 }))?;
+            let items = json!({ "thread_id": synced["thread_id"], "last": 1 });
+            let is_written =
+                wire.call("thread/items", &items)?["items"][0]["kind"] != "assistant_message";
+            let id = &made["compactions"][0]["compaction_id"];
+            Ok((is_written && *id != before["compactions"][0]["compaction_id"]).then(|| id.clone()))
+        })?;
+        let told = self.undo(made.as_str().context("no id")?)?;
+        if told["codex"]["is_fork"] != false {
+            return Ok(Row::failed(step, told["not_in_codex"].to_string()));
+        }
+        let sent = self.turn(session, "what now")?;
+        let input = sent["input"].as_array().context("no input")?;
+        Ok(compare(step, &history, input))
+    }
+
+    fn undo(&self, compaction_id: &str) -> anyhow::Result<Value> {
+        let mut undo = self.stage.command(self.daemon, &["undo", compaction_id, "--json"]);
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let programs = self.stage.codex.programs().map(Path::to_owned).into_iter();
+        let path = std::env::join_paths(programs.chain(std::env::split_paths(&path)))?;
+        let output =
+            undo.env("PATH", path).env("MOCK_KEY", "none").stderr(Stdio::inherit()).output()?;
+        serde_json::from_slice(&output.stdout).context("undo gave no JSON")
+    }
+
+    /// The request of a turn that the person begins; the turn is over then.
+    fn turn(&self, session: &mut Terminal, words: &str) -> anyhow::Result<Value> {
+        self.stage.mock.take();
+        session.enter(words)?;
+        let until = Deadline::after(STEP_TIMEOUT);
+        let mut sent = None;
+        while sent.is_none() || !is_turn_over(&self.stage.codex.newest()?)? {
+            let is_its_own = |request: &Value| last(request).contains(words);
+            sent = sent.or_else(|| self.stage.mock.take().into_iter().find(is_its_own));
+            ensure!(!until.is_over(), "no turn of \"{words}\": {}", session.shown());
+            daemon::pause(POLL);
+        }
+        sent.context("no request")
+    }
+
+    fn wait<T>(
+        &mut self,
+        session: &Terminal,
+        what: &str,
+        mut look: impl FnMut(&mut Wire) -> anyhow::Result<Option<T>>,
+    ) -> anyhow::Result<T> {
+        let until = Deadline::after(STEP_TIMEOUT);
+        loop {
+            if let Some(found) = look(&mut self.wire)? {
+                return Ok(found);
+            }
+            if until.is_over() {
+                let log = self.wire.call("policy/log", &json!({}))?;
+                anyhow::bail!(
+                    "waited for {what}; the log: {log}; the session: {}",
+                    session.shown()
+                );
+            }
+            daemon::pause(POLL);
+        }
+    }
+}
+
+fn is_turn_over(transcript: &Path) -> anyhow::Result<bool> {
+    let text = fs::read_to_string(transcript)?;
+    let marks = ["\"task_started\"", "\"task_complete\""];
+    let mut lines = text.lines().rev();
+    let newest = lines.find(|line| marks.iter().any(|mark| line.contains(mark)));
+    Ok(newest.is_some_and(|line| line.contains(marks[1])))
+}
+
+/// The last item of a request.
+fn last(request: &Value) -> String {
+    let items = request["input"].as_array();
+    items.and_then(|items| items.last()).map(Value::to_string).unwrap_or_default()
+}
+
+/// The app server as Codex starts it beside its terminals, here one that ends with the test.
+struct Server(Child);
+
+impl Server {
+    fn start(codex: &Codex) -> anyhow::Result<Self> {
+        let mut command = codex.command("app-server");
+        command.args(["--listen", "unix://"]).stdin(Stdio::null()).process_group(0);
+        let server = Self(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?);
+        let socket = codex.home().join("app-server-control/app-server-control.sock");
+        let until = Deadline::after(STEP_TIMEOUT);
+        while !socket.exists() {
+            ensure!(!until.is_over(), "codex app-server does not listen");
+            daemon::pause(POLL);
+        }
+        Ok(server)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Codex from npm is a script around its program.
+        let group = self.0.id().try_into().ok().and_then(Pid::from_raw);
+        if let Some(group) = group {
+            kill_process_group(group, Signal::TERM).unwrap_or_default();
+        }
+        drop(self.0.wait());
+    }
+}

@@ -8,11 +8,8 @@
 //! for the transcript just before. Nothing of the user's is touched, and only the installation uses the
 //! network.
 
-<<<<<<< HEAD
-mod archive;
-=======
 mod app_server;
->>>>>>> seat
+mod archive;
 mod claude;
 mod codex;
 mod compare;
@@ -127,11 +124,8 @@ fn compare_all(options: &AgentsArgs, limit: Duration) -> anyhow::Result<AgentsOu
         daemon.stop()?;
         if version == VERSION_DEFAULT {
             rows.extend(gateway::play(&longhauld, &binary, limit)?);
-<<<<<<< HEAD
-            rows.extend(archive::with_codex(&longhauld, binary, Deadline::after(limit))?);
-=======
+            rows.extend(archive::with_codex(&longhauld, &binary, Deadline::after(limit))?);
             rows.extend(app_server::play(&longhauld, &binary, limit)?);
->>>>>>> seat
         }
         differing.extend(failed(&rows, version));
     }

@@ -265,7 +265,6 @@ pub(crate) fn pause(time: Duration) {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
 

@@ -128,7 +128,7 @@ impl Play<'_> {
             Ok((is_written && *id != before["compactions"][0]["compaction_id"]).then(|| id.clone()))
         })?;
         let told = self.undo(made.as_str().context("no id")?)?;
-        if told["codex"]["is_fork"] != false {
+        if told["in_codex"] != true {
             return Ok(Row::failed(step, told["not_in_codex"].to_string()));
         }
         let sent = self.turn(session, "what now")?;

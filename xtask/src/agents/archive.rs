@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 
-use super::claude::{self, Claude};
+use super::claude;
 use super::codex::{self, Codex};
 use super::compare::{Row, compare};
 use super::mock::Mock;
@@ -21,11 +21,11 @@ const CONTINUED: &str = "continued from the archive";
 
 pub(super) fn with_codex(
     longhauld: &Path,
-    binary: PathBuf,
+    binary: &Path,
     deadline: Deadline,
 ) -> anyhow::Result<Vec<Row>> {
     let mock = Mock::start()?;
-    let codex = Codex::new(binary, mock.address(), deadline)?;
+    let codex = Codex::new(binary.to_owned(), mock.address(), deadline)?;
     let daemon = Daemon::start(longhauld, &codex.home())?;
     let mut wire = daemon.connect()?;
     codex.exec(&["first task"])?;
@@ -52,10 +52,7 @@ pub(super) fn with_claude(
     binary: PathBuf,
     deadline: Deadline,
 ) -> anyhow::Result<Vec<Row>> {
-    let mock = Mock::start()?;
-    let claude = Claude::new(binary, mock.address(), deadline)?;
-    let nobody = claude.home().join("no-codex");
-    let daemon = Daemon::start_with(longhauld, &nobody, &claude.home(), "")?;
+    let (claude, mock, daemon) = claude::on_stage(longhauld, binary, deadline, "")?;
     let mut wire = daemon.connect()?;
     claude.print(&["rename the parser"])?;
     let path = codex::newest_in(&claude.home().join("projects"))?;

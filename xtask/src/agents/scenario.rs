@@ -110,18 +110,6 @@ impl Stage<'_> {
         }
         Ok(())
     }
-<<<<<<< HEAD
-}
-
-/// The history of a thread as it goes to a model.
-pub(super) fn history(wire: &mut Wire, transcript: &Path) -> anyhow::Result<Vec<Value>> {
-    let synced = wire.call("thread/sync", &json!({ "path": transcript, "timeout_ms": 10_000 }))?;
-    let of = json!({ "thread_id": synced["thread_id"], "opaque": "as_is", "max_bytes": 8_000_000 });
-    let history = wire.call("history/get", &of)?;
-    let legal = wire.call("context/normalize", &json!({ "items": history["items"] }))?;
-    Ok(legal["items"].as_array().cloned().unwrap_or_default())
-=======
->>>>>>> seat
 }
 
 fn compactions(transcript: &Path) -> anyhow::Result<usize> {

@@ -6,16 +6,12 @@
 //! A thread that works is never touched: Codex breaks off its turn before it compacts or reverts (seen in 0.169.0).
 
 use std::path::Path;
-use std::process::Stdio;
 use std::time::Duration;
 
 use futures_util::{SinkExt as _, StreamExt as _};
-use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use tokio::net::UnixStream;
-use tokio::process::{Child, Command};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::timeout;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 
@@ -23,11 +19,7 @@ use super::install::setup;
 
 /// Below Codex's folder.
 const CONTROL_SOCKET: &str = "app-server-control/app-server-control.sock";
-const PROGRAM: &str = "codex";
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);
-/// For a server of our own, which reads its settings and opens its databases first.
-const START_TIMEOUT: Duration = Duration::from_secs(20);
-const START_POLL: Duration = Duration::from_millis(20);
 /// What the person queued begins at once when a turn is over: so long is looked whether it does.
 const SETTLE: Duration = Duration::from_millis(300);
 
@@ -39,23 +31,6 @@ pub(super) struct AppServer {
     is_working: bool,
     /// How often the thread came to rest since the connection stands.
     rests: u64,
-    own: Option<OwnServer>,
-}
-
-/// A server of our own. Codex from npm is a script around its program, so the two are ended together.
-struct OwnServer {
-    child: Child,
-    _folder: TempDir,
-}
-
-impl Drop for OwnServer {
-    fn drop(&mut self) {
-        let group = self.child.id().and_then(|id| Pid::from_raw(id.try_into().ok()?));
-        if let Some(group) = group {
-            // An error says that it is gone already.
-            kill_process_group(group, Signal::TERM).unwrap_or_default();
-        }
-    }
 }
 
 impl AppServer {
@@ -65,28 +40,6 @@ impl AppServer {
         Self::attach(&home.join(CONTROL_SOCKET), thread_id).await
     }
 
-    /// One of our own, which ends with us.
-    pub(super) async fn start(thread_id: &str) -> Result<Self, String> {
-        let folder =
-            tempfile::tempdir().map_err(|error| format!("no temporary folder: {error}"))?;
-        let socket = folder.path().join("s");
-        let mut command = Command::new(PROGRAM);
-        command.args(["app-server", "--listen", &format!("unix://{}", socket.display())]);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let child = command.process_group(0).spawn();
-        let child =
-            child.map_err(|error| format!("{PROGRAM} app-server cannot be run: {error}"))?;
-        let own = OwnServer { child, _folder: folder };
-        let until = Instant::now() + START_TIMEOUT;
-        loop {
-            match Self::attach(&socket, thread_id).await {
-                Ok(server) => return Ok(Self { own: Some(own), ..server }),
-                Err(why) if Instant::now() > until => return Err(why),
-                Err(_) => sleep(START_POLL).await,
-            }
-        }
-    }
-
     async fn attach(socket: &Path, thread_id: &str) -> Result<Self, String> {
         let gone = |error| format!("Codex's app server does not run: {error}");
         let stream = UnixStream::connect(socket).await.map_err(gone)?;
@@ -94,18 +47,12 @@ impl AppServer {
         let greeted = timeout(CALL_TIMEOUT, asked).await.map_err(|_| too_slow("the handshake"))?;
         let (frames, _) = greeted.map_err(|error| format!("Codex's app server: {error}"))?;
         let thread_id = thread_id.to_owned();
-        let mut server =
-            Self { frames, thread_id, asked: 0, is_working: false, rests: 0, own: None };
+        let mut server = Self { frames, thread_id, asked: 0, is_working: false, rests: 0 };
         let us = json!({ "name": "longhaul", "version": env!("CARGO_PKG_VERSION") });
         let can = json!({ "experimentalApi": true, "requestAttestation": false });
         server.call("initialize", json!({ "clientInfo": us, "capabilities": can })).await?;
         server.send(&json!({ "method": "initialized" })).await?;
         Ok(server)
-    }
-
-    /// Whether it ends with us: no terminal sees what it does to a thread.
-    pub(super) fn is_own(&self) -> bool {
-        self.own.is_some()
     }
 
     /// A call about the thread, whose id is added to `params`.

@@ -82,7 +82,7 @@ pub(crate) async fn run(args: ContinueArgs, session: &Session) -> Result<(), Fai
 }
 
 /// Whether it is a folder of this machine, and not the one we are in.
-pub(crate) fn is_elsewhere(folder: &str) -> bool {
+fn is_elsewhere(folder: &str) -> bool {
     let folder = Path::new(folder);
     folder.is_dir() && std::env::current_dir().is_ok_and(|here| here != folder)
 }

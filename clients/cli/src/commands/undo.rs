@@ -1,28 +1,21 @@
 //! `longhaul undo`: the history as it was before a compaction.
 
-use std::path::Path;
-
 use clap::Args;
 use longhaul_client::Client;
 use longhaul_protocol::compaction::{Undo, UndoParams, UndoReach, UndoResult};
 
-use crate::commands::continuation::is_elsewhere;
 use crate::failure::Failure;
 use crate::progress::while_waiting;
 use crate::session::{Page, Session};
-use crate::shell;
 use crate::style::{Style, counted, tokens};
 
 mod codex;
 
-use codex::CodexUndo;
-
 /// Undo a compaction: return the old history
 ///
-/// A thread of longhaul's own goes on from its old history at once. Codex takes its own back: an open session where the
-/// compaction was its last turn, else in a new thread, for which the answer has the command. A session of Claude Code
-/// with our plugin does by `/compact undo`. Where nothing does, the answer has the command that goes on from before the
-/// compaction with a larger view.
+/// A thread of longhaul's own goes on from its old history at once, and so does an open session of Codex whose last turn
+/// was the compaction. A session of Claude Code with our plugin does by `/compact undo`. Where nothing does, the answer
+/// has the command that goes on from before the compaction with a larger view.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -48,16 +41,16 @@ pub(crate) async fn of(
     let undo = client.call::<Undo>(UndoParams { compaction_id });
     let undone = while_waiting("reading the old history", undo).await?;
     let codex = in_codex(client, &undone);
-    let (codex, not_in_codex) = match while_waiting("asking Codex", codex).await {
-        Some(Ok(codex)) => (Some(codex), None),
-        Some(Err(why)) => (None, Some(why)),
-        None => (None, None),
+    let (in_codex, not_in_codex) = match while_waiting("asking Codex", codex).await {
+        Some(Ok(())) => (true, None),
+        Some(Err(why)) => (false, Some(why)),
+        None => (false, None),
     };
-    session.print(&UndoPage { undone, codex, not_in_codex })
+    session.print(&UndoPage { undone, in_codex, not_in_codex })
 }
 
-/// What Codex makes of it, or why nothing; `None` where it is not Codex's.
-async fn in_codex(client: &Client, undone: &UndoResult) -> Option<Result<CodexUndo, String>> {
+/// Whether it arrives in Codex, or why not; `None` where it is not Codex's.
+async fn in_codex(client: &Client, undone: &UndoResult) -> Option<Result<(), String>> {
     let is_codex = undone.source.as_deref() == Some("codex");
     let (UndoReach::NotAgent, true) = (undone.reach, is_codex) else { return None };
     Some(codex::undo(client, undone.thread_id.as_deref()?, undone.seq?).await)
@@ -67,10 +60,9 @@ async fn in_codex(client: &Client, undone: &UndoResult) -> Option<Result<CodexUn
 struct UndoPage {
     #[serde(flatten)]
     undone: UndoResult,
-    /// What Codex made of it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    codex: Option<CodexUndo>,
-    /// Why Codex made nothing of it.
+    /// The open session of Codex has the old history again.
+    in_codex: bool,
+    /// Why it has not.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_in_codex: Option<String>,
 }
@@ -88,34 +80,14 @@ impl Page for UndoPage {
                 format!("{} tokens more are behind {handles}\n", tokens(cost))
             }
         };
-        let reach = match (&self.codex, &self.not_in_codex) {
-            (Some(codex), _) => by_codex(codex, style),
-            (None, Some(why)) => format!("not in Codex: {why}\n") + &reach(undone),
-            (None, None) => reach(undone),
+        let reach = match (self.in_codex, &self.not_in_codex) {
+            (true, _) => "the open session of Codex has them again: go on in it\n".to_owned(),
+            (false, Some(why)) => format!("not in Codex: {why}\n") + &reach(undone),
+            (false, None) => reach(undone),
         };
         let print = format!("print it: longhaul undo {} --json\n", undone.compaction_id);
         [style.bold(&heading), rest, reach, style.dim(&print)].concat()
     }
-}
-
-/// Where Codex goes on.
-fn by_codex(codex: &CodexUndo, style: &Style) -> String {
-    if !codex.is_fork {
-        return "the open session of Codex has them again: go on in it\n".to_owned();
-    }
-    let resume = format!("codex resume {}", codex.thread_id);
-    let command = match codex.cwd.as_deref().filter(|folder| is_elsewhere(folder)) {
-        Some(folder) => format!("cd {} && {resume}", shell::quoted(Path::new(folder))),
-        None => resume,
-    };
-    let left = match codex.leaves_turn {
-        true => ", up to the turn in which it compacted, which is not in it",
-        false => "",
-    };
-    format!(
-        "Codex has them again in a new thread{left}; the old one stays as it is\n\ngo on with it:\n  {}\n",
-        style.bold(&command)
-    )
 }
 
 /// Where the old history arrives, and how to go on where no agent is told.
@@ -173,22 +145,19 @@ mod tests {
         assert!(text.contains("Claude Code is not told") && text.contains(command), "{text}");
         assert!(text.contains("/compact undo"), "{text}");
         undone.source = Some("codex".into());
-        let not_in_codex = Some("it was compacted in the thread's first turn".to_owned());
-        let mut page = UndoPage { undone, codex: None, not_in_codex };
+        let not_in_codex = Some("the session works".to_owned());
+        let mut page = UndoPage { undone, in_codex: false, not_in_codex };
         let text = page.text(&plain());
-        assert!(text.contains("not in Codex: it was") && text.contains(command), "{text}");
-        page.codex = Some(CodexUndo {
-            thread_id: "0199a213-0000-7000-8000-000000000003".into(),
-            is_fork: true,
-            leaves_turn: true,
-            cwd: None,
-        });
+        assert!(
+            text.contains("not in Codex: the session works") && text.contains(command),
+            "{text}"
+        );
+        page.in_codex = true;
         let text = page.text(&plain());
-        assert!(text.contains("  codex resume 0199a213-0000-7000-8000-000000000003\n"), "{text}");
-        assert!(text.contains("which is not in it") && !text.contains(command), "{text}");
+        assert!(text.contains("open session of Codex") && !text.contains(command), "{text}");
         let mut undone = page.undone;
         (undone.reach, undone.restored_seq) = (UndoReach::Thread, Some(750));
-        let text = UndoPage { undone, codex: None, not_in_codex: None }.text(&plain());
+        let text = UndoPage { undone, in_codex: false, not_in_codex: None }.text(&plain());
         assert!(text.contains("since #750") && !text.contains("not told"), "{text}");
     }
 }

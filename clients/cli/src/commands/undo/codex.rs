@@ -1,12 +1,10 @@
-//! An undo that arrives in Codex: by its app server, the one of the open terminals or one of our own.
+//! An undo that arrives in Codex, by the app server of the open terminals.
 //!
 //! Where the compaction was a turn of its own and the last one, and the session is open and rests, the session itself
-//! goes on from before it. Else Codex makes a new thread of what stood before the turn in which it compacted, item by
-//! item its own history and no view of ours, and the old thread stays as it is.
+//! goes on from before it.
 
 use longhaul_client::Client;
 use longhaul_protocol::thread::{Items, ItemsParams};
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::commands::app_server::AppServer;
@@ -17,54 +15,26 @@ const ITEMS_LOOKED_AT: u32 = 50;
 const TURNS_PER_PAGE: u32 = 20;
 const PAGES_MAX: usize = 50;
 
-/// What Codex made of it.
-#[derive(Debug, PartialEq, Serialize)]
-pub(super) struct CodexUndo {
-    /// The thread that has the old history.
-    pub(super) thread_id: String,
-    /// Whether it is a new one.
-    pub(super) is_fork: bool,
-    /// Whether the turn in which Codex compacted had other work, which is not in the new thread.
-    pub(super) leaves_turn: bool,
-    /// The folder it works in.
-    pub(super) cwd: Option<String>,
-}
-
 /// The turn in which Codex compacted.
 struct Turn {
     id: String,
     is_compaction_alone: bool,
-    is_first: bool,
     is_last: bool,
 }
 
-/// Takes the compaction of what goes up to `seq` back in Codex, or says why it cannot be.
-pub(super) async fn undo(client: &Client, thread_id: &str, seq: u64) -> Result<CodexUndo, String> {
+/// Takes the compaction of what goes up to `seq` back in the open session, or says why it cannot be.
+pub(super) async fn undo(client: &Client, thread_id: &str, seq: u64) -> Result<(), String> {
     let at = compacted_at(client, thread_id, seq).await?;
-    let mut server = match AppServer::running(thread_id).await {
-        Ok(server) => server,
-        Err(_) => AppServer::start(thread_id).await?,
-    };
+    let mut server = AppServer::running(thread_id).await?;
+    if server.is_working().await? {
+        return Err("the session works".to_owned());
+    }
     let turn = turn_at(&mut server, at).await?;
-    if turn.is_first && !turn.is_compaction_alone {
-        return Err("it was compacted in the thread's first turn".to_owned());
+    if !(turn.is_compaction_alone && turn.is_last) {
+        return Err("the compaction was not the session's last turn".to_owned());
     }
-    let before = json!({ "beforeTurnId": turn.id });
-    let is_open = !server.is_own() && server.is_working().await == Ok(false);
-    if turn.is_compaction_alone && turn.is_last && is_open {
-        server.ask("thread/revert", before).await?;
-        let thread_id = thread_id.to_owned();
-        return Ok(CodexUndo { thread_id, is_fork: false, leaves_turn: false, cwd: None });
-    }
-    let mut forked = server.ask("thread/fork", merged(before, "excludeTurns", true)).await?;
-    let thread = forked["thread"].take();
-    let text = |field: &str| thread[field].as_str().map(str::to_owned);
-    Ok(CodexUndo {
-        thread_id: text("id").ok_or("Codex named no new thread")?,
-        is_fork: true,
-        leaves_turn: !turn.is_compaction_alone,
-        cwd: text("cwd"),
-    })
+    server.ask("thread/revert", json!({ "beforeTurnId": turn.id })).await?;
+    Ok(())
 }
 
 /// When Codex itself compacted what was compacted here, Unix milliseconds.
@@ -94,7 +64,6 @@ async fn turn_at(server: &mut AppServer, at: i64) -> Result<Turn, String> {
                 return Ok(Turn {
                     id: turn["id"].as_str().ok_or("Codex named no turn")?.to_owned(),
                     is_compaction_alone,
-                    is_first: place + 1 == turns.len() && page["nextCursor"].is_null(),
                     is_last: is_newest && place == 0,
                 });
             }

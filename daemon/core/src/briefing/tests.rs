@@ -292,6 +292,28 @@ fn short_answers_stand_with_what_they_answer_and_old_ones_make_room() {
 }
 
 #[test]
+fn the_same_answer_to_the_same_question_stands_once() {
+    let mut briefing = Briefing::default();
+    let said = |turn: u64| match turn {
+        0 => "Make a plan for the lexer.",
+        4 => "Non",
+        _ => "Oui",
+    };
+    for turn in 0..9 {
+        briefing.request(turn * 2, said(turn), None);
+        briefing.words(turn * 2 + 1, "L'étape est faite.\n\nValides-tu ces choix ?");
+    }
+    briefing.request(20, "Rename the lexer.", None);
+    let text = render(&briefing, &Extra::default(), 4_000);
+    assert!(
+        text.contains("\n#16 Oui, as 6x before (said after: Valides-tu ces choix ?)"),
+        "{text}"
+    );
+    assert!(text.contains("\n#8 Non (said after: Valides-tu ces choix ?)"), "{text}");
+    assert_eq!(text.matches("Oui").count(), 1, "{text}");
+}
+
+#[test]
 fn a_patch_that_did_not_apply_is_told_until_its_file_is_edited() {
     let mut briefing = thread();
     let printed = "apply_patch verification failed: Failed to find expected lines in src/lib.rs";

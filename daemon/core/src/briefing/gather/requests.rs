@@ -1,5 +1,7 @@
 //! The person's messages as quotes.
 
+use std::collections::HashMap;
+
 use super::super::collect::{ANSWERS, CHOSE, TEMPLATE, TurnOutcome, WITH};
 use super::super::evidence::Line;
 use super::super::kinds::EvidenceKind;
@@ -11,32 +13,56 @@ const SHORT_ANSWER_BYTES: usize = 30;
 /// Short answers of the last turns still tell where the work stands.
 const RECENT_ANSWERS_TURNS: u32 = 4;
 
+/// The lines of a turn.
+struct Turn<'l> {
+    typed: Vec<&'l Line>,
+    answers: Vec<&'l Line>,
+}
+
+impl Turn<'_> {
+    /// The few words that were typed, if no more were.
+    fn short(&self) -> Option<&'_ Line> {
+        match self.typed[..] {
+            [one] if one.text.len() <= SHORT_ANSWER_BYTES => Some(one),
+            _ => None,
+        }
+    }
+
+    /// The letters of what was typed and of what it answers.
+    fn letters(&self) -> String {
+        let lines = self.typed.iter().chain(&self.answers);
+        let letters = lines.flat_map(|line| line.text.chars()).filter(|c| c.is_alphanumeric());
+        letters.flat_map(char::to_lowercase).collect()
+    }
+}
+
 impl Builder<'_> {
     pub(super) fn requests(&mut self) {
         let now = self.briefing.turn();
         let lines: Vec<&Line> = self.briefing.requests.iter().collect();
-        for turn in lines.chunk_by(|one, next| one.turn == next.turn) {
-            let is_answer = |line: &&Line| {
-                [ANSWERS, CHOSE, WITH].iter().any(|opening| line.text.starts_with(opening))
-            };
-            // What the running request answers stands beside it.
-            let is_beside = |line: &&Line| line.turn == now && line.text.starts_with(ANSWERS);
-            let answers = turn.iter().copied().filter(is_answer);
-            // A small view has no room for the name of every template that was followed.
-            let is_followed =
-                |line: &&Line| self.is_small() && line.turn != now && line.text.starts_with(WITH);
-            let answers = answers.filter(|line| !is_beside(line) && !is_followed(line));
-            let answers: Vec<&Line> = answers.collect();
-            let typed = turn.iter().copied().filter(|line| !is_answer(line));
-            // The last request stands at the end.
-            let typed: Vec<&Line> = typed.filter(|line| line.turn != now).collect();
+        let turns = lines.chunk_by(|one, next| one.turn == next.turn);
+        let turns: Vec<Turn<'_>> = turns.map(|lines| self.turn(lines)).collect();
+        let mut times: HashMap<String, u32> = HashMap::new();
+        let answering = |turn: &&Turn<'_>| turn.short().is_some() && !turn.answers.is_empty();
+        for turn in turns.iter().filter(answering) {
+            *times.entry(turn.letters()).or_default() += 1;
+        }
+        let mut before: HashMap<String, u32> = HashMap::new();
+        for turn in turns {
+            let Turn { typed, answers } = &turn;
             let is_template = matches!(typed[..], [one] if one.text.starts_with(TEMPLATE));
             if is_template && self.is_small() {
                 continue;
             }
-            let is_short = matches!(typed[..], [one] if one.text.len() <= SHORT_ANSWER_BYTES);
-            if let ([one], true) = (&typed[..], is_short) {
-                self.short_answer(one, &answers);
+            if let Some(one) = turn.short() {
+                // The same words to the same question stand once, where they were typed last.
+                let letters = turn.letters();
+                let all = times.get(&letters).copied().unwrap_or(1);
+                let before = before.entry(letters).or_default();
+                if *before + 1 >= all {
+                    self.short_answer(one, answers, if all > 1 { *before } else { 0 });
+                }
+                *before += 1;
                 continue;
             }
             for (index, line) in typed.iter().enumerate() {
@@ -47,7 +73,7 @@ impl Builder<'_> {
                     quote.heading.clone_from(&line.heading);
                 }
             }
-            for line in answers {
+            for &line in answers {
                 // What the last request answers is as much wanted as the request.
                 let strength = match line.turn == now {
                     true if !line.text.starts_with(WITH) => 250,
@@ -59,10 +85,32 @@ impl Builder<'_> {
         }
     }
 
+    /// What was typed in a turn and what that answers, less what stands elsewhere.
+    fn turn<'l>(&self, lines: &[&'l Line]) -> Turn<'l> {
+        let now = self.briefing.turn();
+        let is_answer = |line: &&Line| {
+            [ANSWERS, CHOSE, WITH].iter().any(|opening| line.text.starts_with(opening))
+        };
+        // What the running request answers stands beside it.
+        let is_beside = |line: &&Line| line.turn == now && line.text.starts_with(ANSWERS);
+        // A small view has no room for the name of every template that was followed.
+        let is_followed =
+            |line: &&Line| self.is_small() && line.turn != now && line.text.starts_with(WITH);
+        let answers = lines.iter().copied().filter(is_answer);
+        let answers = answers.filter(|line| !is_beside(line) && !is_followed(line));
+        let typed = lines.iter().copied().filter(|line| !is_answer(line));
+        // The last request stands at the end.
+        let typed = typed.filter(|line| line.turn != now);
+        Turn { typed: typed.collect(), answers: answers.collect() }
+    }
+
     /// A few words say nothing without what they answer, and little once the work went on from there.
-    fn short_answer(&mut self, typed: &Line, answers: &[&Line]) {
+    fn short_answer(&mut self, typed: &Line, answers: &[&Line], times_before: u32) {
         let turns_ago = self.briefing.turn().saturating_sub(typed.turn);
         let mut text = format!("{}{}", self.mark(typed), typed.text);
+        if times_before > 0 {
+            text.push_str(&format!(", as {times_before}x before"));
+        }
         for answer in answers {
             text.push_str(&format!(" {}", answer.text));
         }

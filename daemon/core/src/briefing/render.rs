@@ -160,7 +160,7 @@ fn task(briefing: &Briefing, extra: &Extra<'_>, bytes: usize) -> String {
 
 fn written(extra: &Extra<'_>, chosen: Vec<&Quote>, task: &str, other_files_bytes: usize) -> String {
     let mut out = format!("{}\n", extra.header);
-    write(&mut out, chosen, &extra.files, other_files_bytes);
+    write(&mut out, chosen, extra, other_files_bytes);
     out.push_str(task);
     out
 }

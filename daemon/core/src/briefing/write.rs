@@ -1,15 +1,17 @@
 //! Lines in their order, below the titles of their sections and the labels of their groups.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use super::collect::THOUGHT;
 use super::kinds::{EvidenceKind, RULES};
-use super::render::ChangedFile;
+use super::render::Extra;
 use super::select::Quote;
+use crate::quote;
 
 /// Appends the chosen lines, section by section. Added lines stand below the line of their file, if that was
 /// chosen; the changed files that have no line are named within `bytes`.
-pub(super) fn write(out: &mut String, chosen: Vec<&Quote>, changed: &[ChangedFile], bytes: usize) {
+pub(super) fn write(out: &mut String, chosen: Vec<&Quote>, extra: &Extra<'_>, bytes: usize) {
     let lines = in_order(chosen);
     let of_kind = |kind| lines.iter().copied().filter(move |line| line.kind == kind);
     let files: HashSet<&str> =
@@ -44,27 +46,25 @@ pub(super) fn write(out: &mut String, chosen: Vec<&Quote>, changed: &[ChangedFil
             out.push_str(LEFT_OUT);
         }
         if rule.kind == EvidenceKind::File && !files.is_empty() {
-            name_others(out, changed.iter().filter(|file| !files.contains(&*file.path)), bytes);
+            name_others(out, extra, &files, bytes);
         }
     }
 }
 
 /// `also created: src/a.rs, src/b.rs`: the newest first, a line for each thing that became of them.
-fn name_others<'a>(
-    out: &mut String,
-    files: impl Iterator<Item = &'a ChangedFile>,
-    mut room: usize,
-) {
-    let mut named: Vec<(&str, Vec<&str>)> = Vec::new();
-    for file in files {
-        let word = file.words.split([' ', ',']).next().unwrap_or_default();
-        if file.path.len() + 2 > room {
+fn name_others(out: &mut String, extra: &Extra<'_>, shown: &HashSet<&str>, mut room: usize) {
+    let mut named: Vec<(&str, Vec<Cow<'_, str>>)> = Vec::new();
+    let others = extra.files.iter().map(|file| (quote::line(&file.path), &file.words));
+    let others = others.filter(|(path, _)| !shown.contains(&**path) && !extra.hides(path, None));
+    for (path, words) in others {
+        let word = words.split([' ', ',']).next().unwrap_or_default();
+        if path.len() + 2 > room {
             break;
         }
-        room -= file.path.len() + 2;
+        room -= path.len() + 2;
         match named.iter_mut().find(|(known, _)| *known == word) {
-            Some((_, paths)) => paths.push(&file.path),
-            None => named.push((word, vec![&file.path])),
+            Some((_, paths)) => paths.push(path),
+            None => named.push((word, vec![path])),
         }
     }
     for (word, paths) in named {

@@ -145,11 +145,11 @@ mod tests {
         assert!(text.contains("Claude Code is not told") && text.contains(command), "{text}");
         assert!(text.contains("/compact undo"), "{text}");
         undone.source = Some("codex".into());
-        let not_in_codex = Some("the session works".to_owned());
+        let not_in_codex = Some("a turn of the session runs".to_owned());
         let mut page = UndoPage { undone, in_codex: false, not_in_codex };
         let text = page.text(&plain());
         assert!(
-            text.contains("not in Codex: the session works") && text.contains(command),
+            text.contains("not in Codex: a turn of the session runs") && text.contains(command),
             "{text}"
         );
         page.in_codex = true;

@@ -27,7 +27,7 @@ pub(super) async fn undo(client: &Client, thread_id: &str, seq: u64) -> Result<(
     let at = compacted_at(client, thread_id, seq).await?;
     let mut server = AppServer::running(thread_id).await?;
     if server.is_working().await? {
-        return Err("the session works".to_owned());
+        return Err("a turn of the session runs".to_owned());
     }
     let turn = turn_at(&mut server, at).await?;
     if !(turn.is_compaction_alone && turn.is_last) {

@@ -215,7 +215,11 @@ impl Builder<'_> {
         let own = self.briefing.reports.iter().filter(|line| line.group.is_empty());
         let ends: HashMap<u32, u64> = own.map(|line| (line.turn, line.seq)).collect();
         let pending = usize::from(self.briefing.pending_words().next().is_some());
+        let asked = &self.briefing.requests;
         for line in self.briefing.reports.iter() {
+            if requests::is_answered(asked, line) {
+                continue;
+            }
             let newer = turns.iter().rev().position(|turn| *turn == line.turn).unwrap_or(2);
             let end = ends.get(&line.turn).copied().unwrap_or_default();
             let group = match line.group.as_str() {

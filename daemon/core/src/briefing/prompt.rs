@@ -286,6 +286,11 @@ fn options(typed: &str) -> Vec<String> {
     words.filter(is_option).map(str::to_owned).collect()
 }
 
+/// Whether a line is an option that the answer picks.
+pub(super) fn picks(typed: &str, line: &str) -> bool {
+    options(typed).iter().any(|option| is_option(line, option))
+}
+
 /// Words of a longer message that may pick an option.
 const PICK_WORDS: usize = 8;
 

@@ -1,3 +1,4 @@
+mod answers;
 mod edits;
 mod outputs;
 mod template;
@@ -269,48 +270,6 @@ fn below_a_summary_a_view_says_what_the_summary_does_not() {
     };
     assert_eq!(shown("The lexer allocated a string for each token of the source."), (false, true));
     assert_eq!(shown("The parser keeps its table of operators in a sorted slice."), (true, false));
-}
-
-#[test]
-fn short_answers_stand_with_what_they_answer_and_old_ones_make_room() {
-    let mut briefing = Briefing::default();
-    for turn in 0..40 {
-        briefing.request(
-            turn * 2,
-            if turn == 20 { "Keep the old names in the lexer." } else { "ok" },
-            None,
-        );
-        briefing.words(
-            turn * 2 + 1,
-            &format!("Part {turn} is done.\n\nShall I write part {}?", turn + 1),
-        );
-    }
-    let text = render(&briefing, &Extra::default(), 400);
-    assert!(text.contains("Keep the old names in the lexer."), "{text}");
-    assert!(text.contains("#76 ok (said after: Shall I write part 38?)"), "{text}");
-    assert!(!text.lines().any(|line| line == "#4 ok"), "{text}");
-}
-
-#[test]
-fn the_same_answer_to_the_same_question_stands_once() {
-    let mut briefing = Briefing::default();
-    let said = |turn: u64| match turn {
-        0 => "Make a plan for the lexer.",
-        4 => "Non",
-        _ => "Oui",
-    };
-    for turn in 0..9 {
-        briefing.request(turn * 2, said(turn), None);
-        briefing.words(turn * 2 + 1, "L'étape est faite.\n\nValides-tu ces choix ?");
-    }
-    briefing.request(20, "Rename the lexer.", None);
-    let text = render(&briefing, &Extra::default(), 4_000);
-    assert!(
-        text.contains("\n#16 Oui, as 6x before (said after: Valides-tu ces choix ?)"),
-        "{text}"
-    );
-    assert!(text.contains("\n#8 Non (said after: Valides-tu ces choix ?)"), "{text}");
-    assert_eq!(text.matches("Oui").count(), 1, "{text}");
 }
 
 #[test]

@@ -3,15 +3,20 @@
 use std::collections::HashMap;
 
 use super::super::collect::{ANSWERS, CHOSE, TEMPLATE, TurnOutcome, WITH};
-use super::super::evidence::Line;
+use super::super::evidence::{EvidenceLines, Line};
 use super::super::kinds::EvidenceKind;
+use super::super::prompt;
 use super::Builder;
+use crate::text;
 
 /// Up to this length a typed text is an answer rather than a request.
 const SHORT_ANSWER_BYTES: usize = 30;
 
 /// Short answers of the last turns still tell where the work stands.
 const RECENT_ANSWERS_TURNS: u32 = 4;
+
+/// Bytes by which a line of a report is known again where it is quoted beside its answer.
+const OFFER_BYTES: usize = 200;
 
 /// The lines of a turn.
 struct Turn<'l> {
@@ -111,10 +116,14 @@ impl Builder<'_> {
         if times_before > 0 {
             text.push_str(&format!(", as {times_before}x before"));
         }
-        for answer in answers {
+        let is_recent = turns_ago <= RECENT_ANSWERS_TURNS;
+        let is_picked = |answer: &&&Line| prompt::picks(&typed.text, offer(answer));
+        // What was left aside long ago was decided against.
+        let has_picked = !is_recent && answers.iter().any(|answer| is_picked(&answer));
+        for answer in answers.iter().filter(|answer| !has_picked || is_picked(answer)) {
             text.push_str(&format!(" {}", answer.text));
         }
-        let strength = if turns_ago <= RECENT_ANSWERS_TURNS { 60 } else { 25 };
+        let strength = if is_recent { 60 } else { 25 };
         self.request(typed, if answers.is_empty() { strength / 5 } else { strength }, text);
     }
 
@@ -136,4 +145,17 @@ impl Builder<'_> {
         };
         format!("#{}{outcome} ", line.seq)
     }
+}
+
+/// Whether a line of a report is quoted beside the answer that the person gave to it.
+pub(super) fn is_answered(requests: &EvidenceLines, line: &Line) -> bool {
+    let mut answers = requests
+        .iter()
+        .filter(|answer| answer.turn == line.turn + 1 && answer.text.starts_with(ANSWERS));
+    answers.any(|answer| offer(answer).starts_with(text::prefix(&line.text, OFFER_BYTES)))
+}
+
+/// What a short answer refers to, as the agent said it.
+fn offer(answer: &Line) -> &str {
+    answer.text.strip_prefix(ANSWERS).unwrap_or(&answer.text)
 }

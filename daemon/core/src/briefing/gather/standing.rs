@@ -26,6 +26,10 @@ const LINES_LAST: usize = 10;
 /// Strength of a line by which a program warns.
 const WARNING_STRENGTH: u16 = 110;
 
+/// Strength of what came back last: the agent was about to act on it. So many first and last lines of a long one.
+const UNREAD_STRENGTH: u16 = 260;
+const UNREAD_LINES: usize = 3;
+
 /// Bytes of an edit without an answer.
 const PENDING_BYTES: usize = 900;
 
@@ -103,6 +107,8 @@ impl Builder<'_> {
             let names = |path: &&str| output.what.contains(*path) || output.text.contains(*path);
             since.iter().any(names)
         };
+        let is_open = self.briefing.outcome(now) == TurnOutcome::Open;
+        let newest = self.briefing.outputs.back().map(|output| output.seq).filter(|_| is_open);
         let percent = if self.is_small() { 50 } else { 100 };
         let commands = &self.briefing.commands;
         // Of a failure that was made good, or a check that ran again, the outcome is enough.
@@ -116,6 +122,7 @@ impl Builder<'_> {
         for output in self.briefing.outputs.iter().filter(current) {
             let age = usize::try_from(now.saturating_sub(output.turn)).unwrap_or(2);
             let name = format!("#{} {}", output.seq, output.what);
+            let is_unread = newest == Some(output.seq) && output.what.contains(' ');
             if output.text.len() <= ANSWER_BYTES {
                 if output.is_told_elsewhere {
                     continue;
@@ -137,14 +144,19 @@ impl Builder<'_> {
             let lines: Vec<&str> = lines.collect();
             let (first, last) = (LINES_FIRST, lines.len().saturating_sub(LINES_LAST));
             let is_of_program = output.what.contains(' ');
-            for (index, line) in lines.iter().enumerate() {
+            for (at, line) in lines.iter().enumerate() {
                 let warns = is_of_program && warnings::warns(line);
-                if !warns && (first..last).contains(&index) {
+                if !warns && (first..last).contains(&at) {
                     continue;
                 }
                 let text = text::one_line_cut(line, LINE_BYTES);
-                let index = index as u64 + 1;
-                let strength = if warns { WARNING_STRENGTH } else { strength } * percent / 100;
+                let index = at as u64 + 1;
+                let is_edge = at < UNREAD_LINES || at + UNREAD_LINES >= lines.len();
+                let strength = match () {
+                    () if is_unread && is_edge => UNREAD_STRENGTH,
+                    () if warns => WARNING_STRENGTH * percent / 100,
+                    () => strength * percent / 100,
+                };
                 self.push(EvidenceKind::Seen, (output.seq, index), (age, strength), text);
                 self.group(&name);
             }

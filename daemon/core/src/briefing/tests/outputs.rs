@@ -39,3 +39,12 @@ fn a_rollback_takes_back_what_was_meant_and_refused() {
     briefing.roll_back(1, None);
     assert!(briefing.intention.is_none() && briefing.refused.is_none());
 }
+
+#[test]
+fn the_ends_of_what_came_back_last_are_shown_in_a_small_view() {
+    let mut briefing = thread();
+    let printed: String = (1..=40).map(|n| format!("grammar{n}.txt has {n} rules\n")).collect();
+    briefing.saw(20, "wc -l grammars/*", &printed, None);
+    let text = render(&briefing, &Extra::default(), 240);
+    assert!(text.contains("grammar1.txt has") && text.contains("grammar40.txt has"), "{text}");
+}

@@ -1,0 +1,73 @@
+use super::*;
+
+#[test]
+fn short_answers_stand_with_what_they_answer_and_old_ones_make_room() {
+    let mut briefing = Briefing::default();
+    for turn in 0..40 {
+        briefing.request(
+            turn * 2,
+            if turn == 20 { "Keep the old names in the lexer." } else { "ok" },
+            None,
+        );
+        briefing.words(
+            turn * 2 + 1,
+            &format!("Part {turn} is done.\n\nShall I write part {}?", turn + 1),
+        );
+    }
+    let text = render(&briefing, &Extra::default(), 400);
+    assert!(text.contains("Keep the old names in the lexer."), "{text}");
+    assert!(text.contains("#76 ok (said after: Shall I write part 38?)"), "{text}");
+    assert!(!text.lines().any(|line| line == "#4 ok"), "{text}");
+}
+
+#[test]
+fn the_same_answer_to_the_same_question_stands_once() {
+    let mut briefing = Briefing::default();
+    let said = |turn: u64| match turn {
+        0 => "Make a plan for the lexer.",
+        4 => "Non",
+        _ => "Oui",
+    };
+    for turn in 0..9 {
+        briefing.request(turn * 2, said(turn), None);
+        briefing.words(turn * 2 + 1, "L'étape est faite.\n\nValides-tu ces choix ?");
+    }
+    briefing.request(20, "Rename the lexer.", None);
+    let text = render(&briefing, &Extra::default(), 4_000);
+    assert!(
+        text.contains("\n#16 Oui, as 6x before (said after: Valides-tu ces choix ?)"),
+        "{text}"
+    );
+    assert!(text.contains("\n#8 Non (said after: Valides-tu ces choix ?)"), "{text}");
+    assert_eq!(text.matches("Oui").count(), 1, "{text}");
+}
+
+/// A menu of two, the answer, and turns that follow.
+fn menu(answer: &str, turns_after: u64) -> String {
+    let mut briefing = Briefing::default();
+    briefing.request(1, "Plan the store of the lexer.", None);
+    briefing.words(2, "Which store?\n\n1. One file for each grammar\n2. A table of all grammars\n");
+    briefing.request(3, answer, None);
+    briefing.words(4, "Then the store is settled.");
+    for turn in 0..turns_after {
+        briefing.request(10 + turn * 2, &format!("Write part {turn} of it."), None);
+        briefing.words(11 + turn * 2, &format!("Part {turn} is written."));
+    }
+    render(&briefing, &Extra::default(), 4_000)
+}
+
+#[test]
+fn of_an_old_menu_what_was_picked_is_kept() {
+    let (picked, left) = ("A table of all grammars", "One file for each grammar");
+    for (answer, turns_after, has_left) in [("2", 0, true), ("2", 9, false), ("later", 9, true)] {
+        let text = menu(answer, turns_after);
+        assert!(text.contains(picked), "{answer} {turns_after}: {text}");
+        assert_eq!(text.contains(left), has_left, "{answer} {turns_after}: {text}");
+    }
+}
+
+#[test]
+fn an_offer_that_stands_with_its_answer_is_not_told_as_a_report_too() {
+    let text = menu("2", 0);
+    assert_eq!(text.matches("A table of all grammars").count(), 1, "{text}");
+}

@@ -136,7 +136,8 @@ impl Edits {
 impl AddedLine {
     /// The project whose heading the line is under; `None` is global.
     pub fn project(&self) -> Option<&str> {
-        let in_book = || self.section.iter().find_map(|heading| heading.strip_prefix(GROUP));
+        let in_book =
+            || self.section.iter().find_map(|heading| heading.strip_prefix(GROUP).map(str::trim));
         let in_summary = || {
             let under = self.section.iter().any(|heading| heading == "What is in memory");
             self.section.last().filter(|_| under && self.section.len() > 2).map(String::as_str)
@@ -198,7 +199,7 @@ mod tests {
             "# Task Group: /w/a\n\n- use tabs [user, 2026-01-01, t #1; id 0a]\n- use make [x; id b]\n",
         );
         let found = files(
-            "# Task Group: /w/a\n\n- use tabs [user, 2026-01-01, t #1; id 0a]\n- deploy on mondays\n",
+            "# Task Group:  /w/a \n\n- use tabs [user, 2026-01-01, t #1; id 0a]\n- deploy on mondays\n",
         );
         let mut edits = Edits::default();
         edits.merge(&published, &found, 7);

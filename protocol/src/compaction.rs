@@ -90,9 +90,23 @@ pub struct RunParams {
     /// back. Not with `items` or `as_of`. Absent: no.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub install: Option<bool>,
+    /// The agent itself compacts, and this is a step of it. The steps of one compaction are one record: the answer takes
+    /// the id and the place of what was announced, unless the agent worked in between. Absent: a compaction of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_step: Option<AgentStep>,
     /// Texts of this call alone, in place of those in force.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub templates: Option<TemplateOverrides>,
+}
+
+/// A step of a compaction that an agent makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentStep {
+    /// It is about to compact, in whatever way.
+    Announced,
+    /// What is made here takes the place of its history.
+    Answered,
 }
 
 /// How a history is compacted.

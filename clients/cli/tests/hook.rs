@@ -199,6 +199,7 @@ fn before_a_compaction_the_state_is_kept_and_the_person_told() {
     assert!(answer["systemMessage"].as_str().unwrap().contains(COMPACTION), "{answer}");
     let asked = desk.last_params("compaction/run");
     assert_eq!((&asked["strategy"], &asked["trigger"]), (&json!("checkpoint"), &json!("auto")));
+    assert_eq!(asked["agent_step"], "announced", "one record with whoever answers");
     let worthless = |_: &Value| Reply::Error(WireError::new(ErrorKind::NotWorthwhile, "too short"));
     let desk = Desk::of_agents(script().on("compaction/run", worthless));
     let done = desk.hook(&payload("PreCompact", &json!({ "trigger": "manual" })));

@@ -57,6 +57,7 @@ impl Briefing {
             max_tokens: Some(share(of.window, WINDOW_SHARE, TOKENS)),
             // The agent puts its own context around what it is given.
             initial_context: Some(Vec::new()),
+            agent_step: Some(compaction::AgentStep::Answered),
             ..Default::default()
         };
         let made = match client.call::<compaction::Run>(params.clone()).await {

@@ -69,6 +69,9 @@ export interface AgentRun {
   turns: number;
 }
 
+/** A step of a compaction that an agent makes. */
+export type AgentStep = "announced" | "answered";
+
 /** One addition. Exactly one of `item` and `marker` is given. */
 export interface AppendItem {
   /**
@@ -595,6 +598,11 @@ export type CompactionReason = "user_requested" | "context_limit" | "model_downs
 
 /** What to compact, and how. Exactly one of `thread_id` and `items` is given. */
 export interface CompactionRunParams {
+  /**
+   * The agent itself compacts, and this is a step of it. The steps of one compaction are one record: the answer takes
+   * the id and the place of what was announced, unless the agent worked in between. Absent: a compaction of its own.
+   */
+  agent_step?: AgentStep | null;
   /** Compacts the thread as it was after the item of this seq; absent: as it is now. */
   as_of?: number | null;
   /** Milliseconds the caller is willing to wait; strategies that would take longer are skipped. */

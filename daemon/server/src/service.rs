@@ -59,8 +59,8 @@ use archive::ArchiveKeeper;
 use checkpoint::Checkpoints;
 use choice::PersonChoices;
 use compaction::{
-    CompactionJobs, CompactionLog, Compactor, Gatherer, GivenItems, Installer, Ladder, LoopGuard,
-    Packets, Spans, Steps, Undo,
+    AgentSteps, CompactionJobs, CompactionLog, Compactor, Gatherer, GivenItems, Installer, Ladder,
+    LoopGuard, Packets, Spans, Steps, Undo,
 };
 use context::Contexts;
 use continuation::Continuations;
@@ -350,6 +350,7 @@ impl Parts {
             Gatherer::new(snapshots.clone(), self.read_back(), given.clone(), config.clone());
         let steps = Steps {
             gatherer,
+            agent_steps: AgentSteps::new(store.clone(), index.clone()),
             guard: LoopGuard::new(store.clone(), events.clone()),
             packets: Packets::new(store.clone(), models.clone(), config.clone(), clock.clone()),
             ladder,

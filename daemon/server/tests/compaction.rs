@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use longhaul_protocol::compaction::{Phase, RunParams, RunResult, RungOutcome};
+use longhaul_protocol::compaction::{AgentStep, Phase, RunParams, RunResult, RungOutcome, Trigger};
+use longhaul_protocol::thread::{Bill, BillParams};
 use longhaul_protocol::{ErrorKind, compaction, history};
 use serde_json::json;
 
@@ -296,4 +297,62 @@ async fn damage_that_a_request_meets_is_repaired_and_the_thread_served_again() {
     assert_eq!((salvaged.compactions, salvaged.jobs, salvaged.complete), (1, 1, true));
     assert_eq!((salvaged.updates, salvaged.model_usage), (0, 0));
     assert_eq!(client.compaction(&made.compaction_id).await.run.view, made.view);
+}
+
+/// A hook announces the agent's compaction and whoever sits in its seat answers it: one line in every list, in the bill
+/// and in the log of decisions.
+#[tokio::test]
+async fn the_steps_of_one_compaction_by_an_agent_are_one_record() {
+    let (_daemon, mut client, _) = session(100).await;
+    let step = |step, trigger| RunParams {
+        agent_step: Some(step),
+        trigger: Some(trigger),
+        ..of_thread(THREAD)
+    };
+    let announced = client.compact(step(AgentStep::Announced, Trigger::Auto)).await;
+    let answer = RunParams { max_tokens: Some(600), ..step(AgentStep::Answered, Trigger::Auto) };
+    let answered = client.compact(answer.clone()).await;
+    assert_eq!(answered.compaction_id, announced.compaction_id);
+    assert_ne!(answered.view, announced.view, "the answer's own");
+    let made = client.compactions().await;
+    assert_eq!(made.len(), 1, "{made:?}");
+    assert_eq!(made[0].trigger, Trigger::Auto, "not refused as a second one without growth");
+    assert_eq!(client.compaction(&answered.compaction_id).await.run.view, answered.view);
+    let bill = client.call::<Bill>(BillParams { thread_id: THREAD.into() }).await.unwrap();
+    assert_eq!(bill.compactions.len(), 1);
+    let status = client.status().await.compactions;
+    assert_eq!(status.compactions, 1, "{status:?}");
+
+    // A hook that comes late says nothing; an answer that is asked for again is one that can be undone itself.
+    for trigger in [Trigger::Auto, Trigger::Manual] {
+        let late = client.call::<compaction::Run>(step(AgentStep::Announced, trigger)).await;
+        assert_eq!(late.unwrap_err().kind(), ErrorKind::NotWorthwhile, "{trigger:?}");
+    }
+    let again = client.compact(step(AgentStep::Answered, Trigger::Manual)).await;
+    assert_ne!(again.compaction_id, answered.compaction_id);
+    // What a person asks for has its own record, and an undone one is not written over.
+    let own = client.compact(of_thread(THREAD)).await;
+    client.undo(&own.compaction_id).await;
+    assert_eq!(client.compactions().await.len(), 3);
+}
+
+#[tokio::test]
+async fn an_agent_that_worked_in_between_compacts_anew() {
+    let home = tempfile::tempdir().unwrap();
+    let mut rollout = Rollout::new(THREAD, home.path());
+    rollout.message("user", REQUEST);
+    for round in 0..40 {
+        rollout.command(&format!("cargo test fetch_{round}"), 0, &"running tests\n".repeat(40));
+    }
+    let (path, seq) = (rollout.write(home.path()), rollout.seq());
+    let daemon = Daemon::over(home, "").await;
+    let mut client = daemon.connect().await;
+    client.sync(THREAD).await;
+    let step = |step| RunParams { agent_step: Some(step), ..of_thread(THREAD) };
+    let announced = client.compact(step(AgentStep::Announced)).await;
+    rollout.message("assistant", "It was left to the provider, which failed. Going on.");
+    rollout.append(&path, seq);
+    client.sync(THREAD).await;
+    let answered = client.compact(step(AgentStep::Answered)).await;
+    assert_ne!(answered.compaction_id, announced.compaction_id);
 }

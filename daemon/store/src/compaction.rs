@@ -10,6 +10,19 @@ use crate::job::fenced;
 use crate::row::{get, unsigned};
 use crate::store::Store;
 
+macro_rules! insertion {
+    ($verb:literal, $conflict:literal) => {
+        concat!(
+            $verb,
+            " INTO compaction (compaction_id, thread_id, created_at_ms, strategy_used, phase, cause, \
+             tokens_before, tokens_after, seq, duration_ms, undone_at_ms, result, preimage, reason, \
+             requests, tokens_spent) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, \
+             ?14, ?15, ?16)",
+            $conflict
+        )
+    };
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompactionRow {
     pub compaction_id: String,
@@ -67,13 +80,28 @@ impl Store {
         let sorted = |error| pools.sorted(error);
         let Some(fence) = fence else {
             // A single statement is its own transaction: one call instead of three.
-            insert(row, body).execute(pools.writer()).await.map_err(sorted)?;
+            insert(row, body, KEPT_FIRST).execute(pools.writer()).await.map_err(sorted)?;
             return pools.sync().await;
         };
         let mut transaction = pools.begin().await?;
         fenced(&mut transaction, Some(fence), &pools).await?;
-        insert(row, body).execute(&mut *transaction).await.map_err(sorted)?;
+        insert(row, body, KEPT_FIRST).execute(&mut *transaction).await.map_err(sorted)?;
         pools.commit_durably(transaction).await
+    }
+
+    /// Stores a compaction in place of the one with its id.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub async fn compaction_replace(
+        &self,
+        row: &CompactionRow,
+        body: &CompactionBody,
+    ) -> Result<(), StoreError> {
+        let pools = self.pools();
+        let written = insert(row, body, KEPT_LAST).execute(pools.writer()).await;
+        written.map_err(|error| pools.sorted(error))?;
+        pools.sync().await
     }
 
     /// Looks up a compaction.
@@ -222,33 +250,32 @@ impl Store {
     }
 }
 
+/// The two ways to store a row whose id is there.
+const KEPT_FIRST: &str = insertion!("INSERT", " ON CONFLICT (compaction_id) DO NOTHING");
+const KEPT_LAST: &str = insertion!("INSERT OR REPLACE", "");
+
 fn insert<'q>(
     row: &'q CompactionRow,
     body: &'q CompactionBody,
+    statement: &'static str,
 ) -> Query<'q, Sqlite, SqliteArguments> {
-    sqlx::query(
-        "INSERT INTO compaction (compaction_id, thread_id, created_at_ms, strategy_used, \
-         phase, cause, tokens_before, tokens_after, seq, duration_ms, undone_at_ms, result, \
-         preimage, reason, requests, tokens_spent) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, \
-         ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16) \
-         ON CONFLICT (compaction_id) DO NOTHING",
-    )
-    .bind(row.compaction_id.as_str())
-    .bind(row.thread_id.as_deref())
-    .bind(row.created_at_ms)
-    .bind(row.strategy_used.as_str())
-    .bind(row.phase.as_str())
-    .bind(row.trigger.as_str())
-    .bind(row.tokens_before.cast_signed())
-    .bind(row.tokens_after.cast_signed())
-    .bind(row.seq.cast_signed())
-    .bind(row.duration_ms.cast_signed())
-    .bind(row.undone_at_ms)
-    .bind(body.result.as_slice())
-    .bind(body.preimage.as_slice())
-    .bind(row.reason.as_str())
-    .bind(row.requests.cast_signed())
-    .bind(row.tokens_spent.cast_signed())
+    sqlx::query(statement)
+        .bind(row.compaction_id.as_str())
+        .bind(row.thread_id.as_deref())
+        .bind(row.created_at_ms)
+        .bind(row.strategy_used.as_str())
+        .bind(row.phase.as_str())
+        .bind(row.trigger.as_str())
+        .bind(row.tokens_before.cast_signed())
+        .bind(row.tokens_after.cast_signed())
+        .bind(row.seq.cast_signed())
+        .bind(row.duration_ms.cast_signed())
+        .bind(row.undone_at_ms)
+        .bind(body.result.as_slice())
+        .bind(body.preimage.as_slice())
+        .bind(row.reason.as_str())
+        .bind(row.requests.cast_signed())
+        .bind(row.tokens_spent.cast_signed())
 }
 
 fn compaction_row(row: &SqliteRow) -> Result<CompactionRow, sqlx::Error> {

@@ -83,7 +83,8 @@ pub enum StepEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         turn_end_follows: Option<bool>,
     },
-    /// The compaction that was asked for failed.
+    /// What was asked for could not be done: the compaction, or the message to the agent before it. Where the transcript has the
+    /// compaction all the same, it counts as made.
     CompactionFailed {
         /// Why.
         reason: String,

@@ -97,6 +97,7 @@ impl Stage {
         let mut gateway = self.gateway()?;
         let mut rows = self.in_a_turn()?;
         rows.push(self.doctor(&daemon, "doctor names the route", "1 compaction answered")?);
+        rows.push(one_record(&daemon, 1)?);
         rows.push(self.another_user()?);
         let thread = thread_id(&self.codex.newest()?)?;
         // Nothing that a view needs is in the process, and a hook starts another one.
@@ -292,6 +293,14 @@ impl Drop for GatewayProcess {
             self.kill().unwrap_or_default();
         }
     }
+}
+
+/// The hook that announces a compaction and the answer to it make one record.
+pub(super) fn one_record(daemon: &Daemon, compactions: usize) -> anyhow::Result<Row> {
+    let listed = daemon.connect()?.call("compaction/list", &json!({ "limit": 100 }))?;
+    let records = listed["compactions"].as_array().map_or(0, Vec::len);
+    let told = format!("{records} records of {compactions}");
+    Ok(Row::told("one record of a compaction", records == compactions, told))
 }
 
 /// The daemon gives back what the newest compaction replaced. Codex has no way to take it up.

@@ -109,7 +109,7 @@ const COMPACTION: &[Floor] = &[
     floor(&["request"]),
     floor(&["record"]),
     floor(&["input", "install", "log", "progress", "texts"]),
-    floor(&["loop_guard", "replacement", "spans", "undo"]),
+    floor(&["agent_steps", "loop_guard", "replacement", "spans", "undo"]),
     floor(&["attempt", "given", "packet"]),
     floor(&["gather", "ladder"]),
     floor(&["preview"]),

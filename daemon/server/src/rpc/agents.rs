@@ -77,6 +77,7 @@ const FIELDS: &[(&str, &[(&str, Field)])] = &[
             ("initial_context", NoItems),
             ("trigger", Plain),
             ("reason", Plain),
+            ("agent_step", Plain),
             ("max_tokens", Plain),
             ("deadline_ms", Plain),
             ("as_of", Plain),

@@ -19,7 +19,8 @@ use super::{Table, TableError, convert, cursor};
 use crate::link::CallContext;
 use crate::service::CompactionServices;
 use crate::service::compaction::{
-    self, CompactionJobs, CompactionLog, Compactor, Installer, ModelRef, Request, Subject,
+    self, AgentStep, CompactionJobs, CompactionLog, Compactor, Installer, ModelRef, Request,
+    Subject,
 };
 use crate::service::context::{Contexts, UsageQuery};
 use crate::service::texts::TextStore;
@@ -163,6 +164,10 @@ pub(super) fn request(params: RunParams) -> Result<Request, Failure> {
         reason: params.reason.and_then(convert::reason),
         reader,
         templates: convert::own_texts(params.templates),
+        agent_step: params.agent_step.map(|step| match step {
+            longhaul_protocol::compaction::AgentStep::Announced => AgentStep::Announced,
+            longhaul_protocol::compaction::AgentStep::Answered => AgentStep::Answered,
+        }),
         install,
     };
     Ok(request)

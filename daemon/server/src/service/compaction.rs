@@ -11,6 +11,7 @@
 //! has the answer. A record that cannot be written (a full disk) does not keep a thread's answer back. The transcript is never written; given items are stored first, so that no record
 //! names items that are not there.
 
+mod agent_steps;
 mod attempt;
 mod background;
 mod compactor;
@@ -31,6 +32,7 @@ mod spans;
 mod texts;
 mod undo;
 
+pub use agent_steps::AgentSteps;
 pub use background::{CompactWork, CompactionJobs};
 pub use compactor::{Compactor, Steps};
 pub use gather::Gatherer;
@@ -42,6 +44,6 @@ pub use loop_guard::LoopGuard;
 pub use packet::Packets;
 pub use preview::{Preview, line_tokens};
 pub use record::{Compaction, Notice, Rung, TextSource, TextUsed};
-pub use request::{ModelRef, Reason, Request, Subject};
+pub use request::{AgentStep, ModelRef, Reason, Request, Subject};
 pub use spans::Spans;
 pub use undo::Undo;

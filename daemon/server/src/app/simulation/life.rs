@@ -244,6 +244,7 @@ impl Life {
     pub(super) fn request(&mut self, thread_id: String) -> Request {
         let is_own = self.world.own.as_ref().is_some_and(|own| own.thread_id == thread_id);
         Request {
+            agent_step: None,
             install: is_own && self.chance.below(2) == 0,
             subject: Subject::Thread { thread_id, as_of: None },
             strategy: Strategy::Checkpoint,

@@ -19,7 +19,7 @@ use longhaul_store::Store;
 
 use super::compactor::Compactor;
 use super::given::GivenItems;
-use super::log::CompactionLog;
+use super::log::{CompactionLog, Keeping};
 use super::progress::ProgressEvents;
 use super::request::{Request, Subject};
 use crate::jobs::runner::Work;
@@ -139,7 +139,7 @@ impl CompactWork {
             Err(error) => return Err(failed(&error)),
         }
         // The runner drops this future when the job is taken back: that closes the connection to a model.
-        let made = jobs.compactor.run_as(progress, request, Some(owner)).await;
+        let made = jobs.compactor.run_as(progress, request, Keeping::OfJob(owner)).await;
         made.map(drop).map_err(|error| failed(&error))
     }
 }

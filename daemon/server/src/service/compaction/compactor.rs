@@ -4,14 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use longhaul_core::compaction::receipt::{Receipt, Span};
-use longhaul_core::compaction::worth::Flaw;
+use longhaul_core::compaction::worth::{Flaw, Sizes};
 use longhaul_core::model::budget::Spending;
 
+use super::agent_steps::AgentSteps;
 use super::gather::Gatherer;
 use super::input::Input;
 use super::install::Installer;
 use super::ladder::{Ladder, LadderOutcome};
-use super::log::CompactionLog;
+use super::log::{CompactionLog, Keeping};
 use super::loop_guard::LoopGuard;
 use super::packet::Packets;
 use super::preview::{self, Preview};
@@ -22,12 +23,12 @@ use super::request::{Reason, Request};
 use super::spans::Spans;
 use crate::clock::Clock;
 use crate::events::EventHub;
-use crate::jobs::Owner;
 use crate::service::error::ServiceError;
 use crate::service::preimage;
 
 /// The steps of a compaction, in their order.
 pub struct Steps {
+    pub agent_steps: AgentSteps,
     pub gatherer: Gatherer,
     pub guard: LoopGuard,
     pub packets: Packets,
@@ -54,8 +55,10 @@ impl Compactor {
     /// # Errors
     /// There is no such thread, it holds nothing, or the record could not be stored.
     pub async fn run(&self, request: Request) -> Result<Compaction, ServiceError> {
-        let progress = self.progress(self.new_id());
-        let compaction = self.run_as(&progress, request, None).await;
+        let earlier = self.steps.agent_steps.earlier(&request).await?;
+        let keeping = if earlier.is_some() { Keeping::InPlace } else { Keeping::New };
+        let progress = self.progress(earlier.unwrap_or_else(|| self.new_id()));
+        let compaction = self.run_as(&progress, request, keeping).await;
         if let Err(error) = &compaction {
             progress.failed(&error.to_string(), false);
         }
@@ -96,8 +99,7 @@ impl Compactor {
         ProgressEvents::new(self.events.clone(), id)
     }
 
-    /// Compacts under the id that its events have; that it failed is for the caller to publish. What the job
-    /// of an `owner` makes is stored only while it owns its claim.
+    /// Compacts under the id that its events have; that it failed is for the caller to publish.
     ///
     /// # Errors
     /// As [`run`](Self::run).
@@ -105,7 +107,7 @@ impl Compactor {
         &self,
         progress: &ProgressEvents,
         mut request: Request,
-        owner: Option<&Owner>,
+        keeping: Keeping<'_>,
     ) -> Result<Compaction, ServiceError> {
         request.check_templates()?;
         self.check_install(&request).await?;
@@ -113,7 +115,9 @@ impl Compactor {
         let Steps { gatherer, guard, packets, ladder, spans, log, .. } = &self.steps;
         let started = self.clock.elapsed();
         let mut input = gatherer.gather(&id, &request).await?;
-        guard.check(&id, &request, &input).await?;
+        if !matches!(keeping, Keeping::InPlace) {
+            guard.check(&id, &request, &input).await?;
+        }
         ladder.find_context(&mut request, &mut input).await?;
         let cause = packets.cause(input.thread_id.as_deref(), &mut request).await;
         progress.begun(&request, input.thread_id.as_deref(), input.fold.visible().tokens());
@@ -136,7 +140,7 @@ impl Compactor {
             compaction.decision_id = cause.decision_id;
             compaction.reason = Some(Reason::Policy);
         }
-        log.keep(&mut compaction, owner).await?;
+        log.keep(&mut compaction, keeping).await?;
         self.install(&mut compaction).await?;
         progress.done(&compaction);
         Ok(compaction)
@@ -170,6 +174,23 @@ fn whole_ms(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
+/// What a person should know of a replacement that was made all the same.
+fn flawed(flaw: Flaw, sizes: &Sizes) -> Notice {
+    let Sizes { before, after, window } = sizes;
+    let words = match flaw {
+        Flaw::OverCeiling => format!(
+            "{after} tokens are more than half of a window of {window}: the request itself is that large"
+        ),
+        Flaw::TooLarge => format!(
+            "{before} tokens became {after}: the history is too small to gain from compacting"
+        ),
+        Flaw::Empty | Flaw::RequestMissing | Flaw::PairBroken => {
+            "the replacement was made without the request's own item".to_owned()
+        }
+    };
+    Notice::new(flaw.into_str(), words)
+}
+
 /// The whole compaction: sizes, receipt, and what a person should know.
 fn account(
     id: String,
@@ -181,28 +202,7 @@ fn account(
     let (sizes, checked) = (input.sizes(&replacement.history), replacement.check(&input));
     let Input { of, thread_id, fold, mut warnings, redacted, seq, .. } = input;
     let (before, after) = (sizes.before, sizes.after);
-    match checked {
-        Ok(()) => {}
-        Err(Flaw::OverCeiling) => warnings.push(Notice::new(
-            Flaw::OverCeiling.into_str(),
-            format!(
-                "{after} tokens are more than half of a window of {}: the request itself is that large",
-                sizes.window
-            ),
-        )),
-        Err(Flaw::TooLarge) => warnings.push(Notice::new(
-            Flaw::TooLarge.into_str(),
-            format!(
-                "{before} tokens became {after}: the history is too small to gain from compacting"
-            ),
-        )),
-        Err(flaw) => {
-            warnings.push(Notice::new(
-                flaw.into_str(),
-                "the replacement was made without the request's own item",
-            ));
-        }
-    }
+    warnings.extend(checked.err().map(|flaw| flawed(flaw, &sizes)));
     if replacement.strategy.asks() && fold.checkpoint().compactions > 0 {
         warnings.push(Notice::new(
             "accuracy",
@@ -237,6 +237,7 @@ fn account(
         decision_id: None,
         reason: Some(request.reason.unwrap_or_else(|| Reason::of("", &request.trigger))),
         texts: replacement.texts,
+        agent_step: request.agent_step,
         install: request.install,
         installed_seq: None,
     }

@@ -22,6 +22,16 @@ pub struct CompactionTally {
     pub history_tokens: u64,
 }
 
+/// How a compaction is stored.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Keeping<'a> {
+    New,
+    /// In place of the record with its id, which an agent announced.
+    InPlace,
+    /// Only while its job is owned.
+    OfJob(&'a Owner),
+}
+
 /// The compactions that were made.
 pub struct CompactionLog {
     store: Store,
@@ -44,10 +54,11 @@ impl CompactionLog {
     pub(super) async fn keep(
         &self,
         compaction: &mut Compaction,
-        owner: Option<&Owner>,
+        keeping: Keeping<'_>,
     ) -> Result<(), ServiceError> {
-        let Err(error) = self.record(compaction, owner).await else { return Ok(()) };
-        let is_answered = owner.is_none() && compaction.thread_id.is_some() && !compaction.install;
+        let Err(error) = self.record(compaction, keeping).await else { return Ok(()) };
+        let is_of_job = matches!(keeping, Keeping::OfJob(_));
+        let is_answered = !is_of_job && compaction.thread_id.is_some() && !compaction.install;
         let why = match error {
             ServiceError::Store(
                 why @ (StoreError::DiskFull { .. }
@@ -64,11 +75,10 @@ impl CompactionLog {
         Ok(())
     }
 
-    /// Stores a compaction; one that a job made only while it owns its job.
     async fn record(
         &self,
         compaction: &Compaction,
-        owner: Option<&Owner>,
+        keeping: Keeping<'_>,
     ) -> Result<(), ServiceError> {
         let row = CompactionRow {
             compaction_id: compaction.id.clone(),
@@ -90,8 +100,13 @@ impl CompactionLog {
             .map_err(|source| ServiceError::Undecodable { what: "compaction", source })?;
         // What was before stands in the transcript or in the stored items: nothing to copy.
         let body = CompactionBody { result, preimage: Vec::new() };
-        let fence = owner.map(|owner| self.jobs.fence(owner));
-        self.store.compaction_insert(&row, &body, fence.as_ref()).await?;
+        match keeping {
+            Keeping::New => self.store.compaction_insert(&row, &body, None).await?,
+            Keeping::InPlace => self.store.compaction_replace(&row, &body).await?,
+            Keeping::OfJob(owner) => {
+                self.store.compaction_insert(&row, &body, Some(&self.jobs.fence(owner))).await?;
+            }
+        }
         if let Some(decision_id) = compaction.decision_id {
             let end = DecisionEnd::Compaction(&compaction.id);
             if let Err(error) = self.store.decision_ended(decision_id, end).await {
@@ -99,7 +114,7 @@ impl CompactionLog {
             }
         }
         self.retention.note_compaction();
-        if compaction.thread_id.is_some() {
+        if compaction.thread_id.is_some() && !matches!(keeping, Keeping::InPlace) {
             let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
             tally.compactions += 1;
             tally.requests += compaction.spent.requests;

@@ -9,7 +9,7 @@ use longhaul_core::template::Kind;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::request::Reason;
+use super::request::{AgentStep, Reason};
 
 /// A compaction that was made; stored as it is.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -53,6 +53,9 @@ pub struct Compaction {
     /// The texts it was made with.
     #[serde(default)]
     pub texts: Vec<TextUsed>,
+    /// The step of an agent's own compaction that made it.
+    #[serde(default)]
+    pub agent_step: Option<AgentStep>,
     /// Whether it was to replace the history of its thread.
     #[serde(default)]
     pub install: bool,

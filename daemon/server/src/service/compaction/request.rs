@@ -57,6 +57,9 @@ pub struct Request {
     /// Whether the result replaces the history of the thread.
     #[serde(default)]
     pub install: bool,
+    /// The agent itself compacts, and this is a step of it.
+    #[serde(default)]
+    pub agent_step: Option<AgentStep>,
     #[serde(default)]
     pub templates: BTreeMap<Kind, String>,
 }
@@ -70,6 +73,16 @@ pub struct ModelRef {
     /// How hard it is to think; `None`: as configured.
     pub effort: Option<String>,
     pub context_window: Option<u64>,
+}
+
+/// A step of a compaction that an agent makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentStep {
+    /// It is about to compact.
+    Announced,
+    /// What is made here takes the place of its history.
+    Answered,
 }
 
 /// Why a compaction was made.

@@ -84,6 +84,7 @@ pub(super) fn conversation(turns: usize) -> Vec<Value> {
 
 pub(super) fn request(subject: Subject, strategy: Strategy) -> Request {
     Request {
+        agent_step: None,
         install: false,
         subject,
         strategy,

@@ -1,36 +1,66 @@
-// Long output of a command enters the history as an excerpt: its ends, and the handle that brings the rest back.
+// A long result of a tool enters the history as an excerpt: its ends, and the handle that brings the rest back.
 //
-// Before the first request that holds it, so that no provider's cache is hurt. The engine writes the whole output beside
-// the excerpt into the transcript, where the daemon reads it; what is written otherwise (a failed command, a result
-// with pictures, tools of other kinds) stays as it is.
+// Before the first request that holds it, so that no provider's cache is hurt. The engine writes the whole result beside
+// the excerpt into the transcript, where the daemon reads it. That was seen of commands, read files and servers of the
+// Model Context Protocol; whatever else there is (a page, a sub-agent's report, pictures, a failure) stays as it is.
 
-import type { SessionAppendInput, ToolResultBlock } from "claude-code";
+import type { SessionAppendInput, TextBlock, ToolResultBlock } from "claude-code";
 
 import { excerpt } from "./tail";
 
-/** Characters of an output that stays whole: 4,000 tokens. */
+/** Characters of a result that stays whole: 4,000 tokens. */
 export const WHOLE_MAX = 16_000;
 /** Characters that stay of a longer one, half at each end. */
 const KEPT = 4_000;
-/** The tool whose whole output the engine keeps in the transcript. */
 const SHELL = "Bash";
+const READ = "Read";
+const SERVERS = "mcp__";
+/** Our own server, whose answers bring back what was left out; a plugin's server has the plugin's name before its own. */
+const OURS = "longhaul";
+/** How the text of a file begins that was read from its first line. */
+const FIRST_LINE = /^\s*1[\t→]/;
 
-/** The message with an excerpt in place of a long output, and the characters that are left out; 0 where it stays. */
+/** The message with an excerpt in place of a long result, and the characters that are left out; 0 where it stays. */
 export function excerpted(e: SessionAppendInput): { e: SessionAppendInput; leftOut: number } {
   const { message } = e;
-  if (e.door !== "tool-result" || e.origin?.tool !== SHELL || !Array.isArray(message.content)) return { e, leftOut: 0 };
+  const tool = e.origin?.tool ?? "";
+  if (e.door !== "tool-result" || !isShortened(tool) || !Array.isArray(message.content)) return { e, leftOut: 0 };
   let leftOut = 0;
   const content = message.content.map((block) => {
-    if (!isLong(block)) return block;
-    const handle = `#${block.tool_use_id}`;
-    const text = excerpt(block.content, KEPT, (left) => `left out ${left} characters; tool expand with handle ${handle} brings all back`);
-    leftOut += block.content.length - text.length;
-    return { ...block, content: text };
+    if (!isResult(block)) return block;
+    const shorter = (text: string): string => {
+      if (!isLong(text, tool)) return text;
+      const short = excerpt(text, KEPT, (left) => words(left, tool, block.tool_use_id));
+      leftOut += text.length - short.length;
+      return short;
+    };
+    if (typeof block.content === "string") return { ...block, content: shorter(block.content) };
+    if (!Array.isArray(block.content)) return block;
+    return { ...block, content: block.content.map((part) => (isText(part) ? { ...part, text: shorter(part.text) } : part)) };
   });
   return leftOut === 0 ? { e, leftOut } : { e: { ...e, message: { ...message, content } }, leftOut };
 }
 
-function isLong(block: unknown): block is ToolResultBlock {
-  const { type, content, is_error } = (block ?? {}) as Partial<ToolResultBlock>;
-  return type === "tool_result" && is_error !== true && typeof content === "string" && content.length > WHOLE_MAX;
+function isShortened(tool: string): boolean {
+  return tool === SHELL || tool === READ || (tool.startsWith(SERVERS) && !tool.split("__")[1]?.includes(OURS));
+}
+
+/** What was asked for by its place in a file is what the agent wants to see. */
+function isLong(text: string, tool: string): boolean {
+  return text.length > WHOLE_MAX && (tool !== READ || FIRST_LINE.test(text));
+}
+
+function words(left: number, tool: string, call: string): string {
+  const parts = tool === READ ? "Read with offset and limit shows a part, " : "";
+  return `left out ${left} characters; ${parts}tool expand with handle #${call} brings all back`;
+}
+
+function isResult(block: unknown): block is ToolResultBlock {
+  const { type, is_error } = (block ?? {}) as Partial<ToolResultBlock>;
+  return type === "tool_result" && is_error !== true;
+}
+
+function isText(part: unknown): part is TextBlock {
+  const { type, text } = (part ?? {}) as Partial<TextBlock>;
+  return type === "text" && typeof text === "string";
 }

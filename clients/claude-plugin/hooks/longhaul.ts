@@ -88,7 +88,7 @@ export const register: Register = (on) => {
   if (excerpts) {
     on("session.append", async ($, e, next) => {
       const { e: shorter, leftOut } = excerpted(e);
-      if (leftOut > 0) tell($, `longhaul left out ${leftOut} characters of a command's output`);
+      if (leftOut > 0) tell($, `longhaul left out ${leftOut} characters of what ${e.origin?.tool ?? "a tool"} gave`);
       return next(shorter);
     });
   }

@@ -1,4 +1,4 @@
-/** Whether long output of commands enters the history as an excerpt: `longhaul install claude --excerpts`. */
+/** Whether long results of tools enter the history as excerpts: `longhaul install claude --excerpts`. */
 export const excerpts: boolean = false;
 
 // The command line that answers for the daemon. `longhaul install claude` writes its own path here, and the socket it

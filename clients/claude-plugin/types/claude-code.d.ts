@@ -50,10 +50,16 @@ declare module "claude-code" {
     text: string;
   }
 
+  export interface TextBlock {
+    type: "text";
+    text: string;
+  }
+
   export interface ToolResultBlock {
     type: "tool_result";
     tool_use_id: string;
-    content: string;
+    /** A text, or parts of which some are text. */
+    content: string | unknown[];
     is_error?: boolean;
   }
 

@@ -50,12 +50,16 @@ impl Claude {
         let model = model.to_owned();
         let claude = Self { binary, folder, model, deadline, ours: None };
         fs::create_dir_all(claude.home())?;
-        fs::create_dir_all(claude.folder.path().join("project"))?;
+        fs::create_dir_all(claude.project())?;
         Ok(claude)
     }
 
     pub(super) fn home(&self) -> PathBuf {
         self.folder.path().join("home/.claude")
+    }
+
+    pub(super) fn project(&self) -> PathBuf {
+        self.folder.path().join("project")
     }
 
     /// The same with our programs on its `PATH`, as a plugin from a marketplace needs them.
@@ -125,7 +129,7 @@ impl Claude {
 
     /// Has it ask nothing at its first start on a terminal.
     pub(super) fn know_person(&self) -> anyhow::Result<()> {
-        let project = self.folder.path().join("project");
+        let project = self.project();
         let state = json!({
             "hasCompletedOnboarding": true, "theme": "dark", "bypassPermissionsModeAccepted": true,
             "customApiKeyResponses": { "approved": [KEY], "rejected": [] },
@@ -151,7 +155,7 @@ impl Claude {
     /// Its home, its project, and the mock model.
     fn surround<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         self.environment(command)
-            .current_dir(self.folder.path().join("project"))
+            .current_dir(self.project())
             .env("ANTHROPIC_BASE_URL", format!("http://{}", self.model))
             // A daemon that was killed stays so.
             .env("LONGHAUL_AUTOSTART", "0")
@@ -172,7 +176,7 @@ pub(super) fn play(
 ) -> anyhow::Result<Vec<Row>> {
     let installed = claude.install(longhaul, daemon)?;
     claude.print(&[&format!("rename the parser. {RULE}")])?;
-    note_rule(daemon, &claude.folder.path().join("project"))?;
+    note_rule(daemon, &claude.project())?;
     let (mut is_given, mut made) = (false, 0);
     for _ in 0..ATTEMPTS {
         claude.print(&["--continue", "/compact"])?;

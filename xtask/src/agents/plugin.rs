@@ -15,6 +15,7 @@ use super::mock::{FILL, Mock, ask, is_summary_asked, unpaired};
 use crate::daemon::{self, Daemon};
 use crate::place;
 use crate::process::{Deadline, POLL};
+use crate::wire::Wire;
 
 /// How every briefing begins, and what a hook of ours would add beside it.
 const BRIEFING: &str = "The conversation so far was compacted.";
@@ -38,12 +39,15 @@ pub(super) fn play(
         installed.lines().find(|line| line.starts_with("Compactions")).unwrap_or_default().into(),
     )];
     rows.extend(in_a_turn(claude, mock)?);
+    let before = records(&daemon)?;
     pin(&daemon)?;
     rows.extend(by_hand(claude, mock)?);
+    let made = records(&daemon)? - before;
+    rows.push(Row::told("one record of it", made == 1, format!("{made} more in the list")));
     rows.extend(undone(claude, mock)?);
     rows.extend(in_a_sub_agent(claude, mock, &daemon)?);
     rows.push(said_by_doctor("doctor names the route", longhaul, claude, &daemon, "answered in")?);
-    rows.push(excerpted(longhaul, claude, mock, &daemon)?);
+    rows.extend(excerpted(longhaul, claude, mock, &daemon)?);
     rows.push(of_another_version(longhaul, claude, mock, &daemon)?);
     rows.extend(killed(longhaul, claude, mock, &mut daemon)?);
     Ok(rows)
@@ -148,6 +152,12 @@ fn by_hand(claude: &Claude, mock: &Mock) -> anyhow::Result<Vec<Row>> {
     ])
 }
 
+/// How many compactions are recorded.
+fn records(daemon: &Daemon) -> anyhow::Result<usize> {
+    let listed = daemon.connect()?.call("compaction/list", &json!({ "limit": 100 }))?;
+    Ok(listed["compactions"].as_array().map_or(0, Vec::len))
+}
+
 /// The window of a sub-agent fills: its own conversation is compacted, and no other.
 fn in_a_sub_agent(claude: &Claude, mock: &Mock, daemon: &Daemon) -> anyhow::Result<Vec<Row>> {
     let prompt = format!("{FILL}. Call the sub-task forty-two.");
@@ -201,13 +211,13 @@ fn undone(claude: &Claude, mock: &Mock) -> anyhow::Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Where that is switched on, a long output of a command is sent as an excerpt, and its handle brings all of it back.
+/// Where that is switched on, long results are sent as excerpts, and their handles bring all of it back.
 fn excerpted(
     longhaul: &Path,
     claude: &Claude,
     mock: &Mock,
     daemon: &Daemon,
-) -> anyhow::Result<Row> {
+) -> anyhow::Result<Vec<Row>> {
     claude.install_with(longhaul, daemon, &["--excerpts"])?;
     mock.take();
     let count = json!({ "command": "seq 1 5000", "description": "count" });
@@ -220,9 +230,35 @@ fn excerpted(
     let listed = wire.call("thread/list", &json!({ "limit": 1 }))?;
     let of = json!({ "handle": handle, "thread_id": listed["threads"][0]["thread_id"] });
     let whole = wire.call("history/expand", &of)?.to_string();
-    claude.install(longhaul, daemon)?;
     let told = format!("{} bytes sent, {} behind {handle}", sent.len(), whole.len());
-    Ok(Row::told("a long output as an excerpt", is_short && whole.contains("\\n2500\\n"), told))
+    let is_whole = whole.contains("\\n2500\\n");
+    let output = Row::told("a long output as an excerpt", is_short && is_whole, told);
+    let file = read_file(claude, mock, &mut wire)?;
+    claude.install(longhaul, daemon)?;
+    Ok(vec![output, file])
+}
+
+/// A file of the person's, read from its beginning, and then a part of it.
+fn read_file(claude: &Claude, mock: &Mock, wire: &mut Wire) -> anyhow::Result<Row> {
+    let path = claude.project().join("long.txt");
+    let lines: Vec<String> = (1..=1_500).map(|line| format!("this is line {line} of it")).collect();
+    fs::write(&path, lines.join("\n"))?;
+    let read = |of: Value| -> anyhow::Result<String> {
+        mock.take();
+        claude.print(&["--continue", &ask("Read", &of)])?;
+        Ok(mock.take().last().context("no request was sent")?["messages"].to_string())
+    };
+    let all = read(json!({ "file_path": path }))?;
+    let handle = all.rsplit_once("with handle #").and_then(|(_, rest)| rest.split_once(' '));
+    let handle = handle.map(|(call, _)| format!("#{call}")).unwrap_or_default();
+    let part = read(json!({ "file_path": path, "offset": 700, "limit": 3 }))?;
+    let listed = wire.call("thread/list", &json!({ "limit": 1 }))?;
+    let of = json!({ "handle": handle, "thread_id": listed["threads"][0]["thread_id"] });
+    let whole = wire.call("history/expand", &of)?.to_string();
+    let middle = "this is line 701 of it";
+    let agrees = !all.contains(middle) && whole.contains(middle) && part.contains(middle);
+    let told = format!("{} bytes behind {handle}, a part stays whole", whole.len());
+    Ok(Row::told("a long file as an excerpt", agrees, told))
 }
 
 /// The plugin speaks another version than the program.

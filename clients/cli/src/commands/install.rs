@@ -46,14 +46,14 @@ Examples:
   longhaul install codex             hooks and the MCP server for Codex
   longhaul install codex --gateway   and compactions without a model
   longhaul install claude --dry-run  what it would change for Claude Code
-  longhaul install claude --excerpts and long output of commands as excerpts
+  longhaul install claude --excerpts and long results of tools as excerpts
   longhaul install systemd           start the daemon on the first connection
   longhaul install vscode
   longhaul install nvim")]
 pub(crate) struct InstallArgs {
     #[command(flatten)]
     options: Options,
-    /// With claude: long output of commands enters the history as an excerpt with a handle
+    /// With claude: long results of tools enter the history as excerpts with handles
     #[arg(long)]
     excerpts: bool,
     /// Port of 127.0.0.1 that the gateway listens on [default: a free one]

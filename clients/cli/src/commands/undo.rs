@@ -10,12 +10,17 @@ use crate::session::{Page, Session};
 use crate::style::{Style, counted, tokens};
 
 mod codex;
+mod reach;
+
+use reach::Taken;
 
 /// Undo a compaction: return the old history
 ///
 /// A thread of longhaul's own goes on from its old history at once, and so does an open session of Codex whose last turn
-/// was the compaction. A session of Claude Code with our plugin does by `/compact undo`. Where nothing does, the answer
-/// has the command that goes on from before the compaction with a larger view.
+/// was the compaction. A session of Claude Code with our plugin does by `/compact undo`. What an agent compacted in its own
+/// way, in the middle of a turn of Codex or with the hooks alone, no program takes back: there, and in a session that is
+/// closed, the answer has the command that goes on from before the compaction with a larger view. What was only shown, or
+/// begun as a new thread by `longhaul continue`, took nothing from the old session, and the answer says so.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -40,18 +45,23 @@ pub(crate) async fn of(
 ) -> Result<(), Failure> {
     let undo = client.call::<Undo>(UndoParams { compaction_id });
     let undone = while_waiting("reading the old history", undo).await?;
-    let codex = in_codex(client, &undone);
+    let taken = reach::taken(client, &undone).await;
+    let codex = in_codex(client, &undone, taken);
     let (in_codex, not_in_codex) = match while_waiting("asking Codex", codex).await {
         Some(Ok(())) => (true, None),
         Some(Err(why)) => (false, Some(why)),
         None => (false, None),
     };
-    session.print(&UndoPage { undone, in_codex, not_in_codex })
+    session.print(&UndoPage { undone, taken, in_codex, not_in_codex })
 }
 
 /// Whether it arrives in Codex, or why not; `None` where it is not Codex's.
-async fn in_codex(client: &Client, undone: &UndoResult) -> Option<Result<(), String>> {
-    let is_codex = undone.source.as_deref() == Some("codex");
+async fn in_codex(
+    client: &Client,
+    undone: &UndoResult,
+    taken: Option<Taken>,
+) -> Option<Result<(), String>> {
+    let is_codex = undone.source.as_deref() == Some("codex") && taken != Some(Taken::NotAtAll);
     let (UndoReach::NotAgent, true) = (undone.reach, is_codex) else { return None };
     Some(codex::undo(client, undone.thread_id.as_deref()?, undone.seq?).await)
 }
@@ -60,11 +70,20 @@ async fn in_codex(client: &Client, undone: &UndoResult) -> Option<Result<(), Str
 struct UndoPage {
     #[serde(flatten)]
     undone: UndoResult,
+    /// What the agent made of the compaction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    taken: Option<Taken>,
     /// The open session of Codex has the old history again.
     in_codex: bool,
     /// Why it has not.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_in_codex: Option<String>,
+}
+
+impl UndoPage {
+    fn told(&self) -> String {
+        reach::told(&self.undone, self.taken)
+    }
 }
 
 impl Page for UndoPage {
@@ -80,45 +99,14 @@ impl Page for UndoPage {
                 format!("{} tokens more are behind {handles}\n", tokens(cost))
             }
         };
-        let reach = match (self.in_codex, &self.not_in_codex) {
+        let arrived = match (self.in_codex, &self.not_in_codex) {
             (true, _) => "the open session of Codex has them again: go on in it\n".to_owned(),
-            (false, Some(why)) => format!("not in Codex: {why}\n") + &reach(undone),
-            (false, None) => reach(undone),
+            (false, Some(why)) => format!("not in Codex: {why}\n") + &self.told(),
+            (false, None) => self.told(),
         };
         let print = format!("print it: longhaul undo {} --json\n", undone.compaction_id);
-        [style.bold(&heading), rest, reach, style.dim(&print)].concat()
+        [style.bold(&heading), rest, arrived, style.dim(&print)].concat()
     }
-}
-
-/// Where the old history arrives, and how to go on where no agent is told.
-fn reach(undone: &UndoResult) -> String {
-    if let Some(seq) = undone.restored_seq {
-        return format!("the thread has them again since #{seq}\n");
-    }
-    let (UndoReach::NotAgent, Some(thread_id), Some(seq)) =
-        (undone.reach, &undone.thread_id, undone.seq)
-    else {
-        return String::new();
-    };
-    let agent = match undone.source.as_deref() {
-        Some("claude") => "Claude Code",
-        Some("codex") => "Codex",
-        Some("gemini") => "Gemini CLI",
-        Some("opencode") => "OpenCode",
-        _ => "the agent",
-    };
-    let by_plugin = match undone.source.as_deref() {
-        Some("claude") => {
-            "With our plugin the session itself takes it back: type /compact undo in it.\n"
-        }
-        _ => "",
-    };
-    format!(
-        "{agent} is not told: it keeps a history of its own, so a session that went on\n\
-         from the view still does. {by_plugin}To go on from before the compaction, in a new thread\n\
-         with a larger view:\n  \
-         longhaul continue {thread_id} --as-of {seq} --max-tokens 16000\n"
-    )
 }
 
 #[cfg(test)]
@@ -140,13 +128,17 @@ mod tests {
             thread_id: Some("0199a213-0000-7000-8000-000000000002".into()),
             seq: Some(747),
         };
-        let text = reach(&undone);
+        let of = |undone: &UndoResult, taken| reach::told(undone, taken);
         let command = "longhaul continue 0199a213-0000-7000-8000-000000000002 --as-of 747";
+        let text = of(&undone, Some(Taken::View));
         assert!(text.contains("Claude Code is not told") && text.contains(command), "{text}");
-        assert!(text.contains("/compact undo"), "{text}");
+        let text = of(&undone, Some(Taken::ByItself));
+        assert!(text.contains("in its own way") && text.contains(command), "{text}");
+        let text = of(&undone, Some(Taken::NotAtAll));
+        assert!(text.contains("still has all of its history") && !text.contains(command), "{text}");
         undone.source = Some("codex".into());
         let not_in_codex = Some("a turn of the session runs".to_owned());
-        let mut page = UndoPage { undone, in_codex: false, not_in_codex };
+        let mut page = UndoPage { undone, taken: None, in_codex: false, not_in_codex };
         let text = page.text(&plain());
         assert!(
             text.contains("not in Codex: a turn of the session runs") && text.contains(command),
@@ -157,7 +149,8 @@ mod tests {
         assert!(text.contains("open session of Codex") && !text.contains(command), "{text}");
         let mut undone = page.undone;
         (undone.reach, undone.restored_seq) = (UndoReach::Thread, Some(750));
-        let text = UndoPage { undone, in_codex: false, not_in_codex: None }.text(&plain());
+        let text =
+            UndoPage { undone, taken: None, in_codex: false, not_in_codex: None }.text(&plain());
         assert!(text.contains("since #750") && !text.contains("not told"), "{text}");
     }
 }

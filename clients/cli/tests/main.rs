@@ -2,8 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod act;
 mod answers;
 mod ask;
+mod codex_server;
 mod eval;
 mod exit;
 mod gateway;

@@ -122,7 +122,7 @@ fn defect_7_6_the_middle_of_a_turn_is_decided_on_with_the_agent_s_packet() {
 fn defect_7_6_after_a_failure_the_next_attempt_needs_growth() {
     let policy = auto(PolicyTable::default());
     let made = take(&policy, Watcher::default(), committed(100_000));
-    let failed = Event::CompactionFailed { reason: "no room".into() };
+    let failed = Event::CompactionFailed { reason: "no room".into(), compacted: None };
     let failed = take(&policy, made.state, failed);
     assert_eq!(names(&failed.effects), ["warn"]);
     assert!(failed.state.kept_packet.is_some());

@@ -3,17 +3,26 @@
 //! JSON-RPC in text frames of a websocket. Every connection is told when a thread begins to work and when it rests. No
 //! thread is subscribed to, so what Codex asks the person (whether a command may run) goes to the terminal and not here.
 //!
+//! What answers there is believed little: it must run as the person, its messages have a bound in size, number and time,
+//! and its words are cut and stripped before they are shown or logged.
+//!
 //! A thread that works is never touched: Codex breaks off its turn before it compacts or reverts (seen in 0.169.0).
 
-use std::path::Path;
+use std::fmt;
+use std::io;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use futures_util::{SinkExt as _, StreamExt as _};
+use longhaul_printable as printable;
+use rustix::process::geteuid;
 use serde_json::{Value, json};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 use tokio_tungstenite::WebSocketStream;
-use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
+use tokio_tungstenite::tungstenite::{Error as FrameError, Message};
 
 use super::install::setup;
 
@@ -22,12 +31,73 @@ const CONTROL_SOCKET: &str = "app-server-control/app-server-control.sock";
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 /// What the person queued begins at once when a turn is over: so long is looked whether it does.
 const SETTLE: Duration = Duration::from_millis(300);
+/// Bytes of a message; twenty turns of a thread with their outputs are a few MiB.
+const MESSAGE_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// Messages of a connection. It hears a few for each turn of every open session.
+const MESSAGES_MAX: u64 = 100_000;
+/// Bytes of the server's own words that are passed on.
+const WORDS_MAX: usize = 300;
+/// Rights by which others than the owner can put a socket of theirs in place.
+const WRITABLE_BY_OTHERS: u32 = 0o022;
+const OF_ANOTHER: &str = "it is another user's";
+
+/// Why the app server did not do it.
+#[derive(Debug)]
+pub(super) enum ServerFault {
+    NotRunning(io::Error),
+    /// Somebody else may be behind the socket.
+    NotOurs(&'static str),
+    /// It closed the connection, or it was lost: what was asked last may have been done.
+    Gone,
+    Slow {
+        what: String,
+        limit: Duration,
+    },
+    Refused {
+        method: String,
+        why: String,
+    },
+    NotHeld,
+    /// It does not keep to the protocol.
+    Garbled(String),
+}
+
+impl fmt::Display for ServerFault {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotRunning(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
+                ) =>
+            {
+                write!(to, "no session is open: Codex's app server does not run")
+            }
+            Self::NotRunning(error) => write!(to, "Codex's app server is not reached: {error}"),
+            Self::NotOurs(why) => write!(to, "Codex's control socket is not used: {why}"),
+            Self::Gone => write!(to, "Codex's app server went away"),
+            Self::Slow { what, limit } => {
+                write!(to, "Codex's app server took more than {} s for {what}", limit.as_secs())
+            }
+            Self::Refused { method, why } => write!(to, "Codex refused {method}: {why}"),
+            Self::NotHeld => write!(to, "the session is not open in Codex"),
+            Self::Garbled(why) => write!(to, "Codex's app server is not understood: {why}"),
+        }
+    }
+}
+
+impl From<ServerFault> for String {
+    fn from(fault: ServerFault) -> Self {
+        fault.to_string()
+    }
+}
 
 /// A connection, and what it has heard of one thread.
 pub(super) struct AppServer {
     frames: WebSocketStream<UnixStream>,
     thread_id: String,
     asked: u64,
+    heard: u64,
     is_working: bool,
     /// How often the thread came to rest since the connection stands.
     rests: u64,
@@ -35,19 +105,31 @@ pub(super) struct AppServer {
 
 impl AppServer {
     /// The one that runs for the person's terminals, about a thread.
-    pub(super) async fn running(thread_id: &str) -> Result<Self, String> {
-        let home = setup::codex_home().ok_or("Codex has no folder here")?;
+    pub(super) async fn running(thread_id: &str) -> Result<Self, ServerFault> {
+        let none = || ServerFault::NotRunning(io::ErrorKind::NotFound.into());
+        let home = setup::codex_home().ok_or_else(none)?;
         Self::attach(&home.join(CONTROL_SOCKET), thread_id).await
     }
 
-    async fn attach(socket: &Path, thread_id: &str) -> Result<Self, String> {
-        let gone = |error| format!("Codex's app server does not run: {error}");
-        let stream = UnixStream::connect(socket).await.map_err(gone)?;
-        let asked = tokio_tungstenite::client_async("ws://localhost/", stream);
-        let greeted = timeout(CALL_TIMEOUT, asked).await.map_err(|_| too_slow("the handshake"))?;
-        let (frames, _) = greeted.map_err(|error| format!("Codex's app server: {error}"))?;
+    async fn attach(socket: &Path, thread_id: &str) -> Result<Self, ServerFault> {
+        let stream =
+            UnixStream::connect(resolved(socket)?).await.map_err(ServerFault::NotRunning)?;
+        let peer = stream.peer_cred().map_err(ServerFault::NotRunning)?;
+        if peer.uid() != geteuid().as_raw() {
+            return Err(ServerFault::NotOurs("a process of another user answers on it"));
+        }
+        let bounds = WebSocketConfig::default()
+            .max_message_size(Some(MESSAGE_BYTES_MAX))
+            .max_frame_size(Some(MESSAGE_BYTES_MAX));
+        let asked =
+            tokio_tungstenite::client_async_with_config("ws://localhost/", stream, Some(bounds));
+        let greeted = within(CALL_TIMEOUT, "the handshake", async {
+            asked.await.map_err(|error| ServerFault::Garbled(words(&error.to_string())))
+        });
+        let (frames, _) = greeted.await?;
         let thread_id = thread_id.to_owned();
-        let mut server = Self { frames, thread_id, asked: 0, is_working: false, rests: 0 };
+        let mut server =
+            Self { frames, thread_id, asked: 0, heard: 0, is_working: false, rests: 0 };
         let us = json!({ "name": "longhaul", "version": env!("CARGO_PKG_VERSION") });
         let can = json!({ "experimentalApi": true, "requestAttestation": false });
         server.call("initialize", json!({ "clientInfo": us, "capabilities": can })).await?;
@@ -56,34 +138,46 @@ impl AppServer {
     }
 
     /// A call about the thread, whose id is added to `params`.
-    pub(super) async fn ask(&mut self, method: &str, mut params: Value) -> Result<Value, String> {
+    pub(super) async fn ask(
+        &mut self,
+        method: &str,
+        mut params: Value,
+    ) -> Result<Value, ServerFault> {
         params["threadId"] = self.thread_id.as_str().into();
         self.call(method, params).await
     }
 
     /// A call that sets the thread to work; returns when it rests again.
-    pub(super) async fn set_to_work(&mut self, method: &str, params: Value) -> Result<(), String> {
+    pub(super) async fn set_to_work(
+        &mut self,
+        method: &str,
+        params: Value,
+        limit: Duration,
+    ) -> Result<(), ServerFault> {
         let rests = self.rests;
         self.ask(method, params).await?;
-        while self.rests == rests {
-            self.hear().await?;
-        }
-        Ok(())
+        let rested = async {
+            while self.rests == rests {
+                self.hear().await?;
+            }
+            Ok(())
+        };
+        within(limit, method, rested).await
     }
 
     /// Whether the server holds the thread, and it works.
-    pub(super) async fn is_working(&mut self) -> Result<bool, String> {
+    pub(super) async fn is_working(&mut self) -> Result<bool, ServerFault> {
         let read = self.ask("thread/read", json!({})).await?;
         self.is_working = match read["thread"]["status"]["type"].as_str() {
             Some("active") => true,
             Some("idle") => false,
-            _ => return Err("Codex's app server does not hold the thread".to_owned()),
+            _ => return Err(ServerFault::NotHeld),
         };
         Ok(self.is_working)
     }
 
     /// Waits for the end of the turn that runs; whether the thread then rests, and nothing that was queued begins.
-    pub(super) async fn rests(&mut self) -> Result<bool, String> {
+    pub(super) async fn rests(&mut self) -> Result<bool, ServerFault> {
         self.is_working().await?;
         while self.is_working {
             self.hear().await?;
@@ -97,43 +191,49 @@ impl AppServer {
         timeout(SETTLE, begins).await.unwrap_or(Ok(true))
     }
 
-    async fn call(&mut self, method: &str, params: Value) -> Result<Value, String> {
+    async fn call(&mut self, method: &str, params: Value) -> Result<Value, ServerFault> {
         self.asked += 1;
         let id = self.asked;
-        self.send(&json!({ "id": id, "method": method, "params": params })).await?;
         let answered = async {
+            self.send(&json!({ "id": id, "method": method, "params": params })).await?;
             loop {
                 let mut said = self.hear().await?;
                 if said["id"] != id || said.get("method").is_some() {
                     continue;
                 }
-                return match said.get("error") {
-                    Some(error) => Err(format!("Codex refused {method}: {}", error["message"])),
-                    None => Ok(said["result"].take()),
-                };
+                let refused = said.get("error").map(|error| ServerFault::Refused {
+                    method: method.to_owned(),
+                    why: words(error["message"].as_str().unwrap_or("it does not say why")),
+                });
+                return refused.map_or_else(|| Ok(said["result"].take()), Err);
             }
         };
-        timeout(CALL_TIMEOUT, answered).await.map_err(|_| too_slow(method))?
+        within(CALL_TIMEOUT, method, answered).await
     }
 
-    async fn send(&mut self, message: &Value) -> Result<(), String> {
+    async fn send(&mut self, message: &Value) -> Result<(), ServerFault> {
         let sent = self.frames.send(Message::text(message.to_string())).await;
-        sent.map_err(|error| format!("Codex's app server went away: {error}"))
+        sent.map_err(|_| ServerFault::Gone)
     }
 
     /// The next message, of which it is kept whether the thread works.
-    async fn hear(&mut self) -> Result<Value, String> {
+    async fn hear(&mut self) -> Result<Value, ServerFault> {
         loop {
+            self.heard += 1;
+            if self.heard > MESSAGES_MAX {
+                return Err(ServerFault::Garbled(format!("it sent over {MESSAGES_MAX} messages")));
+            }
             let frame = match self.frames.next().await {
                 Some(Ok(Message::Text(frame))) => frame,
-                Some(Ok(Message::Close(_))) | None => {
-                    return Err("Codex's app server went away".to_owned());
-                }
+                Some(Ok(Message::Close(_))) | None => return Err(ServerFault::Gone),
                 Some(Ok(_)) => continue,
-                Some(Err(error)) => return Err(format!("Codex's app server went away: {error}")),
+                Some(Err(FrameError::Capacity(error))) => {
+                    return Err(ServerFault::Garbled(words(&error.to_string())));
+                }
+                Some(Err(_)) => return Err(ServerFault::Gone),
             };
             let said: Value = serde_json::from_str(&frame)
-                .map_err(|error| format!("Codex's app server said no JSON: {error}"))?;
+                .map_err(|error| ServerFault::Garbled(words(&error.to_string())))?;
             let about = &said["params"];
             if said["method"] == "thread/status/changed" && about["threadId"] == self.thread_id {
                 let is_working = about["status"]["type"] == "active";
@@ -145,6 +245,45 @@ impl AppServer {
     }
 }
 
-fn too_slow(what: &str) -> String {
-    format!("Codex's app server took more than {} s for {what}", CALL_TIMEOUT.as_secs())
+/// The socket itself, behind Codex's link to a folder of short names (`/tmp/codex-daemon-UID` in 0.169.0), once it is
+/// sure that nobody else can have put link or socket there.
+fn resolved(socket: &Path) -> Result<PathBuf, ServerFault> {
+    check_folder(socket)?;
+    let behind = socket.canonicalize().map_err(ServerFault::NotRunning)?;
+    check_folder(&behind)?;
+    let file = behind.symlink_metadata().map_err(ServerFault::NotRunning)?;
+    match (file.file_type().is_socket(), file.uid() == geteuid().as_raw()) {
+        (true, true) => Ok(behind),
+        (false, _) => Err(ServerFault::NotOurs("it is no socket")),
+        (true, false) => Err(ServerFault::NotOurs(OF_ANOTHER)),
+    }
+}
+
+fn check_folder(of: &Path) -> Result<(), ServerFault> {
+    let folder = of.parent().unwrap_or(of).symlink_metadata().map_err(ServerFault::NotRunning)?;
+    if !folder.is_dir() {
+        return Err(ServerFault::NotOurs("its folder is a link"));
+    }
+    if folder.uid() != geteuid().as_raw() {
+        return Err(ServerFault::NotOurs(OF_ANOTHER));
+    }
+    match folder.permissions().mode() & WRITABLE_BY_OTHERS {
+        0 => Ok(()),
+        _ => Err(ServerFault::NotOurs("others can write into its folder")),
+    }
+}
+
+async fn within<T>(
+    limit: Duration,
+    what: &str,
+    done: impl Future<Output = Result<T, ServerFault>>,
+) -> Result<T, ServerFault> {
+    let slow = || ServerFault::Slow { what: what.to_owned(), limit };
+    timeout(limit, done).await.unwrap_or_else(|_| Err(slow()))
+}
+
+/// Words of the server's, as they can be shown and logged.
+pub(super) fn words(text: &str) -> String {
+    let end = text.floor_char_boundary(WORDS_MAX);
+    printable::one_line(&text[..end]).into_owned()
 }

@@ -175,7 +175,7 @@ pub fn step(env: &Env<'_>, state: Watcher, event: Event) -> StepOutcome {
         Event::Compacted { tokens_after, turn_end_follows } => {
             run.compacted(tokens_after, turn_end_follows);
         }
-        Event::CompactionFailed { reason } => run.failed(&reason),
+        Event::CompactionFailed { reason, compacted } => run.failed(&reason, compacted),
         Event::CompactOnlyEnded { made } => run.compact_only_ended(made),
         Event::UserMessage { is_shell, takes_prefix } => run.user_message(is_shell, takes_prefix),
         Event::Resume { compacted } => run.resume(compacted),
@@ -293,6 +293,7 @@ impl Run<'_, '_> {
             (false, judgment) => {
                 let reason = judgment.map_or("the judge did not answer".to_owned(), |j| j.reason);
                 let text = format!("not compacting: {reason}");
+                self.given_up = Some((trigger.clone(), text.clone()));
                 self.effects.push(Effect::Notify { text });
                 self.rest(trigger.used);
                 self.release(None);

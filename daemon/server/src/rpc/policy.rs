@@ -118,9 +118,7 @@ fn told(event: StepEvent) -> Result<ClientEvent, Failure> {
             let judgment = should_compact.map(|should_compact| Judgment { should_compact, reason });
             ClientEvent::Other(Event::Judged { request_id, judgment })
         }
-        StepEvent::CompactionFailed { reason } => {
-            ClientEvent::Other(Event::CompactionFailed { reason })
-        }
+        StepEvent::CompactionFailed { reason } => ClientEvent::CompactionFailed(reason),
         StepEvent::CompactionEnded { tokens_after, reason } => {
             ClientEvent::CompactOnlyEnded(match reason {
                 None => Ok(tokens_after),

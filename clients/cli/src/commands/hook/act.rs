@@ -4,6 +4,8 @@
 //! program once more, which waits until the thread rests, tells the policy, and does what that asks for: messages to the
 //! agent (`policy.packet_author = "agent"`, `policy.scratch`), the compaction, the handoff. Where the person begins a
 //! turn first, nothing is done, and that turn's end decides anew: Codex would break the turn off.
+//!
+//! Whatever the app server does or leaves undone, the policy is told, and the log has why nothing was made.
 
 use std::io::Write as _;
 use std::process::Stdio;
@@ -18,12 +20,16 @@ use super::compact::{PROTOCOL, check_protocol, read_to_end};
 use super::event::{Hook, one_line};
 use super::payload::Agent;
 use super::{TURN_EVENT, complain, once_more, stdin};
-use crate::commands::app_server::AppServer;
+use crate::commands::app_server::{self, AppServer, ServerFault};
 use crate::failure::Failure;
 use crate::session::Session;
 
 /// For the whole sequence; the policy ends each of its waits itself (`policy.wait_ms`).
 const LIMIT: Duration = Duration::from_secs(3_600);
+/// For a message to the agent, and for what it then does.
+const TURN_LIMIT: Duration = Duration::from_secs(1_800);
+/// For a compaction by a model; ours takes a second.
+const COMPACTION_LIMIT: Duration = Duration::from_secs(600);
 const CALL_MS: u64 = 35_000;
 
 /// Whether a decision asks for something, and the app server of the person's terminals holds the thread.
@@ -66,23 +72,59 @@ async fn act(session: &Session, until: Instant) -> Result<(), String> {
     let payload = stdin().await?;
     check_protocol(&payload)?;
     let thread_id = payload.session_id.clone().ok_or("the payload names no thread")?;
-    let mut server = AppServer::running(&thread_id).await?;
-    if !server.rests().await? {
-        return Ok(());
-    }
     // On the person's socket: an agent itself may start no sequence that gives it messages.
     let options = session.options().connect_timeout_ms(CALL_MS).request_timeout_ms(CALL_MS);
     let client = Client::connect(options).await.map_err(|error| one_line(&error))?;
     let hook = Hook { agent: Agent::Codex, payload: &payload, client: &client, session, until };
     let said = payload.last_assistant_message.clone().filter(|words| !words.is_empty());
+    let mut server = match at_rest(&thread_id).await {
+        Ok(Some(server)) => server,
+        Ok(None) => return Ok(()),
+        Err(fault) => return not_reached(&hook, &thread_id, said, &fault).await,
+    };
     let mut next = Some(turn_ended(said));
     while let Some(event) = next {
-        let thread_id = read_to_end(&hook).await?;
-        let params =
-            StepParams { thread_id, event, agent: None, model: None, context_window: None };
-        next = carry_out(&mut server, hook.call::<Step>(params).await?).await?;
+        next = carry_out(&mut server, tell(&hook, &thread_id, event).await?).await?;
     }
     Ok(())
+}
+
+/// The app server, once the thread rests; `None` where the person begins another turn first.
+async fn at_rest(thread_id: &str) -> Result<Option<AppServer>, ServerFault> {
+    let mut server = AppServer::running(thread_id).await?;
+    Ok(server.rests().await?.then_some(server))
+}
+
+/// Tells the policy what happened, once the daemon has read all of the transcript.
+async fn tell(hook: &Hook<'_>, thread_id: &str, event: StepEvent) -> Result<StepResult, String> {
+    let read = read_to_end(hook).await?;
+    if read != thread_id {
+        return Err(format!("the transcript is of thread {read}, and not of {thread_id}"));
+    }
+    let params =
+        StepParams { thread_id: read, event, agent: None, model: None, context_window: None };
+    hook.call::<Step>(params).await
+}
+
+/// Has the log say why nothing came of the decision at this turn's end.
+async fn not_reached(
+    hook: &Hook<'_>,
+    thread_id: &str,
+    message: Option<String>,
+    fault: &ServerFault,
+) -> Result<(), String> {
+    let ended = StepEvent::TurnEnded {
+        message,
+        boundaries: None,
+        notify_only: None,
+        compact_only: Some(true),
+    };
+    let stepped = tell(hook, thread_id, ended).await?;
+    if stepped.effects.iter().any(|effect| effect.effect == "compact") {
+        let reason = Some(fault.to_string());
+        tell(hook, thread_id, StepEvent::CompactionEnded { tokens_after: None, reason }).await?;
+    }
+    Err(fault.to_string())
 }
 
 /// Does what is asked for, and returns what there is to report of it.
@@ -98,8 +140,12 @@ async fn carry_out(
         match effect.effect.as_str() {
             "request_scratch" | "request_packet" => {
                 let input = json!([{ "type": "text", "text": words(effect.prompt) }]);
-                let asked = server.set_to_work("turn/start", json!({ "input": input })).await;
-                next = Some(asked.map_or(StepEvent::Cancel {}, |()| turn_ended(None)));
+                let start = json!({ "input": input });
+                let asked = server.set_to_work("turn/start", start, TURN_LIMIT).await;
+                next = Some(match asked {
+                    Ok(()) => turn_ended(None),
+                    Err(fault) => StepEvent::CompactionFailed { reason: fault.to_string() },
+                });
             }
             "compact" => {
                 next = Some(match compact(server).await {
@@ -110,7 +156,9 @@ async fn carry_out(
             "inject_handoff" => {
                 let text = json!([{ "type": "input_text", "text": words(effect.text) }]);
                 let item = json!({ "type": "message", "role": "user", "content": text });
-                server.ask("thread/inject_items", json!({ "items": [item] })).await?;
+                let items = json!({ "items": [item] });
+                // The compaction stands without it: the view holds what the packet says.
+                server.ask("thread/inject_items", items).await?;
             }
             "ask_judgment" => {
                 let request_id = effect.request_id.unwrap_or_default();
@@ -131,15 +179,18 @@ async fn carry_out(
 /// Has Codex compact as soon as the thread rests.
 async fn compact(server: &mut AppServer) -> Result<(), String> {
     while !server.rests().await? {}
-    server.set_to_work("thread/compact/start", json!({})).await?;
+    server.set_to_work("thread/compact/start", json!({}), COMPACTION_LIMIT).await?;
     let newest = json!({ "sortDirection": "desc", "itemsView": "full", "limit": 1 });
     let turn = server.ask("thread/turns/list", newest).await?["data"][0].take();
     let items = turn["items"].as_array().map_or(&[][..], Vec::as_slice);
     let is_compaction = items.iter().any(|item| item["type"] == "contextCompaction");
     match (turn["status"].as_str(), turn["error"]["message"].as_str()) {
         (Some("completed"), _) if is_compaction => Ok(()),
-        (_, Some(error)) => Err(error.to_owned()),
-        (status, None) => Err(format!("Codex's turn for it was {}", status.unwrap_or("not told"))),
+        (_, Some(error)) => Err(app_server::words(error)),
+        (status, None) => {
+            let status = app_server::words(status.unwrap_or("not told"));
+            Err(format!("Codex's turn for it was {status}"))
+        }
     }
 }
 

@@ -31,7 +31,7 @@ impl Run<'_, '_> {
             matches!(&self.state.phase, Phase::Compacting { trigger, .. } if trigger.compact_only);
         match made {
             Ok(tokens_after) if is_own => self.compacted(tokens_after, false),
-            Err(reason) if is_own => self.failed(&reason),
+            Err(reason) if is_own => self.failed(&reason, None),
             Ok(_) | Err(_) => {}
         }
     }

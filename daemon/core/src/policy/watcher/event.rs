@@ -29,8 +29,11 @@ pub enum Event {
         /// The compaction is its own turn, which has not ended yet.
         turn_end_follows: bool,
     },
+    /// What was asked for could not be done: the compaction, or the message to the agent before it.
     CompactionFailed {
         reason: String,
+        /// The thread's newest compaction in its transcript: it may have been made all the same.
+        compacted: Option<Baseline>,
     },
     /// The compaction requested after [`Event::TurnEndedCompactOnly`] ended. Ends no other client's sequence.
     CompactOnlyEnded {

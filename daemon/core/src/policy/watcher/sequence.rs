@@ -69,10 +69,7 @@ impl Run<'_, '_> {
 
     /// Repeats the pending effect, unless it was carried out meanwhile.
     pub(super) fn resume(&mut self, compacted: Option<Baseline>) {
-        let made = compacted.filter(|made| {
-            self.state.phase.since_ms().is_some_and(|since_ms| made.at_ms >= since_ms)
-        });
-        if let Some(made) = made {
+        if let Some(made) = self.made_since(compacted) {
             return self.compacted(made.used, false);
         }
         let effect = match &self.state.phase {
@@ -92,6 +89,12 @@ impl Run<'_, '_> {
             }
         };
         self.effects.push(effect);
+    }
+
+    /// A compaction made since the phase began.
+    fn made_since(&self, compacted: Option<Baseline>) -> Option<Baseline> {
+        let since_ms = self.state.phase.since_ms()?;
+        compacted.filter(|made| made.at_ms >= since_ms)
     }
 
     /// Requests the compaction, with the agent's packet, a kept one, or our own.
@@ -136,11 +139,20 @@ impl Run<'_, '_> {
         }
     }
 
-    pub(super) fn failed(&mut self, reason: &str) {
-        if matches!(self.state.phase, Phase::Compacting { .. }) {
-            let reason = redact::redact(text::prefix(reason, 400)).text.into_owned();
-            self.give_up(&format!("the compaction failed: {reason}"));
+    pub(super) fn failed(&mut self, reason: &str, compacted: Option<Baseline>) {
+        let what = match &self.state.phase {
+            Phase::Compacting { .. } => "the compaction failed",
+            Phase::AwaitingScratch { .. } | Phase::AwaitingPacket { .. } => {
+                "the agent could not be asked for its notes"
+            }
+            Phase::Idle | Phase::AwaitingJudgment { .. } => return,
+        };
+        if let Some(made) = self.made_since(compacted) {
+            // Whoever reports lost sight of it, and the transcript has it.
+            return self.compacted(made.used, false);
         }
+        let reason = redact::redact(text::prefix(reason, 400)).text.into_owned();
+        self.give_up(&format!("{what}: {reason}"));
     }
 
     /// Ends the sequence after a compaction: the handoff, then the held-back message.
@@ -183,7 +195,10 @@ impl Run<'_, '_> {
             }
             Phase::AwaitingJudgment { trigger, .. }
             | Phase::AwaitingScratch { trigger, .. }
-            | Phase::AwaitingPacket { trigger, .. } => Some(trigger),
+            | Phase::AwaitingPacket { trigger, .. } => {
+                self.given_up = Some((trigger.clone(), why.to_owned()));
+                Some(trigger)
+            }
         };
         if let Some(trigger) = trigger {
             self.effects.push(Effect::Warn { text: why.to_owned() });

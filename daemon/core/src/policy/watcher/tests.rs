@@ -1,3 +1,5 @@
+mod endings;
+
 use std::collections::{HashMap, HashSet, VecDeque as Queue};
 
 use proptest::prelude::*;
@@ -217,7 +219,7 @@ fn defect_7_5_a_failed_or_vanished_compaction_warns_and_keeps_the_packet() {
     let policy = policy(Author::Agent, false, false);
     let reply =
         Event::TurnEnded(Situation { message: Some("mine".into()), ..at(59, 101_000, &[]) });
-    let failed = Event::CompactionFailed { reason: "no room".into() };
+    let failed = Event::CompactionFailed { reason: "no room".into(), compacted: None };
     let (effects, state) = run(&policy, vec![commit(), reply.clone(), failed]);
     assert_eq!(effects, ["request_packet", "compact", "warn"]);
     assert_eq!(state.kept_packet.as_deref(), Some("mine"));
@@ -321,7 +323,11 @@ fn alphabet() -> Vec<Event> {
         judged(None),
         Event::Compacted { tokens_after: 9_000, turn_end_follows: true },
         compacted(9_000),
-        Event::CompactionFailed { reason: "x".into() },
+        Event::CompactionFailed { reason: "x".into(), compacted: None },
+        Event::CompactionFailed {
+            reason: "x".into(),
+            compacted: Some(Baseline { used: 9_000, at_ms: 2_000_000 }),
+        },
         Event::UserMessage { is_shell: false, takes_prefix: false },
         Event::UserMessage { is_shell: true, takes_prefix: true },
         Event::Cancel,
@@ -412,7 +418,7 @@ proptest! {
         policy in any_policy(),
         // Mostly nothing is added: only then is a compaction without growth one.
         stream in proptest::collection::vec(
-            (0..19usize, prop_oneof![6 => Just(0), 1 => 0..3_000u64, 1 => Just(30_000)], 0..100u64),
+            (0..20usize, prop_oneof![6 => Just(0), 1 => 0..3_000u64, 1 => Just(30_000)], 0..100u64),
             1..200,
         ),
     ) {
@@ -449,6 +455,8 @@ proptest! {
                     Event::Tick
                 }
                 Event::Resume { .. } => Event::Resume { compacted: transcript },
+                Event::CompactionFailed { reason, compacted: Some(_) } =>
+                    Event::CompactionFailed { reason, compacted: transcript },
                 other => other,
             };
             let is_asked_again = matches!(event, Event::Resume { .. })

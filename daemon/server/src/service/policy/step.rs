@@ -37,6 +37,8 @@ pub enum ClientEvent {
     MidTurn(TurnWords),
     /// The history was compacted; tokens left, and whether its turn's end is still to come.
     Compacted(Option<u64>, bool),
+    /// What was asked for could not be done, and why.
+    CompactionFailed(String),
     Resume,
     Other(Event),
 }
@@ -81,6 +83,9 @@ impl Stepping<'_> {
                 tokens_after: tokens_after.unwrap_or_else(|| fold.used()),
                 turn_end_follows,
             },
+            ClientEvent::CompactionFailed(reason) => {
+                Event::CompactionFailed { reason, compacted: replay::compacted(fold) }
+            }
             ClientEvent::Resume => Event::Resume { compacted: replay::compacted(fold) },
             ClientEvent::Other(event) => event,
         }

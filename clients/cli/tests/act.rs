@@ -1,0 +1,233 @@
+//! The policy's sequence in Codex while its app server dies, lies or floods, at each of its calls.
+
+use std::fs::{self, Permissions};
+use std::io::Write as _;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use longhaul_client::scripted::{Reply, Script};
+use serde_json::{Value, json};
+
+use crate::answers::script;
+use crate::codex_server::{CodexServer, Wrong};
+use crate::{Desk, Done, program};
+
+/// A call takes ten seconds at most, and one goes wrong.
+const BOUND: Duration = Duration::from_secs(15);
+
+/// A daemon whose policy wants a compaction, by a packet of the agent's first where `first` says so.
+fn policy(first: &'static str) -> Script {
+    let stepped = move |params: &Value| {
+        let effects = match params["event"]["kind"].as_str().unwrap() {
+            "turn_ended" if params["event"]["compact_only"] == true => json!(["compact"]),
+            "turn_ended" if params["event"].get("message").is_some() => json!([first]),
+            "turn_ended" => json!(["compact"]),
+            "compacted" => json!(["inject_handoff"]),
+            _ => json!(["warn"]),
+        };
+        let effect = |name: &Value| json!({ "effect": name, "prompt": "write", "text": "go on" });
+        let effects: Vec<Value> = effects.as_array().unwrap().iter().map(effect).collect();
+        let watcher = json!({
+            "phase": "idle", "mode": "auto", "deferred": false, "held": false,
+            "packet_kept": false, "state": {},
+        });
+        Reply::Result(json!({ "thread_id": "0199", "watcher": watcher, "effects": effects }))
+    };
+    script()
+        .result("thread/sync", json!({ "thread_id": "0199", "offset": 9, "seq": 9 }))
+        .on("policy/step", stepped)
+}
+
+impl Desk {
+    /// What the hook at a turn's end starts.
+    fn act(&self, thread_id: &str) -> Done {
+        let home = self.folder.path().join("codex");
+        fs::create_dir_all(&home).unwrap();
+        let payload = json!({
+            "hook_event_name": "TurnComplete", "protocol": 1, "session_id": thread_id,
+            "transcript_path": "/nowhere/rollout-0199.jsonl", "last_assistant_message": "Done.",
+        });
+        let mut command = program(self.folder.path());
+        command.arg("--socket").arg(self.server.path());
+        command.args(["hook", "TurnComplete", "--agent", "codex"]).env("CODEX_HOME", home);
+        let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = piped.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(payload.to_string().as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        Done {
+            code: output.status.code().unwrap(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// The events that the policy was told.
+    fn told(&self) -> Vec<Value> {
+        let steps =
+            self.server.requests().into_iter().filter(|(method, _)| method == "policy/step");
+        steps.map(|(_, params)| params["event"].clone()).collect()
+    }
+}
+
+fn serve(desk: &Desk, wrong: Option<(&'static str, usize, Wrong)>) -> CodexServer {
+    CodexServer::start(&desk.folder.path().join("codex"), wrong)
+}
+
+fn names(events: &[Value]) -> Vec<&str> {
+    events.iter().map(|event| event["kind"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn a_sequence_that_nothing_disturbs_ends_with_the_handoff() {
+    for (first, turns) in [("compact", 0), ("request_packet", 1), ("request_scratch", 1)] {
+        let desk = Desk::new(policy(first));
+        let server = serve(&desk, None);
+        let done = desk.act("0199");
+        assert_eq!((done.code, done.stdout.as_str(), done.stderr.as_str()), (0, "", ""), "{first}");
+        let calls = server.calls();
+        let count = |method: &str| calls.iter().filter(|called| *called == method).count();
+        assert_eq!((count("turn/start"), count("thread/compact/start")), (turns, 1), "{calls:?}");
+        assert_eq!(calls.last().unwrap(), "thread/inject_items");
+        assert_eq!(*names(&desk.told()).last().unwrap(), "compacted");
+    }
+}
+
+/// Before the sequence begins the decision of the turn's end has no end yet: the log is told why.
+#[test]
+fn a_server_that_is_lost_before_the_sequence_is_told_as_a_compaction_not_made() {
+    let gone = "Codex's app server went away";
+    for (wrong, why) in [
+        (("handshake", 1, Wrong::Closed), "Codex's app server is not understood"),
+        (("initialize", 1, Wrong::Closed), gone),
+        (("initialize", 1, Wrong::ClosedBehind), gone),
+        (("thread/read", 1, Wrong::Closed), gone),
+        (("thread/read", 1, Wrong::ClosedBehind), gone),
+        (("thread/read", 1, Wrong::Garbled), "not understood"),
+    ] {
+        let desk = Desk::new(policy("compact"));
+        let server = serve(&desk, Some(wrong));
+        let done = desk.act("0199");
+        assert_eq!((done.code, done.stdout.as_str()), (0, ""), "{wrong:?}");
+        assert!(done.stderr.contains(why), "{wrong:?}: {}", done.stderr);
+        let told = desk.told();
+        assert_eq!(names(&told), ["turn_ended", "compaction_ended"], "{wrong:?}");
+        assert!(told[1]["reason"].as_str().unwrap().contains(why), "{wrong:?}: {}", told[1]);
+        assert!(!server.calls().contains(&"thread/compact/start".to_owned()), "{wrong:?}");
+    }
+    let desk = Desk::new(policy("compact"));
+    assert!(desk.act("0199").stderr.contains("no session is open"), "nobody listens");
+    assert_eq!(names(&desk.told()), ["turn_ended", "compaction_ended"]);
+}
+
+#[test]
+fn a_server_that_is_lost_in_the_sequence_is_told_as_a_failure_within_the_bound() {
+    for (first, wrong) in [
+        ("compact", ("thread/read", 2, Wrong::Closed)),
+        ("compact", ("thread/compact/start", 1, Wrong::Closed)),
+        ("compact", ("thread/compact/start", 1, Wrong::ClosedBehind)),
+        ("compact", ("thread/compact/start", 1, Wrong::Torn)),
+        ("compact", ("thread/compact/start", 1, Wrong::Refused)),
+        ("compact", ("thread/turns/list", 1, Wrong::Closed)),
+        ("request_packet", ("turn/start", 1, Wrong::Closed)),
+        ("request_packet", ("turn/start", 1, Wrong::ClosedBehind)),
+        ("request_scratch", ("turn/start", 1, Wrong::Refused)),
+    ] {
+        let desk = Desk::new(policy(first));
+        let server = serve(&desk, Some(wrong));
+        let begun = Instant::now();
+        let done = desk.act("0199");
+        assert!(begun.elapsed() < BOUND, "{wrong:?} took {:?}", begun.elapsed());
+        assert_eq!((done.code, done.stdout.as_str()), (0, ""), "{wrong:?}");
+        let told = desk.told();
+        assert_eq!(names(&told), ["turn_ended", "compaction_failed"], "{wrong:?}");
+        let reason = told[1]["reason"].as_str().unwrap();
+        assert!(reason.starts_with("Codex"), "{wrong:?}: {reason}");
+        assert!(reason.len() < 400 && !reason.contains(['\u{1b}', '\n']), "{wrong:?}: {reason}");
+        assert_eq!(server.calls().last().unwrap(), wrong.0, "nothing more is tried");
+    }
+    // A handoff that does not arrive takes nothing back.
+    let desk = Desk::new(policy("compact"));
+    let _server = serve(&desk, Some(("thread/inject_items", 1, Wrong::Closed)));
+    assert!(desk.act("0199").stderr.contains("went away"));
+    assert_eq!(names(&desk.told()), ["turn_ended", "compacted"]);
+}
+
+#[test]
+fn a_hostile_server_costs_neither_memory_nor_time_without_a_bound() {
+    for (wrong, why) in [
+        (Wrong::Huge, "not understood"),
+        (Wrong::Flood, "messages"),
+        (Wrong::Garbled, "not understood"),
+    ] {
+        for method in ["initialize", "thread/read", "thread/compact/start"] {
+            let desk = Desk::new(policy("compact"));
+            let _server = serve(&desk, Some((method, 1, wrong)));
+            let begun = Instant::now();
+            let done = desk.act("0199");
+            assert!(begun.elapsed() < BOUND, "{wrong:?} at {method}: {:?}", begun.elapsed());
+            let told = desk.told();
+            let reason = told.last().unwrap()["reason"].as_str().unwrap().to_owned();
+            let is_bounded = reason.contains(why) || reason.contains("took more than 10 s");
+            assert!(is_bounded, "{wrong:?} at {method}: {reason}, {done:?}");
+        }
+    }
+}
+
+#[test]
+fn a_socket_that_others_can_have_put_there_is_not_called() {
+    let call = |prepare: &dyn Fn(&Desk)| {
+        let desk = Desk::new(policy("compact"));
+        let server = serve(&desk, None);
+        prepare(&desk);
+        let done = desk.act("0199");
+        assert_eq!(server.calls(), [""; 0], "{done:?}");
+        assert_eq!(names(&desk.told()), ["turn_ended", "compaction_ended"]);
+        done.stderr
+    };
+    let folder = |desk: &Desk| desk.folder.path().join("codex/app-server-control");
+    let socket = |desk: &Desk| folder(desk).join("app-server-control.sock");
+    for mode in [0o720, 0o702, 0o777] {
+        let said = call(&|desk| {
+            fs::set_permissions(folder(desk), Permissions::from_mode(mode)).unwrap();
+        });
+        assert!(said.contains("others can write into its folder"), "{mode:o}: {said}");
+    }
+    // Codex puts a link there, to a folder below /tmp.
+    let linked = |desk: &Desk, mode| {
+        let elsewhere = desk.folder.path().join("elsewhere");
+        fs::create_dir(&elsewhere).unwrap();
+        fs::set_permissions(&elsewhere, Permissions::from_mode(mode)).unwrap();
+        fs::rename(socket(desk), elsewhere.join("s")).unwrap();
+        symlink(elsewhere.join("s"), socket(desk)).unwrap();
+    };
+    let said = call(&|desk| linked(desk, 0o777));
+    assert!(said.contains("others can write into its folder"), "{said}");
+    let said = call(&|desk| {
+        fs::remove_file(socket(desk)).unwrap();
+        fs::write(socket(desk), "").unwrap();
+    });
+    assert!(said.contains("it is no socket"), "{said}");
+    let desk = Desk::new(policy("compact"));
+    let server = serve(&desk, None);
+    linked(&desk, 0o700);
+    assert_eq!(desk.act("0199").stderr, "", "as Codex does it");
+    assert_eq!(server.calls().last().unwrap(), "thread/inject_items");
+    let said = call(&|desk| {
+        let elsewhere = desk.folder.path().join("elsewhere");
+        fs::rename(folder(desk), &elsewhere).unwrap();
+        symlink(elsewhere, folder(desk)).unwrap();
+    });
+    assert!(said.contains("its folder is a link"), "{said}");
+}
+
+/// The thread of the payload is the one that is compacted, the transcript's the one that was decided on.
+#[test]
+fn a_payload_that_names_two_threads_moves_neither() {
+    let desk = Desk::new(policy("compact"));
+    let server = serve(&desk, None);
+    let done = desk.act("0200");
+    assert!(done.stderr.contains("not of 0200"), "{done:?}");
+    assert_eq!(desk.told(), [Value::Null; 0]);
+    assert!(!server.calls().contains(&"thread/compact/start".to_owned()));
+}

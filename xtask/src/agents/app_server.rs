@@ -1,6 +1,8 @@
 //! The real Codex on a terminal, held by its app server: the policy is carried out between two turns, packet and handoff
 //! included, and an undo arrives in the open session.
 
+mod sequences;
+
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
@@ -80,6 +82,7 @@ impl Play<'_> {
         })?;
         let mut rows = self.compacted(&decision)?;
         rows.push(self.goes_on(&mut session)?);
+        rows.extend(self.sequences(&mut session)?);
         rows.push(self.undone_in_session(&mut session)?);
         session.close("/quit", Deadline::after(STEP_TIMEOUT))?;
         drop(server);
@@ -96,10 +99,13 @@ impl Play<'_> {
         let id = &decision["compaction_id"];
         let made = self.wire.call("compaction/get", &json!({ "compaction_id": id }))?;
         let is_tied = made["policy"]["decision_id"] == decision["decision"]["decision_id"];
+        let listed = self.wire.call("compaction/list", &json!({}))?;
+        let records = listed["compactions"].as_array().map_or(0, Vec::len);
         let told = format!("{packets} packets and {asked} summaries asked of the model");
         Ok(vec![
             Row::told("the policy, in a terminal", asked == 0 && packets > 0, told),
             Row::told("one decision, tied to it", decisions == 1 && is_tied, id.to_string()),
+            Row::told("one record of it", records == 1, format!("{records} in the list")),
         ])
     }
 
@@ -113,6 +119,7 @@ impl Play<'_> {
     /// The person compacts, regrets it, and writes again: the request has the history of before.
     fn undone_in_session(&mut self, session: &mut Terminal) -> anyhow::Result<Row> {
         let step = "undo in the open session";
+        self.turn(session, "and the docs")?;
         let path = self.stage.codex.newest()?;
         let history = scenario::history(&mut self.wire, &path)?;
         let newest = |wire: &mut Wire| wire.call("compaction/list", &json!({ "limit": 1 }));

@@ -1,0 +1,130 @@
+//! Each way of the policy's sequence, one turn of the session after another: notes in a file, a wait for the person's
+//! message, a judge who says no, one who does not answer.
+
+use std::fs;
+
+use anyhow::Context as _;
+use serde_json::{Value, json};
+
+use super::super::compare::Row;
+use super::super::mock::{PART, is_compaction};
+use super::super::policy::is_over;
+use super::super::terminal::Terminal;
+use super::{Play, last};
+use crate::wire::Wire;
+
+/// How what we ask for notes in a file begins.
+const NOTES: &str = r#"<longhaul_context about=\"scratch\">"#;
+/// What the judge says.
+const BUSY: &str = "the lexer is half done";
+
+/// A way, and what stands behind `[policy]` for it.
+struct Way {
+    step: &'static str,
+    config: &'static str,
+    judge: Option<&'static str>,
+    is_made: bool,
+    asks_for_notes: bool,
+}
+
+const WAYS: [Way; 4] = [
+    Way {
+        step: "notes in a file first",
+        config: "scratch = true",
+        judge: None,
+        is_made: true,
+        asks_for_notes: true,
+    },
+    Way {
+        step: "a turn's end: made at once",
+        config: "[policy.asap]\nrequires_any_boundary = [\"turn_complete\"]",
+        judge: None,
+        is_made: true,
+        asks_for_notes: false,
+    },
+    Way {
+        step: "a judge says no",
+        config: "[policy.asap]\njudgment = true",
+        judge: Some(
+            r#"cat > /dev/null; echo '{"should_compact": false, "reason": "the lexer is half done"}'"#,
+        ),
+        is_made: false,
+        asks_for_notes: false,
+    },
+    Way {
+        step: "a judge fails: made",
+        config: "[policy.asap]\njudgment = true",
+        judge: Some("exit 1"),
+        is_made: true,
+        asks_for_notes: false,
+    },
+];
+
+impl Way {
+    fn config(&self) -> String {
+        let tier = "percent_remaining_lt = 100";
+        let policy = match self.config.contains("[policy.asap]") {
+            true => format!("{}\n{tier}", self.config),
+            false => format!("{}\n[policy.asap]\n{tier}", self.config),
+        };
+        let judge = self.judge.map_or_else(String::new, |script| {
+            format!(
+                "[model]\nprovider = \"judge\"\nname = \"mock\"\n[providers.judge]\nkind = \"command\"\n\
+                 command = [\"/bin/sh\", \"-c\", '''{script}''']\n"
+            )
+        });
+        format!("[policy]\nmode = \"auto\"\ncompactions_per_hour = 1000\n{policy}\n{judge}")
+    }
+}
+
+impl Play<'_> {
+    pub(super) fn sequences(&mut self, session: &mut Terminal) -> anyhow::Result<Vec<Row>> {
+        WAYS.iter().map(|way| self.sequence(session, way)).collect()
+    }
+
+    fn sequence(&mut self, session: &mut Terminal, way: &Way) -> anyhow::Result<Row> {
+        fs::write(self.daemon.folder().join("config.toml"), way.config())?;
+        self.wire.call("daemon/reload", &json!({}))?;
+        // What is compacted again must have grown since.
+        self.turn(session, &format!("and more, before {}", way.step))?;
+        let before = newest(&mut self.wire)?["decision"]["decision_id"].clone();
+        let made = made(&mut self.wire)?;
+        self.stage.mock.take();
+        session.enter(&format!("{PART}, for {}", way.step))?;
+        let decision = self.wait(session, way.step, |wire| {
+            let decision = newest(wire)?;
+            let is_new = decision["decision"]["decision_id"] != before;
+            let is_ended =
+                decision["compaction_id"].is_string() || decision["not_made"].is_string();
+            Ok((is_new && is_ended && is_over(wire, &decision)?).then_some(decision))
+        })?;
+        let requests = self.stage.mock.take();
+        let asked = requests.iter().filter(|request| is_compaction(request)).count();
+        let notes = requests.iter().filter(|request| last(request).contains(NOTES)).count();
+        let records = self::made(&mut self.wire)? - made;
+        let why = decision["not_made"].as_str().unwrap_or_default();
+        let agrees = asked == 0
+            && records == usize::from(way.is_made)
+            && decision["compaction_id"].is_string() == way.is_made
+            && (way.is_made || why.contains(BUSY))
+            && (notes > 0) == way.asks_for_notes;
+        let told = format!(
+            "{records} records, {notes} requests for notes, {asked} summaries asked of the model {why}"
+        );
+        Ok(Row::told(way.step, agrees, told))
+    }
+}
+
+/// The newest decision in force that wants a compaction.
+fn newest(wire: &mut Wire) -> anyhow::Result<Value> {
+    let log = wire.call("policy/log", &json!({ "policy": "default" }))?;
+    let decisions = log["decisions"].as_array().context("no log")?;
+    let wanted = decisions.iter().find(|row| row["decision"]["action"] != "wait");
+    Ok(wanted.cloned().unwrap_or_default())
+}
+
+/// How many compactions are recorded.
+fn made(wire: &mut Wire) -> anyhow::Result<usize> {
+    let listed = wire.call("compaction/list", &json!({ "limit": 100 }))?;
+    Ok(listed["compactions"].as_array().map_or(0, Vec::len))
+}

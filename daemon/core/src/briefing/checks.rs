@@ -8,7 +8,7 @@ use super::chain;
 use super::git::GitState;
 use super::outcome;
 use crate::rollout::output::{self, TestCounts};
-use crate::rollout::shell::Class;
+use crate::rollout::shell::{self, Class};
 use crate::step::CommandOutcome;
 use crate::text;
 
@@ -148,8 +148,8 @@ impl Commands {
                 _ => {}
             }
         }
-        census.commits |= !failed && run.command.contains("git commit");
-        let pushes = run.command.contains("git push")
+        census.commits |= !failed && has_git(run.command, "commit");
+        let pushes = has_git(run.command, "push")
             || run.command.contains("gh repo create") && run.command.contains(" --push");
         census.pushes |= !failed && pushes;
         census.failed_pushes |= failed && pushes;
@@ -201,11 +201,18 @@ impl Commands {
     }
 }
 
-/// What a command is for: the first two of its words that are no options. `git add` does not make good what `git push` failed
-/// at.
-fn purpose(command: &str) -> Vec<&str> {
-    let words = command.split_whitespace().filter(|word| !word.starts_with('-'));
-    words.take(2).collect()
+/// What a line's first command is for. `git add` does not make good what `git push` failed at.
+fn purpose(line: &str) -> Vec<String> {
+    let commands = shell::commands(line);
+    let words = commands.first().map(shell::purpose).unwrap_or_default();
+    words.into_iter().map(str::to_owned).collect()
+}
+
+/// Whether a line has git do it, with whatever options before the verb.
+pub(super) fn has_git(line: &str, verb: &str) -> bool {
+    line.contains("git")
+        && line.contains(verb)
+        && shell::commands(line).iter().any(|command| shell::purpose(command) == ["git", verb])
 }
 
 pub(super) fn push<T>(list: &mut VecDeque<T>, item: T, most: usize) {
@@ -218,6 +225,19 @@ pub(super) fn push<T>(list: &mut VecDeque<T>, item: T, most: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn options_of_git_itself_hide_no_verb() {
+        let identity = "git -c user.name=\"Ann Lee\" -c user.email=ann@example.org commit -m x";
+        let mut commands = Commands::default();
+        commands.finish(run("git commit -m x", 128, "Author identity unknown"));
+        commands.finish(run(identity, 0, "[main 1926682b] x"));
+        assert_eq!(commands.failures[0].mend.as_deref(), Some(identity));
+        assert!(commands.census.commits && !commands.census.pushes);
+        commands.finish(run("git -C ../app push origin main", 0, ""));
+        assert!(commands.census.pushes);
+        assert!(!has_git("echo git commit", "commit"));
+    }
 
     #[test]
     fn another_command_of_the_program_does_not_make_a_failure_good() {

@@ -9,7 +9,7 @@ use std::collections::{HashSet, VecDeque};
 use serde::{Deserialize, Serialize};
 
 use super::checks::{self, Commands, Finished};
-use super::documents;
+use super::documents::{self, UNFILLED};
 use super::effects::Effects;
 use super::evidence::{EvidenceLines, Line};
 use super::git;
@@ -50,6 +50,9 @@ const EARLIER_BYTES: usize = 4 * 1_024;
 
 /// An edit that takes out so many lines rewrites its file.
 const REWRITTEN_LINES: usize = 5;
+
+/// Strength of the note that a document is a template still.
+const UNFILLED_STRENGTH: u16 = 150;
 
 /// A line of so many bytes stands for itself wherever it is quoted.
 const TELLING_BYTES: usize = 12;
@@ -262,6 +265,9 @@ impl Briefing {
         let binds = documents::binds(path, named);
         let at = (seq, self.turn);
         let (lines, rules) = (&mut self.documents, &mut self.rules);
+        if let Some(note) = documents::unfilled(path, printed) {
+            push(lines, at, (EvidenceKind::Document, UNFILLED_STRENGTH), (path, ""), note);
+        }
         documents::passages(path, printed, |passage| {
             let below = (path, passage.heading.as_str());
             if !binds {
@@ -302,7 +308,9 @@ impl Briefing {
             removed.is_some_and(|removed| edit.added.lines().any(|line| removed.is_of(line)))
         };
         let is_gone = |line: &Line| {
-            edit.is_whole || edit.is_deleted || is_taken_out(&line.text) || is_back(&line.text)
+            let text = line.text.as_str();
+            let is_rewritten = edit.is_whole || edit.is_deleted;
+            is_rewritten || is_taken_out(text) || is_back(text) || text.starts_with(UNFILLED)
         };
         self.added.retain(|line| line.group != edit.path || !is_gone(line));
         // What was read before a file was rewritten tells of another text.

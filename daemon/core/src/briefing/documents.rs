@@ -1,5 +1,7 @@
 //! Telling lines of documents that were read or written: decisions, rules, requirements, list items.
 
+use std::collections::HashSet;
+
 use super::lines;
 use super::openapi;
 use crate::rollout::patch::ANOTHER_PLACE;
@@ -21,6 +23,9 @@ const LINE_BYTES_MIN: usize = 16;
 
 /// Bytes of what a document says of itself that are quoted, as one line.
 const FRONT_BYTES: usize = 220;
+
+/// A longer line tells more than a version.
+const VERSION_LINE_BYTES: usize = 160;
 
 /// Longest words that only lead to what follows.
 const LEAD_IN_BYTES: usize = 80;
@@ -51,9 +56,16 @@ const AGENT_FOLDERS: [&str; 6] =
 pub(super) fn percent_of(path: &str) -> u16 {
     match () {
         () if is_of_agents(path) || path.contains("SKILL") => 12,
-        () if path.starts_with('/') || path.contains("template") => 50,
+        () if path.starts_with('/') || is_template(path) => 50,
+        // Written for whoever sees the project for the first time.
+        () if path.rsplit('/').next().is_some_and(|name| name.starts_with("README")) => 40,
         () => 100,
     }
+}
+
+/// Whether a path names what is kept to be filled in elsewhere.
+pub(super) fn is_template(path: &str) -> bool {
+    path.contains("template")
 }
 
 /// Whether a path is in a folder that an agent keeps for itself.
@@ -165,7 +177,7 @@ pub(super) fn passages(path: &str, text: &str, mut visit: impl FnMut(Passage)) {
         let text = std::mem::take(paragraph);
         passage(heading, text, (is_prose || is_short, is_code)).into_iter().for_each(&mut visit);
     };
-    let (mut is_comment, mut is_code) = (false, false);
+    let (mut is_comment, mut is_code, mut is_begun) = (false, false, false);
     let (front, front_lines) = if is_prose { front_matter(text) } else { (String::new(), 0) };
     paragraph.push_str(&front);
     end("front matter", &mut paragraph, false);
@@ -176,12 +188,13 @@ pub(super) fn passages(path: &str, text: &str, mut visit: impl FnMut(Passage)) {
             continue;
         }
         let line = without_number(line).trim();
-        // Comments of a template speak to whoever fills it in.
-        let begins_comment = line.starts_with("<!--");
-        if begins_comment || is_comment {
+        // Comments of a template speak to whoever fills it in; the one that a document begins with speaks of it.
+        if is_comment || line.starts_with("<!--") && is_begun {
             is_comment = !line.contains("-->");
             continue;
         }
+        is_begun |= !line.is_empty();
+        let line = line.trim_start_matches("<!--").trim_end_matches("-->").trim();
         let bare = is_marked_up.then(|| without_tags(line));
         let line = bare.as_deref().unwrap_or(line);
         if line.starts_with("```") {
@@ -276,13 +289,37 @@ fn strength(heading: &str, line: &str, is_prose: bool) -> u16 {
         () if decides(line) => 190,
         () if has(&EMPTY_MARKS) && line.len() < EMPTY_BYTES => 20,
         () if decides(heading) => 180,
-        () if line.contains("Rationale") => 140,
+        () if line.contains("Rationale") || has_version(line) => 140,
         () if has(&REJECTION_MARKS) => 150,
         () if has(&RULE_MARKS) || has(&VALUES_MARKS) => 110,
         () if is_item || is_command(line) || is_entry(line) => 80,
         () => 45,
     };
     if is_prose { strength } else { strength * 6 / 10 }
+}
+
+/// Opens the note that a document is a template still.
+pub(super) const UNFILLED: &str = "not filled in yet: ";
+
+/// Fewer different placeholders may be meant to stay; so many are named.
+const UNFILLED_MIN: usize = 3;
+
+/// A note that nobody has filled in a document that is not kept as a template.
+pub(super) fn unfilled(path: &str, text: &str) -> Option<String> {
+    let is_name = |inside: &&str| {
+        inside.len() > 3
+            && inside.contains('_')
+            && inside.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
+    };
+    let inside = text.split('[').skip(1).filter_map(|part| part.split_once(']'));
+    let mut names: Vec<&str> = inside.map(|(inside, _)| inside).filter(is_name).collect();
+    let mut seen = HashSet::new();
+    names.retain(|name| seen.insert(*name));
+    if names.len() < UNFILLED_MIN || is_template(path) {
+        return None;
+    }
+    let first = names[..UNFILLED_MIN].join("], [");
+    Some(format!("{UNFILLED}[{first}], {} such placeholders", names.len()))
 }
 
 /// Whether a line is mostly a template's `[what to write here]`, which nobody has filled in.
@@ -293,12 +330,23 @@ fn is_placeholder(line: &str) -> bool {
     if VALUES_MARKS.iter().any(|mark| line.contains(mark)) {
         return false;
     }
-    let Some((before, rest)) = line.split_once('[') else { return false };
-    let Some((inside, after)) = rest.split_once(']') else { return false };
-    let is_name = inside.len() > 3 && inside.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
-    let is_open = inside.starts_with("NEEDS") || after.starts_with('(');
-    let asks = is_name || inside.contains(' ') && inside.len() * 2 >= before.len() + after.len();
-    asks && !is_open
+    let spans = line.split('[').skip(1).filter_map(|rest| rest.split_once(']'));
+    let (mut asking, mut has_name) = (0, false);
+    for (inside, after) in spans {
+        if inside.starts_with("NEEDS") || after.starts_with('(') {
+            return false;
+        }
+        has_name |= inside.len() > 3 && inside.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
+        asking += if inside.contains(' ') { inside.len() } else { 0 };
+    }
+    has_name || asking > 0 && asking * 3 >= line.len()
+}
+
+/// Whether a line says which version something has or gets: `**Version**: 1.1.0`.
+fn has_version(line: &str) -> bool {
+    let number = |word: &str| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.');
+    let mut words = line.split(|c: char| c.is_whitespace() || c == '*' || c == 'v');
+    line.len() < VERSION_LINE_BYTES && line.contains("ersion") && words.any(number)
 }
 
 /// Whether a line is an entry: `**Storage**: SQLite`.
@@ -343,12 +391,42 @@ mod tests {
         for (line, expected) in [
             ("Storage: [if applicable, e.g., PostgreSQL, files or N/A]", true),
             ("**Version**: [CONSTITUTION_VERSION]", true),
+            ("| [e.g., 4th project] | [current need] | [why 3 are too few] |", true),
+            ("1. Given [initial state], When [action taken], Then [expected outcome]", true),
             ("Target: [NEEDS CLARIFICATION: which platforms?]", false),
             ("See [the guide of the parser](docs/guide.md)", false),
             ("- [x] T001 [US1] Write the lexer", false),
         ] {
             assert_eq!(is_placeholder(line), expected, "{line}");
         }
+    }
+
+    #[test]
+    fn a_document_that_nobody_filled_in_is_told_as_that() {
+        let names = ["PROJECT_NAME", "PRINCIPLE_1_NAME", "PRINCIPLE_1_NAME", "GUIDANCE_FILE"];
+        let text: String = names.iter().map(|name| format!("- [{name}] of it\n")).collect();
+        assert_eq!(
+            unfilled("memory/constitution.md", &text).as_deref(),
+            Some(
+                "not filled in yet: [PROJECT_NAME], [PRINCIPLE_1_NAME], [GUIDANCE_FILE], 3 such placeholders"
+            )
+        );
+        assert_eq!(unfilled("templates/plan.md", &text), None);
+        assert_eq!(unfilled("a.md", "[PROJECT_NAME] has [x] and [a link](b) and [TODO]"), None);
+    }
+
+    #[test]
+    fn the_comment_that_a_document_begins_with_speaks_of_it() {
+        let text = "<!--\nVersion change: 1.0.0 → 1.1.0\n-->\n# Rules\n<!-- Write the rules\nbelow this line -->\n- We write the tests first.\n";
+        let mut seen = Vec::new();
+        passages("rules.md", text, |p| seen.push((p.text, p.strength)));
+        assert_eq!(
+            seen,
+            [
+                ("Version change: 1.0.0 → 1.1.0".to_owned(), 140),
+                ("- We write the tests first.".to_owned(), 80)
+            ]
+        );
     }
 
     #[test]

@@ -29,6 +29,9 @@ const CODE_BYTES_MIN: usize = 14;
 const REMOVED_STRENGTH: u16 = 60;
 const REPLACED_PERCENT: u16 = 130;
 
+/// Least strength of a line that was written into a template.
+const TEMPLATE_STRENGTH: u16 = 60;
+
 /// Bytes of a declaration quoted together with the lines below it.
 const BLOCK_BYTES: usize = 260;
 
@@ -179,11 +182,14 @@ impl Effect {
             self.name(name);
         }
         if documents::is_document(path) {
+            // What a template leaves to be filled in is what was written there.
+            let least = if documents::is_template(path) { TEMPLATE_STRENGTH } else { 0 };
             documents::passages(path, added, |passage| {
                 // The rest of a sentence whose beginning was not edited.
                 let is_rest = passage.text.starts_with(char::is_lowercase);
                 let percent = if is_rest && documents::is_prose(path) { 50 } else { 100 };
-                visit(&passage.heading, passage.text, passage.strength * percent / 100);
+                let strength = passage.strength.max(least) * percent / 100;
+                visit(&passage.heading, passage.text, strength);
             });
             return;
         }

@@ -3,6 +3,7 @@
 mod commands;
 mod listing;
 mod requests;
+mod shares;
 mod standing;
 mod units;
 
@@ -41,10 +42,12 @@ const NAMES_BYTES: usize = 200;
 const OUTLINE_BYTES: usize = 400;
 const OUTLINE_EDITS: u32 = 5;
 
-/// Lines of one file that count in full, up to where the others count less and then less again, and how much each time.
-const DOCUMENT_RANKS: (usize, usize) = (10, 24);
-const ADDED_RANKS: (usize, usize) = (20, 40);
-const RANK_WEIGHT: f64 = 0.6;
+/// The first lines of a file that was edited lately say what became of it, which is more than what was read says.
+const TELLING_RANKS: usize = 3;
+const TELLING_WEIGHT: f64 = 1.6;
+
+/// Where a file was edited, the lines that were added say more than those that were read.
+const EDITED_WEIGHT: f64 = 0.6;
 
 /// What the first and the last step of a template weigh.
 const FIRST_STEP: f64 = 0.85;
@@ -86,7 +89,8 @@ impl Builder<'_> {
         self.lines(EvidenceKind::Remark, &self.briefing.remarks);
         let first = self.candidates.len();
         self.lines(EvidenceKind::Added, &self.briefing.added);
-        share_among_groups(&mut self.candidates[first..], ADDED_RANKS);
+        shares::lower_behind(&mut self.candidates[first..], shares::OF_EDITS);
+        self.raise_first_of_edits(first);
         self.documents();
         self.lines(EvidenceKind::Rule, &self.briefing.rules);
         self.files();
@@ -124,6 +128,21 @@ impl Builder<'_> {
         }
         self.now();
         self.pending_edits();
+    }
+
+    /// Each file that the last turns edited comes with what was done there, before any says all.
+    fn raise_first_of_edits(&mut self, first: usize) {
+        let (briefing, now) = (self.briefing, self.briefing.turn());
+        let is_recent = |quote: &Quote| {
+            let effect = briefing.effects.of(&quote.group);
+            effect.is_some_and(|effect| effect.turn + 1 >= now && !effect.is_deleted)
+        };
+        let edits = &mut self.candidates[first..];
+        let ranks = shares::ranks(edits);
+        let first_ones = edits.iter_mut().zip(ranks).filter(|(_, rank)| *rank < TELLING_RANKS);
+        for (quote, _) in first_ones.filter(|(quote, _)| is_recent(quote)) {
+            quote.weight *= TELLING_WEIGHT;
+        }
     }
 
     /// What the person dropped is no candidate, nor is what stands below a file or a turn of that name.
@@ -304,7 +323,12 @@ impl Builder<'_> {
         read.retain(|line| !own.contains(&(line.group.as_str(), line.text.as_str())));
         let first = self.candidates.len();
         self.lines(EvidenceKind::Document, &read);
-        share_among_groups(&mut self.candidates[first..], DOCUMENT_RANKS);
+        let effects = &self.briefing.effects;
+        let read = &mut self.candidates[first..];
+        for quote in read.iter_mut().filter(|quote| effects.of(&quote.group).is_some()) {
+            quote.weight *= EDITED_WEIGHT;
+        }
+        shares::lower_behind(read, shares::OF_DOCUMENT);
     }
 
     fn line(&mut self, kind: EvidenceKind, line: &Line, age: usize, group: &str) {
@@ -405,22 +429,6 @@ impl Builder<'_> {
             goes_on: false,
             unit: 0,
         });
-    }
-}
-
-/// Lowers the weight of a file's weaker lines: what many files say first is worth more than all that one says.
-fn share_among_groups(quotes: &mut [Quote], (full, less): (usize, usize)) {
-    let mut order: Vec<usize> = (0..quotes.len()).collect();
-    order.sort_by(|one, other| quotes[*other].weight.total_cmp(&quotes[*one].weight));
-    let mut ranks: HashMap<String, usize> = HashMap::new();
-    for index in order {
-        let rank = ranks.entry(quotes[index].group.clone()).or_default();
-        quotes[index].weight *= match () {
-            () if *rank < full => 1.0,
-            () if *rank < less => RANK_WEIGHT,
-            () => RANK_WEIGHT * RANK_WEIGHT,
-        };
-        *rank += 1;
     }
 }
 

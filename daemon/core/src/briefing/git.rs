@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use super::checks::{Finished, push};
+use super::checks::{Finished, has_git, push};
 use super::documents;
 use crate::text;
 
@@ -141,7 +141,7 @@ impl GitState {
     /// A push, or a fetch of the branch that is checked out: where the remote stands.
     fn told_of_remote(&mut self, run: &Finished<'_>, line: &str) -> Option<String> {
         let line = text::one_line_cut(line, 150);
-        if run.command.contains("git push") {
+        if has_git(run.command, "push") {
             return Some(format!("pushed: {line}"));
         }
         let mut states = self.lines.iter().rev().filter(|known| known.place == run.place);

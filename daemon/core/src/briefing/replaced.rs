@@ -6,8 +6,9 @@ use super::collect::FileEdit;
 use crate::rollout::patch::ANOTHER_PLACE;
 use crate::text;
 
-/// An edit that changes more lines is told by the lines it adds.
-const LINES_MAX: usize = 4;
+/// An edit that takes out more lines is told by the lines it adds, and so is one that only takes out more than a few.
+const LINES_MAX: usize = 16;
+const REMOVED_MAX: usize = 4;
 
 /// Bytes of what is replaced that are quoted, and of a line that goes.
 const WAS_BYTES: usize = 90;
@@ -15,6 +16,8 @@ const REMOVED_BYTES: usize = 140;
 
 /// Lines that have less than this in common, in percent of the shorter one, are not versions of each other.
 const COMMON_PERCENT: usize = 34;
+/// The same where nothing but their words says that one took the place of the other.
+const COMMON_PERCENT_ALONE: usize = 60;
 
 /// Shorter lines are brackets and the like.
 const LINE_BYTES_MIN: usize = 8;
@@ -45,13 +48,17 @@ impl<'a> Replacements<'a> {
             return Self::default();
         }
         if added.is_empty() {
+            let removed = if removed.len() > REMOVED_MAX { Vec::new() } else { removed };
             return Self { pairs: Vec::new(), removed };
         }
-        if added.len() != removed.len() {
-            return Self::default();
+        if added.len() == removed.len() {
+            let pairs = added
+                .into_iter()
+                .zip(removed)
+                .filter(|(new, old)| are_versions(new, old, COMMON_PERCENT));
+            return Self { pairs: pairs.collect(), removed: Vec::new() };
         }
-        let pairs = added.into_iter().zip(removed).filter(|(new, old)| are_versions(new, old));
-        Self { pairs: pairs.collect(), removed: Vec::new() }
+        Self { pairs: in_order(&added, &removed), removed: Vec::new() }
     }
 
     /// ` (was: OLD)` for a text that holds a line which took the place of another: the words that differ.
@@ -91,9 +98,21 @@ fn lines_of(text: &str) -> Vec<&str> {
     lines.filter(|line| line.len() >= LINE_BYTES_MIN).collect()
 }
 
-fn are_versions(new: &str, old: &str) -> bool {
+/// Lines that are likely to be versions of each other, where some were only added or only taken out.
+fn in_order<'a>(added: &[&'a str], removed: &[&'a str]) -> Vec<(&'a str, &'a str)> {
+    let mut next = 0;
+    let pair = |old: &&'a str| {
+        let mut rest = added.iter().enumerate().skip(next);
+        let (at, new) = rest.find(|(_, new)| are_versions(new, old, COMMON_PERCENT_ALONE))?;
+        next = at + 1;
+        Some((*new, *old))
+    };
+    removed.iter().filter_map(pair).collect()
+}
+
+fn are_versions(new: &str, old: &str, percent: usize) -> bool {
     let common = old.len().saturating_sub(differing(old, new).len());
-    common * 100 >= old.len().min(new.len()) * COMMON_PERCENT
+    common * 100 >= old.len().min(new.len()) * percent
 }
 
 /// The words of `old` between those that both lines begin and end with.
@@ -140,6 +159,18 @@ mod tests {
             let edit = edit(old, new);
             assert_eq!(Replacements::of(&edit).was(new).as_deref(), expected, "{old}");
         }
+    }
+
+    #[test]
+    fn lines_of_several_places_are_told_with_what_they_replace() {
+        let removed = "- [ ] T001 Unit tests of the lexer (OPTIONAL)\n- [ ] T002 Tune the table of grammars\n";
+        let added = "A line that is new altogether.\n- [ ] T001 Unit tests of the lexer (MANDATORY)\nAnother new one, of other words.\n- [ ] T002 Measure the table of grammars\n";
+        let edit = edit(removed, added);
+        let replaced = Replacements::of(&edit);
+        let was: Vec<Option<String>> = added.lines().map(|line| replaced.was(line)).collect();
+        assert_eq!(was[1].as_deref(), Some(" (was: (OPTIONAL))"));
+        assert_eq!(was[3].as_deref(), Some(" (was: Tune)"));
+        assert!(was[0].is_none() && was[2].is_none());
     }
 
     #[test]

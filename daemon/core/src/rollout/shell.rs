@@ -13,7 +13,7 @@ mod substitutions;
 mod wrappers;
 
 pub use class::Class;
-pub use deeds::{Deeds, confirms_commit, refuses_commit};
+pub use deeds::{Deeds, confirms_commit, purpose, refuses_commit};
 pub use gist::gist;
 pub use looks::only_looks;
 pub use places::{FileUse, uses_of};

@@ -11,6 +11,9 @@ const ACTION_BYTES: usize = 480;
 const OUTPUTS_MAX: usize = 16;
 const OUTPUT_BYTES: usize = 1_600;
 
+/// Of these, so many may be kept past their time because a program warned.
+const WARNING_OUTPUTS_MAX: usize = 6;
+
 /// Skills that are known by name, and bytes of a name.
 const SKILLS_MAX: usize = 8;
 const SKILL_BYTES: usize = 120;
@@ -106,6 +109,21 @@ impl Briefing {
         self.outputs.retain(|output| output.what != what);
         let text = warnings::cut(printed.trim(), OUTPUT_BYTES);
         let output = SeenOutput { seq, turn, what, text, is_told_elsewhere };
-        checks::push(&mut self.outputs, output, OUTPUTS_MAX);
+        self.make_room_for_output();
+        self.outputs.push_back(output);
+    }
+
+    /// What a program warned of stays longer than what it merely printed.
+    fn make_room_for_output(&mut self) {
+        if self.outputs.len() < OUTPUTS_MAX {
+            return;
+        }
+        let warns = |output: &SeenOutput| {
+            output.what.contains(' ') && output.text.lines().any(warnings::warns)
+        };
+        let warning = self.outputs.iter().filter(|output| warns(output)).count();
+        let quiet = self.outputs.iter().position(|output| !warns(output));
+        let index = quiet.filter(|_| warning <= WARNING_OUTPUTS_MAX).unwrap_or_default();
+        self.outputs.remove(index);
     }
 }

@@ -91,3 +91,22 @@ fn changed_files_without_a_line_are_named() {
     assert!(text.contains("\nalso edited: garden/bed_"), "{text}");
     assert!(!render(&briefing, &extra(), 2_000).contains("\nalso "), "a small view has no room");
 }
+
+#[test]
+fn each_edited_file_is_told_by_its_lines_before_what_was_read() {
+    let mut briefing = Briefing::default();
+    briefing.request(1, "Make the templates ask for tests.", None);
+    let words = ["engine", "backtest", "monitoring", "database", "strategy", "dashboard"];
+    let guide: String = (0..60)
+        .map(|n| format!("- The {} of part {n} keeps ledger {n}a apart.\n", words[n % 6]))
+        .collect();
+    briefing.read(2, "README.md", &guide);
+    for (seq, name) in [(3, "spec"), (4, "tasks"), (5, "plan")] {
+        let added = format!("- Each story of the {name} names a suite that fails first.\n");
+        edits(&mut briefing, seq, &format!("templates/{name}.md"), &added, "");
+    }
+    let text = render(&briefing, &Extra::default(), 500);
+    for name in ["spec", "tasks", "plan"] {
+        assert!(text.contains(&format!("story of the {name} names")), "{text}");
+    }
+}

@@ -45,6 +45,18 @@ fn the_ends_of_what_came_back_last_are_shown_in_a_small_view() {
     let mut briefing = thread();
     let printed: String = (1..=40).map(|n| format!("grammar{n}.txt has {n} rules\n")).collect();
     briefing.saw(20, "wc -l grammars/*", &printed, None);
-    let text = render(&briefing, &Extra::default(), 240);
+    let text = render(&briefing, &Extra::default(), 300);
     assert!(text.contains("grammar1.txt has") && text.contains("grammar40.txt has"), "{text}");
+}
+
+#[test]
+fn what_a_program_warned_of_outlives_what_others_printed() {
+    let mut briefing = thread();
+    briefing.saw(20, "./setup.sh --json", "ERROR: two specs begin with 001\nplan copied\n", None);
+    for n in 0..30 {
+        briefing.saw(21 + n, &format!("wc -l part{n}.txt"), &format!("{n} part{n}.txt"), None);
+    }
+    let text = render(&briefing, &Extra::default(), 4_000);
+    assert!(text.contains("ERROR: two specs begin with 001"), "{text}");
+    assert!(text.contains("29 part29.txt") && !text.contains(" 3 part3.txt"), "{text}");
 }

@@ -83,6 +83,13 @@ impl Deeds {
     }
 }
 
+/// What a command is for: its program and its first words that are no options, `git push`.
+pub fn purpose(command: &Command) -> Vec<&str> {
+    let Some((program, arguments)) = command.words.split_first() else { return Vec::new() };
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    [program.as_str()].into_iter().chain(operands(&arguments).take(1)).collect()
+}
+
 /// Whether the output says that a commit did not come about although the script ended well.
 pub fn refuses_commit(output: &str) -> bool {
     const REFUSALS: &[&str] = &[
@@ -114,7 +121,7 @@ fn script_argument(arguments: &[&str]) -> Option<String> {
 }
 
 /// The words that are neither options nor their values.
-fn operands<'a>(arguments: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
+fn operands<'a>(arguments: &[&'a str]) -> impl Iterator<Item = &'a str> {
     let mut is_value = false;
     arguments.iter().copied().filter(move |word| {
         if std::mem::take(&mut is_value) {

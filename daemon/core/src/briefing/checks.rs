@@ -96,6 +96,7 @@ impl Commands {
         if run.outcome.is_failure() && !run.is_look {
             self.fail(&run);
         } else if run.outcome == CommandOutcome::Exit(0)
+            && self.failures.iter().any(|failure| failure.mend.is_none())
             && chain::checking_part(run.command).owns_exit_code
             && !output::says_failure(run.printed)
         {

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use rustc_hash::FxBuildHasher;
 use serde::{Deserialize, Serialize};
 
 use super::telling;
@@ -85,6 +86,9 @@ impl EvidenceLines {
         let mut left = bytes;
         let mut is_kept = vec![true; self.lines.len()];
         for is_weak_only in [true, false] {
+            if left == 0 {
+                break;
+            }
             let mut groups = self.groups(&is_kept, is_weak_only);
             while left > 0 {
                 let Some(group) = groups.iter_mut().max_by_key(|group| group.rank()) else { break };
@@ -102,7 +106,7 @@ impl EvidenceLines {
     /// What each group has, with its oldest lines first that may go, or the weak ones of its older half.
     fn groups(&self, is_kept: &[bool], is_weak_only: bool) -> Vec<Group> {
         let newest = self.lines.back().map_or(0, |line| line.turn);
-        let mut places: HashMap<&str, usize> = HashMap::new();
+        let mut places: HashMap<&str, usize, FxBuildHasher> = HashMap::default();
         let mut groups: Vec<Group> = Vec::new();
         let kept = self.lines.iter().enumerate().filter(|(index, _)| is_kept[*index]);
         for (index, line) in kept {

@@ -181,8 +181,10 @@ impl Briefing {
             return;
         }
         let tool = call.what.split(' ').next().unwrap_or_default();
-        for choice in dialog::choices(tool, answered.printed()) {
-            self.chose(seq, &format!("{} → {}", choice.question, choice.answer));
+        if dialog::asks(tool) {
+            for choice in dialog::choices(tool, answered.printed()) {
+                self.chose(seq, &format!("{} → {}", choice.question, choice.answer));
+            }
         }
         if answered.outcome == CommandOutcome::Refused
             && let Some(words) = dialog::declined(answered.printed())

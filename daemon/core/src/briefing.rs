@@ -26,6 +26,7 @@ mod kinds;
 mod lines;
 mod openapi;
 mod outcome;
+mod placeholders;
 mod prompt;
 mod render;
 mod replaced;

@@ -9,13 +9,14 @@ use std::collections::{HashSet, VecDeque};
 use serde::{Deserialize, Serialize};
 
 use super::checks::{self, Commands, Finished};
-use super::documents::{self, UNFILLED};
+use super::documents;
 use super::effects::Effects;
 use super::evidence::{EvidenceLines, Line};
 use super::git;
 use super::kinds::EvidenceKind;
 use super::lines;
 use super::outcome;
+use super::placeholders::{UNFILLED, unfilled};
 use super::replaced;
 use super::tasks::{self, TaskList};
 use crate::rollout::output::TestCounts;
@@ -265,7 +266,7 @@ impl Briefing {
         let binds = documents::binds(path, named);
         let at = (seq, self.turn);
         let (lines, rules) = (&mut self.documents, &mut self.rules);
-        if let Some(note) = documents::unfilled(path, printed) {
+        if let Some(note) = unfilled(path, printed) {
             push(lines, at, (EvidenceKind::Document, UNFILLED_STRENGTH), (path, ""), note);
         }
         documents::passages(path, printed, |passage| {

@@ -1,12 +1,12 @@
 //! Telling lines of documents that were read or written: decisions, rules, requirements, list items.
 
-use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use regex::RegexSet;
 
 use super::lines;
 use super::openapi;
+use super::placeholders::{is_placeholder, is_template};
 use crate::rollout::patch::ANOTHER_PLACE;
 
 /// A line of a document, with its heading.
@@ -64,11 +64,6 @@ pub(super) fn percent_of(path: &str) -> u16 {
         () if path.rsplit('/').next().is_some_and(|name| name.starts_with("README")) => 40,
         () => 100,
     }
-}
-
-/// Whether a path names what is kept to be filled in elsewhere.
-pub(super) fn is_template(path: &str) -> bool {
-    path.contains("template")
 }
 
 /// Whether a path is in a folder that an agent keeps for itself.
@@ -267,7 +262,7 @@ const DECISION_MARKS: [&str; 6] =
 const REJECTION_MARKS: [&str; 2] = ["Alternatives", "rejected"];
 
 /// Marks of a list of the values that something may have.
-const VALUES_MARKS: [&str; 3] = ["enum:", "enum ", "one of "];
+pub(super) const VALUES_MARKS: [&str; 3] = ["enum:", "enum ", "one of "];
 
 /// Marks of a line that says that nothing is there.
 const EMPTY_MARKS: [&str; 4] = ["N/A", "None", "left empty", "not applicable"];
@@ -320,50 +315,6 @@ fn strength(heading: &str, line: &str, is_prose: bool) -> u16 {
     if is_prose { strength } else { strength * 6 / 10 }
 }
 
-/// Opens the note that a document is a template still.
-pub(super) const UNFILLED: &str = "not filled in yet: ";
-
-/// Fewer different placeholders may be meant to stay; so many are named.
-const UNFILLED_MIN: usize = 3;
-
-/// A note that nobody has filled in a document that is not kept as a template.
-pub(super) fn unfilled(path: &str, text: &str) -> Option<String> {
-    let is_name = |inside: &&str| {
-        inside.len() > 3
-            && inside.contains('_')
-            && inside.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
-    };
-    let inside = text.split('[').skip(1).filter_map(|part| part.split_once(']'));
-    let mut names: Vec<&str> = inside.map(|(inside, _)| inside).filter(is_name).collect();
-    let mut seen = HashSet::new();
-    names.retain(|name| seen.insert(*name));
-    if names.len() < UNFILLED_MIN || is_template(path) {
-        return None;
-    }
-    let first = names[..UNFILLED_MIN].join("], [");
-    Some(format!("{UNFILLED}[{first}], {} such placeholders", names.len()))
-}
-
-/// Whether a line is mostly a template's `[what to write here]`, which nobody has filled in.
-fn is_placeholder(line: &str) -> bool {
-    if line.contains("ACTION REQUIRED") || line.contains("{{") {
-        return true;
-    }
-    if VALUES_MARKS.iter().any(|mark| line.contains(mark)) {
-        return false;
-    }
-    let spans = line.split('[').skip(1).filter_map(|rest| rest.split_once(']'));
-    let (mut asking, mut has_name) = (0, false);
-    for (inside, after) in spans {
-        if inside.starts_with("NEEDS") || after.starts_with('(') {
-            return false;
-        }
-        has_name |= inside.len() > 3 && inside.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
-        asking += if inside.contains(' ') { inside.len() } else { 0 };
-    }
-    has_name || asking > 0 && asking * 3 >= line.len()
-}
-
 /// Whether a line says which version something has or gets: `**Version**: 1.1.0`.
 fn has_version(line: &str) -> bool {
     let number = |word: &str| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.');
@@ -407,35 +358,6 @@ pub(super) fn without_number(line: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_nobody_filled_in_is_told_from_what_is_open() {
-        for (line, expected) in [
-            ("Storage: [if applicable, e.g., PostgreSQL, files or N/A]", true),
-            ("**Version**: [CONSTITUTION_VERSION]", true),
-            ("| [e.g., 4th project] | [current need] | [why 3 are too few] |", true),
-            ("1. Given [initial state], When [action taken], Then [expected outcome]", true),
-            ("Target: [NEEDS CLARIFICATION: which platforms?]", false),
-            ("See [the guide of the parser](docs/guide.md)", false),
-            ("- [x] T001 [US1] Write the lexer", false),
-        ] {
-            assert_eq!(is_placeholder(line), expected, "{line}");
-        }
-    }
-
-    #[test]
-    fn a_document_that_nobody_filled_in_is_told_as_that() {
-        let names = ["PROJECT_NAME", "PRINCIPLE_1_NAME", "PRINCIPLE_1_NAME", "GUIDANCE_FILE"];
-        let text: String = names.iter().map(|name| format!("- [{name}] of it\n")).collect();
-        assert_eq!(
-            unfilled("memory/constitution.md", &text).as_deref(),
-            Some(
-                "not filled in yet: [PROJECT_NAME], [PRINCIPLE_1_NAME], [GUIDANCE_FILE], 3 such placeholders"
-            )
-        );
-        assert_eq!(unfilled("templates/plan.md", &text), None);
-        assert_eq!(unfilled("a.md", "[PROJECT_NAME] has [x] and [a link](b) and [TODO]"), None);
-    }
 
     #[test]
     fn the_comment_that_a_document_begins_with_speaks_of_it() {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::collect::FileEdit;
 use super::documents;
 use super::openapi;
+use super::placeholders::is_template;
 use super::replaced::Replacements;
 use crate::rollout::patch::{ANOTHER_PLACE, LineCounts};
 use crate::text;
@@ -183,7 +184,7 @@ impl Effect {
         }
         if documents::is_document(path) {
             // What a template leaves to be filled in is what was written there.
-            let least = if documents::is_template(path) { TEMPLATE_STRENGTH } else { 0 };
+            let least = if is_template(path) { TEMPLATE_STRENGTH } else { 0 };
             documents::passages(path, added, |passage| {
                 // The rest of a sentence whose beginning was not edited.
                 let is_rest = passage.text.starts_with(char::is_lowercase);

@@ -1,0 +1,91 @@
+//! What a template leaves to be filled in, and documents in which nobody did.
+
+use std::collections::HashSet;
+
+use super::documents::VALUES_MARKS;
+
+/// Opens the note that a document is a template still.
+pub(super) const UNFILLED: &str = "not filled in yet: ";
+
+/// Fewer different placeholders may be meant to stay; so many are named.
+const UNFILLED_MIN: usize = 3;
+
+/// A note that nobody has filled in a document that is not kept as a template.
+pub(super) fn unfilled(path: &str, text: &str) -> Option<String> {
+    let inside = text.split('[').skip(1).filter_map(|part| part.split_once(']'));
+    let mut names: Vec<&str> =
+        inside.map(|(inside, _)| inside).filter(|it| it.contains('_') && is_name(it)).collect();
+    let mut seen = HashSet::new();
+    names.retain(|name| seen.insert(*name));
+    if names.len() < UNFILLED_MIN || is_template(path) {
+        return None;
+    }
+    let first = names[..UNFILLED_MIN].join("], [");
+    Some(format!("{UNFILLED}[{first}], {} such placeholders", names.len()))
+}
+
+/// Whether a line is mostly a template's `[what to write here]`, which nobody has filled in.
+pub(super) fn is_placeholder(line: &str) -> bool {
+    if line.contains("ACTION REQUIRED") || line.contains("{{") {
+        return true;
+    }
+    if VALUES_MARKS.iter().any(|mark| line.contains(mark)) {
+        return false;
+    }
+    let spans = line.split('[').skip(1).filter_map(|rest| rest.split_once(']'));
+    let (mut asking, mut has_name) = (0, false);
+    for (inside, after) in spans {
+        if inside.starts_with("NEEDS") || after.starts_with('(') {
+            return false;
+        }
+        has_name |= is_name(inside);
+        asking += if inside.contains(' ') { inside.len() } else { 0 };
+    }
+    has_name || asking > 0 && asking * 3 >= line.len()
+}
+
+/// `PROJECT_NAME`; `US1` and `T001` name things.
+fn is_name(inside: &str) -> bool {
+    let of_name = |b: u8| b.is_ascii_uppercase() || b == b'_' || b.is_ascii_digit();
+    let is_numbered = inside.bytes().any(|b| b.is_ascii_digit());
+    inside.len() > 3 && inside.bytes().all(of_name) && (!is_numbered || inside.contains('_'))
+}
+
+/// Whether a path names what is kept to be filled in elsewhere.
+pub(super) fn is_template(path: &str) -> bool {
+    path.contains("template")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_filled_in_is_told_from_what_is_open() {
+        for (line, expected) in [
+            ("Storage: [if applicable, e.g., PostgreSQL, files or N/A]", true),
+            ("**Version**: [CONSTITUTION_VERSION]", true),
+            ("| [e.g., 4th project] | [current need] | [why 3 are too few] |", true),
+            ("1. Given [initial state], When [action taken], Then [expected outcome]", true),
+            ("Target: [NEEDS CLARIFICATION: which platforms?]", false),
+            ("See [the guide of the parser](docs/guide.md)", false),
+            ("- [x] T001 [US1] Write the lexer", false),
+        ] {
+            assert_eq!(is_placeholder(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_document_that_nobody_filled_in_is_told_as_that() {
+        let names = ["PROJECT_NAME", "PRINCIPLE_1_NAME", "PRINCIPLE_1_NAME", "GUIDANCE_FILE"];
+        let text: String = names.iter().map(|name| format!("- [{name}] of it\n")).collect();
+        assert_eq!(
+            unfilled("memory/constitution.md", &text).as_deref(),
+            Some(
+                "not filled in yet: [PROJECT_NAME], [PRINCIPLE_1_NAME], [GUIDANCE_FILE], 3 such placeholders"
+            )
+        );
+        assert_eq!(unfilled("templates/plan.md", &text), None);
+        assert_eq!(unfilled("a.md", "[PROJECT_NAME] has [x] and [a link](b) and [TODO]"), None);
+    }
+}

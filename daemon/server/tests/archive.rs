@@ -16,7 +16,7 @@ use longhaul_protocol::{memory, thread};
 use serde_json::{Value, json};
 
 use crate::support::rollout::Rollout;
-use crate::support::{Client, Daemon, PATIENCE, of_thread, text_at};
+use crate::support::{Client, Daemon, PATIENCE, of_thread, pause, text_at};
 
 pub(crate) const THREAD: &str = "019cadd3-0000-7000-8000-0000000000e1";
 const OTHER: &str = "019cadd3-0000-7000-8000-0000000000e2";
@@ -44,7 +44,7 @@ pub(crate) async fn archived(client: &mut Client) -> OverviewResult {
                 Ok(status) => last = Some(status),
                 Err(error) => assert_eq!(error.kind(), ErrorKind::StoreBusy, "{error:?}"),
             }
-            tokio::task::yield_now().await;
+            pause().await;
         }
     };
     // Each step waits for the disk, which tests beside this one keep busy.

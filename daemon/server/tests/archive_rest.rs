@@ -9,7 +9,7 @@ use longhaul_protocol::checkpoint::{ChoiceAction, Choose, ChooseParams, Unchoose
 
 use crate::archive::{THREAD, archived, long, noticed, packs, says, verify};
 use crate::archive_damage::flip;
-use crate::support::{Client, Daemon, of_thread, soon};
+use crate::support::{Client, Daemon, of_thread, pause, soon};
 
 const DAY_MS: i64 = 86_400_000;
 
@@ -36,6 +36,7 @@ async fn holds(client: &mut Client, expected: &[&str]) {
             {
                 return;
             }
+            pause().await;
         }
     };
     soon("the threads of the archive", listed).await;
@@ -129,6 +130,7 @@ async fn damage_at_rest_is_found_by_the_slow_look_and_told() {
             if status.damaged == 0 && packs.iter().all(|pack| fs::read(pack).unwrap() != flipped) {
                 return;
             }
+            pause().await;
         }
     };
     soon("the damage's end", made_good).await;

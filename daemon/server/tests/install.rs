@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 use crate::support::provider::{Answer, Provider};
 use crate::support::rollout::Rollout;
 use crate::support::{
-    Client, Daemon, Process, eventually, message, of_items, of_thread, soon, text_at, text_of,
+    Client, Daemon, Process, eventually, message, of_items, of_thread, pause, soon, text_at,
+    text_of,
 };
 use crate::threads::{addition, append, open};
 
@@ -171,7 +172,7 @@ async fn a_kill_leaves_the_old_history_or_the_new_one() {
         let before = client.history(&thread.thread_id).await;
         client.begin::<compaction::Run>(auto.clone()).await;
         for _ in 0..round * 40 {
-            tokio::task::yield_now().await;
+            pause().await;
         }
         process.signal(Signal::KILL);
         process.exit_code().await;

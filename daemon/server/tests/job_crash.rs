@@ -16,7 +16,7 @@ use rustix::process::Signal;
 
 use crate::support::provider::{Answer, Provider};
 use crate::support::rollout::Rollout;
-use crate::support::{Client, Process, config_under, eventually, of_thread, soon};
+use crate::support::{Client, Process, config_under, eventually, of_thread, pause, soon};
 
 const THREAD: &str = "019cadd3-0000-7000-8000-0000000000b1";
 const SECOND: &str = "019cadd3-0000-7000-8000-0000000000b2";
@@ -240,7 +240,7 @@ async fn stopped_past_its_lease() -> Stopped {
             loop {
                 match other.claim(Kind::Compact, &other.holder()).await {
                     Ok(Some(claimed)) => return Some(claimed),
-                    Ok(None) => tokio::task::yield_now().await,
+                    Ok(None) => pause().await,
                     // Stopped in the middle of a write it holds the database for good: that is another story.
                     Err(JobError::Store(StoreError::Busy { .. })) => return None,
                     Err(error) => panic!("{error}"),

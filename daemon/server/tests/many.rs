@@ -7,7 +7,7 @@ use longhaul_protocol::thread::{IndexState, Search, SearchParams};
 
 use crate::archive::archived;
 use crate::support::rollout::Rollout;
-use crate::support::{Client, Daemon, soon};
+use crate::support::{Client, Daemon, pause, soon};
 
 const MANY: u32 = longhaul_store::FILES_AT_ONCE + 100;
 
@@ -26,7 +26,7 @@ async fn indexed(client: &mut Client, items: u64) {
             if (search.state, search.items) == (IndexState::Idle, items) {
                 return;
             }
-            tokio::task::yield_now().await;
+            pause().await;
         }
     };
     soon("the index has everything", reached).await;

@@ -11,7 +11,7 @@ use longhaul_daemon::config::repository::RepositorySettings;
 use longhaul_daemon::repository::Repositories;
 
 use crate::checkout::{Checkout, LONGHAULD, SETTINGS, confined, seen};
-use crate::support::{PATIENCE, soon};
+use crate::support::{PATIENCE, pause, soon};
 
 #[tokio::test]
 async fn head_branch_distance_changes_and_commits_are_seen() {
@@ -113,7 +113,7 @@ async fn a_look_that_hangs_is_given_up_and_git_is_ended() {
     let ended = async {
         let flags = rustix::fs::OFlags::WRONLY | rustix::fs::OFlags::NONBLOCK;
         while rustix::fs::open(&pipe, flags, rustix::fs::Mode::empty()).is_ok() {
-            tokio::task::yield_now().await;
+            pause().await;
         }
     };
     soon("git's end", ended).await;
@@ -129,7 +129,7 @@ async fn who_does_not_wait_gets_the_look_before() {
     assert_eq!(look(Duration::ZERO).await, None);
     let known = async {
         while look(Duration::ZERO).await.is_none() {
-            tokio::task::yield_now().await;
+            pause().await;
         }
     };
     soon("a look", known).await;

@@ -33,11 +33,17 @@ pub async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
     }
 }
 
+/// Between two looks at a state that nothing can be awaited on. A test that looks without a pause takes a processor from
+/// what it waits for.
+pub async fn pause() {
+    tokio::time::sleep(Duration::from_millis(2)).await;
+}
+
 /// Waits until `state` holds, for a state that nothing can be awaited on, such as a counter or a child process.
 pub async fn eventually(what: &str, mut state: impl FnMut() -> bool) {
     let poll = async {
         while !state() {
-            tokio::time::sleep(Duration::from_millis(1)).await;
+            pause().await;
         }
     };
     soon(what, poll).await;

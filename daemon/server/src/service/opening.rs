@@ -17,6 +17,7 @@ use crate::archive::Archive;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::config::tables::Persistence;
+use crate::folder;
 use crate::ingest::{Ingest, IngestDeps, IngestEvents as _, Limits, Root};
 use crate::message_history::MessageHistory;
 
@@ -32,6 +33,10 @@ pub(super) fn reading(
     let notices = Notices::new(deps.events.clone(), Arc::clone(&progress), Arc::clone(&hints));
     if let Some(moved_to) = &opened.moved_aside {
         notices.store_rebuilt(moved_to);
+    }
+    // Were it not there, the folder above would be watched for it, where every write to the store is an event.
+    if let Err(error) = folder::make_synced(own) {
+        tracing::warn!(%error, folder = %own.display(), "the folder of our own threads is not made");
     }
     let now = deps.clock.clone();
     let ingest = Arc::new(Ingest::start(IngestDeps {

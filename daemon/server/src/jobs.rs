@@ -118,9 +118,12 @@ impl Jobs {
         for &kind in Kind::ALL {
             let (rules, now, own) = (self.rules(kind), self.clock.moment(), self.holder());
             let decide = move |jobs: &[Job]| {
+                // What a run of this kind was given is in no memory any more.
                 let is_dead = |job: &Job| {
-                    let holder = job.lease.as_ref().map(|lease| lease.holder.as_str());
-                    holder.is_some_and(|holder| holder.starts_with(DAEMON) && holder != own)
+                    kind == Kind::Curate || {
+                        let holder = job.lease.as_ref().map(|lease| lease.holder.as_str());
+                        holder.is_some_and(|holder| holder.starts_with(DAEMON) && holder != own)
+                    }
                 };
                 let rescued: Vec<Job> = jobs
                     .iter()

@@ -17,8 +17,8 @@ use longhaul_daemon::repository::Repositories;
 use crate::checkout::{Checkout, LONGHAULD, SETTINGS, confined, git, seen};
 use crate::policy::ONE;
 use crate::policy_evidence::{decision_with_repository, scripted};
-use crate::sandbox::without_landlock;
 use crate::support::{Daemon, PATIENCE};
+use longhaul_confine::without_landlock;
 
 /// A checkout with a program in every place that git knows for one.
 fn full_of_traps() -> Checkout {

@@ -167,7 +167,7 @@ pub struct Fallback {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentRun {
     /// `published`, `unchanged`, or why nothing of it was published: `sandbox_unavailable`, `turns_spent`,
-    /// `tokens_spent`, `timeout`, `window_spent`, `step_unreadable`, `result_refused`, `child_failed`,
+    /// `tokens_spent`, `timeout`, `window_spent`, `step_unreadable`, `result_refused`, `worker_failed`,
     /// `overtaken`, or a fault of the provider such as `rate_limited`.
     pub outcome: String,
     /// The same for a person.

@@ -1,0 +1,168 @@
+//! The program itself: started by a daemon in this process, confined, with a model that is a script.
+
+#![cfg(target_os = "linux")]
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use longhaul_client::{Client, ConnectOptions};
+use longhaul_daemon::app::{App, AppError, listen};
+use longhaul_daemon::args::Args;
+use longhaul_daemon::clock::Clock;
+use longhaul_daemon::config::{Config, Surroundings};
+use longhaul_daemon::paths::Base;
+use longhaul_daemon::service::Deps;
+use longhaul_protocol::memory::{AgentRun, Run, RunParams, Status, StatusParams};
+use longhaul_protocol::thread::{Sync, SyncParams};
+use tempfile::TempDir;
+use tokio::task::JoinHandle;
+
+const CURATOR: &str = env!("CARGO_BIN_EXE_longhaul-curator");
+const THREAD: &str = "019cadd3-0000-7000-8000-0000000000e1";
+const RULE: &str = "Always run cargo nextest before you say that something works.";
+
+/// Answers the question about a thread, and as the editor of the files that nothing is to be changed.
+const MODEL: &str = r##"#!/bin/sh
+if grep -q "You look after the long-term memory" - ; then
+    echo '{"calls":[{"tool":"read","path":"MEMORY.md","text":"","new_text":"","line":0,"lines":0}],"done":true}'
+else
+    echo '{"rollout_summary":"# Done","rollout_slug":"fix","raw_memory":"- tests pass","outcome":"success","learnings":[]}'
+fi
+"##;
+
+struct Daemon {
+    deps: Deps,
+    client: Client,
+    task: JoinHandle<Result<(), AppError>>,
+    _home: TempDir,
+}
+
+impl Daemon {
+    /// A daemon whose own program would lie beside `curator`.
+    async fn start(curator: &Path) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let root = home.path();
+        transcript(root);
+        let model = root.join("model.sh");
+        std::fs::write(&model, MODEL).unwrap();
+        std::fs::set_permissions(&model, PermissionsExt::from_mode(0o700)).unwrap();
+        let base = Base::under(root);
+        std::fs::create_dir_all(base.config_file().parent().unwrap()).unwrap();
+        let config = format!(
+            "[memory]\nenabled = false\nengine = \"model\"\n[model]\nprovider = \"script\"\nname = \"m\"\n\
+             [providers.script]\nkind = \"command\"\ncommand = [{model:?}]\n"
+        );
+        std::fs::write(base.config_file(), config).unwrap();
+        let around = Surroundings {
+            base,
+            current_dir: root.to_owned(),
+            env: BTreeMap::new(),
+            program: curator.with_file_name("longhauld"),
+        };
+        let config = Config::load(&Args::default(), &around).unwrap();
+        let held = listen(&config).await.unwrap();
+        let options = ConnectOptions::new("test", "1").socket(held.socket.path.clone());
+        let app = App::build(config, Clock::system(), held).await.unwrap();
+        let deps = app.deps();
+        let task = tokio::spawn(app.run());
+        let client = Client::connect(options).await.unwrap();
+        let sync = SyncParams { thread_id: Some(THREAD.to_owned()), ..Default::default() };
+        client.call::<Sync>(sync).await.unwrap();
+        Self { deps, client, task, _home: home }
+    }
+
+    /// Makes memory and waits for what became of its files.
+    async fn edited(&self) -> AgentRun {
+        let run = RunParams { all: Some(true), ..Default::default() };
+        let run = self.client.call::<Run>(run).await.unwrap();
+        assert_eq!((run.extracted, run.fallbacks, run.failed), (1, 0, 0), "{run:?}");
+        let ended = async {
+            loop {
+                let status = self.client.call::<Status>(StatusParams::default()).await.unwrap();
+                if let Some(agent) = status.agent {
+                    return agent;
+                }
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), ended).await.expect("the worker ends")
+    }
+
+    async fn stop(self) {
+        self.deps.shutdown.begin("a test");
+        self.task.await.unwrap().unwrap();
+    }
+}
+
+fn transcript(root: &Path) {
+    let folder = root.join(".codex/sessions/2026/03/02");
+    std::fs::create_dir_all(&folder).unwrap();
+    let line = |kind: &str, payload: serde_json::Value| {
+        let at = "2026-03-02T10:00:00.000Z";
+        serde_json::json!({ "timestamp": at, "type": kind, "payload": payload }).to_string() + "\n"
+    };
+    let said = |role: &str, kind: &str, text: &str| {
+        let content = serde_json::json!([{ "type": kind, "text": text }]);
+        line(
+            "response_item",
+            serde_json::json!({ "type": "message", "role": role, "content": content }),
+        )
+    };
+    let meta = serde_json::json!({ "id": THREAD, "timestamp": "2026-03-02T10:00:00.000Z", "cwd": "/w/app",
+        "originator": "codex_cli_rs", "cli_version": "0.169.0", "source": "cli" });
+    let text = line("session_meta", meta)
+        + &said("user", "input_text", &format!("Fix the parser. {RULE}"))
+        + &said("assistant", "output_text", "I look at the parser.")
+        + &said("user", "input_text", "Then run the tests.")
+        + &said("assistant", "output_text", "The parser is fixed and its tests pass.");
+    std::fs::write(folder.join(format!("rollout-2026-03-02T10-00-00-{THREAD}.jsonl")), text)
+        .unwrap();
+}
+
+#[tokio::test]
+async fn the_daemon_starts_it_when_the_files_are_to_be_edited() {
+    let daemon = Daemon::start(Path::new(CURATOR)).await;
+    let agent = daemon.edited().await;
+    assert_eq!((agent.outcome.as_str(), agent.turns), ("unchanged", 1), "{agent:?}");
+    daemon.stop().await;
+}
+
+#[tokio::test]
+async fn a_daemon_without_it_says_so_and_keeps_what_the_rules_made() {
+    let nowhere = PathBuf::from("/nowhere/longhaul-curator");
+    let daemon = Daemon::start(&nowhere).await;
+    let agent = daemon.edited().await;
+    assert_eq!(agent.outcome, "worker_failed", "{agent:?}");
+    assert!(agent.detail.contains("/nowhere/longhaul-curator"), "{agent:?}");
+    daemon.stop().await;
+}
+
+#[tokio::test]
+async fn a_kernel_without_landlock_edits_nothing_and_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let stub = folder.path().join("longhaul-curator");
+    // What a thread is denied, so is a process that it starts: the daemon's own thread is not to be denied it.
+    let started = |socket: &Path| {
+        std::thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                longhaul_confine::without_landlock();
+                std::process::Command::new(CURATOR).arg("--socket").arg(socket).output().unwrap()
+            });
+            thread.join().unwrap()
+        })
+    };
+    let daemon = Daemon::start(&stub).await;
+    let socket = daemon.deps.config.now().socket.to_path_buf();
+    let output = tokio::task::spawn_blocking(move || started(&socket)).await.unwrap();
+    assert_eq!(output.status.code(), Some(69), "{output:?}");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("Landlock"), "{said}");
+    let script = format!("#!/bin/sh\necho '{}' >&2\nexit 69\n", said.trim().replace('\'', ""));
+    std::fs::write(&stub, script).unwrap();
+    std::fs::set_permissions(&stub, PermissionsExt::from_mode(0o700)).unwrap();
+    let agent = daemon.edited().await;
+    assert_eq!(agent.outcome, "sandbox_unavailable", "{agent:?}");
+    assert!(agent.detail.contains("Landlock"), "{agent:?}");
+    daemon.stop().await;
+}

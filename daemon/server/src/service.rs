@@ -208,6 +208,7 @@ impl Services {
                 models,
                 compactions: compaction.log.clone(),
                 repositories: policy.repositories.clone(),
+                curator: memory.curator.clone(),
             }),
             settings_diffs: Arc::new(settings_diffs),
             ingest,

@@ -239,7 +239,7 @@ async fn files_elsewhere_that_a_repository_names_are_not_read() {
 fn on_old_kernel<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
-            without_landlock();
+            without_landlock().unwrap();
             work()
         });
         thread.join().unwrap()

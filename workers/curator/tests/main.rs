@@ -1,6 +1,7 @@
 //! The program itself: started by a daemon in this process, confined, with a model that is a script.
 
 #![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
@@ -14,8 +15,10 @@ use longhaul_daemon::clock::Clock;
 use longhaul_daemon::config::{Config, Surroundings};
 use longhaul_daemon::paths::Base;
 use longhaul_daemon::service::Deps;
+use longhaul_protocol::daemon::{self, NoParams};
 use longhaul_protocol::memory::{AgentRun, Run, RunParams, Status, StatusParams};
 use longhaul_protocol::thread::{Sync, SyncParams};
+use longhaul_protocol::warning::Warning;
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 
@@ -89,6 +92,11 @@ impl Daemon {
         tokio::time::timeout(Duration::from_secs(60), ended).await.expect("the worker ends")
     }
 
+    /// What `longhaul doctor` shows of the daemon's own warnings.
+    async fn warnings(&self) -> Vec<Warning> {
+        self.client.call::<daemon::Status>(NoParams {}).await.unwrap().warnings
+    }
+
     async fn stop(self) {
         self.deps.shutdown.begin("a test");
         self.task.await.unwrap().unwrap();
@@ -125,6 +133,7 @@ async fn the_daemon_starts_it_when_the_files_are_to_be_edited() {
     let daemon = Daemon::start(Path::new(CURATOR)).await;
     let agent = daemon.edited().await;
     assert_eq!((agent.outcome.as_str(), agent.turns), ("unchanged", 1), "{agent:?}");
+    assert_eq!(daemon.warnings().await, []);
     daemon.stop().await;
 }
 
@@ -135,6 +144,11 @@ async fn a_daemon_without_it_says_so_and_keeps_what_the_rules_made() {
     let agent = daemon.edited().await;
     assert_eq!(agent.outcome, "worker_failed", "{agent:?}");
     assert!(agent.detail.contains("/nowhere/longhaul-curator"), "{agent:?}");
+    let warnings = daemon.warnings().await;
+    let [Warning { kind, message, hint }] = warnings.as_slice() else { panic!("{warnings:?}") };
+    assert_eq!(kind, "curator_missing");
+    assert!(message.contains("/nowhere/longhaul-curator"), "{message}");
+    assert!(hint.as_deref().is_some_and(|hint| hint.contains("workers/curator")), "{hint:?}");
     daemon.stop().await;
 }
 
@@ -146,7 +160,7 @@ async fn a_kernel_without_landlock_edits_nothing_and_says_so() {
     let started = |socket: &Path| {
         std::thread::scope(|scope| {
             let thread = scope.spawn(|| {
-                longhaul_confine::without_landlock();
+                longhaul_confine::without_landlock().unwrap();
                 std::process::Command::new(CURATOR).arg("--socket").arg(socket).output().unwrap()
             });
             thread.join().unwrap()

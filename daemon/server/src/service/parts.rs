@@ -66,7 +66,7 @@ pub struct MemoryServices {
     pub extraction: Arc<Extraction>,
     pub publisher: Arc<Publisher>,
     pub curation: Arc<Curation>,
-    pub curator: CuratorProcess,
+    pub curator: Arc<CuratorProcess>,
     pub scanner: Arc<Scanner>,
     pub upkeep: Upkeep,
 }
@@ -254,7 +254,7 @@ impl Parts {
         let curation = Arc::new(curation);
         let program = config.now().program();
         let curator =
-            CuratorProcess::new(curation.clone(), jobs.clone(), program, self.socket.clone());
+            CuratorProcess::new(curation.clone(), jobs.clone(), &program, self.socket.clone());
         let of_published = || (store.clone(), publications.clone());
         let citations = Arc::new(Citations::new(of_published(), clock.clone()));
         let reads = ReadCounter::new(of_published(), citations.clone());
@@ -287,7 +287,7 @@ impl Parts {
             runs,
             publisher,
             curation,
-            curator,
+            curator: Arc::new(curator),
             scanner,
             upkeep,
         }

@@ -17,7 +17,7 @@ use crate::jobs::{Claimed, JobError, Jobs, Owner};
 /// What a worker has to do.
 pub enum Task {
     /// To read a thread.
-    Extract(ExtractionTask),
+    Extract(Box<ExtractionTask>),
     /// To edit the files of memory.
     Curate(CurationTask),
 }
@@ -66,9 +66,11 @@ impl Workers {
             let (key, token) = (claimed.job.key.clone(), claimed.claim.token.clone());
             let owner = Owner { key, token };
             let task = match kind {
-                Kind::Extract => {
-                    self.extraction.task(&owner).await.map(|task| task.map(Task::Extract))
-                }
+                Kind::Extract => self
+                    .extraction
+                    .task(&owner)
+                    .await
+                    .map(|task| task.map(|task| Task::Extract(Box::new(task)))),
                 Kind::Curate => self.curation_task(&owner).await,
                 _ => return Ok(Some(self.assigned(claimed, None))),
             };

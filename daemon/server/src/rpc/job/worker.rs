@@ -67,12 +67,15 @@ async fn claim(
 
 fn input(task: Task) -> WorkInput {
     match task {
-        Task::Extract(ExtractionTask { question, lines }) => WorkInput::Extract {
-            instructions: question.system.into(),
-            record: question.user.into(),
-            schema: question.schema,
-            lines,
-        },
+        Task::Extract(task) => {
+            let ExtractionTask { question, lines } = *task;
+            WorkInput::Extract {
+                instructions: question.system.into(),
+                record: question.user.into(),
+                schema: question.schema,
+                lines,
+            }
+        }
         Task::Curate(CurationTask { request, files, messages_bytes_max }) => WorkInput::Curate {
             request: request.into(),
             files: files

@@ -136,6 +136,12 @@ impl Curation {
         choice.filter(|_| *self.config.now().memory.engine == Engine::Model)
     }
 
+    /// Whether a model edits the files, by a worker that the daemon starts.
+    pub(super) fn is_left_to_us(&self) -> bool {
+        let is_outside = self.config.now().jobs.outside.contains(&Kind::Curate);
+        !is_outside && self.choice().is_some()
+    }
+
     /// What there is to do; `None` when nothing changed since the last success.
     async fn due(&self) -> Result<Option<DueWork>, ServiceError> {
         let (base, known) = {

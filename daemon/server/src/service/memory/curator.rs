@@ -3,7 +3,7 @@
 //! It is a client like any other and confines itself before it claims. It ends when nothing is due, so that a daemon
 //! at rest has no second process.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,8 +42,14 @@ pub struct CuratorProcess {
 impl CuratorProcess {
     /// `program` is the daemon's own, `socket` where it is found.
     #[must_use]
-    pub fn new(curation: Arc<Curation>, jobs: Jobs, program: PathBuf, socket: PathBuf) -> Self {
+    pub fn new(curation: Arc<Curation>, jobs: Jobs, program: &Path, socket: PathBuf) -> Self {
         Self { curation, jobs, program: program.with_file_name(PROGRAM), socket }
+    }
+
+    /// Where its program should lie, if it is to be started and is not there.
+    #[must_use]
+    pub fn missing(&self) -> Option<&Path> {
+        (self.curation.is_left_to_us() && !self.program.is_file()).then_some(&self.program)
     }
 
     /// Starts it whenever the job is due, until this is dropped, which kills it.

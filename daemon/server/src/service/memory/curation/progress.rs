@@ -84,15 +84,15 @@ impl Progress {
 
     /// Notes an end. Files that are refused can be mended a few times: until then the run goes on.
     pub(super) fn end(&mut self, end: CurationEnd) -> ServiceError {
-        let refused = matches!(&end, CurationEnd::Refused(_)).then(|| end.to_string());
-        self.end = Some(end.clone());
-        self.refusals += u32::from(refused.is_some());
-        match refused {
-            Some(reason) if self.refusals <= MISTAKES_MAX => {
-                ServiceError::Invalid { field: "result.files", reason }
+        let error = match &end {
+            CurationEnd::Refused(reason) if self.refusals < MISTAKES_MAX => {
+                ServiceError::Invalid { field: "result.files", reason: reason.clone() }
             }
-            _ => end.error(),
-        }
+            end => end.error(),
+        };
+        self.refusals += u32::from(matches!(end, CurationEnd::Refused(_)));
+        self.end = Some(end);
+        error
     }
 
     /// Asks for the next step.

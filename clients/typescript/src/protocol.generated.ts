@@ -1909,6 +1909,11 @@ export interface MemoryRunResult {
   changed: boolean;
   /** Milliseconds. */
   duration_ms: number;
+  /**
+   * Whether a model goes on to edit its files, which this run does not wait for: job `curate/`, and `agent` of
+   * `memory/status` when it has ended.
+   */
+  editing?: boolean;
   /** Those of them that taught nothing. */
   empty: number;
   /** Threads that were extracted by this run. */

@@ -73,6 +73,9 @@ const CLAIM_PAGE: u32 = 16;
 /// Opens the name of a holder inside a daemon.
 const DAEMON: &str = "daemon:";
 
+/// Opens the name of a holder outside, so that none can pass for a daemon, whose claims end with it.
+pub const WORKER: &str = "worker:";
+
 impl Jobs {
     /// The table in `store`, for the daemon `instance`; kinds without `rules` have the default ones.
     #[must_use]

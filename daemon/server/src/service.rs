@@ -171,7 +171,7 @@ impl Services {
         let parts = Parts::new(&deps, &instance, store, (ingest, archive), models);
         let (memory, policy, compaction) = (parts.memory(), parts.policy(), parts.compaction());
         let (continuations, threads) = (parts.continuations(&compaction), parts.threads());
-        let (handle_reader, choices) = parts.handles();
+        let ((handle_reader, choices), workers) = (parts.handles(), parts.workers(&memory));
         let Parts { store, ingest, models, jobs, texts, snapshots, histories, index, .. } = parts;
         let (retention, recorder, archive) = (parts.retention, parts.recorder, parts.archive);
         let (reader, scanner) = (memory.reader.clone(), memory.scanner.clone());
@@ -188,11 +188,6 @@ impl Services {
             checkpoints: Arc::new(Checkpoints::new(store.clone(), snapshots, index, clock.clone())),
             contexts: policy.contexts.clone(),
             projects: Arc::new(Projects::new(store.clone())),
-            workers: Arc::new(Workers::new(
-                jobs.clone(),
-                memory.extraction.clone(),
-                memory.curation.clone(),
-            )),
             job_states: Arc::new(JobStates::new(jobs.clone(), scanner, config.clone())),
             reload: Arc::new(Reload::new(config.clone(), models.clone(), jobs.clone())),
             prompts: Arc::new(Prompts::new(messages(&now, &clock))),
@@ -215,6 +210,7 @@ impl Services {
             jobs,
             texts,
             threads,
+            workers,
             full_text,
             archive,
             histories,

@@ -114,7 +114,7 @@ impl Rig {
 
     fn work(&self) -> impl Future<Output = Result<u64, longhaul_client::ClientError>> + 'static {
         let options = ConnectOptions::new("curator", "1").socket(self.daemon.socket.clone());
-        async move { work_off(&longhaul_client::Client::connect(options).await?).await }
+        async move { work_off(&longhaul_client::Client::connect(options).await?, "curator").await }
     }
 
     async fn agent(&mut self) -> AgentRun {
@@ -364,6 +364,10 @@ async fn a_hostile_worker_publishes_nothing_and_settles_once() {
             "{refused:?}"
         );
     }
+    let mut large = files.clone();
+    large.push(file("skills/x/SKILL.md", &"x".repeat(8 << 20)));
+    let refused = rig.client.call::<Complete>(with(&claim.token, large)).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::LimitExceeded);
     let stranger = with("9:0199b000-0000-7000-8000-0000000000c1", files.clone());
     let refused = rig.client.call::<Complete>(stranger).await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::LeaseLost);

@@ -65,6 +65,10 @@ pub struct RunResult {
     pub generation: u64,
     /// Whether this run changed it.
     pub changed: bool,
+    /// Whether a model goes on to edit its files, which this run does not wait for: job `curate/`, and `agent` of
+    /// `memory/status` when it has ended.
+    #[serde(default)]
+    pub editing: bool,
     /// Milliseconds.
     pub duration_ms: u64,
 }

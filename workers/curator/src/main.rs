@@ -26,25 +26,28 @@ struct Args {
     /// Socket of the daemon [default: $LONGHAUL_SOCKET, else $XDG_RUNTIME_DIR/longhaul/v1.sock]
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
+    /// Name under which it claims jobs
+    #[arg(long, value_name = "NAME", default_value = "curator")]
+    worker: String,
 }
 
 fn main() -> ExitCode {
-    let Args { socket } = Args::parse();
+    let Args { socket, worker } = Args::parse();
     // One thread: what it is denied, everything of the process is.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     match runtime {
-        Ok(runtime) => runtime.block_on(run(socket)),
+        Ok(runtime) => runtime.block_on(run(socket, worker)),
         Err(error) => refused(SOFTWARE, &error.to_string()),
     }
 }
 
-fn run(socket: Option<PathBuf>) -> impl Future<Output = ExitCode> {
+fn run(socket: Option<PathBuf>, worker: String) -> impl Future<Output = ExitCode> {
     let mut options = ConnectOptions::new("longhaul-curator", env!("CARGO_PKG_VERSION"))
         .request_timeout_ms(ANSWER_MS);
     if let Some(socket) = socket {
         options = options.socket(socket);
     }
-    async {
+    async move {
         let client = match Client::connect(options).await {
             Ok(client) => client,
             Err(error) => return refused(TRY_LATER, &error.to_string()),
@@ -52,7 +55,7 @@ fn run(socket: Option<PathBuf>) -> impl Future<Output = ExitCode> {
         if let Err(reason) = bound_client().and_then(|()| confine_client()) {
             return refused(UNAVAILABLE, &reason);
         }
-        let worked: Result<u64, ClientError> = longhaul_curator::work_off(&client).await;
+        let worked: Result<u64, ClientError> = longhaul_curator::work_off(&client, &worker).await;
         match worked {
             Ok(_) => ExitCode::SUCCESS,
             Err(error) => refused(TRY_LATER, &error.to_string()),

@@ -15,14 +15,14 @@ use crate::files::Files;
 /// Bytes of the answers of one tool that the model sees.
 const ANSWER_BYTES_MAX: usize = 32 * 1_024;
 
-/// Works off all jobs that are due, one at a time; returns how many.
+/// Works off all jobs that are due, one at a time, as `worker`; returns how many.
 ///
 /// # Errors
 /// The connection to the daemon breaks, or it refuses to hand out anything.
-pub async fn work_off(client: &Client) -> Result<u64, ClientError> {
+pub async fn work_off(client: &Client, worker: &str) -> Result<u64, ClientError> {
     let mut done = 0;
     loop {
-        let wanted = ClaimParams { kind: "curate".to_owned(), worker: "curator".to_owned() };
+        let wanted = ClaimParams { kind: "curate".to_owned(), worker: worker.to_owned() };
         let Some(claim) = client.call::<Claim>(wanted).await?.claim else { return Ok(done) };
         work(client, claim).await?;
         done += 1;

@@ -27,6 +27,7 @@ use super::snapshot::Snapshots;
 use super::status::Instance;
 use super::texts::TextStore;
 use super::threads::Threads;
+use super::worker::Workers;
 use crate::archive::Archive;
 use crate::clock::Clock;
 use crate::config::Live;
@@ -183,6 +184,12 @@ impl Parts {
         let read = (self.snapshots.clone(), reader.clone());
         let choices = PersonChoices::new(self.store.clone(), read, self.clock.clone());
         (reader, Arc::new(choices))
+    }
+
+    /// What workers outside are given, and where they deliver.
+    pub(super) fn workers(&self, memory: &MemoryServices) -> Arc<Workers> {
+        let (extraction, curation) = (memory.extraction.clone(), memory.curation.clone());
+        Arc::new(Workers::new(self.jobs.clone(), extraction, curation))
     }
 
     pub(super) fn threads(&self) -> Arc<Threads> {

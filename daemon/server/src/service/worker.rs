@@ -71,7 +71,7 @@ impl Workers {
                     .task(&owner)
                     .await
                     .map(|task| task.map(|task| Task::Extract(Box::new(task)))),
-                Kind::Curate => self.curation_task(&owner).await,
+                Kind::Curate => self.curation_task(&owner, holder).await,
                 _ => return Ok(Some(self.assigned(claimed, None))),
             };
             match task {
@@ -91,8 +91,12 @@ impl Workers {
     }
 
     /// What there is to edit; where there is nothing any more, the job is done.
-    async fn curation_task(&self, owner: &Owner) -> Result<Option<Task>, ServiceError> {
-        if let Some(task) = self.curation.task(owner).await? {
+    async fn curation_task(
+        &self,
+        owner: &Owner,
+        holder: &str,
+    ) -> Result<Option<Task>, ServiceError> {
+        if let Some(task) = self.curation.task(owner, holder).await? {
             return Ok(Some(Task::Curate(task)));
         }
         self.jobs.finish(&owner.key, &owner.token).await?;

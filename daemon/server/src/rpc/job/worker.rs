@@ -15,6 +15,7 @@ use longhaul_protocol::job::{
 use super::super::convert;
 use super::{key_of, shown};
 use crate::jobs::Jobs;
+use crate::jobs::WORKER;
 use crate::link::CallContext;
 use crate::rpc::error::Failure;
 use crate::rpc::table::{Handlers, TableError};
@@ -50,8 +51,7 @@ async fn claim(
     if !is_name || !params.worker.chars().all(is_plain) {
         return Err(Failure::invalid("worker", "1 to 64 of letters, digits, `.`, `_`, `-`"));
     }
-    // Opened so that no worker can pass for a daemon, whose claims end with it.
-    let holder = format!("worker:{}", params.worker);
+    let holder = format!("{WORKER}{}", params.worker);
     let assigned = workers.claim(kind, &holder).await?;
     let claim =
         assigned.map(|Assigned { job, claim, task, stop_in_ms, heartbeat_ms }| ClaimedJob {

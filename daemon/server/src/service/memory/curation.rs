@@ -30,13 +30,13 @@ use longhaul_core::memory::input::budget_tokens;
 use longhaul_core::memory::{Engine, Files};
 use longhaul_core::redact::redact;
 use longhaul_core::{text, tokens};
-use longhaul_store::{AgentRow, Store};
+use longhaul_store::{AgentRow, Store, StoreError};
 use tokio::sync::Mutex as AsyncMutex;
 
 use super::publish::{Base, Publisher, Purge};
 use crate::clock::Clock;
 use crate::config::Live;
-use crate::jobs::{JobError, Jobs, Owner};
+use crate::jobs::{JobError, Jobs, Owner, WORKER};
 use crate::model::{ModelChoice, Models, Task};
 use crate::service::error::ServiceError;
 use outcome::CurationEnd;
@@ -48,6 +48,9 @@ const DETAIL_BYTES: usize = 600;
 
 /// Bytes of all files that are handed out: whatever is escaped in them, they fit into a frame.
 const FILES_BYTES_MAX: usize = 5 << 20;
+
+/// Bytes of the files, and of their paths, that are taken back: room for what the model adds.
+const RESULT_BYTES_MAX: usize = 7 << 20;
 
 /// What a worker is given.
 pub struct CurationTask {
@@ -68,6 +71,7 @@ pub struct ModelStep {
 /// A claim that is worked on.
 struct Run {
     owner: Owner,
+    holder: String,
     base: Base,
     /// What the rules make of all that is known.
     known: Consolidation,
@@ -77,6 +81,16 @@ struct Run {
     choice: ModelChoice,
     summary_tokens: u64,
     progress: AsyncMutex<Progress>,
+}
+
+impl Run {
+    /// What of `files` may be published; or why nothing, for the model.
+    fn judge(&self, mut files: Files) -> Result<Files, String> {
+        files.retain(|path, _| !self.task.extras.contains(path));
+        let (draft, book) = (&self.draft, &self.known.handbook);
+        let on = CheckInputs { draft, book, summary_tokens: self.summary_tokens };
+        check(&files, on).map_err(|refusal| redact(&refusal.to_string()).text.into_owned())
+    }
 }
 
 /// What there is to do.
@@ -168,6 +182,7 @@ impl Curation {
     pub(in crate::service) async fn task(
         &self,
         owner: &Owner,
+        holder: &str,
     ) -> Result<Option<CurationTask>, ServiceError> {
         let Some(choice) = self.choice() else { return Ok(None) };
         let purged = self.publisher.purges();
@@ -192,8 +207,18 @@ impl Curation {
             messages_bytes_max,
         };
         let progress = AsyncMutex::new(Progress::new(purged, messages_bytes_max, &settings));
-        let owner = owner.clone();
-        let run = Run { owner, base, known, draft, task, input, choice, summary_tokens, progress };
+        let run = Run {
+            owner: owner.clone(),
+            holder: holder.to_owned(),
+            base,
+            known,
+            draft,
+            task,
+            input,
+            choice,
+            summary_tokens,
+            progress,
+        };
         *self.slot() = Some(Arc::new(run));
         Ok(Some(given))
     }
@@ -222,20 +247,18 @@ impl Curation {
     pub(in crate::service) async fn deliver(
         &self,
         owner: &Owner,
-        mut files: Files,
+        files: Files,
     ) -> Result<(), ServiceError> {
         let run = self.run_of(owner)?;
-        files.retain(|path, _| !run.task.extras.contains(path));
-        let on = CheckInputs {
-            draft: &run.draft,
-            book: &run.known.handbook,
-            summary_tokens: run.summary_tokens,
-        };
+        let bytes = files.iter().map(|(path, text)| path.len() + text.len()).sum::<usize>();
+        if bytes > RESULT_BYTES_MAX {
+            let (max, given) = (RESULT_BYTES_MAX as u64, bytes as u64);
+            return Err(ServiceError::Limit { limit: "result_bytes", max, given });
+        }
         let mut progress = run.progress.lock().await;
-        let files = check(&files, on).map_err(|refusal| {
-            let reason = redact(&refusal.to_string()).text.into_owned();
-            progress.end(CurationEnd::Refused(reason))
-        })?;
+        let judged = run.clone();
+        let judged = tokio::task::spawn_blocking(move || judged.judge(files)).await?;
+        let files = judged.map_err(|reason| progress.end(CurationEnd::Refused(reason)))?;
         // What is forgotten between the files and the row would come back with the row.
         let _making = self.publisher.lock().await;
         let is_new = match self.publish(&run, files.clone()).await {
@@ -251,7 +274,7 @@ impl Curation {
             ..self.row(&run, &progress)
         };
         self.store.agent_put(&row, &self.jobs.finishing_fence(owner)).await?;
-        *self.slot() = None;
+        self.release(owner);
         Ok(())
     }
 
@@ -295,18 +318,32 @@ impl Curation {
         let row = AgentRow { outcome, detail, ..self.row(&run, &progress) };
         self.store.agent_put(&row, &self.jobs.fence(owner)).await?;
         let job = self.jobs.fail(&owner.key, &owner.token, failure).await?;
-        *self.slot() = None;
+        self.release(owner);
         Ok(job)
     }
 
-    /// Settles what a worker left that ended, or never claimed the job: `why`, by its stable name.
+    /// Settles what `worker` left that ended, or never claimed the job: `why`, by its stable name. What another
+    /// worker holds is left to it.
     ///
     /// # Errors
     /// Those of the store.
-    pub async fn abandoned(&self, why: (&'static str, Failure)) -> Result<(), ServiceError> {
-        let left = self.slot().as_ref().map(|run| run.owner.clone());
-        if let Some(owner) = left {
-            return self.fail(&owner, why).await.map(drop);
+    pub(super) async fn abandoned(
+        &self,
+        worker: &str,
+        why: (&'static str, Failure),
+    ) -> Result<(), ServiceError> {
+        if let Some(owner) = self.owner_of(worker) {
+            return match self.fail(&owner, why).await {
+                // Taken back meanwhile, or its lease ran out: who took it settles it.
+                Err(
+                    ServiceError::Job(JobError::Lost(_) | JobError::NotFound(_))
+                    | ServiceError::Store(StoreError::Fenced(_)),
+                ) => {
+                    self.release(&owner);
+                    Ok(())
+                }
+                settled => settled.map(drop),
+            };
         }
         if let Some(claimed) = self.jobs.claim(Kind::Curate, &self.jobs.holder()).await? {
             let owner = Owner { key: claimed.job.key, token: claimed.claim.token };
@@ -319,9 +356,16 @@ impl Curation {
         Ok(())
     }
 
-    /// Whether a worker has the job.
-    pub(super) fn is_claimed(&self) -> bool {
-        self.slot().is_some()
+    /// The claim that `worker` holds.
+    pub(super) fn owner_of(&self, worker: &str) -> Option<Owner> {
+        let slot = self.slot();
+        let run = slot.as_ref().filter(|run| run.holder.strip_prefix(WORKER) == Some(worker));
+        run.map(|run| run.owner.clone())
+    }
+
+    /// A name for a worker that nobody else has.
+    pub(super) fn new_worker(&self) -> String {
+        format!("curator-{}", self.clock.new_id())
     }
 
     fn row(&self, run: &Run, progress: &Progress) -> AgentRow {
@@ -333,6 +377,14 @@ impl Curation {
     fn run_of(&self, owner: &Owner) -> Result<Arc<Run>, ServiceError> {
         let run = self.slot().clone().filter(|run| run.owner.token == owner.token);
         run.ok_or_else(|| JobError::from(LeaseLost::TakenOver).into())
+    }
+
+    /// Forgets the claim of `owner`, which is settled or lost.
+    fn release(&self, owner: &Owner) {
+        let mut slot = self.slot();
+        if slot.as_ref().is_some_and(|run| run.owner.token == owner.token) {
+            *slot = None;
+        }
     }
 
     fn slot(&self) -> MutexGuard<'_, Option<Arc<Run>>> {

@@ -1,6 +1,7 @@
 //! Starts the program that does `curate` jobs, `longhaul-curator`, while there is one to do.
 //!
-//! It is a client like any other and confines itself before it claims. It ends when nothing is due, so that a daemon
+//! It is a client like any other and confines itself before it claims, under a name that nobody else has: where a
+//! worker of somebody else was first, the lease is that one's, and what it does is left to it. It ends when nothing is due, so that a daemon
 //! at rest has no second process.
 
 use std::path::{Path, PathBuf};
@@ -90,9 +91,10 @@ impl CuratorProcess {
 
     /// Runs it once, and settles what it leaves.
     async fn run(&self) -> Result<(), ServiceError> {
-        let why = match self.ended().await {
-            Ok((status, _)) if status.success() && !self.curation.is_claimed() => {
-                // Nothing was due any more when it asked.
+        let worker = self.curation.new_worker();
+        let why = match self.ended(&worker).await {
+            Ok((status, _)) if status.success() && self.curation.owner_of(&worker).is_none() => {
+                // It is done, or another worker was first.
                 tokio::time::sleep(PAUSE).await;
                 return Ok(());
             }
@@ -104,13 +106,14 @@ impl CuratorProcess {
             Ok((status, words)) => worker_failed(format!("{status}: {words}")),
             Err(error) => worker_failed(format!("{}: {error}", self.program.display())),
         };
-        self.curation.abandoned(why).await
+        self.curation.abandoned(&worker, why).await
     }
 
-    async fn ended(&self) -> std::io::Result<(ExitStatus, String)> {
+    async fn ended(&self, worker: &str) -> std::io::Result<(ExitStatus, String)> {
         let mut child = Command::new(&self.program)
             .arg("--socket")
             .arg(&self.socket)
+            .args(["--worker", worker])
             .env_clear()
             .stdin(Stdio::null())
             .stdout(Stdio::null())

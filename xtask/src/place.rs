@@ -46,10 +46,10 @@ pub(crate) fn build_release() -> anyhow::Result<Binaries> {
     Ok(Binaries { longhaul: folder.join("longhaul"), longhauld: folder.join("longhauld") })
 }
 
-/// Builds the daemon as tests use it.
+/// Builds the daemon as tests use it, its curator beside it.
 pub(crate) fn build_debug_daemon() -> anyhow::Result<PathBuf> {
     let mut build = cargo()?;
-    build.args(["build", "--locked", "-p", "longhaul-daemon"]);
+    build.args(["build", "--locked", "-p", "longhaul-daemon", "-p", "longhaul-curator"]);
     crate::process::check(&mut build)?;
     Ok(target()?.join("debug/longhauld"))
 }

@@ -1,8 +1,8 @@
 //! Starts the program that does `curate` jobs, `longhaul-curator`, while there is one to do.
 //!
 //! It is a client like any other and confines itself before it claims, under a name that nobody else has: where a
-//! worker of somebody else was first, the lease is that one's, and what it does is left to it. It ends when nothing is due, so that a daemon
-//! at rest has no second process.
+//! worker of somebody else was first, the lease is that one's, and what it does is left to it. It ends when nothing
+//! is due, so that a daemon at rest has no second process.
 
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};

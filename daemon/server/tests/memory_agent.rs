@@ -4,6 +4,7 @@ use std::path::Path;
 
 use longhaul_client::ConnectOptions;
 use longhaul_curator::work_off;
+use longhaul_protocol::daemon::{self, NoParams};
 use longhaul_protocol::job::{
     Claim, ClaimParams, Complete, CompleteParams, ExtractAnswer, WorkFile, WorkInput, WorkResult,
 };
@@ -136,8 +137,11 @@ fn run_all() -> RunParams {
 }
 
 fn configure(home: &Path, provider: &Provider, memory: &str) {
-    let curate = "[jobs.curate]\noutside = true\n";
-    let text = format!("[memory]\nenabled = false\nengine = \"model\"\n{memory}{curate}");
+    configure_all(home, provider, &format!("{memory}[jobs.curate]\noutside = true\n"));
+}
+
+fn configure_all(home: &Path, provider: &Provider, memory: &str) {
+    let text = format!("[memory]\nenabled = false\nengine = \"model\"\n{memory}");
     let file = home.join(".config/longhaul/config.toml");
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
     std::fs::write(file, provider.config(&text)).unwrap();
@@ -327,6 +331,22 @@ async fn a_killed_daemon_pays_for_no_answer_twice_and_hands_the_job_out_again() 
     assert_eq!(rig.agent().await.outcome, "published");
     assert_eq!(rig.asked(), asked + 2, "the first step's answer was kept");
     assert!(rig.memory().await.contains(SHORT));
+}
+
+#[tokio::test]
+async fn the_worker_is_looked_for_beside_the_daemons_own_file() {
+    let provider = Provider::start(Vec::new()).await;
+    let home = tempfile::tempdir().unwrap();
+    configure_all(home.path(), &provider, "");
+    let daemon = Process::start(home.path()).await;
+    let mut client = Client::connect(&daemon.socket).await;
+    let status = soon("status", client.call::<daemon::Status>(NoParams {})).await.unwrap();
+    let beside = Path::new(env!("CARGO_BIN_EXE_longhauld")).with_file_name("longhaul-curator");
+    let missing = status.warnings.iter().filter(|warning| warning.kind == "curator_missing");
+    let named: Vec<bool> =
+        missing.map(|warning| warning.message.contains(beside.to_str().unwrap())).collect();
+    // Whether it is built depends on what else is.
+    assert_eq!(named, if beside.exists() { vec![] } else { vec![true] }, "{:?}", status.warnings);
 }
 
 #[tokio::test]

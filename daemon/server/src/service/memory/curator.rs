@@ -44,7 +44,9 @@ impl CuratorProcess {
     /// `program` is the daemon's own, `socket` where it is found.
     #[must_use]
     pub fn new(curation: Arc<Curation>, jobs: Jobs, program: &Path, socket: PathBuf) -> Self {
-        Self { curation, jobs, program: program.with_file_name(PROGRAM), socket }
+        // The daemon's own is a link of the kernel to its file; what an upgrade replaced still names its folder.
+        let file = std::fs::read_link(program).unwrap_or_else(|_| program.to_owned());
+        Self { curation, jobs, program: file.with_file_name(PROGRAM), socket }
     }
 
     /// Where its program should lie, if it is to be started and is not there.

@@ -3,10 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+mod ask;
 mod work;
 mod worker;
 
-pub use work::{ExtractAnswer, ExtractLearning, WorkInput, WorkResult};
+pub use ask::{Ask, AskMessage, AskParams, AskResult, AskRole, AskStep, FileCall, FileTool};
+pub use work::{ExtractAnswer, ExtractLearning, WorkFile, WorkInput, WorkResult};
 pub use worker::{
     Claim, ClaimParams, ClaimResult, ClaimedJob, Complete, CompleteParams, CompleteResult, Fail,
     FailKind, FailParams, Heartbeat, HeartbeatResult, TokenParams,
@@ -21,7 +23,7 @@ pub struct List;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "JobListParams")]
 pub struct ListParams {
-    /// Only of this kind: `extract`, `consolidate`, `compact`, `prune`, `reindex`.
+    /// Only of this kind: `extract`, `consolidate`, `curate`, `compact`, `prune`, `reindex`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// Only in this state: `queued`, `running`, `done`, `failed`, `dead`, `parked`.

@@ -160,6 +160,7 @@ methods! {
         "history/get" => Get(GetParams) -> GetResult, agents: OwnProject;
     }
     job {
+        "job/ask" => Ask(AskParams) -> AskResult, agents: No;
         "job/cancel" => Cancel(JobParams) -> JobResult, agents: No;
         "job/claim" => Claim(ClaimParams) -> ClaimResult, agents: No;
         "job/complete" => Complete(CompleteParams) -> CompleteResult, agents: No;

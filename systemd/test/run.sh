@@ -45,8 +45,8 @@ echo secret > "$root/home/.ssh/key"
 chmod 755 "$root"
 chmod 700 "$root/run"
 cp "$binary" "$root/home/.local/bin/longhauld"
-# The command line and the gateway beside it, where they are built: they install their units themselves then.
-for program in longhaul longhaul-gateway; do
+# What belongs beside it, where it is built: the command line and the gateway install their units themselves then.
+for program in longhaul longhaul-gateway longhaul-curator; do
     beside=$(dirname "$binary")/$program
     [ ! -x "$beside" ] || cp "$beside" "$root/home/.local/bin/$program"
 done

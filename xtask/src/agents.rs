@@ -207,6 +207,8 @@ fn build() -> anyhow::Result<PathBuf> {
         "-p",
         "longhaul-daemon",
         "-p",
+        "longhaul-curator",
+        "-p",
         "longhaul-cli",
         "-p",
         "longhaul-mcp",

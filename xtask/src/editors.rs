@@ -59,10 +59,11 @@ pub(crate) fn check() -> anyhow::Result<EditorOutcome> {
     }
 }
 
-/// The folder of the daemon and the command line, as the tests build them.
+/// The folder of the daemon, its curator and the command line, as the tests build them.
 fn build_debug() -> anyhow::Result<PathBuf> {
     let mut build = place::cargo()?;
-    build.args(["build", "--locked", "--quiet", "-p", "longhaul-daemon", "-p", "longhaul-cli"]);
+    let packages = ["longhaul-daemon", "longhaul-curator", "longhaul-cli"];
+    build.args(["build", "--locked", "--quiet"]).args(packages.map(|name| format!("-p{name}")));
     process::check(&mut build)?;
     Ok(place::target()?.join("debug"))
 }

@@ -35,20 +35,21 @@ pub(crate) struct Binaries {
     pub(crate) longhauld: PathBuf,
 }
 
-/// Builds the daemon, the command line and the MCP server in release.
+/// Builds the daemon, its curator, the command line and the MCP server in release.
 pub(crate) fn build_release() -> anyhow::Result<Binaries> {
     let mut build = cargo()?;
     build.args(["build", "--release", "--locked"]);
-    build.args(["longhaul-daemon", "longhaul-cli", "longhaul-mcp"].map(|name| format!("-p{name}")));
+    let packages = ["longhaul-daemon", "longhaul-curator", "longhaul-cli", "longhaul-mcp"];
+    build.args(packages.map(|name| format!("-p{name}")));
     crate::process::check(&mut build)?;
     let folder = target()?.join("release");
     Ok(Binaries { longhaul: folder.join("longhaul"), longhauld: folder.join("longhauld") })
 }
 
-/// Builds the daemon as tests use it.
+/// Builds the daemon as tests use it, its curator beside it.
 pub(crate) fn build_debug_daemon() -> anyhow::Result<PathBuf> {
     let mut build = cargo()?;
-    build.args(["build", "--locked", "-p", "longhaul-daemon"]);
+    build.args(["build", "--locked", "-p", "longhaul-daemon", "-p", "longhaul-curator"]);
     crate::process::check(&mut build)?;
     Ok(target()?.join("debug/longhauld"))
 }

@@ -89,6 +89,11 @@ const FORBIDDEN_EDGES: &[(&str, &[&str])] = &[
     ("longhaul-cli", &["sqlx", "longhaul-core", "longhaul-store", "notify", "hyper"]),
     ("longhaul-mcp", &["sqlx", "longhaul-core", "longhaul-store", "notify", "hyper"]),
     ("longhaul-gateway", &["sqlx", "longhaul-core", "longhaul-store", "notify"]),
+    ("longhaul-confine", &["tokio", "serde"]),
+    (
+        "longhaul-curator",
+        &["sqlx", "longhaul-core", "longhaul-store", "notify", "hyper", "reqwest"],
+    ),
     ("longhaul-eval", &["tokio", "sqlx", "longhaul-core"]),
 ];
 

@@ -49,7 +49,7 @@ local function replay(example, bindings, path)
 end
 
 --- These need a job that nothing but the daemon itself can owe; `scripted` replays them.
-local OF_WORKERS = { ['job/claim'] = true, ['job/heartbeat'] = true, ['job/complete'] = true, ['job/fail'] = true }
+local OF_WORKERS = { ['job/ask'] = true, ['job/claim'] = true, ['job/heartbeat'] = true, ['job/complete'] = true, ['job/fail'] = true }
 
 --- All but those of workers, in the order of replay.
 local function examples()

@@ -5,7 +5,7 @@ local placeholders = require('placeholders')
 local support = require('support')
 local uv = vim.uv or vim.loop
 
-local WORKERS = { 'job/claim', 'job/heartbeat', 'job/complete', 'job/fail' }
+local WORKERS = { 'job/claim', 'job/heartbeat', 'job/ask', 'job/complete', 'job/fail' }
 
 --- Takes a connection and answers its requests by `answer(request)`.
 local function take(server, answer)

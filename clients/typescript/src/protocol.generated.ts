@@ -59,7 +59,7 @@ export interface AgentRun {
   mode: string;
   /**
    * `published`, `unchanged`, or why nothing of it was published: `sandbox_unavailable`, `turns_spent`,
-   * `tokens_spent`, `timeout`, `window_spent`, `step_unreadable`, `result_refused`, `child_failed`,
+   * `tokens_spent`, `timeout`, `window_spent`, `step_unreadable`, `result_refused`, `worker_failed`,
    * `overtaken`, or a fault of the provider such as `rate_limited`.
    */
   outcome: string;
@@ -218,6 +218,30 @@ export interface ArchivedThread {
   /** When it last grew. */
   updated_at: number;
 }
+
+/** One message of the conversation. */
+export interface AskMessage {
+  /** Who says it. */
+  role: AskRole;
+  /** Its text. */
+  text: string;
+}
+
+/** Who says a message. */
+export type AskRole = "user" | "assistant";
+
+/** What the model wants done. */
+export type AskStep = {
+  /** The tools. */
+  calls: FileCall[];
+  /** Whether the files are as they should be after them. */
+  done: boolean;
+  kind: "calls";
+} | {
+  kind: "unreadable";
+  /** Why. */
+  reason: string;
+};
 
 /** What blocks a thread. */
 export type BlockedCause = "context_full" | "compaction" | "other";
@@ -1204,6 +1228,25 @@ export interface Fallback {
   threads: number;
 }
 
+/** One call of a file tool; arguments that it does not need are empty or 0. */
+export interface FileCall {
+  /** First line, from 1. */
+  line: number;
+  /** Lines at most; 0: as many as fit. */
+  lines: number;
+  /** Text in its place. */
+  new_text: string;
+  /** File or folder. */
+  path: string;
+  /** Text to write, to find, or to be replaced. */
+  text: string;
+  /** Which tool. */
+  tool: FileTool;
+}
+
+/** A tool that works on the files. */
+export type FileTool = "list" | "read" | "write" | "replace" | "search" | "delete";
+
 /** What a history begins with. */
 export interface HistoryBase {
   /** What it is. */
@@ -1433,6 +1476,24 @@ export interface Job {
   updated_at: number;
 }
 
+/** Which claim, and the conversation so far. */
+export interface JobAskParams {
+  /** The job's name. */
+  job: string;
+  /** The oldest first. */
+  messages: AskMessage[];
+  /** The token of the claim. */
+  token: string;
+}
+
+/** The model's answer. */
+export interface JobAskResult {
+  /** The same as a step. */
+  step: AskStep;
+  /** The answer as the model gave it: the next message of the conversation. */
+  text: string;
+}
+
 /** Who claims what. */
 export interface JobClaimParams {
   /** Kind. */
@@ -1507,7 +1568,7 @@ export interface JobHeartbeatResult {
 
 /** Which jobs. */
 export interface JobListParams {
-  /** Only of this kind: `extract`, `consolidate`, `compact`, `prune`, `reindex`. */
+  /** Only of this kind: `extract`, `consolidate`, `curate`, `compact`, `prune`, `reindex`. */
   kind?: string | null;
   /** Rows, 1 ≤ `limit` ≤ `limit::PAGE_ROWS_MAX`; absent: `limit::PAGE_ROWS_DEFAULT`. */
   limit?: number | null;
@@ -1848,6 +1909,11 @@ export interface MemoryRunResult {
   changed: boolean;
   /** Milliseconds. */
   duration_ms: number;
+  /**
+   * Whether a model goes on to edit its files, which this run does not wait for: job `curate/`, and `agent` of
+   * `memory/status` when it has ended.
+   */
+  editing?: boolean;
   /** Those of them that taught nothing. */
   empty: number;
   /** Threads that were extracted by this run. */
@@ -3540,6 +3606,14 @@ export interface WorkAfter {
   files_reread_paths: string[];
 }
 
+/** A file that a worker works on. */
+export interface WorkFile {
+  /** Below the folder of memory, with `/`. */
+  path: string;
+  /** All of it. */
+  text: string;
+}
+
 /** What a worker needs to do a job. Kinds without one deliver nothing. */
 export type WorkInput = {
   /** What to look for, and what holds for the answer. */
@@ -3551,6 +3625,14 @@ export type WorkInput = {
   record: string;
   /** JSON Schema of [`ExtractAnswer`], strict, for models that take one. */
   schema: unknown;
+} | {
+  /** The files to work on. They are copies: nothing that is done to them has an effect. */
+  files: WorkFile[];
+  kind: "curate";
+  /** Bytes of all messages of one `job/ask`, at most. */
+  messages_bytes_max: number;
+  /** What is to be done: the first message to the model. */
+  request: string;
 };
 
 /** What a worker made of a job. */
@@ -3560,6 +3642,10 @@ export type WorkResult = {
   kind: "extract";
   /** As in the input. */
   lines: number;
+} | {
+  /** All of them. */
+  files: WorkFile[];
+  kind: "curate";
 };
 
 /** One working folder. */
@@ -3609,6 +3695,7 @@ export interface Methods {
   "history/expand": { params: HistoryExpandParams; result: HistoryExpandResult };
   "history/get": { params: HistoryGetParams; result: HistoryGetResult };
   "initialize": { params: InitializeParams; result: InitializeResult };
+  "job/ask": { params: JobAskParams; result: JobAskResult };
   "job/cancel": { params: JobParams; result: JobResult };
   "job/claim": { params: JobClaimParams; result: JobClaimResult };
   "job/complete": { params: JobCompleteParams; result: JobCompleteResult };

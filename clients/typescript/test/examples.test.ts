@@ -19,7 +19,7 @@ interface Example {
 }
 
 /** These need a job that nothing but the daemon itself can owe: here a daemon that plays answers them. */
-const OF_WORKERS = ["job/claim", "job/heartbeat", "job/complete", "job/fail"];
+const OF_WORKERS = ["job/claim", "job/heartbeat", "job/ask", "job/complete", "job/fail"];
 
 const FOLDER = path.join(ROOT, "protocol/examples");
 

@@ -50,6 +50,8 @@ pub enum Kind {
     Extract,
     /// Consolidates the memory of all threads.
     Consolidate,
+    /// Edits the published files of memory with a model; a worker outside the daemon does it.
+    Curate,
     /// Runs a compaction in the background.
     Compact,
     /// Deletes what is past its retention.
@@ -92,7 +94,7 @@ impl JobKey {
     #[must_use]
     pub fn is_standing(&self) -> bool {
         match self.kind {
-            Kind::Consolidate | Kind::Prune => self.subject.is_empty(),
+            Kind::Consolidate | Kind::Curate | Kind::Prune => self.subject.is_empty(),
             Kind::Reindex => *self == Self::search_index(),
             Kind::Extract | Kind::Compact => false,
         }

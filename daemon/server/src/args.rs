@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand};
+use clap::Parser;
 
 use crate::config::sources::SourceHomes;
 
@@ -11,7 +11,7 @@ use crate::config::sources::SourceHomes;
 /// Every flag can also be set in the configuration file or by an environment variable; a flag wins over
 /// the environment, the environment over the file.
 #[derive(Debug, Clone, Default, Parser)]
-#[command(name = "longhauld", version, disable_help_subcommand = true)]
+#[command(name = "longhauld", version)]
 pub struct Args {
     /// Configuration file [default: ~/.config/longhaul/config.toml]
     #[arg(long, value_name = "FILE", env = "LONGHAUL_CONFIG")]
@@ -31,19 +31,4 @@ pub struct Args {
     /// What to log: error, warn, info, debug, trace or a tracing filter [default: $LONGHAUL_LOG, else info]
     #[arg(long, value_name = "FILTER")]
     pub log: Option<String>,
-    /// What the process is instead of the daemon.
-    #[command(subcommand)]
-    pub role: Option<Role>,
-}
-
-/// What the process may be instead of the daemon: nothing that a person starts. See
-/// [`ROLE`](crate::sandbox::git::ROLE) for another one, which is told before the command line is read.
-#[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
-pub enum Role {
-    /// Serve file tools on standard input and output, locked into one folder
-    #[command(hide = true)]
-    Stage {
-        /// The folder
-        folder: PathBuf,
-    },
 }

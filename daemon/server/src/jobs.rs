@@ -73,6 +73,9 @@ const CLAIM_PAGE: u32 = 16;
 /// Opens the name of a holder inside a daemon.
 const DAEMON: &str = "daemon:";
 
+/// Opens the name of a holder outside, so that none can pass for a daemon, whose claims end with it.
+pub const WORKER: &str = "worker:";
+
 impl Jobs {
     /// The table in `store`, for the daemon `instance`; kinds without `rules` have the default ones.
     #[must_use]
@@ -118,9 +121,12 @@ impl Jobs {
         for &kind in Kind::ALL {
             let (rules, now, own) = (self.rules(kind), self.clock.moment(), self.holder());
             let decide = move |jobs: &[Job]| {
+                // What a run of this kind was given is in no memory any more.
                 let is_dead = |job: &Job| {
-                    let holder = job.lease.as_ref().map(|lease| lease.holder.as_str());
-                    holder.is_some_and(|holder| holder.starts_with(DAEMON) && holder != own)
+                    kind == Kind::Curate || {
+                        let holder = job.lease.as_ref().map(|lease| lease.holder.as_str());
+                        holder.is_some_and(|holder| holder.starts_with(DAEMON) && holder != own)
+                    }
                 };
                 let rescued: Vec<Job> = jobs
                     .iter()

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use longhaul_daemon::app::{App, AppError, check_database, listen};
-use longhaul_daemon::args::{Args, Role};
+use longhaul_daemon::args::Args;
 use longhaul_daemon::clock::Clock;
 use longhaul_daemon::config::Config;
 use longhaul_daemon::sandbox::git;
@@ -34,12 +34,6 @@ fn main() -> ExitCode {
             };
         }
     };
-    if let Some(Role::Stage { folder }) = &args.role {
-        return match longhaul_daemon::sandbox::child::serve(folder) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(_) => ExitCode::from(SOFTWARE),
-        };
-    }
     let config = match Config::of_process(&args) {
         Ok(config) => config,
         Err(error) => return refuse(CONFIG, &error, None),

@@ -17,8 +17,8 @@ use longhaul_daemon::repository::Repositories;
 use crate::checkout::{Checkout, LONGHAULD, SETTINGS, confined, git, seen};
 use crate::policy::ONE;
 use crate::policy_evidence::{decision_with_repository, scripted};
-use crate::sandbox::without_landlock;
 use crate::support::{Daemon, PATIENCE};
+use longhaul_confine::without_landlock;
 
 /// A checkout with a program in every place that git knows for one.
 fn full_of_traps() -> Checkout {
@@ -239,7 +239,7 @@ async fn files_elsewhere_that_a_repository_names_are_not_read() {
 fn on_old_kernel<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
-            without_landlock();
+            without_landlock().unwrap();
             work()
         });
         thread.join().unwrap()

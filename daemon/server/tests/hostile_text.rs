@@ -350,6 +350,7 @@ impl Walk {
             ("job/cancel", json!({ "job": job })),
             ("job/claim", json!({ "kind": "reindex", "worker": HOSTILE })),
             ("job/heartbeat", token.clone()),
+            ("job/ask", json!({ "job": HOSTILE, "token": "1:a", "messages": [] })),
             ("job/complete", token),
             ("job/fail", json!({ "job": job, "token": HOSTILE, "detail": HOSTILE })),
             ("compaction/templates", json!({})),

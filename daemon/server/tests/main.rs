@@ -53,7 +53,6 @@ mod policy_sequence;
 mod reload;
 mod repository;
 mod requests;
-mod sandbox;
 mod search;
 mod secrets;
 mod siege;

@@ -35,7 +35,8 @@ fn thread(home: &Path) {
 async fn daemon(provider: &Provider, more: &str) -> (Daemon, Client) {
     let home = tempfile::tempdir().unwrap();
     thread(home.path());
-    let memory = format!("[memory]\nenabled = false\nengine = \"model\"\nagent_turns = 1\n{more}");
+    let curate = "[jobs.curate]\noutside = true\n";
+    let memory = format!("{curate}[memory]\nenabled = false\nengine = \"model\"\n{more}");
     let daemon = Daemon::over(home, &provider.config(&memory)).await;
     let mut client = daemon.connect().await;
     client.sync(THREAD).await;

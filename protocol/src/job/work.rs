@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::text::Block;
+use crate::text::{Block, Raw};
 
 /// What a worker needs to do a job. Kinds without one deliver nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -21,6 +21,25 @@ pub enum WorkInput {
         /// Lines of the transcript that the record is made of; to be given back with the answer.
         lines: u64,
     },
+    /// Of a `curate` job: the files of memory, to be put into order by a model (`job/ask`).
+    Curate {
+        /// What is to be done: the first message to the model.
+        request: Raw<String>,
+        /// The files to work on. They are copies: nothing that is done to them has an effect.
+        files: Vec<WorkFile>,
+        /// Bytes of all messages of one `job/ask`, at most.
+        messages_bytes_max: u64,
+    },
+}
+
+/// A file that a worker works on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WorkFile {
+    /// Below the folder of memory, with `/`.
+    pub path: String,
+    /// All of it.
+    pub text: Raw<String>,
 }
 
 /// What a worker made of a job.
@@ -33,6 +52,12 @@ pub enum WorkResult {
         lines: u64,
         /// What was learned.
         answer: ExtractAnswer,
+    },
+    /// Of a `curate` job: the files as they are to be published. The daemon takes them only if every line rests
+    /// on what it knows.
+    Curate {
+        /// All of them.
+        files: Vec<WorkFile>,
     },
 }
 

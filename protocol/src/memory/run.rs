@@ -65,6 +65,10 @@ pub struct RunResult {
     pub generation: u64,
     /// Whether this run changed it.
     pub changed: bool,
+    /// Whether a model goes on to edit its files, which this run does not wait for: job `curate/`, and `agent` of
+    /// `memory/status` when it has ended.
+    #[serde(default)]
+    pub editing: bool,
     /// Milliseconds.
     pub duration_ms: u64,
 }
@@ -167,7 +171,7 @@ pub struct Fallback {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentRun {
     /// `published`, `unchanged`, or why nothing of it was published: `sandbox_unavailable`, `turns_spent`,
-    /// `tokens_spent`, `timeout`, `window_spent`, `step_unreadable`, `result_refused`, `child_failed`,
+    /// `tokens_spent`, `timeout`, `window_spent`, `step_unreadable`, `result_refused`, `worker_failed`,
     /// `overtaken`, or a fault of the provider such as `rate_limited`.
     pub outcome: String,
     /// The same for a person.

@@ -68,7 +68,7 @@ pub(super) fn measure(
             "p99 <= 200 ms",
         );
     }
-    for program in ["longhaul", "longhaul-mcp", "longhauld"] {
+    for program in ["longhaul", "longhaul-mcp", "longhauld", "longhaul-curator"] {
         if let Ok(file) = longhauld.with_file_name(program).metadata() {
             let mib = file.len() as f64 / f64::from(1 << 20);
             report.add(format!("shipped: {program}"), format!("{mib:.1} MiB"), "");

@@ -9,14 +9,26 @@ use crate::source::root;
 
 /// Each crate with the crates of ours it may depend on; tests of the shell drive it by its client.
 const MAY_KNOW: &[(&str, &[&str], &[&str])] = &[
+    ("longhaul-confine", &[], &[]),
     ("longhaul-printable", &[], &[]),
     ("longhaul-protocol", &["longhaul-printable"], &[]),
     ("longhaul-core", &["longhaul-printable"], &[]),
     ("longhaul-store", &["longhaul-core"], &[]),
     (
         "longhaul-daemon",
-        &["longhaul-core", "longhaul-store", "longhaul-protocol", "longhaul-printable"],
-        &["longhaul-client"],
+        &[
+            "longhaul-confine",
+            "longhaul-core",
+            "longhaul-store",
+            "longhaul-protocol",
+            "longhaul-printable",
+        ],
+        &["longhaul-client", "longhaul-curator"],
+    ),
+    (
+        "longhaul-curator",
+        &["longhaul-client", "longhaul-confine", "longhaul-protocol"],
+        &["longhaul-daemon"],
     ),
     ("longhaul-client", &["longhaul-protocol", "longhaul-printable"], &[]),
     ("longhaul-gateway", &["longhaul-client", "longhaul-protocol", "longhaul-printable"], &[]),

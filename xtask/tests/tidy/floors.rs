@@ -102,6 +102,7 @@ const SERVICE: &[Floor] = &[
     floor(&["compaction"]),
     floor(&["continuation"]),
     floor(&["idle_trim", "opening", "reload", "status", "storage"]),
+    floor(&["parts"]),
 ];
 
 /// A compaction, lowest first.
@@ -125,7 +126,8 @@ const MEMORY: &[Floor] = &[
     floor(&["reads"]),
     floor(&["extract"]),
     floor(&["publish", "scan"]),
-    floor(&["agent", "notes", "status", "waves"]),
+    floor(&["curation", "notes", "status", "waves"]),
+    floor(&["curator"]),
     floor(&["runs"]),
     floor(&["upkeep"]),
 ];

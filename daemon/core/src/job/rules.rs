@@ -64,6 +64,15 @@ impl Rules {
         match kind {
             Kind::Extract => Self { attempts_max: 3, running_max: 8, ..base },
             Kind::Consolidate => Self { retry_ms: 60_000, retry_ms_max: 3_600_000, ..base },
+            Kind::Curate => Self {
+                lease_ms: 120_000,
+                heartbeat_ms: 30_000,
+                margin_ms: 30_000,
+                retry_ms: 60_000,
+                retry_ms_max: 3_600_000,
+                attempts_max: 3,
+                ..base
+            },
             Kind::Compact => Self {
                 lease_ms: 300_000,
                 heartbeat_ms: 30_000,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use longhaul_core::job::Kind;
 use tokio_util::sync::CancellationToken;
 
 use super::TaskFailure;
@@ -51,16 +52,24 @@ impl OwnWork {
                 } => {}
             }
         };
-        let consolidate = ConsolidateWork(memory.publisher.clone(), memory.agent.clone());
+        let consolidate = ConsolidateWork(memory.publisher.clone(), memory.curation.clone());
         tokio::join!(
             self.work(CompactWork(self.compaction.clone()), &stop),
             self.work(ExtractWork(memory.extraction.clone()), &stop),
             self.work(consolidate, &stop),
             self.work(PruneWork(retention.clone()), &stop),
             self.work(ReindexWork(self.full_text.clone()), &stop),
+            self.curate(&stop),
             beside,
         );
         Ok(())
+    }
+
+    /// Starts the worker that edits the files of memory, unless others do it.
+    async fn curate(&self, stop: &CancellationToken) {
+        if !self.config.now().jobs.outside.contains(&Kind::Curate) {
+            stop.run_until_cancelled(self.memory.curator.keep()).await;
+        }
     }
 
     /// Works through the jobs of one kind, unless workers outside do.

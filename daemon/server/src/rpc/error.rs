@@ -21,7 +21,7 @@ use crate::ingest::{FoldLoadError, SyncError};
 use crate::jobs::JobError;
 use crate::link::{CallContext, Caller};
 use crate::message_history::MessageHistoryError;
-use crate::service::{ChoiceError, ServiceError, preimage};
+use crate::service::{ChoiceError, CurationStop, ServiceError, preimage};
 
 #[derive(Debug)]
 pub struct Failure {
@@ -209,6 +209,17 @@ fn is_of_items(handle: &str) -> bool {
     handle.starts_with(preimage::PREFIX)
 }
 
+fn curation_kind(why: CurationStop) -> ErrorKind {
+    match why {
+        CurationStop::Overtaken => ErrorKind::StaleBase,
+        CurationStop::Spent => ErrorKind::LimitExceeded,
+        CurationStop::OutOfTime => ErrorKind::DeadlineExceeded,
+        CurationStop::Unusable => ErrorKind::ModelOutputInvalid,
+        CurationStop::RateLimited => ErrorKind::ModelRateLimited,
+        CurationStop::Unavailable => ErrorKind::ModelUnavailable,
+    }
+}
+
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
         let failure = Self::new(ErrorKind::ConfigInvalid, error.to_string());
@@ -273,6 +284,7 @@ impl From<ServiceError> for Failure {
                     "index": index, "client_item_id": client_item_id, "reason": message
                 }))
             }
+            ServiceError::CurationEnded { why, .. } => failure(curation_kind(why)),
             ServiceError::MessageHistory(error) => Self::of_message_history(error, message),
             ServiceError::StateLost(_) => failure(ErrorKind::StateLost),
             ServiceError::File { path, source } => Self::of_file(&path, source),

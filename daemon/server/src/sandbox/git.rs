@@ -17,7 +17,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use super::confine::{Reach, bound_reader, confine_reader};
+use longhaul_confine::{Reach, bound_reader, confine_reader};
 use places::Places;
 use program::Program;
 

@@ -88,6 +88,13 @@ pub enum ServiceError {
     },
     #[error(transparent)]
     Job(#[from] JobError),
+    /// The work of a model on memory is at its end.
+    #[error("the work on memory is over: {name}")]
+    CurationEnded {
+        /// Its stable name, as `memory/status` tells it.
+        name: &'static str,
+        why: CurationStop,
+    },
     /// Memory could not be published.
     #[error("memory could not be published: {detail}")]
     MemoryFailed {
@@ -140,6 +147,20 @@ pub enum ServiceError {
     /// A task of ours died.
     #[error("a background task ended early")]
     Task(#[from] tokio::task::JoinError),
+}
+
+/// Why a model may work on the files of memory no further.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CurationStop {
+    /// Memory changed meanwhile.
+    Overtaken,
+    /// Requests, tokens, the window or the budget are used up.
+    Spent,
+    OutOfTime,
+    /// Neither its steps nor its files can be used.
+    Unusable,
+    RateLimited,
+    Unavailable,
 }
 
 /// Why a pin or drop is not taken over, or not taken back.

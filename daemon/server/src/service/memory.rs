@@ -14,15 +14,16 @@
 //! folder is made from the store at the next start or publication ([`Publisher::settle`]). A run that was
 //! taken over finds a newer generation and publishes nothing.
 //!
-//! *A model*, where the configuration asks for one, reads threads (`ask`) and then looks after the published
-//! files (`agent`); memory is made without it first, and stays so where it fails.
+//! *A model*, where the configuration asks for one, reads threads (`ask`); a worker outside edits the published
+//! files with it (`curation`). Memory is made without it first, and stays so where it fails.
 //!
 //! *Forgetting* does not wait for a job: it publishes at once, and removes what is older.
 
-mod agent;
 mod ask;
 mod baseline;
 mod citations;
+mod curation;
+mod curator;
 mod extract;
 mod folder;
 mod notes;
@@ -38,8 +39,9 @@ mod status;
 mod upkeep;
 mod waves;
 
-pub use agent::Agent;
 pub use citations::Citations;
+pub use curation::{Curation, CurationTask, ModelMessage, ModelStep, Speaker, worker_failed};
+pub use curator::CuratorProcess;
 pub use extract::{ExtractWork, Extraction, ExtractionTask};
 pub use notes::MemoryNotes;
 pub(crate) use project::project_or_folder;

@@ -1,13 +1,14 @@
 //! How the daemon is, for `daemon/status` and `daemon/metrics`: plain values, put on the wire by `rpc`.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use longhaul_core::model::budget::{Budget, Spending};
 use longhaul_store::{OpenReport, RebuildReport, Store};
 
 use super::compaction::{CompactionLog, CompactionTally};
+use super::memory::CuratorProcess;
 use super::search::{FullText, IndexState};
 use crate::clock::Clock;
 use crate::config::Live;
@@ -62,6 +63,7 @@ pub struct Status {
     pub(super) models: Arc<Models>,
     pub(super) compactions: Arc<CompactionLog>,
     pub(super) repositories: Repositories,
+    pub(super) curator: Arc<CuratorProcess>,
 }
 
 impl Status {
@@ -112,6 +114,7 @@ impl Status {
         let mut warnings = warnings(progress, self.models.refused_today());
         warnings.extend(mended(self.store.1.pages_mended));
         warnings.extend(self.repositories.unavailable().as_deref().map(unseen));
+        warnings.extend(self.curator.missing().map(uncurated));
         warnings
     }
 }
@@ -121,6 +124,18 @@ fn unseen(why: &str) -> DaemonWarning {
         kind: "repositories_unseen",
         message: format!("repositories are not looked at: {why}"),
         hint: "decisions are made without them; observe = false under [repository] ends the attempts",
+    }
+}
+
+fn uncurated(program: &Path) -> DaemonWarning {
+    DaemonWarning {
+        kind: "curator_missing",
+        message: format!(
+            "the model cannot edit the files of memory: {} is not there",
+            program.display()
+        ),
+        hint: "cargo install --locked --path workers/curator, into the folder of longhauld; until then memory is \
+               made by rules alone",
     }
 }
 

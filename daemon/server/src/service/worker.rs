@@ -5,16 +5,21 @@
 
 use std::sync::Arc;
 
-use longhaul_core::job::{Claim, Job, JobKey, Kind, Token};
+use longhaul_core::job::{Claim, Failure, Job, JobKey, Kind, Token};
+use longhaul_core::memory::Files;
 
 use super::error::ServiceError;
-use super::memory::{Extraction, ExtractionTask};
+use super::memory::{
+    Curation, CurationTask, Extraction, ExtractionTask, ModelMessage, ModelStep, worker_failed,
+};
 use crate::jobs::{Claimed, JobError, Jobs, Owner};
 
 /// What a worker has to do.
 pub enum Task {
     /// To read a thread.
-    Extract(ExtractionTask),
+    Extract(Box<ExtractionTask>),
+    /// To edit the files of memory.
+    Curate(CurationTask),
 }
 
 /// A job that was handed out.
@@ -36,17 +41,19 @@ pub enum Delivery {
         /// In the JSON of the question's schema.
         answer: String,
     },
+    Curate(Files),
 }
 
 pub struct Workers {
     jobs: Jobs,
     extraction: Arc<Extraction>,
+    curation: Arc<Curation>,
 }
 
 impl Workers {
     #[must_use]
-    pub fn new(jobs: Jobs, extraction: Arc<Extraction>) -> Self {
-        Self { jobs, extraction }
+    pub fn new(jobs: Jobs, extraction: Arc<Extraction>, curation: Arc<Curation>) -> Self {
+        Self { jobs, extraction, curation }
     }
 
     /// Claims the next job of `kind` for `holder` that leaves something to do. One that cannot be handed out fails
@@ -56,15 +63,19 @@ impl Workers {
     /// Those of the store.
     pub async fn claim(&self, kind: Kind, holder: &str) -> Result<Option<Assigned>, ServiceError> {
         while let Some(claimed) = self.jobs.claim(kind, holder).await? {
-            if kind != Kind::Extract {
-                return Ok(Some(self.assigned(claimed, None)));
-            }
             let (key, token) = (claimed.job.key.clone(), claimed.claim.token.clone());
             let owner = Owner { key, token };
-            match self.extraction.task(&owner).await {
-                Ok(Some(task)) => {
-                    return Ok(Some(self.assigned(claimed, Some(Task::Extract(task)))));
-                }
+            let task = match kind {
+                Kind::Extract => self
+                    .extraction
+                    .task(&owner)
+                    .await
+                    .map(|task| task.map(|task| Task::Extract(Box::new(task)))),
+                Kind::Curate => self.curation_task(&owner, holder).await,
+                _ => return Ok(Some(self.assigned(claimed, None))),
+            };
+            match task {
+                Ok(Some(task)) => return Ok(Some(self.assigned(claimed, Some(task)))),
                 Ok(None) => {}
                 Err(error) => {
                     let failure = Extraction::failure(&error);
@@ -76,6 +87,19 @@ impl Workers {
                 }
             }
         }
+        Ok(None)
+    }
+
+    /// What there is to edit; where there is nothing any more, the job is done.
+    async fn curation_task(
+        &self,
+        owner: &Owner,
+        holder: &str,
+    ) -> Result<Option<Task>, ServiceError> {
+        if let Some(task) = self.curation.task(owner, holder).await? {
+            return Ok(Some(Task::Curate(task)));
+        }
+        self.jobs.finish(&owner.key, &owner.token).await?;
         Ok(None)
     }
 
@@ -104,7 +128,11 @@ impl Workers {
             (Kind::Extract, Some(Delivery::Extract { lines, answer })) => {
                 self.extraction.deliver(&owner, lines, &answer).await?
             }
-            (Kind::Extract, None) => {
+            (Kind::Curate, Some(Delivery::Curate(files))) => {
+                self.curation.deliver(&owner, files).await?;
+                Vec::new()
+            }
+            (Kind::Extract | Kind::Curate, None) => {
                 return Err(invalid("a job of this kind is completed with what was made of it"));
             }
             (_, Some(_)) => return Err(invalid("a job of this kind delivers something else")),
@@ -114,6 +142,42 @@ impl Workers {
         };
         self.jobs.settled();
         Ok((self.jobs.get(&owner.key).await?, refused))
+    }
+
+    /// Asks the model for a worker that edits the files of memory.
+    ///
+    /// # Errors
+    /// No such job; the claim is lost; the job may ask no more; those of the model.
+    pub async fn ask(
+        &self,
+        key: JobKey,
+        token: Token,
+        messages: &[ModelMessage],
+    ) -> Result<ModelStep, ServiceError> {
+        if key.kind != Kind::Curate {
+            return Err(ServiceError::Invalid {
+                field: "job",
+                reason: "only a curate job asks a model".to_owned(),
+            });
+        }
+        self.curation.ask(&Owner { key, token }, messages).await
+    }
+
+    /// Settles a job as failed.
+    ///
+    /// # Errors
+    /// No such job; the claim is lost; those of the store.
+    pub async fn fail(
+        &self,
+        key: JobKey,
+        token: Token,
+        failure: Failure,
+    ) -> Result<Job, ServiceError> {
+        if key.kind == Kind::Curate {
+            let name = worker_failed(String::new()).0;
+            return self.curation.fail(&Owner { key, token }, (name, failure)).await;
+        }
+        Ok(self.jobs.fail(&key, &token, failure).await?)
     }
 }
 

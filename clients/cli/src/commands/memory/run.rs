@@ -99,8 +99,12 @@ impl Page for RunResult {
                 style.warn(&format!("{read} read without the model: longhaul memory status\n"))
             }
         };
+        let editing = match self.editing {
+            false => String::new(),
+            true => "A model edits the files now: longhaul memory status\n".to_owned(),
+        };
         let skipped = skips(&self.skipped, style);
         let gap = if skipped.is_empty() { "" } else { "\n" };
-        [style.bold(&heading), failed, fallbacks, gap.to_owned(), skipped].concat()
+        [style.bold(&heading), editing, failed, fallbacks, gap.to_owned(), skipped].concat()
     }
 }

@@ -1,24 +1,26 @@
-//! `job/claim`, `job/heartbeat`, `job/complete`, `job/fail`: workers outside the daemon.
+//! `job/claim`, `job/ask`, `job/heartbeat`, `job/complete`, `job/fail`: workers outside the daemon.
 
 use std::sync::Arc;
 
 use longhaul_core::job::{FailureKind, Token};
+use longhaul_core::memory::agent::{AgentStep, ToolCall, ToolName};
 use longhaul_core::redact::redact;
 use longhaul_core::{job, text};
 use longhaul_protocol::job::{
-    Claim, ClaimParams, ClaimResult, ClaimedJob, Complete, CompleteParams, CompleteResult, Fail,
-    FailKind, FailParams, Heartbeat, HeartbeatResult, JobResult, TokenParams, WorkInput,
-    WorkResult,
+    Ask, AskMessage, AskParams, AskResult, AskRole, AskStep, Claim, ClaimParams, ClaimResult,
+    ClaimedJob, Complete, CompleteParams, CompleteResult, Fail, FailKind, FailParams, FileCall,
+    FileTool, Heartbeat, HeartbeatResult, JobResult, TokenParams, WorkFile, WorkInput, WorkResult,
 };
 
 use super::super::convert;
 use super::{key_of, shown};
 use crate::jobs::Jobs;
+use crate::jobs::WORKER;
 use crate::link::CallContext;
 use crate::rpc::error::Failure;
 use crate::rpc::table::{Handlers, TableError};
 use crate::service::ServiceError;
-use crate::service::memory::ExtractionTask;
+use crate::service::memory::{CurationTask, ExtractionTask, ModelMessage, ModelStep, Speaker};
 use crate::service::worker::{Assigned, Delivery, Task, Workers};
 
 /// Letters of a worker's name.
@@ -28,13 +30,14 @@ const WORKER_CHARS_MAX: usize = 64;
 const DETAIL_BYTES_MAX: usize = 1_024;
 
 pub(super) fn register(table: &mut Handlers<'_, Jobs>) -> Result<(), TableError> {
-    table.on_async::<Heartbeat, _>(heartbeat)?;
-    table.on_async::<Fail, _>(fail)
+    table.on_async::<Heartbeat, _>(heartbeat)
 }
 
 pub(super) fn register_results(table: &mut Handlers<'_, Workers>) -> Result<(), TableError> {
     table.on_async::<Claim, _>(claim)?;
-    table.on_async::<Complete, _>(complete)
+    table.on_async::<Ask, _>(ask)?;
+    table.on_async::<Complete, _>(complete)?;
+    table.on_async::<Fail, _>(fail)
 }
 
 async fn claim(
@@ -48,8 +51,7 @@ async fn claim(
     if !is_name || !params.worker.chars().all(is_plain) {
         return Err(Failure::invalid("worker", "1 to 64 of letters, digits, `.`, `_`, `-`"));
     }
-    // Opened so that no worker can pass for a daemon, whose claims end with it.
-    let holder = format!("worker:{}", params.worker);
+    let holder = format!("{WORKER}{}", params.worker);
     let assigned = workers.claim(kind, &holder).await?;
     let claim =
         assigned.map(|Assigned { job, claim, task, stop_in_ms, heartbeat_ms }| ClaimedJob {
@@ -65,13 +67,65 @@ async fn claim(
 
 fn input(task: Task) -> WorkInput {
     match task {
-        Task::Extract(ExtractionTask { question, lines }) => WorkInput::Extract {
-            instructions: question.system.into(),
-            record: question.user.into(),
-            schema: question.schema,
-            lines,
+        Task::Extract(task) => {
+            let ExtractionTask { question, lines } = *task;
+            WorkInput::Extract {
+                instructions: question.system.into(),
+                record: question.user.into(),
+                schema: question.schema,
+                lines,
+            }
+        }
+        Task::Curate(CurationTask { request, files, messages_bytes_max }) => WorkInput::Curate {
+            request: request.into(),
+            files: files
+                .into_iter()
+                .map(|(path, text)| WorkFile { path, text: text.into() })
+                .collect(),
+            messages_bytes_max: messages_bytes_max as u64,
         },
     }
+}
+
+async fn ask(
+    workers: Arc<Workers>,
+    _: CallContext,
+    params: AskParams,
+) -> Result<AskResult, Failure> {
+    let (key, token) = (key_of(&params.job)?, token_of(&params.token)?);
+    let messages: Vec<ModelMessage> = params
+        .messages
+        .into_iter()
+        .map(|AskMessage { role, text }| ModelMessage {
+            by: match role {
+                AskRole::User => Speaker::Worker,
+                AskRole::Assistant => Speaker::Model,
+            },
+            text: text.into_bytes(),
+        })
+        .collect();
+    let ModelStep { text, step } = workers.ask(key, token, &messages).await?;
+    let step = match step {
+        Ok(AgentStep { calls, done }) => {
+            AskStep::Calls { calls: calls.into_iter().map(file_call).collect(), done }
+        }
+        Err(reason) => AskStep::Unreadable { reason },
+    };
+    Ok(AskResult { text: text.into(), step })
+}
+
+fn file_call(call: ToolCall) -> FileCall {
+    let ToolCall { tool, path, text, new_text, line, lines } = call;
+    let tool = match tool {
+        ToolName::List => FileTool::List,
+        ToolName::Read => FileTool::Read,
+        ToolName::Write => FileTool::Write,
+        ToolName::Replace => FileTool::Replace,
+        ToolName::Search => FileTool::Search,
+        ToolName::Delete => FileTool::Delete,
+    };
+    let (path, text, new_text) = (path.into(), text.into(), new_text.into());
+    FileCall { tool, path, text, new_text, line, lines }
 }
 
 async fn heartbeat(
@@ -90,15 +144,27 @@ async fn complete(
     params: CompleteParams,
 ) -> Result<CompleteResult, Failure> {
     let (key, token) = (key_of(&params.job)?, token_of(&params.token)?);
-    let delivery = params.result.map(|WorkResult::Extract { lines, answer }| {
-        let answer = serde_json::to_string(&answer).map_err(Failure::internal)?;
-        Ok::<_, Failure>(Delivery::Extract { lines, answer })
+    let delivery = params.result.map(|result| {
+        Ok::<_, Failure>(match result {
+            WorkResult::Extract { lines, answer } => {
+                let answer = serde_json::to_string(&answer).map_err(Failure::internal)?;
+                Delivery::Extract { lines, answer }
+            }
+            WorkResult::Curate { files } => {
+                let files = files.into_iter().map(|file| (file.path, file.text.into_bytes()));
+                Delivery::Curate(files.collect())
+            }
+        })
     });
     let (job, refused) = workers.complete(key, token, delivery.transpose()?).await?;
     Ok(CompleteResult { job: shown(job), refused })
 }
 
-async fn fail(jobs: Arc<Jobs>, _: CallContext, params: FailParams) -> Result<JobResult, Failure> {
+async fn fail(
+    workers: Arc<Workers>,
+    _: CallContext,
+    params: FailParams,
+) -> Result<JobResult, Failure> {
     let (key, token) = (key_of(&params.job)?, token_of(&params.token)?);
     let kind = match params.kind {
         FailKind::Transient => FailureKind::Transient,
@@ -110,7 +176,7 @@ async fn fail(jobs: Arc<Jobs>, _: CallContext, params: FailParams) -> Result<Job
     };
     let detail = text::one_line_cut(&redact(&params.detail).text, DETAIL_BYTES_MAX);
     let failure = job::Failure { kind, detail, retry_after_ms: params.retry_after_ms };
-    let job = jobs.fail(&key, &token, failure).await.map_err(ServiceError::from)?;
+    let job = workers.fail(key, token, failure).await?;
     Ok(JobResult { job: shown(job) })
 }
 

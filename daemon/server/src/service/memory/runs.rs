@@ -58,6 +58,7 @@ impl MemoryRuns {
         self.waves.consolidate(&request).await?;
         ran.generation = self.publications.newest().await?.generation;
         ran.is_changed = ran.generation != before;
+        ran.is_edited = self.waves.is_edited().await?;
         let duration = self.clock.elapsed().saturating_sub(began);
         ran.duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         Ok(ran)

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use longhaul_core::job::{Failure, FailureKind, Job, Kind, Token};
 
-use super::agent::Agent;
+use super::curation::Curation;
 use super::publish::{Publisher, Purge};
 use super::runs::MemoryRuns;
 use super::scan::{Scanner, Scope};
@@ -23,7 +23,7 @@ const LOOK_MAX: Duration = Duration::from_secs(3_600);
 /// Shortest time between two looks.
 const LOOK_MIN: Duration = Duration::from_secs(60);
 
-pub struct ConsolidateWork(pub Arc<Publisher>, pub Arc<Agent>);
+pub struct ConsolidateWork(pub Arc<Publisher>, pub Arc<Curation>);
 
 impl Work for ConsolidateWork {
     const KIND: Kind = Kind::Consolidate;
@@ -32,7 +32,7 @@ impl Work for ConsolidateWork {
         let owner = Owner { key: job.key, token };
         let made = async {
             self.0.publish(Purge::No, Some(&owner)).await?;
-            self.1.run(&owner).await
+            self.1.request().await
         };
         made.await.map_err(|error| Failure {
             kind: FailureKind::Transient,
@@ -47,7 +47,6 @@ pub struct Upkeep {
     scanner: Arc<Scanner>,
     runs: Arc<MemoryRuns>,
     publisher: Arc<Publisher>,
-    agent: Arc<Agent>,
     ingest: Arc<Ingest>,
     config: Live,
 }
@@ -56,16 +55,16 @@ impl Upkeep {
     #[must_use]
     pub fn new(
         (scanner, runs): (Arc<Scanner>, Arc<MemoryRuns>),
-        (publisher, agent): (Arc<Publisher>, Arc<Agent>),
+        publisher: Arc<Publisher>,
         ingest: Arc<Ingest>,
         config: Live,
     ) -> Self {
-        Self { scanner, runs, publisher, agent, ingest, config }
+        Self { scanner, runs, publisher, ingest, config }
     }
 
     /// Makes memory whenever something is due, until it is dropped.
     pub async fn keep(&self) {
-        if let Err(error) = self.settle().await {
+        if let Err(error) = self.publisher.settle().await {
             tracing::warn!(%error, "the memory folder is not as it should be");
         }
         loop {
@@ -79,11 +78,6 @@ impl Upkeep {
             }
             tokio::time::sleep(pause).await;
         }
-    }
-
-    async fn settle(&self) -> Result<(), ServiceError> {
-        self.agent.remove_leftovers().await;
-        self.publisher.settle().await
     }
 
     async fn make_due(&self) -> Result<Duration, ServiceError> {

@@ -54,6 +54,8 @@ pub struct RunCounts {
     pub generation: u64,
     /// Whether it is a new one.
     pub is_changed: bool,
+    /// Whether a model goes on to edit it.
+    pub is_edited: bool,
     /// Milliseconds.
     pub duration_ms: u64,
 }
@@ -187,6 +189,12 @@ impl Waves {
             self.wait_consolidated(&key, asked.wanted, changed).await?;
         }
         Ok(())
+    }
+
+    /// Whether a worker edits the files or is about to: nobody waits for a model.
+    pub(super) async fn is_edited(&self) -> Result<bool, ServiceError> {
+        let job = self.store.job_get(&JobKey::only(Kind::Curate)).await?;
+        Ok(job.is_some_and(|job| matches!(job.state, State::Queued | State::Running)))
     }
 
     /// Waits until a consolidation that had seen `wanted` is done.

@@ -1,16 +1,14 @@
 //! Locks the calling thread in, for good.
 //!
-//! Landlock takes all rights on files away, and gives some back: reading and writing below one folder
-//! ([`confine`]), or reading some places and becoming one program ([`confine_reader`]); no making of links,
-//! sockets or devices. What Landlock does not cover (datagrams, sockets of the file system, processes, tracing)
+//! Landlock takes all rights on files away, and gives some back: none ([`confine_client`]), or reading some places
+//! and becoming one program ([`confine_reader`]). What Landlock does not cover (datagrams, sockets of the file system, processes, tracing)
 //! is not among the system calls that seccomp leaves.
 
 use std::path::{Path, PathBuf};
 
 use landlock::{
-    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, PathBeneath,
-    PathFd, Ruleset, RulesetAttr as _, RulesetCreatedAttr as _, RulesetError, RulesetStatus, Scope,
-    make_bitflags,
+    ABI, Access as _, AccessFs, AccessNet, CompatLevel, Compatible as _, PathBeneath, PathFd,
+    Ruleset, RulesetAttr as _, RulesetCreatedAttr as _, RulesetError, RulesetStatus, Scope,
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
@@ -27,12 +25,13 @@ const KNOWN: ABI = ABI::V6;
 /// Most that each resource may be used: bytes of a file that is written, seconds of a processor, and so on.
 type Limits = [(Resource, u64)];
 
-/// For who works on files.
-const OF_WORKER: &Limits = &[
-    (Resource::Fsize, 8 << 20),
+/// For who talks over a connection: it writes no file, and answers of a model are waited for without a processor.
+const OF_CLIENT: &Limits = &[
+    (Resource::Fsize, 0),
     (Resource::Cpu, 300),
     (Resource::Nofile, 64),
     (Resource::Core, 0),
+    (Resource::Data, 1 << 30),
 ];
 
 /// For a program that reads: a large repository has many packs, and an index of some hundred megabytes.
@@ -53,25 +52,18 @@ pub struct Reach {
     pub run: Vec<PathBuf>,
 }
 
-/// What may be done with files below the folder: read, write, make and remove files and folders.
-fn file_rights() -> BitFlags<AccessFs> {
-    make_bitflags!(AccessFs::{
-        ReadFile | ReadDir | WriteFile | Truncate | MakeReg | MakeDir | RemoveFile | RemoveDir | Refer
-    })
-}
-
 /// Bounds what this whole process may use, for good.
 ///
 /// # Errors
 /// Why it cannot be, for a person.
-pub fn bound() -> Result<(), String> {
-    set(OF_WORKER)
+pub fn bound_client() -> Result<(), String> {
+    set(OF_CLIENT)
 }
 
 /// Bounds what this whole process may use, for good, as a program that reads.
 ///
 /// # Errors
-/// As [`bound`].
+/// As [`bound_client`].
 pub fn bound_reader() -> Result<(), String> {
     set(OF_READER)
 }
@@ -85,23 +77,22 @@ fn set(limits: &Limits) -> Result<(), String> {
     Ok(())
 }
 
-/// Locks the calling thread, and what it starts, into `folder`. It cannot be undone.
+/// Leaves the calling thread, and what it starts, the connections it has open and memory: no file, no socket, no
+/// program. It cannot be undone.
 ///
 /// # Errors
 /// Why this kernel or system cannot do it, for a person. The thread may be locked in partly then: it is to do
 /// nothing more.
-pub fn confine(folder: &Path) -> Result<(), String> {
-    let folder = PathFd::new(folder).map_err(|error| format!("Landlock: {error}"))?;
-    landlock(vec![PathBeneath::new(folder, file_rights())])?;
-    // No call in the place of another one is looked for: the tools are our own.
-    seccomp(calls::of_worker(), libc::EPERM)
+pub fn confine_client() -> Result<(), String> {
+    landlock(Vec::new())?;
+    seccomp(calls::of_client(), libc::EPERM)
 }
 
 /// Locks the calling thread in, so that it can become one of the programs of `reach` and read its places, and
 /// nothing else. It cannot be undone.
 ///
 /// # Errors
-/// As [`confine`].
+/// As [`confine_client`].
 pub fn confine_reader(reach: &Reach) -> Result<(), String> {
     let mut rules = Vec::new();
     let mut allow = |path: &Path, rights| {
@@ -157,5 +148,20 @@ fn apply(allowed: Calls, refusal: libc::c_int) -> Result<(), seccompiler::Error>
     let arch = std::env::consts::ARCH.try_into()?;
     let program: BpfProgram =
         SeccompFilter::new(allowed, refused, SeccompAction::Allow, arch)?.try_into()?;
+    apply_filter(&program)
+}
+
+/// Makes the calling thread believe in a kernel without Landlock; programs that it starts believe it too.
+///
+/// # Errors
+/// seccomp is not there either.
+#[cfg(feature = "test-util")]
+pub fn without_landlock() -> Result<(), seccompiler::Error> {
+    let calls = [libc::SYS_landlock_create_ruleset, libc::SYS_landlock_restrict_self];
+    let rules = calls.into_iter().map(|call| (call, Vec::new())).collect();
+    let missing = SeccompAction::Errno(libc::ENOSYS.unsigned_abs());
+    let arch = std::env::consts::ARCH.try_into()?;
+    let program: BpfProgram =
+        SeccompFilter::new(rules, SeccompAction::Allow, missing, arch)?.try_into()?;
     apply_filter(&program)
 }

@@ -1,6 +1,6 @@
 //! Other systems than Linux: nothing confines a process here yet, so nothing is run.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 const MISSING: &str = "only Linux has Landlock and seccomp";
 
@@ -16,7 +16,7 @@ pub struct Reach {
 ///
 /// # Errors
 /// Always.
-pub fn confine(_: &Path) -> Result<(), String> {
+pub fn confine_client() -> Result<(), String> {
     Err(MISSING.to_owned())
 }
 
@@ -40,6 +40,6 @@ pub fn bound_reader() -> Result<(), String> {
 ///
 /// # Errors
 /// None.
-pub fn bound() -> Result<(), String> {
+pub fn bound_client() -> Result<(), String> {
     Ok(())
 }

@@ -15,15 +15,16 @@ pub(super) type Calls = BTreeMap<i64, Vec<SeccompRule>>;
 const CHANGING: libc::c_int =
     libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC | (libc::O_TMPFILE & !libc::O_DIRECTORY);
 
-/// For who works on files: it reads, writes and removes them, and starts nothing.
-pub(super) fn of_worker() -> Calls {
-    READING.iter().chain(OPENING).chain(WRITING).map(|call| (*call, Vec::new())).collect()
+/// For who talks over a connection that is open: it opens nothing and starts nothing.
+pub(super) fn of_client() -> Calls {
+    BASE.iter().chain(TALKING).map(|call| (*call, Vec::new())).collect()
 }
 
 /// For a program that reads files: it becomes one program, has threads, and starts no process. Nothing can be
 /// opened to be made, emptied or only written, whatever Landlock covers on this kernel.
 pub(super) fn of_reader() -> Result<Calls, BackendError> {
-    let mut calls: Calls = READING.iter().chain(PROGRAM).map(|call| (*call, Vec::new())).collect();
+    let mut calls: Calls =
+        BASE.iter().chain(READING).chain(PROGRAM).map(|call| (*call, Vec::new())).collect();
     let mut allow = |call, conditions| -> Result<(), BackendError> {
         calls.insert(call, vec![SeccompRule::new(conditions)?]);
         Ok(())
@@ -48,28 +49,14 @@ fn bits(flags: libc::c_int) -> u64 {
     u64::from(flags.cast_unsigned())
 }
 
-/// Opening by name, with whatever flags.
-const OPENING: &[i64] = &[
-    libc::SYS_openat,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_open,
-];
-
-/// What reading files, and writing to pipes, takes, memory, and the end of a thread.
-const READING: &[i64] = &[
-    // Pipes and files.
+/// Reading and writing what is open, memory, time, and the end of a thread.
+const BASE: &[i64] = &[
     libc::SYS_read,
     libc::SYS_write,
     libc::SYS_readv,
     libc::SYS_writev,
-    libc::SYS_pread64,
-    libc::SYS_lseek,
     libc::SYS_close,
     libc::SYS_fstat,
-    libc::SYS_newfstatat,
-    libc::SYS_statx,
-    libc::SYS_getdents64,
-    libc::SYS_readlinkat,
     libc::SYS_fcntl,
     libc::SYS_ppoll,
     // Memory, locks, time.
@@ -94,6 +81,18 @@ const READING: &[i64] = &[
     libc::SYS_restart_syscall,
     libc::SYS_exit,
     libc::SYS_exit_group,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_poll,
+];
+
+/// What reading files takes besides.
+const READING: &[i64] = &[
+    libc::SYS_pread64,
+    libc::SYS_lseek,
+    libc::SYS_newfstatat,
+    libc::SYS_statx,
+    libc::SYS_getdents64,
+    libc::SYS_readlinkat,
     // The forms of the same that older processors have besides.
     #[cfg(target_arch = "x86_64")]
     libc::SYS_stat,
@@ -101,29 +100,18 @@ const READING: &[i64] = &[
     libc::SYS_lstat,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_readlink,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_poll,
 ];
 
-/// Writing files, making and removing them.
-const WRITING: &[i64] = &[
-    libc::SYS_pwrite64,
-    libc::SYS_ftruncate,
-    libc::SYS_fsync,
-    libc::SYS_fdatasync,
-    libc::SYS_mkdirat,
-    libc::SYS_unlinkat,
-    #[cfg(not(target_arch = "riscv64"))]
-    libc::SYS_renameat,
-    libc::SYS_renameat2,
+/// What a conversation over an open socket takes besides, and waiting for it.
+const TALKING: &[i64] = &[
+    libc::SYS_recvfrom,
+    libc::SYS_sendto,
+    libc::SYS_shutdown,
+    libc::SYS_epoll_ctl,
+    libc::SYS_epoll_pwait,
+    libc::SYS_epoll_pwait2,
     #[cfg(target_arch = "x86_64")]
-    libc::SYS_mkdir,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_rmdir,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_unlink,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_rename,
+    libc::SYS_epoll_wait,
 ];
 
 /// What a program and its C library ask for besides: becoming it, its threads, where it is, who it is.

@@ -1,0 +1,399 @@
+//! The job `curate`: a worker outside the daemon edits the published files with a model.
+//!
+//! # Theory of operation
+//! *When.* Asked for after each consolidation, where the configuration says so and something changed since the last
+//! success. What the rules made is in force before: nothing waits for a model.
+//!
+//! *Steps.* A claim is given copies of the files, in the wording of the last success (the draft) → the worker asks
+//! for the model's next step ([`Curation::ask`]), runs the file tools that it names, and asks again; requests,
+//! tokens and time are counted here, and what is spent refuses the next question → the worker delivers the files
+//! ([`Curation::deliver`]) → the core holds them against what is known; a refusal is told to the worker, which may
+//! mend them → if what is in force is still what the work began with, they are published as a generation.
+//!
+//! The lock of publications is not held while the model works: forgetting and notes do not wait. What is forgotten
+//! ends the question under way and refuses the next; a note that comes in between makes the work of no use.
+//!
+//! *A crash* of the worker or the daemon ends the claim, and nothing of it is in force. Answers are kept: the run
+//! that repeats it is given them for nothing.
+
+mod outcome;
+mod progress;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use longhaul_core::job::{Failure, FailureKind, Job, JobKey, JobRequest, Kind, LeaseLost};
+use longhaul_core::memory::agent::{
+    AgentStep, AgentTask, Baseline, CheckInputs, carried, check, input_of, kept, task,
+};
+use longhaul_core::memory::consolidate::Consolidation;
+use longhaul_core::memory::input::budget_tokens;
+use longhaul_core::memory::{Engine, Files};
+use longhaul_core::redact::redact;
+use longhaul_core::{text, tokens};
+use longhaul_store::{AgentRow, Store, StoreError};
+use tokio::sync::Mutex as AsyncMutex;
+
+use super::publish::{Base, Publisher, Purge};
+use crate::clock::Clock;
+use crate::config::Live;
+use crate::jobs::{JobError, Jobs, Owner, WORKER};
+use crate::model::{ModelChoice, Models, Task};
+use crate::service::error::ServiceError;
+use outcome::CurationEnd;
+use progress::Progress;
+pub use progress::{ModelMessage, Speaker};
+
+/// Bytes of what is told of a failure.
+const DETAIL_BYTES: usize = 600;
+
+/// Bytes of all files that are handed out: whatever is escaped in them, they fit into a frame.
+const FILES_BYTES_MAX: usize = 5 << 20;
+
+/// Bytes of the files, and of their paths, that are taken back: room for what the model adds.
+const RESULT_BYTES_MAX: usize = 7 << 20;
+
+/// What a worker is given.
+pub struct CurationTask {
+    /// The first message to the model.
+    pub request: String,
+    pub files: Files,
+    /// Bytes of a conversation.
+    pub messages_bytes_max: usize,
+}
+
+/// The answer of the model, and what it says.
+pub struct ModelStep {
+    pub text: String,
+    /// Or why it is no step.
+    pub step: Result<AgentStep, String>,
+}
+
+/// A claim that is worked on.
+struct Run {
+    owner: Owner,
+    holder: String,
+    base: Base,
+    /// What the rules make of all that is known.
+    known: Consolidation,
+    draft: Files,
+    task: AgentTask,
+    input: String,
+    choice: ModelChoice,
+    summary_tokens: u64,
+    progress: AsyncMutex<Progress>,
+}
+
+impl Run {
+    /// What of `files` may be published; or why nothing, for the model.
+    fn judge(&self, mut files: Files) -> Result<Files, String> {
+        files.retain(|path, _| !self.task.extras.contains(path));
+        let (draft, book) = (&self.draft, &self.known.handbook);
+        let on = CheckInputs { draft, book, summary_tokens: self.summary_tokens };
+        check(&files, on).map_err(|refusal| redact(&refusal.to_string()).text.into_owned())
+    }
+}
+
+/// What there is to do.
+struct DueWork {
+    base: Base,
+    known: Consolidation,
+    baseline: Option<Baseline>,
+    input: String,
+}
+
+/// Hands out the published files to be edited, and judges what comes back.
+pub struct Curation {
+    publisher: Arc<Publisher>,
+    store: Store,
+    models: Arc<Models>,
+    jobs: Jobs,
+    config: Live,
+    clock: Clock,
+    current: Mutex<Option<Arc<Run>>>,
+}
+
+impl Curation {
+    #[must_use]
+    pub fn new(
+        publisher: Arc<Publisher>,
+        (store, models, jobs): (Store, Arc<Models>, Jobs),
+        config: Live,
+        clock: Clock,
+    ) -> Self {
+        let current = Mutex::default();
+        Self { publisher, store, models, jobs, config, clock, current }
+    }
+
+    /// Asks for the job, if a model is to edit the files and something changed since it last succeeded.
+    ///
+    /// # Errors
+    /// Those of the store and of the folder.
+    pub(super) async fn request(&self) -> Result<(), ServiceError> {
+        if self.choice().is_none() {
+            return Ok(());
+        }
+        let Some(due) = self.due().await? else { return Ok(()) };
+        let request = JobRequest {
+            key: JobKey::only(Kind::Curate),
+            input: format!("{} {}", due.base.number, due.input),
+            payload: String::new(),
+            priority: 0,
+            urgent: false,
+        };
+        self.jobs.request(request).await?;
+        Ok(())
+    }
+
+    /// The model that edits the files.
+    fn choice(&self) -> Option<ModelChoice> {
+        let choice = self.models.settings().of(Task::Consolidate);
+        choice.filter(|_| *self.config.now().memory.engine == Engine::Model)
+    }
+
+    /// Whether a model edits the files, by a worker that the daemon starts.
+    pub(super) fn is_left_to_us(&self) -> bool {
+        let is_outside = self.config.now().jobs.outside.contains(&Kind::Curate);
+        !is_outside && self.choice().is_some()
+    }
+
+    /// What there is to do; `None` when nothing changed since the last success.
+    async fn due(&self) -> Result<Option<DueWork>, ServiceError> {
+        let (base, known) = {
+            let _making = self.publisher.lock().await;
+            let base = self.publisher.base(self.clock.steady_ms()).await?;
+            let known = self.publisher.consolidated_by_rules(&base.edits).await?;
+            (base, known)
+        };
+        let input = input_of(&known.files, &known.handbook);
+        let last = self.store.agent_get().await?;
+        let baseline = self.publisher.agent_baseline().await?;
+        let is_done =
+            last.is_some_and(|run| matches!(run.outcome.as_str(), "published" | "unchanged"));
+        let is_same = baseline.as_ref().is_some_and(|baseline| baseline.input == input);
+        let is_due =
+            base.number > 0 && !known.handbook.projects.is_empty() && !(is_done && is_same);
+        Ok(is_due.then_some(DueWork { base, known, baseline, input }))
+    }
+
+    /// What a worker that claimed the job has to do; `None` when there is nothing any more.
+    ///
+    /// # Errors
+    /// The files are too large; those of the store and of the folder.
+    pub(in crate::service) async fn task(
+        &self,
+        owner: &Owner,
+        holder: &str,
+    ) -> Result<Option<CurationTask>, ServiceError> {
+        let Some(choice) = self.choice() else { return Ok(None) };
+        let purged = self.publisher.purges();
+        let Some(DueWork { base, known, baseline, input }) = self.due().await? else {
+            return Ok(None);
+        };
+        let settings = self.config.now().memory.clone();
+        let summary_tokens = *settings.summary_tokens;
+        let on = CheckInputs { draft: &known.files, book: &known.handbook, summary_tokens };
+        let draft = baseline.as_ref().map_or_else(|| known.files.clone(), |b| carried(b, on));
+        let task = task(&draft, baseline.as_ref(), summary_tokens);
+        let bytes = task.files.values().map(String::len).sum::<usize>();
+        if bytes > FILES_BYTES_MAX {
+            let (max, given) = (FILES_BYTES_MAX as u64, bytes as u64);
+            return Err(ServiceError::Limit { limit: "memory_bytes", max, given });
+        }
+        let window = tokens::bytes_of(budget_tokens(Some(choice.context_window)));
+        let messages_bytes_max = window.saturating_sub(task.system.len());
+        let given = CurationTask {
+            request: task.user.clone(),
+            files: task.files.clone(),
+            messages_bytes_max,
+        };
+        let progress = AsyncMutex::new(Progress::new(purged, messages_bytes_max, &settings));
+        let run = Run {
+            owner: owner.clone(),
+            holder: holder.to_owned(),
+            base,
+            known,
+            draft,
+            task,
+            input,
+            choice,
+            summary_tokens,
+            progress,
+        };
+        *self.slot() = Some(Arc::new(run));
+        Ok(Some(given))
+    }
+
+    /// The model's next step, or why its answer is none.
+    ///
+    /// # Errors
+    /// The claim is lost; the run is at its end.
+    pub(in crate::service) async fn ask(
+        &self,
+        owner: &Owner,
+        messages: &[ModelMessage],
+    ) -> Result<ModelStep, ServiceError> {
+        let job = self.jobs.get(&owner.key).await?;
+        self.jobs.check(owner, &job)?;
+        let run = self.run_of(owner)?;
+        let mut progress = run.progress.lock().await;
+        let asked = progress.ask(&self.models, (&run.choice, &run.task.system), messages).await;
+        asked.map_err(|end| progress.end(end))
+    }
+
+    /// Takes the files of a worker and settles its job.
+    ///
+    /// # Errors
+    /// The claim is lost; the files cannot be believed; they are not those in force any more; those of the store.
+    pub(in crate::service) async fn deliver(
+        &self,
+        owner: &Owner,
+        files: Files,
+    ) -> Result<(), ServiceError> {
+        let run = self.run_of(owner)?;
+        let bytes = files.iter().map(|(path, text)| path.len() + text.len()).sum::<usize>();
+        if bytes > RESULT_BYTES_MAX {
+            let (max, given) = (RESULT_BYTES_MAX as u64, bytes as u64);
+            return Err(ServiceError::Limit { limit: "result_bytes", max, given });
+        }
+        let mut progress = run.progress.lock().await;
+        let judged = run.clone();
+        let judged = tokio::task::spawn_blocking(move || judged.judge(files)).await?;
+        let files = judged.map_err(|reason| progress.end(CurationEnd::Refused(reason)))?;
+        // What is forgotten between the files and the row would come back with the row.
+        let _making = self.publisher.lock().await;
+        let is_new = match self.publish(&run, files.clone()).await {
+            Ok(is_new) => is_new,
+            Err(ServiceError::Busy) => return Err(progress.end(CurationEnd::Overtaken)),
+            Err(error) => return Err(error),
+        };
+        let seen = run.task.seen.clone();
+        let baseline = Baseline { input: run.input.clone(), files, seen };
+        let row = AgentRow {
+            baseline: serde_json::to_string(&baseline).ok(),
+            outcome: if is_new { "published" } else { "unchanged" }.to_owned(),
+            ..self.row(&run, &progress)
+        };
+        self.store.agent_put(&row, &self.jobs.finishing_fence(owner)).await?;
+        self.release(owner);
+        Ok(())
+    }
+
+    /// Publishes the files, if the work began with what is in force; the caller holds the lock of publications.
+    /// False when they are what is in force.
+    async fn publish(&self, run: &Run, files: Files) -> Result<bool, ServiceError> {
+        let base = self.publisher.base(self.clock.steady_ms()).await?;
+        let began = &run.base;
+        let is_same = base.number == began.number && base.edits == began.edits;
+        if !is_same || base.found != began.found {
+            return Err(ServiceError::Busy);
+        }
+        let files = base.edits.apply(files);
+        if files == base.files {
+            return Ok(false);
+        }
+        let handbook = kept(run.known.handbook.clone(), &files);
+        let input = base.input.clone();
+        let made = Consolidation { files, handbook, selected: run.known.selected.clone() };
+        let owner = Some(&run.owner);
+        Ok(self.publisher.put_in_force((base, input), made, Purge::No, owner).await?.1)
+    }
+
+    /// Settles a claim as failed. What ended the run here counts, and not what the worker says of it.
+    ///
+    /// # Errors
+    /// The claim is lost; those of the store.
+    pub(in crate::service) async fn fail(
+        &self,
+        owner: &Owner,
+        said: (&'static str, Failure),
+    ) -> Result<Job, ServiceError> {
+        let Ok(run) = self.run_of(owner) else {
+            return Ok(self.jobs.fail(&owner.key, &owner.token, said.1).await?);
+        };
+        let progress = run.progress.lock().await;
+        let (outcome, failure) = progress.ended().unwrap_or(said);
+        let detail = text::one_line_cut(&redact(&failure.detail).text, DETAIL_BYTES);
+        let failure = Failure { detail: detail.clone(), ..failure };
+        let outcome = outcome.to_owned();
+        let row = AgentRow { outcome, detail, ..self.row(&run, &progress) };
+        self.store.agent_put(&row, &self.jobs.fence(owner)).await?;
+        let job = self.jobs.fail(&owner.key, &owner.token, failure).await?;
+        self.release(owner);
+        Ok(job)
+    }
+
+    /// Settles what `worker` left that ended, or never claimed the job: `why`, by its stable name. What another
+    /// worker holds is left to it.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(super) async fn abandoned(
+        &self,
+        worker: &str,
+        why: (&'static str, Failure),
+    ) -> Result<(), ServiceError> {
+        if let Some(owner) = self.owner_of(worker) {
+            return match self.fail(&owner, why).await {
+                // Taken back meanwhile, or its lease ran out: who took it settles it.
+                Err(
+                    ServiceError::Job(JobError::Lost(_) | JobError::NotFound(_))
+                    | ServiceError::Store(StoreError::Fenced(_)),
+                ) => {
+                    self.release(&owner);
+                    Ok(())
+                }
+                settled => settled.map(drop),
+            };
+        }
+        if let Some(claimed) = self.jobs.claim(Kind::Curate, &self.jobs.holder()).await? {
+            let owner = Owner { key: claimed.job.key, token: claimed.claim.token };
+            let (outcome, Failure { detail, .. }) = (why.0.to_owned(), why.1.clone());
+            let row =
+                AgentRow { outcome, detail, at_ms: self.clock.now_ms(), ..AgentRow::default() };
+            self.store.agent_put(&row, &self.jobs.fence(&owner)).await?;
+            self.jobs.fail(&owner.key, &owner.token, why.1).await?;
+        }
+        Ok(())
+    }
+
+    /// The claim that `worker` holds.
+    pub(super) fn owner_of(&self, worker: &str) -> Option<Owner> {
+        let slot = self.slot();
+        let run = slot.as_ref().filter(|run| run.holder.strip_prefix(WORKER) == Some(worker));
+        run.map(|run| run.owner.clone())
+    }
+
+    /// A name for a worker that nobody else has.
+    pub(super) fn new_worker(&self) -> String {
+        format!("curator-{}", self.clock.new_id())
+    }
+
+    fn row(&self, run: &Run, progress: &Progress) -> AgentRow {
+        let mode = run.task.mode.into_str().to_owned();
+        let (turns, tokens) = progress.spent();
+        AgentRow { mode, turns, tokens, at_ms: self.clock.now_ms(), ..AgentRow::default() }
+    }
+
+    fn run_of(&self, owner: &Owner) -> Result<Arc<Run>, ServiceError> {
+        let run = self.slot().clone().filter(|run| run.owner.token == owner.token);
+        run.ok_or_else(|| JobError::from(LeaseLost::TakenOver).into())
+    }
+
+    /// Forgets the claim of `owner`, which is settled or lost.
+    fn release(&self, owner: &Owner) {
+        let mut slot = self.slot();
+        if slot.as_ref().is_some_and(|run| run.owner.token == owner.token) {
+            *slot = None;
+        }
+    }
+
+    fn slot(&self) -> MutexGuard<'_, Option<Arc<Run>>> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A failure that the daemon did not cause.
+#[must_use]
+pub fn worker_failed(detail: String) -> (&'static str, Failure) {
+    ("worker_failed", Failure { kind: FailureKind::Transient, detail, retry_after_ms: None })
+}

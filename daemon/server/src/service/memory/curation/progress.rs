@@ -1,0 +1,170 @@
+//! What a run has asked so far, and whether it may go on.
+
+use std::time::Duration;
+
+use longhaul_core::job::Failure;
+use longhaul_core::memory::agent::{AgentStep, schema};
+use longhaul_core::model::Schema;
+use longhaul_core::model::budget::Spending;
+use longhaul_core::redact::redact;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::super::ask::{MemoryQuestion, item};
+use super::ModelStep;
+use super::outcome::CurationEnd;
+use crate::config::tables::MemorySettings;
+use crate::model::{Answered, ModelChoice, Models, Purpose};
+use crate::service::error::ServiceError;
+
+/// Times in a row that a model may answer with what is no step, and times that its files may be refused.
+const MISTAKES_MAX: u32 = 2;
+
+/// Bytes of a message besides its text.
+const AROUND_BYTES: usize = 32;
+
+/// Who said a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Speaker {
+    Worker,
+    Model,
+}
+
+pub struct ModelMessage {
+    pub by: Speaker,
+    pub text: String,
+}
+
+pub(super) struct Progress {
+    purged: watch::Receiver<()>,
+    messages_bytes_max: usize,
+    turns_max: u64,
+    tokens_max: u64,
+    answer_timeout_s: u64,
+    timeout_s: u64,
+    until: Instant,
+    turns: u64,
+    spent: Spending,
+    mistakes: u32,
+    refusals: u32,
+    end: Option<CurationEnd>,
+}
+
+impl Progress {
+    pub(super) fn new(
+        purged: watch::Receiver<()>,
+        messages_bytes_max: usize,
+        settings: &MemorySettings,
+    ) -> Self {
+        Self {
+            purged,
+            messages_bytes_max,
+            turns_max: *settings.agent_turns,
+            tokens_max: *settings.agent_tokens,
+            answer_timeout_s: *settings.answer_timeout_s,
+            timeout_s: *settings.agent_timeout_s,
+            until: Instant::now() + Duration::from_secs(*settings.agent_timeout_s),
+            turns: 0,
+            spent: Spending::default(),
+            mistakes: 0,
+            refusals: 0,
+            end: None,
+        }
+    }
+
+    /// Requests and tokens so far.
+    pub(super) fn spent(&self) -> (u64, u64) {
+        (self.turns, self.spent.tokens)
+    }
+
+    /// What ended it, by its stable name.
+    pub(super) fn ended(&self) -> Option<(&'static str, Failure)> {
+        self.end.as_ref().map(|end| (end.name(), end.failure()))
+    }
+
+    /// Notes an end. Files that are refused can be mended a few times: until then the run goes on.
+    pub(super) fn end(&mut self, end: CurationEnd) -> ServiceError {
+        let error = match &end {
+            CurationEnd::Refused(reason) if self.refusals < MISTAKES_MAX => {
+                ServiceError::Invalid { field: "result.files", reason: reason.clone() }
+            }
+            end => end.error(),
+        };
+        self.refusals += u32::from(matches!(end, CurationEnd::Refused(_)));
+        self.end = Some(end);
+        error
+    }
+
+    /// Asks for the next step.
+    pub(super) async fn ask(
+        &mut self,
+        models: &Models,
+        (choice, instructions): (&ModelChoice, &str),
+        messages: &[ModelMessage],
+    ) -> Result<ModelStep, CurationEnd> {
+        self.may_ask(messages)?;
+        let role = |by| if by == Speaker::Model { "assistant" } else { "user" };
+        let clean = |text: &str| redact(text).text.into_owned();
+        let input: Vec<_> =
+            messages.iter().map(|message| item(role(message.by), &clean(&message.text))).collect();
+        let schema = Schema { name: "memory_step".to_owned(), schema: schema() };
+        let mut asking = MemoryQuestion {
+            models,
+            choice,
+            purpose: Purpose::Consolidation,
+            timeout: Duration::from_secs(self.answer_timeout_s),
+            spent: self.spent,
+        };
+        self.turns += 1;
+        let answer = tokio::select! {
+            // What it works on holds what is to be forgotten: it is shown to nobody any more.
+            _ = self.purged.changed() => Err(CurationEnd::Overtaken),
+            () = tokio::time::sleep_until(self.until) => {
+                Err(CurationEnd::OutOfTime(self.timeout_s))
+            }
+            answer = asking.ask(instructions, &input, &schema) => {
+                answer.map_err(CurationEnd::Fault)
+            }
+        };
+        self.spent = asking.spent;
+        let Answered { answer, digest, .. } = answer?;
+        let step = AgentStep::read(&answer.text);
+        match &step {
+            Ok(_) => self.mistakes = 0,
+            Err(reason) => {
+                models.forget(&digest).await;
+                self.mistakes += 1;
+                if self.mistakes > MISTAKES_MAX {
+                    return Err(CurationEnd::Unreadable(reason.clone()));
+                }
+            }
+        }
+        Ok(ModelStep { text: clean(&answer.text), step })
+    }
+
+    fn may_ask(&self, messages: &[ModelMessage]) -> Result<(), CurationEnd> {
+        match &self.end {
+            Some(CurationEnd::Refused(_)) if self.refusals <= MISTAKES_MAX => {}
+            Some(end) => return Err(end.clone()),
+            None => {}
+        }
+        // A lost sender is a daemon that stops.
+        if self.purged.has_changed().unwrap_or(true) {
+            return Err(CurationEnd::Overtaken);
+        }
+        let spent = |name, words| Err(CurationEnd::Spent(name, words));
+        if self.turns >= self.turns_max {
+            return spent("turns_spent", format!("not done after {} requests", self.turns));
+        }
+        if self.spent.tokens >= self.tokens_max {
+            return spent("tokens_spent", format!("not done after {} tokens", self.spent.tokens));
+        }
+        let around = |message: &ModelMessage| message.text.len() + AROUND_BYTES;
+        let bytes = messages.iter().map(around).sum::<usize>();
+        if bytes > self.messages_bytes_max {
+            let words = "the model's window is too small for this memory";
+            return spent("window_spent", words.to_owned());
+        }
+        Ok(())
+    }
+}

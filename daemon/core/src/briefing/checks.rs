@@ -171,7 +171,13 @@ impl Commands {
             mend: None,
             is_usable: false,
         };
-        push(&mut self.failures, failure, FAILURES_MAX);
+        if self.failures.len() >= FAILURES_MAX {
+            // A failure that nothing in particular made good is not told once its turn is over.
+            let passed = |known: &FailedCommand| known.is_usable && known.mend.is_none();
+            let index = self.failures.iter().position(passed).unwrap_or_default();
+            self.failures.remove(index);
+        }
+        self.failures.push_back(failure);
     }
 
     /// Files were edited: an edit of them that failed before is made good.

@@ -118,12 +118,16 @@ impl Builder<'_> {
             let is_open = failures.any(|failure| failure.mend.is_none() && !failure.is_usable);
             output.is_told_elsewhere && !of_check && !is_open
         };
-        let current = |output: &&SeenOutput| !is_edited(output) && !is_outdated(output);
-        for output in self.briefing.outputs.iter().filter(current) {
+        for output in self.briefing.outputs.iter().filter(|output| !is_outdated(output)) {
+            // What a program that worked warned of holds whatever became of the files it names.
+            let only_warnings = is_edited(output);
+            if only_warnings && (output.is_told_elsewhere || !output.what.contains(' ')) {
+                continue;
+            }
             let age = usize::try_from(now.saturating_sub(output.turn)).unwrap_or(2);
             let name = format!("#{} {}", output.seq, output.what);
             let is_unread = newest == Some(output.seq) && output.what.contains(' ');
-            if output.text.len() <= ANSWER_BYTES {
+            if output.text.len() <= ANSWER_BYTES && !only_warnings {
                 if output.is_told_elsewhere {
                     continue;
                 }
@@ -131,7 +135,7 @@ impl Builder<'_> {
                 self.push(EvidenceKind::Seen, (output.seq, 0), (age, 110 * percent / 100), text);
                 continue;
             }
-            if let Some(names) = listing::names(&output.text) {
+            if let Some(names) = listing::names(&output.text).filter(|_| !only_warnings) {
                 let text = format!("{name} → {names}");
                 self.push(EvidenceKind::Seen, (output.seq, 0), (age, 60 * percent / 100), text);
                 continue;
@@ -146,7 +150,7 @@ impl Builder<'_> {
             let is_of_program = output.what.contains(' ');
             for (at, line) in lines.iter().enumerate() {
                 let warns = is_of_program && warnings::warns(line);
-                if !warns && (first..last).contains(&at) {
+                if !warns && (only_warnings || (first..last).contains(&at)) {
                     continue;
                 }
                 let text = text::one_line_cut(line, LINE_BYTES);

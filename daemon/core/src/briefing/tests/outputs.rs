@@ -60,3 +60,14 @@ fn what_a_program_warned_of_outlives_what_others_printed() {
     assert!(text.contains("ERROR: two specs begin with 001"), "{text}");
     assert!(text.contains("29 part29.txt") && !text.contains(" 3 part3.txt"), "{text}");
 }
+
+#[test]
+fn what_a_program_that_worked_warned_of_outlives_an_edit_of_a_file_it_names() {
+    let mut briefing = thread();
+    let printed = "ERROR: two specs begin with 001, see the guide of the project\nCopied the template to specs/005/plan.md\n".repeat(8);
+    briefing.saw(20, "./setup.sh --json", &printed, None);
+    edits(&mut briefing, 21, "specs/005/plan.md", "The plan of the lexer stands here.\n", "");
+    let text = render(&briefing, &Extra::default(), 4_000);
+    assert!(text.contains("ERROR: two specs begin with 001"), "{text}");
+    assert!(!text.contains("Copied the template"), "{text}");
+}

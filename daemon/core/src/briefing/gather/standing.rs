@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use super::super::checks::Census;
+use super::super::checks::Commands;
 use super::super::collect::{SeenOutput, TurnOutcome};
 use super::super::git::{self, GitLine};
 use super::super::kinds::EvidenceKind;
@@ -111,14 +112,9 @@ impl Builder<'_> {
         let newest = self.briefing.outputs.back().map(|output| output.seq).filter(|_| is_open);
         let percent = if self.is_small() { 50 } else { 100 };
         let commands = &self.briefing.commands;
-        // Of a failure that was made good, or a check that ran again, the outcome is enough.
-        let is_outdated = |output: &SeenOutput| {
-            let of_check = commands.checks.iter().any(|check| check.seq == output.seq);
-            let mut failures = commands.failures.iter().filter(|it| it.seq == output.seq);
-            let is_open = failures.any(|failure| failure.mend.is_none() && !failure.is_usable);
-            output.is_told_elsewhere && !of_check && !is_open
-        };
-        for output in self.briefing.outputs.iter().filter(|output| !is_outdated(output)) {
+        let is_newest = |output: &SeenOutput| newest == Some(output.seq);
+        let told = |output: &&SeenOutput| !is_settled(commands, output, is_newest(output));
+        for output in self.briefing.outputs.iter().filter(told) {
             // What a program that worked warned of holds whatever became of the files it names.
             let only_warnings = is_edited(output);
             if only_warnings && (output.is_told_elsewhere || !output.what.contains(' ')) {
@@ -126,18 +122,20 @@ impl Builder<'_> {
             }
             let age = usize::try_from(now.saturating_sub(output.turn)).unwrap_or(2);
             let name = format!("#{} {}", output.seq, output.what);
-            let is_unread = newest == Some(output.seq) && output.what.contains(' ');
+            let is_unread = is_newest(output) && output.what.contains(' ');
             if output.text.len() <= ANSWER_BYTES && !only_warnings {
-                if output.is_told_elsewhere {
+                if output.is_told_elsewhere && !is_unread {
                     continue;
                 }
+                let strength = if is_unread { UNREAD_STRENGTH } else { 110 * percent / 100 };
                 let text = format!("{name} → {}", output.text.replace('\n', " | "));
-                self.push(EvidenceKind::Seen, (output.seq, 0), (age, 110 * percent / 100), text);
+                self.push(EvidenceKind::Seen, (output.seq, 0), (age, strength), text);
                 continue;
             }
             if let Some(names) = listing::names(&output.text).filter(|_| !only_warnings) {
+                let strength = if is_unread { UNREAD_STRENGTH } else { 60 * percent / 100 };
                 let text = format!("{name} → {names}");
-                self.push(EvidenceKind::Seen, (output.seq, 0), (age, 60 * percent / 100), text);
+                self.push(EvidenceKind::Seen, (output.seq, 0), (age, strength), text);
                 continue;
             }
             let lines =
@@ -358,4 +356,14 @@ impl Builder<'_> {
         }
         format!("{words}changed files seen: {files}{others}{untested}")
     }
+}
+
+/// Of a failure that was made good, or a check that ran again, the outcome is enough.
+fn is_settled(commands: &Commands, output: &SeenOutput, is_newest: bool) -> bool {
+    let of_check = commands.checks.iter().any(|check| check.seq == output.seq);
+    if of_check || !output.is_told_elsewhere {
+        return false;
+    }
+    let failure = commands.failures.iter().find(|it| it.seq == output.seq);
+    failure.map_or(!is_newest, |failure| failure.mend.is_some() || failure.is_usable)
 }

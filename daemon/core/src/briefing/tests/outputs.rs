@@ -71,3 +71,15 @@ fn what_a_program_that_worked_warned_of_outlives_an_edit_of_a_file_it_names() {
     assert!(text.contains("ERROR: two specs begin with 001"), "{text}");
     assert!(!text.contains("Copied the template"), "{text}");
 }
+
+#[test]
+fn what_a_check_printed_last_is_told_though_its_outcome_is() {
+    let mut briefing = thread();
+    let printed = "aarch64\nbuilt grammars for amd64\n";
+    briefing.saw_more(20, "uname -m && cargo build --target x86_64", printed, None);
+    let text = render(&briefing, &Extra::default(), 2_000);
+    assert!(text.contains("aarch64 | built grammars"), "{text}");
+    briefing.saw(21, "wc -l grammars.txt", "40 grammars.txt", None);
+    let text = render(&briefing, &Extra::default(), 2_000);
+    assert!(!text.contains("aarch64 | built grammars"), "{text}");
+}

@@ -99,7 +99,7 @@ struct Version {
 impl Fold {
     /// Version of the saved form. Raised with every change of what is folded or how: saved folds of
     /// other versions are folded anew.
-    pub const VERSION: u32 = 33;
+    pub const VERSION: u32 = 34;
 
     /// The state before the first line.
     pub fn new(source: Source) -> Self {

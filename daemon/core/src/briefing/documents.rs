@@ -152,7 +152,11 @@ fn ends_with(path: &str, endings: &[&str]) -> bool {
 }
 
 /// Lines of a configuration that is short.
-const SHORT_LINES: usize = 30;
+const SHORT_LINES: usize = 120;
+
+/// Bytes of the lines of a configuration that are quoted together, and how much they say.
+const SETTINGS_BYTES: usize = 200;
+const SETTINGS_STRENGTH: u16 = 70;
 
 /// An operation of an API says more than any line of its description.
 const OPERATION_STRENGTH: u16 = 160;
@@ -168,12 +172,14 @@ pub(super) fn passages(path: &str, text: &str, mut visit: impl FnMut(Passage)) {
         }
     }
     // Each line of a short configuration is a choice that somebody made.
-    let is_short = !is_prose && text.lines().count() <= SHORT_LINES;
+    if !is_prose && text.lines().count() <= SHORT_LINES {
+        return settings(text, visit);
+    }
     let mut heading = String::new();
     let mut paragraph = String::new();
     let mut end = |heading: &str, paragraph: &mut String, is_code: bool| {
         let text = std::mem::take(paragraph);
-        passage(heading, text, (is_prose || is_short, is_code)).into_iter().for_each(&mut visit);
+        passage(heading, text, (is_prose, is_code)).into_iter().for_each(&mut visit);
     };
     let (mut is_comment, mut is_code, mut is_begun) = (false, false, false);
     let (front, front_lines) = if is_prose { front_matter(text) } else { (String::new(), 0) };
@@ -220,6 +226,30 @@ pub(super) fn passages(path: &str, text: &str, mut visit: impl FnMut(Passage)) {
         }
     }
     end(&heading, &mut paragraph, is_code);
+}
+
+/// The lines of a configuration, several to a passage: a key and its value are few words, and mean little alone.
+fn settings(text: &str, mut visit: impl FnMut(Passage)) {
+    let mut together = String::new();
+    let mut end = |together: &mut String| {
+        let text = std::mem::take(together);
+        let (heading, strength) = (String::new(), SETTINGS_STRENGTH);
+        if text.len() >= LINE_BYTES_MIN {
+            visit(Passage { heading, text, strength, is_sample: false });
+        }
+    };
+    for line in text.lines() {
+        let bare = without_number(line).trim();
+        let is_elsewhere = line.starts_with(ANOTHER_PLACE);
+        if is_elsewhere || together.len() + bare.len() > SETTINGS_BYTES {
+            end(&mut together);
+        }
+        if !is_elsewhere && !bare.is_empty() {
+            together.push_str(if together.is_empty() { "" } else { " " });
+            together.push_str(bare);
+        }
+    }
+    end(&mut together);
 }
 
 /// A paragraph as a passage, unless it says nothing alone.
@@ -358,6 +388,19 @@ pub(super) fn without_number(line: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_lines_of_a_configuration_stand_together() {
+        let text =
+            "{\n  \"build\": {\n    \"dest\": \"_site\",\n    \"src\": [\"api/**.yml\"]\n  }\n}\n";
+        let mut seen = Vec::new();
+        passages("docfx.json", text, |p| seen.push(p.text));
+        assert_eq!(seen, ["{ \"build\": { \"dest\": \"_site\", \"src\": [\"api/**.yml\"] } }"]);
+        let long: String = (0..60).map(|n| format!("key{n} = \"value {n}\"\n")).collect();
+        let mut seen = Vec::new();
+        passages("a.toml", &long, |p| seen.push(p.text));
+        assert!(seen.len() < 8 && seen.iter().all(|text| text.len() <= SETTINGS_BYTES), "{seen:?}");
+    }
 
     #[test]
     fn the_comment_that_a_document_begins_with_speaks_of_it() {

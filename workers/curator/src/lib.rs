@@ -2,7 +2,7 @@
 //!
 //! # Theory of operation
 //! *Steps.* Claims a `curate` job → asks the daemon for the model's next step → runs the file tools that it names
-//! ([`files`], on copies in memory) → asks again with their answers ([`conversation`]) → delivers the files. What
+//! (`files`, on copies in memory) → asks again with their answers (`conversation`) → delivers the files. What
 //! the daemon refuses is told to the model while the daemon lets it go on.
 //!
 //! *Trust.* The words of the model reach nothing but the copies: no file is opened and no program run for them, and

@@ -179,8 +179,10 @@ fn add_notes(handbook: &mut Handbook, inputs: &Inputs<'_>) {
     );
     notes.sort_by(|a, b| (a.3, a.2, a.1).cmp(&(b.3, b.2, b.1)));
     for (project, words, source, at_ms, origin) in notes {
+        // Once as written, where a secret may take several lines, and once as it will stand in the file.
         let redacted = redact(words);
-        let text = text::one_line_cut(&quote::line(&redacted.text), TEXT_BYTES);
+        let redacted = redact(&quote::line(&redacted.text)).text.into_owned();
+        let text = text::one_line_cut(&redacted, TEXT_BYTES);
         let id = merge::id(project.unwrap_or_default(), LearningKind::Note, &text);
         if inputs.exclusions.entries.contains(&id)
             || project.is_some_and(|project| inputs.exclusions.projects.contains(project))

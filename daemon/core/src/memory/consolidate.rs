@@ -179,6 +179,9 @@ fn add_notes(handbook: &mut Handbook, inputs: &Inputs<'_>) {
     );
     notes.sort_by(|a, b| (a.3, a.2, a.1).cmp(&(b.3, b.2, b.1)));
     for (project, words, source, at_ms, origin) in notes {
+        // A heading that a person wrote names the project, and may hold anything.
+        let project = project.map(|key| redact(key).text);
+        let project = project.as_deref();
         // Once as written, where a secret may take several lines, and once as it will stand in the file.
         let redacted = redact(words);
         let redacted = redact(&quote::line(&redacted.text)).text.into_owned();

@@ -128,7 +128,7 @@ fn summarise(
         let verdict = match result {
             Ok(StepResult::Passed) => "ok".to_owned(),
             Ok(StepResult::Skipped(why)) => format!("skipped: {why}"),
-            Err(_) => "FAILED".to_owned(),
+            Err(error) => format!("FAILED: {error:#}"),
         };
         println!("    {:9} {:>7.1} s  {verdict}", step.name, time.as_secs_f64());
     }

@@ -1,5 +1,6 @@
 use std::io::Write;
 use std::process::Stdio;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use longhaul_client::scripted::{Reply, Script, ScriptedServer};
 use longhaul_protocol::{ErrorKind, WireError};
@@ -313,6 +314,21 @@ fn the_plugin_is_given_a_briefing_that_suits_the_window() {
     desk.compact(&json!({ "agent_id": "a1" }));
     let path = "/home/user/.claude/projects/-w/0199/subagents/agent-a1.jsonl";
     assert_eq!(desk.last_params("thread/sync")["path"], path);
+}
+
+#[test]
+fn a_transcript_whose_first_lines_come_late_is_waited_for() {
+    let asked = AtomicUsize::new(0);
+    let late = script().on("thread/sync", move |_| match asked.fetch_add(1, Ordering::Relaxed) {
+        0 | 1 => Reply::Error(WireError::new(ErrorKind::ThreadNotFound, "no thread")),
+        _ => Reply::Result(json!({ "thread_id": "0199", "offset": 9, "seq": 9 })),
+    });
+    let answer = Desk::of_agents(late).compact(&json!({}));
+    assert!(answer["text"].is_string(), "{answer}");
+
+    let never = |_: &Value| Reply::Error(WireError::new(ErrorKind::ThreadNotFound, "no thread"));
+    let answer = Desk::of_agents(script().on("thread/sync", never)).compact(&json!({}));
+    assert!(answer["declined"].as_str().unwrap().contains("no thread"), "{answer}");
 }
 
 #[test]

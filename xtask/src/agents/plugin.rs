@@ -39,6 +39,7 @@ pub(super) fn play(
         installed.lines().find(|line| line.starts_with("Compactions")).unwrap_or_default().into(),
     )];
     rows.extend(in_a_turn(claude, mock)?);
+    rows.push(said_by_doctor("and doctor says so", longhaul, claude, &daemon, "answered in")?);
     let before = records(&daemon)?;
     pin(&daemon)?;
     rows.extend(by_hand(claude, mock)?);

@@ -7,12 +7,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use longhaul_client::Client;
 use longhaul_client::briefing::{Briefing, BriefingRequest, LIMIT_MS, OPENING, share};
-use longhaul_protocol::compaction;
+use longhaul_client::{Client, ClientError};
 use longhaul_protocol::thread::{Sync, SyncParams};
+use longhaul_protocol::{ErrorKind, compaction};
 use serde::Serialize;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use super::event::{Hook, one_line};
 use super::payload::{Agent, Payload};
@@ -26,6 +26,12 @@ pub(super) const PROTOCOL: u32 = 1;
 /// Tokens of the last messages, which stay as they are.
 const TAIL_WINDOW_SHARE: u64 = 12;
 const TAIL_TOKENS: (u64, u64) = (4_000, 24_000);
+/// How long an agent may take to write the first lines of a new session, and how often they are looked for.
+///
+/// # Source
+/// Claude Code writes them behind the turn: a window that is full at once is compacted before them.
+const WRITTEN_WITHIN: Duration = Duration::from_millis(500);
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// Bytes of the person's words that are taken over.
 const FOCUS_BYTES_MAX: usize = 4_000;
 
@@ -137,17 +143,35 @@ fn transcript(payload: &Payload) -> Result<String, String> {
 /// The thread, once the daemon has read all that its transcript holds now.
 pub(super) async fn read_to_end(hook: &Hook<'_>) -> Result<String, String> {
     let path = hook.payload.transcript_path.clone().unwrap_or_default();
-    let length = Path::new(&path).metadata().map_or(0, |file| file.len());
-    let left_ms = u64::try_from((hook.until - Instant::now()).as_millis()).unwrap_or(0);
-    let sync = SyncParams { path: Some(path), timeout_ms: Some(left_ms), ..Default::default() };
-    let synced = hook.call::<Sync>(sync).await?;
-    match synced.offset < length {
-        true => Err(format!(
-            "the daemon has read {} of {length} bytes of the transcript",
-            synced.offset
-        )),
-        false => Ok(synced.thread_id),
+    let written_until = hook.until.min(Instant::now() + WRITTEN_WITHIN);
+    loop {
+        let length = Path::new(&path).metadata().map_or(0, |file| file.len());
+        let left = hook.until.saturating_duration_since(Instant::now());
+        let sync = SyncParams {
+            path: Some(path.clone()),
+            timeout_ms: Some(u64::try_from(left.as_millis()).unwrap_or(0)),
+            ..Default::default()
+        };
+        let synced = match hook.client.call::<Sync>(sync).await {
+            Err(error) if is_unwritten(&error) && Instant::now() + LOOK_AGAIN < written_until => {
+                sleep(LOOK_AGAIN).await;
+                continue;
+            }
+            synced => synced.map_err(|error| one_line(&error))?,
+        };
+        return match synced.offset < length {
+            true => Err(format!(
+                "the daemon has read {} of {length} bytes of the transcript",
+                synced.offset
+            )),
+            false => Ok(synced.thread_id),
+        };
     }
+}
+
+/// The file is not there, or holds no line that names its thread.
+fn is_unwritten(error: &ClientError) -> bool {
+    matches!(error, ClientError::Refused(error) if error.kind() == ErrorKind::ThreadNotFound)
 }
 
 async fn compacted(hook: &Hook<'_>, thread_id: &str) -> Result<Briefing, String> {

@@ -138,7 +138,12 @@ pub fn consolidate(inputs: &Inputs<'_>, bounds: &Bounds, now_ms: i64) -> Consoli
     }
     add_notes(&mut handbook, inputs);
     claims::add(&mut handbook, inputs);
-    handbook.profile.extend(profile(&handbook.projects, &inputs.exclusions.entries));
+    for rule in shared_rules(&handbook.projects, &inputs.exclusions.entries) {
+        // A note for every project may say the same in other punctuation.
+        if handbook.profile.iter().all(|known| known.id != rule.id) {
+            handbook.profile.push(rule);
+        }
+    }
     let mut selected: Vec<&RolloutMemory> =
         chosen.values().flatten().map(|stored| stored.memory).collect();
     selected.sort_by(|a, b| a.thread_id.cmp(&b.thread_id));
@@ -217,7 +222,10 @@ fn add_notes(handbook: &mut Handbook, inputs: &Inputs<'_>) {
 }
 
 /// Rules that the person set in several projects hold everywhere.
-fn profile(projects: &BTreeMap<String, Project>, forgotten: &BTreeSet<String>) -> Vec<Entry> {
+fn shared_rules(
+    projects: &BTreeMap<String, Project>,
+    forgotten: &BTreeSet<String>,
+) -> Vec<Entry> {
     let mut said: BTreeMap<String, Vec<&Entry>> = BTreeMap::new();
     for project in projects.values() {
         for entry in project.entries.iter().filter(|entry| entry.kind.is_rule()) {
@@ -225,7 +233,7 @@ fn profile(projects: &BTreeMap<String, Project>, forgotten: &BTreeSet<String>) -
         }
     }
     let shared = said.into_values().filter(|entries| entries.len() > 1);
-    let mut profile: Vec<Entry> = shared
+    let mut rules: Vec<Entry> = shared
         .filter_map(|entries| {
             let newest = entries.iter().max_by_key(|entry| (entry.last_ms, &entry.id))?;
             let mut entry = Entry::clone(newest);
@@ -235,8 +243,8 @@ fn profile(projects: &BTreeMap<String, Project>, forgotten: &BTreeSet<String>) -
         })
         .filter(|entry| !forgotten.contains(&entry.id))
         .collect();
-    profile.sort_by(|a, b| b.last_ms.cmp(&a.last_ms).then_with(|| a.id.cmp(&b.id)));
-    profile
+    rules.sort_by(|a, b| b.last_ms.cmp(&a.last_ms).then_with(|| a.id.cmp(&b.id)));
+    rules
 }
 
 /// Threads, newest first, without those whose lines a person took out.

@@ -32,3 +32,21 @@ fn a_first_page_has_its_parts_and_whole_lines_in_any_budget() {
         assert_eq!(check(&made.files, on).as_ref(), Ok(&made.files), "{summary_tokens} tokens");
     }
 }
+
+#[test]
+fn a_rule_for_all_and_for_two_projects_stands_once() {
+    let note = |text: &str, project: Option<&str>| Note {
+        id: text.into(),
+        text: text.into(),
+        origin: Origin::of_edit(),
+        project: project.map(Into::into),
+        at_ms: NOW,
+    };
+    let (plain, loud) = ("deploy on mondays", "Deploy on Mondays!!");
+    let notes = vec![note(plain, None), note(loud, Some("/w/a")), note(loud, Some("/w/b"))];
+    let made = build(&[], &Rest { notes, ..Rest::default() });
+    let texts: Vec<&str> = made.handbook.profile.iter().map(|e| e.text.as_str()).collect();
+    assert_eq!(texts, [plain]);
+    let on = CheckInputs { draft: &made.files, book: &made.handbook, summary_tokens: 1_000 };
+    assert_eq!(check(&made.files, on).as_ref(), Ok(&made.files));
+}

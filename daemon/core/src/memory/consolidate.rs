@@ -222,10 +222,7 @@ fn add_notes(handbook: &mut Handbook, inputs: &Inputs<'_>) {
 }
 
 /// Rules that the person set in several projects hold everywhere.
-fn shared_rules(
-    projects: &BTreeMap<String, Project>,
-    forgotten: &BTreeSet<String>,
-) -> Vec<Entry> {
+fn shared_rules(projects: &BTreeMap<String, Project>, forgotten: &BTreeSet<String>) -> Vec<Entry> {
     let mut said: BTreeMap<String, Vec<&Entry>> = BTreeMap::new();
     for project in projects.values() {
         for entry in project.entries.iter().filter(|entry| entry.kind.is_rule()) {

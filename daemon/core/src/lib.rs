@@ -39,6 +39,7 @@ pub mod memory;
 pub mod message_history;
 pub mod model;
 pub mod paths;
+mod phrases;
 pub mod policy;
 pub mod quote;
 pub mod redact;

@@ -7,6 +7,7 @@ use regex::RegexSet;
 use super::lines;
 use super::openapi;
 use super::placeholders::{is_placeholder, is_template};
+use crate::phrases::Phrases;
 use crate::rollout::patch::ANOTHER_PLACE;
 
 /// A line of a document, with its heading.
@@ -104,7 +105,7 @@ pub(super) fn binds<'a>(path: &str, typed: impl Iterator<Item = &'a str>) -> boo
 }
 
 /// Words of a rule, and of what rules matter most to whoever ends a piece of work.
-const BINDING: [&str; 12] = [
+static BINDING: Phrases = Phrases::new(&[
     "must ",
     "never",
     "always",
@@ -117,15 +118,23 @@ const BINDING: [&str; 12] = [
     "required",
     "unless",
     "shall ",
-];
-const DELIVERY: [&str; 8] =
-    ["push", "pull request", " pr ", "git add", "worktree", "merge", "a branch", "to main"];
-const CARE: [&str; 6] = ["commit", "branch", "test", "verif", "stage", "report"];
+]);
+static DELIVERY: Phrases = Phrases::new(&[
+    "push",
+    "pull request",
+    " pr ",
+    "git add",
+    "worktree",
+    "merge",
+    "a branch",
+    "to main",
+]);
+static CARE: Phrases = Phrases::new(&["commit", "branch", "test", "verif", "stage", "report"]);
 
 /// First words of an order, and words that stress one.
 const ORDERING: [&str; 8] =
     ["do not", "don't", "never ", "always ", "only ", "you must", "you never", "use "];
-const ORDERS_LOUDLY: [&str; 4] = ["MUST", "NEVER", "ALWAYS", " NOT "];
+static ORDERS_LOUDLY: Phrases = Phrases::new(&["MUST", "NEVER", "ALWAYS", " NOT "]);
 
 /// How telling a rule is; `None` where a passage orders nothing.
 pub(super) fn rule_strength(passage: &str) -> Option<u16> {
@@ -133,14 +142,13 @@ pub(super) fn rule_strength(passage: &str) -> Option<u16> {
         return None;
     }
     let lower = passage.to_lowercase();
-    let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
     let bare = lower.trim_start_matches(|c: char| !c.is_alphabetic());
-    let orders = ORDERING.iter().any(|opening| bare.starts_with(opening))
-        || ORDERS_LOUDLY.iter().any(|word| passage.contains(word));
+    let orders =
+        ORDERING.iter().any(|opening| bare.starts_with(opening)) || ORDERS_LOUDLY.is_in(passage);
     match () {
-        () if !has(&BINDING) => None,
-        () if has(&DELIVERY) => Some(170),
-        () if has(&CARE) => Some(110),
+        () if !BINDING.is_in(&lower) => None,
+        () if DELIVERY.is_in(&lower) => Some(170),
+        () if CARE.is_in(&lower) => Some(110),
         // Prose on any subject says "never" and "must" of others than its reader.
         () => orders.then_some(70),
     }

@@ -9,6 +9,7 @@ use super::documents;
 use super::openapi;
 use super::placeholders::is_template;
 use super::replaced::Replacements;
+use crate::phrases::Phrases;
 use crate::rollout::patch::{ANOTHER_PLACE, LineCounts};
 use crate::text;
 
@@ -250,14 +251,17 @@ fn is_bracket(line: &str) -> bool {
         .all(|byte| matches!(byte, b'{' | b'}' | b'(' | b')' | b'[' | b']' | b';' | b',' | b' '))
 }
 
+/// Code that returns, fails or checks.
+static TELLING_CODE: Phrases =
+    Phrases::new(&["return", "Err(", "throw", "raise", "assert", "t.Run(", "it(", "test("]);
+
 /// Comments, messages, results and checks say what code is for; other lines say it rarely.
 fn code_strength(line: &str) -> u16 {
     let is_comment =
         ["//", "#", "--", "/*", "*", "\"\"\"", "<!--"].iter().any(|mark| line.starts_with(mark));
-    let marks = ["return", "Err(", "throw", "raise", "assert", "t.CommandRun(", "it(", "test("];
     let has_message = line.split('"').nth(1).is_some_and(|words| words.len() > 11);
     match () {
-        () if has_message || marks.iter().any(|mark| line.contains(mark)) => 100,
+        () if has_message || TELLING_CODE.is_in(line) => 100,
         () if is_comment && line.starts_with("///") => 40,
         () if is_comment => 75,
         () => 55,

@@ -1,6 +1,7 @@
 //! What the person typed, told apart from the prompt template or command that carried it.
 
 use super::lines::{Shape, Spoken};
+use crate::phrases::Phrases;
 
 /// A person's message taken apart.
 #[derive(Debug, PartialEq, Eq, Default)]
@@ -106,7 +107,7 @@ pub(super) fn step_strength(spoken: &Spoken<'_>) -> Option<u16> {
 }
 
 /// Words in which people set limits and state preferences, in the languages they write.
-const LIMIT_WORDS: [&str; 76] = [
+static LIMIT_WORDS: Phrases = Phrases::new(&[
     "must",
     "never",
     "always",
@@ -183,12 +184,12 @@ const LIMIT_WORDS: [&str; 76] = [
     "常に", // ja
     "하지 마",
     "항상", // ko
-];
+]);
 
 /// Whether a sentence of the person's states a limit or a preference that outlives its turn.
 pub(super) fn is_limit(sentence: &str) -> bool {
     let lower = sentence.to_lowercase();
-    LIMIT_WORDS.iter().any(|word| lower.contains(word))
+    LIMIT_WORDS.is_in(&lower)
 }
 
 /// Longest message that may only answer what the agent asked or offered, and one that may name an option and say more.
@@ -251,7 +252,7 @@ pub(super) fn asks(line: &str) -> bool {
 
 /// Whether a line of the agent's offers the person to do something.
 pub(super) fn offers(line: &str) -> bool {
-    const OFFERS: [&str; 18] = [
+    static OFFERS: Phrases = Phrases::new(&[
         "if you want",
         "if you'd like",
         "if you like",
@@ -270,9 +271,9 @@ pub(super) fn offers(line: &str) -> bool {
         "если хочешь", // ru
         "如果你",
         "如果您", // zh
-    ];
+    ]);
     let lower = line.to_lowercase();
-    OFFERS.iter().any(|offer| lower.contains(offer))
+    OFFERS.is_in(&lower)
 }
 
 /// The options that an answer names: letters and numbers standing alone.

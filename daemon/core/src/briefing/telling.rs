@@ -1,7 +1,9 @@
 //! How much a line of the agent's says by its form: reasons and findings last, announcements and questions pass.
 
+use crate::phrases::Phrases;
+
 /// Words in which people and agents give a reason, a finding or a decision, in small letters.
-const REASONS: [&str; 36] = [
+static REASONS: Phrases = Phrases::new(&[
     "because",
     "root cause",
     "turns out",
@@ -38,7 +40,7 @@ const REASONS: [&str; 36] = [
     "au lieu",
     "porque",
     "потому",
-];
+]);
 
 /// First words of a line that only says what comes next.
 const ANNOUNCEMENTS: [&str; 32] = [
@@ -77,7 +79,7 @@ const ANNOUNCEMENTS: [&str; 32] = [
 ];
 
 /// Headings and words of what was open when it was said.
-const PASSING: [&str; 26] = [
+static PASSING: Phrases = Phrases::new(&[
     "next step",
     "next:",
     "remaining",
@@ -104,10 +106,13 @@ const PASSING: [&str; 26] = [
     "prochaine",
     "nächste",
     "select:",
-];
+]);
+
+/// Further words of such headings, which lack the colon.
+static PASSING_HEADINGS: Phrases = Phrases::new(&["next", "select"]);
 
 /// Words of a line that only says that something is waited for.
-const WAITING: [&str; 18] = [
+static WAITING: Phrases = Phrases::new(&[
     "still running",
     "still waiting",
     "still working",
@@ -126,10 +131,10 @@ const WAITING: [&str; 18] = [
     "still active",
     "still pending",
     "no final output yet",
-];
+]);
 
 /// Words of a line that tells what was seen, on the way or of another agent.
-const FINDINGS: [&str; 9] = [
+static FINDINGS: Phrases = Phrases::new(&[
     " shows ",
     " shows that",
     "confirmed",
@@ -139,23 +144,22 @@ const FINDINGS: [&str; 9] = [
     "reports that",
     "i found",
     "it is now ",
-];
+]);
 
 /// Percent of an ordinary line.
 pub(super) fn strength(text: &str) -> u16 {
     let lower = text.to_lowercase();
     let lower = lower.trim_start_matches(['*', '`', ' ']);
-    if WAITING.iter().any(|words| lower.contains(words)) {
+    if WAITING.is_in(lower) {
         return 20;
     }
-    let gives_reason = REASONS.iter().any(|word| lower.contains(word));
-    if gives_reason {
+    if REASONS.is_in(lower) {
         return 135;
     }
     if is_menu(text) {
         return 20;
     }
-    if FINDINGS.iter().any(|words| lower.contains(words)) {
+    if FINDINGS.is_in(lower) {
         return 125;
     }
     if ANNOUNCEMENTS.iter().any(|words| lower.starts_with(words)) {
@@ -192,7 +196,7 @@ fn hedges(word: &str) -> bool {
 }
 
 /// Words of a thought that weighs a choice: what was chosen is said or done later.
-const DELIBERATIONS: [&str; 10] = [
+static DELIBERATIONS: Phrases = Phrases::new(&[
     "weighing",
     "considering",
     "thinking about",
@@ -203,10 +207,10 @@ const DELIBERATIONS: [&str; 10] = [
     "seems sensible",
     "seems reasonable",
     "would be better",
-];
+]);
 
 /// Words of a limit that the agent sets itself, or that it knows from the person.
-const LIMITS: [&str; 9] = [
+static LIMITS: Phrases = Phrases::new(&[
     "i won't",
     "i will not",
     "i shouldn't",
@@ -216,21 +220,20 @@ const LIMITS: [&str; 9] = [
     "the user only",
     "the user wants",
     "the user asked",
-];
+]);
 
 /// Percent of an ordinary line that a sentence weighs which the agent only thought: most where it is sure, and gives a
 /// reason or sets a limit.
 pub(super) fn thought_strength(sentence: &str) -> u16 {
     let lower = sentence.to_lowercase();
-    let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
     let is_unsure = || lower.split(|c: char| !c.is_alphanumeric()).any(hedges);
     match () {
         () if sentence.ends_with(['?', '？', ':']) => 10,
-        () if has(&DELIBERATIONS) => 10,
+        () if DELIBERATIONS.is_in(&lower) => 10,
         () if ANNOUNCEMENTS.iter().any(|words| lower.starts_with(words)) => 25,
         () if is_unsure() => 40,
-        () if has(&LIMITS) => 95,
-        () if has(&REASONS) => 90,
+        () if LIMITS.is_in(&lower) => 95,
+        () if REASONS.is_in(&lower) => 90,
         () => 60,
     }
 }
@@ -258,9 +261,7 @@ pub(super) fn is_passing(heading: &str, text: &str) -> bool {
         return true;
     }
     let (heading, text) = (heading.to_lowercase(), text.to_lowercase());
-    PASSING
-        .iter()
-        .any(|words| text.contains(words) || heading.contains(words.trim_end_matches(':')))
+    PASSING.is_in(&text) || PASSING.is_in(&heading) || PASSING_HEADINGS.is_in(&heading)
 }
 
 /// `[A] Advanced [C] Continue`: keys to press.

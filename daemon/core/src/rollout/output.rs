@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use regex::bytes::Regex;
 use serde::Deserialize;
 
+use crate::phrases::Phrases;
 use crate::text;
 
 /// A tool's answer without its envelope: JSON with metadata, lines of status, or none.
@@ -215,7 +216,7 @@ fn number_before(line: &str, word: &str) -> Option<u64> {
 }
 
 /// Words that open or mark the line that says what went wrong.
-const ERROR_MARKS: [&str; 18] = [
+static ERROR_MARKS: Phrases = Phrases::new(&[
     "error",
     "panicked",
     "exception",
@@ -234,11 +235,11 @@ const ERROR_MARKS: [&str; 18] = [
     "unrecognized ",
     "could not ",
     "✗",
-];
+]);
 
 /// Marks of lines in which a program itself says that it failed: code that merely speaks of errors,
 /// as a search prints it, has none of them.
-const STRONG_MARKS: [&str; 10] = [
+static STRONG_MARKS: Phrases = Phrases::new(&[
     "no such file",
     "command not found",
     "permission denied",
@@ -249,7 +250,7 @@ const STRONG_MARKS: [&str; 10] = [
     "fatal:",
     "error: ",
     "error[",
-];
+]);
 
 /// The lines of a failed command's output that best say what failed, in order: those in which a
 /// program says so itself, else those with an error word, else the last ones. At most `lines` lines.
@@ -275,10 +276,10 @@ fn candidates(text: &str) -> Vec<&str> {
 }
 
 /// The first `most` lines that hold one of the marks.
-fn marked<'a>(lines: &[&'a str], marks: &[&str], most: usize) -> Vec<&'a str> {
+fn marked<'a>(lines: &[&'a str], marks: &Phrases, most: usize) -> Vec<&'a str> {
     let is_marked = |line: &&str| {
         let lower = text::prefix(line, 300).to_ascii_lowercase();
-        marks.iter().any(|mark| lower.contains(mark))
+        marks.is_in(&lower)
     };
     lines.iter().copied().filter(is_marked).take(most).collect()
 }
@@ -288,7 +289,7 @@ const FAILURE_WORDS: [&str; 6] = ["fail", "failed", "failure", "error", "✗", "
 
 /// Further marks of such lines: those of compilers, of test runners, of npm, of make, of programs that refuse their
 /// arguments.
-const FAILURE_MARKS: [&str; 11] = [
+static FAILURE_MARKS: Phrases = Phrases::new(&[
     ": error",
     "... failed",
     "--- fail",
@@ -300,7 +301,7 @@ const FAILURE_MARKS: [&str; 11] = [
     "unrecognized option",
     "unknown command",
     "could not resolve host",
-];
+]);
 
 /// Whether the output itself says that the command failed: a test runner by its counts, another program by a line.
 /// For where a filter hides how it ended; silence is success, and so is any talk that names no failure.
@@ -315,8 +316,7 @@ pub fn says_failure(text: &str) -> bool {
             return false;
         }
         let first = lower.split([' ', ':', '\t']).next().unwrap_or_default();
-        FAILURE_WORDS.contains(&first)
-            || STRONG_MARKS.iter().chain(&FAILURE_MARKS).any(|mark| lower.contains(mark))
+        FAILURE_WORDS.contains(&first) || STRONG_MARKS.is_in(&lower) || FAILURE_MARKS.is_in(&lower)
     })
 }
 

@@ -1,0 +1,48 @@
+//! Fixed lists of phrases, looked for in a text all at once.
+
+use std::sync::OnceLock;
+
+use regex::Regex;
+
+/// A list of phrases. The first search builds one automaton for all of them: looking for each alone took a third
+/// of the time of a fold.
+#[derive(Debug)]
+pub struct Phrases {
+    phrases: &'static [&'static str],
+    automaton: OnceLock<Option<Regex>>,
+}
+
+impl Phrases {
+    #[must_use]
+    pub const fn new(phrases: &'static [&'static str]) -> Self {
+        Self { phrases, automaton: OnceLock::new() }
+    }
+
+    /// Whether `text` contains one of the phrases, letter by letter.
+    pub fn is_in(&self, text: &str) -> bool {
+        let automaton = self.automaton.get_or_init(|| {
+            let escaped: Vec<String> = self.phrases.iter().map(|it| regex::escape(it)).collect();
+            Regex::new(&escaped.join("|")).ok()
+        });
+        match automaton {
+            Some(automaton) => automaton.is_match(text),
+            None => self.phrases.iter().any(|phrase| text.contains(phrase)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_phrase_is_found_as_it_is_spelled() {
+        static PHRASES: Phrases = Phrases::new(&["a.c", "won't", "потому", "[c]"]);
+        for text in ["xa.cx", "it won't", "и потому", "press [c]"] {
+            assert!(PHRASES.is_in(text), "{text}");
+        }
+        for text in ["", "abc", "wont", "ПОТОМУ", "c"] {
+            assert!(!PHRASES.is_in(text), "{text}");
+        }
+    }
+}

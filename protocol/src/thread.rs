@@ -239,6 +239,12 @@ pub struct SyncParams {
     /// lowered to `limit::SYNC_TIMEOUT_MS_MAX`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
+    /// From the running agent: tokens of its model's whole window. It is kept for the thread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_window: Option<u64>,
+    /// From the running agent: tokens in that window. It is kept for the thread until its history changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_tokens: Option<u64>,
 }
 
 /// How far the transcript is ingested.

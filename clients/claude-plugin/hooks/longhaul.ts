@@ -157,12 +157,13 @@ async function asked(
   transcript: string,
   timeoutMs: number,
 ): Promise<{ exitCode: number; stdout: string }> {
-  const [path, window] = await Promise.all([transcriptPath($, transcript), contextWindow($)]);
+  const [path, context] = await Promise.all([transcriptPath($, transcript), contextUsage($)]);
   const payload = {
     hook_event_name: event,
     protocol: PROTOCOL,
     transcript_path: path,
-    context_window: window,
+    context_window: context.window,
+    context_tokens: context.tokens,
     ...more,
   };
   const command = [...program, "hook", event, "--agent", "claude"];
@@ -177,12 +178,12 @@ async function transcriptPath($: EngineInterface, told: string): Promise<string>
   }
 }
 
-/** Tokens of the model's window; nothing where this version does not tell. */
-async function contextWindow($: EngineInterface): Promise<number | undefined> {
+/** Tokens of the model's window, and of the last request in it; nothing where this version does not say. */
+async function contextUsage($: EngineInterface): Promise<{ window?: number; tokens?: number }> {
   try {
-    return (await $.session.usage()).context.window;
+    return (await $.session.usage()).context;
   } catch {
-    return undefined;
+    return {};
   }
 }
 

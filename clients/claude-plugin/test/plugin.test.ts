@@ -30,7 +30,7 @@ function session(print: (event: string) => string, { isOld = false, isHeadless =
     },
     session: {
       info: () => known({ transcriptPath: "/p/s.jsonl" }),
-      usage: () => known({ context: { window: 200_000 } }),
+      usage: () => known({ context: { window: 200_000, tokens: 90_000 } }),
       // The engine asks its plugins, this one among them.
       compact: async () => {
         if (isHeadless) throw FAILED;
@@ -80,7 +80,7 @@ test("the briefing takes the place of the history, the last messages stay by the
   assert.deepEqual(asked?.argv.slice(-4), ["hook", "SessionCompact", "--agent", "claude"]);
   assert.deepEqual(asked?.payload, {
     hook_event_name: "SessionCompact", protocol: 1, transcript_path: "/p/s.jsonl", agent_id: "a1",
-    trigger: "auto", instructions: "the parser", context_window: 200_000,
+    trigger: "auto", instructions: "the parser", context_window: 200_000, context_tokens: 90_000,
   });
   assert.equal(claude.stored[0]?.["outcome"], "answered");
   assert.match(claude.told.join(), /^longhaul compacted without a model, in \d+ ms; the last 2 messages stay$/);
@@ -159,7 +159,7 @@ test("what the policy decides between two turns is carried out once, and told", 
   assert.deepEqual(await claude.turn({}), { text: "Done." });
   assert.deepEqual(events(claude), ["TurnComplete", "SessionCompact", "CompactionEnded"]);
   const [turn, compaction, ended] = claude.ran.map(({ payload }) => payload);
-  assert.deepEqual([turn?.["last_assistant_message"], turn?.["context_window"]], ["Done.", 200_000]);
+  assert.deepEqual([turn?.["last_assistant_message"], turn?.["context_window"], turn?.["context_tokens"]], ["Done.", 200_000, 90_000]);
   assert.equal(compaction?.["trigger"], "plugin");
   assert.equal(ended?.["not_made"], undefined);
   assert.deepEqual(claude.compactions, ["plugin"]);

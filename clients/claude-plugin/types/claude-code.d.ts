@@ -79,7 +79,8 @@ declare module "claude-code" {
     };
     session: {
       info(): Promise<{ transcriptPath: string }>;
-      usage(): Promise<{ context: { window?: number } }>;
+      /** `tokens` are those of the last request; absent before the first answer and right after a compaction. */
+      usage(): Promise<{ context: { window?: number; tokens?: number } }>;
       compact(): Promise<{ skip?: string }>;
     };
     store: { set(key: string, value: unknown): Promise<void> };

@@ -69,6 +69,14 @@ fn codex_goes_through_the_gateway_and_back_to_its_provider() {
 
     let again = home.run(&["install", "codex", "--gateway"]);
     assert!(done(&again).starts_with("nothing to change"), "{again:?}");
+    let id = "0199a213-0000-7000-8000-000000000001";
+    let transcript = format!(".codex/sessions/2026/11/28/rollout-2026-11-28T01-00-00-{id}.jsonl");
+    home.put(&transcript, r#"{"type":"compaction","encrypted_content":"longhaul-view-1.KLUv"}"#);
+    let shown = home.run(&["uninstall", "codex", "--gateway", "--dry-run"]);
+    let words = format!(
+        "the provider refuses them. To go on with one in a new thread:\n  longhaul continue {id}"
+    );
+    assert!(done(&shown).contains(&words), "{shown:?}");
     done(&home.run(&["uninstall", "codex", "--gateway"]));
     assert!(home.text(".codex/config.toml").starts_with(&before), "the provider and its comment");
     assert!(home.text(".codex/config.toml").contains("mcp_servers.longhaul"), "the rest stays");

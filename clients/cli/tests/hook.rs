@@ -191,6 +191,34 @@ fn a_new_thread_with_nothing_remembered_is_told_nothing() {
 }
 
 #[test]
+fn a_person_who_resumes_with_a_cold_cache_sees_both_prices_and_the_command() {
+    let price = |is_cold: bool, history: u64| {
+        json!({ "idle_ms": 10_800_000, "cache_lifetime_ms": 300_000, "cache_lifetime_source": "default",
+            "is_cold": is_cold, "history_tokens": history, "briefing_tokens": 6_100,
+            "history_price": { "micros": 910_000, "currency": "USD" } })
+    };
+    for (price, source, is_shown) in [
+        (price(true, 182_000), "resume", true),
+        (price(true, 182_000), "startup", false),
+        (price(false, 182_000), "resume", false),
+        (price(true, 9_000), "resume", false),
+        (Value::Null, "resume", false),
+    ] {
+        let shown = price.clone();
+        let desk = Desk::of_agents(script().on("context/usage", move |_| {
+            let mut usage = crate::answers::usage();
+            usage["resume"] = price.clone();
+            Reply::Result(usage)
+        }));
+        let done = desk.hook(&payload("SessionStart", &json!({ "source": source })));
+        let line = "longhaul: the prompt cache is cold after 3 h. The next request sends 182k tokens uncached \
+                    (0.91 USD); `longhaul continue 0198";
+        assert_eq!(done.stdout.contains(line), is_shown, "{shown} {source}: {done:?}");
+        assert_eq!(done.stdout.contains("about 6.1k."), is_shown, "{done:?}");
+    }
+}
+
+#[test]
 fn before_a_compaction_the_state_is_kept_and_the_person_told() {
     let desk = Desk::of_agents(script());
     let done = desk.hook(&payload("PreCompact", &json!({ "trigger": "auto" })));
@@ -415,7 +443,7 @@ fn a_compaction_that_the_gateway_answered_is_told_no_second_time() {
 fn the_plugin_is_asked_to_compact_where_the_policy_wants_it_and_tells_what_came_of_it() {
     let compact = json!([{ "effect": "compact", "packet": "the words" }]);
     let desk = Desk::of_agents(script().result("policy/step", stepped(&compact)));
-    let said = json!({ "last_assistant_message": "Done.", "context_window": 200_000 });
+    let said = json!({ "last_assistant_message": "Done.", "context_window": 200_000, "context_tokens": 90_000 });
     let answer = desk.turn("TurnComplete", &said);
     assert_eq!(
         answer,
@@ -427,8 +455,13 @@ fn the_plugin_is_asked_to_compact_where_the_policy_wants_it_and_tells_what_came_
         asked["event"],
         json!({ "kind": "turn_ended", "message": "Done.", "compact_only": true })
     );
-    assert_eq!(asked["context_window"], 200_000);
-    assert_eq!(desk.last_params("thread/sync")["path"], CLAUDE);
+    assert_eq!(asked["context_window"], Value::Null, "the daemon keeps the agent's report");
+    let synced = desk.last_params("thread/sync");
+    assert_eq!(synced["path"], CLAUDE);
+    assert_eq!(
+        (&synced["context_window"], &synced["context_tokens"]),
+        (&json!(200_000), &json!(90_000))
+    );
 
     let warn = json!([{ "effect": "warn", "text": "the compaction failed: a turn is running" }]);
     let desk = Desk::of_agents(script().result("policy/step", stepped(&warn)));

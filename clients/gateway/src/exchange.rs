@@ -130,6 +130,7 @@ impl Gateway {
         url: &str,
     ) -> Reply {
         let (parts, body) = request.into_parts();
+        let Some(packing) = Packing::of(&parts.headers) else { return unreadable() };
         let body = match body::whole(body).await {
             Ok(body) => body,
             Err(BodyFault::Broken) => {
@@ -137,7 +138,8 @@ impl Gateway {
             }
             Err(BodyFault::TooLarge) => return too_large(),
         };
-        let Ok(look) = self.look(&parts.headers, &body, &route.compact_prompts).await else {
+        let Ok(look) = self.look((packing, &parts.headers), &body, &route.compact_prompts).await
+        else {
             return too_large();
         };
         if let Some(asked) = look.asked
@@ -153,11 +155,10 @@ impl Gateway {
     /// Reads a body on a thread of its own: a large one would hold up the streams of others.
     async fn look(
         &self,
-        headers: &HeaderMap,
+        (packing, headers): (Packing, &HeaderMap),
         body: &Bytes,
         prompts: &[String],
     ) -> Result<Look, BodyFault> {
-        let Some(packing) = Packing::of(headers) else { return Ok(Look::default()) };
         let (headers, body, prompts) = (headers.clone(), body.clone(), prompts.to_vec());
         let permit = Arc::clone(&self.looking).acquire_owned().await;
         let looked = tokio::task::spawn_blocking(move || {
@@ -204,6 +205,13 @@ fn look(
     let with_views = request.with_views(&plain).map(|changed| packing.packed(changed));
     let with_views = with_views.transpose().map_err(|_| BodyFault::TooLarge)?;
     Ok(Look { asked: Asked::of(headers, &request, prompts), with_views })
+}
+
+/// A marker may stand in a body that cannot be read here, and no provider may get one.
+fn unreadable() -> Reply {
+    let why = "this content-encoding cannot be read here, so a view of longhaul in the body would reach the provider as \
+               it is; send the body plain, or packed once with zstd or gzip";
+    refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, why)
 }
 
 fn too_large() -> Reply {

@@ -75,6 +75,22 @@ fn a_body_over_the_bound_is_refused_packed_or_not() {
 }
 
 #[test]
+fn a_body_that_cannot_be_read_reaches_no_provider() {
+    let provider = Provider::saying(answer("200 OK", "", "ok"));
+    let desk = Desk::new(&provider.url());
+    let twice: Headers<'_> = &[("content-encoding", "zstd"), ("content-encoding", "gzip")];
+    let cases = [&[("content-encoding", "br")], &[("content-encoding", "gzip, zstd")][..], twice];
+    for headers in cases {
+        let refused = desk.send(&post(&desk.path("/responses"), headers, b"\x01\x02"));
+        assert_eq!(refused.start, "HTTP/1.1 415 Unsupported Media Type", "{headers:?}");
+        assert!(refused.text().contains("packed once with zstd or gzip"), "{}", refused.text());
+    }
+    assert!(provider.received().is_empty());
+    let elsewhere = post(&desk.path("/files"), &[("content-encoding", "br")], b"\x01\x02");
+    assert_eq!(desk.send(&elsewhere).text(), "ok", "other requests are not looked into");
+}
+
+#[test]
 fn a_port_in_use_is_said_in_words_and_by_the_exit_code() {
     let desk = Desk::new("http://127.0.0.1:1/v1");
     let folder = tempfile::tempdir().unwrap();

@@ -87,7 +87,7 @@ local function check_undo()
   end
   vim.cmd('Longhaul undo')
   support.wait_for('undone', function()
-    return notices[#notices]:find('undone: the old history has %d+ items')
+    return notices[#notices]:find("undone in longhaul's records %(%d+ items%)%. Codex keeps .* run `longhaul undo cmp_.*`.*: longhaul continue .* %-%-as%-of %d+")
   end)
 end
 

@@ -1027,6 +1027,8 @@ export interface ContextUsageParams {
   items?: unknown[] | null;
   /** Name of the model; absent: the one the thread names. */
   model?: string | null;
+  /** Whether to add `resume`, which takes as long as a view; absent: no. Of a thread as it is now only. */
+  resume?: boolean | null;
   /** A thread. */
   thread_id?: string | null;
 }
@@ -1041,6 +1043,8 @@ export interface ContextUsageResult {
   by_kind: Record<string, number>;
   /** The model. */
   model?: string | null;
+  /** What the next request costs, if asked for; absent where nothing is known of the provider's cache. */
+  resume?: ResumePrice | null;
   /** Line of the thread it is the state of. */
   seq?: number | null;
   /** The thread, if one was named. */
@@ -3350,6 +3354,10 @@ export interface ThreadSummary {
 
 /** Which transcript, and how far. Exactly one of `thread_id` and `path` is given. */
 export interface ThreadSyncParams {
+  /** From the running agent: tokens in that window. It is kept for the thread until its history changes. */
+  context_tokens?: number | null;
+  /** From the running agent: tokens of its model's whole window. It is kept for the thread. */
+  context_window?: number | null;
   /** Bytes that have to be ingested; absent: all that the file has now. */
   min_offset?: number | null;
   /** Seq of a line that has to be ingested. */
@@ -3514,10 +3522,12 @@ export interface UsageTokens {
   /** The line with that count. */
   reported_seq?: number | null;
   /**
-   * In the window: the provider's last count and an estimate of what came since, or, where that
-   * count no longer holds, `estimated` and `overhead`.
+   * In the window: the provider's last count or the running agent's, and an estimate of what came since;
+   * or, where no count holds, `estimated` and `overhead`.
    */
   used: number;
+  /** Who counted: `provider`, `running_agent` or `estimate`. */
+  used_source?: string;
   /** Bytes of the items as a model sees them, an estimate: four a token. */
   visible_bytes?: number;
 }
@@ -3568,7 +3578,7 @@ export interface Window {
   /** Percent of the window used; absent for a guess. */
   percent_used?: number | null;
   /**
-   * Who says so: `request`, `config`, `transcript`, `agent` (the user, in the agent's own configuration),
+   * Who says so: `request`, `config`, `running_agent` (in `thread/sync`), `transcript`, `agent` (the user, in the agent's own configuration),
    * `agent_compaction` (where the agent compacted by itself) or `model_table`; for a guess `observed`
    * (the thread held more than is known of its model) or `fallback`.
    */

@@ -13,7 +13,7 @@ import type { Daemon } from "./daemon";
 import { told } from "./daemon";
 import { itemsAsText } from "./item";
 import type { Texts } from "./views";
-import { ago, checkedWords, coldCache, nameOf, tokens } from "./words";
+import { ago, checkedWords, coldCache, nameOf, tokens, undoneWords } from "./words";
 
 /** Hits a search shows. */
 const HITS = 40;
@@ -194,10 +194,10 @@ export class Commands {
     const choice = await vscode.window.showWarningMessage(question, { modal: true }, "Undo");
     if (choice !== "Undo") return;
     const undone = await client.call("compaction/undo", { compaction_id: last.compaction_id });
-    const size = `the old history of ${undone.history.length} items`;
-    // An agent that keeps a history of its own takes none back.
-    if (undone.reach !== "not_agent") return void vscode.window.showInformationMessage(`Undone: ${size} is back in force.`);
-    void vscode.window.showInformationMessage(`Undone: ${size} is at hand. A session that went on from the view is not told.`);
+    const { words, command } = undoneWords(undone);
+    if (!command) return void vscode.window.showInformationMessage(words);
+    const copy = "Copy the Command";
+    if ((await vscode.window.showInformationMessage(words, copy)) === copy) await vscode.env.clipboard.writeText(command);
   }
 
   async #searchThreads(client: Client): Promise<void> {

@@ -1,6 +1,6 @@
 // Numbers, times and forecasts as people read them.
 
-import type { AgentCost, CheckedTree, ContextUsageResult, Event, LonghaulError, ResumePrice, ThreadBillResult, ThreadSummary } from "@longhaul/client";
+import type { AgentCost, CheckedTree, CompactionUndoResult, ContextUsageResult, Event, LonghaulError, ResumePrice, ThreadBillResult, ThreadSummary } from "@longhaul/client";
 import type { Policy } from "./context";
 
 /** Tokens, to three digits. */
@@ -127,4 +127,28 @@ export function checkedWords(checked: CheckedTree | null | undefined): string | 
   ];
   const same = `${checked.unchanged} ${checked.unchanged === 1 ? "file is" : "files are"} as the thread left them`;
   return `Checked now: ${[same, ...found].join("; ")}.`;
+}
+
+/** Agents by the source of their threads, and how their open session takes a compaction back. */
+const AGENTS: Record<string, { name: string; open: (undone: CompactionUndoResult) => string }> = {
+  claude: { name: "Claude Code", open: () => "If the longhaul plugin compacted the open session, type /compact undo in it." },
+  codex: { name: "Codex", open: ({ compaction_id }) => `If the session is open in Codex, run \`longhaul undo ${compaction_id}\`.` },
+  gemini: { name: "Gemini CLI", open: () => "" },
+  opencode: { name: "OpenCode", open: () => "" },
+};
+
+/** Where an undo reached, what to do in the open session, and the command that goes on from before the compaction. */
+export function undoneWords(undone: CompactionUndoResult): { words: string; command?: string } {
+  const items = `${undone.history.length} items`;
+  if (undone.reach !== "not_agent") {
+    const since = typeof undone.restored_seq === "number" ? ` since #${undone.restored_seq}` : "";
+    return { words: `Undone: the old history of ${items} is back in force${since}.` };
+  }
+  const agent = AGENTS[undone.source ?? ""];
+  const kept = `Undone in longhaul's records (${items}). ${agent?.name ?? "The agent"} keeps a history of its own and does not change.`;
+  const open = agent?.open(undone);
+  const words = open ? `${kept} ${open}` : kept;
+  if (!undone.thread_id || typeof undone.seq !== "number") return { words };
+  const command = `longhaul continue ${undone.thread_id} --as-of ${undone.seq} --max-tokens 16000`;
+  return { words: `${words} To go on from before the compaction in a new thread: ${command}`, command };
 }

@@ -7,6 +7,7 @@
 
 mod bill;
 mod failures;
+mod gauge;
 mod head;
 mod meter;
 mod references;
@@ -33,6 +34,7 @@ use references::References;
 use row::Row;
 
 pub use bill::{Aftermath, Bill, CompactionBill, RequestTokens};
+pub use gauge::Gauge;
 pub use meter::{CompactionPoint, Meter, Point, Report};
 pub use visible::Visible;
 

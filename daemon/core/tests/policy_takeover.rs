@@ -26,7 +26,7 @@ fn what_the_agent_compacted_itself_needs_growth_before_it_is_compacted_again() {
     let window = window_of(&WindowSources { asked: Some(20_000), ..WindowSources::default() });
     let after = fold.meter().compactions().last().unwrap().after;
     let now_ms = fold.head().updated_at_ms;
-    let found = replay::situation(&fold, &window, "t", (now_ms, Point::TurnEnd));
+    let found = replay::situation(&fold, (&window, fold.used()), "t", (now_ms, Point::TurnEnd));
     assert_eq!(found.baseline, Some(Baseline { used: after, at_ms: now_ms }));
     assert_eq!(found.compactions_in_hour, 1);
     let decision = decide(&Policy::default(), &found);
@@ -34,7 +34,8 @@ fn what_the_agent_compacted_itself_needs_growth_before_it_is_compacted_again() {
         (decision.action, decision.refused_by().unwrap().rule.as_str()),
         (PolicyAction::Wait, "rearm")
     );
-    let later = replay::situation(&fold, &window, "t", (now_ms + 3_600_000, Point::TurnEnd));
+    let later =
+        replay::situation(&fold, (&window, fold.used()), "t", (now_ms + 3_600_000, Point::TurnEnd));
     assert_eq!(later.compactions_in_hour, 0);
 
     // The watcher's own past and the transcript's: the newer one counts.

@@ -52,7 +52,7 @@ pub fn table(services: &Services, deps: &Deps) -> Result<Methods, TableError> {
     let mut table = Table::new(stored, services.projects.clone());
     daemon::register(&mut table, &services.status, &services.reload, counters, shutdown)?;
     event::register(&mut table, events)?;
-    thread::register(&mut table, &services.threads)?;
+    thread::register(&mut table, &services.threads, &services.contexts)?;
     thread::continuation::register(&mut table, &services.continuations)?;
     thread::write::register(&mut table, &services.recordings)?;
     search::register(&mut table, &services.searcher)?;

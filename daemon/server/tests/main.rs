@@ -20,6 +20,7 @@ mod examples;
 mod failures;
 mod faults;
 mod fork;
+mod gauge;
 mod gemini;
 mod handles;
 mod histories;

@@ -36,6 +36,7 @@ mod current;
 mod descriptor;
 mod error;
 mod file;
+mod gauge;
 mod job;
 mod memory;
 mod meta;

@@ -43,6 +43,7 @@ const ROWS: &[(u32, &str)] = &[
     (7, "INSERT INTO memory_agent VALUES (1, '{}', 'done', '', 'full', 2, 40, 24)"),
     (8, "INSERT INTO memory_note VALUES ('n2', NULL, 25, 'Always.', 'person')"),
     (10, "UPDATE policy_decision SET compaction_id = 'c', not_made = 'a turn is running'"),
+    (11, "INSERT INTO agent_gauge VALUES ('t', 26, '{}')"),
 ];
 
 /// The tables that cannot be made from transcripts.
@@ -62,6 +63,7 @@ const TABLES: &[&str] = &[
     "policy_settings",
     "policy_decision",
     "memory_agent",
+    "agent_gauge",
 ];
 
 async fn connect(path: &Path) -> SqliteConnection {

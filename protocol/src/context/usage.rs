@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::thread::ResumePrice;
 use crate::warning::Warning;
 
 /// `context/usage`: what fills a context window, and how full it is.
@@ -36,6 +37,9 @@ pub struct UsageParams {
     /// The thread as it was after this line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_of: Option<u64>,
+    /// Whether to add `resume`, which takes as long as a view; absent: no. Of a thread as it is now only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resume: Option<bool>,
 }
 
 /// How full the window is.
@@ -62,6 +66,9 @@ pub struct UsageResult {
     /// How the window filled over time; only for a thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<Timeline>,
+    /// What the next request costs, if asked for; absent where nothing is known of the provider's cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resume: Option<ResumePrice>,
     /// What to know about it: `window_unknown`, `over_window`, `over_trigger`, `item_over_headroom`,
     /// `limit_unreachable`.
     pub warnings: Vec<Warning>,
@@ -70,9 +77,12 @@ pub struct UsageResult {
 /// Sizes in tokens.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UsageTokens {
-    /// In the window: the provider's last count and an estimate of what came since, or, where that
-    /// count no longer holds, `estimated` and `overhead`.
+    /// In the window: the provider's last count or the running agent's, and an estimate of what came since;
+    /// or, where no count holds, `estimated` and `overhead`.
     pub used: u64,
+    /// Who counted: `provider`, `running_agent` or `estimate`.
+    #[serde(default)]
+    pub used_source: String,
     /// The items by their size: the sum of `by_kind`.
     pub estimated: u64,
     /// Bytes of the items as a model sees them, an estimate: four a token.
@@ -99,7 +109,7 @@ pub struct UsageTokens {
 pub struct Window {
     /// The whole window.
     pub tokens: u64,
-    /// Who says so: `request`, `config`, `transcript`, `agent` (the user, in the agent's own configuration),
+    /// Who says so: `request`, `config`, `running_agent` (in `thread/sync`), `transcript`, `agent` (the user, in the agent's own configuration),
     /// `agent_compaction` (where the agent compacted by itself) or `model_table`; for a guess `observed`
     /// (the thread held more than is known of its model) or `fallback`.
     pub source: String,

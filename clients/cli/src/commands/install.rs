@@ -23,6 +23,7 @@ mod claude_plugin_files;
 mod codex;
 mod codex_gateway;
 mod error;
+mod gateway_threads;
 mod hook_call;
 mod json_file;
 mod nvim;
@@ -174,6 +175,8 @@ struct InstallPage {
     /// Programs that are run with their arguments.
     commands: Vec<Vec<String>>,
     notes: Vec<String>,
+    /// What to know before agreeing.
+    warnings: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -194,14 +197,17 @@ impl InstallPage {
                 .collect(),
             commands: plan.first.iter().chain(&plan.last).cloned().collect(),
             notes: plan.notes.clone(),
+            warnings: plan.warnings.clone(),
         }
     }
 
-    /// The changes alone.
+    /// The changes, and what to know before agreeing.
     fn shown(&self, style: &Style) -> String {
         let diffs = self.changes.iter().map(|change| coloured(&change.diff, style));
         let commands = self.commands.iter().map(|command| format!("run: {}\n", command.join(" ")));
-        diffs.chain(commands).collect()
+        let warnings = self.warnings.iter();
+        let warnings = warnings.map(|warning| style.warn(&format!("warning: {warning}")) + "\n");
+        diffs.chain(commands).chain(warnings).collect()
     }
 }
 

@@ -66,6 +66,7 @@ pub(crate) async fn run(args: UsageArgs, session: &Session) -> Result<(), Failur
         context_window: args.window,
         auto_compact_limit: args.limit,
         as_of: args.as_of,
+        resume: None,
     };
     let result = while_waiting("reading", client.call::<Usage>(params)).await?;
     let bill = match args.as_of {
@@ -138,6 +139,9 @@ fn fields(result: &UsageResult) -> Vec<(&'static str, String)> {
             tokens(reported),
             tokens(sizes.used.saturating_sub(reported))
         ),
+        None if sizes.used_source == "running_agent" => {
+            "by the running agent, what came since by estimate".to_owned()
+        }
         None => "by estimate".to_owned(),
     };
     let (size, used) = match window.percent_used {
@@ -162,6 +166,7 @@ fn by(source: &str) -> &str {
         "config" => "by the configuration",
         "agent" => "by the agent's own configuration",
         "transcript" => "by the transcript",
+        "running_agent" => "as the running agent reports",
         "model_table" => "known of the model",
         "agent_compaction" => "where the agent compacts by itself",
         "observed" => "not known; larger than usual for the model",
@@ -232,6 +237,7 @@ mod tests {
             by_kind: [("user".to_owned(), 476_000)].into(),
             window,
             timeline: None,
+            resume: None,
             warnings: Vec::new(),
         };
         let page = UsagePage { result, bill: None, title: None }.text(&plain());

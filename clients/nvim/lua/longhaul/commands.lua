@@ -7,6 +7,7 @@ local format = require('longhaul.format')
 local item = require('longhaul.item')
 local printable = require('longhaul.printable')
 local thread = require('longhaul.thread')
+local undo = require('longhaul.undo')
 local usage = require('longhaul.usage')
 
 local M = {}
@@ -200,9 +201,11 @@ function commands.undo()
       return
     end
     ask('compaction/undo', { compaction_id = row.compaction_id }, function(result)
-      local told = result.reach == 'not_agent'
-        and '; a session that went on from the view is not told' or ''
-      say(('undone: the old history has %d items%s'):format(#result.history, told))
+      local words, command = undo.words(result)
+      say(words)
+      if command then
+        vim.fn.setreg('"', command)
+      end
     end)
   end)
 end

@@ -63,6 +63,8 @@ pub enum Origin {
     AgentCompaction,
     Agent,
     Transcript,
+    /// The running agent reports it.
+    RunningAgent,
     Config,
     Request,
 }
@@ -75,6 +77,8 @@ pub struct WindowSources<'a> {
     pub configured: Option<u64>,
     /// From the transcript: the whole window or its effective part.
     pub stated: Option<u64>,
+    /// From the running agent.
+    pub reported: Option<u64>,
     /// Tokens the window has held, by the provider's count.
     pub filled: Option<u64>,
     /// Tokens the window held when the agent last compacted by itself.
@@ -167,6 +171,9 @@ fn whole(known: &WindowSources<'_>) -> (u64, Origin) {
     }
     if let Some(tokens) = positive(known.configured) {
         return (tokens, Origin::Config);
+    }
+    if let Some(tokens) = positive(known.reported) {
+        return (tokens, Origin::RunningAgent);
     }
     if let Some(tokens) = positive(known.stated) {
         return (undo_effective(tokens), Origin::Transcript);

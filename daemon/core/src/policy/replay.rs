@@ -82,10 +82,15 @@ fn compacted_in_hour(fold: &Fold, now_ms: i64) -> u64 {
     fold.signals().happened().filter(is_one).count() as u64
 }
 
-/// The situation of a thread from its fold, without the watcher's state.
+/// The situation of a thread from its fold, without the watcher's state; `used` tokens are in its window.
 #[must_use]
-pub fn situation(fold: &Fold, window: &Window, thread_id: &str, at: (i64, Point)) -> Situation {
-    let (signals, used) = (fold.signals(), fold.used());
+pub fn situation(
+    fold: &Fold,
+    (window, used): (&Window, u64),
+    thread_id: &str,
+    at: (i64, Point),
+) -> Situation {
+    let signals = fold.signals();
     Situation {
         thread_id: thread_id.to_owned(),
         seq: fold.next_seq().saturating_sub(1),
@@ -228,7 +233,7 @@ impl Replay {
         let at_ms = fold.head().updated_at_ms;
         let signals = fold.signals();
         let (turn, is_complete) = (signals.turn(), signals.is_turn_complete());
-        let now = situation(fold, window, "", (at_ms, Point::MidTurn));
+        let now = situation(fold, (window, fold.used()), "", (at_ms, Point::MidTurn));
         let before = self.before.replace((turn, is_complete, now.clone()));
         let ended = match before {
             Some((was, false, _)) if was == turn && is_complete => Some(now.clone()),

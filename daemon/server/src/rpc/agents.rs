@@ -106,6 +106,7 @@ const FIELDS: &[(&str, &[(&str, Field)])] = &[
             ("context_window", Plain),
             ("auto_compact_limit", Plain),
             ("as_of", Plain),
+            ("resume", Plain),
         ],
     ),
     (
@@ -199,6 +200,8 @@ const FIELDS: &[(&str, &[(&str, Field)])] = &[
             ("min_offset", Plain),
             ("min_seq", Plain),
             ("timeout_ms", Plain),
+            ("context_window", Plain),
+            ("context_tokens", Plain),
         ],
     ),
 ];

@@ -75,6 +75,7 @@ async fn should(
             model: params.model,
             context_window: params.context_window,
             auto_compact_limit: params.auto_compact_limit,
+            resume: false,
         })
         .await?;
     let incoming = usage.incoming.unwrap_or(0);

@@ -197,6 +197,7 @@ async fn usage(
         model: params.model,
         context_window: params.context_window,
         auto_compact_limit: params.auto_compact_limit,
+        resume: params.resume == Some(true),
     };
     Ok(usage::result(contexts.usage(query).await?))
 }

@@ -13,6 +13,7 @@ use super::error::Failure;
 use super::{Table, TableError, convert, cursor};
 use crate::ingest::SyncPoint;
 use crate::link::CallContext;
+use crate::service::context::Contexts;
 use crate::service::threads::{SYNC_TIMEOUT_DEFAULT, Threads, target};
 
 pub(super) mod bill;
@@ -20,14 +21,18 @@ pub(super) mod continuation;
 mod items;
 pub(super) mod write;
 
-pub(super) fn register(table: &mut Table, threads: &Arc<Threads>) -> Result<(), TableError> {
-    let gate = table.gate();
+pub(super) fn register(
+    table: &mut Table,
+    threads: &Arc<Threads>,
+    contexts: &Arc<Contexts>,
+) -> Result<(), TableError> {
+    let (gate, contexts) = (table.gate(), Arc::clone(contexts));
     let mut on = table.of(threads);
     on.on_async::<List, _>(move |threads, context, params| {
         list(threads, gate.clone(), context, params)
     })?;
     on.on_async::<Get, _>(get)?;
-    on.on_async::<Sync, _>(sync)?;
+    on.on_async::<Sync, _>(move |threads, _, params| sync(threads, contexts.clone(), params))?;
     on.on_async::<Items, _>(items::items)
 }
 
@@ -65,7 +70,7 @@ async fn get(
 
 async fn sync(
     threads: Arc<Threads>,
-    _: CallContext,
+    contexts: Arc<Contexts>,
     params: SyncParams,
 ) -> Result<SyncResult, Failure> {
     let timeout = params.timeout_ms.map_or(SYNC_TIMEOUT_DEFAULT, Duration::from_millis);
@@ -73,5 +78,8 @@ async fn sync(
     let reach = SyncPoint { offset: params.min_offset, seq: params.min_seq };
     let synced = threads.sync(target, reach, timeout).await?;
     let thread_id = synced.thread_id.ok_or_else(|| Failure::thread_not_found(&synced.path))?;
+    if params.context_window.is_some() || params.context_tokens.is_some() {
+        contexts.report(&thread_id, (params.context_window, params.context_tokens)).await?;
+    }
     Ok(SyncResult { thread_id, offset: synced.offset, seq: synced.next_seq.saturating_sub(1) })
 }

@@ -1,25 +1,31 @@
 //! How full a context window is: of a thread, of given items, or of a thread with items about to come.
 
 pub mod bill;
+pub(super) mod known;
 pub mod resume;
 
 use std::path::Path;
 use std::sync::Arc;
 
+use longhaul_core::checkpoint::view::{self, ViewCaps};
+use longhaul_core::compaction::default_view_tokens;
 use longhaul_core::context::estimate;
 use longhaul_core::context::usage::{self, Remark, Sizes};
 use longhaul_core::context::window::{self, Window, WindowSources};
-use longhaul_core::fold::{Fold, Source};
+use longhaul_core::fold::{Fold, Gauge, Source};
 use longhaul_core::item::breakdown::{Breakdown, ContextKind};
+use longhaul_core::tokens;
 use longhaul_store::Store;
 use serde_json::Value;
 
 use crate::agent_settings::AgentSettings;
 use crate::clock::Clock;
-use crate::config::{Config, Live, Origin};
+use crate::config::{Config, Live};
 
+use self::known::KnownWindow;
+use self::resume::ResumePrice;
 use super::error::ServiceError;
-use super::snapshot::Snapshots;
+use super::snapshot::{Snapshot, Snapshots};
 
 /// Whose window, and what the asker knows about it better than we do.
 #[derive(Debug, Default)]
@@ -34,6 +40,8 @@ pub struct UsageQuery {
     pub context_window: Option<u64>,
     /// Tokens at which to compact, 0 for never.
     pub auto_compact_limit: Option<u64>,
+    /// Whether to say what the next request costs.
+    pub resume: bool,
 }
 
 /// How full a window is; sizes in tokens.
@@ -44,13 +52,28 @@ pub struct Usage {
     pub fold: Option<Arc<Fold>>,
     pub model: Option<String>,
     pub used: u64,
+    pub used_origin: FillOrigin,
     /// The items by their size.
     pub breakdown: Breakdown,
     /// The items about to be added.
     pub incoming: Option<u64>,
     pub window: Window,
+    /// What the next request costs, if asked for and known.
+    pub resume: Option<ResumePrice>,
     /// What to know about it.
     pub remarks: Vec<Remark>,
+}
+
+/// Who counted the tokens that a window holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case", const_into_str)]
+pub enum FillOrigin {
+    /// The provider, in the transcript; what came since is estimated.
+    Provider,
+    /// The running agent; what came since is estimated.
+    RunningAgent,
+    Estimate,
 }
 
 #[derive(Debug, Default)]
@@ -82,39 +105,32 @@ impl Contexts {
             Some(items) => Some(tokio::task::spawn_blocking(move || weigh(&items)).await?),
             None => None,
         };
-        let fold = match &query.thread_id {
-            Some(thread_id) => Some(self.snapshots.of(thread_id, query.as_of).await?.fold),
+        let snapshot = match &query.thread_id {
+            Some(thread_id) => Some(self.snapshots.of(thread_id, query.as_of).await?),
             None => None,
         };
+        let fold = snapshot.as_ref().map(|snapshot| Arc::clone(&snapshot.fold));
         let model = query.model.or_else(|| fold.as_ref()?.head().model.clone());
-        let config = self.config.now();
-        let percent = &config.context.auto_compact_percent;
-        let source = fold.as_ref().map(|fold| fold.head().source);
-        let agent = match &fold {
-            Some(fold) => agent_settings(&config, fold.head().source).await?,
-            None => AgentSettings::default(),
-        };
+        let of = (query.thread_id.as_deref(), fold.as_deref());
+        let known = KnownWindow::of(&self.store, self.config.now(), of).await?;
         let window = window::decide(&WindowSources {
-            model: model.as_deref(),
             asked: query.context_window,
-            configured: config.window_of(source, model.as_deref()),
-            stated: fold.as_ref().and_then(|fold| fold.meter().window()),
-            filled: fold.as_ref().and_then(|fold| fold.meter().filled()),
-            agent_compacted_at: fold.as_ref().and_then(|fold| fold.meter().agent_compacted_at()),
             limit_asked: query.auto_compact_limit,
-            agent_window: agent.window,
-            agent_limit: agent.limit,
-            percent_configured: (percent.origin != Origin::Default).then_some(**percent),
+            ..known.sources(fold.as_deref(), model.as_deref())
         });
         let given = given.unwrap_or_default();
-        let (used, breakdown, largest, incoming) = match &fold {
+        let (used, used_origin) = match &fold {
+            Some(fold) => fill(fold, known.gauge.as_ref()),
+            None => (given.breakdown.total(), FillOrigin::Estimate),
+        };
+        let (breakdown, largest, incoming) = match &fold {
             Some(fold) => {
                 let visible = fold.visible();
                 let largest = visible.largest().map_or(0, |(_, tokens)| tokens).max(given.largest);
                 let incoming = given.breakdown.total();
-                (fold.used(), *visible.breakdown(), largest, (incoming > 0).then_some(incoming))
+                (*visible.breakdown(), largest, (incoming > 0).then_some(incoming))
             }
-            None => (given.breakdown.total(), given.breakdown, given.largest, None),
+            None => (given.breakdown, given.largest, None),
         };
         let sizes = Sizes {
             used,
@@ -124,8 +140,61 @@ impl Contexts {
                 + fold.as_ref().map_or(0, |fold| fold.meter().overhead()),
         };
         let remarks = usage::remarks(&sizes, &window);
-        let thread_id = query.thread_id;
-        Ok(Usage { thread_id, fold, model, used, breakdown, incoming, window, remarks })
+        let priced = snapshot.as_ref().filter(|_| query.resume && query.as_of.is_none());
+        let resume = priced.and_then(|snapshot| self.resume_price(snapshot));
+        Ok(Usage {
+            thread_id: query.thread_id,
+            fold,
+            model,
+            used,
+            used_origin,
+            breakdown,
+            incoming,
+            window,
+            resume,
+            remarks,
+        })
+    }
+
+    /// What the next request of a thread costs, with its history or with a briefing.
+    fn resume_price(&self, snapshot: &Snapshot) -> Option<ResumePrice> {
+        let fold = &snapshot.fold;
+        let budget = default_view_tokens(fold.used(), fold.head().compactions > 0);
+        let briefing = view::render(&snapshot.scene(), &ViewCaps::default(), budget);
+        let replacement = tokens::of_text(&briefing);
+        ResumePrice::of(&self.config.now(), fold, self.clock.now_ms(), replacement)
+    }
+
+    /// Keeps what a running agent reports of a thread's window: its size, and the tokens in it.
+    ///
+    /// # Errors
+    /// There is no such thread, reading or storing failed.
+    pub async fn report(
+        &self,
+        thread_id: &str,
+        reported: (Option<u64>, Option<u64>),
+    ) -> Result<(), ServiceError> {
+        let Some(fold) = self.snapshots.fold(thread_id).await? else { return Ok(()) };
+        let now_ms = self.clock.now_ms();
+        let Some(gauge) = Gauge::of(&fold, reported, now_ms) else { return Ok(()) };
+        let body = serde_json::to_string(&gauge)
+            .map_err(|source| ServiceError::Undecodable { what: "gauge", source })?;
+        Ok(self.store.gauge_set(thread_id, now_ms, &body).await?)
+    }
+}
+
+/// Tokens in a thread's window, and who counted them. The agent's number is of its last request and without
+/// the answer, so a higher one of the provider's counts.
+fn fill(fold: &Fold, gauge: Option<&Gauge>) -> (u64, FillOrigin) {
+    let counted = match fold.meter().report() {
+        Some(_) => FillOrigin::Provider,
+        None => FillOrigin::Estimate,
+    };
+    match gauge.and_then(|gauge| gauge.fill_now(fold)) {
+        Some(fill) if counted == FillOrigin::Estimate || fill > fold.used() => {
+            (fill, FillOrigin::RunningAgent)
+        }
+        _ => (fold.used(), counted),
     }
 }
 

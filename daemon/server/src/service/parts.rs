@@ -147,8 +147,8 @@ impl Parts {
         let given = Arc::new(GivenItems::new(preimages.clone(), log.clone()));
         let ladder =
             Ladder::new(models.clone(), histories.clone(), self.texts.clone(), clock.clone());
-        let gatherer =
-            Gatherer::new(snapshots.clone(), self.read_back(), given.clone(), config.clone());
+        let read = (store.clone(), snapshots.clone());
+        let gatherer = Gatherer::new(read, self.read_back(), given.clone(), config.clone());
         let steps = Steps {
             gatherer,
             agent_steps: AgentSteps::new(store.clone(), index.clone()),
@@ -238,7 +238,7 @@ impl Parts {
             ),
             watchers,
             log: Arc::new(DecisionLog::new(store.clone(), snapshots.clone())),
-            replays: Arc::new(Replays::new(snapshots.clone(), config.clone())),
+            replays: Arc::new(Replays::new((store.clone(), snapshots.clone()), config.clone())),
             repositories,
         }
     }

@@ -34,6 +34,11 @@ impl Answer {
         Self { system_message: Some(text), ..Self::default() }
     }
 
+    /// The same answer, which also shows the person a line.
+    pub(super) fn and_message(self, text: Option<String>) -> Self {
+        Self { system_message: text, ..self }
+    }
+
     /// Puts context before the model, marked as ours.
     pub(super) fn context(event: &'static str, about: &str, text: &str) -> Self {
         // What is quoted from a transcript cannot end the mark early.

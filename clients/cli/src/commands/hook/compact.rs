@@ -150,6 +150,8 @@ pub(super) async fn read_to_end(hook: &Hook<'_>) -> Result<String, String> {
         let sync = SyncParams {
             path: Some(path.clone()),
             timeout_ms: Some(u64::try_from(left.as_millis()).unwrap_or(0)),
+            context_window: hook.payload.context_window,
+            context_tokens: hook.payload.context_tokens,
             ..Default::default()
         };
         let synced = match hook.client.call::<Sync>(sync).await {

@@ -13,6 +13,7 @@ use super::act;
 use super::answer::Answer;
 use super::payload::{Agent, Event, Payload};
 use crate::commands::install::setup;
+use crate::commands::usage::bill::at_resume;
 use crate::session::Session;
 
 /// Milliseconds of the wait for the newest lines of the transcript: without them the checkpoint is a little
@@ -93,7 +94,13 @@ async fn session_start(hook: &Hook<'_>) -> Result<Answer, String> {
             None => Ok(None),
         }
     };
-    let (view, memory) = tokio::join!(view, hook.memory());
+    let price = async {
+        match hook.payload.source.as_deref() {
+            Some("resume") => hook.price_of_resuming().await,
+            _ => None,
+        }
+    };
+    let (view, memory, price) = tokio::join!(view, hook.memory(), price);
     let (view, complaint) = match view {
         Ok(view) => (view, None),
         Err(why) => (None, Some(why)),
@@ -104,9 +111,12 @@ async fn session_start(hook: &Hook<'_>) -> Result<Answer, String> {
         memory.map(|told| format!("What longhaul remembers from earlier threads:\n\n{told}"));
     let parts: Vec<String> = checkpoint.into_iter().chain(memory).collect();
     match (parts.is_empty(), complaint) {
-        (true, Some(why)) => Err(why),
-        (true, None) => Ok(Answer::default()),
-        (false, _) => Ok(Answer::context("SessionStart", about, &parts.join("\n\n"))),
+        (true, Some(why)) if price.is_none() => Err(why),
+        (true, _) => Ok(Answer::default().and_message(price)),
+        (false, _) => {
+            let context = Answer::context("SessionStart", about, &parts.join("\n\n"));
+            Ok(context.and_message(price))
+        }
     }
 }
 
@@ -195,6 +205,19 @@ impl Hook<'_> {
             (Err(_), Some(named)) => Ok(named),
             (Err(why), None) => Err(why),
         }
+    }
+
+    /// What resuming costs with a cold cache, beside going on with a briefing; `None` where nothing is known
+    /// or nothing is saved.
+    async fn price_of_resuming(&self) -> Option<String> {
+        let thread_id = self.thread().await.ok()?;
+        let params = context::UsageParams {
+            thread_id: Some(thread_id.clone()),
+            resume: Some(true),
+            ..Default::default()
+        };
+        let usage = self.call::<context::Usage>(params).await.ok()?;
+        at_resume(&usage.resume?, &thread_id)
     }
 
     /// What the policy has to say at the end of a turn; `None` where it has nothing.

@@ -77,6 +77,8 @@ pub(super) struct Payload {
     pub(super) briefing: Option<String>,
     /// Of the plugin: tokens of the model's window.
     pub(super) context_window: Option<u64>,
+    /// Of the plugin: tokens in it.
+    pub(super) context_tokens: Option<u64>,
     /// Of `Stop`: what the agent said last.
     pub(super) last_assistant_message: Option<String>,
     /// Of the plugin: why the compaction that was asked for was not made; absent: it was.

@@ -86,8 +86,14 @@ async fn step(
     let agent = args.agent.unwrap_or(Agent::Claude);
     let hook = Hook { agent, payload: &payload, client: &client, session, until };
     let thread_id = read_to_end(&hook).await?;
-    let (event, context_window) = (event(&payload), payload.context_window);
-    let params = StepParams { thread_id, event, agent: None, model: None, context_window };
+    // The daemon knows the window since the agent's report that came with the read.
+    let params = StepParams {
+        thread_id,
+        event: event(&payload),
+        agent: None,
+        model: None,
+        context_window: None,
+    };
     hook.call::<Step>(params).await
 }
 

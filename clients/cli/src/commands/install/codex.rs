@@ -59,7 +59,7 @@ pub(super) fn gateway_plan(
             plan.change(Change::edit(config_path.clone(), |text| {
                 text.map(|text| codex_gateway::remove(&config_path, text)).transpose()
             })?);
-            codex_gateway::finish_removal(&mut plan)?;
+            codex_gateway::finish_removal(&mut plan, &home)?;
         }
     }
     Ok(plan)
@@ -132,7 +132,7 @@ fn uninstall(plan: &mut Plan, home: &Path) -> Result<(), Failure> {
                 .into(),
         );
     }
-    codex_gateway::finish_removal(plan)
+    codex_gateway::finish_removal(plan, home)
 }
 
 fn remove_hooks(path: &Path, text: Option<&str>) -> Result<Option<String>, Failure> {

@@ -11,6 +11,7 @@ use toml_edit::{DocumentMut, Item, TableLike};
 use super::change::Change;
 use super::codex::{parsed, set};
 use super::error::{missing, unreadable};
+use super::gateway_threads;
 use super::place;
 use super::plan::Plan;
 use super::systemd;
@@ -143,7 +144,7 @@ pub(super) fn remove(path: &Path, text: &str) -> Result<String, Failure> {
 }
 
 /// Takes the gateway's own files away. A gateway that runs goes on for the sessions that use it.
-pub(super) fn finish_removal(plan: &mut Plan) -> Result<(), Failure> {
+pub(super) fn finish_removal(plan: &mut Plan, home: &Path) -> Result<(), Failure> {
     let Some(settings) = known()? else { return Ok(()) };
     let (path, folder) = settings_place()?;
     plan.change(Change::remove(path)?.own(&folder));
@@ -154,13 +155,7 @@ pub(super) fn finish_removal(plan: &mut Plan) -> Result<(), Failure> {
             status.pid
         ));
     }
-    if settings.routes.contains_key(BUILT_IN) {
-        plan.notes.push(
-            "Threads that were compacted through it cannot be resumed without it; go on with one by: longhaul continue \
-             THREAD"
-                .to_owned(),
-        );
-    }
+    plan.warnings.extend(gateway_threads::warning(home));
     Ok(())
 }
 

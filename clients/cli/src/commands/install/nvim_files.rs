@@ -21,6 +21,7 @@ pub(super) const FILES: &[(&str, &str)] = files! {
     "lua/longhaul/socket.lua"
     "lua/longhaul/statusline.lua"
     "lua/longhaul/thread.lua"
+    "lua/longhaul/undo.lua"
     "lua/longhaul/usage.lua"
     "lua/longhaul.lua"
     "plugin/longhaul.lua"

@@ -31,13 +31,15 @@ pub(super) struct Plan {
     pub(super) is_forgiving: bool,
     /// What a person should know or do.
     pub(super) notes: Vec<String>,
+    /// What a person should know before they agree.
+    pub(super) warnings: Vec<String>,
 }
 
 impl Plan {
     pub(super) fn new(direction: Direction) -> Self {
         let (prepared, first, changes) = (Vec::new(), Vec::new(), Vec::new());
-        let (last, notes) = (Vec::new(), Vec::new());
-        Self { direction, prepared, first, changes, last, is_forgiving: false, notes }
+        let (last, notes, warnings) = (Vec::new(), Vec::new(), Vec::new());
+        Self { direction, prepared, first, changes, last, is_forgiving: false, notes, warnings }
     }
 
     pub(super) fn is_empty(&self) -> bool {

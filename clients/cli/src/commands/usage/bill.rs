@@ -81,6 +81,23 @@ fn taken(agent: &AgentCost) -> String {
     format!("{}\n({median}{compactions} {place})", parts.join(", "))
 }
 
+/// Both prices in a line, for the person who has just resumed a thread with a cold cache; `None` where the
+/// cache is warm, or where a briefing would save less than half.
+pub(crate) fn at_resume(resume: &ResumePrice, thread_id: &str) -> Option<String> {
+    let saves = resume.briefing_tokens.saturating_mul(2) < resume.history_tokens;
+    (resume.is_cold && saves).then(|| {
+        format!(
+            "longhaul: the prompt cache is cold after {}. The next request sends {} tokens uncached{}; \
+             `longhaul continue {thread_id}` would send about {}{}.",
+            duration(resume.idle_ms),
+            tokens(resume.history_tokens),
+            money(resume.history_price.as_ref()),
+            tokens(resume.briefing_tokens),
+            money(resume.briefing_price.as_ref()),
+        )
+    })
+}
+
 /// Both prices of a thread whose cache is cold.
 pub(crate) fn cold(resume: &ResumePrice) -> String {
     format!(

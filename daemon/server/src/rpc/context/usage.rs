@@ -7,6 +7,7 @@ use longhaul_protocol::context::{
 };
 use longhaul_protocol::warning::Warning;
 
+use super::super::thread::bill;
 use super::by_kind;
 use crate::service::context::Usage;
 
@@ -22,6 +23,7 @@ pub(super) fn result(answer: Usage) -> UsageResult {
         model: answer.model,
         tokens: UsageTokens {
             used: answer.used,
+            used_source: answer.used_origin.into_str().to_owned(),
             estimated,
             visible_bytes: longhaul_core::tokens::bytes_of(estimated) as u64,
             bytes_since_report: longhaul_core::tokens::bytes_of(since) as u64,
@@ -42,6 +44,7 @@ pub(super) fn result(answer: Usage) -> UsageResult {
             percent_remaining: window.is_known().then(|| window.percent_left(answer.used)),
         },
         timeline: fold.map(timeline),
+        resume: answer.resume.as_ref().map(bill::resume),
         warnings: answer
             .remarks
             .into_iter()

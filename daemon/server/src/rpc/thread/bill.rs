@@ -79,7 +79,7 @@ fn own(bill: CompactionBill) -> AgentCompaction {
 
 /// A price as it is told.
 #[expect(clippy::cast_possible_truncation, reason = "a price is far below 2^64 millionths")]
-pub(super) fn resume(price: &resume::ResumePrice) -> ResumePrice {
+pub(in super::super) fn resume(price: &resume::ResumePrice) -> ResumePrice {
     let of = |tokens: u64| {
         let (per_million, currency) = price.input_price.as_ref()?;
         // Millionths of the unit for millionths of a million tokens.

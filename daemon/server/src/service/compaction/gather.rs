@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use longhaul_core::compaction::assemble::{self, KeptRequest};
 use longhaul_core::context::window::{self, WindowSources};
-use longhaul_store::FileRow;
+use longhaul_store::{FileRow, Store};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -15,7 +15,7 @@ use super::record::Notice;
 use super::request::{Request, Subject};
 use crate::archive::Archive;
 use crate::config::Live;
-use crate::service::context::agent_settings;
+use crate::service::context::known::KnownWindow;
 use crate::service::error::ServiceError;
 use crate::service::item_index::{ItemIndex, Located};
 use crate::service::snapshot::{Snapshot, Snapshots};
@@ -23,6 +23,7 @@ use crate::transcript::{Fallback, LineReader};
 
 /// Gathers the input of compactions.
 pub struct Gatherer {
+    store: Store,
     snapshots: Arc<Snapshots>,
     index: ItemIndex,
     archive: Arc<Archive>,
@@ -33,12 +34,12 @@ pub struct Gatherer {
 impl Gatherer {
     #[must_use]
     pub fn new(
-        snapshots: Arc<Snapshots>,
+        (store, snapshots): (Store, Arc<Snapshots>),
         (index, archive): (ItemIndex, Arc<Archive>),
         given: Arc<GivenItems>,
         config: Live,
     ) -> Self {
-        Self { snapshots, index, archive, given, config }
+        Self { store, snapshots, index, archive, given, config }
     }
 
     pub(super) async fn gather(&self, id: &str, request: &Request) -> Result<Input, ServiceError> {
@@ -57,21 +58,15 @@ impl Gatherer {
         };
         let reader = request.reader.as_ref();
         let fold = &input.fold;
-        let config = self.config.now();
-        let agent = agent_settings(&config, fold.head().source).await?;
+        let of = (input.thread_id.as_deref(), Some(fold.as_ref()));
+        let known = KnownWindow::of(&self.store, self.config.now(), of).await?;
         let model = reader.map(|reader| reader.name.as_str()).or(fold.head().model.as_deref());
-        let known = WindowSources {
-            model,
+        let window = window::decide(&WindowSources {
             asked: reader.and_then(|reader| reader.context_window),
-            configured: config.window_of(Some(fold.head().source), model),
-            stated: fold.meter().window(),
-            filled: fold.meter().filled(),
-            agent_compacted_at: fold.meter().agent_compacted_at(),
-            agent_window: agent.window,
-            ..WindowSources::default()
-        };
-        input.window = window::decide(&known).tokens;
-        input.agent_prompt = agent.compact_prompt;
+            ..known.sources(Some(fold), model)
+        });
+        input.window = window.tokens;
+        input.agent_prompt = known.agent.compact_prompt;
         Ok(input)
     }
 

@@ -2,11 +2,8 @@
 
 use std::sync::Arc;
 
-use longhaul_core::checkpoint::view::{self, ViewCaps};
 use longhaul_core::compaction::account::{AgentAccount, in_force};
-use longhaul_core::compaction::default_view_tokens;
 use longhaul_core::fold::{CompactionBill, Fold};
-use longhaul_core::tokens;
 use longhaul_store::{CompactionRow, Store, ThreadFilter};
 use serde::Deserialize;
 
@@ -76,10 +73,7 @@ impl Contexts {
             Some(account) => AgentCost::Thread(account),
             None => self.of_model(&snapshot.thread_id, &fold).await?,
         };
-        let budget = default_view_tokens(fold.used(), fold.head().compactions > 0);
-        let briefing = view::render(&snapshot.scene(), &ViewCaps::default(), budget);
-        let (config, now_ms) = (self.config.now(), self.clock.now_ms());
-        let resume = ResumePrice::of(&config, &fold, now_ms, tokens::of_text(&briefing));
+        let resume = self.resume_price(&snapshot);
         let own = fold.bill().compactions().filter(|bill| !bill.is_ours).cloned().collect();
         Ok(ThreadBill {
             thread_id: snapshot.thread_id,

@@ -96,8 +96,7 @@ impl LivePolicies {
 
     /// Tells once that a thread holds as much as it is compacted at.
     async fn look_at_limit(&mut self, subject: &Subject) -> Result<(), ServiceError> {
-        let ThreadState { fold, window } = self.watchers.state(subject).await?;
-        let used = fold.used();
+        let ThreadState { window, used, .. } = self.watchers.state(subject).await?;
         let limit = window.trigger.filter(|_| window.is_known());
         let is_over = limit.is_some_and(|limit| used >= limit);
         let seen = self.seen(&subject.thread_id);

@@ -10,9 +10,11 @@ use longhaul_core::fold::{Fold, Place};
 use longhaul_core::policy::Policy;
 use longhaul_core::policy::replay::{Replay, Track};
 use longhaul_core::thread::Source;
+use longhaul_store::Store;
 
 use super::thread_state::Subject;
-use crate::config::{Config, Live};
+use crate::config::Live;
+use crate::service::context::known::KnownWindow;
 use crate::service::error::ServiceError;
 use crate::service::snapshot::Snapshots;
 
@@ -31,22 +33,30 @@ pub struct ReplayReport {
     pub tracks: Vec<Track>,
 }
 
-/// What the replay needs to know of the window.
-struct KnownWindow {
+/// What the replay knows of the window.
+struct ReplayWindow {
     asked: Option<u64>,
-    config: Arc<Config>,
+    known: KnownWindow,
+}
+
+impl ReplayWindow {
+    fn at(&self, fold: &Fold) -> window::Window {
+        let known = self.known.sources(Some(fold), fold.head().model.as_deref());
+        window::decide(&WindowSources { asked: self.asked, ..known })
+    }
 }
 
 /// Replays transcripts under the configured policies.
 pub struct Replays {
+    store: Store,
     snapshots: Arc<Snapshots>,
     config: Live,
 }
 
 impl Replays {
     #[must_use]
-    pub fn new(snapshots: Arc<Snapshots>, config: Live) -> Self {
-        Self { snapshots, config }
+    pub fn new((store, snapshots): (Store, Arc<Snapshots>), config: Live) -> Self {
+        Self { store, snapshots, config }
     }
 
     /// Replays a thread under every policy.
@@ -54,13 +64,16 @@ impl Replays {
     /// # Errors
     /// There is no such thread, or its transcript cannot be read.
     pub async fn report(&self, subject: &Subject) -> Result<ReplayReport, ServiceError> {
-        let file = self.snapshots.of(&subject.thread_id, None).await?.file;
+        let snapshot = self.snapshots.of(&subject.thread_id, None).await?;
         let config = self.config.now();
+        let of = (Some(subject.thread_id.as_str()), Some(snapshot.fold.as_ref()));
+        let known = KnownWindow::of(&self.store, config.clone(), of).await?;
+        let file = snapshot.file;
         let policies: Vec<Policy> = config.policies.all().cloned().collect();
-        let known = KnownWindow { asked: subject.context_window, config };
+        let window = ReplayWindow { asked: subject.context_window, known };
         let work = move || {
             let path = Path::new(&file.path);
-            replay(path, file.source, &known, policies)
+            replay(path, file.source, &window, policies)
                 .map_err(|error| ServiceError::file(path, error))
         };
         tokio::task::spawn_blocking(work).await?
@@ -70,7 +83,7 @@ impl Replays {
 fn replay(
     path: &Path,
     source: Source,
-    known: &KnownWindow,
+    known: &ReplayWindow,
     policies: Vec<Policy>,
 ) -> io::Result<ReplayReport> {
     let file = BufReader::new(File::open(path)?);
@@ -94,28 +107,15 @@ fn replay(
         }
         let place = Place { line: fold.next_seq(), offset, bytes: line.len() as u64 };
         fold.line(place, &line);
-        let window = window_of(known, &fold);
+        let window = known.at(&fold);
         replay.line(&mut fold, &window, &mut |_, _, _| {});
     }
-    let window = window_of(known, &fold);
+    let window = known.at(&fold);
     replay.end(&fold, &window, &mut |_, _, _| {});
     Ok(ReplayReport {
         turns: fold.signals().turn(),
         compactions: fold.head().compactions,
         is_cut: offset >= BYTES_MAX,
         tracks: replay.tracks,
-    })
-}
-
-fn window_of(known: &KnownWindow, fold: &Fold) -> window::Window {
-    let model = fold.head().model.as_deref();
-    window::decide(&WindowSources {
-        model,
-        asked: known.asked,
-        configured: known.config.window_of(Some(fold.head().source), model),
-        stated: fold.meter().window(),
-        filled: fold.meter().filled(),
-        agent_compacted_at: fold.meter().agent_compacted_at(),
-        ..WindowSources::default()
     })
 }

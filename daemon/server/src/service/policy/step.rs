@@ -65,8 +65,9 @@ pub(super) struct Stepping<'a> {
 impl Stepping<'_> {
     pub(super) fn event(&self, thread_id: &str, told: ClientEvent) -> Event {
         let now_ms = self.clock.now_ms();
-        let ThreadState { fold, window } = self.state;
-        let situation = |point| replay::situation(fold, window, thread_id, (now_ms, point));
+        let ThreadState { fold, window, used } = self.state;
+        let situation =
+            |point| replay::situation(fold, (window, *used), thread_id, (now_ms, point));
         match told {
             ClientEvent::TurnEnded(heard) => {
                 Event::TurnEnded(heard.added(situation(Point::TurnEnd)))
@@ -75,14 +76,13 @@ impl Stepping<'_> {
             ClientEvent::TurnEndedCompactOnly(heard) => {
                 Event::TurnEndedCompactOnly(heard.added(situation(Point::TurnEnd)))
             }
-            ClientEvent::CompactOnlyEnded(made) => Event::CompactOnlyEnded {
-                made: made.map(|tokens| tokens.unwrap_or_else(|| fold.used())),
-            },
+            ClientEvent::CompactOnlyEnded(made) => {
+                Event::CompactOnlyEnded { made: made.map(|tokens| tokens.unwrap_or(*used)) }
+            }
             ClientEvent::MidTurn(heard) => Event::MidTurn(heard.added(situation(Point::MidTurn))),
-            ClientEvent::Compacted(tokens_after, turn_end_follows) => Event::Compacted {
-                tokens_after: tokens_after.unwrap_or_else(|| fold.used()),
-                turn_end_follows,
-            },
+            ClientEvent::Compacted(tokens_after, turn_end_follows) => {
+                Event::Compacted { tokens_after: tokens_after.unwrap_or(*used), turn_end_follows }
+            }
             ClientEvent::CompactionFailed(reason) => {
                 Event::CompactionFailed { reason, compacted: replay::compacted(fold) }
             }

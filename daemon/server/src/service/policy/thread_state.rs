@@ -22,6 +22,8 @@ pub struct Subject {
 pub(super) struct ThreadState {
     pub(super) fold: Arc<Fold>,
     pub(super) window: Window,
+    /// Tokens in it.
+    pub(super) used: u64,
 }
 
 /// Whether a thread whose last line is of `updated_ms` is live.

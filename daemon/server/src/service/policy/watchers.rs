@@ -78,8 +78,8 @@ impl Watchers {
         let thread_id = subject.thread_id.as_str();
         let now_ms = self.clock.now_ms();
         let watcher = watcher_of(self.store.watcher_get(thread_id).await?.as_deref());
-        let ThreadState { fold, window } = &state;
-        let situation = replay::situation(fold, window, thread_id, (now_ms, point));
+        let ThreadState { fold, window, used } = &state;
+        let situation = replay::situation(fold, (window, *used), thread_id, (now_ms, point));
         let mut situation = watcher.complete(situation);
         if subject.as_of.is_none() && is_live(state.fold.head().updated_at_ms, now_ms) {
             // Who only looks spends nothing.
@@ -192,10 +192,12 @@ impl Watchers {
                 model: subject.model.clone(),
                 context_window: subject.context_window,
                 auto_compact_limit: None,
+                resume: false,
             })
             .await?;
         let not_found = || ServiceError::CheckpointNotFound(subject.thread_id.clone());
-        Ok(ThreadState { fold: usage.fold.ok_or_else(not_found)?, window: usage.window })
+        let fold = usage.fold.ok_or_else(not_found)?;
+        Ok(ThreadState { fold, window: usage.window, used: usage.used })
     }
 
     /// Logs the decisions, where any policy is at a tier.

@@ -1,0 +1,72 @@
+//! The facts that decide how large a thread's window is, gathered in one place for all who ask.
+
+use std::sync::Arc;
+
+use longhaul_core::context::window::WindowSources;
+use longhaul_core::fold::{Fold, Gauge};
+use longhaul_store::Store;
+
+use super::agent_settings;
+use crate::agent_settings::AgentSettings;
+use crate::config::{Config, Origin};
+use crate::service::error::ServiceError;
+
+/// What is known of a window beside the transcript.
+pub(in crate::service) struct KnownWindow {
+    config: Arc<Config>,
+    pub(in crate::service) agent: AgentSettings,
+    /// The running agent's newest report.
+    pub(in crate::service) gauge: Option<Gauge>,
+}
+
+impl KnownWindow {
+    /// Gathers it for a thread, or for items of none.
+    ///
+    /// # Errors
+    /// Reading failed.
+    pub(in crate::service) async fn of(
+        store: &Store,
+        config: Arc<Config>,
+        (thread_id, fold): (Option<&str>, Option<&Fold>),
+    ) -> Result<Self, ServiceError> {
+        let gauge = match thread_id {
+            Some(thread_id) => gauge(store, thread_id).await?,
+            None => None,
+        };
+        let agent = match fold {
+            Some(fold) => agent_settings(&config, fold.head().source).await?,
+            None => AgentSettings::default(),
+        };
+        Ok(Self { config, agent, gauge })
+    }
+
+    /// Input for `window::decide`.
+    pub(in crate::service) fn sources<'a>(
+        &'a self,
+        fold: Option<&Fold>,
+        model: Option<&'a str>,
+    ) -> WindowSources<'a> {
+        let meter = fold.map(Fold::meter);
+        let source = fold.map(|fold| fold.head().source);
+        let percent = &self.config.context.auto_compact_percent;
+        WindowSources {
+            model,
+            asked: None,
+            configured: self.config.window_of(source, model),
+            reported: self.gauge.as_ref().and_then(|gauge| gauge.window_of(model)),
+            stated: meter.and_then(|meter| meter.window()),
+            filled: meter.and_then(|meter| meter.filled()),
+            agent_compacted_at: meter.and_then(|meter| meter.agent_compacted_at()),
+            agent_window: self.agent.window,
+            limit_asked: None,
+            percent_configured: (percent.origin != Origin::Default).then_some(**percent),
+            agent_limit: self.agent.limit,
+        }
+    }
+}
+
+/// A report that another version wrote in another form counts as none: the next turn brings a new one.
+async fn gauge(store: &Store, thread_id: &str) -> Result<Option<Gauge>, ServiceError> {
+    let stored = store.gauge_get(thread_id).await?;
+    Ok(stored.and_then(|body| serde_json::from_str(&body).ok()))
+}

@@ -88,6 +88,9 @@ pub struct ListParams {
     /// Only those whose transcript is gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gone: Option<bool>,
+    /// Only those with all these words, or parts of words, in title or folder, in small or capital letters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub words: Option<String>,
     /// Rows, at most `limit::PAGE_ROWS_MAX`; absent: `limit::PAGE_ROWS_DEFAULT`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
@@ -119,6 +122,9 @@ pub struct ArchivedThread {
     /// The folder it works in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
+    /// The name a person gave it, else its first request in short, secrets replaced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
     /// Bytes of its text.
     pub bytes: u64,
     /// When it last grew.

@@ -7,6 +7,8 @@ mod daemon;
 mod editors;
 mod eval;
 mod fuzz;
+mod mutants;
+mod nightly;
 mod npm;
 mod place;
 mod process;
@@ -45,6 +47,10 @@ enum Task {
     Sbom(supply::SbomArgs),
     /// Lets a fuzzer look for bytes that panic a reader or break what it promises
     Fuzz(fuzz::FuzzArgs),
+    /// Changes the core in small ways, and lists the changes that no test notices
+    Mutants(mutants::MutantsArgs),
+    /// Runs the searches that take a night: faults, simulation, fuzz, mutants, soak; writes one report
+    Nightly(nightly::NightlyArgs),
     /// Lets twenty agents work on a real daemon for an hour, and fails where anything grows or is told wrongly
     Soak(soak::SoakArgs),
     /// Scores what views keep of what the agent needed next, on a folder of rollouts
@@ -60,6 +66,8 @@ fn main() -> ExitCode {
         Task::Editors(options) => editors::run(&options),
         Task::Sbom(options) => supply::write_sbom(&options),
         Task::Fuzz(options) => fuzz::run(&options),
+        Task::Mutants(options) => mutants::run(&options),
+        Task::Nightly(options) => nightly::run(&options),
         Task::Soak(options) => soak::run(&options),
         Task::Eval(options) => eval::run(&options),
     };

@@ -9,8 +9,7 @@ pub(crate) const COMPACTION: &str = "cmp_0199b000-0000-7000-8000-0000000000c1";
 
 /// The examples of the protocol, with readable values where people look.
 pub(crate) fn script() -> Script {
-    Script::from_examples()
-        .unwrap()
+    of_archive(Script::from_examples().unwrap())
         .result("daemon/status", status())
         .result("thread/list", json!({ "threads": [thread(), other()], "next_cursor": "c2" }))
         .on("thread/get", |params| match params["thread_id"].as_str() {
@@ -73,6 +72,50 @@ pub(crate) fn script() -> Script {
             "compaction_id": COMPACTION, "undone_at": now(), "history": [{}, {}],
             "handles": [entry("h9", 3, 70_000)], "complete": false,
         }))
+}
+
+/// An archive that has lost a part of one thread and has three of four transcripts alone.
+fn of_archive(script: Script) -> Script {
+    let damaged = "0199a213-0000-7000-8000-000000000003";
+    let row = |id: &str, title: Value, gone: bool| {
+        json!({
+            "thread_id": id, "source": "codex", "path": "/home/user/.codex/sessions/a.jsonl", "cwd": "/home/user/project",
+            "title": title, "bytes": 2_500_000, "updated_at": now() - 330_000, "gone": gone, "redacted": false,
+        })
+    };
+    let titles = ["Rename the parser", "A title\nof two lines"].map(Value::from);
+    let [first, second] = titles;
+    let threads = [
+        row(THREAD, first.clone(), true),
+        row(THREAD, first, false),
+        row(OTHER, second, true),
+        row(damaged, Value::Null, true),
+    ];
+    script
+        .result("archive/status", json!({
+            "state": "archiving", "path": "/home/user/state/archive", "bytes": 290_000_000, "text_bytes": 2_400_000_000_u64,
+            "stored_text_bytes": 2_100_000_000_u64, "threads": 300, "transcripts": 332, "gone": 41, "files_behind": 12,
+            "oldest_at": now() - 90 * 86_400_000, "verified_at": now() - 200_000_000, "damaged": 1,
+            "max_bytes": 5_000_000_000_u64, "max_age_days": 0, "redacts": false,
+        }))
+        .result("archive/list", json!({ "threads": threads }))
+        .result("archive/verify", json!({
+            "files": 31, "bytes": 290_000_000, "damaged": 1, "damaged_threads": [damaged],
+        }))
+        .result("archive/forget", json!({ "removed_bytes": 2_500_000 }))
+        .on("archive/restore", move |params| {
+            use longhaul_protocol::ErrorKind::{ArchiveDamaged, FileExists};
+            let refused = |kind| longhaul_client::scripted::Reply::Error(longhaul_protocol::WireError::new(kind, "no"));
+            let id = params["thread_id"].as_str();
+            match id {
+                Some(OTHER) => refused(FileExists),
+                Some(id) if id == damaged => refused(ArchiveDamaged),
+                _ => longhaul_client::scripted::Reply::Result(json!({
+                    "thread_id": id, "path": "/home/user/.codex/sessions/a.jsonl", "bytes": 2_500_000, "redacted": false,
+                    "command": ["codex", "resume", id],
+                })),
+            }
+        })
 }
 
 pub(crate) fn status() -> Value {

@@ -33,6 +33,12 @@ const SHOWN: &[(&str, &[&str])] = &[
     ("thread_close", &["thread", "close", THREAD]),
     ("prompts", &["prompts", "parse_line"]),
     ("prompts_add", &["prompts", "--add", "Fix the parser."]),
+    ("archive_status", &["archive", "status"]),
+    ("archive_list", &["archive", "list", "--gone"]),
+    ("archive_verify", &["archive", "verify"]),
+    ("archive_restore", &["archive", "restore", THREAD]),
+    ("archive_export", &["archive", "export", "/home/user/threads"]),
+    ("archive_forget", &["archive", "forget", THREAD]),
 ];
 
 #[test]

@@ -107,6 +107,8 @@ export interface ArchiveListParams {
   limit?: number | null;
   /** Only this one. */
   thread_id?: string | null;
+  /** Only those with all these words, or parts of words, in title or folder, in small or capital letters. */
+  words?: string | null;
 }
 
 /** A page of archived threads. */
@@ -215,6 +217,8 @@ export interface ArchivedThread {
   source: string;
   /** The thread. */
   thread_id: string;
+  /** The name a person gave it, else its first request in short, secrets replaced. */
+  title?: string | null;
   /** When it last grew. */
   updated_at: number;
 }

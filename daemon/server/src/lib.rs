@@ -8,7 +8,7 @@
 //! | reading | [`ingest`] transcripts into the store |
 //! | files | [`discovery`] which transcripts there are; [`transcript`] opened, split into lines, given back; [`archive`] what is kept of them |
 //! | hub | [`events`] what happened, for whoever wants to know; [`recorder`] transcripts of clients that write none; [`message_history`] prompts for recall |
-//! | ground | [`clock`] [`config`] [`paths`] [`peer`] [`args`] [`telemetry`] [`systemd`] [`shutdown`] [`link`] [`lock`] [`folder`] [`heap`] [`descriptors`] [`runtime`]; [`sandbox`] a locked-in child; [`model`] |
+//! | ground | [`clock`] [`config`] [`paths`] [`peer`] [`args`] [`telemetry`] [`systemd`] [`shutdown`] [`link`] [`lock`] [`folder`] [`new_file`] [`heap`] [`descriptors`] [`runtime`]; [`sandbox`] a locked-in child; [`model`] |
 //!
 //! A module uses only floors below its own. Time and randomness are read in `clock` alone, the environment in `main.rs` and the
 //! ground floor alone.
@@ -37,6 +37,7 @@ mod lock;
 mod message_history;
 mod metering;
 mod model;
+mod new_file;
 pub mod paths;
 mod peer;
 mod project_instructions;

@@ -12,8 +12,8 @@
 //! the logs that nobody uses the least recently used are let go, so memory is bounded.
 //!
 //! *Opening.* The id is made from the client's name and key, so the same key leads to the same file
-//! with no table of keys. The first lines are written under another name, synced and renamed, the
-//! folders synced. A crash before the rename leaves nothing that is listed; after it, the thread.
+//! with no table of keys. The first lines are written under another name, synced and linked to
+//! theirs ([`crate::new_file`]), the folders synced. A crash before that leaves nothing that is listed; after it, the thread.
 //!
 //! *Appending.* One write for the whole batch, one `fdatasync`, then the answer.
 //! - Killed before the write: nothing. In the middle: whole lines and a torn one. After: all lines.
@@ -50,7 +50,6 @@ use held::Held;
 use log::Log;
 
 pub use log::{Appended, Line};
-pub use place::publish;
 
 /// Why a thread was not written.
 #[derive(Debug, thiserror::Error)]

@@ -197,6 +197,42 @@ async fn what_a_deleted_transcript_said_is_given_back_and_the_thread_goes_on() {
 }
 
 #[tokio::test]
+async fn of_eight_restores_at_once_one_makes_the_file_and_hidden_files_of_others_stay() {
+    let home = tempfile::tempdir().unwrap();
+    let path = long(THREAD, "turbine", 300).write(home.path());
+    let before = fs::read(&path).unwrap();
+    let daemon = Daemon::over(home, "").await;
+    let mut client = daemon.connect().await;
+    client.sync(THREAD).await;
+    archived(&mut client).await;
+    fs::remove_file(&path).unwrap();
+    let name = path.file_name().unwrap().to_str().unwrap();
+    let beside = |end: &str| path.with_file_name(format!(".{name}{end}"));
+    let [foreign, unfinished, link] = [".restored", ".0.new", ".1.new"].map(beside);
+    let target = path.with_file_name("precious.txt");
+    for file in [&foreign, &unfinished, &target] {
+        fs::write(file, "precious").unwrap();
+    }
+    std::os::unix::fs::symlink(&target, &link).unwrap();
+    for _ in 0..4 {
+        let restores = (0..8).map(|_| async {
+            let mut client = daemon.connect().await;
+            restore(&mut client, None).await
+        });
+        let results = futures_util::future::join_all(restores).await;
+        let refused = results.iter().filter_map(|result| result.as_ref().err());
+        let refused: Vec<ErrorKind> = refused.map(|error| error.kind()).collect();
+        assert_eq!(refused, [ErrorKind::FileExists; 7]);
+        assert_eq!(fs::read(&path).unwrap(), before, "to the byte");
+        fs::remove_file(&path).unwrap();
+    }
+    for file in [&foreign, &unfinished, &target] {
+        assert_eq!(fs::read_to_string(file).unwrap(), "precious", "{}", file.display());
+    }
+    assert_eq!(fs::read_link(&link).unwrap(), target);
+}
+
+#[tokio::test]
 async fn a_handle_of_a_transcript_that_was_rewritten_gives_back_what_it_named() {
     let home = tempfile::tempdir().unwrap();
     let path = long(THREAD, "turbine", 20).write(home.path());

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::time::Duration;
 
-use longhaul_protocol::archive::{List, ListParams, Overview, OverviewParams};
+use longhaul_protocol::archive::{ArchivedThread, List, ListParams, Overview, OverviewParams};
 use longhaul_protocol::checkpoint::{ChoiceAction, Choose, ChooseParams, Unchoose, UnchooseParams};
 
 use crate::archive::{THREAD, archived, long, noticed, packs, says, verify};
@@ -149,4 +149,57 @@ async fn damage_at_rest_is_found_by_the_slow_look_and_told() {
     let told = async { while damaged(&mut client).await == 0 {} };
     soon("word of the damage", told).await;
     daemon.stopped().await;
+}
+
+async fn lost(client: &mut Client, words: Option<&str>) -> Vec<(String, String)> {
+    let words = words.map(str::to_owned);
+    let params = ListParams { gone: Some(true), words, ..Default::default() };
+    let threads = client.call::<List>(params).await.unwrap().threads;
+    let of = |thread: ArchivedThread| (thread.thread_id, thread.title.unwrap_or_default());
+    threads.into_iter().map(of).collect()
+}
+
+#[tokio::test]
+async fn a_lost_thread_is_found_by_its_words_also_when_the_database_is_lost_too() {
+    let home = tempfile::tempdir().unwrap();
+    let ids: Vec<String> = (0..3).map(numbered).collect();
+    let [boiler, piston, there] = [0, 1, 2].map(|at| ids[at].as_str());
+    let words = [(boiler, "boiler"), (piston, "piston"), (there, "nozzle")];
+    let paths = words.map(|(id, words)| long(id, words, 5).write(home.path()));
+    let name =
+        serde_json::json!({ "id": piston, "thread_name": "The cold ENGINE", "updated_at": "" });
+    fs::write(home.path().join(".codex/session_index.jsonl"), format!("{name}\n")).unwrap();
+    let mut daemon = Daemon::over(home, "").await;
+    let mut client = daemon.connect().await;
+    for id in [boiler, piston, there] {
+        client.sync(id).await;
+    }
+    archived(&mut client).await;
+    for (path, id) in paths.iter().zip([boiler, piston]) {
+        fs::remove_file(path).unwrap();
+        noticed(&mut client, id).await;
+    }
+    for is_lost in [false, true] {
+        if is_lost {
+            let home = daemon.stopped().await;
+            let state = home.path().join(".local/state/longhaul");
+            for name in ["longhaul.db", "longhaul.db.seal"] {
+                fs::remove_file(state.join(name)).unwrap();
+            }
+            daemon = Daemon::over(home, "").await;
+            client = daemon.connect().await;
+            archived(&mut client).await;
+        }
+        let one = |id: &str, title: &str| vec![(id.to_owned(), title.to_owned())];
+        assert_eq!(lost(&mut client, None).await.len(), 2, "{is_lost}");
+        let named = lost(&mut client, Some("engine cold")).await;
+        assert_eq!(named, one(piston, "The cold ENGINE"), "{is_lost}");
+        let asked = lost(&mut client, Some("BOIL repair")).await;
+        assert_eq!(asked, one(boiler, "Repair the boiler."), "{is_lost}");
+        assert_eq!(lost(&mut client, Some("nozzle")).await, [], "its transcript is there");
+        let params =
+            ListParams { limit: Some(1), words: Some("nozzle".into()), ..Default::default() };
+        let page = client.call::<List>(params).await.unwrap();
+        assert_eq!((page.threads.len(), page.next_cursor), (1, None), "{is_lost}");
+    }
 }

@@ -1,5 +1,7 @@
 //! Transcript files: identity, cursor, and the folded state.
 
+use std::collections::HashMap;
+
 use longhaul_core::digest::Digest128;
 use longhaul_core::fold::{Source, ThreadHead};
 use sqlx::sqlite::SqliteRow;
@@ -197,6 +199,35 @@ impl Store {
             }
             query.push(")");
             let rows = query.build().try_map(|row| file_row(&row)).fetch_all(pools.reader()).await;
+            found.extend(rows.map_err(|error| pools.sorted(error))?);
+        }
+        Ok(found)
+    }
+
+    /// The threads of the files at `paths`, and their titles, by path.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn titles(
+        &self,
+        paths: &[String],
+    ) -> Result<HashMap<String, (String, Option<String>)>, StoreError> {
+        let pools = self.pools();
+        let mut found = HashMap::new();
+        for chunk in paths.chunks(500) {
+            let mut query = QueryBuilder::<Sqlite>::new(
+                "SELECT path, coalesce(thread_id, '') AS thread_id, json_extract(head, '$.title') AS title \
+                 FROM source_file WHERE path IN (",
+            );
+            let mut list = query.separated(", ");
+            for path in chunk {
+                list.push_bind(path);
+            }
+            query.push(")");
+            let read = |row: SqliteRow| {
+                Ok((get(&row, "path")?, (get(&row, "thread_id")?, get(&row, "title")?)))
+            };
+            let rows = query.build().try_map(read).fetch_all(pools.reader()).await;
             found.extend(rows.map_err(|error| pools.sorted(error))?);
         }
         Ok(found)

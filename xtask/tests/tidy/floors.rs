@@ -61,6 +61,7 @@ const SERVER: &[Floor] = &[
         "lock",
         "metering",
         "model",
+        "new_file",
         "paths",
         "peer",
         "project_instructions",

@@ -17,7 +17,8 @@ mod paragraph;
 /// Search everything said and done in all threads of all agents
 ///
 /// Finds items with all the words, in any order; for a question, also items with some of them. "several words" in quotes is a phrase, conn* a prefix; OR
-/// separates alternatives, NOT excludes. Paths and names match whole or by their parts.
+/// separates alternatives, NOT excludes. Paths and names match whole or by their parts. Threads whose transcripts are
+/// gone are not searched: longhaul archive list --gone --find WORDS looks through their titles.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -12,6 +12,8 @@ mod open;
 mod show;
 mod tail;
 
+pub(super) use list::last_folders;
+
 /// What to do with threads.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ThreadCommand {

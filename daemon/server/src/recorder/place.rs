@@ -1,19 +1,15 @@
 //! Where the transcript of a thread lies, and how it comes to be there.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use longhaul_core::rollout::compose::{self, Opening};
 
-use super::file;
-use crate::folder::make_synced;
+use crate::new_file::{self, NEW};
 
 /// Folders between the folder of all and a transcript: year, month, day.
 const DEPTH: usize = 3;
-
-/// End of the name of a file that is being made; the leading dot keeps it from being listed.
-const NEW: &str = ".new";
 
 /// The transcript of a thread, by its name: the folders are looked through, the newest first.
 pub(super) fn find(folder: &Path, thread_id: &str) -> io::Result<Option<PathBuf>> {
@@ -52,27 +48,8 @@ pub(super) fn begin(folder: &Path, opening: &Opening, at_ms: i64) -> io::Result<
     let name = compose::file_name(at_ms, &opening.thread_id);
     let day = folder.join(compose::folder(at_ms));
     sweep(&day);
-    publish(&day, &name, &compose::opening(opening, at_ms))
-}
-
-/// Makes a transcript: whole and synced, or not there.
-///
-/// The folder may be another program's: nothing in it is touched but the file that this call makes, whose name
-/// holds a new thread id. A crash leaves at most that file, hidden, which no program lists.
-pub fn publish(day: &Path, name: &str, text: &str) -> io::Result<PathBuf> {
-    make_synced(day)?;
-    let (new, path) = (day.join(format!(".{name}{NEW}")), day.join(name));
-    let mut file = file::create(&new)?;
-    let written = file
-        .write_all(text.as_bytes())
-        .and_then(|()| file.sync_all())
-        .and_then(|()| fs::rename(&new, &path));
-    if let Err(error) = written {
-        // This call made it: should removing it fail, too, a hidden file is left.
-        fs::remove_file(&new).ok();
-        return Err(error);
-    }
-    File::open(day)?.sync_all()?;
+    let path = day.join(name);
+    new_file::publish(&path, |file| file.write_all(compose::opening(opening, at_ms).as_bytes()))?;
     Ok(path)
 }
 

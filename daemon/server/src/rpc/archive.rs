@@ -65,21 +65,40 @@ async fn list(
         threads.retain(|thread| place(thread) > (-updated_ms, path.clone()));
     }
     let rows = convert::page_rows(params.limit) as usize;
-    let is_cut = threads.len() > rows;
-    threads.truncate(rows);
-    let next = threads.last().filter(|_| is_cut);
+    let words = params.words.unwrap_or_default().to_lowercase();
+    let (mut rest, mut found) = (threads.into_iter(), Vec::new());
+    // Only so many titles are looked up as the page takes.
+    while found.len() <= rows {
+        let next: Vec<ArchivedThread> = rest.by_ref().take(rows + 1).collect();
+        if next.is_empty() {
+            break;
+        }
+        let next = keeper.titled(next).await?;
+        found.extend(next.into_iter().filter(|thread| has_words(thread, &words)));
+    }
+    let is_cut = found.len() > rows;
+    found.truncate(rows);
+    let next = found.last().filter(|_| is_cut);
     let next_cursor =
         next.map(|last| cursor::show(last.transcript.updated_ms, &last.transcript.path));
-    Ok(wire::ListResult { threads: threads.into_iter().map(row).collect(), next_cursor })
+    Ok(wire::ListResult { threads: found.into_iter().map(row).collect(), next_cursor })
+}
+
+/// Whether all `words`, in small letters, stand in the title or the folder.
+fn has_words(thread: &ArchivedThread, words: &str) -> bool {
+    let texts = [thread.title.as_ref(), thread.transcript.cwd.as_ref()];
+    let texts = texts.map(|text| text.map_or_else(String::new, |text| text.to_lowercase()));
+    words.split_whitespace().all(|word| texts.iter().any(|text| text.contains(word)))
 }
 
 fn row(thread: ArchivedThread) -> wire::ArchivedThread {
-    let ArchivedThread { transcript, is_gone } = thread;
+    let ArchivedThread { transcript, is_gone, title } = thread;
     wire::ArchivedThread {
         thread_id: transcript.thread_id,
         source: transcript.source.name().to_owned(),
         path: transcript.path,
         cwd: transcript.cwd,
+        title,
         bytes: transcript.text_bytes,
         updated_at: transcript.updated_ms,
         gone: is_gone,

@@ -29,6 +29,7 @@ mod reading;
 mod restore;
 mod returning;
 mod status;
+mod titles;
 mod upkeep;
 
 use std::sync::Arc;

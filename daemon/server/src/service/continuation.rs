@@ -2,14 +2,14 @@
 //!
 //! # Theory of operation
 //! *Steps.* See that the thread's own agent is not at work, where it is to go on; check the working tree; compact; compose the new transcript; publish it
-//! in the agent's own folder by a rename, as all transcripts of ours are. The one gone on from is only read.
+//! in the agent's own folder, as all transcripts of ours are ([`crate::new_file`]). The one gone on from is only read.
 //!
-//! *A crash* before the rename leaves a compaction nobody uses and at most a hidden file, which stays: in
+//! *A crash* before that leaves a compaction nobody uses and at most a hidden file, which stays: in
 //! another program's folder nothing is removed by its name. After it the thread is there, and is read like any
 //! other.
 
 use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,7 +32,7 @@ use crate::archive::Archive;
 use crate::clock::Clock;
 use crate::config::Live;
 use crate::ingest::{Ingest, SyncTarget};
-use crate::recorder;
+use crate::new_file;
 use crate::transcript::{Fallback, Transcript};
 
 /// Bytes of a first line; longer ones are of no Codex.
@@ -231,9 +231,10 @@ fn agent_of(to: Option<Source>, own: Source) -> Result<(Source, Continue), Servi
 
 async fn publish(home: PathBuf, transcript: NewTranscript) -> Result<PathBuf, ServiceError> {
     let NewTranscript { folder, name, text } = transcript;
-    let folder = home.join(folder);
-    let shown = folder.join(&name).display().to_string();
-    let publish = move || recorder::publish(&folder, &name, &text);
+    let path = home.join(folder).join(name);
+    let target = path.clone();
+    let publish = move || new_file::publish(&target, |file| file.write_all(text.as_bytes()));
     let published = tokio::task::spawn_blocking(publish).await?;
-    published.map_err(|source| ServiceError::File { path: shown, source })
+    published.map_err(|error| ServiceError::file(&path, error))?;
+    Ok(path)
 }

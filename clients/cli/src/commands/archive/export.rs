@@ -10,7 +10,7 @@ use super::list;
 use super::restore::absolute;
 use crate::failure::Failure;
 use crate::session::{Page, Session};
-use crate::style::{Style, bytes, count, counted};
+use crate::style::{Style, bytes, counted};
 
 /// Write all archived threads into a folder, as the plain files that their agents write
 ///
@@ -79,7 +79,7 @@ impl Page for ExportPage {
     fn text(&self, style: &Style) -> String {
         let skipped = match self.skipped {
             0 => String::new(),
-            skipped => format!("{} were there already\n", count(skipped)),
+            skipped => format!("{} already there, not written\n", counted(skipped, "file")),
         };
         let damaged = match self.damaged.is_empty() {
             true => String::new(),

@@ -1,10 +1,14 @@
 //! `longhaul archive list`.
 
+use std::collections::BTreeSet;
+
 use clap::Args;
 use longhaul_client::Client;
 use longhaul_protocol::archive::{ArchivedThread, List, ListParams, ListResult};
 
+use crate::commands::thread::last_folders;
 use crate::failure::Failure;
+use crate::select::short_len;
 use crate::session::{Page, Session};
 use crate::style::{Style, bytes};
 
@@ -13,7 +17,8 @@ use crate::style::{Style, bytes};
 #[command(after_help = "\
 Examples:
   longhaul archive list
-  longhaul archive list --gone      those whose transcripts are not there any more
+  longhaul archive list --gone                      those whose transcripts are not there any more
+  longhaul archive list --gone --find 'lock table'  of these, those with both words in title or folder
   longhaul archive list --json | jq -r '.threads[].thread_id'")]
 pub(crate) struct ListArgs {
     /// Only this thread, by id or prefix
@@ -21,6 +26,9 @@ pub(crate) struct ListArgs {
     /// Only those whose transcripts are gone
     #[arg(long)]
     gone: bool,
+    /// Only those with all these words in their title or folder
+    #[arg(long, value_name = "WORDS")]
+    find: Option<String>,
     /// Maximum rows
     #[arg(short = 'n', long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=500))]
     limit: u32,
@@ -31,6 +39,7 @@ pub(crate) async fn run(args: ListArgs, session: &Session) -> Result<(), Failure
     let params = ListParams {
         thread_id: args.thread,
         gone: args.gone.then_some(true),
+        words: args.find,
         limit: Some(args.limit),
         cursor: None,
     };
@@ -57,18 +66,21 @@ impl Page for ListResult {
         if self.threads.is_empty() {
             return "nothing is archived that fits\n".to_owned();
         }
+        // A thread may have several transcripts.
+        let ids: BTreeSet<&str> = self.threads.iter().map(|row| row.thread_id.as_str()).collect();
+        let id_chars = short_len(&Vec::from_iter(ids));
         let row = |thread: &ArchivedThread| {
             let transcript = if thread.gone { style.warn("gone") } else { "there".to_owned() };
             vec![
-                thread.thread_id.clone(),
-                thread.source.clone(),
+                thread.thread_id.chars().take(id_chars).collect(),
                 style.ago(thread.updated_at),
+                last_folders(thread.cwd.as_deref().unwrap_or("-")),
                 bytes(thread.bytes),
                 transcript,
-                style.path(&thread.path),
+                thread.title.clone().unwrap_or_default().replace('\n', " "),
             ]
         };
-        let headings = ["thread", "source", "updated", ">size", "transcript", "path"];
+        let headings = ["thread", "updated", "folder", ">size", "transcript", "title"];
         let more = match self.next_cursor {
             Some(_) => style.dim("there are more: -n\n"),
             None => String::new(),

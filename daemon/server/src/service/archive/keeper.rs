@@ -22,6 +22,7 @@ const CANDIDATES_MAX: u32 = 100;
 /// The handle on the archive and its task.
 pub struct ArchiveKeeper {
     pub(super) shared: Arc<ArchiveShared>,
+    pub(super) store: Store,
     cancel: CancellationToken,
     task: Mutex<Option<JoinHandle<()>>>,
 }
@@ -40,10 +41,14 @@ impl ArchiveKeeper {
         hints.hint_all();
         let shared = Arc::new(ArchiveShared { archive, hints, config, clock, turn, progress });
         let cancel = CancellationToken::new();
-        let archiver =
-            Archiver { shared: Arc::clone(&shared), store, ingest, cancel: cancel.clone() };
+        let archiver = Archiver {
+            shared: Arc::clone(&shared),
+            store: store.clone(),
+            ingest,
+            cancel: cancel.clone(),
+        };
         let task = Mutex::new(Some(tokio::spawn(archiver.run())));
-        Self { shared, cancel, task }
+        Self { shared, store, cancel, task }
     }
 
     /// Stops after the batch under way.

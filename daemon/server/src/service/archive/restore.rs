@@ -1,8 +1,6 @@
 //! An archived text back on the disk: where its agent looks, or elsewhere.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, ErrorKind, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::io::{self, BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
@@ -12,6 +10,7 @@ use longhaul_store::ArchivedTranscript;
 
 use super::keeper::ArchiveKeeper;
 use crate::archive::{ArchivedReader, ArchivedText};
+use crate::new_file;
 use crate::service::error::ServiceError;
 
 /// Bytes copied at a time.
@@ -95,48 +94,22 @@ fn write(
 ) -> Result<(), ServiceError> {
     let failed = |error: io::Error| match error.kind() {
         ErrorKind::AlreadyExists => ServiceError::FileExists(path.display().to_string()),
+        ErrorKind::InvalidInput => invalid("the path of a file"),
         ErrorKind::InvalidData => ServiceError::ArchiveDamaged(row.thread_id.clone()),
         ErrorKind::ReadOnlyFilesystem => invalid(
             "where the daemon may write: under systemd the agents' folders and its own, and what a drop-in with ReadWritePaths= adds",
         ),
         _ => ServiceError::file(path, error),
     };
-    let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(|n| n.to_str()))
-    else {
-        return Err(invalid("the path of a file"));
-    };
-    if path.exists() {
-        return Err(ServiceError::FileExists(path.display().to_string()));
-    }
-    DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
-    let new = folder.join(format!(".{name}.restored"));
-    let written = copy(&new, text, row).and_then(|()| {
-        // A link, and not a rename, which would replace what came to be there meanwhile.
-        fs::hard_link(&new, path)?;
-        File::open(folder)?.sync_all()
-    });
-    // Its content is at `path` now, or nowhere: a hidden file is all that can be left.
-    fs::remove_file(&new).ok();
-    written.map_err(failed)
-}
-
-fn copy(new: &Path, text: &Arc<ArchivedText>, row: &ArchivedTranscript) -> io::Result<()> {
-    let mut file =
-        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(new)?;
-    let mut reader = ArchivedReader::new(Arc::clone(text), 0);
-    let (mut buffer, mut bytes) = (vec![0; COPY_BYTES], 0_u64);
-    loop {
-        let count = reader.read(&mut buffer)?;
-        if count == 0 {
-            break;
+    let reader = ArchivedReader::new(Arc::clone(text), 0);
+    let mut reader = BufReader::with_capacity(COPY_BYTES, reader);
+    new_file::publish(path, |file| {
+        let bytes = io::copy(&mut reader, file)?;
+        if bytes != row.text_bytes {
+            return Err(io::Error::new(ErrorKind::InvalidData, "a stretch of the text is missing"));
         }
-        file.write_all(&buffer[..count])?;
-        bytes += count as u64;
-    }
-    if bytes != row.text_bytes {
-        return Err(io::Error::new(ErrorKind::InvalidData, "a stretch of the text is missing"));
-    }
-    let updated_ms = u64::try_from(row.updated_ms).unwrap_or(0);
-    file.set_modified(UNIX_EPOCH + Duration::from_millis(updated_ms))?;
-    file.sync_all()
+        let updated_ms = u64::try_from(row.updated_ms).unwrap_or(0);
+        file.set_modified(UNIX_EPOCH + Duration::from_millis(updated_ms))
+    })
+    .map_err(failed)
 }

@@ -42,6 +42,8 @@ pub struct ArchiveState {
 pub struct ArchivedThread {
     pub transcript: ArchivedTranscript,
     pub is_gone: bool,
+    /// `None` before [`ArchiveKeeper::titled`], and where nothing was asked for.
+    pub title: Option<String>,
 }
 
 /// What reading packs whole found.
@@ -104,7 +106,8 @@ impl ArchiveKeeper {
         rows.sort_by(|a, b| b.updated_ms.cmp(&a.updated_ms).then_with(|| a.path.cmp(&b.path)));
         let looking = move || {
             let is_gone = |row: &ArchivedTranscript| !Path::new(&row.path).exists();
-            let look = |row| ArchivedThread { is_gone: is_gone(&row), transcript: row };
+            let look =
+                |row| ArchivedThread { is_gone: is_gone(&row), title: None, transcript: row };
             rows.into_iter().map(look).collect()
         };
         Ok(tokio::task::spawn_blocking(looking).await?)

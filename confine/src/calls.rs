@@ -1,5 +1,4 @@
-//! The system calls that are left to a confined process: lists of what is allowed, so that a call which a later
-//! kernel brings is not.
+//! The system calls that a confined process may make. Allowlists, so that calls of later kernels are denied.
 
 use std::collections::BTreeMap;
 
@@ -8,20 +7,20 @@ use seccompiler::{
     SeccompRule,
 };
 
-/// Calls by number; a call with rules is allowed where one of them holds.
+/// Calls by number; a call with rules is allowed if one of them matches.
 pub(super) type Calls = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// Flags of an opening that makes a file, empties one, or only writes. `/dev/null` is opened for both.
+/// Flags that create, truncate or open a file write-only. `/dev/null` is opened for reading and writing.
 const CHANGING: libc::c_int =
     libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC | (libc::O_TMPFILE & !libc::O_DIRECTORY);
 
-/// For who talks over a connection that is open: it opens nothing and starts nothing.
+/// For a process that talks over an open connection: it opens and starts nothing.
 pub(super) fn of_client() -> Calls {
     BASE.iter().chain(TALKING).map(|call| (*call, Vec::new())).collect()
 }
 
-/// For a program that reads files: it becomes one program, has threads, and starts no process. Nothing can be
-/// opened to be made, emptied or only written, whatever Landlock covers on this kernel.
+/// For a program that reads files: it executes one program, may have threads, and starts no process. It can open no
+/// file to create, truncate or only write it, whatever Landlock covers on this kernel.
 pub(super) fn of_reader() -> Result<Calls, BackendError> {
     let mut calls: Calls =
         BASE.iter().chain(READING).chain(PROGRAM).map(|call| (*call, Vec::new())).collect();
@@ -38,7 +37,7 @@ pub(super) fn of_reader() -> Result<Calls, BackendError> {
     let thread = bits(libc::CLONE_THREAD);
     let is_thread = Condition::new(0, Width::Qword, Is::MaskedEq(thread), thread)?;
     allow(libc::SYS_clone, vec![is_thread])?;
-    // A process asks for its own limits; it sets none.
+    // A process may read its own limits, but not set them.
     let own = Condition::new(0, Width::Dword, Is::Eq, 0)?;
     let asked = Condition::new(2, Width::Qword, Is::Eq, 0)?;
     allow(libc::SYS_prlimit64, vec![own, asked])?;
@@ -85,7 +84,7 @@ const BASE: &[i64] = &[
     libc::SYS_poll,
 ];
 
-/// What reading files takes besides.
+/// Additional calls to read files.
 const READING: &[i64] = &[
     libc::SYS_pread64,
     libc::SYS_lseek,
@@ -93,7 +92,7 @@ const READING: &[i64] = &[
     libc::SYS_statx,
     libc::SYS_getdents64,
     libc::SYS_readlinkat,
-    // The forms of the same that older processors have besides.
+    // Older forms of these calls on x86-64.
     #[cfg(target_arch = "x86_64")]
     libc::SYS_stat,
     #[cfg(target_arch = "x86_64")]
@@ -102,7 +101,7 @@ const READING: &[i64] = &[
     libc::SYS_readlink,
 ];
 
-/// What a conversation over an open socket takes besides, and waiting for it.
+/// Additional calls to talk over an open socket and wait for it.
 const TALKING: &[i64] = &[
     libc::SYS_recvfrom,
     libc::SYS_sendto,
@@ -114,7 +113,7 @@ const TALKING: &[i64] = &[
     libc::SYS_epoll_wait,
 ];
 
-/// What a program and its C library ask for besides: becoming it, its threads, where it is, who it is.
+/// Additional calls of a program and its C library: exec, threads, working folder, user.
 const PROGRAM: &[i64] = &[
     libc::SYS_execve,
     libc::SYS_set_tid_address,

@@ -1,6 +1,5 @@
-//! Locks a process in, where the system can: [`confine_client`] leaves it the connection it has,
-//! [`confine_reader`] some places to read and one program to become. Where that cannot be done they say why, and
-//! the process is to do nothing more.
+//! Confines a process, if the system can: [`confine_client`] leaves it its open connection, [`confine_reader`] some
+//! places to read and one program to execute. If that fails they say why, and the process must not continue.
 
 #[cfg(target_os = "linux")]
 mod calls;

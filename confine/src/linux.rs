@@ -1,8 +1,8 @@
-//! Locks the calling thread in, for good.
+//! Confines the calling thread permanently.
 //!
-//! Landlock takes all rights on files away, and gives some back: none ([`confine_client`]), or reading some places
-//! and becoming one program ([`confine_reader`]). What Landlock does not cover (datagrams, sockets of the file system, processes, tracing)
-//! is not among the system calls that seccomp leaves.
+//! Landlock removes all rights on files ([`confine_client`]), or all but reading some places and executing one
+//! program ([`confine_reader`]). seccomp denies what Landlock does not cover (datagrams, sockets of the file system,
+//! processes, tracing).
 
 use std::path::{Path, PathBuf};
 
@@ -15,17 +15,17 @@ use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
 
 use super::calls::{self, Calls};
 
-/// The first version of Landlock (Linux 5.13) confines reading and writing, which is all that is demanded;
-/// what later ones add is taken where it is there. seccomp covers the rest in any case.
+/// The first version of Landlock (Linux 5.13) confines reading and writing, which is all that is required; later
+/// features are used if available. seccomp covers the rest in any case.
 const DEMANDED: ABI = ABI::V1;
 
-/// The newest version that is made use of.
+/// The newest version that is used.
 const KNOWN: ABI = ABI::V6;
 
-/// Most that each resource may be used: bytes of a file that is written, seconds of a processor, and so on.
+/// Maximum use of each resource: bytes of a written file, processor seconds, and so on.
 type Limits = [(Resource, u64)];
 
-/// For who talks over a connection: it writes no file, and answers of a model are waited for without a processor.
+/// For a process that talks over a connection: it writes no file, and waiting for a model uses no processor time.
 const OF_CLIENT: &Limits = &[
     (Resource::Fsize, 0),
     (Resource::Cpu, 300),
@@ -43,24 +43,24 @@ const OF_READER: &Limits = &[
     (Resource::Data, 2 << 30),
 ];
 
-/// What a program that reads is left.
+/// What a confined reader may reach.
 #[derive(Debug, Clone, Default)]
 pub struct Reach {
-    /// Files and folders to read, with what is below; what is not there is passed over.
+    /// Files and folders to read, recursively; missing ones are ignored.
     pub read: Vec<PathBuf>,
-    /// Files to run: the program, and what loads it.
+    /// Files to execute: the program and its loader.
     pub run: Vec<PathBuf>,
 }
 
-/// Bounds what this whole process may use, for good.
+/// Limits this process's resources permanently.
 ///
 /// # Errors
-/// Why it cannot be, for a person.
+/// The reason, for a person.
 pub fn bound_client() -> Result<(), String> {
     set(OF_CLIENT)
 }
 
-/// Bounds what this whole process may use, for good, as a program that reads.
+/// Limits this process's resources permanently, for a reader.
 ///
 /// # Errors
 /// As [`bound_client`].
@@ -77,26 +77,25 @@ fn set(limits: &Limits) -> Result<(), String> {
     Ok(())
 }
 
-/// Leaves the calling thread, and what it starts, the connections it has open and memory: no file, no socket, no
-/// program. It cannot be undone.
+/// Leaves the calling thread and its descendants only open connections and memory: no file, no new socket, no program.
+/// It cannot be undone.
 ///
 /// # Errors
-/// Why this kernel or system cannot do it, for a person. The thread may be locked in partly then: it is to do
-/// nothing more.
+/// Why this kernel or system cannot do it, for a person. The thread may then be partly confined and must not continue.
 pub fn confine_client() -> Result<(), String> {
     landlock(Vec::new())?;
     seccomp(calls::of_client(), libc::EPERM)
 }
 
-/// Locks the calling thread in, so that it can become one of the programs of `reach` and read its places, and
-/// nothing else. It cannot be undone.
+/// Confines the calling thread, so that it can only execute a program of `reach` and read its places. It cannot be
+/// undone.
 ///
 /// # Errors
 /// As [`confine_client`].
 pub fn confine_reader(reach: &Reach) -> Result<(), String> {
     let mut rules = Vec::new();
     let mut allow = |path: &Path, rights| {
-        // What cannot be opened is not reached either.
+        // What cannot be opened stays out of reach.
         if let Ok(opened) = PathFd::new(path) {
             rules.push(PathBeneath::new(opened, rights));
         }
@@ -110,10 +109,10 @@ pub fn confine_reader(reach: &Reach) -> Result<(), String> {
     for path in &reach.run {
         allow(path, AccessFs::ReadFile | AccessFs::Execute);
     }
-    // git opens it for both before anything else.
+    // git opens it for reading and writing before anything else.
     allow(Path::new("/dev/null"), AccessFs::ReadFile | AccessFs::WriteFile);
     landlock(rules)?;
-    // As an older kernel: the C library then makes a thread by the call whose flags can be looked at.
+    // Like an older kernel: the C library then creates threads by `clone`, whose flags can be checked.
     seccomp(calls::of_reader().map_err(|error| format!("seccomp: {error}"))?, libc::ENOSYS)
 }
 
@@ -151,10 +150,10 @@ fn apply(allowed: Calls, refusal: libc::c_int) -> Result<(), seccompiler::Error>
     apply_filter(&program)
 }
 
-/// Makes the calling thread believe in a kernel without Landlock; programs that it starts believe it too.
+/// Simulates a kernel without Landlock for the calling thread and the programs it starts.
 ///
 /// # Errors
-/// seccomp is not there either.
+/// seccomp is not available.
 #[cfg(feature = "test-util")]
 pub fn without_landlock() -> Result<(), seccompiler::Error> {
     let calls = [libc::SYS_landlock_create_ruleset, libc::SYS_landlock_restrict_self];

@@ -1,10 +1,10 @@
-//! Other systems than Linux: nothing confines a process here yet, so nothing is run.
+//! Systems other than Linux: a process cannot be confined yet, so nothing is run.
 
 use std::path::PathBuf;
 
 const MISSING: &str = "only Linux has Landlock and seccomp";
 
-/// What a program that reads is left.
+/// What a confined reader may reach.
 #[derive(Debug, Clone, Default)]
 pub struct Reach {
     /// Files and folders to read.
@@ -12,7 +12,7 @@ pub struct Reach {
     pub run: Vec<PathBuf>,
 }
 
-/// Refuses.
+/// Fails.
 ///
 /// # Errors
 /// Always.
@@ -20,7 +20,7 @@ pub fn confine_client() -> Result<(), String> {
     Err(MISSING.to_owned())
 }
 
-/// Refuses.
+/// Fails.
 ///
 /// # Errors
 /// Always.
@@ -28,18 +28,12 @@ pub fn confine_reader(_: &Reach) -> Result<(), String> {
     Err(MISSING.to_owned())
 }
 
-/// Does nothing: what is refused needs no bounds.
-///
-/// # Errors
-/// None.
+/// Does nothing: no process runs that would need limits.
 pub fn bound_reader() -> Result<(), String> {
     Ok(())
 }
 
-/// Does nothing: what is refused needs no bounds.
-///
-/// # Errors
-/// None.
+/// Does nothing: no process runs that would need limits.
 pub fn bound_client() -> Result<(), String> {
     Ok(())
 }

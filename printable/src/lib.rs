@@ -1,16 +1,16 @@
-//! The gate for text of others.
+//! Neutralizes untrusted text.
 //!
-//! Transcripts, file names and models hold characters that a reader cannot see and a terminal obeys: escape
+//! Transcripts, file names and models contain characters that a reader cannot see and a terminal interprets: escape
 //! sequences, bidirectional overrides, zero-width and tag characters, line breaks inside a name. Every string
-//! passes one of these functions on its way to a terminal, a view, an editor or a file:
+//! passes through one of these functions on its way to a terminal, a view, an editor or a file:
 //!
-//! - [`one_line`] for what stands in a line of ours: a path, a title, a cell of a table;
-//! - [`block`] for text that has lines of its own;
-//! - [`painted`] for a page of ours in colour, whose parts passed one of the others;
+//! - [`one_line`] for text inside a line of ours: a path, a title, a cell of a table;
+//! - [`block`] for text with several lines;
+//! - [`painted`] for a coloured page of ours, whose parts passed through one of the others;
 //! - [`json`] for JSON that must stay the same value for the program that parses it.
 //!
-//! What is neutralised stays visible, as `\u{1b}` or `\n`. Colours alone are left out: they say nothing, and
-//! half the outputs of a terminal have them. Clean text is scanned once and borrowed.
+//! Neutralized characters stay visible, as `\u{1b}` or `\n`. Only colours are removed: they carry no meaning, and half
+//! the outputs of a terminal have them. Clean text is scanned once and borrowed.
 #![warn(missing_docs)]
 
 use std::borrow::Cow;
@@ -28,7 +28,7 @@ pub fn block(text: &str) -> Cow<'_, str> {
     gate(text, Lines::Kept)
 }
 
-/// The colours that our programs paint with themselves.
+/// The colours that our own programs use.
 const COLOURS: [&str; 13] = [
     "\x1b[0m",
     "\x1b[1m",
@@ -45,7 +45,7 @@ const COLOURS: [&str; 13] = [
     "\x1b[1;31m",
 ];
 
-/// A page for a terminal: as [`block`], and the colours of a page stay.
+/// A page for a terminal: as [`block`], but our colours stay.
 #[must_use]
 pub fn painted(page: &str) -> Cow<'_, str> {
     if !page.contains('\x1b') {
@@ -70,10 +70,10 @@ pub fn painted(page: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Serialised JSON, with everything that is hidden written as `\u` escapes: the same value when it is parsed.
+/// Serialized JSON with hidden characters as `\u` escapes; parses to the same value.
 #[must_use]
 pub fn json(text: &str) -> Cow<'_, str> {
-    // JSON has none of these outside of its strings.
+    // JSON has these only inside strings.
     let is_escaped = |c: char| match c {
         '\n' | '\r' | '\t' => false,
         c => is_hidden(c) || is_joiner(c) || is_selector(c),
@@ -93,9 +93,9 @@ pub fn json(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Whether a character has no picture of its own and changes what is shown around it.
+/// Whether a character is invisible and changes how the text around it is shown.
 ///
-/// Joiners and variation selectors are not among them: scripts and emoji need them, see [`block`].
+/// Excludes joiners and variation selectors, which scripts and emoji need, see [`block`].
 #[must_use]
 pub fn is_hidden(c: char) -> bool {
     matches!(
@@ -104,7 +104,7 @@ pub fn is_hidden(c: char) -> bool {
             | '\u{7f}'..='\u{9f}'
             // Soft hyphen, combining grapheme joiner, Arabic letter mark.
             | '\u{ad}' | '\u{34f}' | '\u{61c}'
-            // Fillers that are shown as nothing.
+            // Invisible fillers.
             | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
             | '\u{3164}' | '\u{ffa0}'
             // Zero-width space, direction marks, line and paragraph separators, overrides, isolates.
@@ -123,7 +123,7 @@ fn is_selector(c: char) -> bool {
     matches!(c, '\u{fe00}'..='\u{fe0f}')
 }
 
-/// What becomes of line breaks and tabs.
+/// How to treat line breaks and tabs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Lines {
     Kept,
@@ -151,7 +151,7 @@ fn gate(text: &str, lines: Lines) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The byte at which the first character stands that is not kept.
+/// The byte index of the first character that is not kept.
 fn first_odd(text: &str, lines: Lines) -> Option<usize> {
     if is_plain(text.as_bytes(), lines) {
         return None;
@@ -170,7 +170,7 @@ fn first_odd(text: &str, lines: Lines) -> Option<usize> {
     None
 }
 
-/// Whether all bytes are printable ASCII: in blocks without a branch, since nearly all text is.
+/// Whether all bytes are printable ASCII; checks blocks without branches, since nearly all text is.
 fn is_plain(bytes: &[u8], lines: Lines) -> bool {
     let keeps = lines == Lines::Kept;
     bytes.chunks(64).all(|chunk| {
@@ -185,11 +185,11 @@ fn is_kept(before: Option<char>, c: char, after: &str, lines: Lines) -> bool {
     match c {
         ' '..='~' => true,
         '\n' | '\t' => lines == Lines::Kept,
-        // Inside a word of a script that joins, or of a joined emoji; never in ASCII, where it hides.
+        // Allowed inside a word of a joining script or a joined emoji, never in ASCII, where it hides text.
         c if is_joiner(c) => {
             before.is_some_and(is_script) && after.chars().next().is_some_and(is_script)
         }
-        // One a character: a run of them carries hidden bytes.
+        // One per character: a run of them carries hidden bytes.
         c if is_selector(c) => {
             before.is_some_and(|c| c > ' ' && !is_hidden(c) && !is_selector(c) && !is_joiner(c))
         }
@@ -201,14 +201,14 @@ fn is_script(c: char) -> bool {
     !c.is_ascii() && !c.is_whitespace() && !is_hidden(c) && !is_joiner(c)
 }
 
-/// What follows a colour (`ESC [ 31 m`) that begins with `c`.
+/// The text after a colour sequence (`ESC [ 31 m`) that begins with `c`.
 fn colour(c: char, after: &str) -> Option<&str> {
     let parameters = after.strip_prefix('[').filter(|_| c == '\u{1b}')?;
     let rest = parameters.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';' || c == ':');
     rest.strip_prefix('m')
 }
 
-/// Writes what a character is, not what it does.
+/// Writes a character as a visible escape.
 fn show(out: &mut String, c: char) {
     match c {
         '\n' => out.push_str("\\n"),

@@ -1,15 +1,15 @@
-//! `archive/*`: compressed copies of what transcripts said, for the day on which these are gone.
+//! `archive/*`: compressed copies of transcripts, for when the originals are gone.
 //!
-//! They are for the person alone: an agent reaches the archive through `history/expand` and `history/get` only.
+//! Only the person may call these; an agent reads the archive through `history/expand` and `history/get`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// `archive/status`: what the archive has, and how it is.
+/// `archive/status`: the archive's contents and state.
 #[derive(Debug, Clone, Copy)]
 pub struct Overview;
 
-/// Nothing to say.
+/// No params.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ArchiveStatusParams")]
@@ -28,29 +28,29 @@ pub struct OverviewResult {
     pub path: String,
     /// Its bytes on the disk.
     pub bytes: u64,
-    /// Bytes of the texts it can give back.
+    /// Bytes of the texts it can restore.
     pub text_bytes: u64,
-    /// Of these, bytes that are stored: what several texts share counts once.
+    /// Bytes that are stored of these; chunks that texts share count once.
     pub stored_text_bytes: u64,
-    /// Threads it has.
+    /// Archived threads.
     pub threads: u64,
-    /// Transcripts it has, of some threads several.
+    /// Archived transcripts; a thread may have several.
     pub transcripts: u64,
-    /// Transcripts it has whose files are gone.
+    /// Archived transcripts whose files are gone.
     pub gone: u64,
-    /// Transcripts with something that is not archived yet.
+    /// Transcripts that are not completely archived yet.
     pub files_behind: u64,
-    /// When the thread that rests for longest last grew; absent: it has none.
+    /// When the longest idle thread last grew; absent for an empty archive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oldest_at: Option<i64>,
-    /// When the file that waits for longest was last read whole and compared with its digest; absent where one never was.
+    /// Oldest verification of any file (read whole, compared with its digest); absent if one was never verified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified_at: Option<i64>,
-    /// Files that are not what was written.
+    /// Damaged files.
     pub damaged: u64,
-    /// Bytes it may have.
+    /// Maximum bytes on disk.
     pub max_bytes: u64,
-    /// Days of use after which a thread that did not grow goes; 0: never.
+    /// Days of use after which an idle thread is evicted; 0: never.
     pub max_age_days: u64,
     /// Whether secrets are replaced before a text is archived.
     pub redacts: bool,
@@ -60,15 +60,15 @@ pub struct OverviewResult {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ArchiveState {
-    /// All that is ingested is archived.
+    /// Everything ingested is archived.
     Idle,
-    /// Something is not archived yet.
+    /// Some texts are not archived yet.
     Archiving,
-    /// It cannot be written; it is tried again.
+    /// It cannot be written; the daemon retries.
     Stalled,
-    /// `archive.enabled` is false: nothing is added, what is there is read.
+    /// `archive.enabled` is false: nothing is added; existing texts can be read.
     Off,
-    /// What a newer daemon may add.
+    /// A value of a newer daemon.
     #[serde(other)]
     Other,
 }
@@ -94,7 +94,7 @@ pub struct ListParams {
     /// Rows, at most `limit::PAGE_ROWS_MAX`; absent: `limit::PAGE_ROWS_DEFAULT`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// `next_cursor` of the page before.
+    /// `next_cursor` of the previous page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
@@ -129,15 +129,15 @@ pub struct ArchivedThread {
     pub bytes: u64,
     /// When it last grew.
     pub updated_at: i64,
-    /// Whether the transcript is not there any more.
+    /// Whether the transcript is gone.
     pub gone: bool,
     /// Whether its secrets were replaced.
     pub redacted: bool,
 }
 
-/// `archive/verify`: reads the files of the archive whole, and compares them with their digests.
+/// `archive/verify`: reads all files of the archive and compares them with their digests.
 ///
-/// What is damaged is stored again from the transcripts that are there.
+/// Damaged chunks are stored again from the transcripts that still exist.
 ///
 /// # Errors
 /// `not_archived`.
@@ -162,21 +162,20 @@ pub struct VerifyResult {
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Files that are not what was written.
+    /// Damaged files.
     pub damaged: u64,
-    /// Threads that have lost something by it: their transcripts are gone, too.
+    /// Threads that lost data: their transcripts are gone, too.
     pub damaged_threads: Vec<String>,
 }
 
-/// `archive/restore`: writes the text of a thread back to where its agent looks, or to another file; never over one that
-/// is there.
+/// `archive/restore`: writes a thread's text back to where its agent looks, or to another file; never overwrites.
 ///
 /// # Errors
 /// `not_archived`, `file_exists`, `archive_damaged`.
 #[derive(Debug, Clone, Copy)]
 pub struct Restore;
 
-/// What, and where to.
+/// Which thread, and where to write it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ArchiveRestoreParams")]
@@ -200,7 +199,7 @@ pub struct RestoreResult {
     pub bytes: u64,
     /// Whether its secrets were replaced when it was archived.
     pub redacted: bool,
-    /// What resumes the thread, word by word; empty where the file is not where an agent looks.
+    /// The command that resumes the thread, as arguments; empty if the file is not where an agent looks.
     pub command: Vec<String>,
 }
 
@@ -219,10 +218,10 @@ pub struct ForgetParams {
     pub thread_id: String,
 }
 
-/// What went.
+/// What was removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ArchiveForgetResult")]
 pub struct ForgetResult {
-    /// Bytes of the texts that were removed; 0: there were none.
+    /// Bytes of the removed texts; 0 if there were none.
     pub removed_bytes: u64,
 }

@@ -46,7 +46,7 @@ pub struct GetParams {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "CheckpointGetResult")]
 pub struct GetResult {
-    /// An object with a `schema_version` of its own (1); bounded in size.
+    /// An object with its own `schema_version` (1); bounded in size.
     pub checkpoint: Block<Value>,
     /// Lines of the transcript that are folded into it.
     pub seq: u64,
@@ -71,7 +71,7 @@ pub struct ViewParams {
     /// Bounds of the sections.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caps: Option<Caps>,
-    /// Tokens of the text at most, never exceeded; absent: the daemon's default.
+    /// Maximum tokens of the text; absent: the daemon's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
     /// As it was after the item of this seq; absent: as it is now.
@@ -92,7 +92,7 @@ pub struct Caps {
     /// Decisions, the newest that are not superseded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_decisions: Option<u32>,
-    /// Facts that hold.
+    /// Valid facts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_facts_valid: Option<u32>,
     /// Facts that are outdated or cannot be checked.

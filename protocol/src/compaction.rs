@@ -32,12 +32,11 @@ pub use templates::{
 ///
 /// # Errors
 /// `thread_not_found`; `invalid_params` for a text of `templates` with an unknown placeholder;
-/// `not_worthwhile` with the trigger `auto` before the history has really grown since the last one (a person
-/// who asks is answered, with a warning of that name where hardly anything is gained); `limit_exceeded` for
-/// more items than a frame holds; `disk_full` for given items, which are kept nowhere else. With `install`:
-/// `thread_read_only` for a thread of another program; `stale_base` where the thread was rolled back or compacted
-/// meanwhile, or the output of a call came that was compacted. With the
-/// strategies `auto` and `checkpoint` nothing else: they cannot fail on any history.
+/// `not_worthwhile` with the trigger `auto` before the history has grown enough since the last one (a person's
+/// request is answered, with a warning of that name if it gains little); `limit_exceeded` for more items than a
+/// frame holds; `disk_full` for given items, which are stored nowhere else. With `install`: `thread_read_only` for a
+/// thread of another program; `stale_base` if in the meantime the thread was rolled back or compacted, or a compacted
+/// call got its output. The strategies `auto` and `checkpoint` have no other error: they cannot fail on any history.
 #[derive(Debug, Clone, Copy)]
 pub struct Run;
 
@@ -58,23 +57,23 @@ pub struct RunParams {
     /// Absent: `standalone`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<Phase>,
-    /// Tokens `view` may have at most, never exceeded; absent: the daemon's default.
+    /// Maximum tokens of `view`; absent: the daemon's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
     /// The model that will read the result. With a `provider` it also writes the summary; its `context_window` then
     /// decides how much of the history it is sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<Model>,
-    /// On a change to a model with a smaller window: the one before, which writes the summary since it can still
-    /// read the whole history. Without a `provider` it is asked of the configured one.
+    /// On a change to a model with a smaller window: the previous one, which writes the summary since it can still
+    /// read the whole history. Without a `provider` the configured one is used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous_model: Option<Model>,
     /// Items that are rebuilt for every request and never summarised; placed according to `phase`. Absent with
-    /// `mid_turn`: what the history itself tells of settings, environment, project instructions and memory, with
-    /// the warning `no_initial_context` where it tells nothing.
+    /// `mid_turn`: what the history itself contains about settings, environment, project instructions and memory,
+    /// with the warning `no_initial_context` if it contains nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initial_context: Option<Vec<Value>>,
-    /// Milliseconds the caller is willing to wait; strategies that would take longer are skipped.
+    /// Milliseconds the caller will wait; strategies that would take longer are skipped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline_ms: Option<u64>,
     /// Compacts the thread as it was after the item of this seq; absent: as it is now.
@@ -83,18 +82,18 @@ pub struct RunParams {
     /// Who asked, for the log; absent: `manual`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trigger: Option<Trigger>,
-    /// Why, for the log; absent: as `trigger` says. What `compaction/should` answered.
+    /// Why, for the log; absent: as `trigger` says. Usually the answer of `compaction/should`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
-    /// Puts the result in force: it replaces the history of a thread of `thread/open` in one step, which undo takes
-    /// back. Not with `items` or `as_of`. Absent: no.
+    /// Installs the result: it replaces the history of a thread of `thread/open` in one step, which undo reverts.
+    /// Not with `items` or `as_of`. Absent: no.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub install: Option<bool>,
-    /// The agent itself compacts, and this is a step of it. The steps of one compaction are one record: the answer takes
-    /// the id and the place of what was announced, unless the agent worked in between. Absent: a compaction of its own.
+    /// This is a step of a compaction by the agent itself. The steps share one record: the answer takes the id and the
+    /// place of the announcement, unless the agent worked in between. Absent: a separate compaction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_step: Option<AgentStep>,
-    /// Texts of this call alone, in place of those in force.
+    /// Texts for this call alone, instead of the configured ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub templates: Option<TemplateOverrides>,
 }
@@ -103,9 +102,9 @@ pub struct RunParams {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentStep {
-    /// It is about to compact, in whatever way.
+    /// The agent is about to compact, by any means.
     Announced,
-    /// What is made here takes the place of its history.
+    /// This result replaces the agent's history.
     Answered,
 }
 
@@ -127,7 +126,7 @@ pub enum Strategy {
     Remote,
 }
 
-/// When in the life of a thread a compaction happens; decides where the initial context goes.
+/// When in a thread a compaction happens; decides where the initial context goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
@@ -162,7 +161,7 @@ pub enum Reason {
     ModelDownshift,
     /// The thread's policy; see `policy` of `compaction/get`.
     Policy,
-    /// What a newer daemon may add, or an older one does not say.
+    /// A value of a newer daemon, or one that an older daemon does not report.
     #[default]
     #[serde(other)]
     Other,
@@ -202,18 +201,18 @@ pub struct RunResult {
     pub receipt: Receipt,
     /// What a person should know.
     pub warnings: Vec<Warning>,
-    /// What models cost; nothing where none was asked.
+    /// Cost of model requests; absent if there were none.
     #[serde(default, skip_serializing_if = "Cost::is_none")]
     pub cost: Cost,
     /// The texts used in it or in a model's prompt, by their digests.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub templates: Vec<TemplateUsed>,
-    /// The line of the thread that put it in force, where that was asked for.
+    /// The line of the thread that installed it, if `install` was set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub installed_seq: Option<u64>,
 }
 
-/// What models cost.
+/// Cost of model requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Cost {
     /// Requests, failed ones included.
@@ -235,7 +234,7 @@ impl Cost {
 pub struct Rung {
     /// Its strategy.
     pub strategy: Strategy,
-    /// What came of it.
+    /// Its outcome.
     pub outcome: RungOutcome,
     /// Why it was not used, a stable name such as `not_configured`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -244,7 +243,7 @@ pub struct Rung {
     pub duration_ms: u64,
 }
 
-/// What came of a rung.
+/// Outcome of a rung.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RungOutcome {
@@ -254,7 +253,7 @@ pub enum RungOutcome {
     Skipped,
     /// It was tried and failed.
     Failed,
-    /// What a newer daemon may add.
+    /// A value of a newer daemon.
     #[serde(other)]
     Other,
 }

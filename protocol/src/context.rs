@@ -1,4 +1,4 @@
-//! `context/*`: the context manager, on what is sent or on a thread.
+//! `context/*`: the context manager, for given items or a thread.
 
 use std::collections::BTreeMap;
 
@@ -48,9 +48,9 @@ pub struct EstimateParams {
 pub struct EstimateResult {
     /// Tokens: by a tokenizer if one was named, else model-visible bytes ÷ 4, rounded up.
     pub tokens: u64,
-    /// The bytes it was made from.
+    /// The bytes it is based on.
     pub bytes: u64,
-    /// Tokens by what they are spent on (`user`, `tool_outputs`, `images` …); only with `items`.
+    /// Tokens by kind (`user`, `tool_outputs`, `images` …); only with `items`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by_kind: Option<BTreeMap<String, u64>>,
     /// The tokenizer that counted; absent for an estimate by size.

@@ -20,7 +20,7 @@ pub use status::{
 #[derive(Debug, Clone, Copy)]
 pub struct Initialize;
 
-/// Who calls, and what it understands.
+/// The caller, and what it supports.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InitializeParams {
@@ -29,11 +29,11 @@ pub struct InitializeParams {
     /// The revisions it speaks; absent: the oldest one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<RevisionRange>,
-    /// The capabilities it asks for; absent: the baseline. Names the daemon does not know are not granted.
+    /// The capabilities it asks for; absent: the baseline. Unknown names are not granted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capabilities: Option<Vec<String>>,
     /// The folder an agent works in, an absolute path. Read on the agents' socket only: it must lie in the
-    /// project the daemon sees the process run in, and decides where the system does not tell.
+    /// project of the folder that the daemon sees the process run in, and is used where the system does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
 }
@@ -59,7 +59,7 @@ pub struct InitializeResult {
     pub capabilities: Vec<String>,
     /// The methods this connection may call.
     pub methods: Vec<String>,
-    /// The bounds in force.
+    /// The daemon's bounds.
     pub limits: Limits,
 }
 
@@ -81,15 +81,15 @@ pub struct ServerInfo {
 #[serde(deny_unknown_fields)]
 pub struct NoParams {}
 
-/// `daemon/status`: what the daemon does and how it is.
+/// `daemon/status`: the state of the daemon.
 #[derive(Debug, Clone, Copy)]
 pub struct Status;
 
-/// `daemon/config`: the values in force and where each comes from.
+/// `daemon/config`: the current values and where each comes from.
 #[derive(Debug, Clone, Copy)]
 pub struct ShowConfig;
 
-/// What the daemon runs with. Keys of providers are in no value.
+/// The daemon's configuration. No value contains a provider's key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ShowConfigResult {
     /// The configuration file that was read; absent: there is none at the default place.
@@ -104,9 +104,9 @@ pub struct ShowConfigResult {
 /// A key of the configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConfigValue {
-    /// Its name in the file, tables with a point: `compaction.keep_days`.
+    /// Its dotted name in the file: `compaction.keep_days`.
     pub key: String,
-    /// The value in force, in words.
+    /// The current value, as text.
     pub value: String,
     /// `default`, `file`, `environment NAME` or `flag NAME`.
     pub origin: String,
@@ -117,7 +117,7 @@ pub struct ConfigValue {
 #[derive(Debug, Clone, Copy)]
 pub struct Reload;
 
-/// What differs from the configuration so far.
+/// The changes to the configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReloadResult {
     /// The configuration file that was read; absent: there is none at the default place.
@@ -150,6 +150,6 @@ pub struct Shutdown;
 pub struct ShutdownResult {
     /// Its process id, to wait for.
     pub pid: u32,
-    /// Other requests that are still worked on.
+    /// Other requests still in progress.
     pub requests_in_flight: u64,
 }

@@ -3,7 +3,7 @@
 //! A caller branches on [`Retry`] first and on [`ErrorKind`] if it knows it, never on text. The thousands of
 //! our own numbers say *who must act*: 1xxx the caller changes the request, 2xxx the state is not what the
 //! caller thought, 3xxx the same request works later, 4xxx the model failed, 5xxx a person must act.
-//! Negative numbers keep the sense JSON-RPC and jsonrpsee gave them.
+//! Negative numbers keep their meaning in JSON-RPC and jsonrpsee.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,13 +13,13 @@ mod table;
 
 pub use table::{ERROR_KINDS, ErrorKind};
 
-/// What a caller should do with a request that was refused.
+/// What a caller should do with a rejected request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Retry {
-    /// The same request will be refused again.
+    /// The same request will fail again.
     Never,
     /// Read the state again and make a new request from it.
     Refresh,
@@ -34,7 +34,7 @@ pub enum Retry {
 pub struct ErrorData {
     /// The row of the error table. A kind of a newer daemon reads as [`ErrorKind::Unrecognized`].
     pub kind: ErrorKind,
-    /// What to do next; valid also when the kind is not known.
+    /// What to do next; valid even if the kind is unknown.
     pub retry: Retry,
     /// One sentence for a person: what to do about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -42,10 +42,10 @@ pub struct ErrorData {
     /// Milliseconds to wait before the same request is worth sending, with [`Retry::Backoff`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
-    /// Facts of this case (the field, the limit and its value, the present seq …); the shape depends on the kind.
+    /// Facts of this case (the field, the limit and its value, the current seq …); the shape depends on the kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<Value>,
-    /// Names the request in the daemon's log.
+    /// Identifies the request in the daemon's log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
 }
@@ -55,9 +55,9 @@ pub struct ErrorData {
 pub struct WireError {
     /// The number of the error table.
     pub code: i32,
-    /// What went wrong, in words that hold no transcript text and no secret.
+    /// What went wrong, without transcript text or secrets.
     pub message: String,
-    /// Present on every error of the daemon; a foreign server may leave it out.
+    /// Present on every error of the daemon; another server may omit it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<ErrorData>,
 }

@@ -1,8 +1,8 @@
 //! `event/*`: notifications of what happens in the daemon.
 //!
-//! Events are hints, the state is behind the other methods: a subscriber that fell behind gets a `gap` and
-//! reads again. Every event has a `seq` that only grows within one instance of the daemon, so that a client
-//! that lost its connection continues with `since_seq`.
+//! Events are hints; the other methods return the state. A subscriber that fell behind gets a `gap` and reads the
+//! state again. An event's `seq` only grows within one instance of the daemon, so a client that lost its connection
+//! can continue with `since_seq`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,8 +24,7 @@ pub struct SubscribeParams {
     /// Only these; absent: all. `gap` and `closing` always come.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kinds: Option<Vec<EventKind>>,
-    /// Also those after this seq that the daemon still remembers; a `gap` comes first when it does not
-    /// remember all of them.
+    /// Also those after this seq that the daemon still has; a `gap` comes first if it does not have all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since_seq: Option<u64>,
 }
@@ -40,7 +39,7 @@ pub struct SubscribeResult {
     pub seq: u64,
 }
 
-/// `event/unsubscribe`: ends a subscription. One that is not there is no error.
+/// `event/unsubscribe`: ends a subscription. An unknown one is not an error.
 #[derive(Debug, Clone, Copy)]
 pub struct Unsubscribe;
 
@@ -80,7 +79,7 @@ pub struct Event {
     pub at: i64,
     /// What: the name of an [`EventKind`], or one of a newer daemon.
     pub kind: String,
-    /// The facts, as the kind says; more fields may come.
+    /// The facts, by kind; fields may be added.
     pub data: Value,
 }
 
@@ -94,43 +93,43 @@ pub enum EventKind {
     ThreadUpdated,
     /// A transcript has lines or a file that cannot be read: `{path, reason, count}`.
     IngestWarning,
-    /// The damaged database was moved aside and is built again: `{moved_to}`.
+    /// The damaged database was moved aside and is being rebuilt: `{moved_to}`.
     StoreRebuilt,
     /// A compaction begins: `{compaction_id, thread_id?, strategy, phase, trigger, tokens:{before}}`; the
     /// strategy is the one that was asked for.
     CompactionStarted,
-    /// How far a rung that asks a model is: `{compaction_id, thread_id?, strategy, stage, tokens, percent}`.
-    /// The stages are `reading`, `asking`, `writing`, `checking`; tokens are what the model has written, the
-    /// percentage is of what there is room for.
+    /// Progress of a rung that asks a model: `{compaction_id, thread_id?, strategy, stage, tokens, percent}`.
+    /// The stages are `reading`, `asking`, `writing`, `checking`; `tokens` counts what the model has written, `percent`
+    /// its share of the available room.
     CompactionProgress,
-    /// No compaction was made: `{compaction_id, reason, retries?}`. The reason is `cancelled` where its client went away
-    /// or `compaction/cancel` took it back; with `retries` the job of `compaction/start` tries again. Each
+    /// No compaction was made: `{compaction_id, reason, retries?}`. The reason is `cancelled` if its client disconnected
+    /// or called `compaction/cancel`; with `retries` the job of `compaction/start` tries again. Each
     /// `compaction_started` is followed by this or by `compaction_completed`.
     CompactionFailed,
-    /// What a person should know of a compaction, such as `accuracy`:
+    /// A warning about a compaction, such as `accuracy`:
     /// `{compaction_id, thread_id?, warning, message}`.
     CompactionWarning,
-    /// A thread or a given history is compacted again and again without progress:
+    /// A thread or a given history is compacted repeatedly without progress:
     /// `{compaction_id, thread_id?, compactions, reread:[path…]}`.
     CompactionLoop,
     /// A compaction is done: `{compaction_id, thread_id?, strategy_used, tokens:{before, after}}`.
     CompactionCompleted,
-    /// A history has a replacement: `{compaction_id, thread_id?, strategy_used, tokens:{before, after}}`, after
-    /// `compaction_completed`. The name under which clients of Codex know it. Of an agent that compacted its
-    /// thread by itself: `{thread_id, tokens:{after}}`, after `thread_updated`.
+    /// A history was replaced: `{compaction_id, thread_id?, strategy_used, tokens:{before, after}}`, after
+    /// `compaction_completed`, under the name that Codex clients know. If an agent compacted its own thread:
+    /// `{thread_id, tokens:{after}}`, after `thread_updated`.
     ContextCompacted,
-    /// A decision of the policy in force went into the log: `{thread_id, decision_id, turn, seq, point, action,
+    /// A decision of the active policy was logged: `{thread_id, decision_id, turn, seq, point, action,
     /// tier, percent_remaining}`.
     PolicyDecided,
-    /// A live thread holds as much as it is compacted at: `{thread_id, tokens, limit, window, percent_remaining}`.
-    /// Once, until it holds less again; never of a window that nobody states.
+    /// A live thread reached its compaction limit: `{thread_id, tokens, limit, window, percent_remaining}`. Sent once
+    /// until it is below the limit again; never for an unknown window.
     LimitCrossed,
-    /// Memory is being made: `{phase, done, total}`; the phases are `extract` and `consolidate`.
+    /// Memory is being built: `{phase, done, total}`; the phases are `extract` and `consolidate`.
     MemoryProgress,
     /// Memory was published: `{generation, threads}`.
     MemoryPublished,
     /// Events were lost for this subscriber: `{missed?, next_seq}`. Read the state again.
     Gap,
-    /// The last event: the daemon shuts down or the subscription ends: `{reason}`.
+    /// The last event; the daemon shuts down or the subscription ends: `{reason}`.
     Closing,
 }

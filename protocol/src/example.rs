@@ -17,9 +17,9 @@ pub use bindings::{Bindings, Mismatch, Unbound, sample};
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Example {
-    /// Its place in a replay: what an exchange needs has been done by an earlier one.
+    /// Its place in a replay; an exchange may depend on earlier ones.
     pub order: u32,
-    /// The method that is shown; absent for what is the same for all.
+    /// The method it shows; absent for behaviour common to all methods.
     pub method: Option<String>,
     /// What the method is for.
     pub about: String,
@@ -31,7 +31,7 @@ pub struct Example {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Exchange {
-    /// What is special about it.
+    /// What it shows.
     pub name: String,
     /// A message to the daemon, with placeholders.
     pub request: Value,
@@ -39,13 +39,13 @@ pub struct Exchange {
     pub response: Value,
 }
 
-/// What is the same for all methods.
+/// Behaviour common to all methods.
 const ANY_METHOD: &str = include_str!("../examples/jsonrpc.errors.json");
 
 /// Reads every example, in the order of replay.
 ///
 /// # Errors
-/// A file that has not the shape of an [`Example`]; a test of this crate keeps that from happening.
+/// A file is not an [`Example`]; a test of this crate prevents that.
 pub fn examples() -> Result<Vec<Example>, serde_json::Error> {
     let texts = std::iter::once(&ANY_METHOD).chain(EXAMPLES);
     let mut examples =

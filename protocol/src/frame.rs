@@ -2,8 +2,8 @@
 //!
 //! A frame is one line of UTF-8 ended by `\n`, at most [`FRAME_BYTES_MAX`] bytes before it. A carriage
 //! return before the newline is dropped, empty lines are skipped. The decoder holds at most one
-//! unfinished line: a line over the bound is not collected but counted, its first bytes kept so that the
-//! request's id can be answered, and the rest skipped up to its newline. The connection lives on.
+//! unfinished line: of a line over the bound it keeps the first bytes, so that the request's id can be answered,
+//! counts the rest and skips it up to its newline. The connection stays open.
 //!
 //! ```
 //! use longhaul_protocol::frame::{Decoder, Frame};
@@ -15,7 +15,7 @@
 
 use crate::limit::{FRAME_BYTES_MAX, FRAME_HEAD_BYTES};
 
-/// Bytes of buffer that are kept between lines; what a longer line took is given back.
+/// Bytes of buffer that are kept between lines; the memory of a longer line is released.
 const IDLE_BUFFER_BYTES: usize = 16 * 1024;
 /// Bytes of a line from which its buffer grows in smaller steps.
 const GROWN_GENTLY_BYTES: usize = 1024 * 1024;
@@ -59,7 +59,7 @@ pub struct Decoder {
     buffer: Vec<u8>,
     /// Where the current line begins in `buffer`.
     start: usize,
-    /// Up to where `buffer` holds no newline.
+    /// `buffer` has no newline before this index.
     scanned: usize,
     skipped: Option<Skipped>,
 }
@@ -71,7 +71,7 @@ impl Default for Decoder {
 }
 
 impl Decoder {
-    /// A decoder with a bound of its own, in bytes without the newline.
+    /// A decoder with another bound, in bytes without the newline.
     #[must_use]
     pub const fn with_line_bytes_max(line_bytes_max: usize) -> Self {
         Self { line_bytes_max, buffer: Vec::new(), start: 0, scanned: 0, skipped: None }
@@ -88,7 +88,7 @@ impl Decoder {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// Whether a line was begun that is not complete yet.
+    /// Whether there is an incomplete line.
     #[must_use]
     pub const fn is_in_a_line(&self) -> bool {
         self.buffered_bytes() > 0 || self.skipped.is_some()
@@ -121,7 +121,7 @@ impl Decoder {
         self.next_frame()
     }
 
-    /// Bytes held for a line that is not complete yet.
+    /// Bytes held for an incomplete line.
     #[must_use]
     pub const fn buffered_bytes(&self) -> usize {
         self.buffer.len() - self.start
@@ -135,7 +135,7 @@ impl Decoder {
         found.map(|at| self.scanned + at)
     }
 
-    /// Throws away what is held of a line that is over the bound already, before its newline is seen.
+    /// Discards what is held of a line that already exceeds the bound, before its newline arrives.
     fn skip_if_too_long(&mut self) {
         if self.skipped.is_some() || self.buffered_bytes() > self.line_bytes_max {
             let pending = &self.buffer[self.start..];
@@ -156,15 +156,15 @@ impl Decoder {
 
 /// Writes one message as one line into `out`.
 ///
-/// Valid JSON holds no raw line break inside a string, so every one that is met is whitespace between
-/// tokens (a pretty-printed message) and becomes a space: the result is one frame whatever its writer did.
+/// Valid JSON has no raw line break inside a string, so every line break is whitespace between tokens (a
+/// pretty-printed message) and becomes a space: the result is always one frame.
 pub fn encode_into(message: &[u8], out: &mut Vec<u8>) {
     let begin = out.len();
     out.extend_from_slice(message);
     end_line(out, begin);
 }
 
-/// Makes one message the line it is sent as, see [`encode_into`], in the memory it has.
+/// Turns a message into the line that is sent, see [`encode_into`], in place.
 #[must_use]
 pub fn into_line(mut message: Vec<u8>) -> Vec<u8> {
     message.reserve_exact(1);

@@ -7,8 +7,8 @@ use serde_json::value::RawValue;
 /// `history/expand`: the exact items behind a handle of a receipt or a view.
 ///
 /// # Errors
-/// `thread_not_found` and `handle_not_found`; `source_changed` when neither the transcript nor the archive holds these
-/// bytes, which are then not answered at all.
+/// `thread_not_found` and `handle_not_found`; `source_changed` if neither the transcript nor the archive has these
+/// bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Expand;
 
@@ -22,7 +22,7 @@ pub struct ExpandParams {
     /// The thread of a handle that names none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<String>,
-    /// Continues where the answer that carried it as `next_cursor` ended.
+    /// `next_cursor` of the previous answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
     /// Bytes of items to answer at most, lowered to `limit::EXPAND_BYTES_MAX`;
@@ -45,7 +45,7 @@ pub struct ExpandResult {
     /// Present when the handle holds more items.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
-    /// Whether the transcript is gone or says something else by now, and the archive gave some of these items back.
+    /// Whether some of these items come from the archive because the transcript is gone or has changed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub from_archive: bool,
 }
@@ -88,9 +88,9 @@ pub struct GetParams {
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "HistoryOpaque")]
 pub enum Opaque {
-    /// Put the checkpoint of the same lines in its place, marked.
+    /// Replace it by the checkpoint of the same lines, marked.
     StandIn,
-    /// It is answered as it is.
+    /// Return it unchanged.
     AsIs,
 }
 
@@ -100,7 +100,7 @@ pub enum Opaque {
 pub struct GetResult {
     /// The thread.
     pub thread_id: String,
-    /// The seq of the last line the history knows.
+    /// The seq of the last line in the history.
     pub seq: u64,
     /// What the history begins with.
     pub base: Base,
@@ -115,7 +115,7 @@ pub struct GetResult {
     /// Present when there are more items.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
-    /// Whether the transcript is gone or says something else by now, and the archive gave some of these items back.
+    /// Whether some of these items come from the archive because the transcript is gone or has changed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub from_archive: bool,
 }
@@ -137,9 +137,9 @@ pub struct Base {
 pub enum BaseKind {
     /// The thread's first line: nothing was compacted.
     Start,
-    /// The replacement history that a compaction wrote down.
+    /// The replacement history that a compaction recorded.
     Replacement,
-    /// The newest requests and the summary: what older programs keep of a compaction.
+    /// The newest requests and the summary: all that older programs record of a compaction.
     Summary,
     /// A replacement history with a compaction in it that only its provider can read.
     Opaque,
@@ -155,7 +155,7 @@ pub struct Origin {
     pub kind: String,
     /// Tokens, estimated.
     pub tokens: u64,
-    /// Gives the line back at any later time.
+    /// Returns the line at any later time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handle: Option<String>,
     /// Whether the item is longhaul's, in place of one that only its provider can read.

@@ -45,11 +45,11 @@ pub struct ListResult {
 /// A job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Job {
-    /// Names it: `kind/subject`.
+    /// Its name, `kind/subject`.
     pub job: String,
     /// What it does.
     pub kind: String,
-    /// To what: a thread, a compaction, or empty.
+    /// Its subject: a thread, a compaction, or empty.
     pub subject: String,
     /// Its state.
     pub state: String,
@@ -57,7 +57,7 @@ pub struct Job {
     pub epoch: u64,
     /// Attempts since it last succeeded or was woken.
     pub attempts: u32,
-    /// Runs before others, higher first.
+    /// Higher runs first.
     pub priority: i32,
     /// Whether there is work requested after the last run started.
     pub is_pending: bool,
@@ -70,7 +70,7 @@ pub struct Job {
     /// Not before this, Unix milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<i64>,
-    /// When it was first asked for.
+    /// When it was first requested.
     pub created_at: i64,
     /// When it last changed.
     pub updated_at: i64,
@@ -100,7 +100,7 @@ pub struct JobParams {
 pub struct GetResult {
     /// The job.
     pub job: Job,
-    /// What happened to it, the oldest first; only the newest are kept.
+    /// Its events, oldest first; only the newest are kept.
     pub events: Vec<JobEvent>,
 }
 
@@ -111,13 +111,13 @@ pub struct JobEvent {
     pub at: i64,
     /// Its epoch then.
     pub epoch: u64,
-    /// The state it came into.
+    /// The state it entered.
     pub state: String,
-    /// In words; may be empty.
+    /// A text; may be empty.
     pub detail: String,
 }
 
-/// `job/why`: why a job runs or does not. Of a thread that no `extract/THREAD` was asked for, why not.
+/// `job/why`: why a job runs or does not; for a thread without an `extract/THREAD` job, why it has none.
 ///
 /// # Errors
 /// `job_not_found`; `thread_not_found`.
@@ -128,18 +128,18 @@ pub struct Why;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "JobWhyResult")]
 pub struct WhyResult {
-    /// The job; absent where none was asked for yet.
+    /// The job; absent if none was requested yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<Job>,
     /// A stable name: `due`, `nothing_owed`, `running`, `abandoned`, `waiting`, `no_room`, `dead`, `parked`,
     /// `not_asked`.
     pub reason: String,
-    /// Why its thread is left out of memory, a stable name as in `memory/status`.
+    /// Why its thread is excluded from memory, a stable name as in `memory/status`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<String>,
     /// One sentence for a person.
     pub text: String,
-    /// Milliseconds until it changes by itself, where that is known.
+    /// Milliseconds until it changes by itself, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_ms: Option<u64>,
 }

@@ -1,7 +1,7 @@
 //! The wire contract of longhaul, version 1.
 //!
-//! A client and the daemon exchange JSON-RPC 2.0 messages over a Unix stream socket, one message a
-//! line. This crate is everything both ends must agree on, and knows neither of them:
+//! A client and the daemon exchange JSON-RPC 2.0 messages over a Unix stream socket, one message per
+//! line. This crate contains everything both ends must agree on, and depends on neither:
 //!
 //! - [`method`]: what a method is ([`Method`]) and the table of them ([`METHODS`]);
 //! - [`version`]: which revisions exist and how two ends agree on one;

@@ -1,7 +1,7 @@
 //! `memory/*`: what earlier threads teach the next one.
 //!
-//! Paths are those below the memory folder, with `/`. A `cwd` scopes to its project (the repository it lies in)
-//! and to what holds everywhere; nothing of another project is in such an answer.
+//! Paths are relative to the memory folder, with `/`. A `cwd` selects its project (the repository that contains it)
+//! and what applies everywhere; such an answer contains nothing of another project.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,15 +26,15 @@ pub use run::{
 #[derive(Debug, Clone, Copy)]
 pub struct Summary;
 
-/// For whom, and how much.
+/// Which folder, and how much.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "MemorySummaryParams")]
 pub struct SummaryParams {
-    /// Working folder, absolute; absent: only what holds everywhere.
+    /// Working folder, absolute; absent: only what applies everywhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    /// Tokens of the text, never exceeded; absent: 5000.
+    /// Maximum tokens of the text; absent: 5000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
     /// Only what a session needs at its start: the person's rules, how to build and test, what the last three
@@ -50,20 +50,20 @@ pub struct SummaryParams {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "MemorySummaryResult")]
 pub struct SummaryResult {
-    /// To be injected as it is; empty when nothing is known that concerns the folder.
+    /// Inject it unchanged; empty if nothing is known about the folder.
     pub text: Block<String>,
     /// Its tokens, without the instructions.
     pub tokens: u64,
-    /// How an agent reads more and names what it used, about 300 tokens, to be put below the text. Absent when
-    /// nothing is published.
+    /// How an agent reads more and cites what it used, about 300 tokens, to be placed below the text. Absent if nothing is
+    /// published.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<Block<String>>,
-    /// Number of the published memory it is of; 0: none is published yet.
+    /// Number of the published memory it comes from; 0: none is published yet.
     pub generation: u64,
-    /// When that was made.
+    /// When that was published.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published_at: Option<i64>,
-    /// The project `cwd` lies in.
+    /// The project that contains `cwd`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
 }
@@ -84,13 +84,13 @@ pub struct Search;
 pub struct SearchParams {
     /// Words, as in `thread/search`.
     pub query: String,
-    /// Only what concerns the project of this folder, and what holds everywhere.
+    /// Only the project of this folder, and what applies everywhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
     /// Hits, at most `limit::SEARCH_HITS_MAX`; absent: `limit::SEARCH_HITS_DEFAULT`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// Tokens of all texts together; never exceeded.
+    /// Maximum tokens of all texts together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
 }
@@ -146,7 +146,7 @@ pub struct ListParams {
     /// Rows, at most `limit::PAGE_ROWS_MAX`; absent: `limit::PAGE_ROWS_DEFAULT`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// `next_cursor` of the page before.
+    /// `next_cursor` of the previous page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
@@ -157,7 +157,7 @@ pub struct ListParams {
 pub struct ListResult {
     /// By path.
     pub files: Vec<MemoryFile>,
-    /// The folder they lie in.
+    /// The folder that contains them.
     pub root: String,
     /// Where the next page starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -194,10 +194,10 @@ pub struct ReadParams {
     /// First line, from 1; absent: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
-    /// Lines, at most.
+    /// Maximum lines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_lines: Option<u64>,
-    /// Tokens, at most; absent: 10000. At least one line is answered, cut where it is longer.
+    /// Maximum tokens; absent: 10000. At least one line is returned, cut if it is longer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
 }

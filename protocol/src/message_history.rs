@@ -1,4 +1,4 @@
-//! `message_history/*`: what a person has asked before, for recall.
+//! `message_history/*`: the person's earlier prompts, for recall.
 //!
 //! Prompts, not conversations. Ours are in a file of the daemon, those of Codex in its `history.jsonl`, which
 //! is only read; a lookup returns both, ordered by time.
@@ -10,8 +10,8 @@ use crate::text::Raw;
 
 /// `message_history/append`: keeps one prompt.
 ///
-/// What looks like a credential is replaced before it is written. The oldest prompts make room when the
-/// file is over its bound; the numbers of the others stay.
+/// Anything that looks like a credential is replaced before it is written. If the file exceeds its bound, the oldest
+/// prompts are removed; the numbers of the others do not change.
 ///
 /// # Errors
 /// `limit_exceeded` for a text over `limit::MESSAGE_BYTES_MAX`; `store_busy` when another process holds
@@ -24,7 +24,7 @@ pub struct Append;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "MessageHistoryAppendParams")]
 pub struct AppendParams {
-    /// Its words.
+    /// Its text.
     pub text: String,
     /// The thread it was sent in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -38,17 +38,17 @@ pub struct AppendParams {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "MessageHistoryAppendResult")]
 pub struct AppendResult {
-    /// Whether it was kept: not, where the configuration says `persistence = "none"`.
+    /// Whether it was stored; false if the configuration says `persistence = "none"`.
     pub persisted: bool,
-    /// The log; present when it was kept.
+    /// The log; present if it was stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_id: Option<String>,
-    /// Its number in the log, which never changes; present when it was kept.
+    /// Its number in the log, which never changes; present if it was stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
     /// Secrets replaced in it.
     pub redacted: u64,
-    /// Old prompts that made room for it.
+    /// Old prompts that were removed for it.
     pub trimmed: u64,
 }
 
@@ -61,13 +61,13 @@ pub struct Lookup;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "MessageHistoryLookupParams")]
 pub struct LookupParams {
-    /// Only of this log; one that is no longer there has no prompts.
+    /// Only of this log; a log that no longer exists has no prompts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_id: Option<String>,
     /// The one prompt of this number; needs `log_id`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
-    /// Only those that hold these words, in any case.
+    /// Only those that contain this text, ignoring case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
     /// Only those of this program: `longhaul`, `codex`.
@@ -76,13 +76,13 @@ pub struct LookupParams {
     /// Only those of this thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<String>,
-    /// Only those sent in exactly this folder; Codex does not say where.
+    /// Only those sent in exactly this folder; Codex does not record it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
     /// Rows of the page, as in `thread/list`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// Continues where the page that carried it as `next_cursor` ended.
+    /// `next_cursor` of the previous page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
@@ -109,7 +109,7 @@ pub struct Message {
     pub log_id: String,
     /// Its number there.
     pub offset: u64,
-    /// When it was sent, Unix milliseconds; Codex keeps whole seconds.
+    /// When it was sent, Unix milliseconds; Codex records whole seconds.
     pub at: i64,
     /// Its words, secrets replaced.
     pub text: Raw<String>,
@@ -126,7 +126,7 @@ pub struct Message {
 pub struct Log {
     /// The program that writes it.
     pub source: String,
-    /// Its id: the same as long as it is the same file.
+    /// Its id, constant for one file.
     pub log_id: String,
     /// The file.
     pub path: String,

@@ -1,10 +1,10 @@
 //! What a method is, and the table of them.
 //!
 //! A method is a marker type that names its params and its result. Server and client are generic over it
-//! (`on::<M>`, `call::<M>`), so that a name, its params and its result cannot come apart. The table in this
-//! file is the only place a method is declared: [`METHODS`], [`CAPABILITIES`], [`visit_methods`], the schema
-//! and the list of examples follow from it. A method without `examples/NAME.json` does not compile; one
-//! without a handler keeps the daemon from starting.
+//! (`on::<M>`, `call::<M>`), so a name always has its own params and result. The table in this file is the only
+//! place where a method is declared: [`METHODS`], [`CAPABILITIES`], [`visit_methods`], the schema and the list of
+//! examples are generated from it. A method without `examples/NAME.json` does not compile; the daemon does not
+//! start if one has no handler.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -41,7 +41,7 @@ pub struct MethodInfo {
 /// What a connection on the agents' socket may do with a method. The person's socket may call them all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AgentAccess {
-    /// Nothing: the call is refused before its params are read.
+    /// Nothing: the call is rejected before its params are read.
     No,
     /// Call it: it answers from its params alone, or with nothing of any project.
     Yes,
@@ -50,7 +50,7 @@ pub enum AgentAccess {
 }
 
 impl AgentAccess {
-    /// As the documentation says it.
+    /// The word used in the documentation.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -68,7 +68,7 @@ pub trait MethodVisitor {
 }
 
 /// Expands the table below. A block is a module of this crate and the capability its methods need. `agents` has
-/// no default: whoever adds a method says what an agent may do with it.
+/// no default, so every new method states what an agent may do with it.
 macro_rules! methods {
     ($($capability:ident {
         $($name:literal => $marker:ident($params:ident) -> $result:ident, agents: $agents:ident;)+
@@ -102,7 +102,7 @@ macro_rules! methods {
 
         /// Calls `visitor` with every method of the contract, in the order of [`METHODS`].
         ///
-        /// For what has to be complete: the schema, tests.
+        /// For uses that must be complete: the schema, tests.
         pub fn visit_methods(visitor: &mut impl MethodVisitor) {
             $($(visitor.visit::<$capability::$marker>();)+)+
         }

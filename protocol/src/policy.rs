@@ -1,7 +1,7 @@
 //! `policy/*`: when to compact a thread, why, and the steps around it.
 //!
-//! The daemon decides and the client acts: it reports events to `policy/step` and carries out the effects it
-//! gets back, in order.
+//! The daemon decides and the client acts: it reports events to `policy/step` and carries out the returned effects
+//! in order.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,14 +23,14 @@ pub use log::{
 pub use repository::{RepositoryCommit, RepositoryStack, RepositoryState};
 pub use step::{Effect, Step, StepEvent, StepParams, StepResult, Trigger};
 
-/// `policy/evaluate`: whether to compact a thread now; changes nothing but the log.
+/// `policy/evaluate`: whether to compact a thread now; changes only the log.
 ///
 /// # Errors
 /// `thread_not_found`, `checkpoint_not_found`.
 #[derive(Debug, Clone, Copy)]
 pub struct Evaluate;
 
-/// Which thread, and where it is.
+/// Which thread, and at which point.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "PolicyEvaluateParams")]
@@ -49,7 +49,7 @@ pub struct EvaluateParams {
     /// Tokens of its whole window; absent: as configuration, transcript or table say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u64>,
-    /// Whether the decisions go into the log; absent: no.
+    /// Whether to log the decisions; absent: no.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record: Option<bool>,
 }
@@ -77,11 +77,11 @@ pub struct EvaluateResult {
     pub turn: u64,
     /// Tokens in the window.
     pub used: u64,
-    /// Tokens of the whole window; 0 where it is not known.
+    /// Tokens of the whole window; 0 if unknown.
     pub window: u64,
-    /// Of the policy in force.
+    /// The active policy's decision.
     pub decision: Decision,
-    /// Of the policies that are evaluated but not in force.
+    /// Decisions of the other policies, which are evaluated but not active.
     pub shadows: Vec<Decision>,
     /// What to expect.
     pub forecast: Forecast,
@@ -92,44 +92,44 @@ pub struct EvaluateResult {
     pub repository: Option<RepositoryState>,
 }
 
-/// What a policy says.
+/// A policy's decision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PolicyDecision")]
 pub struct Decision {
-    /// Its number in the log, where it was logged.
+    /// Its number in the log, if it was logged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision_id: Option<String>,
-    /// Name of the policy; `default` is in force.
+    /// Name of the policy; `default` is the active one.
     pub policy: String,
     /// `wait`, `judge` or `compact`.
     pub action: String,
     /// `early`, `ready`, `asap` or `emergency`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tier: Option<String>,
-    /// Percent of the window that is left; absent where the window is not known.
+    /// Percent of the window that is left; absent if the window is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub percent_remaining: Option<u64>,
     /// All boundaries seen in the turn.
     pub boundaries: Vec<String>,
     /// Those that count at the tier.
     pub satisfied: Vec<String>,
-    /// What every rule said, in order, those that said no included.
+    /// The result of every rule, in order, including those that said no.
     pub reasons: Vec<Reason>,
 }
 
-/// What one rule said.
+/// The result of one rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PolicyReason")]
 pub struct Reason {
     /// `words`, `repository`, `window`, `tier`, `boundary`, `plan_gate`, `rearm`, `budget`, `judgment`.
     pub rule: String,
-    /// Whether it lets a compaction pass.
+    /// Whether it permits a compaction.
     pub passed: bool,
     /// In words.
     pub text: String,
 }
 
-/// An estimate from how the thread grew so far.
+/// An estimate from the thread's growth so far.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PolicyForecast")]
 pub struct Forecast {
@@ -141,7 +141,7 @@ pub struct Forecast {
     /// The next tier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_tier: Option<String>,
-    /// Turns until it holds.
+    /// Turns until it applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns_to_next_tier: Option<u64>,
     /// The boundary that comes most often.
@@ -162,10 +162,10 @@ pub struct Watcher {
     pub mode: String,
     /// A compaction waits for the user's next message.
     pub deferred: bool,
-    /// A message of the user's is held back.
+    /// A user message is held back.
     pub held: bool,
     /// A packet is stored whose compaction did not happen.
     pub packet_kept: bool,
-    /// The whole state, for debugging; its shape may change.
+    /// The complete state, for debugging; its shape may change.
     pub state: Value,
 }

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-/// The socket for agents of the daemon whose socket for the person is `socket`: beside it, so that one private
-/// folder holds both. `v1.sock` has `v1.agents.sock`.
+/// The agents' socket of the daemon whose person's socket is `socket`: beside it, so that one private folder holds
+/// both. `v1.sock` has `v1.agents.sock`.
 ///
 /// ```
 /// # use std::path::Path;
@@ -15,7 +15,7 @@ pub fn of_agents(socket: &Path) -> PathBuf {
     socket.with_extension("agents.sock")
 }
 
-/// Whether `socket` is one for agents, by its name.
+/// Whether `socket` has the name of an agents' socket.
 #[must_use]
 pub fn is_of_agents(socket: &Path) -> bool {
     socket.as_os_str().as_encoded_bytes().ends_with(b".agents.sock")

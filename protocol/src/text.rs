@@ -1,8 +1,8 @@
-//! What a string on the wire may hold.
+//! What a string on the wire may contain.
 //!
 //! Results are written by [`gated`], which passes every string through the gate of `longhaul-printable`: a field
-//! of type `String` arrives as one line without anything hidden. A field that is meant otherwise says so by its
-//! type, so that it cannot be forgotten: [`Block`] keeps its lines, [`Raw`] and [`RawValue`] keep their bytes.
+//! of type `String` arrives as one line without hidden characters. The type of a field states an exception:
+//! [`Block`] keeps its lines, [`Raw`] and [`RawValue`] keep their bytes.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -17,13 +17,13 @@ use serde_json::Value;
 use serde_json::ser::{CharEscape, CompactFormatter, Formatter};
 use serde_json::value::RawValue;
 
-/// Text, or JSON with text in it, that has lines of its own. Anything hidden is shown as an escape.
+/// Text, or JSON with text in it, that may have several lines. Hidden characters become escapes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct Block<T>(pub T);
 
-/// Bytes of the user's own, given back as they are: for programs. They may obey a terminal; [`fmt::Display`]
-/// shows them as a [`Block`].
+/// The user's own bytes, unchanged, for programs. They may contain terminal escapes; [`fmt::Display`] shows them as a
+/// [`Block`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct Raw<T>(T);
@@ -62,13 +62,13 @@ impl<T> Raw<T> {
         &self.0
     }
 
-    /// As [`Self::bytes`], taken out.
+    /// As [`Self::bytes`], by value.
     pub fn into_bytes(self) -> T {
         self.0
     }
 }
 
-/// Items are JSON: what prints them prints their texts one by one.
+/// Items are JSON; printing code prints their texts one by one.
 impl Deref for Raw<Vec<Value>> {
     type Target = Vec<Value>;
 
@@ -168,7 +168,7 @@ fn written(value: &impl Serialize, gate: Gate) -> serde_json::Result<Box<RawValu
     RawValue::from_string(text)
 }
 
-/// Writes strings as the gate lets them through.
+/// Writes strings through the gate.
 struct Gate {
     keeps_lines: bool,
 }

@@ -22,7 +22,7 @@ pub use write::{
     OpenParams, OpenResult,
 };
 
-/// `thread/list`: threads, the newest updated first.
+/// `thread/list`: threads, last updated first.
 #[derive(Debug, Clone, Copy)]
 pub struct List;
 
@@ -41,10 +41,10 @@ pub struct ListParams {
     /// `limit::PAGE_ROWS_DEFAULT`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// Continues where the page that carried it as `next_cursor` ended.
+    /// `next_cursor` of the previous page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
-    /// Only those that are blocked, and that no other thread continues yet.
+    /// Only blocked threads that no other thread continues yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked: Option<bool>,
 }
@@ -53,7 +53,7 @@ pub struct ListParams {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ThreadListResult")]
 pub struct ListResult {
-    /// The newest updated first; equal times by thread id.
+    /// Last updated first; equal times by thread id.
     pub threads: Vec<ThreadSummary>,
     /// Present when there are more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -87,7 +87,7 @@ pub struct ThreadSummary {
     pub lines: u64,
     /// Bytes of the transcript, uncompressed.
     pub bytes: u64,
-    /// Lines that are not one JSON object. Where several stand on one, each is read.
+    /// Lines that are not one JSON object. If a line has several, each is read.
     pub malformed: u64,
     /// Lines of an unknown kind.
     pub unknown: u64,
@@ -104,7 +104,7 @@ pub struct ThreadSummary {
     /// The thread whose history this one continues: of `thread/continue`, or a fork by reference.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continues: Option<String>,
-    /// The program or extension that opened it, in its own words.
+    /// The program or extension that opened it, as it names itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub originator: Option<String>,
     /// The version of the program when it began.
@@ -118,7 +118,7 @@ pub struct ThreadSummary {
     pub git_branch: Option<String>,
     /// Who drives it.
     pub kind: ThreadKind,
-    /// Why it cannot continue by itself, where it cannot.
+    /// Why it cannot continue by itself, if it cannot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked: Option<BlockedThread>,
 }
@@ -130,7 +130,7 @@ pub struct BlockedThread {
     pub cause: BlockedCause,
     /// How many times in a row.
     pub failures: u32,
-    /// When last, Unix milliseconds; absent where the line is not dated.
+    /// When last, Unix milliseconds; absent if the line is not dated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<i64>,
 }
@@ -143,7 +143,7 @@ pub enum BlockedCause {
     ContextFull,
     /// Its agent's own compaction failed.
     Compaction,
-    /// What a newer daemon may add.
+    /// A value of a newer daemon.
     #[serde(other)]
     Other,
 }
@@ -158,7 +158,7 @@ pub enum ThreadKind {
     Exec,
     /// Another thread.
     Subagent,
-    /// Anything else, and what a newer daemon may add.
+    /// Anything else, including values of a newer daemon.
     #[serde(other)]
     Other,
 }
@@ -182,7 +182,7 @@ pub struct GetParams {
 pub struct GetResult {
     /// The thread.
     pub thread: ThreadSummary,
-    /// Every transcript file that holds it (a compressed copy, an archived copy, a revert).
+    /// Every transcript file that contains it (a compressed copy, an archived copy, a revert).
     pub files: Vec<ThreadFile>,
     /// The seq up to which its checkpoint is folded: lines of the transcript.
     pub checkpoint_seq: u64,
@@ -197,11 +197,11 @@ pub struct ThreadFile {
     pub bytes: u64,
     /// Bytes of it that are ingested.
     pub offset: u64,
-    /// Grows by one each time the file is found to be replaced or shortened.
+    /// Increases by one each time the file is found replaced or shortened.
     pub generation: u64,
     /// Whether the thread is read from this one.
     pub current: bool,
-    /// Whether the file is not there any more.
+    /// Whether the file is gone.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub gone: bool,
     /// Bytes of it that are archived; absent: none.
@@ -209,11 +209,11 @@ pub struct ThreadFile {
     pub archived_bytes: Option<u64>,
 }
 
-/// `thread/sync`: answers when a transcript is ingested up to a place; the barrier of a client that wrote
-/// a line, or knows that one was written, and now asks about it.
+/// `thread/sync`: answers once a transcript is ingested up to a position; the barrier for a client that wrote a
+/// line, or knows of one, and wants to read it back.
 ///
 /// # Errors
-/// `ingest_behind` when `timeout_ms` runs out: ingestion continues, `thread/get` shows its progress.
+/// `ingest_behind` if `timeout_ms` runs out: ingestion continues, `thread/get` shows its progress.
 /// `path_outside` for a path under no source.
 #[derive(Debug, Clone, Copy)]
 pub struct Sync;
@@ -226,13 +226,13 @@ pub struct SyncParams {
     /// A known thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<String>,
-    /// A transcript file under a source, also one that was never seen before; an absolute path.
+    /// A transcript file under a source, even a new one; an absolute path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Bytes that have to be ingested; absent: all that the file has now.
+    /// Bytes that must be ingested; absent: all that the file has now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_offset: Option<u64>,
-    /// Seq of a line that has to be ingested.
+    /// Seq of a line that must be ingested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_seq: Option<u64>,
     /// Milliseconds to wait; absent: `limit::SYNC_TIMEOUT_MS_DEFAULT`,

@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 pub const PROTOCOL_MAJOR: u32 = 1;
 /// The newest revision of the major that this crate describes.
 pub const PROTOCOL_REVISION: u32 = 1;
-/// The oldest revision of the major that is still answered.
+/// The oldest revision of the major that is still supported.
 pub const PROTOCOL_REVISION_MIN: u32 = 1;
 
-/// The revisions one end speaks, both ends included.
+/// The revisions one end speaks; `min` and `max` included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RevisionRange {
@@ -29,10 +29,10 @@ impl RevisionRange {
     /// What this build speaks.
     pub const OURS: Self = Self { min: PROTOCOL_REVISION_MIN, max: PROTOCOL_REVISION };
 
-    /// The newest revision that both ranges hold.
+    /// The newest revision in both ranges.
     ///
     /// # Errors
-    /// [`Disagreement`] when there is none; it says which end has to be updated.
+    /// [`Disagreement`] if there is none; it says which end must be updated.
     pub fn agree(self, client: Self) -> Result<u32, Disagreement> {
         let (newest, oldest) = (self.max.min(client.max), self.min.max(client.min));
         match oldest <= newest {
@@ -47,7 +47,7 @@ impl RevisionRange {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Disagreement {
-    /// The client speaks only revisions the daemon no longer answers.
+    /// The client speaks only revisions the daemon no longer supports.
     ClientTooOld,
     /// The client asks for revisions the daemon does not know yet.
     DaemonTooOld,

@@ -1,7 +1,7 @@
-//! `cargo xtask bench`: what longhaul costs, measured on the release daemon over its socket.
+//! `cargo xtask bench`: the cost of longhaul, measured on the release daemon over its socket.
 //!
-//! Every figure comes with a baseline of the machine taken in the same run, so that runs on two machines are
-//! comparable. Nothing passes or fails here.
+//! Every figure has a baseline of the machine from the same run, so that runs on different machines are comparable.
+//! Nothing passes or fails here.
 
 mod append;
 mod bystander;
@@ -104,7 +104,7 @@ pub(crate) fn run(options: &BenchArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Measures what is to be measured alone; `false` when that is nothing.
+/// Runs the benchmarks that run alone; `false` if none was requested.
 fn measure_alone(
     options: &BenchArgs,
     longhauld: &Path,

@@ -1,6 +1,6 @@
-//! Runs a private daemon in its own folder for measurements; it never meets the user's.
+//! Runs a private daemon in its own folder for measurements, separate from the user's.
 //!
-//! It reports readiness as it does to systemd, so nothing here guesses or polls.
+//! It reports readiness as to systemd, so nothing here guesses or polls.
 
 use std::fs::{self, File};
 use std::os::unix::net::UnixDatagram;
@@ -19,13 +19,13 @@ const READY_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time without progress after which ingestion counts as stuck.
 const STANDSTILL: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(20);
-/// Ticks of process times a second: fixed by the kernel's interface on Linux.
+/// Ticks per second of process times: fixed by Linux's interface.
 const TICKS_PER_SECOND: f64 = 100.0;
 
 pub(crate) struct Daemon {
     child: Child,
     folder: tempfile::TempDir,
-    /// Stays open as a service manager's does: the daemon also says when it stops.
+    /// Stays open like a service manager's socket: the daemon also reports when it stops.
     notify: UnixDatagram,
 }
 
@@ -52,7 +52,7 @@ impl Daemon {
         Ok(daemon)
     }
 
-    /// Stops it, and starts it on what it knows of the Codex transcripts under `codex_home`.
+    /// Restarts it with its store on the Codex transcripts under `codex_home`.
     pub(crate) fn start_again(
         mut self,
         longhauld: &Path,
@@ -106,7 +106,7 @@ impl Daemon {
         fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }
 
-    /// Its folder, gone when it is dropped.
+    /// Its folder, removed on drop.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -142,7 +142,7 @@ impl Daemon {
         }
     }
 
-    /// Waits until the search index has all that is ingested.
+    /// Waits until the search index has everything ingested.
     pub(crate) fn wait_indexed(&self) -> anyhow::Result<()> {
         let mut wire = self.connect()?;
         loop {
@@ -232,7 +232,7 @@ impl Daemon {
     }
 }
 
-/// How a child that nobody waited for ended; `None` while it runs. It can be waited for afterwards.
+/// The exit status of a child; `None` while it runs. Leaves it to be waited for.
 fn ending(child: Pid) -> anyhow::Result<Option<String>> {
     let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     let status = waitid(WaitId::Pid(child), look)?;
@@ -253,7 +253,7 @@ pub(crate) struct Memory {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
-        // After `stop` there is nobody left to end, and both calls say so.
+        // After `stop` the process is gone, and both calls fail.
         drop(self.child.kill());
         drop(self.child.wait());
     }
@@ -277,7 +277,7 @@ mod tests {
         ] {
             let mut child = Command::new("sh").args(["-c", script]).spawn().unwrap();
             let process = Pid::from_child(&child);
-            // It waits until the child ended, and leaves it to whoever waits next.
+            // Waits until the child ended, without reaping it.
             waitid(WaitId::Pid(process), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
             assert_eq!(ending(process).unwrap().as_deref(), Some(told));
             child.wait().unwrap();

@@ -1,6 +1,6 @@
-//! The clients of editors: TypeScript and VS Code with npm, Neovim with itself, against a real daemon.
+//! The clients for editors: TypeScript and VS Code with npm, Neovim headless, against a real daemon.
 //!
-//! Neither belongs to the Rust toolchain, so missing tools are reported and skipped. npm's packages are in
+//! Their tools are not part of the Rust toolchain, so missing ones are reported and skipped. npm's packages are in
 //! `clients/node_modules`, which git ignores.
 
 mod code_server;
@@ -40,7 +40,7 @@ pub(crate) fn check_vscode() -> anyhow::Result<EditorOutcome> {
     code_server::drive(&EditorsArgs::default())
 }
 
-/// Runs the tests of all that can be run here.
+/// Runs the tests of all clients whose tools are installed.
 pub(crate) fn check() -> anyhow::Result<EditorOutcome> {
     let has_npm = npm::is_here();
     let has_neovim = process::is_present(Command::new("nvim").arg("--version"));
@@ -87,7 +87,7 @@ fn check_npm(binaries: &Path) -> anyhow::Result<EditorOutcome> {
     Ok(EditorOutcome::Passed)
 }
 
-/// Installs what the lock file of `clients` names; whether that could be had.
+/// Installs the packages of `clients`' lock file; returns whether that succeeded.
 pub(crate) fn install_packages() -> anyhow::Result<bool> {
     let install = ["ci", "--no-audit", "--no-fund", "--prefer-offline", "--loglevel", "error"];
     Ok(process::check(npm_in("clients")?.args(install)).is_ok())

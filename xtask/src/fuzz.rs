@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz`: lets libFuzzer make up bytes for the properties in `fuzz/properties`.
+//! `cargo xtask fuzz`: runs libFuzzer on the properties in `fuzz/properties`.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,10 +7,10 @@ use anyhow::{Context as _, bail, ensure};
 
 use crate::{place, process};
 
-/// Longest input, in bytes: longer ones find nothing that these do not, and each takes longer.
+/// Maximum input in bytes: longer ones find nothing more and are slower.
 const INPUT_BYTES_MAX: u32 = 8 * 1_024;
 
-/// Seconds that one input may take.
+/// Timeout of one input in seconds.
 const INPUT_SECONDS_MAX: u32 = 20;
 
 /// What to fuzz, and for how long.
@@ -81,7 +81,7 @@ fn targets() -> anyhow::Result<Vec<String>> {
     Ok(names)
 }
 
-/// What is found along the way lies in the build folder; the corpus in the repository is only read.
+/// Found inputs go to the build folder; the corpus in the repository is only read.
 fn fuzz(target: &str, options: &FuzzArgs) -> anyhow::Result<()> {
     let output = place::target()?.join("fuzz");
     let (found, corpus) =
@@ -106,7 +106,7 @@ fn fuzz(target: &str, options: &FuzzArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Without a sanitizer: there is no unsafe code of ours to watch, and inputs are tried twice as fast.
+/// Without a sanitizer: we have no unsafe code, and inputs run twice as fast.
 fn cargo_fuzz(what: &str, target: &str, output: &Path) -> anyhow::Result<Command> {
     let mut cargo = Command::new("rustup");
     cargo.args(["run", "nightly", "cargo", "fuzz", what, "--sanitizer", "none"]);

@@ -1,4 +1,4 @@
-//! Programs from npm, where there is a registry to have them from.
+//! Programs from npm, if a registry is reachable.
 
 use std::fs;
 use std::path::Path;
@@ -8,11 +8,11 @@ use anyhow::bail;
 
 use crate::process::{self, Deadline};
 
-/// What npm says when it is alone.
+/// npm's errors without a network.
 const UNREACHED: [&str; 6] =
     ["ENOTFOUND", "ECONNREFUSED", "ETIMEDOUT", "EAI_AGAIN", "ECONNRESET", "E40"];
 
-/// What an installation came to.
+/// Outcome of an installation.
 pub(crate) enum NpmOutcome {
     Installed,
     NoRegistry,
@@ -22,7 +22,7 @@ pub(crate) fn is_here() -> bool {
     process::is_present(Command::new("npm").arg("--version"))
 }
 
-/// Installs packages (`NAME@VERSION`) and options into a folder; without packages, what its own manifest names.
+/// Installs packages (`NAME@VERSION`) into a folder with options; without packages, those of its manifest.
 pub(crate) fn install(
     folder: &Path,
     wanted: &[&str],

@@ -1,4 +1,4 @@
-//! Where things are: the workspace, its build output, the two binaries.
+//! Paths: the workspace, its build output, the two binaries.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

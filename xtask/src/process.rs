@@ -10,7 +10,7 @@ use anyhow::{Context as _, ensure};
 use crate::daemon;
 use crate::stopwatch::Stopwatch;
 
-/// Pause between two looks at a state that is waited for.
+/// Pause between two checks of an awaited state.
 pub(crate) const POLL: Duration = Duration::from_millis(20);
 
 /// When to give up.
@@ -30,14 +30,14 @@ impl Deadline {
     }
 }
 
-/// Runs a program with our own output and fails where it fails.
+/// Runs a program with our own output; fails if it fails.
 pub(crate) fn check(command: &mut Command) -> anyhow::Result<()> {
     let status = command.status().with_context(|| format!("cannot run {}", line(command)))?;
     ensure!(status.success(), "{} ended with {status}", line(command));
     Ok(())
 }
 
-/// Whether a program is there and answers.
+/// Whether a program is installed and runs.
 pub(crate) fn is_present(command: &mut Command) -> bool {
     command.output().is_ok_and(|output| output.status.success())
 }
@@ -54,7 +54,7 @@ pub(crate) fn line(command: &Command) -> String {
     line
 }
 
-/// Runs a program until it ends or the deadline is over; whether it succeeded, and what it said.
+/// Runs a program until it ends or the deadline passes; returns whether it succeeded, and its output.
 pub(crate) fn finish(
     command: &mut Command,
     log: &Path,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-/// Where the sample session says its project lies; replaced by where it really lies.
+/// The project's path in the sample session; replaced by the real one.
 const PROJECT_IN_SAMPLE: &str = "/home/dev/ledger";
 
 pub(crate) struct Sample {
@@ -14,8 +14,8 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
-    /// Lays the sample out anew under `folder`: the project, and a Codex home with its session, whose paths
-    /// are those of the project, so that the daemon finds the files the session speaks of.
+    /// Writes a fresh sample under `folder`: the project, and a Codex home with its session, whose paths are those of the
+    /// project, so that the daemon finds the session's files.
     pub(crate) fn lay_out(samples: &Path, folder: &Path) -> anyhow::Result<Self> {
         let (codex_home, project) = (folder.join("codex-home"), folder.join("ledger"));
         for old in [&codex_home, &project] {
@@ -58,7 +58,7 @@ pub(crate) fn newest_transcript(codex_home: &Path) -> Option<PathBuf> {
     newest.map(|(_, path)| path)
 }
 
-/// Every transcript below a folder; none where there is no folder.
+/// Every transcript below a folder; none if the folder does not exist.
 pub(crate) fn transcripts(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];

@@ -1,8 +1,8 @@
-//! `cargo xtask soak`: a day of a busy developer in an hour, against the real daemon in a scratch home.
+//! `cargo xtask soak`: a busy developer's day in an hour, against the real daemon in a scratch home.
 //!
-//! Twenty agents write transcripts, fork, resume, rename, delete and lose the end of them; clients ask all the time;
-//! the daemon is suspended now and then, as a closed laptop does. What it holds and how soon it answers must be as
-//! flat at the end as at the beginning, and what it says of each thread the same as a fresh daemon says.
+//! Twenty agents write transcripts, fork, resume, rename, delete and truncate them; clients call all the time; the
+//! daemon is suspended now and then, as on a closed laptop. Its memory and response times must be the same at the end as
+//! at the beginning, and its answers about each thread must equal those of a fresh daemon.
 
 mod agent;
 mod bounds;
@@ -31,20 +31,20 @@ use samples::Samples;
 /// Agents that write at the same time.
 const AGENTS: u32 = 20;
 
-/// How often the day is looked after.
+/// Interval of checks during the day.
 const STEP: Duration = Duration::from_millis(100);
 
 /// Samples of a run, and the longest time between two.
 const SAMPLES: u32 = 60;
 const SAMPLE_PERIOD_MAX: Duration = Duration::from_secs(60);
 
-/// How long the daemon stands still.
+/// Length of a suspension.
 const SUSPENDED: Duration = Duration::from_secs(2);
 
 /// Suspensions of a run.
 const SUSPENSIONS: u32 = 12;
 
-/// Sources of the person who runs it are none of the test's business.
+/// Keeps the sources of the person who runs it out of the test.
 const CONFIG: &str = "[sources.gemini]\nenabled = false\n[sources.opencode]\nenabled = false\n";
 
 /// How long to soak.
@@ -64,7 +64,7 @@ pub(crate) struct SoakArgs {
     daemon: Option<PathBuf>,
 }
 
-/// What all who take part in a day share.
+/// State shared by all participants of a day.
 struct Day {
     codex_home: PathBuf,
     claude_home: PathBuf,
@@ -72,7 +72,7 @@ struct Day {
     whole: Duration,
     is_over: AtomicBool,
     deeds: Deeds,
-    /// Held by whoever calls the daemon; taken as a whole while the daemon is suspended.
+    /// Read-locked by callers of the daemon; write-locked while the daemon is suspended.
     awake: RwLock<()>,
 }
 
@@ -100,7 +100,7 @@ pub(crate) fn run(options: &SoakArgs) -> anyhow::Result<()> {
     soak(&longhauld, whole, options.seed)
 }
 
-/// Soaks for so long, and fails with all that was not as it must be.
+/// Soaks for the given time; the error lists everything that was wrong.
 pub(crate) fn soak(longhauld: &Path, whole: Duration, seed: u64) -> anyhow::Result<()> {
     let home = tempfile::Builder::new().prefix("longhaul-soak-").tempdir()?;
     let day = Day {
@@ -112,7 +112,7 @@ pub(crate) fn soak(longhauld: &Path, whole: Duration, seed: u64) -> anyhow::Resu
         deeds: Deeds::default(),
         awake: RwLock::new(()),
     };
-    // Folders that appear later are found by the next listing, up to a minute on.
+    // The next listing, up to a minute later, finds folders that appear later.
     for folder in [day.codex_home.join("sessions"), day.claude_home.join("projects")] {
         std::fs::create_dir_all(folder)?;
     }
@@ -162,7 +162,7 @@ fn watch(day: &Day, daemon: &Daemon, samples: &mut Samples) -> anyhow::Result<()
     Ok(())
 }
 
-/// The daemon stands still while agents write on; nobody calls it meanwhile, as nobody does on a sleeping machine.
+/// Suspends the daemon while agents keep writing; no client calls it, as on a sleeping machine.
 fn suspend(day: &Day, daemon: &Daemon) -> anyhow::Result<()> {
     let alone = day.awake.write().ok().context("a client panicked")?;
     daemon.signal(Signal::STOP)?;

@@ -1,4 +1,4 @@
-//! The one reader of time in this tool.
+//! The only reader of time in this tool.
 
 use std::time::{Duration, Instant};
 

@@ -1,6 +1,6 @@
 //! `cargo xtask test`: everything CI runs, step by step, with the time of each and one summary.
 //!
-//! A step that fails does not stop the others: one run shows all there is to mend.
+//! A failed step does not stop the others: one run shows everything to fix.
 
 use std::process::Command;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use anyhow::{Context as _, bail, ensure};
 use crate::stopwatch::Stopwatch;
 use crate::{place, process};
 
-/// What `systemd-analyze security` may say of the service, in hundredths.
+/// Maximum exposure of the service by `systemd-analyze security`, in hundredths.
 const EXPOSURE_MAX: u32 = 25;
 
 /// How long agents write and clients ask.
@@ -79,7 +79,7 @@ const STEPS: &[Step] = &[
     Step { name: "vscode", what: "the extension works in a real editor", run: |_| vscode() },
 ];
 
-/// What a crate must never have among its dependencies, at any depth: the floors of ARCHITECTURE.md.
+/// Dependencies that a crate must not have at any depth, see ARCHITECTURE.md.
 const FORBIDDEN_EDGES: &[(&str, &[&str])] = &[
     ("longhaul-printable", &["serde", "tokio", "longhaul-core", "longhaul-protocol"]),
     ("longhaul-core", &["tokio", "sqlx", "longhaul-protocol", "tracing", "rustix", "rand"]),
@@ -178,7 +178,7 @@ fn tests() -> anyhow::Result<StepResult> {
     cargo(&["test", "--workspace", "--all-targets", "--locked", "--no-fail-fast"])
 }
 
-/// Not by nextest, which ends a test that takes minutes: 10,000 faults take hours.
+/// Not with nextest, which ends a test that takes minutes: 10,000 faults take hours.
 fn faults(options: &SuiteArgs) -> anyhow::Result<StepResult> {
     let mut tests = place::cargo()?;
     tests.args(["test", "--locked", "--package", "longhaul-daemon", "--test", "main"]);
@@ -192,7 +192,7 @@ fn faults(options: &SuiteArgs) -> anyhow::Result<StepResult> {
     Ok(StepResult::Passed)
 }
 
-/// Not by nextest either: a thousand seeds take an hour.
+/// Not with nextest either: a thousand seeds take an hour.
 fn simulation(options: &SuiteArgs) -> anyhow::Result<StepResult> {
     let mut tests = place::cargo()?;
     tests.args(["test", "--locked", "--package", "longhaul-daemon", "--lib"]);
@@ -252,7 +252,7 @@ fn deny() -> anyhow::Result<StepResult> {
     })
 }
 
-/// Every package a package is built from, itself included, tests left out.
+/// Every package that a package is built from, including itself, without its tests' dependencies.
 fn dependencies(package: &str) -> anyhow::Result<Vec<String>> {
     let output = place::cargo()?
         .args(["tree", "--locked", "-e", "normal", "--prefix", "none", "--format", "{p}", "-p"])
@@ -283,7 +283,7 @@ fn units() -> anyhow::Result<StepResult> {
     verify_units(&units)
 }
 
-/// The units name a binary where an installation has it; here a copy of the units names one that exists.
+/// The units name the installed binary; this copy of them names one that exists.
 fn verify_units(units: &[std::path::PathBuf]) -> anyhow::Result<StepResult> {
     let folder = tempfile::tempdir()?;
     let mut copies = Vec::new();
@@ -298,7 +298,7 @@ fn verify_units(units: &[std::path::PathBuf]) -> anyhow::Result<StepResult> {
         copies.push(copy);
     }
     let mut verify = Command::new("systemd-analyze");
-    // It wants a runtime folder, also where no user manager runs.
+    // It requires a runtime folder, even without a user manager.
     verify.args(["--user", "verify"]).args(&copies).env("XDG_RUNTIME_DIR", folder.path());
     process::check(&mut verify)?;
     for service in copies.iter().filter(|path| path.extension().is_some_and(|end| end == "service"))
@@ -308,7 +308,7 @@ fn verify_units(units: &[std::path::PathBuf]) -> anyhow::Result<StepResult> {
     Ok(StepResult::Passed)
 }
 
-/// What systemd says a service leaves in reach, with and without a network; prints the figure.
+/// Checks a service's exposure by systemd, with and without a network, and prints the figure.
 fn check_exposure(service: &std::path::Path, runtime: &std::path::Path) -> anyhow::Result<()> {
     let unit = std::fs::read_to_string(service)?;
     let local = "RestrictAddressFamilies=AF_UNIX\n";

@@ -1,4 +1,4 @@
-//! What the binaries are made of: the check of licences, sources and advisories, and the bill of materials.
+//! Dependencies of the binaries: the check of licences, sources and advisories, and the bill of materials.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,15 +16,15 @@ pub(crate) struct SbomArgs {
     output: PathBuf,
 }
 
-/// How the check of dependencies came out.
+/// Outcome of the check of dependencies.
 pub(crate) enum SupplyOutcome {
     Passed,
     /// What was not checked, and why.
     Skipped(&'static str),
 }
 
-/// Runs `cargo deny`. Advisories are in a database of their own, which a machine without a network lacks: then
-/// that part is told as not checked, and the others still count.
+/// Runs `cargo deny`. Advisories come from a database that a machine without a network lacks: then that part is reported
+/// as not checked, and the others still count.
 pub(crate) fn check() -> anyhow::Result<SupplyOutcome> {
     if !process::is_present(place::cargo()?.args(["deny", "--version"])) {
         return Ok(SupplyOutcome::Skipped("cargo install --locked cargo-deny"));
@@ -105,20 +105,20 @@ fn component(package: &Value) -> Value {
     });
     let licence = text(package, "license");
     if !licence.is_empty() {
-        // Some still write `MIT/Apache-2.0`, which is no expression of SPDX.
+        // Some still write `MIT/Apache-2.0`, which is not an SPDX expression.
         let expression = licence.replace('/', " OR ");
         component["licenses"] = json!([{ "expression": expression }]);
     }
     component
 }
 
-/// The package's address in the language of package URLs.
+/// The package's package URL.
 fn reference(package: &Value) -> String {
     format!("pkg:cargo/{}@{}", text(package, "name"), text(package, "version"))
 }
 
-/// What the schema requires: the form's name and version, kind and name of each component, references that are
-/// given once and point to one.
+/// The schema's requirements: the format's name and version, kind and name of each component, unique references that
+/// resolve.
 fn check_bill(bill: &Value) -> anyhow::Result<()> {
     ensure!(text(bill, "bomFormat") == "CycloneDX" && !text(bill, "specVersion").is_empty());
     let components = list(bill, "/components");

@@ -25,7 +25,7 @@ pub(crate) struct UpArgs {
 /// The longest path a Unix socket may have on Linux, with room for its final byte.
 const SOCKET_PATH_BYTES_MAX: usize = 107;
 
-/// The daemon we talk to: the user's own, or a private one for the sample.
+/// The daemon to use: the user's own, or a private one for the sample.
 struct Target {
     transcript: PathBuf,
     variables: Vec<(&'static str, PathBuf)>,
@@ -41,7 +41,7 @@ pub(crate) fn run(options: &UpArgs) -> anyhow::Result<()> {
     };
     println!("==> starting the daemon");
     if scene.is_private {
-        // One of an earlier run would be of an earlier build.
+        // A daemon of an earlier run would be of an earlier build.
         drop(longhaul(&scene, &binaries, &["down"]).output());
     }
     show(&scene, &binaries, &["up"])?;
@@ -58,7 +58,7 @@ pub(crate) fn run(options: &UpArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The user's own sessions and store, where there are sessions.
+/// The user's own sessions and store, if there are sessions.
 fn own_scene() -> Option<Target> {
     let home = match std::env::var_os("CODEX_HOME").filter(|home| !home.is_empty()) {
         Some(home) => PathBuf::from(home),
@@ -68,7 +68,7 @@ fn own_scene() -> Option<Target> {
     Some(Target { transcript, variables: vec![("CODEX_HOME", home)], is_private: false })
 }
 
-/// The sample, with a store and a socket of its own under the build folder.
+/// The sample, with its own store and socket under the build folder.
 fn sample_scene() -> anyhow::Result<Target> {
     let folder = place::target()?.join("sample");
     let sample = Sample::lay_out(&place::workspace()?.join("samples"), &folder)?;
@@ -89,7 +89,7 @@ fn sample_scene() -> anyhow::Result<Target> {
     Ok(Target { transcript, variables, is_private: true })
 }
 
-/// The sample daemon's socket: under the build folder where its path is short enough for a socket.
+/// The sample daemon's socket: under the build folder if the path is short enough.
 fn sample_socket(folder: &Path) -> PathBuf {
     let beside = folder.join("run/v1.sock");
     if beside.as_os_str().len() <= SOCKET_PATH_BYTES_MAX {
@@ -105,7 +105,7 @@ fn empty_config(folder: &Path) -> anyhow::Result<PathBuf> {
     Ok(path)
 }
 
-/// Waits until the transcript is ingested; gives its thread.
+/// Waits until the transcript is ingested; returns its thread.
 fn catch_up(scene: &Target, binaries: &Binaries) -> anyhow::Result<String> {
     let status = longhaul(scene, binaries, &["status", "--json"]).output()?;
     ensure!(status.status.success(), "{}", String::from_utf8_lossy(&status.stderr));
@@ -123,7 +123,7 @@ fn longhaul(scene: &Target, binaries: &Binaries, arguments: &[&str]) -> Command 
     command
 }
 
-/// Runs the command line as a person would, and shows that it was run.
+/// Runs the command line as a person would, and prints the command.
 fn show(scene: &Target, binaries: &Binaries, arguments: &[&str]) -> anyhow::Result<()> {
     println!("\n$ longhaul {}", arguments.join(" "));
     process::check(&mut longhaul(scene, binaries, arguments))

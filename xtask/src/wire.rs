@@ -1,6 +1,6 @@
-//! A client of the daemon in its plainest form: one line out, one line in, over a Unix socket.
+//! A minimal client of the daemon: one line out, one line in, over a Unix socket.
 //!
-//! It uses no code of longhaul's own on purpose: what it measures is what any client sees.
+//! It deliberately uses none of longhaul's code, so that it measures what any client sees.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail, ensure};
 use serde_json::{Value, json};
 
-/// The longest wait for one answer; catching up on gigabytes is waited for in pieces.
+/// Timeout of one answer; waits for catching up on gigabytes are split.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
 
 pub(crate) struct Wire {
@@ -26,7 +26,7 @@ impl Wire {
         Ok(Self { stream: BufReader::new(stream), last_id: 0 })
     }
 
-    /// Calls a method and gives its result; an error answer is an error.
+    /// Calls a method and returns its result; an error answer is an error.
     pub(crate) fn call(&mut self, method: &str, params: &Value) -> anyhow::Result<Value> {
         let request = self.request(method, params);
         let mut answer = Vec::new();

@@ -1,32 +1,32 @@
-//! The briefing that takes the place of a history an agent is about to compact.
+//! The briefing that replaces a history an agent is about to compact.
 //!
-//! Whoever sits where an agent compacts (the plugin of Claude Code through a hook, the gateway of Codex) asks here, so
-//! that both use one budget and one wording.
+//! The Claude Code plugin (through a hook) and the Codex gateway both call this, so that they share one budget and one
+//! wording.
 
 use longhaul_protocol::{ErrorKind, compaction};
 
 use crate::{Client, ClientError};
 
-/// Milliseconds an agent waits for a briefing at most; what comes else is a model, which takes many seconds.
+/// Maximum milliseconds an agent waits for a briefing; the alternative is a model, which takes many seconds.
 ///
-/// An answer takes 60, and 100 at p99 (`cargo xtask bench --plugin`). On a busy disk, on which the receipt has to be
-/// first, a few in a hundred take 200 to 1,000: a lower limit would send those to the model, and spare nobody a second.
+/// An answer takes 60, and 100 at p99 (`cargo xtask bench --plugin`). With a busy disk, which must have the receipt
+/// first, a few in a hundred take 200 to 1,000: a lower limit would send those to the model, which is slower.
 pub const LIMIT_MS: u64 = 1_000;
-/// How every briefing begins; by these words the daemon knows it in a transcript.
+/// The beginning of every briefing, by which the daemon recognizes it in a transcript.
 pub const OPENING: &str = "The conversation so far was compacted.";
-/// What stands before a history that was put back into a session: there the daemon begins to read it anew.
+/// Precedes a history restored into a session; the daemon starts reading the history again there.
 pub const RESTORED: &str = "[longhaul put back below what a compaction had replaced]";
 
-/// Tokens of the briefing: a share of the window, between what tells a session and what nobody would read.
+/// Tokens of the briefing: a share of the window, between the least that is useful and the most that is read.
 const WINDOW_SHARE: u64 = 25;
 const TOKENS: (u64, u64) = (4_000, 16_000);
 
-/// What stands in place of the history.
+/// The text that replaces the history.
 #[derive(Debug)]
 pub struct Briefing {
-    /// The view, with the words that introduce it.
+    /// The view after its introduction.
     pub text: String,
-    /// Names the compaction for its receipt and its undo.
+    /// Id of the compaction, for its receipt and its undo.
     pub compaction_id: String,
 }
 
@@ -35,16 +35,16 @@ pub struct Briefing {
 pub struct BriefingRequest<'a> {
     /// A thread that was read to its end.
     pub thread_id: &'a str,
-    /// Tokens of the model's window; `None` where nobody knows them.
+    /// Tokens of the model's window; `None` if unknown.
     pub window: Option<u64>,
     /// Who asked.
     pub trigger: compaction::Trigger,
-    /// When in the life of the thread.
+    /// When in the thread.
     pub phase: compaction::Phase,
 }
 
 impl Briefing {
-    /// Compacts a thread for an agent that will put the result into its own history.
+    /// Compacts a thread for an agent that installs the result in its own history.
     ///
     /// # Errors
     /// As [`Client::call`].
@@ -55,13 +55,13 @@ impl Briefing {
             phase: Some(of.phase),
             trigger: Some(of.trigger),
             max_tokens: Some(share(of.window, WINDOW_SHARE, TOKENS)),
-            // The agent puts its own context around what it is given.
+            // The agent adds its own context.
             initial_context: Some(Vec::new()),
             agent_step: Some(compaction::AgentStep::Answered),
             ..Default::default()
         };
         let made = match client.call::<compaction::Run>(params.clone()).await {
-            // The agent compacts in any case: a model would write the same summary once more.
+            // The agent compacts anyway; a model's summary would duplicate its own.
             Err(ClientError::Refused(error)) if error.kind() == ErrorKind::NotWorthwhile => {
                 let trigger = Some(compaction::Trigger::Manual);
                 client.call::<compaction::Run>(compaction::RunParams { trigger, ..params }).await
@@ -72,13 +72,13 @@ impl Briefing {
     }
 }
 
-/// A share of the window within bounds; of a window nobody knows, the least.
+/// A share of the window within bounds; the minimum for an unknown window.
 #[must_use]
 pub fn share(window: Option<u64>, of: u64, (least, most): (u64, u64)) -> u64 {
     window.map_or(least, |window| (window / of).clamp(least, most))
 }
 
-/// The view with the words that introduce it, as it stands in the compacted history.
+/// The view with its introduction, as it is in the compacted history.
 fn introduced(made: &compaction::RunResult) -> String {
     let texts = made.history.iter().filter_map(|item| item.pointer("/content/0/text")?.as_str());
     let texts = texts.map(longhaul_printable::block);

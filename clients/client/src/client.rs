@@ -38,7 +38,7 @@ impl Client {
         self.connection.router()
     }
 
-    /// What the handshake agreed on.
+    /// The result of the handshake.
     #[must_use]
     pub fn session(&self) -> Option<&InitializeResult> {
         self.session.as_deref()
@@ -55,7 +55,7 @@ impl Client {
             reason: error.to_string(),
         };
         let params = serde_json::to_string(&params).map_err(unreadable)?;
-        // The daemon would refuse a longer message without its id, and no call would get the answer.
+        // The daemon would reject a longer message without its id, so no call would get the answer.
         let (bytes, max) = (params.len(), FRAME_BYTES_MAX - ENVELOPE_BYTES);
         if bytes > max {
             return Err(ClientError::TooLarge { bytes, max });
@@ -76,7 +76,7 @@ impl Client {
         Ok(Subscription::new(begun.subscription, begun.seq, self.clone()))
     }
 
-    /// Waits until the connection has ended, whoever ended it.
+    /// Waits until the connection has ended, at either end.
     pub async fn closed(&self) {
         self.connection.closed().await;
     }

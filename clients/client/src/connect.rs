@@ -1,4 +1,4 @@
-//! Opening a connection: find the socket, look who listens, shake hands.
+//! Opens a connection: finds the socket, checks its owner, shakes hands.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -24,10 +24,9 @@ pub struct ConnectOptions {
 }
 
 impl ConnectOptions {
-    /// Milliseconds a call may take where nothing else is said.
+    /// Default timeout of a call in milliseconds.
     pub const REQUEST_TIMEOUT_MS: u64 = 60_000;
-    /// Milliseconds opening a connection may take where nothing else is said. Under socket activation that
-    /// includes the start of the daemon.
+    /// Default timeout of opening a connection in milliseconds. Under socket activation it includes the daemon's start.
     pub const CONNECT_TIMEOUT_MS: u64 = 5_000;
 
     /// A client of this name and version, on the default socket.
@@ -42,8 +41,8 @@ impl ConnectOptions {
         }
     }
 
-    /// Calls as an agent, for the project of this process's folder: on the socket for agents that lies beside
-    /// the one that would be used.
+    /// Calls as an agent, for the project of this process's folder: uses the agents' socket beside the one that would be
+    /// used.
     #[must_use]
     pub const fn agent(mut self) -> Self {
         self.is_agent = true;
@@ -62,7 +61,7 @@ impl ConnectOptions {
         (&self.client.name, &self.client.version)
     }
 
-    /// Milliseconds a call may take.
+    /// Timeout of a call in milliseconds.
     #[must_use]
     pub const fn request_timeout_ms(mut self, request_timeout_ms: u64) -> Self {
         self.request_timeout_ms = request_timeout_ms;
@@ -81,8 +80,8 @@ impl Client {
     /// Connects to the running daemon and agrees on a version.
     ///
     /// # Errors
-    /// [`ClientError::NotRunning`], [`ClientError::Unusable`] or [`ClientError::NoSocket`] when there is
-    /// nobody to talk to; [`ClientError::TooOld`] or [`ClientError::TooNew`] when there is no common version.
+    /// [`ClientError::NotRunning`], [`ClientError::Unusable`] or [`ClientError::NoSocket`] if no daemon can be reached;
+    /// [`ClientError::TooOld`] or [`ClientError::TooNew`] if there is no common version.
     pub async fn connect(options: ConnectOptions) -> Result<Self, ClientError> {
         let path = match options.socket.clone() {
             Some(path) => path,
@@ -109,8 +108,8 @@ async fn open(path: &Path, options: ConnectOptions) -> Result<Client, ClientErro
     Ok(client.with_session(session))
 }
 
-/// Waits while the daemon's queue of new connections is full: Linux refuses those at once, with `EAGAIN`. The caller
-/// bounds the wait.
+/// Waits while the daemon's queue of new connections is full: Linux rejects those immediately with `EAGAIN`. The
+/// caller bounds the wait.
 async fn connect(path: &Path) -> io::Result<UnixStream> {
     loop {
         match UnixStream::connect(path).await {
@@ -122,7 +121,7 @@ async fn connect(path: &Path) -> io::Result<UnixStream> {
     }
 }
 
-/// Where this process works, for a daemon whose system does not tell it.
+/// The folder of this process, for a daemon whose system does not report it.
 fn work_folder() -> Option<String> {
     std::env::current_dir().ok()?.into_os_string().into_string().ok()
 }
@@ -137,7 +136,7 @@ fn unreachable(path: &Path, error: io::Error) -> ClientError {
     }
 }
 
-/// A socket of someone else would be handed transcripts: only our own daemon (or root's) is talked to.
+/// Accepts only a socket of our own user or root: another user's would receive transcripts.
 fn refuse_foreign_daemon(path: &Path, stream: &UnixStream) -> Result<(), ClientError> {
     let unusable = |reason: String| ClientError::Unusable { path: path.to_owned(), reason };
     let owner = stream.peer_cred().map_err(|error| unusable(error.to_string()))?.uid();

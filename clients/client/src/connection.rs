@@ -1,9 +1,9 @@
 //! One connection: requests go out as lines, answers and events come in.
 //!
-//! One task owns the socket. It ends when the daemon closes the connection, when a line is no JSON-RPC
-//! message, or when the last [`Connection`] is dropped; every call that still waits then fails with the
-//! reason, and every subscription ends. A call that is dropped or times out leaves nothing behind: its
-//! answer is ignored when it comes. Lines over the bound are skipped, and the calls they answer time out.
+//! One task owns the socket. It ends when the daemon closes the connection, when a line is not a JSON-RPC message, or
+//! when the last [`Connection`] is dropped; pending calls then fail with the reason, and subscriptions end. A call
+//! that is dropped or times out leaves nothing behind: a late answer is ignored. Lines over the bound are skipped, and
+//! the calls they answer time out.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -25,7 +25,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::ClientError;
 use crate::subscription::Router;
 
-/// Bytes read at once.
+/// Bytes per read.
 const READ_BYTES: usize = 64 * 1024;
 
 #[derive(Debug)]
@@ -38,7 +38,7 @@ pub(crate) struct Connection {
 /// The result as JSON text, or the daemon's error.
 type Answer = Result<String, Box<WireError>>;
 
-/// What the callers and the task share.
+/// State shared by the callers and the task.
 #[derive(Debug, Default)]
 struct Shared {
     calls: Mutex<Calls>,
@@ -48,7 +48,7 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Calls {
     waiting: HashMap<u64, oneshot::Sender<Answer>>,
-    /// The error by which the daemon announced that it closes the connection.
+    /// The daemon's error that announced closing the connection.
     parting: Option<WireError>,
     /// Why the connection ended; `None` while it is open.
     ended: Option<String>,
@@ -73,7 +73,7 @@ impl Connection {
         let _waiting = self.shared.wait(id, sender)?;
         let line =
             format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#);
-        // A closed queue means that the connection has ended: then `answer` is closed, too.
+        // A closed queue means that the connection has ended; then `answer` is closed, too.
         drop(self.lines.send(frame::encode(line.as_bytes())).await);
         match answer.await {
             Ok(answer) => answer.map_err(ClientError::Refused),
@@ -88,7 +88,7 @@ impl Connection {
 }
 
 impl Shared {
-    /// Registers a call; it is forgotten when the guard is dropped.
+    /// Registers a call until the guard is dropped.
     fn wait(&self, id: u64, sender: oneshot::Sender<Answer>) -> Result<Waiting<'_>, ClientError> {
         let mut calls = self.calls();
         if calls.ended.is_some() {
@@ -98,7 +98,7 @@ impl Shared {
         Ok(Waiting { shared: self, id })
     }
 
-    /// Passes a line to whom it is for; an error ends the connection.
+    /// Delivers a line to its call or subscription; an error ends the connection.
     fn receive(&self, line: &[u8]) -> Result<(), serde_json::Error> {
         let message: Message<'_> = serde_json::from_slice(line)?;
         match (message.id.as_ref().and_then(Value::as_u64), message.method, message.error) {
@@ -111,7 +111,7 @@ impl Shared {
                 }
             }
             (Some(id), None, error) => {
-                // A call that timed out waits no more.
+                // The call has timed out.
                 let Some(sender) = self.calls().waiting.remove(&id) else { return Ok(()) };
                 drop(sender.send(match error {
                     Some(error) => Err(Box::new(error.into())),
@@ -136,7 +136,7 @@ impl Shared {
         self.router.close();
     }
 
-    /// No code panics while it holds the lock, so a poisoned one is as good as another.
+    /// No code panics while holding the lock, so a poisoned one is still consistent.
     fn calls(&self) -> MutexGuard<'_, Calls> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -186,7 +186,7 @@ async fn read_lines(mut stream: ReadHalf<'_>, shared: &Shared) -> String {
             if let Frame::Line(line) = frame
                 && let Err(error) = shared.receive(line)
             {
-                return format!("the daemon sent a line that is no message: {error}");
+                return format!("the daemon sent a line that is not a message: {error}");
             }
         }
     }
@@ -196,7 +196,7 @@ async fn read_lines(mut stream: ReadHalf<'_>, shared: &Shared) -> String {
 async fn write_lines(mut stream: WriteHalf<'_>, lines: &mut mpsc::Receiver<Vec<u8>>) {
     let mut is_open = true;
     while let Some(line) = lines.recv().await {
-        // After a failed write the reader goes on: what the daemon said before it closed counts.
+        // After a failed write the reader continues: what the daemon sent before it closed counts.
         is_open = is_open && stream.write_all(&line).await.is_ok();
     }
 }
@@ -214,7 +214,7 @@ struct Message<'a> {
     error: Option<AnyError>,
 }
 
-/// An error of any server: `data` counts where it has the shape of ours.
+/// An error of any server; `data` is used if it has our shape.
 #[derive(Deserialize)]
 struct AnyError {
     code: i32,

@@ -1,12 +1,12 @@
 //! A conversation with a model that never overflows its window.
 //!
-//! The loop that every program with a model needs, in one struct: what is said is appended to a thread of the daemon,
-//! before each request the daemon is asked whether the window is full, and if it is, the history is compacted and
-//! the compaction put in force. [`Conversation::prompt`] answers what to send.
+//! The loop that every program with a model needs, in one struct: it appends messages to a thread of the daemon, asks
+//! before each request whether the window is full, and if so compacts the history and installs the result.
+//! [`Conversation::prompt`] returns what to send.
 //!
-//! The daemon's thread is the truth. What is held here is a copy of its history and what the daemon has not
-//! acknowledged yet, each addition under an id of its own: sending it again is right whatever happened. So a daemon
-//! that is killed loses nothing, and without one the conversation goes on with what is here, as much as fits:
+//! The daemon's thread is authoritative. This struct holds a copy of its history and the additions the daemon has not
+//! acknowledged yet. Each addition has its own id, so it is always safe to send it again. A killed daemon thus loses
+//! nothing, and without a daemon the conversation continues with as much of the copy as fits:
 //! [`Conversation::trouble`] says why.
 
 mod daemon;
@@ -29,15 +29,15 @@ use crate::{ClientError, ConnectOptions};
 use daemon::Daemon;
 use fitting::{fitting, shortened};
 
-/// Tokens of the text that stands for what was compacted, at most.
+/// Maximum tokens of the text that replaces a compacted history.
 const VIEW_TOKENS_MAX: u64 = 8_000;
 
 /// Which conversation, and with whom.
 #[derive(Debug, Clone)]
 pub struct ConversationOptions {
-    /// Your program, and the socket where it is not the default one.
+    /// Your program, and the socket if not the default one.
     pub connect: ConnectOptions,
-    /// Your id of the conversation: under the same one it is found again, also after a restart of your program.
+    /// Your id of the conversation: the same id finds it again, even after a restart of your program.
     pub key: String,
     /// The folder it works in, an absolute path.
     pub cwd: String,
@@ -47,14 +47,14 @@ pub struct ConversationOptions {
     pub window: u64,
     /// Tokens kept free for instructions, definitions of tools and the answer; `None`: a quarter of the window.
     pub reserve: Option<u64>,
-    /// Whether the project's AGENTS.md and memory are told with the settings of [`Conversation::set`].
+    /// Whether the project's AGENTS.md and memory are sent with the settings of [`Conversation::set`].
     pub include: Vec<OptionalSetting>,
-    /// Milliseconds to wait for a daemon that does not answer, before going on without it.
+    /// Milliseconds to wait for a daemon that does not answer, before continuing without it.
     pub patience_ms: u64,
 }
 
 impl ConversationOptions {
-    /// A conversation of this program, key, folder and model, with the defaults for all else.
+    /// A conversation of this program, key, folder and model, otherwise with the defaults.
     #[must_use]
     pub fn new(
         connect: ConnectOptions,
@@ -80,7 +80,7 @@ impl ConversationOptions {
 pub struct Prompt {
     /// The history: every call with its output, within the window.
     pub items: Vec<Value>,
-    /// The compaction that was made for it, if one was.
+    /// The compaction made for it, if any.
     pub compaction: Option<RunResult>,
 }
 
@@ -98,7 +98,7 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    /// Touches nothing yet: the daemon is looked for with the first call.
+    /// Does nothing yet; the first call connects to the daemon.
     #[must_use]
     pub fn new(options: ConversationOptions) -> Self {
         Self {
@@ -117,23 +117,23 @@ impl Conversation {
         self.thread_id.as_deref()
     }
 
-    /// Why the daemon could not be asked last, if it could not.
+    /// Why the last call could not reach the daemon, if it could not.
     #[must_use]
     pub fn trouble(&self) -> Option<&ClientError> {
         self.daemon.trouble()
     }
 
-    /// What the model is told of where and how it works: once, when it changes, and after a compaction.
+    /// The settings sent to the model: once, when they change, and after a compaction.
     pub fn set(&mut self, settings: Settings) {
         self.settings = Some(settings);
     }
 
-    /// Adds what was said or done: the person's words, the model's answers, outputs of tools. On the disk when this
-    /// returns, unless [`trouble`](Self::trouble) says otherwise; then it is added with the next call that finds the
-    /// daemon. An output of a tool that would take more than a quarter of the window loses its middle.
+    /// Adds items: the person's messages, the model's answers, outputs of tools. They are on disk when this returns,
+    /// unless [`trouble`](Self::trouble) says otherwise; then the next call that reaches the daemon adds them. A tool
+    /// output larger than a quarter of the window loses its middle.
     ///
     /// # Errors
-    /// An item is none, or is too large; none of these was added.
+    /// An item is invalid or too large; none of them was added.
     pub async fn add(&mut self, items: Vec<Value>) -> Result<(), ClientError> {
         if items.iter().any(|item| item["role"] == "user") {
             let told = self.tell().await;
@@ -149,20 +149,20 @@ impl Conversation {
         self.daemon.note(saved)
     }
 
-    /// Says that the model's turn is over: what it said last counts as its report.
+    /// Ends the model's turn: its last message counts as its report.
     ///
     /// # Errors
-    /// As [`add`](Self::add), of what was added while the daemon was away.
+    /// As [`add`](Self::add), for items that were added without a daemon.
     pub async fn end_turn(&mut self) -> Result<(), ClientError> {
         self.keep(None, Some(Marker::TurnComplete));
         let saved = self.save().await;
         self.daemon.note(saved)
     }
 
-    /// What to send to the model next. Compacts the history first where it would not fit.
+    /// Returns what to send to the model next. Compacts the history first if it would not fit.
     ///
     /// # Errors
-    /// As [`add`](Self::add), of what was added while the daemon was away.
+    /// As [`add`](Self::add), for items that were added without a daemon.
     pub async fn prompt(&mut self) -> Result<Prompt, ClientError> {
         let mut compaction = None;
         let read = self.read(&mut compaction).await;
@@ -174,17 +174,17 @@ impl Conversation {
         Ok(Prompt { items, compaction })
     }
 
-    /// Takes a compaction back: the history is what it was, with all that was added since behind it.
+    /// Undoes a compaction: restores the old history, followed by everything added since.
     ///
     /// # Errors
-    /// A later compaction is in force, or the daemon is not there.
+    /// A later compaction is installed, or the daemon is not running.
     pub async fn undo(&mut self, compaction: &RunResult) -> Result<(), ClientError> {
         let compaction_id = compaction.compaction_id.clone();
         self.daemon.ask::<Undo>(|| UndoParams { compaction_id: compaction_id.clone() }).await?;
         Ok(())
     }
 
-    /// Saves what the daemon has not acknowledged; the conversation is there again under its key.
+    /// Saves what the daemon has not acknowledged; the key opens the conversation again.
     ///
     /// # Errors
     /// It could not be saved, and is lost with your program.
@@ -193,7 +193,7 @@ impl Conversation {
         self.save().await
     }
 
-    /// Tokens that the history may fill.
+    /// Maximum tokens of the history.
     fn room(&self) -> u64 {
         let window = self.options.window;
         window.saturating_sub(self.options.reserve.unwrap_or_else(|| window.div_ceil(4)))
@@ -204,7 +204,7 @@ impl Conversation {
         self.unsaved.push_back(AppendItem { client_item_id, item, marker });
     }
 
-    /// Brings the copy of the history up to date, compacted where it would not fit.
+    /// Updates the copy of the history, compacted if it would not fit.
     async fn read(&mut self, compaction: &mut Option<RunResult>) -> Result<(), ClientError> {
         self.save().await?;
         let thread_id = self.open().await?;
@@ -223,7 +223,7 @@ impl Conversation {
         Ok(())
     }
 
-    /// The thread of the key; all that is known here is put into one that has to begin anew.
+    /// The thread of the key; a new one gets everything known here.
     async fn open(&mut self) -> Result<String, ClientError> {
         if let Some(thread_id) = self.thread_id.as_ref().filter(|_| !self.daemon.lost_the_thread())
         {
@@ -261,7 +261,7 @@ impl Conversation {
             };
             let appended = self.daemon.ask::<Append>(params).await;
             let is_mistake = appended.as_ref().is_err_and(daemon::is_mistake);
-            // What is refused must not hold up what comes after it.
+            // A rejected item must not block later ones.
             if is_mistake {
                 self.items
                     .retain(|item| !items.iter().any(|added| added.item.as_ref() == Some(item)));
@@ -274,7 +274,7 @@ impl Conversation {
         Ok(())
     }
 
-    /// Compacts and puts it in force; `None` where nothing would be gained.
+    /// Compacts and installs the result; `None` if it would gain nothing.
     async fn compact(&mut self, thread_id: &str) -> Result<Option<RunResult>, ClientError> {
         let told = match self.settings.clone() {
             Some(current) => Some(self.diff(DiffParams { current, ..Default::default() }).await?),
@@ -311,7 +311,7 @@ impl Conversation {
         }
     }
 
-    /// Adds what the model has to be told of changed settings, before the person's next words.
+    /// Adds a message about changed settings before the person's next message.
     async fn tell(&mut self) -> Result<(), ClientError> {
         let Some(current) = self.settings.clone() else { return Ok(()) };
         let thread_id = Some(self.open().await?);
@@ -332,7 +332,7 @@ impl Conversation {
         Ok(self.daemon.ask::<Diff>(|| params.clone()).await?.items.into())
     }
 
-    /// That the model knows the settings from here on.
+    /// Records that the model knows the settings from here on.
     fn in_force(&self) -> Marker {
         Marker::Settings {
             cwd: Some(self.options.cwd.clone()),
@@ -340,7 +340,7 @@ impl Conversation {
         }
     }
 
-    /// The whole history as a provider takes it: a call that was never answered gets an output that says so.
+    /// The whole history in a form that providers accept: an unanswered call gets an output that says so.
     async fn history(&mut self, thread_id: &str) -> Result<Vec<Value>, ClientError> {
         let mut params =
             history::GetParams { thread_id: thread_id.to_owned(), ..Default::default() };

@@ -10,7 +10,7 @@ use longhaul_protocol::{Retry, WireError};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClientError {
-    /// Nobody listens on the socket.
+    /// No daemon is listening on the socket.
     #[error("no daemon answers on {}", path.display())]
     NotRunning {
         /// The socket that was tried.
@@ -18,7 +18,7 @@ pub enum ClientError {
         /// What the system said.
         source: io::Error,
     },
-    /// The socket cannot be used: rights, a foreign owner, a path that is too long.
+    /// The socket cannot be used: permissions, another owner, a path that is too long.
     #[error("the socket {} cannot be used: {reason}", path.display())]
     Unusable {
         /// The socket that was tried.
@@ -49,7 +49,7 @@ pub enum ClientError {
     /// The connection ended; whether the request was carried out is not known.
     #[error("the connection to the daemon broke: {0}")]
     Broken(String),
-    /// The answer cannot be read as what the method answers.
+    /// The answer is not a result of the method.
     #[error("the daemon's answer to {method} cannot be read: {reason}")]
     Unreadable {
         /// The method.
@@ -62,7 +62,7 @@ pub enum ClientError {
     Timeout {
         /// The method.
         method: &'static str,
-        /// How long was waited.
+        /// The timeout.
         after_ms: u64,
     },
 }
@@ -102,7 +102,7 @@ impl ClientError {
         Some(hint.to_owned())
     }
 
-    /// Reads the two ends that did not agree out of a refused handshake.
+    /// Reads which end is too old from a rejected handshake.
     pub(crate) fn from_handshake(error: Self) -> Self {
         let Self::Refused(wire) = &error else { return error };
         let detail = wire.data.as_ref().and_then(|data| data.detail.as_ref());

@@ -1,7 +1,7 @@
-//! The gateway: where it listens, and what it says of itself.
+//! The gateway: its settings, and its status.
 //!
-//! `longhaul install codex --gateway` writes the settings, the gateway reads them when it starts, and every program of
-//! ours can ask a running gateway how it is. The path of every request begins with a secret, so that another user of
+//! `longhaul install codex --gateway` writes the settings, the gateway reads them when it starts, and our programs can
+//! ask a running gateway for its status. The path of every request begins with a secret, so that another user of
 //! the machine, who can reach the port, cannot use it.
 
 use std::collections::BTreeMap;
@@ -15,17 +15,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::socket;
 
-/// How the text begins that stands for a view in an agent's history, of any version: no provider may be sent one.
+/// Prefix of the text that represents a view in an agent's history, in any version. Never send one to a provider.
 pub const MARKER: &str = "longhaul-view-";
 
-/// Milliseconds that asking a gateway how it is may take.
+/// Timeout in milliseconds of asking a gateway for its status.
 const ASK_MS: u64 = 500;
-/// Milliseconds for a connection within this machine.
+/// Timeout in milliseconds of a connection within this machine.
 const CONNECT_MS: u64 = 20;
 const STATUS_BYTES_MAX: u64 = 64 * 1024;
 const SECRET_BYTES: usize = 16;
 
-/// Where a gateway listens, and where it sends what.
+/// Where a gateway listens, and where it forwards requests.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GatewaySettings {
@@ -41,22 +41,22 @@ pub struct GatewaySettings {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GatewayRoute {
-    /// The provider's own base URL; absent: where the agent's built-in provider goes.
+    /// The provider's own base URL; absent: that of the agent's built-in provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upstream: Option<String>,
-    /// What the agent's settings said of websockets before.
+    /// The agent's previous setting of websockets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub supports_websockets: Option<bool>,
-    /// Prompts for a summary that the agent's settings name in place of its own.
+    /// Summary prompts that the agent's settings use instead of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub compact_prompts: Vec<String>,
 }
 
 impl GatewaySettings {
-    /// Settings with a secret of their own and no routes.
+    /// Settings with a new secret and no routes.
     ///
     /// # Errors
-    /// The system gives no random bytes.
+    /// The system has no random bytes.
     pub fn new(port: u16) -> io::Result<Self> {
         let mut random = [0_u8; SECRET_BYTES];
         fs::File::open("/dev/urandom")?.read_exact(&mut random)?;
@@ -64,16 +64,16 @@ impl GatewaySettings {
         Ok(Self { port, secret, routes: BTreeMap::new() })
     }
 
-    /// The file they are kept in, beside the daemon's store; `None` for a user without a home folder.
+    /// Their file, beside the daemon's store; `None` for a user without a home folder.
     #[must_use]
     pub fn path() -> Option<PathBuf> {
         Some(socket::default_state_dir()?.join("gateway.json"))
     }
 
-    /// Reads them; `None` where there is no such file.
+    /// Reads them; `None` if there is no such file.
     ///
     /// # Errors
-    /// A file that cannot be read, or is no settings of this version.
+    /// The file cannot be read, or has no settings of this version.
     pub fn read(path: &Path) -> io::Result<Option<Self>> {
         match fs::read(path) {
             Ok(text) => Ok(Some(serde_json::from_slice(&text)?)),
@@ -82,7 +82,7 @@ impl GatewaySettings {
         }
     }
 
-    /// The settings in force for this user, where they can be read.
+    /// This user's settings, if they can be read.
     #[must_use]
     pub fn in_force() -> Option<Self> {
         Self::read(&Self::path()?).ok()?
@@ -94,13 +94,13 @@ impl GatewaySettings {
         SocketAddrV4::new(Ipv4Addr::LOCALHOST, self.port)
     }
 
-    /// The base URL that an agent is to use for a provider.
+    /// The base URL for an agent to reach a provider.
     #[must_use]
     pub fn base_url(&self, route: &str) -> String {
         format!("http://{}/{}/{route}", self.address(), self.secret)
     }
 
-    /// Whether nobody listens there, so that the agent reaches no provider.
+    /// Whether nothing listens there, so that the agent cannot reach its provider.
     #[must_use]
     pub fn is_down(&self) -> bool {
         let limit = Duration::from_millis(CONNECT_MS);
@@ -108,10 +108,10 @@ impl GatewaySettings {
         tried.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
     }
 
-    /// Asks the gateway that listens there how it is.
+    /// Asks the gateway that listens there for its status.
     ///
     /// # Errors
-    /// `ConnectionRefused` where nobody listens; `InvalidData` where the one that does is no gateway of these settings.
+    /// `ConnectionRefused` if nothing listens; `InvalidData` if it is not a gateway with these settings.
     pub fn ask(&self) -> io::Result<GatewayStatus> {
         let limit = Duration::from_millis(ASK_MS);
         let mut stream = TcpStream::connect_timeout(&self.address().into(), limit)?;
@@ -131,32 +131,32 @@ impl GatewaySettings {
     }
 }
 
-/// What a gateway says of itself.
+/// The status of a gateway.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GatewayStatus {
     /// The version of its program.
     pub version: String,
     /// Its process.
     pub pid: u32,
-    /// Requests that went to a provider.
+    /// Requests passed to a provider.
     pub passed: u64,
-    /// Compactions that were answered without a model.
+    /// Compactions answered without a model.
     pub answered: u64,
-    /// Compactions that were left to the provider.
+    /// Compactions left to the provider.
     pub left: u64,
     /// The last compaction, answered or left.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<GatewayCompaction>,
 }
 
-/// How a compaction went.
+/// The outcome of a compaction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GatewayCompaction {
     /// When, Unix milliseconds.
     pub at_ms: i64,
     /// From the end of the request to the answer, or to the decision to pass it on, milliseconds.
     pub ms: u64,
-    /// Why it was left to the provider; absent where it was answered.
+    /// Why it was left to the provider; absent if it was answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

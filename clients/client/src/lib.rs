@@ -1,4 +1,4 @@
-//! The Rust end of the longhaul protocol: find the daemon, agree on a version, call it.
+//! The Rust client of the longhaul protocol: find the daemon, negotiate a version, call it.
 //!
 //! ```no_run
 //! use longhaul_client::{Client, ConnectOptions};
@@ -16,10 +16,10 @@
 //!
 //! - [`socket`] finds the daemon's socket; `connect` opens it and shakes hands; `connection` exchanges lines;
 //! - [`Client`] calls methods by their types; [`Subscription`] yields events;
-//! - [`Conversation`] is the whole loop of a program with a model, in one struct: it keeps what is said, compacts before
-//!   the window is full, and goes on where the daemon is restarted or not there;
-//! - [`briefing`] is what takes the place of a history that an agent compacts; [`gateway`] is where one is asked for over HTTP;
-//! - [`ClientError`] says what went wrong and what to do next. Nothing else here retries by itself.
+//! - [`Conversation`] is the whole loop of a program with a model, in one struct: it stores the messages, compacts before
+//!   the window is full, and continues while the daemon restarts or is not running;
+//! - [`briefing`] replaces a history that an agent compacts; [`gateway`] has the settings of the Codex gateway;
+//! - [`ClientError`] says what went wrong and what to do next. Nothing but [`Conversation`] retries by itself.
 #![warn(missing_docs)]
 
 pub mod briefing;

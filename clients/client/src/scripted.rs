@@ -1,7 +1,7 @@
 //! A daemon that answers from a script, for tests.
 //!
-//! It speaks the wire and nothing else: every answer of `protocol/examples` is known to it, a test puts
-//! others in their place. It runs on plain threads, so that the tests of programs can use it too.
+//! It implements only the wire: it has every answer of `protocol/examples`, and a test can replace them. It runs on
+//! plain threads, so that tests of programs can use it, too.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Write};
@@ -15,16 +15,16 @@ use longhaul_protocol::WireError;
 use longhaul_protocol::example::{examples, sample};
 use serde_json::{Value, json};
 
-/// What the script says to a request.
+/// The script's reaction to a request.
 #[derive(Debug, Clone)]
 pub enum Reply {
     /// Answers with this result.
     Result(Value),
     /// Answers with this error.
     Error(WireError),
-    /// Answers with this result, then sends these lines as they are.
+    /// Answers with this result, then sends these lines unchanged.
     ResultThen(Value, Vec<String>),
-    /// Sends these lines as they are, and no answer.
+    /// Sends these lines unchanged, and no answer.
     Lines(Vec<String>),
     /// Closes the connection.
     Close,
@@ -43,7 +43,7 @@ pub struct Script {
 }
 
 impl Script {
-    /// Knows every exchange of `protocol/examples`.
+    /// A script with every exchange of `protocol/examples`.
     ///
     /// # Errors
     /// An example that cannot be read.
@@ -59,7 +59,7 @@ impl Script {
         Ok(script)
     }
 
-    /// Answers this method by a function of its params.
+    /// Answers this method with a function of its params.
     #[must_use]
     pub fn on(
         mut self,
@@ -76,7 +76,7 @@ impl Script {
         self.on(method, move |_| Reply::Result(result.clone()))
     }
 
-    /// Changes every result and every error on its way out.
+    /// Modifies every result and error before it is sent.
     #[must_use]
     pub fn changed(mut self, change: impl Fn(Value) -> Value + Send + Sync + 'static) -> Self {
         self.change = Some(Box::new(change));
@@ -126,7 +126,7 @@ impl ScriptedServer {
     /// Listens on `path`, whose folder must exist.
     ///
     /// # Errors
-    /// What the system says to the socket.
+    /// The socket cannot be created.
     pub fn start(path: &Path, script: Script) -> io::Result<Self> {
         let listener = UnixListener::bind(path)?;
         let requests = Arc::<Mutex<Vec<(String, Value)>>>::default();
@@ -141,7 +141,7 @@ impl ScriptedServer {
                 }
                 let (log, script) = (Arc::clone(&log), Arc::clone(&script));
                 streams.lock().unwrap_or_else(PoisonError::into_inner).extend(stream.try_clone());
-                // A client that goes away in the middle is what some tests are about.
+                // Some tests disconnect in the middle.
                 std::thread::spawn(move || serve(&stream, &script, &log).unwrap_or_default());
             }
         });
@@ -154,10 +154,10 @@ impl ScriptedServer {
         &self.path
     }
 
-    /// Closes all connections, as a daemon that ends does.
+    /// Closes all connections, like a daemon that ends.
     pub fn close_all(&self) {
         for stream in self.open.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
-            // One that the client has closed is closed.
+            // The client may have closed it.
             stream.shutdown(std::net::Shutdown::Both).unwrap_or_default();
         }
     }
@@ -172,12 +172,12 @@ impl ScriptedServer {
 impl Drop for ScriptedServer {
     fn drop(&mut self) {
         self.is_ended.store(true, Ordering::SeqCst);
-        // Wakes the acceptor; when that fails it has ended already.
+        // Wakes the acceptor; if that fails, it has ended already.
         drop(UnixStream::connect(&self.path));
         if let Some(acceptor) = self.acceptor.take() {
             acceptor.join().unwrap_or_default();
         }
-        // Who came after the last `close_all` would wait for an answer for ever.
+        // A client that connected after the last `close_all` would wait forever.
         self.close_all();
     }
 }

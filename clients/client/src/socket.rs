@@ -1,8 +1,7 @@
-//! Where the daemon's socket is.
+//! The path of the daemon's socket.
 //!
 //! `$LONGHAUL_SOCKET`, else `$XDG_RUNTIME_DIR/longhaul/v1.sock`, else `<state dir>/run/v1.sock`. The daemon
-//! has the same rule, so that both meet without configuration. The environment is a parameter, so that the
-//! rule can be tested.
+//! has the same rule, so no configuration is needed. The environment is a parameter, so that the rule can be tested.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -46,7 +45,7 @@ fn socket_in(
     Some(folder.join(format!("v{PROTOCOL_MAJOR}.sock")))
 }
 
-/// A variable that is set to nothing is not set.
+/// An empty variable counts as unset.
 fn set(value: Option<OsString>) -> Option<OsString> {
     value.filter(|value| !value.is_empty())
 }

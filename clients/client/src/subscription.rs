@@ -1,10 +1,9 @@
 //! Events of the daemon, by subscription.
 //!
-//! The connection delivers into the [`Router`], a [`Subscription`] takes out of it. The first events
-//! of a subscription may be read before the answer that names it has reached the caller; the router
-//! therefore opens a queue for an unknown id, and the subscription claims it later. Queues are bounded: a
-//! reader that falls behind finds a `gap` event at the end of what was kept, like one whom the daemon had to
-//! leave behind.
+//! The connection delivers to the [`Router`], and a [`Subscription`] reads from it. The first events of a subscription
+//! may arrive before the caller gets the answer with its id; so the router opens a queue for an unknown id, and the
+//! subscription claims it later. Queues are bounded: a slow reader finds a `gap` event at the end of the queue, as it
+//! does if the daemon dropped events.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,7 +17,7 @@ use tokio::sync::mpsc;
 
 use crate::{Client, ClientError};
 
-/// Events waiting for one subscription, the `gap` at its end included.
+/// Events waiting for one subscription, including the `gap` at its end.
 const QUEUE_EVENTS: usize = 1024;
 
 /// A stream of events. Dropping it unsubscribes.
@@ -37,7 +36,7 @@ impl Subscription {
         Self { id, seq, events, client }
     }
 
-    /// The seq of the newest event when the subscription began: later ones are still to come.
+    /// The seq of the newest event when the subscription began; later ones will follow.
     #[must_use]
     pub const fn seq(&self) -> u64 {
         self.seq
@@ -48,14 +47,14 @@ impl Subscription {
         self.events.recv().await
     }
 
-    /// Ends the subscription and waits until the daemon knows.
+    /// Ends the subscription and waits for the daemon's answer.
     ///
     /// # Errors
-    /// As every call; the subscription has ended here in any case.
+    /// As any call; the subscription has ended locally in any case.
     pub async fn close(self) -> Result<(), ClientError> {
         let params = UnsubscribeParams { subscription: self.id.clone() };
         let answer = self.client.call::<Unsubscribe>(params).await;
-        // Only now: an event that arrives before the answer would open a new queue.
+        // Only now, because an event that arrives before the answer would open a new queue.
         self.client.router().forget(&self.id);
         answer.map(drop)
     }
@@ -70,7 +69,7 @@ impl Drop for Subscription {
             let subscription = std::mem::take(&mut self.id);
             runtime.spawn(async move {
                 let params = UnsubscribeParams { subscription: subscription.clone() };
-                // Nobody is left to hear of a failure, and the daemon forgets it with the connection.
+                // There is no caller to report a failure to, and the daemon ends it with the connection.
                 drop(client.call::<Unsubscribe>(params).await);
                 client.router().forget(&subscription);
             });
@@ -103,7 +102,7 @@ impl Queue {
         Self { sender, receiver: Some(receiver) }
     }
 
-    /// Keeps the event, or for a full queue only the mark that some are missing.
+    /// Queues the event; a full queue only records that some are missing.
     fn push(&self, event: Event) {
         let kept = match self.sender.capacity() {
             0 => return,
@@ -114,7 +113,7 @@ impl Queue {
             },
             _ => event,
         };
-        // A closed queue belongs to a subscription that is just being dropped.
+        // A closed queue belongs to a subscription that is being dropped.
         self.sender.try_send(kept).unwrap_or_default();
     }
 }
@@ -131,7 +130,7 @@ impl Router {
         }
     }
 
-    /// The queue of a subscription; one that is closed already when the connection has ended.
+    /// The queue of a subscription; already closed if the connection has ended.
     fn claim(&self, subscription: &str) -> mpsc::Receiver<Event> {
         let mut queues = self.lock();
         if queues.is_closed {
@@ -147,14 +146,14 @@ impl Router {
         self.lock().by_subscription.remove(subscription).is_some()
     }
 
-    /// The connection has ended: every subscription yields what it still holds, then `None`.
+    /// Ends all subscriptions: each yields its queued events, then `None`.
     pub(crate) fn close(&self) {
         let mut queues = self.lock();
         queues.is_closed = true;
         queues.by_subscription.clear();
     }
 
-    /// No code panics while it holds the lock, so that a poisoned one is as good as another.
+    /// No code panics while holding the lock, so a poisoned one is still consistent.
     fn lock(&self) -> MutexGuard<'_, Queues> {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }

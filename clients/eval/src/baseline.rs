@@ -1,4 +1,4 @@
-//! Views that need no thought, made in the same run: the floor and the ceiling of every figure.
+//! Baseline views, scored in the same run: the floor and the ceiling of every figure.
 
 use std::collections::{HashMap, HashSet};
 use strum::VariantArray as _;
@@ -10,26 +10,26 @@ use crate::gold::Gold;
 use crate::random::Random;
 use crate::transcript::{StepKind, Transcript};
 
-/// The views that are scored beside the one in question.
+/// The views that are scored beside the tested one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[derive(strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Baseline {
-    /// The end of the history as it is.
+    /// The end of the history, unchanged.
     #[strum(serialize = "raw tail")]
     RawTail,
-    /// The end of the history with all but the newest outputs left out.
+    /// The end of the history without all but the newest outputs.
     #[strum(serialize = "masked outputs")]
     Masked,
     /// The end of the messages and calls, without outputs.
     #[strum(serialize = "calls only")]
     CallsOnly,
-    /// Nothing but names, newest first: what a view built to please FRR would be.
+    /// Only names, newest first: a view that games FRR.
     #[strum(serialize = "identifier bag")]
     IdentifierBag,
     /// Lines of the history drawn at random.
     Chance,
-    /// The gold itself, as far as it fits: what the budget allows at best.
+    /// The gold itself, as far as it fits: the best possible within the budget.
     Oracle,
 }
 
@@ -109,7 +109,7 @@ impl Histories {
         let lines: Vec<&str> = self.raw.lines().collect();
         let mut random = Random::new(self.seed);
         let mut text = String::new();
-        // Bounded: a history of empty lines must not keep the draw going for ever.
+        // Bounded, because a history of empty lines would never fill the view.
         for _ in 0..bytes {
             if text.len() >= bytes || lines.is_empty() {
                 break;

@@ -1,8 +1,8 @@
-//! Statements of a view that can be held against the transcript, read here on its own: none may be false.
+//! Checks the statements of a view against the transcript, which this module reads independently: none may be false.
 //!
-//! What is looked at: how a command ended (`… → exit 1`, `… (exit 1)`), what became of a file (`a.rs (edited, …`), which
-//! request is the last one (`[TASK]`), and that no test was seen (`not seen: tests`). A command is known by its first
-//! words, since a view may cut it; a statement about what the transcript does not show is passed over.
+//! It checks how a command ended (`… → exit 1`, `… (exit 1)`), what happened to a file (`a.rs (edited, …`), which
+//! request is the last one (`[TASK]`), and that no test was seen (`not seen: tests`). A command is identified by its first words,
+//! since a view may cut it; a statement about something that the transcript does not show is skipped.
 
 use std::collections::HashMap;
 
@@ -12,15 +12,15 @@ use crate::entity::flatten;
 use crate::fact::Fact;
 use crate::transcript::{StepKind, Transcript};
 
-/// What a view said, and whether the transcript says otherwise.
+/// A view's statements, and whether the transcript contradicts them.
 #[derive(Debug, Default)]
 pub struct Checked {
     pub statements: u64,
-    /// The statements that are false, each with what the transcript says.
+    /// False statements, each with what the transcript says.
     pub contradicted: Vec<String>,
 }
 
-/// Shorter beginnings of a command are no command's alone.
+/// Shorter prefixes of a command are ambiguous.
 const COMMAND_CHARS_MIN: usize = 16;
 
 #[derive(Debug)]
@@ -41,7 +41,7 @@ impl ClaimReader {
         })
     }
 
-    /// Holds the statements of `view` against how the commands ended and the facts of the same cut.
+    /// Compares the statements of `view` with how the commands ended and with the facts of the same cut.
     pub fn check(&self, view: &str, codes: &ExitCodes, facts: &[Fact]) -> Checked {
         let mut checked = Checked::default();
         let mut lines = view.lines();
@@ -63,7 +63,7 @@ impl ClaimReader {
 }
 
 impl Checked {
-    /// `None` says that nothing is known of it.
+    /// `None` if nothing is known of it.
     fn note(&mut self, result: Option<Result<(), String>>) {
         self.statements += u64::from(result.is_some());
         if let Some(Err(contradicted)) = result {
@@ -118,7 +118,7 @@ fn file(path: &str, state: &str, facts: &[Fact]) -> Option<Result<(), String>> {
         Fact::File { paths, states } if paths.iter().any(|known| known == path) => Some(states),
         _ => None,
     })?;
-    // A new file that was edited may be called either; the transcript's reader knows both words.
+    // A new file that was edited may be called either.
     let said = |known: &crate::transcript::PatchAction| known.into_str().starts_with(&state[..4]);
     Some(match states.iter().any(said) {
         true => Ok(()),

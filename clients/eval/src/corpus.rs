@@ -10,7 +10,7 @@ use crate::transcript::{StepKind, Transcript, claude};
 pub struct Session {
     /// A name for people: usually the file's.
     pub name: String,
-    /// Sessions of one repository stand or fall together in the statistics.
+    /// Sessions of one repository count together in the statistics.
     pub repository: String,
     /// The file, decompressed.
     pub bytes: Vec<u8>,
@@ -30,7 +30,7 @@ pub trait Corpus {
     /// give the same bytes.
     ///
     /// # Errors
-    /// Any reason in words: the session is then left out and reported as unreadable.
+    /// Any reason: the session is then skipped and reported as unreadable.
     fn load(&self, number: usize) -> Result<Session, String>;
 }
 
@@ -44,7 +44,7 @@ impl Corpus for [Session] {
     }
 }
 
-/// Lines at the start of a file among which its header stands.
+/// Lines at the start of a file that may contain its header.
 const HEADER_LINES: usize = 20;
 
 /// Whether Claude Code wrote a session, told by the lines at its start.
@@ -66,8 +66,8 @@ pub fn repository_of(bytes: &[u8]) -> Option<String> {
     })
 }
 
-/// What tells copies apart: checkpoints of one session share the thread id, forks that copied
-/// their parent share the first steps.
+/// Identifies copies: checkpoints of one session share the thread id, forks that copied their parent share the first
+/// steps.
 #[derive(Debug, Clone)]
 pub struct Identity {
     /// Position in the corpus.

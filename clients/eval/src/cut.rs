@@ -1,11 +1,11 @@
-//! Where a session is cut, and what a view may see of it.
+//! Cuts of a session, and what a view may see of it.
 
 use crate::transcript::Transcript;
 
 /// Shares of a session's tokens at which it is cut (percent).
 pub const CUT_PERCENTS: [u8; 4] = [35, 50, 65, 80];
 
-/// What the maker of a view is given: the file as it was at the cut, and nothing else.
+/// Input of a view: only the file as it was at the cut.
 #[derive(Debug, Clone, Copy)]
 pub struct Cut<'a> {
     /// The session's name, for progress and error messages.

@@ -1,11 +1,11 @@
-//! Drives of Windows, in the one form that a view and a transcript are compared in.
+//! Windows drives, normalized to compare a view with a transcript.
 //!
-//! The same file is `D:\w\a.rs` to one tool, `D:/w/a.rs` to the next and `/d/w/a.rs` to a Unix shell. Which
-//! of them a view holds is a matter of taste, so none of them may cost it a name.
+//! The same file is `D:\w\a.rs` to one tool, `D:/w/a.rs` to the next and `/d/w/a.rs` to a Unix shell. A view may use
+//! any of them, so none may cost it a name.
 
 use std::borrow::Cow;
 
-/// The text with each path of a drive in the form of a Unix shell; all else as it is.
+/// The text with each drive path in the form of a Unix shell.
 pub fn on_drive(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -41,7 +41,7 @@ fn mounted(text: &str) -> Cow<'_, str> {
         let mut before = text[done..at].chars().rev();
         let Some(letter) = before.next().filter(char::is_ascii_alphabetic) else { continue };
         let begins_word = before.next().is_none_or(|c| !c.is_alphanumeric());
-        // `c://` is no drive but the end of a scheme.
+        // `c://` is the end of a scheme, not a drive.
         if !begins_word || text[at + 2..].starts_with('/') {
             continue;
         }

@@ -1,7 +1,7 @@
 //! The things an agent refers to by name: paths, commands, identifiers, ids, URLs.
 //!
-//! Two extractors that share no pattern find them, so that a view cannot be tuned to one of them
-//! without the other showing it. What they share is the kinds and how a path is made comparable.
+//! Two extractors without a common pattern find them, so that tuning a view to one of them shows in the other. They
+//! share only the kinds and the normalization of paths.
 
 mod pattern;
 mod token;
@@ -41,7 +41,7 @@ pub struct Entity {
 }
 
 impl Entity {
-    /// A number that stands for the entity in sets over many sessions, equal in every run.
+    /// A fingerprint for sets over many sessions, equal in every run.
     pub fn fingerprint(&self) -> u64 {
         let mut hash = Fnv::default();
         hash.write(self.kind.into_str().as_bytes());
@@ -102,14 +102,14 @@ impl Extractor {
     }
 }
 
-/// Longer than this is data, not a name (bytes).
+/// Longer text is data, not a name (bytes).
 const ENTITY_BYTES_MAX: usize = 240;
 
-/// Bounds of a command that counts as one entity (bytes of its flattened text). Shorter ones
-/// (`ls`, `git diff`) need no memory; longer ones are scripts.
+/// Bounds of a command that counts as one entity (bytes of its flattened text). Shorter ones (`ls`, `git diff`) need
+/// not be remembered; longer ones are scripts.
 const COMMAND_BYTES: std::ops::RangeInclusive<usize> = 10..=400;
 
-/// The entity for a whole command, when it is of one line and of a fair length.
+/// The entity of a whole command, if it has one line and a length within the bounds.
 pub fn command_entity(command: &str) -> Option<Entity> {
     let command = command.trim();
     if command.contains('\n') {

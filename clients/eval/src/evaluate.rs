@@ -22,13 +22,13 @@ use crate::words::{Said, spoken};
 use question::Question;
 use survey::Survey;
 
-/// A cut with fewer names than this to remember says nothing (names, reference extractor).
+/// Cuts with fewer names to remember are ignored (names, reference extractor).
 pub const GOLD_MIN: usize = 5;
 
 /// Summaries of one session that are scored.
 const SUMMARIES_MAX: usize = 32;
 
-/// The name under which the view in question is reported.
+/// The name under which the tested view is reported.
 pub const VIEW_NAME: &str = "longhaul";
 
 #[derive(Debug, Clone)]
@@ -37,7 +37,7 @@ pub struct Options {
     pub budgets: Vec<u64>,
     /// Score the baselines too.
     pub baselines: bool,
-    /// List what the view in question lacks, cut by cut.
+    /// List what the tested view lacks, cut by cut.
     pub misses: bool,
 }
 
@@ -139,8 +139,8 @@ impl Run<'_> {
         }
     }
 
-    /// Scores a summary that the agent really went on with, and the view of the same history in the
-    /// same number of tokens.
+    /// Scores a summary that the agent really continued from, and the view of the same history in the same number of
+    /// tokens.
     fn compare(
         &mut self,
         session: &Session,
@@ -155,7 +155,7 @@ impl Run<'_> {
         }
         let cut =
             Cut { session: &session.name, percent: 0, bytes: &session.bytes[..summary.before] };
-        // What the summary itself goes back to is as telling as what the agent said after it.
+        // What the summary itself refers back to counts like what the agent said after it.
         let question = Question { gold, ..self.asked(session, cut, (transcript, summary.step)) };
         let tokens = summary.text.len().div_ceil(4);
         let text = view(&question.cut, tokens as u64).unwrap_or_else(|reason| {
@@ -167,7 +167,7 @@ impl Run<'_> {
         self.report.compared(&question.key(VIEW_NAME, tokens as u64), &theirs, &ours);
     }
 
-    /// All that is asked at a cut but the names.
+    /// Everything asked at a cut except the names.
     fn asked<'q>(
         &self,
         session: &'q Session,
@@ -185,7 +185,7 @@ impl Run<'_> {
         }
     }
 
-    /// Scores the view in question and the baselines at one cut, for every budget.
+    /// Scores the tested view and the baselines at one cut, for every budget.
     fn ask(&mut self, question: &Question<'_>, view: &mut ViewMaker<'_>) {
         self.report.cut(&question.gold[0], &question.facts);
         let histories = self.options.baselines.then(|| {

@@ -1,5 +1,5 @@
-//! Facts that hold at a cut: what became of files, commands, tests, plan steps, the request and
-//! the last error. A name without its meaning is no memory; these carry both.
+//! Facts at a cut: the state of files, commands, tests, plan steps, the request and the last error. Unlike names, they
+//! carry a meaning.
 
 mod bound;
 mod command;
@@ -44,7 +44,7 @@ impl FactKind {
     pub const ALL: &'static [Self] = Self::VARIANTS;
 }
 
-/// A subject with what must be said of it.
+/// A subject with what a view must say about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fact {
     /// A path and the states that are true of it.
@@ -78,7 +78,7 @@ impl Fact {
         }
     }
 
-    /// The fact as one line of plain words: what the oracle says, and what a list of misses shows.
+    /// The fact as one line of text, for the oracle and for lists of misses.
     pub fn sentence(&self) -> String {
         match self {
             Self::File { paths, states } => {
@@ -225,7 +225,7 @@ fn outcomes(visible: &[Step]) -> Outcomes<'_> {
 struct FileHistory {
     paths: Vec<String>,
     states: Vec<PatchAction>,
-    /// The file was there before the session: its first patch was no creation.
+    /// The file existed before the session: its first patch did not create it.
     is_old: bool,
 }
 
@@ -261,7 +261,7 @@ impl FileHistory {
             }
         }
         let was_created = self.states.contains(&PatchAction::Create);
-        // Both words are true of a new file that was edited, and of an old one written anew.
+        // Both words are true for a new file that was edited, and for an old one that was rewritten.
         let is_both = match action {
             PatchAction::Edit => was_created,
             PatchAction::Create => self.is_old || !self.states.is_empty(),
@@ -272,7 +272,7 @@ impl FileHistory {
     }
 }
 
-/// `None` where the person sent a prompt template and typed nothing.
+/// `None` if the person sent a prompt template and typed nothing.
 fn last_request(visible: &[Step]) -> Option<Fact> {
     let newest = visible.iter().rev().find_map(|step| match &step.kind {
         StepKind::User { text, request: true } => Some(flatten(typed(text))),

@@ -1,5 +1,5 @@
-//! What the agent provably needed from memory: names it used after a cut that it had met before
-//! it, that nobody injects for it, and that nothing showed it again in between.
+//! What the agent provably needed from memory: names it used after a cut that it had seen before the cut, that no
+//! client injects, and that nothing showed again in between.
 
 use std::collections::{HashMap, HashSet};
 
@@ -29,7 +29,7 @@ pub struct Gold {
 pub struct LastSeen {
     /// In what kind of text.
     pub role: Role,
-    /// How many tool calls lay between it and the cut.
+    /// Tool calls between it and the cut.
     pub calls_ago: usize,
     /// In how many steps before the cut it occurred.
     pub times: usize,
@@ -158,7 +158,7 @@ impl Index {
         })
     }
 
-    /// First by the index, which is cheap; what is left by its text, which is thorough.
+    /// First by the index, which is cheap; the rest by its text, which is thorough.
     fn is_observed(
         &self,
         entity: &Entity,

@@ -1,8 +1,7 @@
 //! What a compacted view keeps of what the agent needed next.
 //!
-//! A session that really happened is cut at some point; a view is made of what came before; the
-//! scorer looks at what the agent then did. No model judges anything: text goes in, numbers come
-//! out, and the same text gives the same numbers.
+//! A real session is cut at some point, a view is made of what came before, and the scorer compares it with what the
+//! agent then did. No model judges anything: the same text always gives the same numbers.
 //!
 //! Two measures, of which the smaller counts:
 //!
@@ -14,14 +13,14 @@
 //!   last request, the last error), how many the view states *with their meaning*. A heap of
 //!   names scores well on the first measure and badly on this one.
 //!
-//! Names alone do not make a briefing, so the words are measured, too ([`WordKind`]): the person's, the last report's,
-//! sentences that were gone back to later, each by words in their order; the share of bare names; and statements that
-//! the transcript contradicts, of which there must be none. A heap of names scores nothing there: the identifier bag
-//! stands beside the view as a warning.
+//! Names alone do not make a briefing, so the text is measured, too ([`WordKind`]): the person's words, the last
+//! report's, and sentences that were referred to later, each by words in their order; the share of bare names; and
+//! statements that the transcript contradicts, of which there must be none. A list of names scores zero there: the
+//! identifier-bag baseline is reported beside the view as a warning.
 //!
-//! A last one measures long-term memory, X-FRR@N: of the names that the first 40 calls of a session used
-//! and that only earlier sessions of the repository had shown, how many a memory of N tokens made of
-//! those earlier sessions holds ([`evaluate_memory`]).
+//! X-FRR@N measures long-term memory: of the names that the first 40 calls of a session used and that only earlier
+//! sessions of the repository had shown, how many are in a memory of N tokens made from those earlier sessions
+//! ([`evaluate_memory`]).
 //!
 //! [`evaluate`] runs it: sessions from a [`Corpus`], views from a closure that is given only the
 //! bytes before the cut.

@@ -1,10 +1,9 @@
-//! X-FRR: what a memory made of earlier sessions tells the next one.
+//! X-FRR: how much a memory of earlier sessions helps the next one.
 //!
-//! The sessions of each repository are taken in the order of their time. Before a session is shown to
-//! the maker of memories, it is asked for a view; the view is scored by the names that the session's
-//! first calls then used, that only earlier sessions had shown, and that nothing in the session showed
-//! first. So no maker can see what it is scored on. All repositories go into one memory; rows of a view
-//! that a memory of the repository alone would not hold are counted as leaks.
+//! The sessions of each repository are taken in order of time. Before the memory learns a session, it is asked for a
+//! view; the view is scored by the names that the session's first calls then used, that only earlier sessions had
+//! shown, and that nothing in the session showed first. So no memory can see what it is scored on. All repositories go
+//! into one memory; rows of a view that a memory of the repository alone would not have count as leaks.
 
 mod naive;
 mod rows;
@@ -30,18 +29,18 @@ use naive::Naive;
 /// Calls of a session's beginning that are asked about.
 const OPENING_CALLS: usize = 40;
 
-/// Makes memories. It learns each session after it was asked about it.
+/// Builds memories. It learns each session after being asked about it.
 pub trait MemoryMaker {
     /// Takes a finished session.
     ///
     /// # Errors
-    /// Any reason in words; the session is counted as unreadable.
+    /// Any reason; the session counts as unreadable.
     fn learn(&mut self, session: &Session) -> Result<(), String>;
 
-    /// What the next session of `repository` is told, in at most `budget` tokens (bytes / 4).
+    /// The view for the next session of `repository`, at most `budget` tokens (bytes / 4).
     ///
     /// # Errors
-    /// Any reason in words; scored as an empty view.
+    /// Any reason; scored as an empty view.
     fn view(&mut self, repository: &str, budget: u64) -> Result<String, String>;
 }
 
@@ -94,8 +93,8 @@ pub struct MemoryQuestion {
     pub needed: Vec<(Entity, bool)>,
 }
 
-/// Scores over `corpus` what makers from `fresh` make: one that learns every repository, and beside it one
-/// for each repository alone, to tell what of the others leaks.
+/// Scores over `corpus` the memories from `fresh`: one that learns every repository, and one for each repository alone,
+/// to detect leaks from the others.
 ///
 /// # Errors
 /// Only a defect of this crate, see [`EvalError`].
@@ -214,7 +213,7 @@ impl Run<'_> {
                 seen.extend(index.entities().map(Entity::fingerprint));
             }
             naive.learn(indexes[0].entities());
-            // A session that teaches nothing is the maker's business.
+            // The memory decides whether a session teaches anything.
             let _learned = makers.0.learn(&session).is_ok() && makers.1.learn(&session).is_ok();
         }
     }
@@ -271,7 +270,7 @@ impl Run<'_> {
         score.sessions.extend(session.percent());
     }
 
-    /// Looks at the largest view: rows without worth, names of other repositories, what it lacks.
+    /// Inspects the largest view: worthless rows, names of other repositories, what it lacks.
     fn inspect(
         &mut self,
         repository: &str,

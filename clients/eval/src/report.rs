@@ -17,23 +17,23 @@ use crate::tally::Tally;
 use crate::transcript::Origin;
 use crate::words::WordKind;
 
-/// The result of a run. Everything in it has a fixed order, so two runs give the same bytes.
+/// The result of a run. All orders are fixed, so two runs give the same bytes.
 #[derive(Debug, Default, Serialize)]
 pub struct Report {
     pub corpus: CorpusSummary,
-    /// What was asked for, without regard to any view.
+    /// What was asked, independent of any view.
     pub gold: GoldSummary,
     /// One entry per view, budget and extractor.
     pub measures: Vec<Measure>,
     /// One entry per view, budget and session (reference extractor).
     pub rows: Vec<SessionRow>,
-    /// Summaries that agents really went on with, each beside the view of the same size.
+    /// Summaries that agents really continued from, each beside the view of the same size.
     pub summaries: Vec<Comparison>,
-    /// What the view in question says and the transcript contradicts, at most 200.
+    /// Statements of the tested view that the transcript contradicts, at most 200.
     pub contradicted: Vec<String>,
     /// Calls from each real compaction to the first edit after it, in ascending order.
     pub calls_to_edit: Vec<u64>,
-    /// What the view in question lacks; empty unless asked for.
+    /// What the tested view lacks; empty unless requested.
     pub misses: Vec<Miss>,
 }
 
@@ -59,7 +59,7 @@ pub struct CorpusSummary {
     pub failed_view_count: usize,
     /// How many views were larger than their budget; they are cut to it before scoring.
     pub over_budget: usize,
-    /// Names left out because too many sessions hold them, at most 200.
+    /// Names excluded because too many sessions have them, at most 200.
     pub stop_entities: Vec<String>,
 }
 
@@ -95,7 +95,7 @@ pub struct Measure {
     pub bfr: f64,
     /// The same as a mean over sessions.
     pub bfr_per_session: f64,
-    /// The smaller of `frr` and `bfr`: names without meaning do not pay.
+    /// The smaller of `frr` and `bfr`, so that names without meaning do not score.
     pub score: f64,
     /// Names by kind.
     pub by_kind: BTreeMap<EntityKind, Tally>,
@@ -124,8 +124,8 @@ pub struct SessionRow {
     pub bfr: Tally,
 }
 
-/// A summary that a model wrote and its agent went on with, and the view in question of the same
-/// history in the same number of tokens (reference extractor).
+/// A summary that a model wrote and its agent continued from, and the tested view of the same history in the same number
+/// of tokens (reference extractor).
 #[derive(Debug, Serialize)]
 pub struct Comparison {
     pub session: String,
@@ -139,12 +139,12 @@ pub struct Comparison {
     pub view_frr: Tally,
     /// Facts the view kept.
     pub view_bfr: Tally,
-    /// Sentences that were gone back to later.
+    /// Sentences that were referred to later.
     pub summary_relied: Tally,
     pub view_relied: Tally,
 }
 
-/// One thing the view in question lacks.
+/// One thing the tested view lacks.
 #[derive(Debug, Serialize)]
 pub struct Miss {
     pub session: String,
@@ -215,7 +215,7 @@ impl Miss {
 }
 
 impl Report {
-    /// The real summaries as one heap, in words; `None` when there was none to compare with.
+    /// All real summaries together, as text; `None` if there was none to compare with.
     pub fn summaries_line(&self) -> Option<String> {
         let rows = &self.summaries;
         let all = |of: fn(&Comparison) -> Tally| {

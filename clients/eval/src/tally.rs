@@ -1,6 +1,6 @@
-//! Counts of kept and asked, and what is made of them.
+//! Counts of kept and asked, and figures from them.
 
-/// How many of what was asked for are there.
+/// How many of the asked ones are in the view.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Tally {
     /// Found in the view.
@@ -19,7 +19,7 @@ impl Tally {
         self.asked += other.asked;
     }
 
-    /// Percent kept; none when nothing was asked.
+    /// Percent kept; `None` if nothing was asked.
     pub fn percent(self) -> Option<f64> {
         (self.asked > 0).then(|| 100.0 * to_f64(self.kept) / to_f64(self.asked))
     }

@@ -1,10 +1,10 @@
 //! Reads a Codex rollout of any generation, or a transcript of Claude Code, into the steps a scorer
 //! needs.
 //!
-//! This is deliberately a second, independent reading: it shares no line with the daemon's own
-//! parser, so a blind spot there cannot hide itself from the measure. Every decision is taken per
-//! line, never per file or per version, because real files change generation in the middle.
-//! Nothing is an error: a line that is not one JSON object is counted, and what objects begin it are read.
+//! This is deliberately a second, independent reader: it shares no code with the daemon's parser, so a blind spot there
+//! cannot hide from the measurement. Every line is judged alone, never by file or version, because real files change
+//! generation in the middle. Nothing is an error: a line that is not one JSON object is counted, and the objects it
+//! begins with are read.
 
 mod call;
 pub(crate) mod claude;
@@ -17,7 +17,7 @@ pub use patch::PatchAction;
 
 use serde_json::{Map, Value};
 
-/// Objects read from one line, as the daemon reads them: none wrote more before it was killed.
+/// Maximum objects read from one line, as in the daemon.
 const OBJECTS_MAX: usize = 8;
 
 /// A rollout as a list of steps, in file order.
@@ -29,7 +29,7 @@ pub struct Transcript {
     pub cwds: Vec<String>,
     /// What happened; several steps may come from one line.
     pub steps: Vec<Step>,
-    /// Readable summaries by which the agent went on in place of its history.
+    /// Readable summaries that replaced the agent's history.
     pub summaries: Vec<Summary>,
     /// Complete lines that are not a JSON object.
     pub malformed: u64,
@@ -53,7 +53,7 @@ pub struct Step {
     pub kind: StepKind,
 }
 
-/// The kinds of step a scorer tells apart. Encrypted reasoning and event-only lines are no steps.
+/// The kinds of step a scorer distinguishes. Encrypted reasoning and event-only lines are not steps.
 #[derive(Debug)]
 pub enum StepKind {
     /// Text that a client always injects: base instructions, AGENTS.md, environment, permissions.

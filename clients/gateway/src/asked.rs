@@ -1,4 +1,4 @@
-//! Whether a request asks for a compaction, of which thread, and in which form the answer is wanted.
+//! Whether a request asks for a compaction, of which thread, and in which form to answer.
 
 use hyper::header::HeaderMap;
 use longhaul_protocol::compaction::{Phase, Trigger};
@@ -7,22 +7,22 @@ use serde::Deserialize;
 use crate::request::{InputItem, ResponsesRequest};
 use crate::tail::Fingerprint;
 
-/// What Codex says of the turn a request belongs to, since 0.130.
+/// Codex's description of the turn a request belongs to, since 0.130.
 const METADATA_HEADER: &str = "x-codex-turn-metadata";
-/// Headers that name the thread, the closest first; earlier versions have the later ones.
+/// Headers with the thread's id, in order of preference; earlier versions send the later ones.
 const THREAD_HEADERS: [&str; 4] = ["thread-id", "session-id", "session_id", "conversation_id"];
-/// The items that ask a provider for a compaction of its own, by version.
+/// Items that ask a provider for its own compaction, by version.
 const TRIGGERS: [&str; 2] = ["compaction_trigger", "context_compaction"];
-/// How Codex's own request for a summary begins.
+/// Beginning of Codex's own summary prompt.
 const SUMMARY_PROMPT: &str = "You are performing a CONTEXT CHECKPOINT COMPACTION";
 const UUID_LENGTH: usize = 36;
 
-/// How the agent wants to be answered.
+/// Form of the answer that the agent expects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
-    /// By an item that only its maker can read: the agent keeps it and sends it back unchanged.
+    /// An opaque item: the agent stores it and sends it back unchanged.
     Item,
-    /// By the words of a summary.
+    /// The text of a summary.
     Text,
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct Asked {
     pub(crate) thread_id: String,
     pub(crate) trigger: Trigger,
     pub(crate) phase: Phase,
-    /// The newest item that the agent has written down; a view that does not know it would lose what came last.
+    /// The newest item that the agent has recorded; a view without it would lose the latest work.
     pub(crate) newest: Fingerprint,
 }
 
@@ -54,7 +54,7 @@ struct CompactionMetadata {
 }
 
 impl Asked {
-    /// `None` for any other request, and for one whose thread nobody could name.
+    /// `None` for any other request, and for one without a thread id.
     pub(crate) fn of(
         headers: &HeaderMap,
         request: &ResponsesRequest<'_>,
@@ -91,7 +91,7 @@ fn metadata(headers: &HeaderMap) -> TurnMetadata {
     serde_json::from_slice(header).unwrap_or_default()
 }
 
-/// In which form the last item asks for a compaction; `None` where it does not.
+/// The form in which the last item asks for a compaction; `None` if it does not.
 fn form(last: &InputItem, kind: Option<&str>, prompts: &[String]) -> Option<Form> {
     if TRIGGERS.contains(&last.kind.as_str()) && last.encrypted_content.is_none() {
         return Some(Form::Item);
@@ -102,7 +102,7 @@ fn form(last: &InputItem, kind: Option<&str>, prompts: &[String]) -> Option<Form
         let text = text.trim();
         text.starts_with(SUMMARY_PROMPT) || prompts.iter().any(|prompt| prompt.trim() == text)
     };
-    // What the agent says of its request counts: a person may quote the prompt, a setting may replace it.
+    // The agent's own description decides: a person may quote the prompt, a setting may replace it.
     let is_asked = is_message && kind.map_or_else(is_prompt, |kind| kind == "compaction");
     is_asked.then_some(Form::Text)
 }

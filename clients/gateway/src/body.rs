@@ -1,4 +1,4 @@
-//! The body of a request that is looked into: read whole, unpacked, packed again.
+//! The body of an inspected request: read whole, decompressed, compressed again.
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -10,7 +10,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{CONTENT_ENCODING, HeaderMap};
 
-/// Bytes of a body that is looked into, packed and unpacked. Providers refuse smaller ones already.
+/// Maximum bytes of an inspected body, compressed and decompressed. Providers reject even smaller ones.
 pub(crate) const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
 const LEVEL: i32 = 3;
 
@@ -18,7 +18,7 @@ const LEVEL: i32 = 3;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum BodyFault {
     TooLarge,
-    /// The client went away, or does not keep to HTTP.
+    /// The client disconnected, or violates HTTP.
     Broken,
 }
 
@@ -30,7 +30,7 @@ pub(crate) async fn whole(body: Incoming) -> Result<Bytes, BodyFault> {
     })
 }
 
-/// How a body is packed.
+/// Compression of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Packing {
     Plain,
@@ -41,7 +41,7 @@ pub(crate) enum Packing {
 }
 
 impl Packing {
-    /// As the headers say; `None` for one that is not known here.
+    /// The encoding named by the headers; `None` if unknown.
     pub(crate) fn of(headers: &HeaderMap) -> Option<Self> {
         let mut named = headers.get_all(CONTENT_ENCODING).iter();
         let first = named.next().map(|value| value.as_bytes().trim_ascii().to_ascii_lowercase());
@@ -74,7 +74,7 @@ impl Packing {
     }
 }
 
-/// All that a reader gives, unless that is more than a body may have.
+/// Reads everything, unless it exceeds the maximum of a body.
 fn bounded(reader: impl Read) -> io::Result<Vec<u8>> {
     let mut plain = Vec::new();
     reader.take(BODY_BYTES_MAX as u64 + 1).read_to_end(&mut plain)?;

@@ -1,8 +1,8 @@
-//! The one reader of the time: when a compaction was.
+//! The gateway's only clock, for the times of compactions.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The present, Unix milliseconds; 0 for a clock before 1970.
+/// The current time, Unix milliseconds; 0 for a clock before 1970.
 #[expect(clippy::disallowed_methods, reason = "this is the clock of the gateway")]
 pub(crate) fn now_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The view, asked of the daemon, within the time that an agent would not notice.
+//! Requests the view from the daemon, within a time that the user does not notice.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::tail::Fingerprint;
 
 /// Items at the end of a thread among which the newest one of a request must be.
 const ITEMS_LOOKED_AT: u32 = 16;
-/// Milliseconds between two looks at a transcript whose last line is still to come.
+/// Milliseconds between two checks of a transcript whose last line is not there yet.
 const LOOK_AGAIN_MS: u64 = 20;
 
 pub(crate) struct Daemon {
@@ -53,7 +53,7 @@ impl Daemon {
         }
         let thread_id = Some(asked.thread_id.clone());
         let usage = context::UsageParams { thread_id, ..Default::default() };
-        // Without it the view has the least that a window may have.
+        // Without it the view gets the minimum budget.
         let usage = client.call::<context::Usage>(usage).await.ok();
         let window = usage.filter(|usage| usage.window.is_known).map(|usage| usage.window.tokens);
         let wanted = BriefingRequest {
@@ -75,7 +75,7 @@ async fn has_read(
     let thread_id = thread_id.to_owned();
     let sync = SyncParams { thread_id: Some(thread_id.clone()), ..Default::default() };
     match client.call::<Sync>(sync).await {
-        // A transcript begins when the first turn does: it may be on its way.
+        // A transcript starts with the first turn, so it may not exist yet.
         Err(ClientError::Refused(error)) if error.kind() == ErrorKind::ThreadNotFound => {
             return Ok(false);
         }

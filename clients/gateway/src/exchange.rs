@@ -1,7 +1,7 @@
 //! One request and its reply: passed through, or, if it asks for a compaction, answered.
 //!
-//! Only `POST …/responses…` is looked into; its body is read whole first, because what it asks stands at its end and a
-//! marker may stand anywhere. All other bodies, and every answer, are streamed as they come.
+//! Only `POST …/responses…` is inspected; its body is read whole first, because its end says what it asks, and a marker
+//! may be anywhere. All other bodies, and every answer, are streamed.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -27,7 +27,7 @@ use crate::record::Record;
 use crate::request::ResponsesRequest;
 use crate::upstream::{self, Upstream};
 
-/// Bodies that are unpacked and looked into at a time.
+/// Bodies that are inspected at the same time.
 const LOOKED_INTO_MAX: usize = 4;
 
 pub(crate) type Reply = Response<BoxBody<Bytes, Box<dyn Error + Send + Sync>>>;
@@ -36,7 +36,7 @@ pub(crate) type Reply = Response<BoxBody<Bytes, Box<dyn Error + Send + Sync>>>;
 type Routes = BTreeMap<String, GatewayRoute>;
 
 pub(crate) struct Gateway {
-    /// Where the settings are kept: an installation may add a route while this runs.
+    /// The settings file: an installation may add a route while this runs.
     path: PathBuf,
     secret: String,
     routes: Mutex<Arc<Routes>>,
@@ -52,11 +52,11 @@ enum Place<'a> {
     Route { name: &'a str, rest: &'a str },
 }
 
-/// What was found in a body.
+/// The result of inspecting a body.
 #[derive(Default)]
 struct Look {
     asked: Option<Asked>,
-    /// The body with our views in place of their markers, where it had any.
+    /// The body with our views in place of their markers, if it had any.
     with_views: Option<Vec<u8>>,
 }
 
@@ -72,7 +72,7 @@ impl Gateway {
         Self { path, secret, routes, upstream, daemon, record: Record::default(), looking }
     }
 
-    /// The routes as they are kept now; those known last where the file is gone, since sessions that run still use them.
+    /// The current routes of the file; the last known ones if the file is gone, since running sessions still use them.
     fn routes(&self) -> Arc<Routes> {
         let mut known = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
         if let Ok(Some(now)) = GatewaySettings::read(&self.path)
@@ -95,7 +95,7 @@ impl Gateway {
         let routes = self.routes();
         let Some(route) = routes.get(name) else { return nothing() };
         if request.headers().contains_key(UPGRADE) {
-            // By this status, and no other, Codex goes on over HTTP at once.
+            // Only this status makes Codex fall back to HTTP immediately.
             let why = "websockets are not passed through; use HTTP";
             return refusal(StatusCode::UPGRADE_REQUIRED, why);
         }
@@ -152,7 +152,7 @@ impl Gateway {
         self.upstream.pass(parts, url, body).await
     }
 
-    /// Reads a body on a thread of its own: a large one would hold up the streams of others.
+    /// Inspects a body on a blocking thread: a large one would delay other streams.
     async fn look(
         &self,
         (packing, headers): (Packing, &HeaderMap),
@@ -168,7 +168,7 @@ impl Gateway {
         looked.await.unwrap_or_else(|_| Ok(Look::default()))
     }
 
-    /// The reply to a request for a compaction; `None` where it is left to the provider.
+    /// The reply to a request for a compaction; `None` to leave it to the provider.
     async fn compaction(&self, asked: &Asked) -> Option<Reply> {
         let begun = Instant::now();
         let made = self.daemon.briefing(asked).await.and_then(|briefing| {
@@ -189,7 +189,7 @@ impl Gateway {
     }
 }
 
-/// A body that is none of the kind that is looked for says nothing; the provider refuses it.
+/// A body of another kind is passed on; the provider rejects it.
 fn look(
     packing: Packing,
     headers: &HeaderMap,
@@ -219,13 +219,13 @@ fn too_large() -> Reply {
     refusal(StatusCode::PAYLOAD_TOO_LARGE, &why)
 }
 
-/// In a time that does not depend on where the two differ.
+/// Compares in a time that does not depend on where the two differ.
 fn is_equal(one: &[u8], other: &[u8]) -> bool {
     let differing = one.iter().zip(other).fold(0, |all, (a, b)| all | (a ^ b));
     one.len() == other.len() && differing == 0
 }
 
-/// A reply of the gateway's own that says why, in the form of a provider's error.
+/// The gateway's own error reply, in the form of a provider's error.
 pub(crate) fn refusal(status: StatusCode, why: &str) -> Reply {
     let message = format!("longhaul gateway: {why}");
     let error = json!({ "error": { "message": message, "type": "longhaul_gateway" } });

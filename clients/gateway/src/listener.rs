@@ -20,12 +20,12 @@ use crate::exchange::Gateway;
 use crate::{CONFIGURATION, Refusal, TRY_LATER};
 
 const CONNECTIONS_MAX: usize = 256;
-/// Seconds that streams under way have to end when the gateway is stopped.
+/// Seconds that open streams have to end when the gateway stops.
 const DRAIN_SECONDS: u64 = 60;
-/// Milliseconds to wait where the system has no descriptor left for a connection.
+/// Milliseconds to wait if the system has no descriptor left for a connection.
 const EXHAUSTED_MS: u64 = 20;
 
-/// The listener that systemd hands over, else one of our own.
+/// The listener from systemd, else a new one.
 pub(crate) fn open(settings: &GatewaySettings) -> Result<TcpListener, Refusal> {
     let taken = ListenFd::from_env().take_tcp_listener(0);
     let listener = match taken.map_err(|error| unusable(&error))? {
@@ -51,7 +51,7 @@ fn unusable(error: &io::Error) -> Refusal {
     Refusal { code: CONFIGURATION, message: format!("the port cannot be listened on: {error}") }
 }
 
-/// Another program has the port, or this one runs already.
+/// Another program has the port, or this one is already running.
 fn in_use(settings: &GatewaySettings) -> Refusal {
     let address = settings.address();
     match settings.ask() {
@@ -69,7 +69,7 @@ fn in_use(settings: &GatewaySettings) -> Refusal {
     }
 }
 
-/// Serves until it is told to stop, then lets streams under way end.
+/// Serves until stopped, then lets open streams end.
 pub(crate) async fn serve(listener: TcpListener, gateway: Arc<Gateway>) -> io::Result<()> {
     let (stop, connections) = (CancellationToken::new(), TaskTracker::new());
     let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
@@ -99,23 +99,23 @@ pub(crate) async fn serve(listener: TcpListener, gateway: Arc<Gateway>) -> io::R
     drop(listener);
     stop.cancel();
     connections.close();
-    // What has not ended by then is cut off, and asked for again by the client.
+    // Later streams are cut off, and the client repeats them.
     tokio::time::timeout(Duration::from_secs(DRAIN_SECONDS), connections.wait())
         .await
         .unwrap_or_default();
     Ok(())
 }
 
-/// One connection. That it ends early is its client's affair, and tells the upstream by being dropped.
+/// Serves one connection. If the client ends it early, dropping it also ends the upstream request.
 async fn connection(stream: TcpStream, gateway: Arc<Gateway>, stop: CancellationToken) {
-    // Events are small, and each is waited for. Without it they only come later.
+    // Events are small, and the client waits for each. Without this they only arrive later.
     stream.set_nodelay(true).unwrap_or_default();
     let service = service_fn(move |request| {
         let gateway = Arc::clone(&gateway);
         async move { Ok::<_, Infallible>(gateway.reply(request).await) }
     });
     let mut http = http1::Builder::new();
-    // What the provider sends has a date of its own, or none.
+    // The provider's reply has its own date, or none.
     http.auto_date_header(false);
     let mut served = std::pin::pin!(http.serve_connection(TokioIo::new(stream), service));
     tokio::select! {

@@ -1,13 +1,14 @@
-//! `longhaul-gateway`: stands between Codex and its provider, and answers its compactions without a model.
+//! `longhaul-gateway`: a proxy between Codex and its provider that answers compactions without a model.
 //!
-//! A process of its own, with the network and without keys of its own: a key is in a request on its way and nowhere
-//! else. The daemon is asked over its socket for a view; whatever keeps it from giving one in time, the request goes to
-//! the provider as it came.
+//! A separate process with network access and without its own keys: a key is only in a request that passes through. It
+//! asks the daemon for a view over its socket; if there is none in time, for any reason, the request goes to the
+//! provider unchanged.
 //!
-//! - [`listener`] has the port and the connections, [`exchange`] one request and its reply;
-//! - [`request`], [`body`] and [`asked`] find out what is asked, [`tail`] whether the daemon knows what the agent knows;
-//! - [`daemon`] asks for the view, [`answer`] and [`marker`] put it into the agent's form;
-//! - [`upstream`] passes on, [`record`] counts.
+//! - [`listener`] owns the port and the connections, [`exchange`] handles one request and its reply;
+//! - [`request`], [`body`] and [`asked`] find what is asked, [`tail`] whether the daemon has read as much as the agent
+//!   wrote;
+//! - [`daemon`] requests the view, [`answer`] and [`marker`] put it into the agent's form;
+//! - [`upstream`] forwards, [`record`] counts.
 
 mod answer;
 mod asked;
@@ -34,7 +35,7 @@ use crate::daemon::Daemon;
 use crate::exchange::Gateway;
 use crate::upstream::Upstream;
 
-/// Ends with these, as the daemon does: a defect, another gateway is there, a person must act.
+/// Exit codes, as the daemon's: a defect, another gateway is running, a person must act.
 const SOFTWARE: u8 = 70;
 const TRY_LATER: u8 = 75;
 const CONFIGURATION: u8 = 78;
@@ -74,7 +75,7 @@ fn main() -> ExitCode {
 
 /// One line for the journal or the log file.
 fn say(words: &str) {
-    // With nobody left to read it the exit code still tells.
+    // If nobody can read it, the exit code still says it.
     io::stderr().write_all(format!("longhaul-gateway: {words}\n").as_bytes()).unwrap_or_default();
 }
 

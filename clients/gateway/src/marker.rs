@@ -1,7 +1,7 @@
-//! What stands for a view in an agent's own history, where the agent keeps only what its provider encrypted.
+//! The marker that represents a view in an agent's history, if the agent only stores what its provider encrypted.
 //!
-//! The marker holds the view itself, packed. So nothing has to be kept here: it is opened after a restart, in a fork, in
-//! a copy of the session on another machine. Its checksum is zstd's own.
+//! The marker contains the view itself, compressed, so the gateway stores nothing: it can open the marker after a
+//! restart, in a fork, or in a copy of the session on another machine. The checksum is zstd's.
 
 use std::io::{self, Read, Write};
 
@@ -9,10 +9,10 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use longhaul_client::gateway::MARKER;
 
-/// How one of this version begins; [`MARKER`] is how any does.
+/// Prefix of this version's markers; [`MARKER`] is that of any version.
 const PREFIX: &str = "longhaul-view-1.";
 const LEVEL: i32 = 3;
-/// Bytes that a view has at most; one is 64 KiB at the largest budget.
+/// Maximum bytes of a view; one has 64 KiB at the largest budget.
 const VIEW_BYTES_MAX: u64 = 1024 * 1024;
 
 /// A view as a marker.
@@ -27,7 +27,7 @@ pub(crate) fn is_marker(text: &str) -> bool {
     text.starts_with(MARKER)
 }
 
-/// The view in a marker; `None` where it was changed on its way or is of another version.
+/// The view in a marker; `None` if it is corrupted or of another version.
 pub(crate) fn opened(marker: &str) -> Option<String> {
     let packed = STANDARD.decode(marker.strip_prefix(PREFIX)?).ok()?;
     let mut view = String::new();

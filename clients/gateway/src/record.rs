@@ -1,4 +1,4 @@
-//! What the gateway counts, for `longhaul doctor`. Nothing of it is written to a file, and nothing of it is anybody's words.
+//! The gateway's counters, for `longhaul doctor`. They are not written to a file and contain no text of requests.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -20,7 +20,7 @@ impl Record {
         self.passed.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A compaction came to its end after `ms` milliseconds; `reason` is why it was left to the provider.
+    /// Records a compaction that took `ms` milliseconds; `reason` says why it was left to the provider.
     pub(crate) fn compaction(&self, ms: u64, reason: Option<String>) {
         let count = if reason.is_none() { &self.answered } else { &self.left };
         count.fetch_add(1, Ordering::Relaxed);

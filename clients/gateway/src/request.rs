@@ -1,7 +1,7 @@
-//! A request for a response, as much of it as has to be known: its items, and where each stands in the body.
+//! The parts of a request for a response that the gateway needs: its items, and where each is in the body.
 //!
-//! Everything else is passed over unread. A body is never written anew: where a marker is replaced, only the bytes of
-//! that one item change.
+//! Everything else stays unparsed. A body is never serialized again: replacing a marker changes only the bytes of that
+//! item.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::marker;
 
-/// Put in place of a marker that cannot be opened: the provider must not get it, and the session must go on.
+/// Replaces a marker that cannot be opened: the provider must not get it, and the session must continue.
 const LOST: &str = "An earlier part of this conversation was compacted by longhaul, and the text that stood here can no \
                     longer be read. `longhaul checkpoint show` and `longhaul search` bring back what it said.";
 
@@ -26,7 +26,7 @@ pub(crate) struct ResponsesRequest<'a> {
     pub(crate) prompt_cache_key: Option<Cow<'a, str>>,
 }
 
-/// What is read of an item.
+/// The parsed part of an item.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct InputItem {
@@ -39,7 +39,7 @@ pub(crate) struct InputItem {
 }
 
 impl InputItem {
-    /// An item that is none of this form is as if it said nothing.
+    /// Parses an item; one of another form yields the default.
     pub(crate) fn of(raw: &RawValue) -> Self {
         serde_json::from_str(raw.get()).unwrap_or_default()
     }
@@ -55,12 +55,12 @@ impl InputItem {
 }
 
 impl<'a> ResponsesRequest<'a> {
-    /// `None` where the body is no such request.
+    /// `None` if the body is not such a request.
     pub(crate) fn read(body: &'a [u8]) -> Option<Self> {
         serde_json::from_slice(body).ok()
     }
 
-    /// The body with our views in place of their markers, and their number; `None` where it has none.
+    /// The body with our views in place of their markers, and their number; `None` if it has no markers.
     pub(crate) fn with_views(&self, body: &[u8]) -> Option<Vec<u8>> {
         let mut changed = Vec::new();
         let mut copied = 0;
@@ -80,9 +80,9 @@ impl<'a> ResponsesRequest<'a> {
     }
 }
 
-/// What is to stand in place of an item; `None` for one that is not ours.
+/// The replacement of an item; `None` if it is not ours.
 fn view_of(raw: &RawValue) -> Option<String> {
-    // Most items are large and none of ours: they are not parsed.
+    // Most items are large and not ours, so they are not parsed.
     if !raw.get().contains("encrypted_content") {
         return None;
     }

@@ -1,7 +1,7 @@
-//! What an item is known by, in a request and in a transcript.
+//! Fingerprints that identify an item in a request and in a transcript.
 //!
-//! A compaction is answered only where the daemon has read the newest item that the agent sends. So the view lacks
-//! nothing, and whoever asks has shown that the thread is theirs: its id alone gets nobody its view.
+//! A compaction is answered only if the daemon has read the newest item that the agent sends. So the view is complete,
+//! and the caller has shown that it knows the thread: an id alone is not enough to get a view.
 
 use serde_json::value::RawValue;
 
@@ -10,7 +10,7 @@ use crate::request::InputItem;
 /// Ids that pair a call with its output end on one side of these words.
 const OUTPUT: &str = "_output";
 
-/// An item as both sides write it down.
+/// An item as both sides record it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fingerprint {
     /// A call or an output, by its id.
@@ -20,7 +20,7 @@ pub(crate) enum Fingerprint {
 }
 
 impl Fingerprint {
-    /// `None` for an item that transcripts may hold otherwise, or not at all.
+    /// `None` for an item that transcripts may record differently, or not at all.
     pub(crate) fn of(raw: &RawValue) -> Option<Self> {
         let item = InputItem::of(raw);
         if let Some(id) = item.call_id {
@@ -31,7 +31,7 @@ impl Fingerprint {
         is_message.then_some(Self::Message { role: item.role, text })
     }
 
-    /// How the daemon's index names such an item.
+    /// Whether the daemon's index calls such an item `kind`.
     pub(crate) fn is_of_kind(&self, kind: &str) -> bool {
         match self {
             Self::Call { is_output: true, .. } => kind == "tool_output",

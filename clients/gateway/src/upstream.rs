@@ -1,4 +1,4 @@
-//! The provider behind the gateway: what goes there, and what comes back, as it is.
+//! Forwards requests to the provider and streams its answers back unchanged.
 
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use reqwest::{Body, Client};
 
 use crate::exchange::{Reply, refusal};
 
-/// Where Codex's built-in provider goes: with a key, and with a ChatGPT account, which its requests name.
+/// Addresses of Codex's built-in provider: with a key, and with a ChatGPT account, which its requests name.
 const OPENAI: &str = "https://api.openai.com/v1";
 const CHATGPT: &str = "https://chatgpt.com/backend-api/codex";
 const ACCOUNT_HEADER: &str = "chatgpt-account-id";
-/// What is of one connection and not of the message it carries.
+/// Headers of one connection that are not forwarded.
 const HOP_BY_HOP: [&str; 8] = [
     "keep-alive",
     "proxy-authenticate",
@@ -51,18 +51,18 @@ impl Upstream {
         Ok(Self { client })
     }
 
-    /// Sends a request on and gives back the answer, whose body is read as fast as the client reads it.
+    /// Forwards a request and returns the answer, whose body is read as fast as the client reads it.
     pub(crate) async fn pass(&self, parts: Parts, url: &str, body: Body) -> Reply {
         let Parts { method, mut headers, .. } = parts;
         remove_hop_by_hop(&mut headers);
         for name in [HOST, CONTENT_LENGTH, EXPECT] {
-            // Of the connection, or counted again from the body.
+            // Specific to the connection, or computed again from the body.
             headers.remove(name);
         }
         match self.client.request(method, url).headers(headers).body(body).send().await {
             Ok(answer) => passed_back(answer),
             Err(error) => {
-                // Its address may hold a key.
+                // Its address may contain a key.
                 let why = chain(&error.without_url());
                 refusal(StatusCode::BAD_GATEWAY, &format!("the provider was not reached: {why}"))
             }

@@ -1,4 +1,4 @@
-//! The server an agent sees: tools, resources, and the words that explain them.
+//! The MCP server: tools, resources, and their descriptions.
 
 use rmcp::handler::server::router::tool::ToolRouter;
 use rmcp::handler::server::wrapper::Parameters;
@@ -14,7 +14,7 @@ use crate::fault::Fault;
 use crate::link::Link;
 use crate::{memory, threads};
 
-/// All that some agents show of a server before its first call.
+/// Some agents show only this of a server before its first call.
 const INSTRUCTIONS: &str = "\
 longhaul keeps what a context window cannot: of the threads of this project a checkpoint and the transcript, and \
 its long-term memory.
@@ -141,7 +141,7 @@ impl Bridge {
     }
 }
 
-/// The thread that calls, where the agent says so: Codex does with every call.
+/// The calling thread, if the agent sends it; Codex does with every call.
 fn caller(meta: &RequestMetaObject) -> Option<String> {
     meta.get("threadId")?.as_str().map(str::to_owned)
 }

@@ -1,4 +1,4 @@
-//! What an agent is told when it gets no result: one shape, whatever the cause.
+//! Errors as an agent gets them: one shape for every cause.
 
 use longhaul_client::ClientError;
 use longhaul_protocol::Retry;
@@ -9,7 +9,7 @@ use serde_json::json;
 /// A call without a result.
 #[derive(Debug, Serialize)]
 pub(crate) struct Fault {
-    /// A stable name: the daemon's own kinds, and those of the way to it.
+    /// A stable name: the daemon's own kinds, and those of the connection.
     kind: String,
     /// What to do: `never`, `refresh`, `reconnect` or `backoff`, as in the daemon's protocol.
     retry: Retry,
@@ -24,7 +24,7 @@ impl Fault {
         Self { kind, retry: Retry::Never, message, hint: Some(hint.to_owned()) }
     }
 
-    /// As the result of a tool: the agent reads it and can act on it.
+    /// As a tool result that the agent can act on.
     pub(crate) fn result(&self) -> CallToolResult {
         CallToolResult::structured_error(json!({ "error": self }))
     }

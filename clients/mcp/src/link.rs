@@ -1,11 +1,12 @@
-//! The way to the daemon, over its restarts.
+//! The connection to the daemon, across restarts.
 //!
-//! One connection is kept. Before each call it is looked at: one that has ended is opened again, so that a
-//! restart between two calls is not noticed. When it ends during a call, the call is made again, unless it
-//! changes something: then it may have been done, and saying so is all there is. A daemon that is not there
-//! is started once (by `longhaul up`, which knows how), and waited for.
+//! It keeps one connection and checks it before each call: one that has ended is opened again, so a restart between
+//! two calls goes unnoticed. If it ends during a call, the call is repeated, unless it changes something: then it may
+//! have been done, and the error says so. If the daemon is not running, `longhaul up` starts it once, and the call
+//! waits.
 //!
-//! Crash of the daemon: as a restart. Crash here: the agent starts a new process, and nothing was kept.
+//! A crash of the daemon is treated like a restart. After a crash of this process the agent starts a new one; no state
+//! is lost.
 
 use std::future::ready;
 use std::path::{Path, PathBuf};
@@ -20,14 +21,14 @@ use tokio::time::Instant;
 
 use crate::fault::Fault;
 
-/// Milliseconds a call may take.
+/// Timeout of a call in milliseconds.
 const CALL_MS: u64 = 20_000;
-/// Seconds a daemon that has gone, or is being started, is waited for.
+/// Seconds to wait for a daemon that has stopped or is starting.
 const WAIT_SECONDS: u64 = 10;
 /// Milliseconds between two attempts to connect.
 const ATTEMPT_MS: u64 = 50;
 
-/// A connection that comes back.
+/// A connection that is reopened when it ends.
 #[derive(Debug)]
 pub(crate) struct Link {
     options: ConnectOptions,
@@ -65,7 +66,7 @@ impl Link {
         }
     }
 
-    /// Calls a method that changes something: never made twice.
+    /// Calls a method that changes something, at most once.
     pub(crate) async fn call_once<M: Method>(&self, params: M::Params) -> Result<M::Result, Fault> {
         let answer = self.client().await?.call::<M>(params).await;
         if answer.as_ref().is_err_and(|error| error.retry() == Retry::Reconnect) {
@@ -74,7 +75,7 @@ impl Link {
         Ok(answer?)
     }
 
-    /// An open connection, waited for where there is reason to.
+    /// Returns an open connection; waits if the daemon may be starting.
     async fn client(&self) -> Result<Client, Fault> {
         let mut open = self.open.lock().await;
         let was_open = open.is_some();
@@ -108,9 +109,9 @@ impl Link {
     }
 }
 
-/// Whether the other end is gone, as far as it is known now.
+/// Whether the connection is known to have ended.
 async fn has_ended(client: &Client) -> bool {
-    // Lets the task that reads the socket see its end first.
+    // Lets the reading task notice the end first.
     tokio::task::yield_now().await;
     tokio::select! {
         biased;
@@ -119,7 +120,7 @@ async fn has_ended(client: &Client) -> bool {
     }
 }
 
-/// Has `longhaul up` start the daemon: beside this program, else on the `PATH`; whether there is one.
+/// Runs `longhaul up` (beside this program, else on the `PATH`) to start the daemon; returns whether it was found.
 fn start(socket: Option<&Path>) -> bool {
     let own = std::env::current_exe().ok();
     let beside = own.as_deref().and_then(Path::parent).map(|folder| folder.join("longhaul"));
@@ -129,7 +130,7 @@ fn start(socket: Option<&Path>) -> bool {
         up.arg("--socket").arg(path);
     }
     up.arg("up").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    // An agent that ends all of its children must not end the daemon of the others.
+    // An agent that kills its children must not kill the daemon that others use.
     up.process_group(0);
     up.spawn().is_ok()
 }

@@ -1,12 +1,11 @@
 //! `longhaul-mcp`: the longhaul daemon as a server of the Model Context Protocol, over stdio.
 //!
-//! An agent starts one process for each of its sessions; what it is asked it asks the one daemon of the user.
-//! It keeps nothing itself.
+//! An agent starts one process per session, which forwards calls to the user's daemon and keeps no state.
 //!
-//! - [`link`] finds the daemon, starts it where allowed, and outlives its restarts;
-//! - [`bridge`] holds the tools and resources and the words that explain them;
-//! - [`memory`], [`threads`] say what each asks and how the answer reads;
-//! - [`fault`] is what an agent is told when something is refused.
+//! - [`link`] finds the daemon, starts it if allowed, and reconnects after restarts;
+//! - [`bridge`] holds the tools and resources with their descriptions;
+//! - [`memory`], [`threads`] make the calls and format the answers;
+//! - [`fault`] is an error as the agent gets it.
 //!
 //! Standard output carries the protocol and nothing else.
 
@@ -27,7 +26,7 @@ use rmcp::transport::stdio;
 use crate::bridge::Bridge;
 use crate::link::Link;
 
-/// Ends with this where the agent never said a word of the protocol: wrong use.
+/// Exit code if the agent never spoke the protocol: wrong use.
 const USAGE: u8 = 64;
 
 /// Serves longhaul's checkpoints, transcripts and memory to an agent, over the Model Context Protocol.
@@ -49,7 +48,7 @@ fn main() -> ExitCode {
     match run(args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // With nobody left to read it the exit code still tells.
+            // If nobody can read it, the exit code still says it.
             io::stderr()
                 .write_all(format!("longhaul-mcp: {error}\n").as_bytes())
                 .unwrap_or_default();

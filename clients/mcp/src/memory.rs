@@ -1,4 +1,4 @@
-//! Memory: what the tools ask, and how the answers read.
+//! Tools for memory: their calls and answers.
 
 use longhaul_protocol::memory;
 use schemars::JsonSchema;
@@ -67,7 +67,7 @@ pub(crate) async fn read(link: &Link, args: ReadArgs) -> Result<String, Fault> {
 }
 
 pub(crate) async fn note(link: &Link, args: NoteArgs) -> Result<String, Fault> {
-    // An agent speaks for itself, and of the project it works in.
+    // An agent notes for itself, in the project it works in.
     let origin = Some(memory::Origin::Agent);
     let params = memory::AddNoteParams { text: args.text, cwd: here(), origin };
     let note = link.call_once::<memory::AddNote>(params).await?;
@@ -90,7 +90,7 @@ pub(crate) async fn summary(link: &Link) -> Result<String, Fault> {
     })
 }
 
-/// The folder the agent works in: it starts its servers there.
+/// The agent's working folder, in which it starts its servers.
 pub(crate) fn here() -> Option<String> {
     std::env::current_dir().ok().and_then(|path| path.into_os_string().into_string().ok())
 }

@@ -1,4 +1,4 @@
-//! Threads: what the tools ask, and how the answers read.
+//! Tools for threads: their calls and answers.
 
 use std::time::Duration;
 
@@ -18,13 +18,13 @@ use crate::memory::here;
 
 /// Tokens of a search's answer.
 const SEARCH_TOKENS: u64 = 2_500;
-/// Hits, where nothing else is said.
+/// Default number of hits.
 const SEARCH_HITS: u32 = 8;
-/// Tokens of a checkpoint, where nothing else is said.
+/// Default tokens of a checkpoint.
 const VIEW_TOKENS: u64 = 2_000;
-/// Bytes of items brought back at once: what a model can take in without harm.
+/// Bytes of items returned at once: an amount that does not overwhelm a model.
 const EXPAND_BYTES: u64 = 24 * 1024;
-/// Milliseconds between two looks for a thread of this folder, and how many there are.
+/// Milliseconds between two attempts to find a thread of this folder, and their number.
 const NEWEST_ATTEMPT_MS: u64 = 200;
 const NEWEST_ATTEMPTS: u32 = 5;
 /// Milliseconds of the wait for the newest lines of a transcript.
@@ -88,35 +88,35 @@ pub(crate) struct SearchArgs {
 }
 
 impl ViewArgs {
-    /// Of the thread that calls, where no other is named.
+    /// For the calling thread, unless another is named.
     pub(crate) fn of(self, caller: Option<String>) -> Self {
         Self { thread_id: self.thread_id.or(caller), ..self }
     }
 }
 
 impl ApplyArgs {
-    /// Of the thread that calls, where no other is named.
+    /// For the calling thread, unless another is named.
     pub(crate) fn of(self, caller: Option<String>) -> Self {
         Self { thread_id: self.thread_id.or(caller), ..self }
     }
 }
 
 impl ExpandArgs {
-    /// Of the thread that calls, where no other is named.
+    /// For the calling thread, unless another is named.
     pub(crate) fn of(self, caller: Option<String>) -> Self {
         Self { thread_id: self.thread_id.or(caller), ..self }
     }
 }
 
 impl ContinueArgs {
-    /// Of the thread that calls, where no other is named.
+    /// For the calling thread, unless another is named.
     pub(crate) fn of(self, caller: Option<String>) -> Self {
         Self { thread_id: self.thread_id.or(caller), ..self }
     }
 }
 
 impl UsageArgs {
-    /// Of the thread that calls, where no other is named.
+    /// For the calling thread, unless another is named.
     pub(crate) fn of(self, caller: Option<String>) -> Self {
         Self { thread_id: self.thread_id.or(caller) }
     }
@@ -131,7 +131,7 @@ pub(crate) async fn view(link: &Link, args: ViewArgs) -> Result<String, Fault> {
     Ok(link.call::<checkpoint::View>(params).await?.text.0)
 }
 
-/// Begins a new thread of an agent with a briefing of another, and tells how a person gets there.
+/// Starts a new thread of an agent with a briefing of another, and says how to resume it.
 pub(crate) async fn go_on(link: &Link, args: ContinueArgs) -> Result<String, Fault> {
     let thread_id = thread(link, args.thread_id).await?;
     let params = ContinueParams { thread_id, to: args.to, ..Default::default() };
@@ -148,7 +148,7 @@ pub(crate) async fn go_on(link: &Link, args: ContinueArgs) -> Result<String, Fau
     ))
 }
 
-/// What of the working tree is not as the thread knows it.
+/// Differences between the working tree and the thread's knowledge.
 fn checked(tree: &CheckedTree) -> String {
     let CheckedTree { unchanged, changed, gone, unverified, facts_suspect, .. } = tree;
     let named = |what: &str, names: &[String]| match names {
@@ -163,7 +163,7 @@ fn checked(tree: &CheckedTree) -> String {
     )
 }
 
-/// Records updates in order; the first that is refused ends the call.
+/// Records updates in order; the first rejected one ends the call.
 pub(crate) async fn apply(link: &Link, args: ApplyArgs) -> Result<String, Fault> {
     let unread = |wrong: String| {
         Fault::new(
@@ -267,7 +267,7 @@ fn hit(hit: &SearchHit) -> String {
     )
 }
 
-/// The named thread, else the newest of this folder, read up to its end as far as a moment allows.
+/// The named thread, else the newest of this folder, synced to its end within a short time.
 async fn thread(link: &Link, named: Option<String>) -> Result<String, Fault> {
     let thread_id = match named {
         Some(named) => named,
@@ -278,12 +278,12 @@ async fn thread(link: &Link, named: Option<String>) -> Result<String, Fault> {
         timeout_ms: Some(SYNC_MS),
         ..Default::default()
     };
-    // Late is better than not at all; a thread that is not there is told by what is asked next.
+    // A stale answer is better than none; the next call reports a thread that does not exist.
     drop(link.call::<Sync>(sync).await);
     Ok(thread_id)
 }
 
-/// The newest thread of this folder. A daemon that has only just been started may not have read it yet.
+/// The newest thread of this folder. A daemon that just started may not have read it yet.
 async fn newest(link: &Link) -> Result<String, Fault> {
     let mut attempts = tokio::time::interval(Duration::from_millis(NEWEST_ATTEMPT_MS));
     for _ in 0..NEWEST_ATTEMPTS {
@@ -300,7 +300,7 @@ async fn newest(link: &Link) -> Result<String, Fault> {
     ))
 }
 
-/// The thread of this folder that was written to last, if one is known.
+/// The last updated thread of this folder, if any.
 async fn last_here(link: &Link) -> Result<Option<String>, Fault> {
     let params = ListParams { cwd: here(), limit: Some(1), ..Default::default() };
     let threads = link.call::<List>(params).await?.threads;

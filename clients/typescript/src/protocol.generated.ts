@@ -35,7 +35,7 @@ export interface AgentCompaction {
   tokens_before: number;
 }
 
-/** What a compaction by the agent itself takes: medians of what its transcripts record. */
+/** Cost of a compaction by the agent itself: medians of what its transcripts record. */
 export interface AgentCost {
   /** How many compactions record anything. */
   compactions: number;
@@ -49,7 +49,7 @@ export interface AgentCost {
   source: CostSource;
 }
 
-/** A run of the agent that looks after the files of memory. */
+/** A run of the agent that edits the files of memory. */
 export interface AgentRun {
   /** When it ended. */
   at: number;
@@ -81,7 +81,7 @@ export interface AppendItem {
   client_item_id: string;
   /** A history item in the Responses API form, at most `limit::APPEND_ITEM_BYTES_MAX` bytes. */
   item?: unknown;
-  /** What happened besides items. */
+  /** An event other than an item. */
   marker?: Marker | null;
 }
 
@@ -91,15 +91,15 @@ export interface ArchiveForgetParams {
   thread_id: string;
 }
 
-/** What went. */
+/** What was removed. */
 export interface ArchiveForgetResult {
-  /** Bytes of the texts that were removed; 0: there were none. */
+  /** Bytes of the removed texts; 0 if there were none. */
   removed_bytes: number;
 }
 
 /** Which threads. */
 export interface ArchiveListParams {
-  /** `next_cursor` of the page before. */
+  /** `next_cursor` of the previous page. */
   cursor?: string | null;
   /** Only those whose transcript is gone. */
   gone?: boolean | null;
@@ -119,7 +119,7 @@ export interface ArchiveListResult {
   threads: ArchivedThread[];
 }
 
-/** What, and where to. */
+/** Which thread, and where to write it. */
 export interface ArchiveRestoreParams {
   /** The thread. */
   thread_id: string;
@@ -131,7 +131,7 @@ export interface ArchiveRestoreParams {
 export interface ArchiveRestoreResult {
   /** Its bytes. */
   bytes: number;
-  /** What resumes the thread, word by word; empty where the file is not where an agent looks. */
+  /** The command that resumes the thread, as arguments; empty if the file is not where an agent looks. */
   command: string[];
   /** The file that was written. */
   path: string;
@@ -144,24 +144,24 @@ export interface ArchiveRestoreResult {
 /** What the archive does. */
 export type ArchiveState = "idle" | "archiving" | "stalled" | "off" | "other";
 
-/** Nothing to say. */
+/** No params. */
 export type ArchiveStatusParams = Record<string, never>;
 
 /** The archive in numbers. */
 export interface ArchiveStatusResult {
   /** Its bytes on the disk. */
   bytes: number;
-  /** Files that are not what was written. */
+  /** Damaged files. */
   damaged: number;
-  /** Transcripts with something that is not archived yet. */
+  /** Transcripts that are not completely archived yet. */
   files_behind: number;
-  /** Transcripts it has whose files are gone. */
+  /** Archived transcripts whose files are gone. */
   gone: number;
-  /** Days of use after which a thread that did not grow goes; 0: never. */
+  /** Days of use after which an idle thread is evicted; 0: never. */
   max_age_days: number;
-  /** Bytes it may have. */
+  /** Maximum bytes on disk. */
   max_bytes: number;
-  /** When the thread that rests for longest last grew; absent: it has none. */
+  /** When the longest idle thread last grew; absent for an empty archive. */
   oldest_at?: number | null;
   /** Its folder. */
   path: string;
@@ -171,15 +171,15 @@ export interface ArchiveStatusResult {
   redacts: boolean;
   /** What it does now. */
   state: ArchiveState;
-  /** Of these, bytes that are stored: what several texts share counts once. */
+  /** Bytes that are stored of these; chunks that texts share count once. */
   stored_text_bytes: number;
-  /** Bytes of the texts it can give back. */
+  /** Bytes of the texts it can restore. */
   text_bytes: number;
-  /** Threads it has. */
+  /** Archived threads. */
   threads: number;
-  /** Transcripts it has, of some threads several. */
+  /** Archived transcripts; a thread may have several. */
   transcripts: number;
-  /** When the file that waits for longest was last read whole and compared with its digest; absent where one never was. */
+  /** Oldest verification of any file (read whole, compared with its digest); absent if one was never verified. */
   verified_at?: number | null;
 }
 
@@ -193,9 +193,9 @@ export interface ArchiveVerifyParams {
 export interface ArchiveVerifyResult {
   /** Their bytes. */
   bytes: number;
-  /** Files that are not what was written. */
+  /** Damaged files. */
   damaged: number;
-  /** Threads that have lost something by it: their transcripts are gone, too. */
+  /** Threads that lost data: their transcripts are gone, too. */
   damaged_threads: string[];
   /** Files that were read. */
   files: number;
@@ -207,7 +207,7 @@ export interface ArchivedThread {
   bytes: number;
   /** The folder it works in. */
   cwd?: string | null;
-  /** Whether the transcript is not there any more. */
+  /** Whether the transcript is gone. */
   gone: boolean;
   /** Where the transcript is, or was. */
   path: string;
@@ -238,7 +238,7 @@ export type AskRole = "user" | "assistant";
 export type AskStep = {
   /** The tools. */
   calls: FileCall[];
-  /** Whether the files are as they should be after them. */
+  /** Whether the files are finished after them. */
   done: boolean;
   kind: "calls";
 } | {
@@ -252,7 +252,7 @@ export type BlockedCause = "context_full" | "compaction" | "other";
 
 /** Why a thread cannot continue by itself: its newest turns failed, and nothing came after. */
 export interface BlockedThread {
-  /** When last, Unix milliseconds; absent where the line is not dated. */
+  /** When last, Unix milliseconds; absent if the line is not dated. */
   at?: number | null;
   /** The failure. */
   cause: BlockedCause;
@@ -268,7 +268,7 @@ export interface Caps {
   max_done_plan_steps?: number | null;
   /** Facts that are outdated or cannot be checked. */
   max_facts_suspect?: number | null;
-  /** Facts that hold. */
+  /** Valid facts. */
   max_facts_valid?: number | null;
   /** Plan steps that are open. */
   max_open_plan_steps?: number | null;
@@ -278,19 +278,19 @@ export interface Caps {
   max_value_chars?: number | null;
 }
 
-/** Files and facts of a thread, held against the disk one by one. */
+/** Files and facts of a thread, each compared with the disk. */
 export interface CheckedTree {
   /** The first 32 of those with other content, the latest touched first, as the agent wrote them. */
   changed: string[];
-  /** Names of the first 32 facts whose files changed or cannot be seen. */
+  /** Names of the first 32 facts whose files changed or could not be checked. */
   facts_suspect: string[];
-  /** Facts whose files are as they were. */
+  /** Facts whose files are unchanged. */
   facts_valid: number;
   /** The first 32 of those that are gone. */
   gone: string[];
-  /** Files that are as the thread read or left them. */
+  /** Files unchanged since the thread read or left them. */
   unchanged: number;
-  /** Files of which nobody can tell: outside of the thread's folder, too large, or never seen in time. */
+  /** Files that could not be checked: outside the thread's folder, too large, or not observed in time. */
   unverified: number;
 }
 
@@ -304,17 +304,17 @@ export interface CheckpointApplyParams {
   update: Update;
 }
 
-/** What became of an update. */
+/** The outcome of an update. */
 export interface CheckpointApplyResult {
   /** Whether it is part of the checkpoint now. */
   accepted: boolean;
-  /** How to mend it. */
+  /** How to fix it. */
   hint?: string | null;
   /** Why not, for a person. */
   reason?: string | null;
   /** Why not, as a stable name such as `evidence_missing`. */
   rule?: string | null;
-  /** The present seq. */
+  /** The current seq. */
   seq: number;
 }
 
@@ -328,9 +328,9 @@ export interface CheckpointChoicesParams {
 export interface CheckpointChoicesResult {
   /** At most 64. */
   choices: Choice[];
-  /** Tokens that all pins together take of a view. */
+  /** Tokens that all pins together take in a view. */
   pinned_tokens: number;
-  /** The most that they may take. */
+  /** Maximum of `pinned_tokens`. */
   pinned_tokens_max: number;
 }
 
@@ -338,9 +338,9 @@ export interface CheckpointChoicesResult {
 export interface CheckpointChooseParams {
   /** Into every view, or into none. */
   action: ChoiceAction;
-  /** Items of the thread. Of a longer text the beginning is kept, see `whole_bytes`. */
+  /** Items of the thread. A longer text is cut to its beginning, see `whole_bytes`. */
   handle?: string | null;
-  /** Words. To drop: no line of a view holds them. */
+  /** A text. Dropping it removes every line of a view that contains it. */
   text?: string | null;
   /** Its whole id. */
   thread_id: string;
@@ -348,9 +348,9 @@ export interface CheckpointChooseParams {
 
 /** What was chosen. */
 export interface CheckpointChooseResult {
-  /** As it is in force. */
+  /** The choice as stored. */
   choice: Choice;
-  /** Whether it was in force already. */
+  /** Whether it existed already. */
   was_there: boolean;
 }
 
@@ -364,7 +364,7 @@ export interface CheckpointGetParams {
 
 /** The checkpoint. */
 export interface CheckpointGetResult {
-  /** An object with a `schema_version` of its own (1); bounded in size. */
+  /** An object with its own `schema_version` (1); bounded in size. */
   checkpoint: unknown;
   /** Digest of the checkpoint: equal digests, equal checkpoints. */
   digest: string;
@@ -380,7 +380,7 @@ export interface CheckpointUnchooseParams {
   thread_id: string;
 }
 
-/** What was taken back. */
+/** What was removed. */
 export interface CheckpointUnchooseResult {
   /** As it was in force. */
   choice: Choice;
@@ -392,7 +392,7 @@ export interface CheckpointViewParams {
   as_of?: number | null;
   /** Bounds of the sections. */
   caps?: Caps | null;
-  /** Tokens of the text at most, never exceeded; absent: the daemon's default. */
+  /** Maximum tokens of the text; absent: the daemon's default. */
   max_tokens?: number | null;
   /** Its whole id. */
   thread_id: string;
@@ -410,7 +410,7 @@ export interface CheckpointViewResult {
   tokens: number;
 }
 
-/** A pin or drop in force. */
+/** A pin or drop. */
 export interface Choice {
   /** Into every view, or into none. */
   action: ChoiceAction;
@@ -422,11 +422,11 @@ export interface Choice {
   handle?: string | null;
   /** The text, secrets replaced. */
   text: string;
-  /** The thread it was made in: this one, or one that it goes on from. */
+  /** The thread it was made in: this one, or one that it continues. */
   thread_id: string;
-  /** Tokens it takes of a view; 0 for a drop. */
+  /** Tokens it takes in a view; 0 for a drop. */
   tokens: number;
-  /** Bytes of the items' whole text, where only the beginning was kept. */
+  /** Bytes of the items' whole text, if only the beginning was kept. */
   whole_bytes?: number | null;
 }
 
@@ -441,11 +441,11 @@ export interface ClaimedJob {
   input?: WorkInput | null;
   /** The job. */
   job: Job;
-  /** What it needs to know besides its name; may be empty. */
+  /** Input besides its name; may be empty. */
   payload: string;
   /** Milliseconds after which the work must have stopped unless the claim is renewed. */
   stop_in_ms: number;
-  /** Shows the claim in the calls that follow. */
+  /** Proves the claim in later calls. */
   token: string;
 }
 
@@ -457,11 +457,11 @@ export interface ClientInfo {
   version: string;
 }
 
-/** How the agent works with the person. Any change is told, also its end. */
+/** How the agent works with the person. Any change is sent, including its end. */
 export interface CollaborationMode {
   /** The reasoning effort it asks for. */
   effort?: string | null;
-  /** Its words. */
+  /** Its text. */
   instructions?: string;
   /** As `plan`. */
   mode?: string;
@@ -483,15 +483,15 @@ export interface CompactionCancelResult {
 
 /** One of our compactions. */
 export interface CompactionCost {
-  /** The work since; absent where it was only shown. */
+  /** The work since; absent if it was only shown. */
   after?: WorkAfter | null;
-  /** The line of the thread at which the agent took it; absent where it was only shown. */
+  /** The line of the thread at which the agent adopted it; absent if it was only shown. */
   in_force_seq?: number | null;
-  /** Of `summary.cost.tokens`, those of the answers; absent where no model was asked, and for old compactions. */
+  /** Tokens of the answers in `summary.cost.tokens`; absent if no model was asked, and for old compactions. */
   output_tokens?: number | null;
   /**
-   * Its row in `compaction/list`: requests, tokens and milliseconds. `tokens.before` is what the agent's own request
-   * would have sent at least, an estimate.
+   * Its row in `compaction/list`: requests, tokens and milliseconds. `tokens.before` estimates the minimum that the
+   * agent's own request would have sent.
    */
   summary: CompactionSummary;
 }
@@ -506,15 +506,15 @@ export interface CompactionGetParams {
 export interface CompactionGetResult {
   /** Names it for `compaction/get` and `compaction/undo`. */
   compaction_id: string;
-  /** What models cost; nothing where none was asked. */
+  /** Cost of model requests; absent if there were none. */
   cost?: Cost;
   /** The history that replaces the old one. */
   history: unknown[];
-  /** The line of the thread that put it in force, where that was asked for. */
+  /** The line of the thread that installed it, if `install` was set. */
   installed_seq?: number | null;
   /** The rungs that were tried, in order; the last one made it. */
   ladder: Rung[];
-  /** Why the thread's watcher asked for it, where it did. */
+  /** Why the thread's watcher asked for it, if it did. */
   policy?: PolicyTrigger | null;
   /** What happened to every item. */
   receipt: Receipt;
@@ -534,7 +534,7 @@ export interface CompactionGetResult {
 
 /** Which compactions. */
 export interface CompactionListParams {
-  /** Continues where the page that carried it as `next_cursor` ended. */
+  /** `next_cursor` of the previous page. */
   cursor?: string | null;
   /** Rows of the page, as in `thread/list`. */
   limit?: number | null;
@@ -566,27 +566,27 @@ export interface CompactionPreviewParams {
   thread_id: string;
 }
 
-/** A compaction that was not made. */
+/** The preview. */
 export interface CompactionPreviewResult {
-  /** Items that would go, the newest first, at most 256. */
+  /** Items that would be dropped, newest first, at most 256. */
   dropped: PreviewItem[];
-  /** All items that would go, by their kind. */
+  /** All items that would be dropped, by kind. */
   dropped_by_kind: KindTotal[];
-  /** Items that stay as they are. */
+  /** Items kept unchanged. */
   kept: PreviewItem[];
   /** The lines that were chosen for it; header, pins and the last request are not among them. */
   lines: ViewLine[];
-  /** Tokens that the view may have. */
+  /** Maximum tokens of the view. */
   max_tokens: number;
-  /** The older items that would go. */
+  /** The older items that would be dropped. */
   older?: Entry | null;
   /** Its sections in their order, with their cost. */
   parts: ViewPart[];
-  /** What a model would be asked; absent where none would. */
+  /** What a model would be asked; absent if none would be. */
   question?: CompactionQuestion | null;
-  /** The present seq. */
+  /** The current seq. */
   seq: number;
-  /** Items of which a part stays. */
+  /** Items kept in part. */
   shortened: PreviewItem[];
   /** What a run would try first. */
   strategy: Strategy;
@@ -602,22 +602,22 @@ export interface CompactionPreviewResult {
   warnings: Warning[];
 }
 
-/** What a model would be asked, and at which cost at most. */
+/** What a model would be asked, and its maximum cost. */
 export interface CompactionQuestion {
-  /** Tokens of the first request at most, an estimate. */
+  /** Maximum tokens of the first request, an estimate. */
   input_tokens: number;
   /** Its name. */
   model: string;
-  /** Tokens of its answer at most. */
+  /** Maximum tokens of its answer. */
   output_tokens_max: number;
   /** Its provider. */
   provider: string;
   /**
-   * Requests that the budget lets one compaction make: where the model refuses an input for its size, a smaller
+   * Maximum requests that the budget allows for one compaction: if the model rejects an input as too large, a smaller
    * one is sent. Absent: no bound.
    */
   requests_max?: number | null;
-  /** Tokens of all of them that the budget lets one compaction have. Absent: no bound. */
+  /** Maximum tokens of all of them together. Absent: no bound. */
   tokens_max?: number | null;
 }
 
@@ -627,28 +627,28 @@ export type CompactionReason = "user_requested" | "context_limit" | "model_downs
 /** What to compact, and how. Exactly one of `thread_id` and `items` is given. */
 export interface CompactionRunParams {
   /**
-   * The agent itself compacts, and this is a step of it. The steps of one compaction are one record: the answer takes
-   * the id and the place of what was announced, unless the agent worked in between. Absent: a compaction of its own.
+   * This is a step of a compaction by the agent itself. The steps share one record: the answer takes the id and the
+   * place of the announcement, unless the agent worked in between. Absent: a separate compaction.
    */
   agent_step?: AgentStep | null;
   /** Compacts the thread as it was after the item of this seq; absent: as it is now. */
   as_of?: number | null;
-  /** Milliseconds the caller is willing to wait; strategies that would take longer are skipped. */
+  /** Milliseconds the caller will wait; strategies that would take longer are skipped. */
   deadline_ms?: number | null;
   /**
    * Items that are rebuilt for every request and never summarised; placed according to `phase`. Absent with
-   * `mid_turn`: what the history itself tells of settings, environment, project instructions and memory, with
-   * the warning `no_initial_context` where it tells nothing.
+   * `mid_turn`: what the history itself contains about settings, environment, project instructions and memory,
+   * with the warning `no_initial_context` if it contains nothing.
    */
   initial_context?: unknown[] | null;
   /**
-   * Puts the result in force: it replaces the history of a thread of `thread/open` in one step, which undo takes
-   * back. Not with `items` or `as_of`. Absent: no.
+   * Installs the result: it replaces the history of a thread of `thread/open` in one step, which undo reverts.
+   * Not with `items` or `as_of`. Absent: no.
    */
   install?: boolean | null;
   /** A history of the caller's own, in the Responses API item form. */
   items?: unknown[] | null;
-  /** Tokens `view` may have at most, never exceeded; absent: the daemon's default. */
+  /** Maximum tokens of `view`; absent: the daemon's default. */
   max_tokens?: number | null;
   /**
    * The model that will read the result. With a `provider` it also writes the summary; its `context_window` then
@@ -658,15 +658,15 @@ export interface CompactionRunParams {
   /** Absent: `standalone`. */
   phase?: Phase | null;
   /**
-   * On a change to a model with a smaller window: the one before, which writes the summary since it can still
-   * read the whole history. Without a `provider` it is asked of the configured one.
+   * On a change to a model with a smaller window: the previous one, which writes the summary since it can still
+   * read the whole history. Without a `provider` the configured one is used.
    */
   previous_model?: Model | null;
-  /** Why, for the log; absent: as `trigger` says. What `compaction/should` answered. */
+  /** Why, for the log; absent: as `trigger` says. Usually the answer of `compaction/should`. */
   reason?: CompactionReason | null;
   /** Absent: `auto`. */
   strategy?: Strategy | null;
-  /** Texts of this call alone, in place of those in force. */
+  /** Texts for this call alone, instead of the configured ones. */
   templates?: CompactionTemplateOverrides | null;
   /** A known thread. */
   thread_id?: string | null;
@@ -678,11 +678,11 @@ export interface CompactionRunParams {
 export interface CompactionRunResult {
   /** Names it for `compaction/get` and `compaction/undo`. */
   compaction_id: string;
-  /** What models cost; nothing where none was asked. */
+  /** Cost of model requests; absent if there were none. */
   cost?: Cost;
   /** The history that replaces the old one. */
   history: unknown[];
-  /** The line of the thread that put it in force, where that was asked for. */
+  /** The line of the thread that installed it, if `install` was set. */
   installed_seq?: number | null;
   /** The rungs that were tried, in order; the last one made it. */
   ladder: Rung[];
@@ -710,13 +710,13 @@ export interface CompactionShouldParams {
   follow_up?: boolean | null;
   /** Items about to be added to the thread, or without one a history of the caller's own. */
   items?: unknown[] | null;
-  /** The model that comes; absent: the thread's. */
+  /** The next model; absent: the thread's. */
   model?: string | null;
   /** `pre_turn` (absent) or `mid_turn`. */
   phase?: Phase | null;
   /** Tokens of its whole window. */
   previous_context_window?: number | null;
-  /** The model that answered last, when it is another one. */
+  /** The model that answered last, if it is another one. */
   previous_model?: string | null;
   /** A known thread. */
   thread_id?: string | null;
@@ -728,9 +728,9 @@ export interface CompactionShouldResult {
   compact: boolean;
   /** Tokens about to be added. */
   incoming: number;
-  /** Tokens at which to compact; absent when that is switched off. */
+  /** Tokens at which to compact; absent if disabled. */
   limit?: number | null;
-  /** Who says so: `default`, `config`, `request` … */
+  /** Source of the value: `default`, `config`, `request` … */
   limit_source: string;
   /** The model to compact with: the previous, larger one on a downshift. */
   model?: string | null;
@@ -752,13 +752,13 @@ export interface CompactionStartResult {
 export interface CompactionSummary {
   /** Its id. */
   compaction_id: string;
-  /** What models cost; nothing where none was asked. */
+  /** Cost of model requests; absent if there were none. */
   cost?: Cost;
   /** When, Unix milliseconds. */
   created_at: number;
   /** Milliseconds it took. */
   duration_ms: number;
-  /** When in the life of the thread. */
+  /** When in the thread. */
   phase: Phase;
   /** Why. */
   reason?: CompactionReason;
@@ -778,15 +778,15 @@ export interface CompactionSummary {
 
 /** Texts of one call. Placeholders are written `{name}`; `compaction/templates` lists those of each text. */
 export interface CompactionTemplateOverrides {
-  /** Stands above a checkpoint's view, at most 4 KiB. */
+  /** Heads a checkpoint's view, at most 4 KiB. */
   checkpoint_guide?: string | null;
-  /** Stands above a summary, at most 4 KiB. */
+  /** Heads a summary, at most 4 KiB. */
   summary_prefix?: string | null;
   /** What a model is asked for a summary, at most 32 KiB. */
   summary_prompt?: string | null;
 }
 
-/** Whose text it is. */
+/** Owner of a text. */
 export type CompactionTemplateSource = "built_in" | "file" | "agent" | "call" | "other";
 
 /** A text that a compaction was made with. */
@@ -795,7 +795,7 @@ export interface CompactionTemplateUsed {
   digest: string;
   /** Its name, as of `compaction/templates`. */
   name: string;
-  /** Whose it is. */
+  /** Its owner. */
   source: CompactionTemplateSource;
 }
 
@@ -809,17 +809,17 @@ export interface CompactionUndoParams {
 export interface CompactionUndoResult {
   /** The compaction. */
   compaction_id: string;
-  /** Whether `history` holds all of it, that is, `handles` is empty. */
+  /** Whether `history` is complete, that is, `handles` is empty. */
   complete: boolean;
-  /** What did not fit, to be fetched by `history/expand`, in order after `history`. */
+  /** Handles of what did not fit, for `history/expand`, in order after `history`. */
   handles: Entry[];
   /** The old history, as far as it fits into a frame. */
   history: unknown[];
-  /** Where it arrives. */
+  /** What it changed. */
   reach?: UndoReach;
-  /** The line of the thread that put its history back, where the compaction was in force. */
+  /** The line of the thread that restored its history, if the compaction was installed. */
   restored_seq?: number | null;
-  /** The last line that was compacted: `thread/continue` with it as `as_of` goes on from before the compaction. */
+  /** The last compacted line: `thread/continue` with it as `as_of` continues from before the compaction. */
   seq?: number | null;
   /** The program whose thread it is, as in `thread/list`. */
   source?: string | null;
@@ -829,13 +829,13 @@ export interface CompactionUndoResult {
   undone_at: number;
 }
 
-/** What compactions of threads took since the start of the daemon. */
+/** Cost of the compactions of threads since the daemon's start. */
 export interface CompactionsStatus {
   /** How many there were. */
   compactions: number;
   /** Milliseconds, together. */
   duration_ms: number;
-  /** What stood in the histories, an estimate: requests of their agents would have sent it. */
+  /** Tokens of the compacted histories, an estimate: what requests of their agents would have sent. */
   history_tokens: number;
   /** Requests to models for them. */
   requests: number;
@@ -857,11 +857,11 @@ export interface ConfigChange {
 
 /** A key of the configuration. */
 export interface ConfigValue {
-  /** Its name in the file, tables with a point: `compaction.keep_days`. */
+  /** Its dotted name in the file: `compaction.keep_days`. */
   key: string;
   /** `default`, `file`, `environment NAME` or `flag NAME`. */
   origin: string;
-  /** The value in force, in words. */
+  /** The current value, as text. */
   value: string;
 }
 
@@ -880,19 +880,19 @@ export interface ContextChange {
   kind: string;
 }
 
-/** The settings the model was last told, and those of the next turn. */
+/** The settings last sent to the model, and those of the next turn. */
 export interface ContextDiffParams {
-  /** What holds for the next turn. */
+  /** The settings of the next turn. */
   current: ContextSettings;
   /** Settings to compare besides the five. */
   include?: OptionalSetting[] | null;
   /**
-   * What the model was last told. Without it and without `thread_id`, as after a compaction, everything is
-   * told.
+   * The settings last sent to the model. Without it and without `thread_id`, as after a compaction, everything is
+   * sent.
    */
   reference?: ContextSettings | null;
   /**
-   * A thread whose transcript says what the model was last told, instead of `reference`. Settings the
+   * A thread whose transcript contains the settings last sent, instead of `reference`. Settings the
    * transcript does not contain count as unchanged. The texts named in `include` are compared with those in
    * the history; if `current` omits them, they are read now: AGENTS.md from the root of the project to the
    * working folder, memory as `memory/summary` returns it.
@@ -907,7 +907,7 @@ export interface ContextDiffResult {
    * `personality`, `agents_md`, `environment`.
    */
   changed: string[];
-  /** Whether they contain everything, because there was no reference. */
+  /** Whether they contain everything, for lack of a reference. */
   full: boolean;
   /** At most a developer message and, after it, a user message. */
   items: unknown[];
@@ -927,9 +927,9 @@ export interface ContextEstimateParams {
 
 /** The estimate. */
 export interface ContextEstimateResult {
-  /** Tokens by what they are spent on (`user`, `tool_outputs`, `images` …); only with `items`. */
+  /** Tokens by kind (`user`, `tool_outputs`, `images` …); only with `items`. */
   by_kind?: Record<string, number> | null;
-  /** The bytes it was made from. */
+  /** The bytes it is based on. */
   bytes: number;
   /** The tokenizer that counted; absent for an estimate by size. */
   tokenizer?: string | null;
@@ -937,7 +937,7 @@ export interface ContextEstimateResult {
   tokens: number;
 }
 
-/** Which model answers. Another name is told, with the instructions if there are any. */
+/** Which model answers. A new name is sent, with its instructions if there are any. */
 export interface ContextModel {
   /** Its own instructions. */
   instructions?: string;
@@ -948,15 +948,15 @@ export interface ContextModel {
 /** What to normalise, and for whom. */
 export interface ContextNormalizeParams {
   /**
-   * What the model takes, such as `text` and `image`; without `image`, images become a sentence.
+   * Modalities the model accepts, such as `text` and `image`; without `image`, images become a sentence.
    * Absent: everything.
    */
   input_modalities?: string[] | null;
   /** History items. */
   items: unknown[];
-  /** Indexes of items to take out, each with its counterpart. */
+  /** Indexes of items to remove, each with its counterpart. */
   remove?: number[];
-  /** The provider refused an image: those of the newest output become a sentence. */
+  /** The provider rejected an image: the images of the newest output become a sentence. */
   repair_image?: boolean;
 }
 
@@ -964,11 +964,11 @@ export interface ContextNormalizeParams {
 export interface ContextNormalizeResult {
   /** What was changed, by index; empty if the history was valid. */
   changes: ContextChange[];
-  /** The items; one that needed no change has the bytes that were sent. */
+  /** The items; unchanged ones keep the bytes that were sent. */
   items: unknown[];
 }
 
-/** What a model is told about where and how it works. Absent parts are not told. */
+/** Settings that a model is informed of. Absent parts are not sent. */
 export interface ContextSettings {
   /** Text of the project's instructions. */
   agents_md?: string | null;
@@ -976,32 +976,32 @@ export interface ContextSettings {
   collaboration_mode?: CollaborationMode | null;
   /** Where it works. */
   environment?: Environment | null;
-  /** Text of what is remembered. */
+  /** Text of the memory. */
   memory?: string | null;
   /** Which model it is. */
   model?: ContextModel | null;
   /** What it may do. */
   permissions?: Permissions | null;
-  /** How it speaks. */
+  /** Its personality. */
   personality?: Personality | null;
 }
 
 /** What to cut, and how far. Exactly one of `text` and `items` is given. */
 export interface ContextTruncateParams {
   /**
-   * Puts the number of lines before a text that was cut, as outputs of commands have it; an output
-   * of several parts becomes one text, its images behind it.
+   * Prefixes a cut text with its number of lines, as outputs of commands have it; an output of several parts
+   * becomes one text, followed by its images.
    */
   formatted?: boolean | null;
   /** History items, cut as they are recorded: outputs of tools, with a fifth of head-room. */
   items?: unknown[] | null;
-  /** How much may stay. */
+  /** How much to keep. */
   policy: TruncatePolicy;
   /** A text. */
   text?: string | null;
 }
 
-/** What is left. */
+/** The result. */
 export interface ContextTruncateResult {
   /** The items; only for items. */
   items?: unknown[] | null;
@@ -1016,16 +1016,13 @@ export interface ContextTruncateResult {
   unit: string;
 }
 
-/** Of which window. `thread_id`, `items`, or both: then the items are what is about to be added. */
+/** Which window. `thread_id`, `items`, or both: then the items are about to be added. */
 export interface ContextUsageParams {
   /** The thread as it was after this line. */
   as_of?: number | null;
   /** Tokens at which to compact, 0 for never; absent: as configured, or 90 % of the window. */
   auto_compact_limit?: number | null;
-  /**
-   * Tokens of the model's whole window; absent: as configured, as the transcript states, or as known
-   * of the model.
-   */
+  /** Tokens of the model's whole window; absent: as configured, as the transcript states, or the model's known one. */
   context_window?: number | null;
   /** History items. */
   items?: unknown[] | null;
@@ -1040,7 +1037,7 @@ export interface ContextUsageParams {
 /** How full the window is. */
 export interface ContextUsageResult {
   /**
-   * Estimated tokens by what they are spent on: `system`, `user`, `assistant`, `tool_calls`,
+   * Estimated tokens by kind: `system`, `user`, `assistant`, `tool_calls`,
    * `tool_outputs`, `reasoning`, `images`, `initial_context`, `summary`, `other`; kinds without any
    * are left out.
    */
@@ -1058,7 +1055,7 @@ export interface ContextUsageResult {
   /** The sizes. */
   tokens: UsageTokens;
   /**
-   * What to know about it: `window_unknown`, `over_window`, `over_trigger`, `item_over_headroom`,
+   * Warnings: `window_unknown`, `over_window`, `over_trigger`, `item_over_headroom`,
    * `limit_unreachable`.
    */
   warnings: Warning[];
@@ -1066,7 +1063,7 @@ export interface ContextUsageResult {
   window: Window;
 }
 
-/** What models cost. */
+/** Cost of model requests. */
 export interface Cost {
   /** Requests, failed ones included. */
   requests: number;
@@ -1074,10 +1071,10 @@ export interface Cost {
   tokens: number;
 }
 
-/** Where it is recorded what an agent's compactions take. */
+/** Where the cost of an agent's compactions is recorded. */
 export type CostSource = "thread" | "model" | "unknown";
 
-/** A thing a fact rests on. */
+/** Something a fact depends on. */
 export interface Dependency {
   /** Its hash when the fact was learned, as the checkpoint showed it. */
   hash?: string | null;
@@ -1087,7 +1084,7 @@ export interface Dependency {
 
 /** An item, or several neighbours, of the old history. */
 export interface Entry {
-  /** Gives the exact items back by `history/expand`, on any later day. */
+  /** Returns the exact items by `history/expand`, at any later time. */
   handle: string;
   /** How many items, 1 ≤ `items`. */
   items: number;
@@ -1101,7 +1098,7 @@ export interface Entry {
   tokens: number;
 }
 
-/** Where the agent works. A change of folders, date, time zone or network is told. */
+/** Where the agent works. A change of folders, date, time zone or network is sent. */
 export interface Environment {
   /** Today, as `2026-11-21`. */
   current_date?: string | null;
@@ -1115,15 +1112,15 @@ export interface Environment {
 
 /** `error.data`: what a program needs to react, and a hint for a person. */
 export interface ErrorData {
-  /** Facts of this case (the field, the limit and its value, the present seq …); the shape depends on the kind. */
+  /** Facts of this case (the field, the limit and its value, the current seq …); the shape depends on the kind. */
   detail?: unknown;
   /** One sentence for a person: what to do about it. */
   hint?: string | null;
   /** The row of the error table. A kind of a newer daemon reads as [`ErrorKind::Unrecognized`]. */
   kind: ErrorKind;
-  /** Names the request in the daemon's log. */
+  /** Identifies the request in the daemon's log. */
   request_id?: string | null;
-  /** What to do next; valid also when the kind is not known. */
+  /** What to do next; valid even if the kind is unknown. */
   retry: Retry;
   /** Milliseconds to wait before the same request is worth sending, with [`Retry::Backoff`]. */
   retry_after_ms?: number | null;
@@ -1136,7 +1133,7 @@ export type ErrorKind = string;
 export interface Event {
   /** When, Unix milliseconds. */
   at: number;
-  /** The facts, as the kind says; more fields may come. */
+  /** The facts, by kind; fields may be added. */
   data: unknown;
   /** What: the name of an [`EventKind`], or one of a newer daemon. */
   kind: string;
@@ -1159,10 +1156,7 @@ export interface EventNotificationParams {
 export interface EventSubscribeParams {
   /** Only these; absent: all. `gap` and `closing` always come. */
   kinds?: EventKind[] | null;
-  /**
-   * Also those after this seq that the daemon still remembers; a `gap` comes first when it does not
-   * remember all of them.
-   */
+  /** Also those after this seq that the daemon still has; a `gap` comes first if it does not have all of them. */
   since_seq?: number | null;
 }
 
@@ -1186,7 +1180,7 @@ export interface EventUnsubscribeResult {
   ended: boolean;
 }
 
-/** Where something comes from: it must be there, or the update is refused. */
+/** Where something comes from; an update with missing evidence is rejected. */
 export interface Evidence {
   /** Its hash, as the checkpoint showed it. */
   hash?: string | null;
@@ -1207,7 +1201,7 @@ export interface ExtractAnswer {
   outcome: string;
   /** Markdown: what a later agent should know. */
   raw_memory: string;
-  /** A few words that name the thread. */
+  /** A short name of the thread. */
   rollout_slug: string;
   /** Markdown: what was asked, done, and how it ended. */
   rollout_summary: string;
@@ -1217,9 +1211,9 @@ export interface ExtractAnswer {
 export interface ExtractLearning {
   /** `constraint`, `preference`, `correction`, `note`, `fix`, `command`, `fact` or `co_change`. */
   kind: string;
-  /** Words of that row, as they stand there. */
+  /** A verbatim quotation from that row. */
   quote: string;
-  /** The line it rests on, by the number of its row. */
+  /** The line that supports it, by the number of its row. */
   seq: number;
   /** In a sentence. */
   text: string;
@@ -1236,7 +1230,7 @@ export interface Fallback {
   threads: number;
 }
 
-/** One call of a file tool; arguments that it does not need are empty or 0. */
+/** One call of a file tool; unused arguments are empty or 0. */
 export interface FileCall {
   /** First line, from 1. */
   line: number;
@@ -1268,7 +1262,7 @@ export type HistoryBaseKind = "start" | "replacement" | "summary" | "opaque";
 
 /** Which handle. */
 export interface HistoryExpandParams {
-  /** Continues where the answer that carried it as `next_cursor` ended. */
+  /** `next_cursor` of the previous answer. */
   cursor?: string | null;
   /** A handle of a receipt, a view, a search or an undo; `#747` or `747` is of `thread_id`. */
   handle: string;
@@ -1285,7 +1279,7 @@ export interface HistoryExpandParams {
 export interface HistoryExpandResult {
   /** The first byte of the first line and the byte after the last one, in the uncompressed file. */
   byte_range: [number, number];
-  /** Whether the transcript is gone or says something else by now, and the archive gave some of these items back. */
+  /** Whether some of these items come from the archive because the transcript is gone or has changed. */
   from_archive?: boolean;
   /** The items of the handle, in order. Secrets are *not* replaced here: these are the user's own bytes. */
   items: unknown[];
@@ -1316,7 +1310,7 @@ export interface HistoryGetParams {
 export interface HistoryGetResult {
   /** What the history begins with. */
   base: HistoryBase;
-  /** Whether the transcript is gone or says something else by now, and the archive gave some of these items back. */
+  /** Whether some of these items come from the archive because the transcript is gone or has changed. */
   from_archive?: boolean;
   /**
    * The items, byte for byte as the transcript holds them. Secrets are *not* replaced here: these are the
@@ -1327,7 +1321,7 @@ export interface HistoryGetResult {
   next_cursor?: string | null;
   /** Where each of `items` comes from, in the same order. */
   origins: HistoryOrigin[];
-  /** The seq of the last line the history knows. */
+  /** The seq of the last line in the history. */
   seq: number;
   /** The thread. */
   thread_id: string;
@@ -1340,7 +1334,7 @@ export type HistoryOpaque = "stand_in" | "as_is";
 
 /** Where an item comes from. */
 export interface HistoryOrigin {
-  /** Gives the line back at any later time. */
+  /** Returns the line at any later time. */
   handle?: string | null;
   /** The kind, as in receipts. */
   kind: string;
@@ -1355,11 +1349,11 @@ export interface HistoryOrigin {
 /** What the indexer is doing. */
 export type IndexState = "idle" | "indexing" | "stalled" | "other";
 
-/** How far the full-text index is. */
+/** Progress of the full-text index. */
 export interface IndexStatus {
   /** Bytes of the index on disk. */
   bytes: number;
-  /** Transcripts with something that is not indexed yet. */
+  /** Transcripts that are not completely indexed yet. */
   files_behind: number;
   /** Items that can be found. */
   items: number;
@@ -1382,9 +1376,9 @@ export type IngestState = "idle" | "catching_up";
 
 /** How far the transcripts are read. */
 export interface IngestStatus {
-  /** Bytes read of those that were to read when catching up began. */
+  /** Bytes read of `bytes_total`. */
   bytes_done: number;
-  /** Bytes that were to read when catching up began. */
+  /** Bytes that were unread when catching up began. */
   bytes_total: number;
   /** The newest files that could not be read; a bounded list. */
   errors: IngestError[];
@@ -1392,27 +1386,27 @@ export interface IngestStatus {
   last_scan_at?: number | null;
   /** Lines read. */
   lines: number;
-  /** Lines that are not one JSON object. Where several stand on one, each is read. */
+  /** Lines that are not one JSON object. If a line has several, each is read. */
   malformed: number;
-  /** Lines over the bound; their place and digest are kept. */
+  /** Lines over the bound; their position and digest are kept. */
   oversized: number;
   /** Files waiting to be read. */
   queued_files: number;
   /** Whether there is something left to read. */
   state: IngestState;
-  /** Lines of a kind this version does not know; kept as they are. */
+  /** Lines of a kind unknown to this version; kept unchanged. */
   unknown: number;
 }
 
-/** Who calls, and what it understands. */
+/** The caller, and what it supports. */
 export interface InitializeParams {
-  /** The capabilities it asks for; absent: the baseline. Names the daemon does not know are not granted. */
+  /** The capabilities it asks for; absent: the baseline. Unknown names are not granted. */
   capabilities?: string[] | null;
   /** The calling program. */
   client: ClientInfo;
   /**
    * The folder an agent works in, an absolute path. Read on the agents' socket only: it must lie in the
-   * project the daemon sees the process run in, and decides where the system does not tell.
+   * project of the folder that the daemon sees the process run in, and is used where the system does not tell.
    */
   folder?: string | null;
   /** The revisions it speaks; absent: the oldest one. */
@@ -1423,7 +1417,7 @@ export interface InitializeParams {
 export interface InitializeResult {
   /** The capabilities granted to this connection, sorted. */
   capabilities: string[];
-  /** The bounds in force. */
+  /** The daemon's bounds. */
   limits: Limits;
   /** The methods this connection may call. */
   methods: string[];
@@ -1435,11 +1429,11 @@ export interface InitializeResult {
 
 /** One item in a line. */
 export interface ItemSummary {
-  /** When it was written, Unix milliseconds, when its line says so. */
+  /** When it was written, Unix milliseconds, if its line says so. */
   at?: number | null;
   /** How it begins, on one line, secrets replaced. */
   excerpt: string;
-  /** Gives the item back, see `history/expand`. */
+  /** Returns the item, see `history/expand`. */
   handle: string;
   /**
    * What it is: `user_message`, `assistant_message`, `context`, `reasoning`, `tool_call`, `tool_output`,
@@ -1456,7 +1450,7 @@ export interface ItemSummary {
 export interface Job {
   /** Attempts since it last succeeded or was woken. */
   attempts: number;
-  /** When it was first asked for. */
+  /** When it was first requested. */
   created_at: number;
   /** Claims of it so far. */
   epoch: number;
@@ -1468,17 +1462,17 @@ export interface Job {
   holder?: string | null;
   /** Whether there is work requested after the last run started. */
   is_pending: boolean;
-  /** Names it: `kind/subject`. */
+  /** Its name, `kind/subject`. */
   job: string;
   /** What it does. */
   kind: string;
   /** Not before this, Unix milliseconds. */
   not_before?: number | null;
-  /** Runs before others, higher first. */
+  /** Higher runs first. */
   priority: number;
   /** Its state. */
   state: string;
-  /** To what: a thread, a compaction, or empty. */
+  /** Its subject: a thread, a compaction, or empty. */
   subject: string;
   /** When it last changed. */
   updated_at: number;
@@ -1516,11 +1510,11 @@ export interface JobClaimResult {
   claim?: ClaimedJob | null;
 }
 
-/** Which claim, and what was made. */
+/** Which claim, and its result. */
 export interface JobCompleteParams {
   /** The job's name. */
   job: string;
-  /** What was made, of the kind of the claim's `input`; absent where that was. */
+  /** The result, of the kind of the claim's `input`; absent if that was absent. */
   result?: WorkResult | null;
   /** The token of the claim. */
   token: string;
@@ -1538,23 +1532,23 @@ export interface JobCompleteResult {
 export interface JobEvent {
   /** When, Unix milliseconds. */
   at: number;
-  /** In words; may be empty. */
+  /** A text; may be empty. */
   detail: string;
   /** Its epoch then. */
   epoch: number;
-  /** The state it came into. */
+  /** The state it entered. */
   state: string;
 }
 
 /** Why. */
 export interface JobFailParams {
-  /** In words, for a person; secrets are replaced. */
+  /** For a person; secrets are replaced. */
   detail: string;
   /** The job's name. */
   job: string;
   /** What happens next. */
   kind: FailKind;
-  /** Milliseconds to wait at least. */
+  /** Minimum milliseconds to wait. */
   retry_after_ms?: number | null;
   /** The token of the claim. */
   token: string;
@@ -1562,13 +1556,13 @@ export interface JobFailParams {
 
 /** A job and its events. */
 export interface JobGetResult {
-  /** What happened to it, the oldest first; only the newest are kept. */
+  /** Its events, oldest first; only the newest are kept. */
   events: JobEvent[];
   /** The job. */
   job: Job;
 }
 
-/** The claim holds. */
+/** The renewed claim. */
 export interface JobHeartbeatResult {
   /** Milliseconds after which the work must have stopped unless the claim is renewed. */
   stop_in_ms: number;
@@ -1612,18 +1606,18 @@ export interface JobTokenParams {
 
 /** Why. */
 export interface JobWhyResult {
-  /** The job; absent where none was asked for yet. */
+  /** The job; absent if none was requested yet. */
   job?: Job | null;
   /**
    * A stable name: `due`, `nothing_owed`, `running`, `abandoned`, `waiting`, `no_room`, `dead`, `parked`,
    * `not_asked`.
    */
   reason: string;
-  /** Why its thread is left out of memory, a stable name as in `memory/status`. */
+  /** Why its thread is excluded from memory, a stable name as in `memory/status`. */
   skipped?: string | null;
   /** One sentence for a person. */
   text: string;
-  /** Milliseconds until it changes by itself, where that is known. */
+  /** Milliseconds until it changes by itself, if known. */
   wait_ms?: number | null;
 }
 
@@ -1637,7 +1631,7 @@ export interface KindTotal {
   tokens: number;
 }
 
-/** The bounds in force, as `initialize` answers them. */
+/** The daemon's bounds, as `initialize` answers them. */
 export interface Limits {
   /** Requests in one batch, [`BATCH_MAX`]. */
   batch_max: number;
@@ -1651,9 +1645,9 @@ export interface Limits {
   frame_bytes_max: number;
   /** Requests in flight on one connection, [`INFLIGHT_PER_CONNECTION_MAX`]. */
   inflight_per_connection_max: number;
-  /** Rows of a page where the request does not say, [`PAGE_ROWS_DEFAULT`]. */
+  /** Rows of a page if the request does not say, [`PAGE_ROWS_DEFAULT`]. */
   page_rows_default: number;
-  /** Rows of a page at most, [`PAGE_ROWS_MAX`]. */
+  /** Maximum rows of a page, [`PAGE_ROWS_MAX`]. */
   page_rows_max: number;
   /** Subscriptions of one connection, [`SUBSCRIPTIONS_PER_CONNECTION_MAX`]. */
   subscriptions_per_connection_max: number;
@@ -1663,7 +1657,7 @@ export interface Limits {
 export interface Log {
   /** Number of the oldest prompt it holds. */
   first: number;
-  /** Its id: the same as long as it is the same file. */
+  /** Its id, constant for one file. */
   log_id: string;
   /** Number that the next prompt will have. */
   next: number;
@@ -1673,7 +1667,7 @@ export interface Log {
   source: string;
 }
 
-/** What happens in a thread besides its items. */
+/** An event of a thread other than an item. */
 export type Marker = {
   /** The folder, an absolute path. */
   cwd?: string | null;
@@ -1700,11 +1694,11 @@ export type Marker = {
 
 /** What to remember. */
 export interface MemoryAddNoteParams {
-  /** For the project of this folder; absent: everywhere, which only a person may say. */
+  /** For the project of this folder; absent: everywhere, which only a person may use. */
   cwd?: string | null;
-  /** Whose words it is; absent: `client`. An agent's connection cannot speak as the person. */
+  /** Who says it; absent: `client`. An agent's connection cannot speak as the person. */
   origin?: MemoryOrigin | null;
-  /** In words; not blank, at most `limit::NOTE_BYTES_MAX` bytes. */
+  /** Not blank, at most `limit::NOTE_BYTES_MAX` bytes. */
   text: string;
 }
 
@@ -1714,13 +1708,13 @@ export interface MemoryAddNoteResult {
   generation: number;
   /** Its id, for `memory/review_note` and `memory/forget`. */
   note_id: string;
-  /** Whose words the daemon takes it for. */
+  /** The origin that the daemon assigned. */
   origin?: MemoryOrigin;
-  /** It waits until a person confirms it. */
+  /** Whether it waits for a person's confirmation. */
   pending?: boolean;
   /** The project it is for. */
   project?: string | null;
-  /** Its words as they are kept. */
+  /** Its stored text. */
   text: string;
 }
 
@@ -1768,7 +1762,7 @@ export interface MemoryForgetParams {
   thread_id?: string | null;
 }
 
-/** What is forgotten. */
+/** What was removed. */
 export interface MemoryForgetResult {
   /** Number of the published memory without it. */
   generation: number;
@@ -1800,7 +1794,7 @@ export interface MemoryHit {
 
 /** Which notes. */
 export interface MemoryListNotesParams {
-  /** `next_cursor` of the page before. */
+  /** `next_cursor` of the previous page. */
   cursor?: string | null;
   /** Only those of the project of this folder. */
   cwd?: string | null;
@@ -1820,7 +1814,7 @@ export interface MemoryListNotesResult {
 
 /** Which files. */
 export interface MemoryListParams {
-  /** `next_cursor` of the page before. */
+  /** `next_cursor` of the previous page. */
   cursor?: string | null;
   /** Rows, at most `limit::PAGE_ROWS_MAX`; absent: `limit::PAGE_ROWS_DEFAULT`. */
   limit?: number | null;
@@ -1834,7 +1828,7 @@ export interface MemoryListResult {
   files: MemoryFile[];
   /** Where the next page starts. */
   next_cursor?: string | null;
-  /** The folder they lie in. */
+  /** The folder that contains them. */
   root: string;
 }
 
@@ -1844,26 +1838,26 @@ export interface MemoryNote {
   at: number;
   /** Its id. */
   note_id: string;
-  /** Whose words it is. */
+  /** Who said it. */
   origin: MemoryOrigin;
-  /** It waits until a person confirms it. */
+  /** Whether it waits for a person's confirmation. */
   pending: boolean;
   /** The project it is for; absent: everywhere. */
   project?: string | null;
-  /** Its words. */
+  /** Its text. */
   text: string;
 }
 
-/** Whose words a text is. Rules come from a person alone. */
+/** Who said a text. Only a person's texts can be rules. */
 export type MemoryOrigin = "person" | "agent" | "tool" | "client";
 
 /** Which lines. */
 export interface MemoryReadParams {
   /** First line, from 1; absent: 1. */
   line?: number | null;
-  /** Lines, at most. */
+  /** Maximum lines. */
   max_lines?: number | null;
-  /** Tokens, at most; absent: 10000. At least one line is answered, cut where it is longer. */
+  /** Maximum tokens; absent: 10000. At least one line is returned, cut if it is longer. */
   max_tokens?: number | null;
   /** File, as `memory/list` names it. */
   path: string;
@@ -1883,46 +1877,46 @@ export interface MemoryReadResult {
   text: string;
 }
 
-/** What becomes of a note. */
+/** Which note, and the decision. */
 export interface MemoryReviewNoteParams {
   /** The note. */
   note_id: string;
-  /** What becomes of it. */
+  /** The decision. */
   verdict: MemoryVerdict;
 }
 
-/** What became of it. */
+/** The result. */
 export interface MemoryReviewNoteResult {
-  /** Number of the published memory from which on it is so. */
+  /** Number of the first published memory with the change. */
   generation: number;
-  /** The person's note that took its place, where it was confirmed. */
+  /** The person's note that replaced it, if it was confirmed. */
   note_id?: string | null;
 }
 
 /** How. */
 export interface MemoryRunParams {
-  /** Take threads that have not rested long enough or are old; absent: false. */
+  /** Include threads that are not idle long enough or too old; absent: false. */
   all?: boolean | null;
-  /** The thread that asks: it is left out. */
+  /** The calling thread, which is excluded. */
   current_thread_id?: string | null;
-  /** Only this thread; at a person's wish it need not have rested. */
+  /** Only this thread; if a person asks, even one that is not idle yet. */
   thread_id?: string | null;
   /** Answer when it is done; absent: true. */
   wait?: boolean | null;
 }
 
-/** What came of it. */
+/** Its outcome. */
 export interface MemoryRunResult {
   /** Whether this run changed it. */
   changed: boolean;
   /** Milliseconds. */
   duration_ms: number;
   /**
-   * Whether a model goes on to edit its files, which this run does not wait for: job `curate/`, and `agent` of
-   * `memory/status` when it has ended.
+   * Whether a model now edits its files, which this run does not wait for: see the job `curate/`, and `agent` of
+   * `memory/status` afterwards.
    */
   editing?: boolean;
-  /** Those of them that taught nothing. */
+  /** Those without learnings. */
   empty: number;
   /** Threads that were extracted by this run. */
   extracted: number;
@@ -1939,17 +1933,17 @@ export interface MemoryRunResult {
   skipped: SkipCount[];
   /** Its state. */
   state: RunState;
-  /** Threads that are known. */
+  /** Known threads. */
   threads: number;
 }
 
 /** What to look for. */
 export interface MemorySearchParams {
-  /** Only what concerns the project of this folder, and what holds everywhere. */
+  /** Only the project of this folder, and what applies everywhere. */
   cwd?: string | null;
   /** Hits, at most `limit::SEARCH_HITS_MAX`; absent: `limit::SEARCH_HITS_DEFAULT`. */
   limit?: number | null;
-  /** Tokens of all texts together; never exceeded. */
+  /** Maximum tokens of all texts together. */
   max_tokens?: number | null;
   /** Words, as in `thread/search`. */
   query: string;
@@ -1969,15 +1963,15 @@ export interface MemoryStatusParams {
   thread_id?: string | null;
 }
 
-/** How it is. */
+/** The state of memory. */
 export interface MemoryStatusResult {
-  /** The last run of the agent that looks after the files; absent before the first. */
+  /** The last run of the agent that edits the files; absent before the first. */
   agent?: AgentRun | null;
   /** Threads that are due. */
   due: number;
-  /** Whether it is made in the background. */
+  /** Whether it is built in the background. */
   enabled: boolean;
-  /** What makes memory: `deterministic` or `model`. */
+  /** The engine: `deterministic` or `model`. */
   engine: string;
   /** Threads that were extracted. */
   extracted: number;
@@ -1987,7 +1981,7 @@ export interface MemoryStatusResult {
   fallbacks?: Fallback[];
   /** Number of the published memory; 0: none is published yet. */
   generation: number;
-  /** Things learned in them. */
+  /** Learnings from them. */
   learnings: number;
   /** Notes. */
   notes: number;
@@ -2003,41 +1997,41 @@ export interface MemoryStatusResult {
   skip_reason?: SkipCount | null;
   /** Threads that are skipped, by reason. */
   skipped: SkipCount[];
-  /** Threads it was made of. */
+  /** Threads it was built from. */
   threads: number;
   /** How often each kind of file was used. */
   uses: MemoryUse[];
 }
 
-/** For whom, and how much. */
+/** Which folder, and how much. */
 export interface MemorySummaryParams {
   /**
    * Only what a session needs at its start: the person's rules, how to build and test, what the last three
    * threads were about and how they ended; at most 270 tokens, unmarked, without instructions. Absent: false.
    */
   brief?: boolean | null;
-  /** Working folder, absolute; absent: only what holds everywhere. */
+  /** Working folder, absolute; absent: only what applies everywhere. */
   cwd?: string | null;
   /** Mark the text so that the daemon recognises it in a transcript later; absent: true. */
   framed?: boolean | null;
-  /** Tokens of the text, never exceeded; absent: 5000. */
+  /** Maximum tokens of the text; absent: 5000. */
   max_tokens?: number | null;
 }
 
 /** The text. */
 export interface MemorySummaryResult {
-  /** Number of the published memory it is of; 0: none is published yet. */
+  /** Number of the published memory it comes from; 0: none is published yet. */
   generation: number;
   /**
-   * How an agent reads more and names what it used, about 300 tokens, to be put below the text. Absent when
-   * nothing is published.
+   * How an agent reads more and cites what it used, about 300 tokens, to be placed below the text. Absent if nothing is
+   * published.
    */
   instructions?: string | null;
-  /** The project `cwd` lies in. */
+  /** The project that contains `cwd`. */
   project?: string | null;
-  /** When that was made. */
+  /** When that was published. */
   published_at?: number | null;
-  /** To be injected as it is; empty when nothing is known that concerns the folder. */
+  /** Inject it unchanged; empty if nothing is known about the folder. */
   text: string;
   /** Its tokens, without the instructions. */
   tokens: number;
@@ -2058,7 +2052,7 @@ export type MemoryVerdict = "confirm" | "discard";
 
 /** A prompt. */
 export interface Message {
-  /** When it was sent, Unix milliseconds; Codex keeps whole seconds. */
+  /** When it was sent, Unix milliseconds; Codex records whole seconds. */
   at: number;
   /** The folder it was sent in. */
   cwd?: string | null;
@@ -2078,7 +2072,7 @@ export interface Message {
 export interface MessageHistoryAppendParams {
   /** The folder that thread works in. */
   cwd?: string | null;
-  /** Its words. */
+  /** Its text. */
   text: string;
   /** The thread it was sent in. */
   thread_id?: string | null;
@@ -2086,31 +2080,31 @@ export interface MessageHistoryAppendParams {
 
 /** Where it was stored. */
 export interface MessageHistoryAppendResult {
-  /** The log; present when it was kept. */
+  /** The log; present if it was stored. */
   log_id?: string | null;
-  /** Its number in the log, which never changes; present when it was kept. */
+  /** Its number in the log, which never changes; present if it was stored. */
   offset?: number | null;
-  /** Whether it was kept: not, where the configuration says `persistence = "none"`. */
+  /** Whether it was stored; false if the configuration says `persistence = "none"`. */
   persisted: boolean;
   /** Secrets replaced in it. */
   redacted: number;
-  /** Old prompts that made room for it. */
+  /** Old prompts that were removed for it. */
   trimmed: number;
 }
 
 /** Which prompts. */
 export interface MessageHistoryLookupParams {
-  /** Continues where the page that carried it as `next_cursor` ended. */
+  /** `next_cursor` of the previous page. */
   cursor?: string | null;
-  /** Only those sent in exactly this folder; Codex does not say where. */
+  /** Only those sent in exactly this folder; Codex does not record it. */
   cwd?: string | null;
   /** Rows of the page, as in `thread/list`. */
   limit?: number | null;
-  /** Only of this log; one that is no longer there has no prompts. */
+  /** Only of this log; a log that no longer exists has no prompts. */
   log_id?: string | null;
   /** The one prompt of this number; needs `log_id`. */
   offset?: number | null;
-  /** Only those that hold these words, in any case. */
+  /** Only those that contain this text, ignoring case. */
   query?: string | null;
   /** Only those of this program: `longhaul`, `codex`. */
   source?: string | null;
@@ -2137,13 +2131,13 @@ export interface MethodMetrics {
   calls: number;
   /** Those of them that were answered with an error. */
   errors: number;
-  /** None took longer. */
+  /** The maximum. */
   max_us: number;
   /** Its name. */
   method: string;
-  /** Half of the calls took no longer. */
+  /** The median. */
   p50_us: number;
-  /** 99 of 100 took no longer. */
+  /** The 99th percentile. */
   p99_us: number;
 }
 
@@ -2151,9 +2145,9 @@ export interface MethodMetrics {
 export interface MetricsResult {
   /** Open connections, this one included. */
   connections: number;
-  /** Connections that were refused, or gave their place to another. */
+  /** Connections that were rejected, or closed in favour of another. */
   connections_refused: number;
-  /** Requests that are worked on now. */
+  /** Requests in progress. */
   in_flight: number;
   /** Bytes of transcript read. */
   ingested_bytes: number;
@@ -2179,23 +2173,23 @@ export interface Model {
   provider?: string | null;
 }
 
-/** The model that may be asked. */
+/** The configured model. */
 export interface ModelStatus {
   /** Its name. */
   name: string;
   /** Its provider, as configured. */
   provider: string;
-  /** Requests a day may have; absent: no bound. */
+  /** Maximum requests per day; absent: no bound. */
   requests_per_day?: number | null;
-  /** Requests one job may have, such as one compaction; absent: no bound. */
+  /** Maximum requests per job, such as one compaction; absent: no bound. */
   requests_per_job?: number | null;
   /** Requests since midnight UTC, failed ones included. */
   requests_today: number;
   /** Tasks that another model, or another effort, is configured for. */
   tasks?: TaskModelStatus[];
-  /** Tokens a day may have; absent: no bound. */
+  /** Maximum tokens per day; absent: no bound. */
   tokens_per_day?: number | null;
-  /** Tokens one job may have; absent: no bound. */
+  /** Maximum tokens per job; absent: no bound. */
   tokens_per_job?: number | null;
   /** Tokens since then, input and answers. */
   tokens_today: number;
@@ -2215,25 +2209,25 @@ export type NoParams = Record<string, never>;
 /** Settings that are compared only when asked for. */
 export type OptionalSetting = "agents_md" | "memory";
 
-/** What the agent may do. A change of profile or approval policy is told. */
+/** What the agent may do. A change of profile or approval policy is sent. */
 export interface Permissions {
   /** As `on-request`. */
   approval_policy?: string;
-  /** Words about both. */
+  /** Text about both. */
   instructions?: string;
   /** As `workspace-write`. */
   profile?: string;
 }
 
-/** How the agent speaks. A change is told, unless another model comes with its own. */
+/** The agent's personality. A change is sent, unless a new model has its own. */
 export interface Personality {
-  /** Its words. */
+  /** Its text. */
   instructions?: string;
   /** Its name. */
   name?: string;
 }
 
-/** When in the life of a thread a compaction happens; decides where the initial context goes. */
+/** When in a thread a compaction happens; decides where the initial context goes. */
 export type Phase = "standalone" | "pre_turn" | "mid_turn";
 
 /** One step of a plan. */
@@ -2246,31 +2240,31 @@ export interface PlanStep {
 
 /** What to check. */
 export interface PolicyCheckParams {
-  /** The text of a configuration file; absent: what is in force. */
+  /** The text of a configuration file; absent: the daemon's configuration. */
   toml?: string | null;
 }
 
 /** Policies as parsed. */
 export interface PolicyCheckResult {
-  /** The one in force first. */
+  /** The active one first. */
   policies: PolicyInfo[];
-  /** What is wrong, and what has no effect. */
+  /** Errors, and settings without effect. */
   problems: PolicyProblem[];
 }
 
-/** What a policy says. */
+/** A policy's decision. */
 export interface PolicyDecision {
   /** `wait`, `judge` or `compact`. */
   action: string;
   /** All boundaries seen in the turn. */
   boundaries: string[];
-  /** Its number in the log, where it was logged. */
+  /** Its number in the log, if it was logged. */
   decision_id?: string | null;
-  /** Percent of the window that is left; absent where the window is not known. */
+  /** Percent of the window that is left; absent if the window is unknown. */
   percent_remaining?: number | null;
-  /** Name of the policy; `default` is in force. */
+  /** Name of the policy; `default` is the active one. */
   policy: string;
-  /** What every rule said, in order, those that said no included. */
+  /** The result of every rule, in order, including those that said no. */
   reasons: PolicyReason[];
   /** Those that count at the tier. */
   satisfied: string[];
@@ -2292,7 +2286,7 @@ export interface PolicyEffect {
   instructions?: string | null;
   /** The agent's notes for after the compaction. */
   packet?: string | null;
-  /** Goes before the words of the user's message. */
+  /** Prepend it to the user's message. */
   prefix?: string | null;
   /** A message for the agent, or the question for a judge. */
   prompt?: string | null;
@@ -2302,11 +2296,11 @@ export interface PolicyEffect {
   schema?: unknown;
   /** Words. */
   text?: string | null;
-  /** Why: for the compaction's record. */
+  /** The reason, for the compaction's record. */
   trigger?: PolicyTrigger | null;
 }
 
-/** Which thread, and where it is. */
+/** Which thread, and at which point. */
 export interface PolicyEvaluateParams {
   /** The thread as it was after the line of this seq; absent: now. The past is not logged. */
   as_of?: number | null;
@@ -2316,7 +2310,7 @@ export interface PolicyEvaluateParams {
   model?: string | null;
   /** Absent: `turn_end`. */
   point?: PolicyPoint | null;
-  /** Whether the decisions go into the log; absent: no. */
+  /** Whether to log the decisions; absent: no. */
   record?: boolean | null;
   /** The thread. */
   thread_id: string;
@@ -2324,7 +2318,7 @@ export interface PolicyEvaluateParams {
 
 /** The decision and a forecast. */
 export interface PolicyEvaluateResult {
-  /** Of the policy in force. */
+  /** The active policy's decision. */
   decision: PolicyDecision;
   /** What to expect. */
   forecast: PolicyForecast;
@@ -2332,7 +2326,7 @@ export interface PolicyEvaluateResult {
   repository?: RepositoryState | null;
   /** Last line that is known. */
   seq: number;
-  /** Of the policies that are evaluated but not in force. */
+  /** Decisions of the other policies, which are evaluated but not active. */
   shadows: PolicyDecision[];
   /** The thread. */
   thread_id: string;
@@ -2342,7 +2336,7 @@ export interface PolicyEvaluateResult {
   used: number;
   /** State of the watcher. */
   watcher: PolicyWatcher;
-  /** Tokens of the whole window; 0 where it is not known. */
+  /** Tokens of the whole window; 0 if unknown. */
   window: number;
 }
 
@@ -2352,7 +2346,7 @@ export interface PolicyExplainParams {
   decision_id: string;
 }
 
-/** A decision and what it was made of. */
+/** A decision and its input. */
 export interface PolicyExplainResult {
   /** What this version decides. */
   decision: PolicyDecision;
@@ -2360,13 +2354,13 @@ export interface PolicyExplainResult {
   is_reproduced: boolean;
   /** As it was logged. */
   logged: PolicyLoggedDecision;
-  /** The policy as it was then. */
+  /** The policy at that time. */
   settings: unknown;
   /** The recorded input. */
   situation: unknown;
 }
 
-/** An estimate from how the thread grew so far. */
+/** An estimate from the thread's growth so far. */
 export interface PolicyForecast {
   /** The boundary that comes most often. */
   next_boundary?: string | null;
@@ -2378,7 +2372,7 @@ export interface PolicyForecast {
   turns_left?: number | null;
   /** Turns until it is due; 0: now. */
   turns_to_boundary?: number | null;
-  /** Turns until it holds. */
+  /** Turns until it applies. */
   turns_to_next_tier?: number | null;
 }
 
@@ -2400,7 +2394,7 @@ export interface PolicyInfo {
   compaction_effort?: string | null;
   /** The model of the watcher's compactions; absent: the same as for any other. */
   compaction_model?: string | null;
-  /** Compactions in an hour, at most. */
+  /** Maximum compactions per hour. */
   compactions_per_hour: number;
   /** `model` or `client`. */
   judge: string;
@@ -2444,17 +2438,17 @@ export interface PolicyLogResult {
 export interface PolicyLoggedDecision {
   /** When, Unix milliseconds. */
   at: number;
-  /** The compaction that it led to. */
+  /** The compaction that followed. */
   compaction_id?: string | null;
   /** What was decided. */
   decision: PolicyDecision;
-  /** The policy was not in force. */
+  /** The policy was not active. */
   is_shadow: boolean;
-  /** Why it led to none although a client was asked for it. */
+  /** Why none followed although a client was asked to compact. */
   not_made?: string | null;
-  /** The repository as it was then, if it was inspected. */
+  /** The repository at that time, if it was inspected. */
   repository?: RepositoryState | null;
-  /** Last line that was known. */
+  /** The last known line. */
   seq: number;
   /** The thread. */
   thread_id: string;
@@ -2465,21 +2459,21 @@ export interface PolicyLoggedDecision {
 /** Where in a conversation a decision is made. */
 export type PolicyPoint = "turn_end" | "mid_turn";
 
-/** Something about a policy that a person should know. */
+/** A problem of a policy. */
 export interface PolicyProblem {
-  /** It is refused; else it only has no effect. */
+  /** Whether it is an error; otherwise the setting has no effect. */
   is_fatal: boolean;
   /** The key. */
   key: string;
   /** The policy. */
   policy: string;
-  /** What about it. */
+  /** What is wrong. */
   reason: string;
 }
 
-/** What one rule said. */
+/** The result of one rule. */
 export interface PolicyReason {
-  /** Whether it lets a compaction pass. */
+  /** Whether it permits a compaction. */
   passed: boolean;
   /** `words`, `repository`, `window`, `tier`, `boundary`, `plan_gate`, `rearm`, `budget`, `judgment`. */
   rule: string;
@@ -2501,7 +2495,7 @@ export interface PolicyReportResult {
   compactions: number;
   /** Whether only the beginning of the transcript was replayed. */
   is_truncated: boolean;
-  /** By policy, the one in force first. */
+  /** By policy, the active one first. */
   policies: ReportPolicy[];
   /** The thread. */
   thread_id: string;
@@ -2518,17 +2512,17 @@ export type PolicyStepEvent = {
    */
   boundaries?: string[] | null;
   /**
-   * The client can compact now and notify the person, and nothing else: it gives the agent no message and
-   * holds none of the user's. It answers `compact` with `compaction_ended`; absent: false.
+   * The client can only compact now and notify the person: it sends the agent no message and holds back none of the
+   * user's. It answers `compact` with `compaction_ended`; absent: false.
    */
   compact_only?: boolean | null;
   kind: "turn_ended";
   /** The agent's last words; absent: as the transcript says. */
   message?: string | null;
-  /** The client can only notify the person: nothing is started; absent: false. */
+  /** The client can only notify the person, so nothing is started; absent: false. */
   notify_only?: boolean | null;
 } | {
-  /** As of `turn_ended`. */
+  /** As in `turn_ended`. */
   boundaries?: string[] | null;
   kind: "mid_turn";
 } | {
@@ -2537,13 +2531,13 @@ export type PolicyStepEvent = {
   reason?: string | null;
   /** The question. */
   request_id: string;
-  /** Its answer; absent: it could not. */
+  /** Its answer; absent if it had none. */
   should_compact?: boolean | null;
 } | {
   kind: "compacted";
-  /** Tokens that are left; absent: as the transcript says. */
+  /** Tokens afterwards; absent: as the transcript says. */
   tokens_after?: number | null;
-  /** The compaction is a turn of its own whose end is still to come; absent: no. */
+  /** The compaction is a separate turn that has not ended yet; absent: no. */
   turn_end_follows?: boolean | null;
 } | {
   kind: "compaction_failed";
@@ -2553,12 +2547,12 @@ export type PolicyStepEvent = {
   kind: "compaction_ended";
   /** Why it was not made; absent: it was. */
   reason?: string | null;
-  /** Tokens that are left; absent: as the transcript says. */
+  /** Tokens afterwards; absent: as the transcript says. */
   tokens_after?: number | null;
 } | {
-  /** The handoff may be put before its text; absent: false. */
+  /** Whether the handoff may be prepended to its text; absent: false. */
   accepts_prefix?: boolean | null;
-  /** It is for the user's shell, not for the agent; absent: no. */
+  /** Whether it is for the user's shell, not the agent; absent: no. */
   is_shell?: boolean | null;
   kind: "user_message";
 } | {
@@ -2585,7 +2579,7 @@ export interface PolicyStepParams {
 
 /** What to do next. */
 export interface PolicyStepResult {
-  /** The decision, where one was made. */
+  /** The decision, if one was made. */
   decision?: PolicyDecision | null;
   /** What to do, in order. */
   effects: PolicyEffect[];
@@ -2601,11 +2595,11 @@ export interface PolicyTemplateInfo {
   is_seeded: boolean;
   /** Its name. */
   name: string;
-  /** Its file, whether there is one or not. */
+  /** Its file, which may not exist. */
   path: string;
   /** The placeholders it may use. */
   placeholders: string[];
-  /** Why the file is not used; the previous text is. */
+  /** Why the file is not used and the previous text is. */
   problem?: string | null;
   /** `built_in`, `file`, or the name of the text that is used without a file. */
   source: string;
@@ -2613,7 +2607,7 @@ export interface PolicyTemplateInfo {
 
 /** What to do with them. */
 export interface PolicyTemplatesParams {
-  /** Writes the built-in text of every one that has no file; absent: no. */
+  /** Write the built-in text of each one that has no file; absent: no. */
   seed?: boolean | null;
 }
 
@@ -2621,7 +2615,7 @@ export interface PolicyTemplatesParams {
 export interface PolicyTemplatesResult {
   /** Where their files are. */
   folder: string;
-  /** One a kind. */
+  /** One per kind. */
   templates: PolicyTemplateInfo[];
 }
 
@@ -2649,7 +2643,7 @@ export interface PolicyTrigger {
 export interface PolicyWatcher {
   /** A compaction waits for the user's next message. */
   deferred: boolean;
-  /** A message of the user's is held back. */
+  /** A user message is held back. */
   held: boolean;
   /** What it does when a compaction is due: `off`, `tag`, `suggest` or `auto`. */
   mode: string;
@@ -2657,7 +2651,7 @@ export interface PolicyWatcher {
   packet_kept: boolean;
   /** `idle`, `awaiting_judgment`, `awaiting_scratch`, `awaiting_packet` or `compacting`. */
   phase: string;
-  /** The whole state, for debugging; its shape may change. */
+  /** The complete state, for debugging; its shape may change. */
   state: unknown;
 }
 
@@ -2665,7 +2659,7 @@ export interface PolicyWatcher {
 export interface PreviewItem {
   /** How it begins, secrets replaced. */
   excerpt: string;
-  /** Gives the item back, see `history/expand`. */
+  /** Returns the item, see `history/expand`. */
   handle: string;
   /** What it is, as in `thread/items`. */
   kind: string;
@@ -2683,13 +2677,13 @@ export interface Price {
   micros: number;
 }
 
-/** What the daemon's process takes from the machine. */
+/** Resource use of the daemon's process. */
 export interface ProcessMetrics {
   /** Processor time of all threads, in milliseconds. */
   cpu_ms: number;
   /** Memory held now. */
   resident_bytes: number;
-  /** The most that was held. */
+  /** Peak memory. */
   resident_peak_bytes: number;
   /** Threads now. */
   threads: number;
@@ -2698,28 +2692,28 @@ export interface ProcessMetrics {
 /**
  * What was kept, shortened and dropped.
  *
- * Each list is bounded by `limit::RECEIPT_ENTRIES_MAX`: neighbours of a long
- * history stand as one entry. Together the entries cover every item of the old history exactly once.
+ * Each list is bounded by `limit::RECEIPT_ENTRIES_MAX`: in a long history neighbours are merged into one entry.
+ * Together the entries cover every item of the old history exactly once.
  */
 export interface Receipt {
-  /** Items that are not in it; their handles bring them back. */
+  /** Items that are not in it; their handles return them. */
   dropped: Entry[];
   /** Items unchanged in the new history. */
   kept: Entry[];
-  /** Secrets that were replaced in what was taken over. */
+  /** Secrets that were replaced in the items kept. */
   redacted: number;
-  /** Items of which the new history has a part. */
+  /** Items that are in the new history in part. */
   shortened: Entry[];
-  /** Sums, exact whatever the lists join. */
+  /** Sums, exact even if list entries are merged. */
   totals: Totals;
   /**
-   * Where the model that wrote the summary was not shown the whole history: from the first to the last item left
-   * out, with the number and tokens of those alone. The warning `history_trimmed` says the same in words.
+   * Present if the model that wrote the summary did not see the whole history: from the first to the last item left
+   * out, with the count and tokens of those alone. The warning `history_trimmed` says the same.
    */
   unseen?: Entry | null;
 }
 
-/** What differs from the configuration so far. */
+/** The changes to the configuration. */
 export interface ReloadResult {
   /** The keys whose value differs; empty: nothing changed. */
   changes: ConfigChange[];
@@ -2731,12 +2725,9 @@ export interface ReloadResult {
 export interface ReportPoint {
   /** The boundaries that led to it. */
   boundaries: string[];
-  /**
-   * Files that were known and used again soon after: each would have been read again, unless it
-   * stood in the view.
-   */
+  /** Known files that were used again soon after: each would have been read again, unless the view had it. */
   files_reused: string[];
-  /** A judge would have been asked. */
+  /** Whether a judge would have been asked. */
   is_judged: boolean;
   /** Percent of the window that was left. */
   percent_remaining: number;
@@ -2794,15 +2785,15 @@ export interface RepositoryState {
   branch?: string | null;
   /** Commits made in this work tree, newest first, at most 20, by its reflog. */
   commits: RepositoryCommit[];
-  /** How many of them since the turn began, or since the last compaction in it. */
+  /** How many of them since the turn or the last compaction in it. */
   commits_in_turn: number;
   /** Files in conflict. */
   conflicts: number;
   /** The commit that is checked out; absent before the first one. */
   head?: string | null;
-  /** Another session works in the same folder, so these commits do not count as boundaries. */
+  /** Whether another session works in the same folder, so these commits do not count as boundaries. */
   is_shared: boolean;
-  /** Whether there are more files than were counted. */
+  /** Whether counting stopped at a limit. */
   is_truncated: boolean;
   /** When, Unix milliseconds. */
   observed_at: number;
@@ -2820,15 +2811,15 @@ export interface RepositoryState {
   upstream?: string | null;
 }
 
-/** What resuming a thread costs: its whole history, or a briefing of it in a new thread. */
+/** Cost of resuming a thread: its whole history, or a briefing of it in a new thread. */
 export interface ResumePrice {
   /** The price of `briefing_tokens` without a cache. */
   briefing_price?: Price | null;
-  /** Tokens that it sends after `thread/continue`, an estimate. */
+  /** Tokens that the next request sends after `thread/continue`, an estimate. */
   briefing_tokens: number;
-  /** Milliseconds for which its provider keeps what it cached. */
+  /** Milliseconds for which its provider keeps its cache. */
   cache_lifetime_ms: number;
-  /** Who says so: `config`, `transcript`, or `default`, the provider's documentation. */
+  /** Source of the lifetime: `config`, `transcript`, or `default`, the provider's documentation. */
   cache_lifetime_source: string;
   /** The price of `history_tokens` without a cache; absent where none is configured for the model. */
   history_price?: Price | null;
@@ -2840,10 +2831,10 @@ export interface ResumePrice {
   is_cold: boolean;
 }
 
-/** What a caller should do with a request that was refused. */
+/** What a caller should do with a rejected request. */
 export type Retry = "never" | "refresh" | "backoff" | "reconnect";
 
-/** The revisions one end speaks, both ends included. */
+/** The revisions one end speaks; `min` and `max` included. */
 export interface RevisionRange {
   /** The newest revision spoken, `min` ≤ `max`. */
   max: number;
@@ -2858,7 +2849,7 @@ export type RunState = "done" | "started";
 export interface Rung {
   /** Milliseconds it took. */
   duration_ms: number;
-  /** What came of it. */
+  /** Its outcome. */
   outcome: RungOutcome;
   /** Why it was not used, a stable name such as `not_configured`. */
   reason?: string | null;
@@ -2866,7 +2857,7 @@ export interface Rung {
   strategy: Strategy;
 }
 
-/** What came of a rung. */
+/** Outcome of a rung. */
 export type RungOutcome = "used" | "skipped" | "failed" | "other";
 
 /** What was recovered from a damaged database. */
@@ -2877,7 +2868,7 @@ export interface SalvageStatus {
   complete: boolean;
   /** Jobs. */
   jobs?: number;
-  /** Rows of what models cost. */
+  /** Rows of the model ledger. */
   model_usage?: number;
   /** Accepted updates. */
   updates: number;
@@ -2885,19 +2876,19 @@ export interface SalvageStatus {
 
 /** An item that was found. */
 export interface SearchHit {
-  /** When it was written, Unix milliseconds; for an undated one the time before it. */
+  /** When it was written, Unix milliseconds; for an undated item the previous time. */
   at: number;
   /** First byte of its line in the uncompressed file, and first byte after it. */
   byte_range: [number, number];
-  /** Further items with the same words, which are left out. */
+  /** Number of omitted items with the same text. */
   copies: number;
   /** The folder its thread works in. */
   cwd?: string | null;
-  /** Gives the whole item back, see `history/expand`. */
+  /** Returns the whole item, see `history/expand`. */
   handle: string;
   /** What it is, see `ItemSummary::kind`. */
   kind: string;
-  /** The same line: an item is one. */
+  /** Equals `line_start`: an item is one line. */
   line_end?: number | null;
   /** Its line in the file, from 1; absent in a file that continues another. */
   line_start?: number | null;
@@ -2931,7 +2922,7 @@ export interface ServerInfo {
   version: string;
 }
 
-/** What the daemon runs with. Keys of providers are in no value. */
+/** The daemon's configuration. No value contains a provider's key. */
 export interface ShowConfigResult {
   /** The configuration file that was read; absent: there is none at the default place. */
   file?: string | null;
@@ -2945,11 +2936,11 @@ export interface ShowConfigResult {
 export interface ShutdownResult {
   /** Its process id, to wait for. */
   pid: number;
-  /** Other requests that are still worked on. */
+  /** Other requests still in progress. */
   requests_in_flight: number;
 }
 
-/** Threads that were left out for one reason. */
+/** Threads excluded for one reason. */
 export interface SkipCount {
   /**
    * Stable name: `excluded`, `ephemeral`, `not_interactive`, `reached_outside`, `current`,
@@ -2966,7 +2957,7 @@ export interface SkipCount {
 export interface SourceStatus {
   /** Bytes of these files. */
   bytes: number;
-  /** Whether it is there and can be read. */
+  /** Whether it exists and can be read. */
   exists: boolean;
   /** Transcript files found in it. */
   files: number;
@@ -2980,15 +2971,15 @@ export interface SourceStatus {
 
 /** The state of the daemon. Counters count since its start. */
 export interface StatusResult {
-  /** What compactions of threads took since the start. */
+  /** Cost of the compactions of threads since the start. */
   compactions?: CompactionsStatus;
   /** Open connections, this one included. */
   connections: number;
-  /** How far it has read them. */
+  /** Progress of reading them. */
   ingest: IngestStatus;
   /** Differs for each start of the daemon. */
   instance_id: string;
-  /** The model that may be asked, and what was spent; absent where none is configured. */
+  /** The configured model and what was spent; absent if none is configured. */
   model?: ModelStatus | null;
   /** Requests or tasks that crashed; each has an entry in the log. */
   panics: number;
@@ -2998,7 +2989,7 @@ export interface StatusResult {
   protocol: number;
   /** Requests answered. */
   requests: number;
-  /** How far the full-text index is. */
+  /** Progress of the full-text index. */
   search: IndexStatus;
   /** The socket it listens on. */
   socket: string;
@@ -3022,7 +3013,7 @@ export interface StatusResult {
 export interface StoreStatus {
   /** Its file. */
   path: string;
-  /** Where the damaged database went, if this one had to be built again from the transcripts. */
+  /** Where the damaged database was moved, if this one was rebuilt from the transcripts. */
   rebuilt_from?: string | null;
   /** What could be recovered from the damaged database and is in no transcript. */
   salvaged?: SalvageStatus | null;
@@ -3035,7 +3026,7 @@ export type Strategy = "auto" | "checkpoint" | "summary" | "hybrid" | "remote";
 
 /** The model of one task. */
 export interface TaskModelStatus {
-  /** How hard it thinks; absent: as the provider has it. */
+  /** Reasoning effort; absent: the provider's default. */
   effort?: string | null;
   /** Its name. */
   name: string;
@@ -3059,7 +3050,7 @@ export interface ThreadAppendParams {
 export interface ThreadAppendResult {
   /** Additions written. */
   appended: number;
-  /** Additions that the thread held already. */
+  /** Additions that the thread already had. */
   duplicates: number;
   /** Bytes of its transcript now: a `min_offset` of `thread/sync`. */
   offset: number;
@@ -3071,7 +3062,7 @@ export interface ThreadAppendResult {
   thread_id: string;
 }
 
-/** Whose bill. */
+/** Which thread. */
 export interface ThreadBillParams {
   /** A known thread. */
   thread_id: string;
@@ -3079,13 +3070,13 @@ export interface ThreadBillParams {
 
 /** A bill. */
 export interface ThreadBillResult {
-  /** What a compaction by the agent itself takes. */
+  /** Cost of a compaction by the agent itself. */
   agent: AgentCost;
   /** Compactions the agent made by itself, at most 48, oldest first. */
   agent_compactions: AgentCompaction[];
   /** Our newest compactions of it, at most 48, oldest first; the one that it continues from included. */
   compactions: CompactionCost[];
-  /** What resuming costs now; absent for a thread without a provider behind it. */
+  /** Cost of resuming now; absent for a thread without a provider. */
   resume?: ResumePrice | null;
   /** The thread. */
   thread_id: string;
@@ -3097,7 +3088,7 @@ export interface ThreadCloseParams {
   thread_id: string;
 }
 
-/** How the thread was left. */
+/** The closed thread. */
 export interface ThreadCloseResult {
   /** Its transcript. */
   path: string;
@@ -3130,15 +3121,15 @@ export interface ThreadContinueParams {
 
 /** The new thread. */
 export interface ThreadContinueResult {
-  /** What the old thread knows of the working tree, held against the disk at this moment; absent of an earlier one (`as_of`). */
+  /** The old thread's knowledge of the working tree, compared with the disk now; absent with `as_of`. */
   checked?: CheckedTree | null;
-  /** The command that resumes it, word by word. */
+  /** The command that resumes it, as arguments. */
   command: string[];
   /** The compaction it begins with. */
   compaction: CompactionRunResult;
   /** Its transcript. */
   path: string;
-  /** What this saves: resuming the old thread beside resuming the new one. */
+  /** The saving: cost of resuming the old thread and the new one. */
   resume?: ResumePrice | null;
   /** Its id. */
   thread_id: string;
@@ -3152,9 +3143,9 @@ export interface ThreadFile {
   bytes: number;
   /** Whether the thread is read from this one. */
   current: boolean;
-  /** Grows by one each time the file is found to be replaced or shortened. */
+  /** Increases by one each time the file is found replaced or shortened. */
   generation: number;
-  /** Whether the file is not there any more. */
+  /** Whether the file is gone. */
   gone?: boolean;
   /** Bytes of it that are ingested. */
   offset: number;
@@ -3172,7 +3163,7 @@ export interface ThreadGetParams {
 export interface ThreadGetResult {
   /** The seq up to which its checkpoint is folded: lines of the transcript. */
   checkpoint_seq: number;
-  /** Every transcript file that holds it (a compressed copy, an archived copy, a revert). */
+  /** Every transcript file that contains it (a compressed copy, an archived copy, a revert). */
   files: ThreadFile[];
   /** The thread. */
   thread: ThreadSummary;
@@ -3182,7 +3173,7 @@ export interface ThreadGetResult {
 export interface ThreadItemsParams {
   /** Items from this seq on. */
   from_seq?: number | null;
-  /** The last so many items, at most `limit::PAGE_ROWS_MAX`. */
+  /** The last N items, at most `limit::PAGE_ROWS_MAX`. */
   last?: number | null;
   /** Rows of the page, 1 ≤ `limit` ≤ `limit::PAGE_ROWS_MAX`; absent: `limit::PAGE_ROWS_DEFAULT`. */
   limit?: number | null;
@@ -3194,9 +3185,9 @@ export interface ThreadItemsParams {
 export interface ThreadItemsResult {
   /** The items, in the order of the transcript. */
   items: ItemSummary[];
-  /** Whether there is more already. */
+  /** Whether there are more items now. */
   more: boolean;
-  /** The `from_seq` of what comes next; where nothing comes yet, of what will be written. */
+  /** The `from_seq` of the next page; at the end, of the next item to be written. */
   next_seq: number;
 }
 
@@ -3205,9 +3196,9 @@ export type ThreadKind = "interactive" | "exec" | "subagent" | "other";
 
 /** Which threads. */
 export interface ThreadListParams {
-  /** Only those that are blocked, and that no other thread continues yet. */
+  /** Only blocked threads that no other thread continues yet. */
   blocked?: boolean | null;
-  /** Continues where the page that carried it as `next_cursor` ended. */
+  /** `next_cursor` of the previous page. */
   cursor?: string | null;
   /** Only those that work in exactly this folder, an absolute path. */
   cwd?: string | null;
@@ -3224,7 +3215,7 @@ export interface ThreadListParams {
 export interface ThreadListResult {
   /** Present when there are more. */
   next_cursor?: string | null;
-  /** The newest updated first; equal times by thread id. */
+  /** Last updated first; equal times by thread id. */
   threads: ThreadSummary[];
 }
 
@@ -3238,7 +3229,7 @@ export interface ThreadOpenParams {
    * `limit::CLIENT_ID_BYTES_MAX` bytes, no control characters.
    */
   client_thread_id?: string | null;
-  /** Tokens of its context window; absent: as the configuration or the model tells. */
+  /** Tokens of its context window; absent: from the configuration or the model. */
   context_window?: number | null;
   /** The folder it works in, an absolute path. */
   cwd: string;
@@ -3252,7 +3243,7 @@ export interface ThreadOpenParams {
   parent_thread_id?: string | null;
   /** A thread opened before. */
   thread_id?: string | null;
-  /** What to call it; absent: its first request. */
+  /** Its title; absent: its first request. */
   title?: string | null;
   /** The version of that program. */
   version?: string | null;
@@ -3260,7 +3251,7 @@ export interface ThreadOpenParams {
 
 /** The thread. */
 export interface ThreadOpenResult {
-  /** Whether this call began it. */
+  /** Whether this call created it. */
   created: boolean;
   /** Its transcript, written by the daemon alone. */
   path: string;
@@ -3270,7 +3261,7 @@ export interface ThreadOpenResult {
   thread_id: string;
 }
 
-/** What to look for, and where. */
+/** What to search, and where. */
 export interface ThreadSearchParams {
   /** Only in threads that work in exactly this folder, an absolute path. */
   cwd?: string | null;
@@ -3278,7 +3269,7 @@ export interface ThreadSearchParams {
   kinds?: string[] | null;
   /** Hits, 1 ≤ `limit` ≤ `limit::SEARCH_HITS_MAX`; absent: `limit::SEARCH_HITS_DEFAULT`. */
   limit?: number | null;
-  /** Tokens of all texts together, an estimate; hits beyond are left out. Absent: no bound but `limit`. */
+  /** Maximum tokens of all texts together, an estimate; further hits are omitted. Absent: only `limit` applies. */
   max_tokens?: number | null;
   /** The words. */
   query: string;
@@ -3296,9 +3287,9 @@ export interface ThreadSearchParams {
 export interface ThreadSearchResult {
   /** Best first. */
   hits: SearchHit[];
-  /** How far the index is; what is written after that is not found yet. */
+  /** Progress of the index; later items are not found yet. */
   indexed: IndexStatus;
-  /** Whether more items match than were ranked: those left out are older. */
+  /** Whether more items match than were ranked; the others are older. */
   truncated: boolean;
 }
 
@@ -3306,7 +3297,7 @@ export interface ThreadSearchResult {
 export interface ThreadSummary {
   /** Whether its program moved it to the archive. */
   archived: boolean;
-  /** Why it cannot continue by itself, where it cannot. */
+  /** Why it cannot continue by itself, if it cannot. */
   blocked?: BlockedThread | null;
   /** Bytes of the transcript, uncompressed. */
   bytes: number;
@@ -3330,11 +3321,11 @@ export interface ThreadSummary {
   kind: ThreadKind;
   /** Lines of the transcript. */
   lines: number;
-  /** Lines that are not one JSON object. Where several stand on one, each is read. */
+  /** Lines that are not one JSON object. If a line has several, each is read. */
   malformed: number;
   /** The model last used. */
   model?: string | null;
-  /** The program or extension that opened it, in its own words. */
+  /** The program or extension that opened it, as it names itself. */
   originator?: string | null;
   /** Lines over the bound. */
   oversized: number;
@@ -3358,15 +3349,11 @@ export interface ThreadSummary {
 
 /** Which transcript, and how far. Exactly one of `thread_id` and `path` is given. */
 export interface ThreadSyncParams {
-  /** From the running agent: tokens in that window. It is kept for the thread until its history changes. */
-  context_tokens?: number | null;
-  /** From the running agent: tokens of its model's whole window. It is kept for the thread. */
-  context_window?: number | null;
-  /** Bytes that have to be ingested; absent: all that the file has now. */
+  /** Bytes that must be ingested; absent: all that the file has now. */
   min_offset?: number | null;
-  /** Seq of a line that has to be ingested. */
+  /** Seq of a line that must be ingested. */
   min_seq?: number | null;
-  /** A transcript file under a source, also one that was never seen before; an absolute path. */
+  /** A transcript file under a source, even a new one; an absolute path. */
   path?: string | null;
   /** A known thread. */
   thread_id?: string | null;
@@ -3391,11 +3378,11 @@ export interface ThreadSyncResult {
 export interface TierInfo {
   /** The boundaries that count: those required of those allowed. */
   boundaries: string[];
-  /** A judgment is asked for. */
+  /** Whether a judgment is required. */
   judgment: boolean;
   /** The tier applies below this percentage of the window. */
   percent_remaining_lt: number;
-  /** Plan boundaries count only beside a sign in the agent's words. */
+  /** Plan boundaries count only together with a sign in the agent's text. */
   plan_gate: boolean;
   /** Its name. */
   tier: string;
@@ -3405,7 +3392,7 @@ export interface TierInfo {
 export interface Timeline {
   /** The newest compactions, oldest first, at most 48. */
   compactions: TimelineCompaction[];
-  /** At most 192 places of the transcript, oldest first. */
+  /** At most 192 points of the transcript, oldest first. */
   points: TimelinePoint[];
   /** Turns started. */
   turns: number;
@@ -3463,9 +3450,9 @@ export type Trigger = "manual" | "auto";
 /** What a limit counts. */
 export type TruncateMode = "tokens" | "bytes" | "lines";
 
-/** How much may stay: `mode` and `limit`, or the `name` of a policy. */
+/** How much to keep: `mode` and `limit`, or the `name` of a policy. */
 export interface TruncatePolicy {
-  /** The most that stays, the marker not counted. */
+  /** Maximum kept, without the marker. */
   limit?: number | null;
   /** What `limit` counts. */
   mode?: TruncateMode | null;
@@ -3473,7 +3460,7 @@ export interface TruncatePolicy {
   name?: string | null;
 }
 
-/** Where an undo arrives. */
+/** What an undo changed. */
 export type UndoReach = "thread" | "caller" | "not_agent" | "other";
 
 /** An update of one kind. */
@@ -3500,34 +3487,34 @@ export type Update = {
   /** What it is about. */
   topic?: string | null;
 } | {
-  /** When one of these changes, the fact is no longer served as valid. */
+  /** When one of these changes, the fact is no longer valid. */
   depends_on?: Dependency[];
   /** Where it comes from. */
   evidence: Evidence;
   /** Names it. */
   key: string;
   kind: "fact";
-  /** What is so. */
+  /** The statement. */
   value: string;
 };
 
 /** Sizes in tokens. */
 export interface UsageTokens {
-  /** Of these, bytes of what came since the provider's last count. */
+  /** Bytes of these since the provider's last count. */
   bytes_since_report?: number;
-  /** The items by their size: the sum of `by_kind`. */
+  /** Estimate of the items: the sum of `by_kind`. */
   estimated: number;
   /** The items that are about to be added. */
   incoming?: number | null;
-  /** What the provider counted beyond the items at first: instructions and tools. */
+  /** What the provider first counted beyond the items: instructions and tools. */
   overhead: number;
-  /** The provider's last count, while it holds. */
+  /** The provider's last count, while it is valid. */
   reported?: number | null;
   /** The line with that count. */
   reported_seq?: number | null;
   /**
-   * In the window: the provider's last count or the running agent's, and an estimate of what came since;
-   * or, where no count holds, `estimated` and `overhead`.
+   * Tokens in the window: the provider's last count plus an estimate of later items, or, if that count is no longer
+   * valid, `estimated` plus `overhead`.
    */
   used: number;
   /** Who counted: `provider`, `running_agent` or `estimate`. */
@@ -3538,11 +3525,11 @@ export interface UsageTokens {
 
 /** A line that was chosen for a view. */
 export interface ViewLine {
-  /** The item it was taken from, such as `#747`; absent for what was put together. */
+  /** The item it was taken from, such as `#747`; absent for a composed line. */
   handle?: string | null;
   /** The title of its section. */
   part: string;
-  /** Its words. */
+  /** Its text. */
   text: string;
   /** Its tokens, an estimate. */
   tokens: number;
@@ -3558,13 +3545,13 @@ export interface ViewPart {
   tokens: number;
 }
 
-/** A remark that comes with a result. */
+/** A warning in a result. */
 export interface Warning {
   /** What to do about it. */
   hint?: string | null;
   /** A stable name to branch on, for example `store_rebuilt`. New ones may come in any revision. */
   kind: string;
-  /** One sentence; holds no transcript text. */
+  /** One sentence without transcript text. */
   message: string;
 }
 
@@ -3572,7 +3559,7 @@ export interface Warning {
 export interface Window {
   /** The part that can be filled, 95 %. */
   effective: number;
-  /** Whether the window is known. Of a guess no number should be shown, to a person or a model. */
+  /** Whether the window is known. Do not show numbers of a guess, to a person or a model. */
   is_known: boolean;
   /**
    * Percent left, as Codex shows it: of the effective part without its first 12,000 tokens; absent for
@@ -3582,17 +3569,17 @@ export interface Window {
   /** Percent of the window used; absent for a guess. */
   percent_used?: number | null;
   /**
-   * Who says so: `request`, `config`, `running_agent` (in `thread/sync`), `transcript`, `agent` (the user, in the agent's own configuration),
-   * `agent_compaction` (where the agent compacted by itself) or `model_table`; for a guess `observed`
-   * (the thread held more than is known of its model) or `fallback`.
+   * Its source: `request`, `config`, `transcript`, `agent` (the user, in the agent's own configuration),
+   * `agent_compaction` (the size at which the agent compacted by itself) or `model_table`; for a guess `observed`
+   * (the thread held more than its model's known window) or `fallback`.
    */
   source: string;
   /** The whole window. */
   tokens: number;
-  /** When to compact; absent when switched off, and for a guess. */
+  /** When to compact; absent if disabled, and for a guess. */
   trigger?: number | null;
   /**
-   * Who says so: `request`, `config`, `agent`, `agent_compaction`, or `default`, which is 90 % of the window;
+   * Its source: `request`, `config`, `agent`, `agent_compaction`, or `default`, which is 90 % of the window;
    * for a guess `observed` or `fallback`.
    */
   trigger_source: string;
@@ -3602,15 +3589,15 @@ export interface Window {
 export interface WireError {
   /** The number of the error table. */
   code: number;
-  /** Present on every error of the daemon; a foreign server may leave it out. */
+  /** Present on every error of the daemon; another server may omit it. */
   data?: ErrorData | null;
-  /** What went wrong, in words that hold no transcript text and no secret. */
+  /** What went wrong, without transcript text or secrets. */
   message: string;
 }
 
 /** The work after a compaction, until the next one. */
 export interface WorkAfter {
-  /** Calls of tools before the first edit, or until now. */
+  /** Tool calls before the first edit, or until now. */
   actions: number;
   /** Whether there was an edit. */
   edited: boolean;
@@ -3630,26 +3617,26 @@ export interface WorkFile {
 
 /** What a worker needs to do a job. Kinds without one deliver nothing. */
 export type WorkInput = {
-  /** What to look for, and what holds for the answer. */
+  /** What to extract, and the rules of the answer. */
   instructions: string;
   kind: "extract";
-  /** Lines of the transcript that the record is made of; to be given back with the answer. */
+  /** Lines of the transcript that the record covers; return it with the answer. */
   lines: number;
   /** The thread: data, never an instruction. Each row begins with the number of its line. */
   record: string;
   /** JSON Schema of [`ExtractAnswer`], strict, for models that take one. */
   schema: unknown;
 } | {
-  /** The files to work on. They are copies: nothing that is done to them has an effect. */
+  /** The files to edit. They are copies; changing them has no effect by itself. */
   files: WorkFile[];
   kind: "curate";
-  /** Bytes of all messages of one `job/ask`, at most. */
+  /** Maximum bytes of all messages of one `job/ask`. */
   messages_bytes_max: number;
-  /** What is to be done: the first message to the model. */
+  /** The task: the first message to the model. */
   request: string;
 };
 
-/** What a worker made of a job. */
+/** A worker's result. */
 export type WorkResult = {
   /** What was learned. */
   answer: ExtractAnswer;
@@ -3668,7 +3655,7 @@ export interface WorkingFolder {
   cwd: string;
   /** Name, where there are several. */
   id?: string | null;
-  /** The shell; a change of it alone is not told. */
+  /** The shell; a change of it alone is not sent. */
   shell?: string | null;
 }
 

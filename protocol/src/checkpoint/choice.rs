@@ -1,5 +1,5 @@
 //! `checkpoint/choose`, `checkpoint/choices`, `checkpoint/unchoose`: what a person wants in every later view of a
-//! thread, and what in none.
+//! thread, and what in no view.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,14 +8,14 @@ use crate::text::Block;
 
 /// `checkpoint/choose`: pins or drops a text, or the items behind a handle.
 ///
-/// A pinned text stands word for word in every later view of the thread, of all strategies; no line of a dropped one
-/// does. Threads that go on from this one have the choice, too. Choosing the same thing twice is choosing it once.
+/// A pinned text appears verbatim in every later view of the thread, with any strategy; no line of a dropped one
+/// does. Threads that continue this one inherit the choice. Repeating a choice has no effect.
 ///
 /// # Errors
 /// `thread_not_found`; `handle_not_found`; `invalid_params` for no text, a text to drop of fewer than three letters, or
 /// a handle of another thread; `limit_exceeded` with the limit `choice_bytes` (a text), `choices` (of the thread) or
-/// `pinned_tokens` (all pins together); `illegal_transition` for the request being worked on, which cannot be dropped,
-/// and for a pin that a drop takes out, or the reverse.
+/// `pinned_tokens` (all pins together); `illegal_transition` for the current request, which cannot be dropped, and
+/// for a pin that an existing drop would remove, or the reverse.
 #[derive(Debug, Clone, Copy)]
 pub struct Choose;
 
@@ -28,10 +28,10 @@ pub struct ChooseParams {
     pub thread_id: String,
     /// Into every view, or into none.
     pub action: ChoiceAction,
-    /// Words. To drop: no line of a view holds them.
+    /// A text. Dropping it removes every line of a view that contains it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// Items of the thread. Of a longer text the beginning is kept, see `whole_bytes`.
+    /// Items of the thread. A longer text is cut to its beginning, see `whole_bytes`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handle: Option<String>,
 }
@@ -42,9 +42,9 @@ pub struct ChooseParams {
 #[derive(strum::Display)]
 #[strum(serialize_all = "snake_case")]
 pub enum ChoiceAction {
-    /// It stands in every view.
+    /// It appears in every view.
     Pin,
-    /// It stands in none.
+    /// It appears in no view.
     Drop,
 }
 
@@ -52,18 +52,18 @@ pub enum ChoiceAction {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "CheckpointChooseResult")]
 pub struct ChooseResult {
-    /// As it is in force.
+    /// The choice as stored.
     pub choice: Choice,
-    /// Whether it was in force already.
+    /// Whether it existed already.
     pub was_there: bool,
 }
 
-/// A pin or drop in force.
+/// A pin or drop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Choice {
     /// Names it for `checkpoint/unchoose`; follows from what was chosen.
     pub choice_id: String,
-    /// The thread it was made in: this one, or one that it goes on from.
+    /// The thread it was made in: this one, or one that it continues.
     pub thread_id: String,
     /// Into every view, or into none.
     pub action: ChoiceAction,
@@ -72,10 +72,10 @@ pub struct Choice {
     /// The items it was taken from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handle: Option<String>,
-    /// Bytes of the items' whole text, where only the beginning was kept.
+    /// Bytes of the items' whole text, if only the beginning was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whole_bytes: Option<u64>,
-    /// Tokens it takes of a view; 0 for a drop.
+    /// Tokens it takes in a view; 0 for a drop.
     pub tokens: u64,
     /// When, Unix milliseconds.
     pub created_at: i64,
@@ -103,16 +103,16 @@ pub struct ChoicesParams {
 pub struct ChoicesResult {
     /// At most 64.
     pub choices: Vec<Choice>,
-    /// Tokens that all pins together take of a view.
+    /// Tokens that all pins together take in a view.
     pub pinned_tokens: u64,
-    /// The most that they may take.
+    /// Maximum of `pinned_tokens`.
     pub pinned_tokens_max: u64,
 }
 
-/// `checkpoint/unchoose`: takes a pin or drop back.
+/// `checkpoint/unchoose`: removes a pin or drop.
 ///
 /// # Errors
-/// `choice_not_found`, also for one that was made in a thread this one goes on from.
+/// `choice_not_found`, also for one that was made in a thread this one continues.
 #[derive(Debug, Clone, Copy)]
 pub struct Unchoose;
 
@@ -127,7 +127,7 @@ pub struct UnchooseParams {
     pub choice_id: String,
 }
 
-/// What was taken back.
+/// What was removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "CheckpointUnchooseResult")]
 pub struct UnchooseResult {

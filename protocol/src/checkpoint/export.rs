@@ -1,7 +1,7 @@
 //! `checkpoint_v1.json`: the checkpoint as a file that other programs keep and read.
 //!
-//! The document of `checkpoint/get` holds more than this, under names in the manner of the wire. The file has the
-//! names and members that the proposal for it gave, and no others; `schema/checkpoint_v1.schema.json` is its schema.
+//! The document of `checkpoint/get` holds more, under the wire's own names. The file has exactly the names and members of
+//! its proposal; `schema/checkpoint_v1.schema.json` is its schema.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::{Dependency, Evidence, PlanStep};
 
-/// The file. It is read from the document of `checkpoint/get` and written in its own form.
+/// The file. Read from the document of `checkpoint/get`, written in its own form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all(serialize = "camelCase", deserialize = "snake_case"))]
 #[schemars(deny_unknown_fields)]
@@ -26,7 +26,7 @@ pub struct CheckpointV1 {
     pub task: Option<ExportedTask>,
     /// The plan.
     pub plan: ExportedPlan,
-    /// Decisions that stand, oldest first.
+    /// Decisions that are not superseded, oldest first.
     pub decisions: Vec<ExportedDecision>,
     /// Files and commands, by URI.
     pub artifacts: BTreeMap<String, ExportedArtifact>,
@@ -40,7 +40,7 @@ pub struct CheckpointV1 {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct ExportedTask {
-    /// Its words.
+    /// Its text.
     pub text: String,
     /// The message.
     pub evidence: Evidence,
@@ -113,11 +113,11 @@ pub enum ArtifactKind {
 #[serde(rename_all(serialize = "camelCase", deserialize = "snake_case"))]
 #[schemars(deny_unknown_fields)]
 pub struct ExportedFact {
-    /// What is so.
+    /// The statement.
     pub value: String,
     /// Where it comes from.
     pub evidence: Evidence,
-    /// The files it rests on.
+    /// The files it depends on.
     pub depends_on: Vec<Dependency>,
     /// Whether they are what they were.
     pub status: FactStatus,
@@ -134,10 +134,10 @@ pub enum FactStatus {
 }
 
 impl CheckpointV1 {
-    /// Makes it of the document of `checkpoint/get`, whose artifacts go by keys of the host's.
+    /// Converts the document of `checkpoint/get`, whose artifacts have keys of the host.
     ///
     /// # Errors
-    /// It is no such document.
+    /// `document` is not one of `checkpoint/get`.
     pub fn read(document: Value) -> serde_json::Result<Self> {
         let mut read: Self = serde_json::from_value(document)?;
         for key in &mut read.recent_artifacts {

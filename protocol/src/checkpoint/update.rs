@@ -1,4 +1,4 @@
-//! `checkpoint/apply`: what a model proposes to remember, checked before it is believed.
+//! `checkpoint/apply`: what a model proposes to remember, validated before it is stored.
 
 use std::collections::BTreeMap;
 
@@ -6,13 +6,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// `checkpoint/apply`: one update, taken over or refused as a whole.
+/// `checkpoint/apply`: one update, accepted or rejected as a whole.
 ///
 /// A proposal that breaks a rule is answered, not an error: `accepted` is false and `rule` names it. Only the
-/// host records hashes; an update that carries rules of behaviour is refused.
+/// host records hashes; an update that contains rules of behaviour is rejected.
 ///
 /// # Errors
-/// `thread_not_found`; `stale_base` when `expected_seq` is not the present seq; its detail is
+/// `thread_not_found`; `stale_base` when `expected_seq` is not the current seq; its detail is
 /// `{expected, present}`.
 #[derive(Debug, Clone, Copy)]
 pub struct Apply;
@@ -116,22 +116,22 @@ pub struct DecisionUpdate {
     pub evidence: Evidence,
 }
 
-/// A thing that was learned and the files it rests on.
+/// A learned fact and the files it depends on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FactUpdate {
     /// Names it.
     pub key: String,
-    /// What is so.
+    /// The statement.
     pub value: String,
     /// Where it comes from.
     pub evidence: Evidence,
-    /// When one of these changes, the fact is no longer served as valid.
+    /// When one of these changes, the fact is no longer valid.
     #[serde(default)]
     pub depends_on: Vec<Dependency>,
 }
 
-/// A thing a fact rests on.
+/// Something a fact depends on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Dependency {
@@ -142,7 +142,7 @@ pub struct Dependency {
     pub hash: Option<String>,
 }
 
-/// Where something comes from: it must be there, or the update is refused.
+/// Where something comes from; an update with missing evidence is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Evidence {
@@ -168,7 +168,7 @@ pub enum EvidenceSource {
     ToolOutput,
 }
 
-/// What became of an update.
+/// The outcome of an update.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "CheckpointApplyResult")]
 pub struct ApplyResult {
@@ -180,9 +180,9 @@ pub struct ApplyResult {
     /// Why not, as a stable name such as `evidence_missing`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// How to mend it.
+    /// How to fix it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// The present seq.
+    /// The current seq.
     pub seq: u64,
 }

@@ -22,7 +22,7 @@ pub struct ListParams {
     /// Rows of the page, as in `thread/list`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// Continues where the page that carried it as `next_cursor` ended.
+    /// `next_cursor` of the previous page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
@@ -50,7 +50,7 @@ pub struct CompactionSummary {
     pub created_at: i64,
     /// The strategy that made it.
     pub strategy_used: Strategy,
-    /// When in the life of the thread.
+    /// When in the thread.
     pub phase: Phase,
     /// Who asked.
     pub trigger: Trigger,
@@ -63,7 +63,7 @@ pub struct CompactionSummary {
     pub seq: u64,
     /// Milliseconds it took.
     pub duration_ms: u64,
-    /// What models cost; nothing where none was asked.
+    /// Cost of model requests; absent if there were none.
     #[serde(default, skip_serializing_if = "Cost::is_none")]
     pub cost: Cost,
     /// When it was undone, Unix milliseconds.
@@ -96,18 +96,19 @@ pub struct GetResult {
     pub run: RunResult,
     /// Its row in `compaction/list`.
     pub summary: CompactionSummary,
-    /// Why the thread's watcher asked for it, where it did.
+    /// Why the thread's watcher asked for it, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<crate::policy::Trigger>,
 }
 
-/// `compaction/undo`: the history as it was before, and a mark in the log. Undoing twice answers the same.
+/// `compaction/undo`: returns the history before the compaction and marks it undone. Undoing twice answers the same.
 ///
-/// Of a compaction that was installed the thread has its old history again, in one step; what was appended since
-/// stays behind it. No running agent of another program is told, and `reach` says so.
+/// Undoing an installed compaction restores the thread's old history in one step; later appends stay after it. A
+/// running agent of another program is not informed, and `reach` says so.
 ///
 /// # Errors
-/// `compaction_not_found`; `illegal_transition` where a later compaction of the thread is in force; `source_changed` when the transcript no longer holds the old items.
+/// `compaction_not_found`; `illegal_transition` if a later compaction of the thread is installed; `source_changed` if the
+/// transcript no longer holds the old items.
 #[derive(Debug, Clone, Copy)]
 pub struct Undo;
 
@@ -120,17 +121,17 @@ pub struct UndoParams {
     pub compaction_id: String,
 }
 
-/// Where an undo arrives.
+/// What an undo changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum UndoReach {
-    /// The thread itself goes on from its old history.
+    /// The thread itself continues from its old history.
     Thread,
-    /// Whoever gave the items finds them in `history`.
+    /// The caller gave the items and gets them back in `history`.
     Caller,
-    /// The thread's agent keeps a history of its own, and there is no way to put one back into a running session.
+    /// The thread's agent has its own history, and a running session cannot be given another.
     NotAgent,
-    /// What a newer daemon may add, or an older one does not say.
+    /// A value of a newer daemon, or one that an older daemon does not report.
     #[default]
     #[serde(other)]
     Other,
@@ -146,14 +147,14 @@ pub struct UndoResult {
     pub undone_at: i64,
     /// The old history, as far as it fits into a frame.
     pub history: Raw<Vec<Value>>,
-    /// What did not fit, to be fetched by `history/expand`, in order after `history`.
+    /// Handles of what did not fit, for `history/expand`, in order after `history`.
     pub handles: Vec<Entry>,
-    /// Whether `history` holds all of it, that is, `handles` is empty.
+    /// Whether `history` is complete, that is, `handles` is empty.
     pub complete: bool,
-    /// The line of the thread that put its history back, where the compaction was in force.
+    /// The line of the thread that restored its history, if the compaction was installed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restored_seq: Option<u64>,
-    /// Where it arrives.
+    /// What it changed.
     #[serde(default)]
     pub reach: UndoReach,
     /// The program whose thread it is, as in `thread/list`.
@@ -162,7 +163,7 @@ pub struct UndoResult {
     /// The thread; absent for given items.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<String>,
-    /// The last line that was compacted: `thread/continue` with it as `as_of` goes on from before the compaction.
+    /// The last compacted line: `thread/continue` with it as `as_of` continues from before the compaction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! `compaction/preview`: what a compaction would make, without making it.
+//! `compaction/preview`: the result of a compaction, without making it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,11 +7,11 @@ use super::{Entry, Model, Phase, Strategy, TokensChange, Totals};
 use crate::text::Block;
 use crate::warning::Warning;
 
-/// `compaction/preview`: what `compaction/run` with the same params would put in place of a thread's history.
+/// `compaction/preview`: what `compaction/run` with the same params would replace a thread's history with.
 ///
-/// Nothing is recorded, no model is asked. `view` is what stands with the strategy `checkpoint`, to the byte as long as
-/// the thread and its files stay as they are; of a strategy with a model `question` says what would be asked, and
-/// `view` is what stands where no model answers.
+/// Records nothing and asks no model. With the strategy `checkpoint`, `view` is byte for byte the result as long as the
+/// thread and its files do not change. With a strategy that needs a model, `question` says what would be asked, and
+/// `view` is the result if no model answers.
 ///
 /// # Errors
 /// `thread_not_found`; `checkpoint_not_found` before the first item.
@@ -42,20 +42,20 @@ pub struct PreviewParams {
     pub as_of: Option<u64>,
 }
 
-/// A compaction that was not made.
+/// The preview.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "CompactionPreviewResult")]
 pub struct PreviewResult {
     /// The thread.
     pub thread_id: String,
-    /// The present seq.
+    /// The current seq.
     pub seq: u64,
     /// What a run would try first.
     pub strategy: Strategy,
-    /// What a model would be asked; absent where none would.
+    /// What a model would be asked; absent if none would be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<Question>,
-    /// Tokens that the view may have.
+    /// Maximum tokens of the view.
     pub max_tokens: u64,
     /// The view.
     pub view: Block<String>,
@@ -65,16 +65,16 @@ pub struct PreviewResult {
     pub lines: Vec<ViewLine>,
     /// Tokens of the history.
     pub tokens: TokensChange,
-    /// Items that stay as they are.
+    /// Items kept unchanged.
     pub kept: Vec<PreviewItem>,
-    /// Items of which a part stays.
+    /// Items kept in part.
     pub shortened: Vec<PreviewItem>,
-    /// Items that would go, the newest first, at most 256.
+    /// Items that would be dropped, newest first, at most 256.
     pub dropped: Vec<PreviewItem>,
-    /// The older items that would go.
+    /// The older items that would be dropped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub older: Option<Entry>,
-    /// All items that would go, by their kind.
+    /// All items that would be dropped, by kind.
     pub dropped_by_kind: Vec<KindTotal>,
     /// Sums over all items.
     pub totals: Totals,
@@ -82,7 +82,7 @@ pub struct PreviewResult {
     pub warnings: Vec<Warning>,
 }
 
-/// What a model would be asked, and at which cost at most.
+/// What a model would be asked, and its maximum cost.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "CompactionQuestion")]
 pub struct Question {
@@ -90,15 +90,15 @@ pub struct Question {
     pub provider: String,
     /// Its name.
     pub model: String,
-    /// Tokens of the first request at most, an estimate.
+    /// Maximum tokens of the first request, an estimate.
     pub input_tokens: u64,
-    /// Tokens of its answer at most.
+    /// Maximum tokens of its answer.
     pub output_tokens_max: u64,
-    /// Requests that the budget lets one compaction make: where the model refuses an input for its size, a smaller
+    /// Maximum requests that the budget allows for one compaction: if the model rejects an input as too large, a smaller
     /// one is sent. Absent: no bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests_max: Option<u64>,
-    /// Tokens of all of them that the budget lets one compaction have. Absent: no bound.
+    /// Maximum tokens of all of them together. Absent: no bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_max: Option<u64>,
 }
@@ -119,11 +119,11 @@ pub struct ViewPart {
 pub struct ViewLine {
     /// The title of its section.
     pub part: String,
-    /// Its words.
+    /// Its text.
     pub text: String,
     /// Its tokens, an estimate.
     pub tokens: u64,
-    /// The item it was taken from, such as `#747`; absent for what was put together.
+    /// The item it was taken from, such as `#747`; absent for a composed line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handle: Option<String>,
 }
@@ -131,7 +131,7 @@ pub struct ViewLine {
 /// An item of the history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PreviewItem {
-    /// Gives the item back, see `history/expand`.
+    /// Returns the item, see `history/expand`.
     pub handle: String,
     /// What it is, as in `thread/items`.
     pub kind: String,

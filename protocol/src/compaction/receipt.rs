@@ -5,30 +5,30 @@ use serde::{Deserialize, Serialize};
 
 /// What was kept, shortened and dropped.
 ///
-/// Each list is bounded by `limit::RECEIPT_ENTRIES_MAX`: neighbours of a long
-/// history stand as one entry. Together the entries cover every item of the old history exactly once.
+/// Each list is bounded by `limit::RECEIPT_ENTRIES_MAX`: in a long history neighbours are merged into one entry.
+/// Together the entries cover every item of the old history exactly once.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Receipt {
     /// Items unchanged in the new history.
     pub kept: Vec<Entry>,
-    /// Items of which the new history has a part.
+    /// Items that are in the new history in part.
     pub shortened: Vec<Entry>,
-    /// Items that are not in it; their handles bring them back.
+    /// Items that are not in it; their handles return them.
     pub dropped: Vec<Entry>,
-    /// Where the model that wrote the summary was not shown the whole history: from the first to the last item left
-    /// out, with the number and tokens of those alone. The warning `history_trimmed` says the same in words.
+    /// Present if the model that wrote the summary did not see the whole history: from the first to the last item left
+    /// out, with the count and tokens of those alone. The warning `history_trimmed` says the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unseen: Option<Entry>,
-    /// Sums, exact whatever the lists join.
+    /// Sums, exact even if list entries are merged.
     pub totals: Totals,
-    /// Secrets that were replaced in what was taken over.
+    /// Secrets that were replaced in the items kept.
     pub redacted: u64,
 }
 
 /// An item, or several neighbours, of the old history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Entry {
-    /// Gives the exact items back by `history/expand`, on any later day.
+    /// Returns the exact items by `history/expand`, at any later time.
     pub handle: String,
     /// The kind of the item (`user_message`, `tool_output`, …), or `span` for several.
     pub kind: String,

@@ -30,7 +30,7 @@ pub struct ShouldParams {
     /// With `mid_turn`: whether the turn goes on; absent: it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub follow_up: Option<bool>,
-    /// The model that comes; absent: the thread's.
+    /// The next model; absent: the thread's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Tokens of its whole window; absent: as `context/usage` decides.
@@ -39,7 +39,7 @@ pub struct ShouldParams {
     /// Tokens at which to compact, 0 for never; absent: as `context/usage` decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auto_compact_limit: Option<u64>,
-    /// The model that answered last, when it is another one.
+    /// The model that answered last, if it is another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous_model: Option<String>,
     /// Tokens of its whole window.
@@ -62,9 +62,9 @@ pub struct ShouldResult {
     pub used: u64,
     /// Tokens about to be added.
     pub incoming: u64,
-    /// Tokens at which to compact; absent when that is switched off.
+    /// Tokens at which to compact; absent if disabled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
-    /// Who says so: `default`, `config`, `request` …
+    /// Source of the value: `default`, `config`, `request` …
     pub limit_source: String,
 }

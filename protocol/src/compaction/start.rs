@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// `compaction/start`: as `compaction/run`, as a job that outlives the connection and the daemon.
+/// `compaction/start`: like `compaction/run`, as a job that survives the connection and the daemon.
 ///
 /// Events report its progress; `compaction/get` has the result when it is done. It survives a crash, and a
 /// model answer that was received is not paid for twice.

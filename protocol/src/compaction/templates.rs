@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::policy::{TemplatesParams, TemplatesResult};
 
-/// `compaction/templates`: the texts in force, and their files.
+/// `compaction/templates`: the current texts, and their files.
 ///
-/// A file counts from the next compaction on. One that cannot be used leaves in force what was there
-/// before: the answer says so, and so does every compaction, as a warning.
+/// A changed file takes effect with the next compaction. If it is invalid, the previous text stays in use; the answer
+/// and every compaction warn about it.
 ///
 /// # Errors
 /// `permission_denied` when the folder cannot be written.
@@ -23,10 +23,10 @@ pub struct TemplateOverrides {
     /// What a model is asked for a summary, at most 32 KiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary_prompt: Option<String>,
-    /// Stands above a summary, at most 4 KiB.
+    /// Heads a summary, at most 4 KiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary_prefix: Option<String>,
-    /// Stands above a checkpoint's view, at most 4 KiB.
+    /// Heads a checkpoint's view, at most 4 KiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint_guide: Option<String>,
 }
@@ -39,11 +39,11 @@ pub struct TemplateUsed {
     pub name: String,
     /// Digest of the text before its placeholders were filled.
     pub digest: String,
-    /// Whose it is.
+    /// Its owner.
     pub source: TemplateSource,
 }
 
-/// Whose text it is.
+/// Owner of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "CompactionTemplateSource")]
@@ -56,7 +56,7 @@ pub enum TemplateSource {
     Agent,
     /// The caller's.
     Call,
-    /// What a newer daemon may add.
+    /// A value of a newer daemon.
     #[serde(other)]
     Other,
 }

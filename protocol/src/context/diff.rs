@@ -10,22 +10,22 @@ use crate::text::Raw;
 #[derive(Debug, Clone, Copy)]
 pub struct Diff;
 
-/// The settings the model was last told, and those of the next turn.
+/// The settings last sent to the model, and those of the next turn.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ContextDiffParams")]
 pub struct DiffParams {
-    /// What the model was last told. Without it and without `thread_id`, as after a compaction, everything is
-    /// told.
+    /// The settings last sent to the model. Without it and without `thread_id`, as after a compaction, everything is
+    /// sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<Settings>,
-    /// A thread whose transcript says what the model was last told, instead of `reference`. Settings the
+    /// A thread whose transcript contains the settings last sent, instead of `reference`. Settings the
     /// transcript does not contain count as unchanged. The texts named in `include` are compared with those in
     /// the history; if `current` omits them, they are read now: AGENTS.md from the root of the project to the
     /// working folder, memory as `memory/summary` returns it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<String>,
-    /// What holds for the next turn.
+    /// The settings of the next turn.
     pub current: Settings,
     /// Settings to compare besides the five.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -38,7 +38,7 @@ pub struct DiffParams {
 pub enum OptionalSetting {
     /// The project's instructions.
     AgentsMd,
-    /// What is remembered of earlier work.
+    /// Memory of earlier work.
     Memory,
 }
 
@@ -51,13 +51,13 @@ pub struct DiffResult {
     /// The settings they contain, in order: `model`, `permissions`, `memory`, `collaboration_mode`,
     /// `personality`, `agents_md`, `environment`.
     pub changed: Vec<String>,
-    /// Whether they contain everything, because there was no reference.
+    /// Whether they contain everything, for lack of a reference.
     pub full: bool,
     /// Estimated tokens of the items.
     pub tokens: u64,
 }
 
-/// What a model is told about where and how it works. Absent parts are not told.
+/// Settings that a model is informed of. Absent parts are not sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ContextSettings")]
@@ -71,7 +71,7 @@ pub struct Settings {
     /// How it works with the person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collaboration_mode: Option<CollaborationMode>,
-    /// How it speaks.
+    /// Its personality.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub personality: Option<Personality>,
     /// Which model it is.
@@ -80,12 +80,12 @@ pub struct Settings {
     /// Text of the project's instructions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agents_md: Option<String>,
-    /// Text of what is remembered.
+    /// Text of the memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<String>,
 }
 
-/// Where the agent works. A change of folders, date, time zone or network is told.
+/// Where the agent works. A change of folders, date, time zone or network is sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Environment {
@@ -112,7 +112,7 @@ pub struct WorkingFolder {
     pub id: Option<String>,
     /// The folder.
     pub cwd: String,
-    /// The shell; a change of it alone is not told.
+    /// The shell; a change of it alone is not sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shell: Option<String>,
 }
@@ -129,7 +129,7 @@ pub struct Network {
     pub denied: Vec<String>,
 }
 
-/// What the agent may do. A change of profile or approval policy is told.
+/// What the agent may do. A change of profile or approval policy is sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Permissions {
@@ -139,12 +139,12 @@ pub struct Permissions {
     /// As `on-request`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub approval_policy: String,
-    /// Words about both.
+    /// Text about both.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub instructions: String,
 }
 
-/// How the agent works with the person. Any change is told, also its end.
+/// How the agent works with the person. Any change is sent, including its end.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CollaborationMode {
@@ -157,24 +157,24 @@ pub struct CollaborationMode {
     /// The reasoning effort it asks for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<String>,
-    /// Its words.
+    /// Its text.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub instructions: String,
 }
 
-/// How the agent speaks. A change is told, unless another model comes with its own.
+/// The agent's personality. A change is sent, unless a new model has its own.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Personality {
     /// Its name.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// Its words.
+    /// Its text.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub instructions: String,
 }
 
-/// Which model answers. Another name is told, with the instructions if there are any.
+/// Which model answers. A new name is sent, with its instructions if there are any.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ContextModel")]

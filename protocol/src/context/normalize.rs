@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// `context/normalize`: a history as a provider accepts it. Every call gets its output, every output
-/// has its call, no id appears twice.
+/// `context/normalize`: makes a history acceptable to a provider: every call has its output, every output its call,
+/// and no id appears twice.
 #[derive(Debug, Clone, Copy)]
 pub struct Normalize;
 
@@ -16,14 +16,14 @@ pub struct Normalize;
 pub struct NormalizeParams {
     /// History items.
     pub items: Vec<Box<RawValue>>,
-    /// What the model takes, such as `text` and `image`; without `image`, images become a sentence.
+    /// Modalities the model accepts, such as `text` and `image`; without `image`, images become a sentence.
     /// Absent: everything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_modalities: Option<Vec<String>>,
-    /// Indexes of items to take out, each with its counterpart.
+    /// Indexes of items to remove, each with its counterpart.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remove: Vec<u64>,
-    /// The provider refused an image: those of the newest output become a sentence.
+    /// The provider rejected an image: the images of the newest output become a sentence.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub repair_image: bool,
 }
@@ -32,7 +32,7 @@ pub struct NormalizeParams {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ContextNormalizeResult")]
 pub struct NormalizeResult {
-    /// The items; one that needed no change has the bytes that were sent.
+    /// The items; unchanged ones keep the bytes that were sent.
     #[schemars(extend("x-text" = "raw"))]
     pub items: Vec<Box<RawValue>>,
     /// What was changed, by index; empty if the history was valid.

@@ -21,22 +21,22 @@ pub struct TruncateParams {
     /// History items, cut as they are recorded: outputs of tools, with a fifth of head-room.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub items: Option<Vec<Value>>,
-    /// How much may stay.
+    /// How much to keep.
     pub policy: TruncatePolicy,
-    /// Puts the number of lines before a text that was cut, as outputs of commands have it; an output
-    /// of several parts becomes one text, its images behind it.
+    /// Prefixes a cut text with its number of lines, as outputs of commands have it; an output of several parts
+    /// becomes one text, followed by its images.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub formatted: Option<bool>,
 }
 
-/// How much may stay: `mode` and `limit`, or the `name` of a policy.
+/// How much to keep: `mode` and `limit`, or the `name` of a policy.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TruncatePolicy {
     /// What `limit` counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<TruncateMode>,
-    /// The most that stays, the marker not counted.
+    /// Maximum kept, without the marker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
     /// `tool_output` (10,000 tokens) or `model_format` (11,264 bytes, 281 lines).
@@ -56,7 +56,7 @@ pub enum TruncateMode {
     Lines,
 }
 
-/// What is left.
+/// The result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ContextTruncateResult")]
 pub struct TruncateResult {

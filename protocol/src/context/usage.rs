@@ -13,7 +13,7 @@ use crate::warning::Warning;
 #[derive(Debug, Clone, Copy)]
 pub struct Usage;
 
-/// Of which window. `thread_id`, `items`, or both: then the items are what is about to be added.
+/// Which window. `thread_id`, `items`, or both: then the items are about to be added.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ContextUsageParams")]
@@ -27,8 +27,7 @@ pub struct UsageParams {
     /// Name of the model; absent: the one the thread names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Tokens of the model's whole window; absent: as configured, as the transcript states, or as known
-    /// of the model.
+    /// Tokens of the model's whole window; absent: as configured, as the transcript states, or the model's known one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u64>,
     /// Tokens at which to compact, 0 for never; absent: as configured, or 90 % of the window.
@@ -57,7 +56,7 @@ pub struct UsageResult {
     pub model: Option<String>,
     /// The sizes.
     pub tokens: UsageTokens,
-    /// Estimated tokens by what they are spent on: `system`, `user`, `assistant`, `tool_calls`,
+    /// Estimated tokens by kind: `system`, `user`, `assistant`, `tool_calls`,
     /// `tool_outputs`, `reasoning`, `images`, `initial_context`, `summary`, `other`; kinds without any
     /// are left out.
     pub by_kind: BTreeMap<String, u64>,
@@ -66,10 +65,10 @@ pub struct UsageResult {
     /// How the window filled over time; only for a thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<Timeline>,
-    /// What the next request costs, if asked for; absent where nothing is known of the provider's cache.
+    /// What the next request costs, if asked for; absent if the provider's cache is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume: Option<ResumePrice>,
-    /// What to know about it: `window_unknown`, `over_window`, `over_trigger`, `item_over_headroom`,
+    /// Warnings: `window_unknown`, `over_window`, `over_trigger`, `item_over_headroom`,
     /// `limit_unreachable`.
     pub warnings: Vec<Warning>,
 }
@@ -77,27 +76,27 @@ pub struct UsageResult {
 /// Sizes in tokens.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UsageTokens {
-    /// In the window: the provider's last count or the running agent's, and an estimate of what came since;
-    /// or, where no count holds, `estimated` and `overhead`.
+    /// Tokens in the window: the provider's last count or the running agent's, plus an estimate of later items; if no
+    /// count is valid, `estimated` plus `overhead`.
     pub used: u64,
     /// Who counted: `provider`, `running_agent` or `estimate`.
     #[serde(default)]
     pub used_source: String,
-    /// The items by their size: the sum of `by_kind`.
+    /// Estimate of the items: the sum of `by_kind`.
     pub estimated: u64,
     /// Bytes of the items as a model sees them, an estimate: four a token.
     #[serde(default)]
     pub visible_bytes: u64,
-    /// Of these, bytes of what came since the provider's last count.
+    /// Bytes of these since the provider's last count.
     #[serde(default)]
     pub bytes_since_report: u64,
-    /// The provider's last count, while it holds.
+    /// The provider's last count, while it is valid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reported: Option<u64>,
     /// The line with that count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reported_seq: Option<u64>,
-    /// What the provider counted beyond the items at first: instructions and tools.
+    /// What the provider first counted beyond the items: instructions and tools.
     pub overhead: u64,
     /// The items that are about to be added.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -109,19 +108,19 @@ pub struct UsageTokens {
 pub struct Window {
     /// The whole window.
     pub tokens: u64,
-    /// Who says so: `request`, `config`, `running_agent` (in `thread/sync`), `transcript`, `agent` (the user, in the agent's own configuration),
-    /// `agent_compaction` (where the agent compacted by itself) or `model_table`; for a guess `observed`
-    /// (the thread held more than is known of its model) or `fallback`.
+    /// Its source: `request`, `config`, `running_agent` (reported in `thread/sync`), `transcript`, `agent` (the user, in the agent's own configuration),
+    /// `agent_compaction` (the size at which the agent compacted by itself) or `model_table`; for a guess `observed`
+    /// (the thread held more than its model's known window) or `fallback`.
     pub source: String,
     /// The part that can be filled, 95 %.
     pub effective: u64,
-    /// When to compact; absent when switched off, and for a guess.
+    /// When to compact; absent if disabled, and for a guess.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trigger: Option<u64>,
-    /// Who says so: `request`, `config`, `agent`, `agent_compaction`, or `default`, which is 90 % of the window;
+    /// Its source: `request`, `config`, `agent`, `agent_compaction`, or `default`, which is 90 % of the window;
     /// for a guess `observed` or `fallback`.
     pub trigger_source: String,
-    /// Whether the window is known. Of a guess no number should be shown, to a person or a model.
+    /// Whether the window is known. Do not show numbers of a guess, to a person or a model.
     pub is_known: bool,
     /// Percent of the window used; absent for a guess.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -137,7 +136,7 @@ pub struct Window {
 pub struct Timeline {
     /// Turns started.
     pub turns: u64,
-    /// At most 192 places of the transcript, oldest first.
+    /// At most 192 points of the transcript, oldest first.
     pub points: Vec<TimelinePoint>,
     /// The newest compactions, oldest first, at most 48.
     pub compactions: Vec<TimelineCompaction>,

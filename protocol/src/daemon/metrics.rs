@@ -1,4 +1,4 @@
-//! `daemon/metrics`: what the daemon costs and how long it takes to answer.
+//! `daemon/metrics`: the daemon's resource use and response times.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,11 +14,11 @@ pub struct MetricsResult {
     pub uptime_ms: u64,
     /// Every method that was called, sorted by name.
     pub methods: Vec<MethodMetrics>,
-    /// Requests that are worked on now.
+    /// Requests in progress.
     pub in_flight: u64,
     /// Open connections, this one included.
     pub connections: u64,
-    /// Connections that were refused, or gave their place to another.
+    /// Connections that were rejected, or closed in favour of another.
     pub connections_refused: u64,
     /// Requests or tasks that crashed.
     pub panics: u64,
@@ -41,20 +41,20 @@ pub struct MethodMetrics {
     pub calls: u64,
     /// Those of them that were answered with an error.
     pub errors: u64,
-    /// Half of the calls took no longer.
+    /// The median.
     pub p50_us: u64,
-    /// 99 of 100 took no longer.
+    /// The 99th percentile.
     pub p99_us: u64,
-    /// None took longer.
+    /// The maximum.
     pub max_us: u64,
 }
 
-/// What the daemon's process takes from the machine.
+/// Resource use of the daemon's process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessMetrics {
     /// Memory held now.
     pub resident_bytes: u64,
-    /// The most that was held.
+    /// Peak memory.
     pub resident_peak_bytes: u64,
     /// Processor time of all threads, in milliseconds.
     pub cpu_ms: u64,

@@ -29,9 +29,9 @@ pub struct StatusResult {
     pub store: StoreStatus,
     /// The folders it reads transcripts from.
     pub sources: Vec<SourceStatus>,
-    /// How far it has read them.
+    /// Progress of reading them.
     pub ingest: IngestStatus,
-    /// How far the full-text index is.
+    /// Progress of the full-text index.
     pub search: IndexStatus,
     /// Open connections, this one included.
     pub connections: u64,
@@ -39,17 +39,17 @@ pub struct StatusResult {
     pub requests: u64,
     /// Requests or tasks that crashed; each has an entry in the log.
     pub panics: u64,
-    /// The model that may be asked, and what was spent; absent where none is configured.
+    /// The configured model and what was spent; absent if none is configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelStatus>,
-    /// What compactions of threads took since the start.
+    /// Cost of the compactions of threads since the start.
     #[serde(default)]
     pub compactions: CompactionsStatus,
     /// What a person should know.
     pub warnings: Vec<Warning>,
 }
 
-/// What compactions of threads took since the start of the daemon.
+/// Cost of the compactions of threads since the daemon's start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CompactionsStatus {
     /// How many there were.
@@ -60,11 +60,11 @@ pub struct CompactionsStatus {
     pub tokens: u64,
     /// Milliseconds, together.
     pub duration_ms: u64,
-    /// What stood in the histories, an estimate: requests of their agents would have sent it.
+    /// Tokens of the compacted histories, an estimate: what requests of their agents would have sent.
     pub history_tokens: u64,
 }
 
-/// The model that may be asked.
+/// The configured model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelStatus {
     /// Its provider, as configured.
@@ -78,16 +78,16 @@ pub struct ModelStatus {
     pub requests_today: u64,
     /// Tokens since then, input and answers.
     pub tokens_today: u64,
-    /// Requests a day may have; absent: no bound.
+    /// Maximum requests per day; absent: no bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests_per_day: Option<u64>,
-    /// Tokens a day may have; absent: no bound.
+    /// Maximum tokens per day; absent: no bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_per_day: Option<u64>,
-    /// Requests one job may have, such as one compaction; absent: no bound.
+    /// Maximum requests per job, such as one compaction; absent: no bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests_per_job: Option<u64>,
-    /// Tokens one job may have; absent: no bound.
+    /// Maximum tokens per job; absent: no bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_per_job: Option<u64>,
 }
@@ -101,7 +101,7 @@ pub struct TaskModelStatus {
     pub provider: String,
     /// Its name.
     pub name: String,
-    /// How hard it thinks; absent: as the provider has it.
+    /// Reasoning effort; absent: the provider's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<String>,
 }
@@ -113,7 +113,7 @@ pub struct StoreStatus {
     pub path: String,
     /// The version of its tables.
     pub schema_version: u32,
-    /// Where the damaged database went, if this one had to be built again from the transcripts.
+    /// Where the damaged database was moved, if this one was rebuilt from the transcripts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rebuilt_from: Option<String>,
     /// What could be recovered from the damaged database and is in no transcript.
@@ -128,7 +128,7 @@ pub struct SalvageStatus {
     pub updates: u64,
     /// Compactions.
     pub compactions: u64,
-    /// Rows of what models cost.
+    /// Rows of the model ledger.
     #[serde(default)]
     pub model_usage: u64,
     /// Jobs.
@@ -145,7 +145,7 @@ pub struct SourceStatus {
     pub source: String,
     /// The folder.
     pub root: String,
-    /// Whether it is there and can be read.
+    /// Whether it exists and can be read.
     pub exists: bool,
     /// Transcript files found in it.
     pub files: u64,
@@ -162,20 +162,20 @@ pub struct IngestStatus {
     pub state: IngestState,
     /// Files waiting to be read.
     pub queued_files: u64,
-    /// Bytes read of those that were to read when catching up began.
+    /// Bytes read of `bytes_total`.
     pub bytes_done: u64,
-    /// Bytes that were to read when catching up began.
+    /// Bytes that were unread when catching up began.
     pub bytes_total: u64,
     /// When all folders were last scanned, Unix milliseconds; absent before the first time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_scan_at: Option<i64>,
     /// Lines read.
     pub lines: u64,
-    /// Lines that are not one JSON object. Where several stand on one, each is read.
+    /// Lines that are not one JSON object. If a line has several, each is read.
     pub malformed: u64,
-    /// Lines over the bound; their place and digest are kept.
+    /// Lines over the bound; their position and digest are kept.
     pub oversized: u64,
-    /// Lines of a kind this version does not know; kept as they are.
+    /// Lines of a kind unknown to this version; kept unchanged.
     pub unknown: u64,
     /// The newest files that could not be read; a bounded list.
     pub errors: Vec<IngestError>,
@@ -185,7 +185,7 @@ pub struct IngestStatus {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IngestState {
-    /// All that is known to be there is read.
+    /// Everything known is read.
     Idle,
     /// Files are being read.
     CatchingUp,

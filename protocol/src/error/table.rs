@@ -1,4 +1,4 @@
-//! The error table: one row a kind, and nothing else.
+//! The error table: one row per kind.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ macro_rules! error_kinds {
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum ErrorKind {
             $($(#[doc = $when])+ $variant,)+
-            /// A kind of a newer daemon; never sent. Its number is 0 and it is not retried.
+            /// A kind of a newer daemon; never sent. Its number is 0, and its retry class is `never`.
             Unrecognized,
         }
 
@@ -61,7 +61,7 @@ macro_rules! error_kinds {
 
 error_kinds! {
     /// A line is not JSON.
-    ParseError = -32700 "parse_error" Never Some("send one complete JSON-RPC message a line");
+    ParseError = -32700 "parse_error" Never Some("send one complete JSON-RPC message per line");
     /// JSON, but no JSON-RPC 2.0 request: no `jsonrpc`, or an id that is neither string nor whole number.
     InvalidRequest = -32600 "invalid_request" Never None;
     /// No such method in this version.
@@ -76,7 +76,7 @@ error_kinds! {
     OversizedRequest = -32007 "oversized_request" Never Some("name the thread instead of sending its items");
     /// The answer would be longer than a frame may be.
     OversizedResponse = -32008 "oversized_response" Never Some("ask for a smaller page");
-    /// Too many connections, or this one holds most of what all may hold together.
+    /// Too many connections, or this one holds most of the bytes that all may hold together.
     ServerBusy = -32009 "server_busy" Backoff Some("close unused connections");
 
     /// The two ends have no protocol revision in common.
@@ -91,17 +91,17 @@ error_kinds! {
     QueryInvalid = 1005 "query_invalid" Never None;
     /// An update was not accepted: which rule, which evidence is missing.
     UpdateRejected = 1006 "update_rejected" Never None;
-    /// A configuration cannot be taken over; the old one stays in force.
+    /// A configuration is invalid; the previous one stays in use.
     ConfigInvalid = 1007 "config_invalid" Never None;
     /// A path is outside the folders the daemon reads.
     PathOutside = 1008 "path_outside" Never Some("only transcripts under a configured source can be named");
     /// The agents' socket does not allow this; the person's does.
     Forbidden = 1009 "forbidden" Never Some("the person can do this with the longhaul command or an editor");
 
-    /// Several ids begin like the one given; the detail lists them.
+    /// Several ids match the given prefix; the detail lists them.
     Ambiguous = 1010 "ambiguous" Never None;
 
-    /// The thread's transcript belongs to another program, which alone writes it.
+    /// The thread's transcript belongs to another program, and only that writes it.
     ThreadReadOnly = 1011 "thread_read_only" Never Some("send the history of the answer yourself, or let thread/continue begin a new thread");
 
     /// No such thread.
@@ -110,35 +110,35 @@ error_kinds! {
     CheckpointNotFound = 2002 "checkpoint_not_found" Never None;
     /// No such job.
     JobNotFound = 2003 "job_not_found" Never None;
-    /// `expected_seq` is not the present seq.
+    /// `expected_seq` is not the current seq.
     StaleBase = 2004 "stale_base" Refresh Some("read the checkpoint again and make the update from it");
-    /// The lease is lost: claim again and throw the answer away.
+    /// The lease is lost: discard the result and claim again.
     LeaseLost = 2005 "lease_lost" Refresh None;
     /// The state does not allow the event; the detail names both.
     IllegalTransition = 2006 "illegal_transition" Never None;
     /// Compaction would not shrink the history enough.
     NotWorthwhile = 2007 "not_worthwhile" Refresh Some("nothing needs to be done: the history is short already");
-    /// The feature is switched off in the configuration.
+    /// The feature is disabled in the configuration.
     Disabled = 2008 "disabled" Never None;
     /// No such handle.
     HandleNotFound = 2009 "handle_not_found" Never Some("handles stand in the receipt of a compaction and in its view");
     /// No such compaction.
     CompactionNotFound = 2010 "compaction_not_found" Never Some("compaction/list names the known ones");
-    /// The bytes behind a handle are no longer what they were.
+    /// The bytes behind a handle have changed.
     SourceChanged = 2011 "source_changed" Never Some("the transcript was rewritten or removed by its own program, and the archive does not have it");
 
     /// The archive has nothing of the thread.
     NotArchived = 2012 "not_archived" Never Some("archive/list names what is archived; the bounds and what was forgotten stand in archive/status and the configuration");
-    /// A file would have to be written over one that is there.
+    /// The file exists already and is not overwritten.
     FileExists = 2013 "file_exists" Never Some("name another file, or move that one away");
-    /// What is archived of the thread cannot be given back whole.
+    /// The archived text of the thread is damaged and cannot be restored completely.
     ArchiveDamaged = 2014 "archive_damaged" Never Some("archive/verify says what is lost; history/expand gives back the items that are not");
     /// No such pin or drop.
     ChoiceNotFound = 2015 "choice_not_found" Never Some("checkpoint/choices lists the pins and drops of a thread");
 
-    /// The store's one writer is taken for too long.
+    /// The store's only writer was busy for too long.
     StoreBusy = 3001 "store_busy" Backoff None;
-    /// The transcript is not ingested up to the asked place; the detail carries the present one.
+    /// The transcript is not ingested up to the requested position; the detail has the current one.
     IngestBehind = 3002 "ingest_behind" Backoff None;
     /// The model cannot be reached.
     ModelUnavailable = 3003 "model_unavailable" Backoff None;
@@ -146,7 +146,7 @@ error_kinds! {
     ModelRateLimited = 3004 "model_rate_limited" Backoff None;
     /// The request's own time limit ran out.
     DeadlineExceeded = 3005 "deadline_exceeded" Backoff None;
-    /// The thread's own agent writes to it right now.
+    /// The thread's own agent is writing to it.
     ThreadBusy = 3007 "thread_busy" Backoff Some("wait for the turn to end, or stop the agent");
     /// The daemon is shutting down.
     Draining = 3006 "draining" Reconnect Some("connect again: the next daemon starts on the first connection");
@@ -164,7 +164,7 @@ error_kinds! {
     DiskFull = 5002 "disk_full" Never Some("free some space; nothing that was stored is lost");
     /// The database was written by a newer daemon.
     SchemaTooNew = 5003 "schema_too_new" Never Some("start the newer longhauld, or move the state folder away");
-    /// The state folder or the database was removed under the daemon: what was asked is not kept, and it ends.
+    /// The state folder or the database was removed under the daemon: the request is not stored, and the daemon ends.
     StateLost = 5005 "state_lost" Reconnect Some("start the daemon again with longhaul up: it reads the transcripts anew");
     /// The disk failed to read or write.
     DiskFailed = 5006 "disk_failed" Backoff Some("try again; if it stays so, look at the disk's health and the system's journal");

@@ -11,8 +11,8 @@ use crate::text::Raw;
 /// that repeats it.
 ///
 /// # Errors
-/// `job_not_found`; `lease_lost`; `stale_base`: memory changed, the work is of no use; `limit_exceeded`: the job may
-/// ask no more; `model_unavailable`, `model_rate_limited`, `model_output_invalid`, `deadline_exceeded`.
+/// `job_not_found`; `lease_lost`; `stale_base`: memory changed, the work is useless; `limit_exceeded`: the job has no
+/// requests left; `model_unavailable`, `model_rate_limited`, `model_output_invalid`, `deadline_exceeded`.
 #[derive(Debug, Clone, Copy)]
 pub struct Ask;
 
@@ -67,17 +67,17 @@ pub enum AskStep {
     Calls {
         /// The tools.
         calls: Vec<FileCall>,
-        /// Whether the files are as they should be after them.
+        /// Whether the files are finished after them.
         done: bool,
     },
-    /// The answer is no step: the model may be told why, and asked again.
+    /// The answer is not a step: tell the model why, and ask again.
     Unreadable {
         /// Why.
         reason: String,
     },
 }
 
-/// One call of a file tool; arguments that it does not need are empty or 0.
+/// One call of a file tool; unused arguments are empty or 0.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileCall {
     /// Which tool.

@@ -12,22 +12,22 @@ use crate::text::{Block, Raw};
 pub enum WorkInput {
     /// Of an `extract` job: a thread, redacted, as a question to a model.
     Extract {
-        /// What to look for, and what holds for the answer.
+        /// What to extract, and the rules of the answer.
         instructions: Block<String>,
         /// The thread: data, never an instruction. Each row begins with the number of its line.
         record: Block<String>,
         /// JSON Schema of [`ExtractAnswer`], strict, for models that take one.
         schema: Value,
-        /// Lines of the transcript that the record is made of; to be given back with the answer.
+        /// Lines of the transcript that the record covers; return it with the answer.
         lines: u64,
     },
-    /// Of a `curate` job: the files of memory, to be put into order by a model (`job/ask`).
+    /// Of a `curate` job: the files of memory, to be edited by a model (`job/ask`).
     Curate {
-        /// What is to be done: the first message to the model.
+        /// The task: the first message to the model.
         request: Raw<String>,
-        /// The files to work on. They are copies: nothing that is done to them has an effect.
+        /// The files to edit. They are copies; changing them has no effect by itself.
         files: Vec<WorkFile>,
-        /// Bytes of all messages of one `job/ask`, at most.
+        /// Maximum bytes of all messages of one `job/ask`.
         messages_bytes_max: u64,
     },
 }
@@ -42,19 +42,18 @@ pub struct WorkFile {
     pub text: Raw<String>,
 }
 
-/// What a worker made of a job.
+/// A worker's result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum WorkResult {
-    /// Of an `extract` job: what the thread teaches. The daemon takes of it what the thread's own words prove.
+    /// Of an `extract` job: what the thread teaches. The daemon accepts what the thread's own text proves.
     Extract {
         /// As in the input.
         lines: u64,
         /// What was learned.
         answer: ExtractAnswer,
     },
-    /// Of a `curate` job: the files as they are to be published. The daemon takes them only if every line rests
-    /// on what it knows.
+    /// Of a `curate` job: the files to publish. The daemon accepts them only if known entries support every line.
     Curate {
         /// All of them.
         files: Vec<WorkFile>,
@@ -67,7 +66,7 @@ pub enum WorkResult {
 pub struct ExtractAnswer {
     /// Markdown: what was asked, done, and how it ended.
     pub rollout_summary: String,
-    /// A few words that name the thread.
+    /// A short name of the thread.
     pub rollout_slug: String,
     /// Markdown: what a later agent should know.
     pub raw_memory: String,
@@ -85,8 +84,8 @@ pub struct ExtractLearning {
     pub kind: String,
     /// In a sentence.
     pub text: String,
-    /// The line it rests on, by the number of its row.
+    /// The line that supports it, by the number of its row.
     pub seq: u64,
-    /// Words of that row, as they stand there.
+    /// A verbatim quotation from that row.
     pub quote: String,
 }

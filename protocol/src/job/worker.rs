@@ -1,8 +1,8 @@
-//! For workers outside the daemon: the same rules as for those inside.
+//! Workers outside the daemon, under the same rules as those inside.
 //!
-//! A worker claims, renews before the lease ends, and settles. What it makes is a part of `job/complete`, so that
-//! it is stored with the success or not at all, and belongs to the `token` of its claim: once another has claimed
-//! the job, the old token changes nothing any more (`lease_lost`).
+//! A worker claims, renews before the lease ends, and settles. Its result is part of `job/complete`, so it is stored
+//! together with the success or not at all. It belongs to the `token` of the claim: once another worker has claimed
+//! the job, the old token has no effect (`lease_lost`).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use crate::text::Raw;
 
 /// `job/claim`: takes the next job of a kind that is due.
 ///
-/// Threads in which nobody asks for anything teach a worker nothing: the daemon extracts those itself on the way.
+/// The daemon itself extracts threads without a request, since a worker could learn nothing from them.
 #[derive(Debug, Clone, Copy)]
 pub struct Claim;
 
@@ -41,9 +41,9 @@ pub struct ClaimResult {
 pub struct ClaimedJob {
     /// The job.
     pub job: Job,
-    /// Shows the claim in the calls that follow.
+    /// Proves the claim in later calls.
     pub token: String,
-    /// What it needs to know besides its name; may be empty.
+    /// Input besides its name; may be empty.
     pub payload: Raw<String>,
     /// What the work is about; absent for kinds that deliver nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,7 +57,7 @@ pub struct ClaimedJob {
 /// `job/heartbeat`: renews a claim.
 ///
 /// # Errors
-/// `job_not_found`; `lease_lost`: stop, and throw away what was made.
+/// `job_not_found`; `lease_lost`: stop, and discard the result.
 #[derive(Debug, Clone, Copy)]
 pub struct Heartbeat;
 
@@ -72,7 +72,7 @@ pub struct TokenParams {
     pub token: String,
 }
 
-/// The claim holds.
+/// The renewed claim.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "JobHeartbeatResult")]
 pub struct HeartbeatResult {
@@ -82,16 +82,16 @@ pub struct HeartbeatResult {
 
 /// `job/complete`: the work is done, and this is its result.
 ///
-/// The result is stored and the job settled in one transaction. Completing again with the same token answers the
-/// job and changes nothing, so an answer that was lost can be asked for.
+/// The result is stored and the job settled in one transaction. Completing again with the same token returns the job
+/// and changes nothing, so a lost answer can be requested again.
 ///
 /// # Errors
-/// `job_not_found`; `lease_lost`: it counts for nothing; `invalid_params`, `limit_exceeded`: nothing of the result
-/// can be taken, and the claim goes on; `stale_base`: the transcript has fewer lines than the result rests on.
+/// `job_not_found`; `lease_lost`: the result is ignored; `invalid_params`, `limit_exceeded`: nothing of the result is
+/// acceptable, and the claim continues; `stale_base`: the transcript has fewer lines than the result covers.
 #[derive(Debug, Clone, Copy)]
 pub struct Complete;
 
-/// Which claim, and what was made.
+/// Which claim, and its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "JobCompleteParams")]
@@ -100,7 +100,7 @@ pub struct CompleteParams {
     pub job: String,
     /// The token of the claim.
     pub token: String,
-    /// What was made, of the kind of the claim's `input`; absent where that was.
+    /// The result, of the kind of the claim's `input`; absent if that was absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<WorkResult>,
 }
@@ -134,9 +134,9 @@ pub struct FailParams {
     pub token: String,
     /// What happens next.
     pub kind: FailKind,
-    /// In words, for a person; secrets are replaced.
+    /// For a person; secrets are replaced.
     pub detail: String,
-    /// Milliseconds to wait at least.
+    /// Minimum milliseconds to wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
 }
@@ -145,9 +145,9 @@ pub struct FailParams {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FailKind {
-    /// May pass: waits, longer each time.
+    /// Temporary: waits, longer each time.
     Transient,
-    /// Too much was asked: waits, and the attempt is given back.
+    /// Rate limited: waits, and the attempt does not count.
     RateLimited,
     /// The input was too large: tried again at once.
     Overflow,
@@ -155,6 +155,6 @@ pub enum FailKind {
     Unauthorized,
     /// Can never succeed.
     Permanent,
-    /// Stopped cleanly: the attempt is given back.
+    /// Stopped cleanly: the attempt does not count.
     Interrupted,
 }

@@ -1,9 +1,9 @@
-//! What a thread used of memory, and what a person takes out of it.
+//! What a thread used of memory, and what a person removes from it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// `memory/cite`: counts what an answer used; what is used more is kept longer and ranked first.
+/// `memory/cite`: counts what an answer used; more use means kept longer and ranked higher.
 #[derive(Debug, Clone, Copy)]
 pub struct Cite;
 
@@ -36,7 +36,7 @@ pub struct CiteResult {
     pub answer: Option<String>,
 }
 
-/// `memory/forget`: removes something for good: when it answers, neither files nor search contain it.
+/// `memory/forget`: removes something permanently: when it answers, neither files nor search contain it.
 ///
 /// # Errors
 /// `invalid_params` when nothing or several things are named; `thread_not_found`.
@@ -62,7 +62,7 @@ pub struct ForgetParams {
     pub note_id: Option<String>,
 }
 
-/// What is forgotten.
+/// What was removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "MemoryForgetResult")]
 pub struct ForgetResult {

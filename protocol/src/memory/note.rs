@@ -1,11 +1,11 @@
-//! Notes, and whose they are.
+//! Notes and their origins.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::text::Block;
 
-/// Whose words a text is. Rules come from a person alone.
+/// Who said a text. Only a person's texts can be rules.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "MemoryOrigin")]
@@ -14,14 +14,14 @@ pub enum Origin {
     Person,
     /// An agent.
     Agent,
-    /// What a command, a file, a page or another tool printed.
+    /// Output of a command, a file, a page or another tool.
     Tool,
-    /// A program that does not say for whom it speaks.
+    /// A program that does not say on whose behalf it calls.
     #[default]
     Client,
 }
 
-/// `memory/add_note`: remembers a sentence. Secrets in it are replaced.
+/// `memory/add_note`: stores a sentence. Secrets in it are replaced.
 ///
 /// A note of the person is a rule from then on. Any other is quoted in the project of `cwd`, marked as
 /// unconfirmed, until a person confirms it (`memory/review_note`).
@@ -37,12 +37,12 @@ pub struct AddNote;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "MemoryAddNoteParams")]
 pub struct AddNoteParams {
-    /// In words; not blank, at most `limit::NOTE_BYTES_MAX` bytes.
+    /// Not blank, at most `limit::NOTE_BYTES_MAX` bytes.
     pub text: String,
-    /// For the project of this folder; absent: everywhere, which only a person may say.
+    /// For the project of this folder; absent: everywhere, which only a person may use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    /// Whose words it is; absent: `client`. An agent's connection cannot speak as the person.
+    /// Who says it; absent: `client`. An agent's connection cannot speak as the person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
 }
@@ -56,12 +56,12 @@ pub struct AddNoteResult {
     /// The project it is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
-    /// Its words as they are kept.
+    /// Its stored text.
     pub text: Block<String>,
-    /// Whose words the daemon takes it for.
+    /// The origin that the daemon assigned.
     #[serde(default)]
     pub origin: Origin,
-    /// It waits until a person confirms it.
+    /// Whether it waits for a person's confirmation.
     #[serde(default)]
     pub pending: bool,
     /// Number of the published memory that holds it.
@@ -86,7 +86,7 @@ pub struct ListNotesParams {
     /// Rows, at most `limit::PAGE_ROWS_MAX`; absent: `limit::PAGE_ROWS_DEFAULT`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// `next_cursor` of the page before.
+    /// `next_cursor` of the previous page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
@@ -111,11 +111,11 @@ pub struct Note {
     /// The project it is for; absent: everywhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
-    /// Its words.
+    /// Its text.
     pub text: Block<String>,
-    /// Whose words it is.
+    /// Who said it.
     pub origin: Origin,
-    /// It waits until a person confirms it.
+    /// Whether it waits for a person's confirmation.
     pub pending: bool,
     /// When it was made, Unix milliseconds.
     pub at: i64,
@@ -123,21 +123,21 @@ pub struct Note {
 
 /// `memory/review_note`: a person confirms a note of an agent or a program, or discards it.
 ///
-/// Confirming makes a note of the person's with the same words, in its place.
+/// Confirming replaces it by a note of the person's with the same text.
 ///
 /// # Errors
 /// `invalid_params`: no such note waits, or the caller is not the person.
 #[derive(Debug, Clone, Copy)]
 pub struct ReviewNote;
 
-/// What becomes of a note.
+/// Which note, and the decision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "MemoryReviewNoteParams")]
 pub struct ReviewNoteParams {
     /// The note.
     pub note_id: String,
-    /// What becomes of it.
+    /// The decision.
     pub verdict: Verdict,
 }
 
@@ -146,19 +146,19 @@ pub struct ReviewNoteParams {
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "MemoryVerdict")]
 pub enum Verdict {
-    /// It is the person's from now on.
+    /// It becomes the person's.
     Confirm,
-    /// It goes.
+    /// It is removed.
     Discard,
 }
 
-/// What became of it.
+/// The result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "MemoryReviewNoteResult")]
 pub struct ReviewNoteResult {
-    /// The person's note that took its place, where it was confirmed.
+    /// The person's note that replaced it, if it was confirmed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note_id: Option<String>,
-    /// Number of the published memory from which on it is so.
+    /// Number of the first published memory with the change.
     pub generation: u64,
 }

@@ -17,16 +17,16 @@ pub struct Run;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "MemoryRunParams")]
 pub struct RunParams {
-    /// Only this thread; at a person's wish it need not have rested.
+    /// Only this thread; if a person asks, even one that is not idle yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<String>,
-    /// Take threads that have not rested long enough or are old; absent: false.
+    /// Include threads that are not idle long enough or too old; absent: false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub all: Option<bool>,
     /// Answer when it is done; absent: true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait: Option<bool>,
-    /// The thread that asks: it is left out.
+    /// The calling thread, which is excluded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current_thread_id: Option<String>,
 }
@@ -35,23 +35,23 @@ pub struct RunParams {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunState {
-    /// Memory is as it should be.
+    /// Memory is up to date.
     Done,
-    /// Jobs work on it.
+    /// Jobs are running.
     Started,
 }
 
-/// What came of it.
+/// Its outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "MemoryRunResult")]
 pub struct RunResult {
     /// Its state.
     pub state: RunState,
-    /// Threads that are known.
+    /// Known threads.
     pub threads: u64,
     /// Threads that were extracted by this run.
     pub extracted: u64,
-    /// Those of them that taught nothing.
+    /// Those without learnings.
     pub empty: u64,
     /// Those that failed; `longhaul job list --kind extract` says why.
     pub failed: u64,
@@ -65,15 +65,15 @@ pub struct RunResult {
     pub generation: u64,
     /// Whether this run changed it.
     pub changed: bool,
-    /// Whether a model goes on to edit its files, which this run does not wait for: job `curate/`, and `agent` of
-    /// `memory/status` when it has ended.
+    /// Whether a model now edits its files, which this run does not wait for: see the job `curate/`, and `agent` of
+    /// `memory/status` afterwards.
     #[serde(default)]
     pub editing: bool,
     /// Milliseconds.
     pub duration_ms: u64,
 }
 
-/// Threads that were left out for one reason.
+/// Threads excluded for one reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SkipCount {
     /// Stable name: `excluded`, `ephemeral`, `not_interactive`, `reached_outside`, `current`,
@@ -99,18 +99,18 @@ pub struct StatusParams {
     pub thread_id: Option<String>,
 }
 
-/// How it is.
+/// The state of memory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "MemoryStatusResult")]
 pub struct StatusResult {
-    /// Whether it is made in the background.
+    /// Whether it is built in the background.
     pub enabled: bool,
-    /// What makes memory: `deterministic` or `model`.
+    /// The engine: `deterministic` or `model`.
     pub engine: String,
     /// Threads that were read without the configured model, by reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fallbacks: Vec<Fallback>,
-    /// The last run of the agent that looks after the files; absent before the first.
+    /// The last run of the agent that edits the files; absent before the first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentRun>,
     /// The memory folder.
@@ -120,11 +120,11 @@ pub struct StatusResult {
     /// When it was published.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published_at: Option<i64>,
-    /// Threads it was made of.
+    /// Threads it was built from.
     pub threads: u64,
     /// Threads that were extracted.
     pub extracted: u64,
-    /// Things learned in them.
+    /// Learnings from them.
     pub learnings: u64,
     /// Notes.
     pub notes: u64,
@@ -167,7 +167,7 @@ pub struct Fallback {
     pub threads: u64,
 }
 
-/// A run of the agent that looks after the files of memory.
+/// A run of the agent that edits the files of memory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentRun {
     /// `published`, `unchanged`, or why nothing of it was published: `sandbox_unavailable`, `turns_spent`,

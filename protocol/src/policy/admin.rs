@@ -1,4 +1,4 @@
-//! Configuration of policies: what is in force, what is wrong with it, and its texts.
+//! Configuration of policies: current values, problems, and texts.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ pub struct Check;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "PolicyCheckParams")]
 pub struct CheckParams {
-    /// The text of a configuration file; absent: what is in force.
+    /// The text of a configuration file; absent: the daemon's configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub toml: Option<String>,
 }
@@ -24,9 +24,9 @@ pub struct CheckParams {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PolicyCheckResult")]
 pub struct CheckResult {
-    /// The one in force first.
+    /// The active one first.
     pub policies: Vec<PolicyInfo>,
-    /// What is wrong, and what has no effect.
+    /// Errors, and settings without effect.
     pub problems: Vec<Problem>,
 }
 
@@ -45,7 +45,7 @@ pub struct PolicyInfo {
     pub judge: String,
     /// `compact` or `wait`.
     pub on_judgment_failure: String,
-    /// Compactions in an hour, at most.
+    /// Maximum compactions per hour.
     pub compactions_per_hour: u64,
     /// Who reads the agent's words: `phrases` or `model`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -69,13 +69,13 @@ pub struct TierInfo {
     pub percent_remaining_lt: u64,
     /// The boundaries that count: those required of those allowed.
     pub boundaries: Vec<String>,
-    /// Plan boundaries count only beside a sign in the agent's words.
+    /// Plan boundaries count only together with a sign in the agent's text.
     pub plan_gate: bool,
-    /// A judgment is asked for.
+    /// Whether a judgment is required.
     pub judgment: bool,
 }
 
-/// Something about a policy that a person should know.
+/// A problem of a policy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PolicyProblem")]
 pub struct Problem {
@@ -83,13 +83,13 @@ pub struct Problem {
     pub policy: String,
     /// The key.
     pub key: String,
-    /// What about it.
+    /// What is wrong.
     pub reason: String,
-    /// It is refused; else it only has no effect.
+    /// Whether it is an error; otherwise the setting has no effect.
     pub is_fatal: bool,
 }
 
-/// `policy/templates`: the texts in force, and their files.
+/// `policy/templates`: the current texts, and their files.
 ///
 /// # Errors
 /// `permission_denied` when the folder cannot be written.
@@ -101,7 +101,7 @@ pub struct Templates;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "PolicyTemplatesParams")]
 pub struct TemplatesParams {
-    /// Writes the built-in text of every one that has no file; absent: no.
+    /// Write the built-in text of each one that has no file; absent: no.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<bool>,
 }
@@ -112,7 +112,7 @@ pub struct TemplatesParams {
 pub struct TemplatesResult {
     /// Where their files are.
     pub folder: String,
-    /// One a kind.
+    /// One per kind.
     pub templates: Vec<TemplateInfo>,
 }
 
@@ -122,13 +122,13 @@ pub struct TemplatesResult {
 pub struct TemplateInfo {
     /// Its name.
     pub name: String,
-    /// Its file, whether there is one or not.
+    /// Its file, which may not exist.
     pub path: String,
     /// `built_in`, `file`, or the name of the text that is used without a file.
     pub source: String,
     /// Whether this call created the file.
     pub is_seeded: bool,
-    /// Why the file is not used; the previous text is.
+    /// Why the file is not used and the previous text is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
     /// The placeholders it may use.

@@ -1,4 +1,4 @@
-//! Logged decisions, repeated ones, and those a replay would have made.
+//! Logged decisions, repeated decisions, and replays.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use super::{Decision, Point, RepositoryState};
 /// `policy/explain`: repeats a logged decision from the input recorded with it.
 ///
 /// # Errors
-/// `handle_not_found` when no such decision is kept.
+/// `handle_not_found` if there is no such decision.
 #[derive(Debug, Clone, Copy)]
 pub struct Explain;
 
@@ -22,7 +22,7 @@ pub struct ExplainParams {
     pub decision_id: String,
 }
 
-/// A decision and what it was made of.
+/// A decision and its input.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PolicyExplainResult")]
 pub struct ExplainResult {
@@ -34,7 +34,7 @@ pub struct ExplainResult {
     pub decision: Decision,
     /// The recorded input.
     pub situation: Value,
-    /// The policy as it was then.
+    /// The policy at that time.
     pub settings: Value,
 }
 
@@ -82,21 +82,21 @@ pub struct LoggedDecision {
     pub thread_id: String,
     /// When, Unix milliseconds.
     pub at: i64,
-    /// Last line that was known.
+    /// The last known line.
     pub seq: u64,
     /// The turn.
     pub turn: u64,
-    /// The policy was not in force.
+    /// The policy was not active.
     pub is_shadow: bool,
     /// What was decided.
     pub decision: Decision,
-    /// The compaction that it led to.
+    /// The compaction that followed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compaction_id: Option<String>,
-    /// Why it led to none although a client was asked for it.
+    /// Why none followed although a client was asked to compact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_made: Option<String>,
-    /// The repository as it was then, if it was inspected.
+    /// The repository at that time, if it was inspected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository: Option<RepositoryState>,
 }
@@ -148,7 +148,7 @@ pub struct ReportResult {
     pub compactions: u64,
     /// Whether only the beginning of the transcript was replayed.
     pub is_truncated: bool,
-    /// By policy, the one in force first.
+    /// By policy, the active one first.
     pub policies: Vec<ReportPolicy>,
 }
 
@@ -182,9 +182,8 @@ pub struct ReportPoint {
     pub percent_remaining: u64,
     /// The boundaries that led to it.
     pub boundaries: Vec<String>,
-    /// A judge would have been asked.
+    /// Whether a judge would have been asked.
     pub is_judged: bool,
-    /// Files that were known and used again soon after: each would have been read again, unless it
-    /// stood in the view.
+    /// Known files that were used again soon after: each would have been read again, unless the view had it.
     pub files_reused: Vec<String>,
 }

@@ -31,13 +31,13 @@ pub struct RepositoryState {
     pub untracked: u64,
     /// Files in conflict.
     pub conflicts: u64,
-    /// Whether there are more files than were counted.
+    /// Whether counting stopped at a limit.
     pub is_truncated: bool,
     /// Commits made in this work tree, newest first, at most 20, by its reflog.
     pub commits: Vec<RepositoryCommit>,
-    /// How many of them since the turn began, or since the last compaction in it.
+    /// How many of them since the turn or the last compaction in it.
     pub commits_in_turn: u64,
-    /// Another session works in the same folder, so these commits do not count as boundaries.
+    /// Whether another session works in the same folder, so these commits do not count as boundaries.
     pub is_shared: bool,
     /// The branch's place in a Graphite stack.
     #[serde(default, skip_serializing_if = "Option::is_none")]

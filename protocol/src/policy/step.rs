@@ -39,7 +39,7 @@ pub struct StepParams {
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 #[schemars(rename = "PolicyStepEvent")]
 pub enum StepEvent {
-    /// A turn ended, one of the watcher's own messages included.
+    /// A turn ended, including turns of the watcher's own messages.
     TurnEnded {
         /// The agent's last words; absent: as the transcript says.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -49,17 +49,17 @@ pub enum StepEvent {
         /// `concluding_thought`; absent: none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         boundaries: Option<Vec<String>>,
-        /// The client can only notify the person: nothing is started; absent: false.
+        /// The client can only notify the person, so nothing is started; absent: false.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         notify_only: Option<bool>,
-        /// The client can compact now and notify the person, and nothing else: it gives the agent no message and
-        /// holds none of the user's. It answers `compact` with `compaction_ended`; absent: false.
+        /// The client can only compact now and notify the person: it sends the agent no message and holds back none of the
+        /// user's. It answers `compact` with `compaction_ended`; absent: false.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         compact_only: Option<bool>,
     },
-    /// A model call ended and the turn goes on.
+    /// A model call ended and the turn continues.
     MidTurn {
-        /// As of `turn_ended`.
+        /// As in `turn_ended`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         boundaries: Option<Vec<String>>,
     },
@@ -67,44 +67,44 @@ pub enum StepEvent {
     Judged {
         /// The question.
         request_id: String,
-        /// Its answer; absent: it could not.
+        /// Its answer; absent if it had none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         should_compact: Option<bool>,
         /// Why.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
-    /// The history was compacted, by whomever.
+    /// The history was compacted, by anyone.
     Compacted {
-        /// Tokens that are left; absent: as the transcript says.
+        /// Tokens afterwards; absent: as the transcript says.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tokens_after: Option<u64>,
-        /// The compaction is a turn of its own whose end is still to come; absent: no.
+        /// The compaction is a separate turn that has not ended yet; absent: no.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         turn_end_follows: Option<bool>,
     },
-    /// What was asked for could not be done: the compaction, or the message to the agent before it. Where the transcript has the
-    /// compaction all the same, it counts as made.
+    /// The requested step failed: the compaction, or the message to the agent before it. If the transcript has the
+    /// compaction nevertheless, it counts as made.
     CompactionFailed {
         /// Why.
         reason: String,
     },
-    /// The compaction that was asked for after `turn_ended` with `compact_only` ended; changes no sequence of
-    /// another client.
+    /// The compaction requested after `turn_ended` with `compact_only` ended; does not affect sequences of other
+    /// clients.
     CompactionEnded {
-        /// Tokens that are left; absent: as the transcript says.
+        /// Tokens afterwards; absent: as the transcript says.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tokens_after: Option<u64>,
         /// Why it was not made; absent: it was.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
-    /// The user wrote a message that was not sent yet.
+    /// The user wrote a message that is not sent yet.
     UserMessage {
-        /// It is for the user's shell, not for the agent; absent: no.
+        /// Whether it is for the user's shell, not the agent; absent: no.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         is_shell: Option<bool>,
-        /// The handoff may be put before its text; absent: false.
+        /// Whether the handoff may be prepended to its text; absent: false.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         accepts_prefix: Option<bool>,
     },
@@ -112,7 +112,7 @@ pub enum StepEvent {
     Resume {},
     /// Time has passed.
     Tick {},
-    /// Somebody cancels the sequence.
+    /// The sequence is cancelled.
     Cancel {},
 }
 
@@ -126,7 +126,7 @@ pub struct StepResult {
     pub watcher: Watcher,
     /// What to do, in order.
     pub effects: Vec<Effect>,
-    /// The decision, where one was made.
+    /// The decision, if one was made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
 }
@@ -159,10 +159,10 @@ pub struct Effect {
     /// The agent's notes for after the compaction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packet: Option<Block<String>>,
-    /// Goes before the words of the user's message.
+    /// Prepend it to the user's message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefix: Option<Block<String>>,
-    /// Why: for the compaction's record.
+    /// The reason, for the compaction's record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trigger: Option<Trigger>,
 }

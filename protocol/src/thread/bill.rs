@@ -1,19 +1,19 @@
-//! `thread/bill`: what compactions cost, and what resuming would.
+//! `thread/bill`: the cost of compactions, and of resuming.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::compaction::CompactionSummary;
 
-/// `thread/bill`: what our compactions of a thread cost beside those its agent makes by itself, how the work went on
-/// after each, and what resuming the thread costs now.
+/// `thread/bill`: the cost of our compactions of a thread compared with its agent's own, the work after each, and the
+/// cost of resuming the thread now.
 ///
 /// # Errors
 /// `thread_not_found`.
 #[derive(Debug, Clone, Copy)]
 pub struct Bill;
 
-/// Whose bill.
+/// Which thread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ThreadBillParams")]
@@ -30,11 +30,11 @@ pub struct BillResult {
     pub thread_id: String,
     /// Our newest compactions of it, at most 48, oldest first; the one that it continues from included.
     pub compactions: Vec<CompactionCost>,
-    /// What a compaction by the agent itself takes.
+    /// Cost of a compaction by the agent itself.
     pub agent: AgentCost,
     /// Compactions the agent made by itself, at most 48, oldest first.
     pub agent_compactions: Vec<AgentCompaction>,
-    /// What resuming costs now; absent for a thread without a provider behind it.
+    /// Cost of resuming now; absent for a thread without a provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume: Option<ResumePrice>,
 }
@@ -42,16 +42,16 @@ pub struct BillResult {
 /// One of our compactions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CompactionCost {
-    /// Its row in `compaction/list`: requests, tokens and milliseconds. `tokens.before` is what the agent's own request
-    /// would have sent at least, an estimate.
+    /// Its row in `compaction/list`: requests, tokens and milliseconds. `tokens.before` estimates the minimum that the
+    /// agent's own request would have sent.
     pub summary: CompactionSummary,
-    /// Of `summary.cost.tokens`, those of the answers; absent where no model was asked, and for old compactions.
+    /// Tokens of the answers in `summary.cost.tokens`; absent if no model was asked, and for old compactions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u64>,
-    /// The line of the thread at which the agent took it; absent where it was only shown.
+    /// The line of the thread at which the agent adopted it; absent if it was only shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_force_seq: Option<u64>,
-    /// The work since; absent where it was only shown.
+    /// The work since; absent if it was only shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<WorkAfter>,
 }
@@ -59,7 +59,7 @@ pub struct CompactionCost {
 /// The work after a compaction, until the next one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkAfter {
-    /// Calls of tools before the first edit, or until now.
+    /// Tool calls before the first edit, or until now.
     pub actions: u64,
     /// Whether there was an edit.
     pub edited: bool,
@@ -69,7 +69,7 @@ pub struct WorkAfter {
     pub files_reread_paths: Vec<String>,
 }
 
-/// What a compaction by the agent itself takes: medians of what its transcripts record.
+/// Cost of a compaction by the agent itself: medians of what its transcripts record.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentCost {
     /// Where it is recorded.
@@ -87,7 +87,7 @@ pub struct AgentCost {
     pub duration_ms: Option<u64>,
 }
 
-/// Where it is recorded what an agent's compactions take.
+/// Where the cost of an agent's compactions is recorded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CostSource {
@@ -124,20 +124,20 @@ pub struct AgentCompaction {
     pub after: WorkAfter,
 }
 
-/// What resuming a thread costs: its whole history, or a briefing of it in a new thread.
+/// Cost of resuming a thread: its whole history, or a briefing of it in a new thread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ResumePrice {
     /// Milliseconds since the thread's last line.
     pub idle_ms: u64,
-    /// Milliseconds for which its provider keeps what it cached.
+    /// Milliseconds for which its provider keeps its cache.
     pub cache_lifetime_ms: u64,
-    /// Who says so: `config`, `transcript`, or `default`, the provider's documentation.
+    /// Source of the lifetime: `config`, `transcript`, or `default`, the provider's documentation.
     pub cache_lifetime_source: String,
     /// Whether the cache is cold: then all input of the next request is paid in full.
     pub is_cold: bool,
     /// Tokens that the next request sends with the whole history.
     pub history_tokens: u64,
-    /// Tokens that it sends after `thread/continue`, an estimate.
+    /// Tokens that the next request sends after `thread/continue`, an estimate.
     pub briefing_tokens: u64,
     /// The price of `history_tokens` without a cache; absent where none is configured for the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]

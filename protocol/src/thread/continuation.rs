@@ -12,8 +12,8 @@ use crate::compaction::{RunResult, Strategy, TemplateOverrides};
 /// read. Its checkpoint continues in the new thread, and its handles stay valid.
 ///
 /// # Errors
-/// `thread_not_found`; `invalid_params` where `to` takes no transcript of ours; `thread_busy` while the thread's own agent is at work and is to go on itself; `disk_full`,
-/// `permission_denied`.
+/// `thread_not_found`; `invalid_params` if `to` cannot resume a transcript of ours; `thread_busy` while the thread's
+/// own agent is working and is the one to continue; `disk_full`, `permission_denied`.
 #[derive(Debug, Clone, Copy)]
 pub struct Continue;
 
@@ -53,31 +53,31 @@ pub struct ContinueResult {
     pub thread_id: String,
     /// Its transcript.
     pub path: String,
-    /// The command that resumes it, word by word.
+    /// The command that resumes it, as arguments.
     pub command: Vec<String>,
     /// The compaction it begins with.
     pub compaction: RunResult,
-    /// What the old thread knows of the working tree, held against the disk at this moment; absent of an earlier one (`as_of`).
+    /// The old thread's knowledge of the working tree, compared with the disk now; absent with `as_of`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checked: Option<CheckedTree>,
-    /// What this saves: resuming the old thread beside resuming the new one.
+    /// The saving: cost of resuming the old thread and the new one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume: Option<ResumePrice>,
 }
 
-/// Files and facts of a thread, held against the disk one by one.
+/// Files and facts of a thread, each compared with the disk.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckedTree {
-    /// Files that are as the thread read or left them.
+    /// Files unchanged since the thread read or left them.
     pub unchanged: u64,
     /// The first 32 of those with other content, the latest touched first, as the agent wrote them.
     pub changed: Vec<String>,
     /// The first 32 of those that are gone.
     pub gone: Vec<String>,
-    /// Files of which nobody can tell: outside of the thread's folder, too large, or never seen in time.
+    /// Files that could not be checked: outside the thread's folder, too large, or not observed in time.
     pub unverified: u64,
-    /// Facts whose files are as they were.
+    /// Facts whose files are unchanged.
     pub facts_valid: u64,
-    /// Names of the first 32 facts whose files changed or cannot be seen.
+    /// Names of the first 32 facts whose files changed or could not be checked.
     pub facts_suspect: Vec<String>,
 }

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 /// `thread/items`: the items of a thread in order, with their positions and beginnings.
 ///
-/// These are the items of the transcript itself, also those that a compaction or a rollback took out of the
-/// model's sight. Their text is `history/expand`.
+/// These are the items of the transcript itself, including those that a compaction or a rollback hides from the
+/// model. `history/expand` returns their text.
 ///
 /// # Errors
 /// `thread_not_found`.
@@ -23,7 +23,7 @@ pub struct ItemsParams {
     /// Items from this seq on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_seq: Option<u64>,
-    /// The last so many items, at most `limit::PAGE_ROWS_MAX`.
+    /// The last N items, at most `limit::PAGE_ROWS_MAX`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<u32>,
     /// Rows of the page, 1 ≤ `limit` ≤ `limit::PAGE_ROWS_MAX`; absent: `limit::PAGE_ROWS_DEFAULT`.
@@ -37,9 +37,9 @@ pub struct ItemsParams {
 pub struct ItemsResult {
     /// The items, in the order of the transcript.
     pub items: Vec<ItemSummary>,
-    /// The `from_seq` of what comes next; where nothing comes yet, of what will be written.
+    /// The `from_seq` of the next page; at the end, of the next item to be written.
     pub next_seq: u64,
-    /// Whether there is more already.
+    /// Whether there are more items now.
     pub more: bool,
 }
 
@@ -48,7 +48,7 @@ pub struct ItemsResult {
 pub struct ItemSummary {
     /// Its line in the thread's lineage.
     pub seq: u64,
-    /// When it was written, Unix milliseconds, when its line says so.
+    /// When it was written, Unix milliseconds, if its line says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<i64>,
     /// What it is: `user_message`, `assistant_message`, `context`, `reasoning`, `tool_call`, `tool_output`,
@@ -56,7 +56,7 @@ pub struct ItemSummary {
     pub kind: String,
     /// Its tokens, an estimate.
     pub tokens: u64,
-    /// Gives the item back, see `history/expand`.
+    /// Returns the item, see `history/expand`.
     pub handle: String,
     /// How it begins, on one line, secrets replaced.
     pub excerpt: String,

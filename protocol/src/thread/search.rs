@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 /// by their parts. Items with the same text (a fork's copy, a replay) are one hit.
 ///
 /// # Errors
-/// `query_invalid` when there is no word to look for, or too many; `store_busy` before the index is open;
+/// `query_invalid` if the query has no word, or too many; `store_busy` before the index is open;
 /// `deadline_exceeded` for a prefix of very many words.
 #[derive(Debug, Clone, Copy)]
 pub struct Search;
 
-/// What to look for, and where.
+/// What to search, and where.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ThreadSearchParams")]
@@ -44,7 +44,7 @@ pub struct SearchParams {
     /// Hits, 1 ≤ `limit` ≤ `limit::SEARCH_HITS_MAX`; absent: `limit::SEARCH_HITS_DEFAULT`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// Tokens of all texts together, an estimate; hits beyond are left out. Absent: no bound but `limit`.
+    /// Maximum tokens of all texts together, an estimate; further hits are omitted. Absent: only `limit` applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
 }
@@ -55,9 +55,9 @@ pub struct SearchParams {
 pub struct SearchResult {
     /// Best first.
     pub hits: Vec<SearchHit>,
-    /// Whether more items match than were ranked: those left out are older.
+    /// Whether more items match than were ranked; the others are older.
     pub truncated: bool,
-    /// How far the index is; what is written after that is not found yet.
+    /// Progress of the index; later items are not found yet.
     pub indexed: IndexStatus,
 }
 
@@ -70,19 +70,19 @@ pub struct SearchHit {
     pub thread_id: String,
     /// Its line in the thread's lineage.
     pub seq: u64,
-    /// Gives the whole item back, see `history/expand`.
+    /// Returns the whole item, see `history/expand`.
     pub handle: String,
     /// Its transcript.
     pub path: String,
     /// Its line in the file, from 1; absent in a file that continues another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line_start: Option<u64>,
-    /// The same line: an item is one.
+    /// Equals `line_start`: an item is one line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line_end: Option<u64>,
     /// First byte of its line in the uncompressed file, and first byte after it.
     pub byte_range: [u64; 2],
-    /// When it was written, Unix milliseconds; for an undated one the time before it.
+    /// When it was written, Unix milliseconds; for an undated item the previous time.
     pub at: i64,
     /// What it is, see `ItemSummary::kind`.
     pub kind: String,
@@ -98,18 +98,18 @@ pub struct SearchHit {
     pub text: String,
     /// Where matches are in `text`: first byte and first byte after.
     pub matches: Vec<[u64; 2]>,
-    /// Further items with the same words, which are left out.
+    /// Number of omitted items with the same text.
     pub copies: u64,
 }
 
-/// How far the full-text index is.
+/// Progress of the full-text index.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IndexStatus {
     /// What it is doing.
     pub state: IndexState,
     /// Items that can be found.
     pub items: u64,
-    /// Transcripts with something that is not indexed yet.
+    /// Transcripts that are not completely indexed yet.
     pub files_behind: u64,
     /// Bytes of the index on disk.
     pub bytes: u64,
@@ -119,13 +119,13 @@ pub struct IndexStatus {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IndexState {
-    /// All that is ingested is indexed.
+    /// Everything ingested is indexed.
     Idle,
     /// Items are being indexed, or wait until ingestion is done.
     Indexing,
-    /// The index cannot be written at the moment; it is tried again.
+    /// The index cannot be written; the daemon retries.
     Stalled,
-    /// What a newer daemon may add.
+    /// A value of a newer daemon.
     #[serde(other)]
     Other,
 }

@@ -9,7 +9,7 @@ use super::ThreadKind;
 /// `thread/open`: starts a thread, or returns the one opened under the same key.
 ///
 /// The daemon writes its transcript; from then on it is a thread like any other, of the source `longhaul`.
-/// What opens a thread a second time changes nothing of it.
+/// Opening a thread again does not change it.
 ///
 /// # Errors
 /// `thread_not_found` for a `thread_id` that `thread/open` has not created; `disk_full`, `permission_denied`.
@@ -36,13 +36,13 @@ pub struct OpenParams {
     /// The version of that program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// What to call it; absent: its first request.
+    /// Its title; absent: its first request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// The model it begins with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Tokens of its context window; absent: as the configuration or the model tells.
+    /// Tokens of its context window; absent: from the configuration or the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u64>,
     /// Who drives it; absent: `interactive`, or `subagent` with a `parent_thread_id`.
@@ -63,20 +63,19 @@ pub struct OpenResult {
     pub path: String,
     /// Seq of its last line.
     pub seq: u64,
-    /// Whether this call began it.
+    /// Whether this call created it.
     pub created: bool,
 }
 
 /// `thread/append`: adds items to a thread, all or none.
 ///
-/// The answer comes when they are on the disk. An item is known by its `client_item_id`: one that the
-/// thread holds already is skipped, so the same request may be sent again, also after a crash of
-/// either end. What looks like a credential is replaced before anything is written. Appends of several
-/// clients to one thread are done one after another; `expected_seq` is for those that must not be
-/// separated from what they answer.
+/// It answers once they are on disk. An item is identified by its `client_item_id`: one that the thread already
+/// has is skipped, so the same request may be sent again, even after a crash of either end. Anything that looks
+/// like a credential is replaced before it is written. Appends of several clients to one thread run one after
+/// another; use `expected_seq` for items that must directly follow what they answer.
 ///
 /// # Errors
-/// `stale_base` when others have appended since `expected_seq`: the detail holds `present`.
+/// `stale_base` if others have appended since `expected_seq`: the detail holds `present`.
 /// `invalid_params` for an item that no reader would understand, or whose `client_item_id` the thread holds
 /// with other content; `limit_exceeded` for one over the
 /// bound: the detail holds its `index`, `client_item_id` and the `reason`; nothing was written.
@@ -108,16 +107,16 @@ pub struct AppendItem {
     /// A history item in the Responses API form, at most `limit::APPEND_ITEM_BYTES_MAX` bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub item: Option<Value>,
-    /// What happened besides items.
+    /// An event other than an item.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub marker: Option<Marker>,
 }
 
-/// What happens in a thread besides its items.
+/// An event of a thread other than an item.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Marker {
-    /// From here on another folder or model.
+    /// The folder or model changes from here on.
     Settings {
         /// The folder, an absolute path.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -132,7 +131,7 @@ pub enum Marker {
     TurnComplete,
     /// A turn was interrupted.
     TurnAborted,
-    /// The person took back the last turns.
+    /// The person rolled back the last turns.
     RolledBack {
         /// How many.
         turns: u32,
@@ -159,14 +158,14 @@ pub struct AppendResult {
     pub offset: u64,
     /// Additions written.
     pub appended: u64,
-    /// Additions that the thread held already.
+    /// Additions that the thread already had.
     pub duplicates: u64,
     /// Secrets replaced in what was written.
     pub redacted: u64,
 }
 
-/// `thread/close`: no more will be added for now. What was appended is ingested when the answer comes; a
-/// later `thread/append` takes the thread up again.
+/// `thread/close`: ends appending for now. It answers once everything appended is ingested; a later `thread/append`
+/// reopens the thread.
 ///
 /// # Errors
 /// `thread_not_found`.
@@ -182,7 +181,7 @@ pub struct CloseParams {
     pub thread_id: String,
 }
 
-/// How the thread was left.
+/// The closed thread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ThreadCloseResult")]
 pub struct CloseResult {

@@ -1,18 +1,18 @@
-//! The conversation with the model, within its window: the oldest answers of tools are left out first, and the model
-//! may ask for them again.
+//! The conversation with the model, within its window: the oldest tool answers are dropped first, and the model may ask
+//! for them again.
 
 use longhaul_protocol::job::{AskMessage, AskRole};
 
-/// Stands where an answer was left out.
+/// Replaces a dropped answer.
 const LEFT_OUT: &str = "(left out to make room: ask again if you need it)";
 
-/// Bytes that are kept of a step whose answer was left out.
+/// Bytes kept of a step whose answer was dropped.
 const STEP_BYTES: usize = 200;
 
 /// Bytes of a message besides its text, as the daemon counts them.
 const AROUND_BYTES: usize = 32;
 
-/// A step of the model, and what it was answered.
+/// A step of the model, and the answer.
 struct Exchange {
     step: String,
     answer: String,
@@ -40,7 +40,7 @@ impl Conversation {
         self.exchanges.push(Exchange { step, answer });
     }
 
-    /// All of it, shortened for good where it is too long.
+    /// All messages; permanently shortens a conversation that is too long.
     pub(crate) fn messages(&mut self) -> Vec<AskMessage> {
         let around = self.request.len() + AROUND_BYTES;
         let mut bytes = around + self.exchanges.iter().map(Exchange::bytes).sum::<usize>();

@@ -1,4 +1,4 @@
-//! The files that are worked on, in memory, and the tools on them. Every answer is bounded.
+//! The edited files, in memory, and their tools. Every answer is bounded.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use longhaul_protocol::job::{FileCall, FileTool};
 
 const FILE_BYTES_MAX: usize = 1 << 20;
 
-/// Bytes of all files: what is delivered has to fit into a message.
+/// Maximum bytes of all files: the result must fit into a message.
 const ALL_BYTES_MAX: usize = 7 << 20;
 
 const FILES_MAX: usize = 8_192;
@@ -31,7 +31,7 @@ impl Files {
         self.0.iter()
     }
 
-    /// Does what is asked; or says why not, for the model.
+    /// Runs a tool call; an error tells the model why not.
     pub(crate) fn run(&mut self, call: &FileCall) -> Result<String, String> {
         let FileCall { tool, path, text, new_text, line, lines } = call;
         let (path, text) = (path.bytes().as_str(), text.bytes().as_str());
@@ -136,7 +136,7 @@ impl Files {
         self.0.get(path).map(String::as_str).ok_or_else(|| missing(path))
     }
 
-    /// The file that `path` is, or those below it.
+    /// The file at `path`, or the files below it.
     fn below<'a>(&'a self, path: &'a str) -> impl Iterator<Item = (&'a String, &'a String)> {
         let folder = path.trim_end_matches('/');
         let is_all = folder.is_empty() || folder == ".";

@@ -2,13 +2,13 @@
 //!
 //! # Theory of operation
 //! *Steps.* Claims a `curate` job → asks the daemon for the model's next step → runs the file tools that it names
-//! (`files`, on copies in memory) → asks again with their answers (`conversation`) → delivers the files. What
-//! the daemon refuses is told to the model while the daemon lets it go on.
+//! (`files`, on copies in memory) → asks again with their answers (`conversation`) → delivers the files. If the daemon
+//! rejects them and the job may continue, the model gets the reason.
 //!
-//! *Trust.* The words of the model reach nothing but the copies: no file is opened and no program run for them, and
-//! the process has taken both away from itself. Keys, budgets and the judgment of what comes back are the daemon's.
+//! *Trust.* The model can only change the copies: the process opens no file and runs no program for it, and has given
+//! up the right to do either. The daemon has the keys and budgets, and checks the result.
 //!
-//! *A crash* leaves nothing: the claim runs out, and the next run is given the same answers.
+//! *A crash* leaves nothing: the claim expires, and the next run gets the same answers.
 
 mod conversation;
 mod files;

@@ -14,7 +14,7 @@ const UNAVAILABLE: u8 = 69;
 const SOFTWARE: u8 = 70;
 const TRY_LATER: u8 = 75;
 
-/// Longest time for one answer: a model may take its time, and the daemon bounds it.
+/// Timeout of one answer: a model may be slow, and the daemon has its own bound.
 const ANSWER_MS: u64 = 36_000_000;
 
 /// Edits the files of memory with the daemon's model, confined.
@@ -33,7 +33,7 @@ struct Args {
 
 fn main() -> ExitCode {
     let Args { socket, worker } = Args::parse();
-    // One thread: what it is denied, everything of the process is.
+    // A single thread, so that confining it confines the whole process.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     match runtime {
         Ok(runtime) => runtime.block_on(run(socket, worker)),
@@ -63,9 +63,9 @@ fn run(socket: Option<PathBuf>, worker: String) -> impl Future<Output = ExitCode
     }
 }
 
-/// Says why on standard error, which the daemon reads.
+/// Prints the reason to standard error, which the daemon reads.
 fn refused(code: u8, why: &str) -> ExitCode {
-    // With nobody left to read it the exit code still tells.
+    // If nobody can read it, the exit code still says it.
     io::stderr().write_all(format!("{why}\n").as_bytes()).unwrap_or_default();
     ExitCode::from(code)
 }

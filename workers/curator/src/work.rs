@@ -1,4 +1,4 @@
-//! Claims jobs, and works on each until its files are taken or the daemon ends it.
+//! Claims jobs, and works on each until its files are accepted or the daemon ends it.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use longhaul_protocol::{ErrorKind, Method};
 use crate::conversation::Conversation;
 use crate::files::Files;
 
-/// Bytes of the answers of one tool that the model sees.
+/// Bytes of one tool's answer that the model sees.
 const ANSWER_BYTES_MAX: usize = 32 * 1_024;
 
-/// Works off all jobs that are due, one at a time, as `worker`; returns how many.
+/// Runs all due jobs, one at a time, as `worker`; returns their number.
 ///
 /// # Errors
-/// The connection to the daemon breaks, or it refuses to hand out anything.
+/// The connection to the daemon breaks, or it rejects the claim.
 pub async fn work_off(client: &Client, worker: &str) -> Result<u64, ClientError> {
     let mut done = 0;
     loop {
@@ -36,7 +36,7 @@ struct Job<'a> {
     token: String,
 }
 
-/// Works on a claim and settles it; what the daemon has ended already is left as it is.
+/// Works on a claim and settles it, unless the daemon has already ended it.
 async fn work(client: &Client, claim: ClaimedJob) -> Result<(), ClientError> {
     let ClaimedJob { job, token, input, heartbeat_ms, .. } = claim;
     let job = Job { client, name: job.job, token };
@@ -60,7 +60,7 @@ impl Job<'_> {
         self.client.call::<M>(params).await
     }
 
-    /// Renews the claim until that fails.
+    /// Renews the claim until renewal fails.
     async fn renewed(&self, every: Duration) -> ClientError {
         loop {
             tokio::time::sleep(every).await;
@@ -71,7 +71,7 @@ impl Job<'_> {
         }
     }
 
-    /// Lets the model edit the files until it is done and they are taken.
+    /// Lets the model edit the files until it is done and the daemon accepts them.
     async fn edit(
         &self,
         mut conversation: Conversation,
@@ -114,7 +114,7 @@ impl Job<'_> {
         self.call::<Ask>(AskParams { job, token, messages }).await
     }
 
-    /// Delivers the files; returns why they have to be mended.
+    /// Delivers the files; returns why they must be corrected.
     async fn deliver(&self, files: &Files) -> Result<Option<String>, ClientError> {
         let file = |(path, text): (&String, &String)| WorkFile {
             path: path.clone(),
@@ -131,7 +131,7 @@ impl Job<'_> {
         }
     }
 
-    /// Gives the job up. A claim that is lost already is nobody's loss.
+    /// Reports the job as failed; ignores a claim that is already lost.
     async fn fail(&self, why: &str) -> Result<(), ClientError> {
         let params = FailParams {
             job: self.name.clone(),

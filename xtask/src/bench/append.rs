@@ -1,4 +1,4 @@
-//! One `thread/append` with its sync against one bare SQLite insert with its own, on the same disk.
+//! One `thread/append` with its sync compared with one bare SQLite insert with its own, on the same disk.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
@@ -24,7 +24,7 @@ pub(super) fn measure(longhauld: &Path, rounds: usize, report: &mut Report) -> a
     let mut wire = daemon.connect()?;
     let params = json!({ "cwd": "/", "originator": "bench" });
     let thread = wire.call("thread/open", &params)?["thread_id"].take();
-    // In the folder of the daemon's own, so that both write to one disk.
+    // In the daemon's folder, so that both write to one disk.
     let mut sqlite = Sqlite::start(&daemon.folder().join("bare.db"))?;
     let (mut appends, mut inserts, mut answer) = (Vec::new(), Vec::new(), Vec::new());
     // Alternating, so that other disk activity affects both alike.
@@ -53,7 +53,7 @@ pub(super) fn measure(longhauld: &Path, rounds: usize, report: &mut Report) -> a
     daemon.stop()
 }
 
-/// A program that does one insert for each line it is sent.
+/// A program that does one insert for each line of input.
 struct Sqlite {
     child: Child,
     input: ChildStdin,
@@ -75,7 +75,7 @@ impl Sqlite {
         Ok(Self { child, input, output })
     }
 
-    /// Inserts one row; the time it took, measured there, without the way there and back.
+    /// Inserts one row; returns the time measured in the program, without the round trip.
     fn insert(&mut self) -> anyhow::Result<Duration> {
         self.input.write_all(b"\n")?;
         let mut line = String::new();

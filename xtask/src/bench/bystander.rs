@@ -1,4 +1,4 @@
-//! What clients that behave notice while something else goes on, and what memory that takes.
+//! How other work affects well-behaved clients, and the memory it takes.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -10,12 +10,12 @@ use super::report::{Report, Times};
 use crate::daemon::{Daemon, pause};
 use crate::stopwatch::Stopwatch;
 
-/// Between two calls of a client that behaves: it is no load itself.
+/// Pause between two calls of a well-behaved client, so that it is not a load itself.
 const THINKS: Duration = Duration::from_millis(2);
 const PEAK_AIM: &str = "< 128 MiB";
 const WAIT_AIM: &str = "max <= 100 ms";
 
-/// A client that makes each of its calls in turn on one connection.
+/// A client that makes its calls in turn on one connection.
 pub(super) struct Bystander {
     what: &'static str,
     calls: Vec<(&'static str, Value)>,
@@ -27,7 +27,7 @@ impl Bystander {
         Self { what, calls, aim: WAIT_AIM }
     }
 
-    /// Its answers are no small ones.
+    /// Its answers are large.
     pub(super) fn without_aim(self) -> Self {
         Self { aim: "", ..self }
     }
@@ -44,7 +44,7 @@ impl Bystander {
             wire.round_trip(&request, &mut answer).with_context(|| format!("{method} beside"))?;
             times.push(watch.elapsed());
             let head = String::from_utf8_lossy(&answer[..answer.len().min(200)]);
-            // One that is told to come again later waited in vain: that counts as the time it took.
+            // A call that must be retried later counts with the time it took.
             let is_served = !head.contains("\"error\":") || head.contains("server_busy");
             ensure!(is_served, "{method}: {head}");
             pause(THINKS);
@@ -83,7 +83,7 @@ pub(super) fn beside(
     })
 }
 
-/// From connecting to being answered; one that is turned away comes again.
+/// Time from connecting to the answer; a rejected client connects again.
 fn time_newcomers(daemon: &Daemon, is_over: &AtomicBool) -> anyhow::Result<Times> {
     let mut times = Vec::new();
     while !is_over.load(Ordering::Relaxed) {
@@ -98,7 +98,7 @@ fn time_newcomers(daemon: &Daemon, is_over: &AtomicBool) -> anyhow::Result<Times
     Ok(Times::of(times))
 }
 
-/// How much later than asked a thread goes on that only sleeps: nobody is answered sooner.
+/// Delay of a thread that only sleeps: a lower bound for every answer.
 fn time_pauses(is_over: &AtomicBool) -> Times {
     let mut times = Vec::new();
     while !is_over.load(Ordering::Relaxed) {

@@ -48,7 +48,7 @@ fn measure_tokenizer(corpus: &Corpus, report: &mut Report) -> anyhow::Result<()>
         text.extend(items.iter().filter_map(|item| words(item)));
     }
     text.truncate(text.floor_char_boundary(WORDS_BYTES));
-    // The vocabulary is unpacked at the first use.
+    // The vocabulary is decompressed at the first use.
     let watch = Stopwatch::start();
     let first = Tokenizer::O200k.count("once");
     report.add("tokenizer, first use", format!("{:.0} ms", watch.seconds() * 1e3), "");
@@ -69,7 +69,7 @@ fn measure_tokenizer(corpus: &Corpus, report: &mut Report) -> anyhow::Result<()>
     Ok(())
 }
 
-/// The items of a transcript, as they stand there.
+/// The items of a transcript, unchanged.
 fn items(transcript: &str) -> Vec<String> {
     let item = |line: &str| {
         let mut line: Value = serde_json::from_str(line).ok()?;

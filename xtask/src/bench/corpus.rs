@@ -1,4 +1,4 @@
-//! The transcripts to measure on, copied to where a daemon looks for them.
+//! The transcripts to measure with, copied to where a daemon looks for them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ pub(super) struct Corpus {
     pub(super) files: Vec<PathBuf>,
 }
 
-/// The corpus asked for, or the one of the environment, or the sample.
+/// The requested corpus, else that of the environment, else the sample.
 pub(super) fn find(asked: Option<&Path>) -> anyhow::Result<Corpus> {
     let of_environment = || {
         let folder = PathBuf::from(std::env::var_os("LONGHAUL_CORPUS")?).join("codex");
@@ -27,7 +27,7 @@ pub(super) fn find(asked: Option<&Path>) -> anyhow::Result<Corpus> {
     Ok(Corpus { folder, files })
 }
 
-/// The folder of transcripts of Claude Code that is asked for, or the one of the environment; there is no sample.
+/// The requested folder of Claude Code transcripts, else that of the environment; there is no sample.
 pub(super) fn of_claude(asked: Option<&Path>) -> anyhow::Result<PathBuf> {
     let of_environment =
         || Some(PathBuf::from(std::env::var_os("LONGHAUL_CORPUS")?).join("claude"));
@@ -43,7 +43,7 @@ impl Corpus {
         let mut copies = Vec::new();
         for (number, file) in self.files.iter().enumerate() {
             let name = file.file_name().context("a transcript without a name")?;
-            // Two corpora may hold files of one name: each gets a day of its own.
+            // Two corpora may have files of one name, so each gets its own day.
             let day = format!("sessions/2026/{:02}/{:02}", number / 28 % 12 + 1, number % 28 + 1);
             let folder = codex_home.join(day).join(number.to_string());
             fs::create_dir_all(&folder)?;
@@ -64,7 +64,7 @@ fn rollout_name(name: &str, number: usize) -> String {
 pub(super) fn largest(files: &[PathBuf]) -> anyhow::Result<&PathBuf> {
     let size = |path: &&PathBuf| fs::metadata(path).map(|meta| meta.len()).unwrap_or(0);
     let plain = files.iter().filter(|path| path.extension().is_some_and(|end| end == "jsonl"));
-    // A file of one enormous line is a fault someone made, not a session.
+    // A file of one enormous line is a test artifact, not a session.
     plain.filter(|path| line_count(path) >= 20).max_by_key(size).context("no session in the corpus")
 }
 

@@ -14,7 +14,7 @@ use crate::daemon::{Daemon, Memory, pause};
 const SETTLE: Duration = Duration::from_secs(4);
 /// How long the idle daemon is watched; long enough to show polling.
 const WATCH: Duration = Duration::from_secs(10);
-/// Threads that a daemon at work is asked for, and how often each.
+/// Threads that are requested from a busy daemon, and how often each.
 const THREADS: usize = 20;
 const ROUNDS: usize = 5;
 /// What it is asked to find.
@@ -53,7 +53,7 @@ fn show(memory: Memory) -> String {
     format!("{:.1} MiB, {:.1} of it the program", memory.held, memory.program)
 }
 
-/// Adds the processor time of a while.
+/// Adds the processor time of a period.
 fn watch(measure: &str, daemon: &Daemon, report: &mut Report) -> anyhow::Result<()> {
     let before = daemon.cpu_seconds()?;
     pause(WATCH);
@@ -62,7 +62,7 @@ fn watch(measure: &str, daemon: &Daemon, report: &mut Report) -> anyhow::Result<
     Ok(())
 }
 
-/// Asks for some of all that agents ask for.
+/// Makes a mix of the calls that agents make.
 fn work(daemon: &Daemon) -> anyhow::Result<()> {
     let mut wire = daemon.connect()?;
     let listed = wire.call("thread/list", &json!({"limit": THREADS}))?;

@@ -1,4 +1,4 @@
-//! Cold ingestion against a plain line reader over the same files.
+//! Cold ingestion compared with a plain line reader over the same files.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
@@ -39,7 +39,7 @@ fn measure(
     name: &str,
     report: &mut Report,
 ) -> anyhow::Result<()> {
-    // The reader goes first and leaves the files in the page cache: both read memory, not the disk.
+    // The reader runs first and fills the page cache, so that both read memory, not the disk.
     read_lines(files)?;
     let watch = Stopwatch::start();
     let (bytes, _) = read_lines(files)?;
@@ -47,7 +47,7 @@ fn measure(
 
     let watch = Stopwatch::start();
     let daemon = Daemon::start(longhauld, home)?;
-    // What a compressed file grows to is not known; a plain one must have been read to its end.
+    // The size of a compressed file's text is unknown; a plain one must have been read to its end.
     let is_plain = |path: &PathBuf| path.extension().is_some_and(|end| end == "jsonl");
     daemon.wait_idle(if files.iter().all(is_plain) { bytes } else { 1 })?;
     let wall = watch.seconds();

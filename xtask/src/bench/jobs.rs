@@ -1,8 +1,8 @@
-//! Cycles of the job table (claim, heartbeat, complete) over the socket against the same three commits in bare
+//! Cycles of the job table (claim, heartbeat, complete) over the socket compared with the same three commits in bare
 //! SQLite, on the same disk in the same run.
 //!
-//! The bare form is the least that keeps a lease: one row a job, one conditional update a step. What the daemon
-//! does besides: the socket and JSON, decisions in the core on the whole row, and the history of each job.
+//! The bare form is the minimum for a lease: one row per job, one conditional update per step. The daemon adds the
+//! socket and JSON, decisions in the core on the whole row, and the history of each job.
 
 use std::path::Path;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::daemon::Daemon;
 use crate::stopwatch::Stopwatch;
 use crate::wire::Wire;
 
-/// Jobs that are owed while cycles are timed.
+/// Pending jobs while cycles are timed.
 const OWED: usize = 1_000;
 
 /// Leaves compactions to workers outside, so that none but ours claims them.

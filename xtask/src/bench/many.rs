@@ -1,5 +1,4 @@
-//! What a folder of very many transcripts costs: their first reading, some that grow, new ones, and a start over
-//! what was read before.
+//! The cost of a folder with very many transcripts: first reading, growing ones, new ones, and a restart.
 
 use std::fs;
 use std::io::Write as _;
@@ -19,7 +18,7 @@ const GROWING: u64 = 400;
 const PER_DAY: u64 = 2_000;
 /// Between two writes of agents.
 const WRITES_EVERY: Duration = Duration::from_millis(10);
-/// How long calls are timed at rest: longer than it is from one listing to the next.
+/// How long calls are timed at rest: longer than the interval of listings.
 const REST: Duration = Duration::from_secs(65);
 
 pub(super) fn measure(longhauld: &Path, many: u64, report: &mut Report) -> anyhow::Result<()> {
@@ -71,7 +70,7 @@ pub(super) fn measure(longhauld: &Path, many: u64, report: &mut Report) -> anyho
     daemon.stop()
 }
 
-/// What is timed meanwhile.
+/// The calls that are timed.
 type Work<'a> = dyn Fn(&Daemon) -> anyhow::Result<()> + 'a;
 
 fn behaving(thread: &Value) -> Vec<Bystander> {

@@ -1,5 +1,5 @@
-//! Long-term memory over a corpus: how long its first build takes, one with nothing to do, and one after a note,
-//! and how long a session waits for what it is told and for a search.
+//! Long-term memory over a corpus: the time of its first build, of one without changes and of one after a note, and how
+//! long a session waits for its summary and for a search.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,7 +15,7 @@ use crate::sample;
 use crate::stopwatch::Stopwatch;
 use crate::wire::Wire;
 
-/// Threads of any age are read; nothing is made beside what is timed.
+/// Reads threads of any age; no background builds.
 const CONFIG: &str = "[memory]\nenabled = false\nmax_unused_days = 3650\n";
 const WARM_UP: usize = 5;
 

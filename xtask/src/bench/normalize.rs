@@ -1,7 +1,7 @@
-//! Normalising and estimating a history of a million tokens: what a client asks before each request.
+//! Normalising and estimating a history of a million tokens: the calls of a client before each request.
 //!
-//! Measured in this process, with no daemon between (in a release build alone), and as a client of the
-//! daemon sees it. The floor is the parser's: the same JSON read into values, and nothing done with it.
+//! Measured in this process without a daemon (only in a release build), and as a client of the daemon sees it. The
+//! baseline is the parser: the same JSON read into values.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ const WARM_UP: usize = 3;
 
 const AIM: &str = "p50 <= 50 ms";
 
-/// In this process: both passes over the items, as their texts stand in memory.
+/// In this process: both passes over the items in memory.
 pub(super) fn measure(items: &[String], rounds: usize, report: &mut Report) -> anyhow::Result<()> {
     let texts: Vec<&str> = items.iter().map(String::as_str).collect();
     let history = format!("[{}]", texts.join(","));

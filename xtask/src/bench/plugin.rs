@@ -1,8 +1,8 @@
-//! The plugin of Claude Code: from the agent's question for a compaction to the messages that take its place.
+//! The Claude Code plugin: time from the agent's compaction request to the replacing messages.
 //!
-//! Its own hook code runs in Node, with a release daemon behind `longhaul hook`, on the largest transcripts; each
-//! round asks in the same moment in which a call and its result were written. The engine is not measured: what it
-//! does between the person's command and the question is its own.
+//! The plugin's hook code runs in Node, with a release daemon behind `longhaul hook`, on the largest transcripts; each
+//! round asks right after a call and its result were written. The engine's own time before the request is not
+//! measured.
 
 use std::fs;
 use std::io::Write as _;
@@ -106,7 +106,7 @@ fn copied(corpus: &Path, home: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(copies)
 }
 
-/// A line whose agent works in this folder: what asks from another is told nothing of it.
+/// A line whose agent works in this folder, since the daemon answers only for the agent's own project.
 fn moved(line: &str, folder: &Path) -> String {
     match serde_json::from_str::<Value>(line) {
         Ok(mut value) if value["cwd"].is_string() => {

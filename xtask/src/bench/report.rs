@@ -1,8 +1,8 @@
-//! The table at the end, and percentiles for it.
+//! The final table, and its percentiles.
 
 use std::time::Duration;
 
-/// Figures in the order they were taken.
+/// Figures in the order of measurement.
 #[derive(Default)]
 pub(super) struct Report {
     rows: Vec<Row>,
@@ -15,7 +15,7 @@ struct Row {
 }
 
 impl Report {
-    /// Adds a figure, and shows it at once: a long run should not be silent.
+    /// Adds a figure and prints it immediately, so that a long run shows progress.
     pub(super) fn add(
         &mut self,
         measure: impl Into<String>,

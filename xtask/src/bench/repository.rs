@@ -1,4 +1,4 @@
-//! A look at a repository: the three runs of git that the daemon makes, in its sandbox and without one.
+//! Inspecting a repository: the daemon's three runs of git, in its sandbox and without one.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -12,7 +12,7 @@ use crate::stopwatch::Stopwatch;
 const WARM_UP: usize = 5;
 const FILES: usize = 2_000;
 const COMMITS: usize = 60;
-/// What the daemon asks git for: the second waits for the first, the third runs beside both.
+/// The daemon's git commands: the second runs after the first, the third in parallel to both.
 const KEYS: &[&str] = &["config", "--null", "--name-only", "--list"];
 const STATUS: &[&str] = &["status", "--porcelain=v2", "--branch", "-z", "--untracked-files=normal"];
 const REFLOG: &[&str] = &["log", "--walk-reflogs", "-z", "--max-count=60", "--format=%H%x1f%gs"];

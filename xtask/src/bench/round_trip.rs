@@ -1,4 +1,4 @@
-//! One `daemon/status` against one echo of the same length over a raw Unix socket.
+//! One `daemon/status` compared with one echo of the same length over a raw Unix socket.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -63,7 +63,7 @@ fn timed(wire: &mut Wire, request: &[u8], answer: &mut Vec<u8>) -> anyhow::Resul
     Ok(watch.elapsed())
 }
 
-/// Answers each line of one client by `reply`, until it leaves.
+/// Answers each line of one client with `reply`, until it disconnects.
 fn echo(listener: &UnixListener, reply: &[u8]) -> std::io::Result<()> {
     let (stream, _) = listener.accept()?;
     let mut writer: UnixStream = stream.try_clone()?;

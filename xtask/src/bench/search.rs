@@ -1,5 +1,5 @@
-//! `thread/search` over many items: how long it takes for rare and for common words, what the index costs, and
-//! whether ingestion has to wait for it.
+//! `thread/search` over many items: its time for rare and for common words, the cost of the index, and whether ingestion
+//! has to wait for it.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
@@ -74,7 +74,7 @@ pub(super) fn measure(
     daemon.stop()
 }
 
-/// Each kind of query, in variants that are asked in turn.
+/// Each kind of query, in alternating variants.
 fn queries() -> Vec<(&'static str, Vec<Value>)> {
     let variants = |make: &dyn Fn(u64) -> String| -> Vec<Value> {
         (0..50).map(|number| json!({ "query": make(number) })).collect()

@@ -1,5 +1,5 @@
-//! What other clients notice while a hundred never read what they ask for, and ten thousand begin messages that
-//! they never end. The same calls are timed before, on the same daemon, so that the machine's own pauses show.
+//! How other clients are affected by a hundred that never read their answers, and by ten thousand that never finish a
+//! message. The same calls are timed before, on the same daemon, to show the machine's own pauses.
 
 use std::io::{ErrorKind, Write as _};
 use std::os::unix::net::UnixStream;
@@ -20,7 +20,7 @@ const THREAD_BYTES: u64 = 16 << 20;
 const LARGE_BYTES: u64 = 8 << 20;
 const SILENT_READERS: usize = 100;
 const HALF_FRAMES: usize = 10_000;
-/// How long those that never read keep asking, and how long calls are timed before a siege.
+/// How long the clients that never read keep asking, and how long calls are timed before a siege.
 const SIEGE: Duration = Duration::from_secs(15);
 const CALM: Duration = Duration::from_secs(3);
 
@@ -64,7 +64,7 @@ impl Besieged {
         let threads = wire.call("thread/list", &json!({ "limit": 1 }))?;
         let thread = threads.pointer("/threads/0/thread_id").and_then(Value::as_str);
         let thread = thread.context("no thread was read")?.to_owned();
-        // What the first look at a thread costs is another figure.
+        // The first access to a thread has its own figure.
         wire.call("checkpoint/view", &json!({ "thread_id": thread, "max_tokens": 2_000 }))?;
         Ok(Self { daemon, thread })
     }
@@ -99,7 +99,7 @@ impl Besieged {
     }
 }
 
-/// Keeps asking for large pages on many connections and reads none. Who is closed comes again.
+/// Keeps requesting large pages on many connections and reads none; reconnects when closed.
 fn never_read(besieged: &Besieged) -> anyhow::Result<u64> {
     let request = json!({
         "jsonrpc": "2.0", "id": 1, "method": "history/get", "params": besieged.page(LARGE_BYTES),
@@ -132,7 +132,7 @@ fn half_send(besieged: &Besieged) -> anyhow::Result<()> {
     for at in 0..HALF_FRAMES {
         let mut stream = UnixStream::connect(besieged.daemon.socket())
             .with_context(|| format!("connection {at}: too few descriptors?"))?;
-        // One that the daemon closed already is as good.
+        // The daemon may have closed it already.
         stream.set_write_timeout(Some(Duration::from_millis(100)))?;
         stream.write_all(if at % 2 == 0 { &half[..1] } else { &half }).unwrap_or_default();
         halves.push(stream);

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-/// How long a session to write.
+/// Length of the session.
 #[derive(Clone, Copy)]
 pub(super) enum Length {
-    /// So many bytes of file, at least.
+    /// Minimum bytes of the file.
     Bytes(u64),
-    /// So many tokens that a model would see, at least, by the four-bytes-a-token rule.
+    /// Minimum tokens that a model would see, at four bytes per token.
     Tokens(u64),
 }
 

@@ -1,8 +1,7 @@
-//! VS Code itself: the packages as they are shipped, installed into code-server, driven through a headless Chromium.
+//! VS Code itself: the shipped packages, installed into code-server and driven through a headless Chromium.
 //!
-//! code-server comes from npm without its native parts, which only its terminal and its file watching need: some
-//! twenty seconds instead of two minutes. What is clicked and what must be seen is in
-//! `clients/vscode/test/editor`.
+//! code-server is installed from npm without its native parts, which only its terminal and file watching need: about
+//! twenty seconds instead of two minutes. The clicks and expectations are in `clients/vscode/test/editor`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -52,7 +51,7 @@ pub(super) fn drive(options: &EditorsArgs) -> anyhow::Result<EditorOutcome> {
     Ok(EditorOutcome::Passed)
 }
 
-/// Installs the editor, unless it is there; whether it is then.
+/// Installs the editor if missing; returns whether it is installed.
 fn install(folder: &Path) -> anyhow::Result<bool> {
     let server = folder.join(SERVER);
     if server.join("node_modules").is_dir() {

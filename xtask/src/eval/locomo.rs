@@ -1,9 +1,9 @@
 //! `cargo xtask eval --locomo FILE`: `thread/search` against the questions of LoCoMo.
 //!
-//! The data set (locomo10.json: conversations of many sessions, and questions with the turns that hold the
-//! answer) is not ours to ship; this takes a path. Each session becomes a thread and each turn an item, the
-//! daemon ingests and indexes them as it does any transcript, and each question is asked as it stands, within
-//! its conversation. No model takes part: what is measured is whether search finds the turns, not an answer.
+//! The data set (locomo10.json: conversations of many sessions, and questions with the turns that hold the answer) is
+//! not ours to ship; this takes a path. Each session becomes a thread and each turn an item, the daemon ingests and
+//! indexes them like any transcript, and each question is searched verbatim within its conversation. No model is
+//! involved: this measures whether search finds the turns, not an answer.
 //!
 //! *Recall* of a question is the share of its evidence among the first 10 hits: sessions by the first 10
 //! threads that hits lie in, turns by the first 10 hits themselves, a turn beside a hit counting as found.
@@ -27,7 +27,7 @@ use crate::stopwatch::Stopwatch;
 use crate::wire::Wire;
 use score::{QuestionScore, Scores};
 
-/// Hits asked for: enough to name ten sessions.
+/// Requested hits: enough for ten sessions.
 const HITS: u64 = 50;
 
 /// A conversation as search sees it.
@@ -82,7 +82,7 @@ fn measure(longhauld: &Path, samples: &[Value]) -> anyhow::Result<Scores> {
     Ok(scores)
 }
 
-/// Writes a conversation as transcripts, a session each.
+/// Writes a conversation as transcripts, one per session.
 fn write(home: &Path, number: usize, sample: &Value) -> anyhow::Result<Conversation> {
     let conversation = &sample["conversation"];
     let cwd = format!("/locomo/{number}");
@@ -97,7 +97,7 @@ fn write(home: &Path, number: usize, sample: &Value) -> anyhow::Result<Conversat
     fs::create_dir_all(&folder)?;
     for session in 1.. {
         let Some(turns) = conversation[format!("session_{session}")].as_array() else {
-            // Some data sets date sessions that they leave out.
+            // Some data sets have dates of sessions that they omit.
             if conversation.get(format!("session_{session}_date_time")).is_some() {
                 continue;
             }

@@ -17,7 +17,7 @@ use serde_json::json;
 
 use super::{EvalArgs, Files as Transcripts};
 
-/// Extracts and consolidates as the daemon does, in memory.
+/// Extracts and consolidates like the daemon, in memory.
 #[derive(Default)]
 struct Engine {
     memories: Vec<RolloutMemory>,
@@ -40,10 +40,10 @@ pub(super) fn run(files: &Transcripts, options: &EvalArgs) -> anyhow::Result<()>
     Ok(())
 }
 
-/// Times that memory is told to the sessions it is made of.
+/// How often the sessions are shown the memory made of them.
 const ROUNDS: usize = 10;
 
-/// What is stored before and after sessions were told all of it and said it again: e3, the loop test.
+/// The stored memory before and after sessions were shown all of it and repeated it: e3, the loop test.
 fn growth(files: &Transcripts) -> anyhow::Result<(usize, usize)> {
     let mut engine = Engine::default();
     for number in 0..files.len() {
@@ -83,7 +83,7 @@ fn growth(files: &Transcripts) -> anyhow::Result<(usize, usize)> {
     Ok((before, stored(engine.build())))
 }
 
-/// A session that is told memory by a hook, by a tool and by a person, and repeats it.
+/// A session that gets memory from a hook, a tool and a person, and repeats it.
 fn told_again([framed, plain]: &[String; 2], book: &str) -> Vec<String> {
     let message = |role: &str, text: &str| json!({ "type": "message", "role": role, "content": [{ "type": "input_text", "text": text }] });
     let context = format!("<longhaul_context about=\"memory\">\n{plain}\n</longhaul_context>");
@@ -120,7 +120,7 @@ impl Engine {
                 edits: &Edits::default(),
                 exclusions: &Exclusions::default(),
             };
-            // Sessions of several years stand beside each other here: none is too old.
+            // The sessions span several years; none is too old here.
             let bounds = Bounds { max_unused_ms: i64::MAX, ..Bounds::default() };
             let now_ms = memories.iter().map(|memory| memory.updated_at_ms).max().unwrap_or(0);
             consolidate(&inputs, &bounds, now_ms)

@@ -1,4 +1,4 @@
-//! One agent of the day: it writes transcripts as its program does, and comes back to them, until the day is over.
+//! One agent of the day: it writes transcripts as its program does, and returns to them, until the day ends.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -11,13 +11,13 @@ use super::chance::Chance;
 use super::lines::{Heading, Program};
 use crate::daemon::pause;
 
-/// Transcripts of an agent that stand at the same time; the oldest go, as Claude Code deletes what is old.
+/// Maximum transcripts of an agent at a time; the oldest are deleted, as Claude Code does.
 const KEPT: usize = 10;
 
-/// Milliseconds between two lines, at most.
+/// Maximum milliseconds between two lines.
 const LINE_MS_MAX: u64 = 700;
 
-/// Turns of a sitting, at most, and in a run of a few minutes, where everything has to happen sooner.
+/// Maximum turns of a sitting, and in a run of a few minutes, where everything must happen sooner.
 const TURNS_MAX: u64 = 40;
 const TURNS_MAX_OF_A_SHORT_DAY: u64 = 4;
 const SHORT_DAY: Duration = Duration::from_secs(300);
@@ -60,7 +60,7 @@ struct Transcript {
     path: PathBuf,
     /// Where its lines end.
     ends: Vec<u64>,
-    /// A fork goes on from it: then it stays as it is.
+    /// A fork continues from it, so it does not change.
     is_base: bool,
 }
 
@@ -79,7 +79,7 @@ impl<'a> Agent<'a> {
         Self { day, program, number, chance, past: Vec::new(), begun: 0 }
     }
 
-    /// Sits down at one transcript after the other.
+    /// Works on one transcript after the other.
     pub(super) fn live(mut self) -> anyhow::Result<()> {
         while !self.day.is_over() {
             let mut current = match self.chance.below(8) {
@@ -119,7 +119,7 @@ impl<'a> Agent<'a> {
     fn append(&mut self, current: &mut Transcript, line: &str) -> anyhow::Result<()> {
         let mut file = OpenOptions::new().append(true).create(true).open(&current.path)?;
         let bytes = format!("{line}\n").into_bytes();
-        // A line in two writes: the daemon may look in between.
+        // A line in two writes: the daemon may read in between.
         let cut = if self.chance.one_in(20) { self.chance.place(bytes.len()) } else { bytes.len() };
         file.write_all(&bytes[..cut])?;
         if cut < bytes.len() {
@@ -165,7 +165,7 @@ impl<'a> Agent<'a> {
         Some(self.past.swap_remove(at))
     }
 
-    /// Codex names the lines that a fork goes on from; Claude Code copies them.
+    /// Codex references the lines that a fork continues from; Claude Code copies them.
     fn fork(&mut self) -> anyhow::Result<Option<Transcript>> {
         let Some(at) = self.past.iter().position(|past| past.ends.len() > 4) else {
             return Ok(None);
@@ -195,7 +195,7 @@ impl<'a> Agent<'a> {
         Ok(Some(forked))
     }
 
-    /// The machine went down: the end of a transcript is gone, perhaps in the middle of a line, and the agent goes on.
+    /// Simulates a crash of the machine: the end of a transcript is lost, perhaps mid-line, and the agent continues.
     fn lose_the_end(&mut self) -> anyhow::Result<Option<Transcript>> {
         let Some(at) = self.past.iter().position(|past| !past.is_base && past.ends.len() > 4)
         else {

@@ -1,21 +1,21 @@
 //! When a figure counts as flat: the last quarter of the day against the first, each with its bound.
 //!
-//! The bounds leave room for caches that fill, and what is allowed of the times grows as that of a fixed piece of work
-//! does: others use the machine, too. A leak of a hundred bytes for each line written, or of a descriptor for each file, is
-//! over them within the hour. Two kilobytes are held for each transcript that is known, also of one that is gone.
+//! The bounds leave room for caches to fill, and those of times scale with the time of a fixed piece of work, since
+//! other programs use the machine, too. A leak of a hundred bytes per written line, or of a descriptor per file, exceeds
+//! them within the hour. Two kilobytes are allowed for each known transcript, including deleted ones.
 
 use std::time::Duration;
 
 use super::clients::{Clients, PACE};
 use super::samples::Samples;
 
-/// Shorter runs end before caches are full: nothing is judged but the peak.
+/// Shorter runs end before caches are full, so only the peak is checked.
 const JUDGED_FROM: Duration = Duration::from_secs(600);
 
-/// Most memory at any time, without the pages of the program's own file.
+/// Maximum memory at any time, without the pages of the program's own file.
 const PEAK_MIB: f64 = 128.0;
 
-/// How much more the last quarter may have than the first: a factor, and what is added to it.
+/// Allowed growth from the first to the last quarter: a factor and a constant.
 struct Bound {
     factor: f64,
     more: f64,
@@ -30,13 +30,13 @@ const DESCRIPTORS: Bound = Bound { factor: 1.0, more: 16.0 };
 /// The runtime starts threads for blocking work when many wait, and ends them when they idle.
 const THREADS: Bound = Bound { factor: 1.0, more: 8.0 };
 
-/// Half of the answers are served from what is held: only slow growth of work shows here.
+/// Half of the answers come from caches: only slow growth of work shows here.
 const MEDIAN_MS: Bound = Bound { factor: 1.5, more: 2.0 };
 
-/// One in a hundred meets a commit, an index batch or another process's turn on the processor.
+/// One in a hundred waits for a commit, an index batch or the processor.
 const P99_MS: Bound = Bound { factor: 1.5, more: 20.0 };
 
-/// Prints the table and says what is not flat.
+/// Prints the table and returns what is not flat.
 pub(super) fn judge(
     samples: &Samples,
     clients: &Clients,

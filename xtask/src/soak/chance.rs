@@ -1,4 +1,4 @@
-//! Chance that is the same for the same seed (SplitMix64).
+//! Random numbers that are the same for the same seed (SplitMix64).
 
 pub(super) struct Chance(u64);
 

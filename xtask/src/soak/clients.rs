@@ -1,4 +1,4 @@
-//! Clients that ask all day long, each its own question, and how long they wait.
+//! Clients that make calls all day long, and how long they wait.
 
 use std::hint::black_box;
 use std::sync::Mutex;
@@ -13,7 +13,7 @@ use super::chance::Chance;
 use crate::daemon::{Daemon, pause};
 use crate::stopwatch::Stopwatch;
 
-/// What is asked, and the pause behind each answer.
+/// The calls, and the pause after each answer.
 const QUESTIONS: [(&str, Duration); 5] = [
     ("daemon/status", Duration::from_millis(20)),
     ("checkpoint/view", Duration::from_millis(50)),
@@ -22,11 +22,11 @@ const QUESTIONS: [(&str, Duration); 5] = [
     ("thread/list", Duration::from_millis(200)),
 ];
 
-/// Errors that there is reason enough for: transcripts come and go, and the search index opens behind the daemon.
+/// Expected errors: transcripts come and go, and the search index opens after the daemon.
 const EXPECTED: [&str; 4] =
     ["thread_not_found", "checkpoint_not_found", "source_changed", "store_busy"];
 
-/// A fixed piece of work beside the questions: where it takes longer, others use the machine more.
+/// A fixed piece of work: if it takes longer, other programs use the machine more.
 pub(super) const PACE: &str = "a fixed sum";
 const PACE_ROUNDS: u64 = 100_000;
 const PACE_PAUSE: Duration = Duration::from_millis(50);

@@ -1,4 +1,4 @@
-//! What the daemon says of each thread at the end of the day, against a fresh daemon that reads the same files.
+//! Compares the daemon's answers about each thread at the end of the day with those of a fresh daemon.
 
 use std::path::Path;
 
@@ -9,14 +9,14 @@ use super::Day;
 use crate::daemon::Daemon;
 use crate::wire::Wire;
 
-/// Threads asked for at once.
+/// Threads per page.
 const PAGE: u64 = 200;
 
 /// Members of a listed thread that depend on nothing but its lines.
 const MEMBERS: [&str; 9] =
     ["source", "path", "cwd", "title", "items", "tokens", "lines", "bytes", "malformed"];
 
-/// Compares all threads whose transcripts are there; how many they are.
+/// Compares all threads whose transcripts exist; returns their number.
 pub(super) fn compare(
     longhauld: &Path,
     soaked: &Daemon,
@@ -66,7 +66,7 @@ fn threads(wire: &mut Wire) -> anyhow::Result<Vec<Value>> {
     }
 }
 
-/// All that is said of a thread.
+/// All answers about a thread.
 fn told(wire: &mut Wire, id: &str) -> anyhow::Result<Value> {
     let params = json!({ "thread_id": id, "max_tokens": 4_000 });
     let view = wire.call("checkpoint/view", &params)?;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::chance::Chance;
 
-/// The folder that sessions work in. It is not there: what stands on the disk is not what a soak is about.
+/// The folder that sessions work in. It does not exist, since a soak does not test files on disk.
 const FOLDER: &str = "/home/dev/importer";
 
 /// The agent's program.
@@ -16,7 +16,7 @@ pub(super) enum Program {
     Claude,
 }
 
-/// What of a thread stands in each of its lines.
+/// The parts of a thread that each of its lines repeats.
 #[derive(Debug, Clone)]
 pub(super) struct Heading {
     pub(super) program: Program,

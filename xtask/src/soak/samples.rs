@@ -1,4 +1,4 @@
-//! What the daemon holds, sampled over the day.
+//! The daemon's resource use, sampled over the day.
 
 use crate::daemon::Daemon;
 
@@ -13,7 +13,7 @@ pub(super) struct Samples {
 impl Samples {
     pub(super) fn take(&mut self, quarter: usize, daemon: &Daemon) -> anyhow::Result<()> {
         let memory = daemon.memory()?;
-        // Pages of the program's file come and go as the system likes.
+        // The system loads and drops pages of the program's file at will.
         self.memory_mib[quarter].push(memory.held - memory.program);
         let (descriptors, threads) = (daemon.descriptors()?, daemon.threads()?);
         self.descriptors[quarter].push(descriptors);

@@ -1,5 +1,7 @@
-//! Which crate may know which: the table of ARCHITECTURE.md, against what Cargo sees.
+//! Which crate may depend on which: this table, what Cargo sees, and the codemap of ARCHITECTURE.md agree.
 
+use std::collections::BTreeSet;
+use std::fs;
 use std::process::Command;
 
 use serde_json::Value;
@@ -7,8 +9,8 @@ use serde_json::Value;
 use crate::assert_none;
 use crate::source::root;
 
-/// Each crate with the crates of ours it may depend on; tests of the shell drive it by its client.
-const MAY_KNOW: &[(&str, &[&str], &[&str])] = &[
+/// Each crate, the crates of ours it may depend on, and those that only its tests may.
+const MAY_DEPEND_ON: &[(&str, &[&str], &[&str])] = &[
     ("longhaul-confine", &[], &[]),
     ("longhaul-printable", &[], &[]),
     ("longhaul-protocol", &["longhaul-printable"], &[]),
@@ -44,17 +46,18 @@ const MAY_KNOW: &[(&str, &[&str], &[&str])] = &[
 ];
 
 #[test]
-fn crates_know_only_what_lies_below_them() {
+fn crates_depend_only_on_crates_below_them() {
     let mut findings = Vec::new();
     for package in packages() {
         let name = package["name"].as_str().expect("a package has a name").to_owned();
-        let Some((_, normal, test)) = MAY_KNOW.iter().find(|(known, ..)| *known == name) else {
+        let Some((_, normal, test)) = MAY_DEPEND_ON.iter().find(|(known, ..)| *known == name)
+        else {
             findings.push(format!("{name} is not in the table"));
             continue;
         };
         for dependency in package["dependencies"].as_array().expect("a list") {
             let target = dependency["name"].as_str().expect("a dependency has a name");
-            // A crate may take itself with more features, for its own tests.
+            // A crate's tests may depend on the crate itself, with more features.
             let is_ours = target.starts_with("longhaul-") && target != name;
             let is_test = dependency["kind"] == "dev";
             let is_allowed = normal.contains(&target) || (is_test && test.contains(&target));
@@ -63,15 +66,58 @@ fn crates_know_only_what_lies_below_them() {
             }
         }
     }
-    assert_none("a crate knows only the crates below it", &findings);
+    assert_none("a crate depends only on the crates below it", &findings);
 }
 
 #[test]
-fn every_crate_takes_the_lints_and_versions_of_the_workspace() {
+fn the_codemap_lists_the_same_dependencies() {
+    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("a document");
+    let mut listed = BTreeSet::new();
+    let mut findings = Vec::new();
+    for line in text.lines().filter(|line| line.starts_with("| [`")) {
+        let columns: Vec<&str> = line.split('|').map(str::trim).collect();
+        let [_, _, name, _, dependencies, _] = columns.as_slice() else {
+            findings.push(format!("not four columns: {line}"));
+            continue;
+        };
+        let name = name.trim_matches('`');
+        let Some((_, normal, test)) = MAY_DEPEND_ON.iter().find(|(known, ..)| *known == name)
+        else {
+            if !name.is_empty() {
+                findings.push(format!("{name} is no crate of ours"));
+            }
+            continue;
+        };
+        listed.insert(name);
+        if dependency_sets(dependencies) != [names(normal), names(test)] {
+            findings.push(format!("{name}: the codemap says \"{dependencies}\""));
+        }
+    }
+    let missing =
+        MAY_DEPEND_ON.iter().map(|(name, ..)| *name).filter(|name| !listed.contains(name));
+    findings.extend(missing.map(|name| format!("{name} is not in the codemap")));
+    assert_none("the codemap has the dependencies of each crate", &findings);
+}
+
+/// Parses the last column of the codemap: `core, store; tests: client`, without `longhaul-`.
+fn dependency_sets(column: &str) -> [BTreeSet<String>; 2] {
+    let (normal, test) = column.split_once("; tests: ").unwrap_or((column, ""));
+    [normal, test].map(|list| {
+        let names = list.split(", ").filter(|name| !matches!(*name, "" | "none"));
+        names.map(|name| format!("longhaul-{name}")).collect()
+    })
+}
+
+fn names(list: &[&str]) -> BTreeSet<String> {
+    list.iter().map(|name| (*name).to_owned()).collect()
+}
+
+#[test]
+fn every_crate_uses_the_lints_and_versions_of_the_workspace() {
     let mut findings = Vec::new();
     for package in packages() {
         let path = package["manifest_path"].as_str().expect("a manifest");
-        let manifest = std::fs::read_to_string(path).expect("a manifest is readable");
+        let manifest = fs::read_to_string(path).expect("a manifest is readable");
         if !manifest.contains("[lints]\nworkspace = true") {
             findings.push(format!("{path} has no [lints] workspace = true"));
         }
@@ -88,7 +134,7 @@ fn every_crate_takes_the_lints_and_versions_of_the_workspace() {
             }
         }
     }
-    assert_none("versions and lints are the workspace's", &findings);
+    assert_none("a crate uses the workspace's versions and lints", &findings);
 }
 
 fn packages() -> Vec<Value> {

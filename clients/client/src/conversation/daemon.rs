@@ -1,4 +1,4 @@
-//! The daemon as a conversation meets it: restarted under way, or not there at all.
+//! A conversation's connection to a daemon that may restart or be absent.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
@@ -11,25 +11,25 @@ use crate::{Client, ClientError, ConnectOptions};
 
 /// Milliseconds a compaction may take, a model's summary included.
 const COMPACTION_MS: u64 = 120_000;
-/// How long an absent daemon is not looked for again.
+/// Pause before looking for an absent daemon again.
 const REST: Duration = Duration::from_secs(2);
-/// How long between two looks for one that was there.
+/// Pause between two attempts to reach a daemon that was there.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// A daemon that comes and goes. Asking twice must be the same as asking once.
+/// A daemon that may come and go. Its calls must be idempotent.
 #[derive(Debug)]
 pub(super) struct Daemon {
     options: ConnectOptions,
     patience: Duration,
     client: Option<Client>,
-    /// Whether it was ever there: one that was may be starting again.
+    /// Whether it was ever reached; then it may be restarting.
     is_known: bool,
     trouble: Option<ClientError>,
     rests_until: Option<Instant>,
     ids: (u64, u64),
 }
 
-/// Whether sending the same again would be refused again.
+/// Whether the same request would fail again.
 pub(super) fn is_mistake(error: &ClientError) -> bool {
     match error {
         ClientError::Refused(error) => {
@@ -53,7 +53,7 @@ impl Daemon {
         }
     }
 
-    /// An id that no other conversation gives.
+    /// An id unique over all conversations.
     pub(super) fn new_id(&mut self) -> String {
         self.ids.1 += 1;
         format!("{:016x}-{}", self.ids.0, self.ids.1)
@@ -63,12 +63,12 @@ impl Daemon {
         self.trouble.as_ref()
     }
 
-    /// Whether the daemon does not know the thread any more.
+    /// Whether the daemon no longer knows the thread.
     pub(super) fn lost_the_thread(&self) -> bool {
         matches!(&self.trouble, Some(ClientError::Refused(error)) if error.kind() == ErrorKind::ThreadNotFound)
     }
 
-    /// Notes how it went with the daemon; only a mistake is for the caller.
+    /// Records the outcome of a call; returns only errors of the caller.
     pub(super) fn note(&mut self, outcome: Result<(), ClientError>) -> Result<(), ClientError> {
         let Err(error) = outcome else {
             self.trouble = None;
@@ -82,12 +82,12 @@ impl Daemon {
         Ok(())
     }
 
-    /// Looks for the daemon with the next call, however short ago it was not there.
+    /// Makes the next call look for the daemon, without the pause.
     pub(super) fn look_again(&mut self) {
         self.rests_until = None;
     }
 
-    /// Calls a method; on a new connection, where the daemon was restarted.
+    /// Calls a method, on a new connection if the daemon was restarted.
     pub(super) async fn ask<M: Method>(
         &mut self,
         params: impl Fn() -> M::Params,

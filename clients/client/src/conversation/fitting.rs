@@ -4,12 +4,12 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-/// Tokens of an item, at four bytes each and more than any provider counts: its JSON.
+/// Tokens of an item: its JSON at four bytes each, an upper bound of what providers count.
 fn size(item: &Value) -> u64 {
     (item.to_string().len() as u64).div_ceil(4)
 }
 
-/// The item; the output of a tool over `tokens` without its middle.
+/// The item; a tool output over `tokens` loses its middle.
 pub(super) fn shortened(mut item: Value, tokens: u64) -> Value {
     let whole = size(&item);
     let Some(output) = item["output"].as_str().filter(|_| whole > tokens) else { return item };
@@ -23,8 +23,7 @@ pub(super) fn shortened(mut item: Value, tokens: u64) -> Value {
     item
 }
 
-/// As much of a history as fits when nobody can compact it: the first request, and the newest items, pairs
-/// whole.
+/// As much of a history as fits if it cannot be compacted: the first request, and the newest items, in whole pairs.
 pub(super) fn fitting(items: &[Value], tokens: u64) -> Vec<Value> {
     let mut total: u64 = items.iter().map(size).sum();
     if total <= tokens {

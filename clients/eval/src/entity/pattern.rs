@@ -67,7 +67,7 @@ impl PatternExtractor {
         }
     }
 
-    /// Prose is full of slashes: what has no extension must look like folders.
+    /// Prose is full of slashes: without an extension the parts must look like folders.
     fn emit_path(&self, text: &str, before: Option<char>, emit: &mut dyn FnMut(EntityKind, &str)) {
         let text = text.trim_end_matches(['.', '-']);
         if is_fragment(before) {
@@ -105,8 +105,7 @@ impl PatternExtractor {
     }
 }
 
-/// True when what stands before makes the match the rest of something else: a glob, a variable,
-/// a template, a closing tag.
+/// True if the preceding text makes the match part of something else: a glob, a variable, a template, a closing tag.
 fn is_fragment(before: Option<char>) -> bool {
     before.is_some_and(|c| "*$}])>%<\\".contains(c))
 }

@@ -1,4 +1,4 @@
-//! One cut with everything that is asked about it.
+//! One cut and the questions about it.
 
 use crate::claims::{ClaimReader, ExitCodes};
 use crate::cut::Cut;
@@ -47,7 +47,7 @@ impl Question<'_> {
         (score, misses)
     }
 
-    /// What the view says and the transcript contradicts.
+    /// The view's statements that the transcript contradicts.
     pub(super) fn contradicted(
         &self,
         text: &str,

@@ -8,10 +8,10 @@ use crate::gold::Index;
 use crate::report::ReportBuilder;
 use crate::transcript::Transcript;
 
-/// A name that more than this share of all sessions hold is boilerplate (percent).
+/// A name in more than this share of all sessions is boilerplate (percent).
 const STOP_PERCENT: usize = 20;
 
-/// Boilerplate is looked for from this many sessions on.
+/// Minimum number of sessions to find boilerplate.
 const STOP_SESSIONS_MIN: usize = 10;
 
 /// Names that are not asked for because too many sessions hold them, as fingerprints: the names of
@@ -25,7 +25,7 @@ impl StopList {
         self.0.contains(&name.fingerprint())
     }
 
-    /// Names that stand in the sessions of more than half of several repositories.
+    /// Names in the sessions of more than half of several repositories.
     pub(crate) fn of_repositories(repositories: &[HashSet<u64>]) -> Self {
         const REPOSITORIES_MIN: usize = 3;
         let mut holders: HashMap<u64, usize> = HashMap::new();

@@ -1,6 +1,6 @@
-//! Whether a view states a fact with its meaning: the subject, and beside it on the same line the
-//! right word. "Beside" is within 100 bytes, and the nearest word of the class on either side
-//! decides, so that a neighbour's word does not count as one's own.
+//! Whether a view states a fact with its meaning: the subject, and next to it on the same line the right word. "Next
+//! to" is within 100 bytes, and the nearest word of the class on either side decides, so that a neighbour's word does
+//! not count.
 
 use regex::Regex;
 
@@ -8,17 +8,17 @@ use super::Fact;
 use crate::transcript::{PatchAction, PlanState};
 use crate::view::{View, find_names};
 
-/// How far a predicate may stand from its subject (bytes).
+/// Maximum distance of a predicate from its subject (bytes).
 const BESIDE_BYTES: usize = 100;
 
 /// A subject that is longer than this may be clipped in a view (bytes of its start).
 const SUBJECT_BYTES: usize = 60;
 
-/// What must stand of a request that is longer than the budget allows (characters).
+/// Required part of a request that is longer than the budget allows (characters).
 const REQUEST_HEAD_CHARS: usize = 200;
 const REQUEST_TAIL_CHARS: usize = 100;
 
-/// What must stand of an error line (bytes of its start).
+/// Required part of an error line (bytes of its start).
 const ERROR_BYTES: usize = 80;
 
 /// The words that state a predicate, by class.
@@ -84,8 +84,8 @@ pub fn holds(view: &View, fact: &Fact, budget_tokens: u64, words: &Words) -> boo
     }
 }
 
-/// A request within a quarter of the budget must stand as a whole; a longer one with its first
-/// 200 and last 100 characters.
+/// A request within a quarter of the budget must be there whole; a longer one with its first 200 and last 100
+/// characters.
 fn says_request(view: &View, text: &str, budget_tokens: u64) -> bool {
     if text.len() as u64 <= budget_tokens {
         return view.says(text);
@@ -118,7 +118,7 @@ fn beside<'a, T>(
 #[derive(Clone, Copy)]
 enum Subject<'a> {
     Path(&'a str),
-    /// A command or a plan step: its start is enough, all of it is passed over.
+    /// A command or a plan step: its start is enough, and the whole text is skipped.
     Text(&'a str),
 }
 

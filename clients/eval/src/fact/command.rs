@@ -1,6 +1,6 @@
-//! Just enough shell: the parts of a command line, and whether they only look.
+//! A minimal shell parser: the parts of a command line, and whether they are read-only.
 
-/// Programs that only look: their exit status is nothing an agent must remember.
+/// Read-only programs: an agent need not remember their exit status.
 const LOOKING: [&str; 38] = [
     "ls", "cat", "sed", "rg", "grep", "find", "head", "tail", "nl", "wc", "pwd", "tree", "stat",
     "file", "which", "echo", "printf", "sleep", "date", "env", "awk", "jq", "diff", "type", "ps",
@@ -39,7 +39,7 @@ pub(super) fn segments(command: &str) -> Vec<&str> {
     parts.into_iter().map(str::trim).filter(|part| !part.is_empty()).collect()
 }
 
-/// True when every part of a command line only looks.
+/// True if every part of a command line is read-only.
 pub(super) fn only_looks(command: &str) -> bool {
     segments(command).into_iter().all(|part| {
         let mut words = part.split_whitespace().skip_while(|word| is_assignment(word));

@@ -1,4 +1,4 @@
-//! The memory that needs no thought: names by how many sessions held them, the newer the more.
+//! The baseline memory: names weighted by how many sessions used them, newer ones more.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ pub(super) struct Naive {
     names: HashMap<Entity, f64>,
 }
 
-/// What a session weighs against the next one.
+/// Weight of a session relative to the next one.
 const FADE: f64 = 0.9;
 
 impl Naive {

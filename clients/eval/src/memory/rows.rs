@@ -1,11 +1,10 @@
-//! Rows of a view that are worth nothing: said twice, said by the standing instructions already, or of
-//! nothing that is.
+//! Worthless rows of a view: repeated, already in the standing instructions, or without a known name.
 
 use std::collections::{BTreeSet, HashSet};
 
 use crate::tally::Tally;
 
-/// Share of words, in percent, by which two rows say the same.
+/// Share of common words, in percent, from which two rows count as equal.
 const SAME_PERCENT: usize = 80;
 
 /// Share of a row's word runs, in percent, by which it restates the instructions. Same source.
@@ -14,7 +13,7 @@ const RESTATED_PERCENT: usize = 60;
 /// Words of a run.
 const RUN: usize = 4;
 
-/// Rows of views, and those that are worth nothing, by the first reason that holds.
+/// Rows of views, and the worthless ones by their first reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Junk {
     pub rows: u64,
@@ -22,7 +21,7 @@ pub struct Junk {
     pub restated: u64,
     /// Those that repeat another row.
     pub repeated: u64,
-    /// Those of whose names none was ever met.
+    /// Those without any known name.
     pub unknown: u64,
 }
 
@@ -34,15 +33,15 @@ impl Junk {
         self.unknown += other.unknown;
     }
 
-    /// Share of the rows that are worth nothing, in percent; none of none.
+    /// Share of worthless rows, in percent; zero without rows.
     pub fn percent(self) -> Option<f64> {
         let kept = self.restated + self.repeated + self.unknown;
         Tally { kept, asked: self.rows }.percent()
     }
 }
 
-/// Judges the rows of a view, and lists those that are worth nothing, each after its reason. `knows`: whether a
-/// row names something that was met; `None` when it names nothing.
+/// Judges the rows of a view, and lists the worthless ones, each after its reason. `knows`: whether a row names
+/// something known; `None` if it names nothing.
 pub(super) fn junk(
     text: &str,
     context: &str,

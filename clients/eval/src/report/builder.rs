@@ -1,4 +1,4 @@
-//! Collects scores cut by cut and makes the totals.
+//! Collects scores cut by cut and computes the totals.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,13 +12,13 @@ use crate::tally::{Tally, mean};
 use crate::transcript::Origin;
 use crate::words::WordKind;
 
-/// Lists in the report are for people: this many entries, then only the count goes on.
+/// Maximum entries of the report's lists, which are for people; further ones are only counted.
 const REASONS_MAX: usize = 20;
 const STOP_ENTITIES_MAX: usize = 200;
 const CONTRADICTED_MAX: usize = 200;
 const MISSES_MAX: usize = 200_000;
 
-/// Recall where nothing was asked (percent): nothing was lost.
+/// Recall if nothing was asked (percent): nothing was lost.
 const NOTHING_ASKED: f64 = 100.0;
 
 const BOOTSTRAP_DRAWS: usize = 1000;
@@ -101,7 +101,7 @@ struct SessionScore {
 
 type SessionKey = (String, String);
 
-/// A report in the making.
+/// A report under construction.
 #[derive(Debug, Default)]
 pub struct ReportBuilder {
     report: Report,
@@ -158,7 +158,7 @@ impl ReportBuilder {
         self.report.corpus.over_budget += 1;
     }
 
-    /// The view in question said these, and the transcript says otherwise.
+    /// Statements of the tested view that the transcript contradicts.
     pub fn contradicted(&mut self, session: &str, found: Vec<String>) {
         for statement in found {
             let statement = format!("{session}: {statement}");
@@ -171,7 +171,7 @@ impl ReportBuilder {
         self.report.calls_to_edit.extend(calls);
     }
 
-    /// The view in question lacks these.
+    /// What the tested view lacks.
     pub fn misses(&mut self, misses: Vec<Miss>) {
         let room = MISSES_MAX.saturating_sub(self.report.misses.len());
         self.report.misses.extend(misses.into_iter().take(room));

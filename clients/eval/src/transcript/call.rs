@@ -1,5 +1,5 @@
-//! Decodes a tool call: the values of its arguments, the shell command in it, the patch in it,
-//! the plan in it. Argument *names* are never kept: they are the tool's words, not the agent's.
+//! Decodes a tool call: the values of its arguments, its shell command, its patch, its plan. Argument *names* are never
+//! kept: they belong to the tool, not the agent.
 
 use serde_json::{Map, Value};
 

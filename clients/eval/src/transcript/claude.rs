@@ -1,4 +1,4 @@
-//! Reads the lines of Claude Code: the second format, again on its own.
+//! Reads the lines of Claude Code, the second format, independently of the daemon.
 //!
 //! A session starts as its folder is injected; messages hold blocks; tools have names and arguments
 //! of their own. Windows paths are compared with forward slashes, as shells there take them too.

@@ -13,7 +13,7 @@ pub(super) struct QuestionScore {
     sessions: f64,
     /// Share of its turns at most one turn from one of the first ten hits.
     turns: f64,
-    /// One by the place of the first session of its evidence; 0 when it is none of the ten.
+    /// 1 / the rank of the first session of its evidence; 0 if it is not among the ten.
     rank: f64,
     took: Duration,
 }

@@ -289,7 +289,7 @@ impl App {
         let ended = tokio::select! {
             // In this order: a task that ends because it was told to is no failure.
             biased;
-            () = deps.shutdown.begun() => None,
+            () = deps.shutdown.wait() => None,
             ended = tasks.next() => ended,
         };
 

@@ -132,13 +132,13 @@ pub async fn listen(config: &Config) -> Result<Held, AppError> {
 }
 
 async fn bind(path: &Path, state: &Arc<Lock>) -> Result<Bound, BindError> {
-    Ok(lock::soon(|| Bound::bind(path), BindError::is_held).await?.of_state(state))
+    Ok(lock::soon(|| Bound::bind(path), BindError::is_held).await?.with_state_lock(state))
 }
 
 /// The agents' socket beside one of a unit that has only the person's.
 fn beside(socket: &Path, state: &Arc<Lock>) -> Option<Bound> {
     match Bound::bind(&of_agents(socket)) {
-        Ok(agents) => Some(agents.of_state(state)),
+        Ok(agents) => Some(agents.with_state_lock(state)),
         Err(error) => {
             let hint = "install the units of this version: longhaul install systemd";
             tracing::warn!(%error, hint, "agents are not served");
@@ -289,7 +289,7 @@ impl App {
         let ended = tokio::select! {
             // In this order: a task that ends because it was told to is no failure.
             biased;
-            () = deps.shutdown.begun() => None,
+            () = deps.shutdown.wait() => None,
             ended = tasks.next() => ended,
         };
 

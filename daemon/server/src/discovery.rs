@@ -1,8 +1,8 @@
-//! Which transcripts there are, and which of them have changed: names and stats, no content.
+//! Finds transcripts and detects which have changed, by names and stats, without reading content.
 //!
-//! A **hint** (`watch`) or a **listing** (`scan`) says which files may have changed. Hints may be lost
-//! or doubled; the listing repairs. It costs one `stat` a file. `plan` compares it with the
-//! `catalogue`: same device, inode, size and time means that no byte is read.
+//! A **hint** (`watch`) or a **listing** (`scan`) names the files that may have changed. Hints may be lost or
+//! duplicated; the listing corrects that, at one `stat` per file. `plan` compares it with the `catalogue`: a file
+//! with the same device, inode, size and time is not read.
 
 pub(crate) mod catalogue;
 pub(crate) mod databases;

@@ -1,39 +1,38 @@
-//! Transcripts into the store: found, read, folded, kept up with.
+//! Finds, reads and folds transcripts, and keeps the store current.
 //!
 //! # Theory of operation
 //!
-//! *Owns* the reading of transcripts. Nothing here ever writes, renames or truncates one. One task
-//! (`worker`) decides what is read next; one blocking thread at a time reads and folds; the task stores
-//! what it hands over. So there is one reader and one writer, and a queue of two batches between them.
+//! *Owns* the reading of transcripts; never writes, renames or truncates one. One task (`worker`) decides what to
+//! read next; one blocking thread at a time reads and folds; the task stores the batches that thread sends. So
+//! there is one reader and one writer, with a queue of two batches between them.
 //!
 //! *Steps.*
-//! 1. [`crate::discovery`] says which files may have changed: by a hint, or by a listing every
-//!    [`Limits::scan_period`]. The newest come first; a file that a client waits for ([`Ingest::sync`])
-//!    before all.
-//! 2. `catch_up` opens the file ([`crate::transcript`]) and lets `identity` judge whether what was read
-//!    still stands. If not, a new *generation* starts from nothing. `folding` folds its lines, on top of
-//!    another transcript where the file continues one.
-//! 3. Every few MiB what was folded (rows, fold, cursor and what the host saw of touched files, by
-//!    `observe`) goes into a `batch`, small files together, and `commit` stores it in one transaction.
+//! 1. [`crate::discovery`] lists the files that may have changed: from a hint, or from a full listing every
+//!    [`Limits::scan_period`]. Newest first; a file that a client waits for ([`Ingest::sync`]) before all others.
+//! 2. `catch_up` opens the file ([`crate::transcript`]), and `identity` checks whether the part already read is
+//!    unchanged. If it changed, a new *generation* starts from nothing. `folding` folds the lines, on top of
+//!    another transcript if the file continues one.
+//! 3. Every few MiB, the folded data (rows, fold, cursor, and the host's view of touched files from `observe`)
+//!    goes into a `batch`, small files together, and `commit` stores it in one transaction.
 //!
-//! *At a start* the catalogue is filled from the store and then by a listing. Who asks for one thread before that is served by
-//! the store's rows of it: its files are read before fifty thousand others are listed.
+//! *At a start* the catalogue is filled from the store and then by a listing. A request for one thread before that
+//! uses the store's rows: its files are read before fifty thousand others are listed.
 //!
-//! *A crash* before the transaction: the same lines are read again, to the same rows. After it: the
-//! cursor stands behind them. A pass that was cut short leaves a stat that no listing shows, so it is
-//! taken up. The state after any batch equals that of reading the file once from its start.
+//! *A crash* before the transaction: the same lines are read again, to the same rows. After it: the cursor is past
+//! them. An interrupted pass leaves a stat that no listing shows, so it is resumed. The state after any batch
+//! equals that of reading the file once from its start.
 //!
-//! *A change in the middle* of a long file that grew at the same time is found when it rests, by `recheck`.
+//! *A change in the middle* of a long file that also grew is found by `recheck` once the file stops growing.
 //!
-//! *Bad input* is never an error of the file: a torn last line waits, an unknown or malformed line is
-//! counted by the fold, an over-long one is skipped in the stream. A file that cannot be read is
-//! reported and tried again when it or its rights change, and now and then. A file that is deleted keeps its rows, marked gone, and
-//! no place in memory; one that moved keeps its number.
+//! *Bad input* is never an error of the file: a torn last line waits, an unknown or malformed line is counted by
+//! the fold, an over-long one is skipped in the stream. A file that cannot be read is reported and retried when it
+//! or its permissions change, and periodically. A deleted file keeps its rows, marked gone, and takes no memory; a
+//! moved file keeps its id.
 //!
-//! *A store that refuses* (full disk, lock) is tried again with growing pauses; a damaged one is moved
-//! aside by the store and filled again from the transcripts.
+//! *If the store refuses a batch* (full disk, lock), it is retried with growing pauses; a damaged database is
+//! moved aside by the store and rebuilt from the transcripts.
 //!
-//! *Does not* interpret lines (that is `longhaul_core::fold`), or know the wire.
+//! *Does not* interpret lines (`longhaul_core::fold` does), or know the wire.
 
 mod batch;
 mod cache;
@@ -71,7 +70,7 @@ pub(crate) use identity::{Compared, Walk, compare};
 pub use limits::Limits;
 pub use progress::{Progress, SourceProgress};
 pub use shared::NowMs;
-pub use sync::{SyncPoint, SyncTarget, Synced};
+pub use sync::{SyncPoint, SyncResult, SyncTarget};
 
 use crate::archive::Archive;
 use crate::discovery::catalogue::Catalogue;
@@ -81,32 +80,32 @@ use crate::discovery::watch::Hints;
 use shared::Shared;
 use worker::{Request, Worker};
 
-/// Requests of clients that wait to be taken up.
+/// Maximum queued client requests.
 const REQUESTS_MAX: usize = 64;
 
-/// Files of one thread that a sync catches up.
+/// Maximum files of one thread that a sync catches up.
 const SYNC_FILES_MAX: usize = 8;
 
-/// How often a sync that waits for bytes not yet written looks again.
+/// Polling interval of a sync that waits for bytes not yet written.
 const SYNC_POLL: Duration = Duration::from_millis(50);
 
-/// Files that wait after a start for which nobody is kept waiting, and when that is looked at first.
+/// After a start with more files queued than this, no caller waits for them; and the delay before the first check.
 ///
 /// # Source
-/// Chosen: a busy person's files of a week are read in a second; a listing that takes longer is of very many.
+/// Chosen: a busy week of files is read within a second; a listing that takes longer has very many.
 const MUCH_FILES: u64 = 1_024;
 const MUCH_AFTER: Duration = Duration::from_millis(80);
 
-/// How often [`Ingest::settle`] looks whether the queue is empty.
+/// Polling interval of [`Ingest::settle`].
 const SETTLE_POLL: Duration = Duration::from_millis(10);
 
 pub struct IngestDeps {
     pub store: Store,
     pub roots: Vec<Root>,
     pub events: Arc<dyn IngestEvents>,
-    /// Where the lines of a transcript that is gone are read.
+    /// Source of the lines of deleted transcripts.
     pub archive: Option<Arc<Archive>>,
-    /// The clock, Unix milliseconds.
+    /// Clock, in Unix milliseconds.
     pub now_ms: NowMs,
     pub limits: Limits,
 }
@@ -117,12 +116,12 @@ pub struct Ingest {
     cancel: CancellationToken,
     ended: CancellationToken,
     task: Mutex<Option<JoinHandle<()>>>,
-    /// Somebody has waited for the first reading.
-    is_begun: AtomicBool,
+    /// A caller has waited for the first reading.
+    has_waited: AtomicBool,
 }
 
 impl Ingest {
-    /// Starts ingesting and returns at once; everything else happens in the background.
+    /// Starts ingestion in the background and returns at once.
     pub fn start(deps: IngestDeps) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let shared = Arc::new(Shared {
@@ -146,20 +145,20 @@ impl Ingest {
         let ended = CancellationToken::new();
         let guard = ended.clone().drop_guard();
         let task = tokio::spawn(async move {
-            // Dropped however the worker ends, by a panic too.
+            // Dropped however the worker ends, including by a panic.
             let _guard = guard;
             worker.run().await;
         });
-        let (task, is_begun) = (Mutex::new(Some(task)), AtomicBool::new(false));
-        Self { shared, requests, cancel, ended, task, is_begun }
+        let (task, has_waited) = (Mutex::new(Some(task)), AtomicBool::new(false));
+        Self { shared, requests, cancel, ended, task, has_waited }
     }
 
-    /// Waits until the worker has ended: after [`Ingest::stop`], or through a defect.
+    /// Waits until the worker has ended: after [`Ingest::stop`], or because of a bug.
     pub async fn ended(&self) {
         self.ended.cancelled().await;
     }
 
-    /// Stops after the batch under way and waits for it.
+    /// Stops after the current batch and waits for it.
     pub async fn stop(&self) {
         self.cancel.cancel();
         self.shared.stop.store(true, Ordering::Relaxed);
@@ -171,8 +170,8 @@ impl Ingest {
         }
     }
 
-    /// Catches up a thread or file now, before all other files, and answers when everything that was
-    /// written before the call is stored, and everything up to `min_offset` (bytes of the file), too.
+    /// Catches up a thread or file before all other files. Returns when everything written before the call, and
+    /// everything up to `min_offset` (bytes of the file), is stored.
     ///
     /// # Errors
     /// `NotFound`, `Outside`, `Deadline` after `timeout`, `Failed`, `Stopping`.
@@ -181,20 +180,17 @@ impl Ingest {
         target: SyncTarget,
         min_offset: Option<u64>,
         timeout: Duration,
-    ) -> Result<Synced, SyncError> {
+    ) -> Result<SyncResult, SyncError> {
         self.sync_to(target, SyncPoint { offset: min_offset, seq: None }, timeout).await
     }
 
-    /// As [`Ingest::sync`], up to an offset or a line that may not be written yet.
-    ///
-    /// # Errors
-    /// As [`Ingest::sync`].
+    /// Like [`Ingest::sync`], up to an offset or a line that may not be written yet.
     pub async fn sync_to(
         &self,
         target: SyncTarget,
         reach: SyncPoint,
         timeout: Duration,
-    ) -> Result<Synced, SyncError> {
+    ) -> Result<SyncResult, SyncError> {
         let reached = async {
             loop {
                 let synced = self.sync_once(&target).await?;
@@ -207,7 +203,7 @@ impl Ingest {
         tokio::time::timeout(timeout, reached).await.unwrap_or(Err(SyncError::Deadline))
     }
 
-    /// Lists everything now and waits until all of it is stored.
+    /// Lists everything now and waits until it is all stored.
     ///
     /// # Errors
     /// `Deadline` after `timeout`, `Stopping`.
@@ -224,24 +220,24 @@ impl Ingest {
         tokio::time::timeout(timeout, settled).await.unwrap_or(Err(SyncError::Deadline))
     }
 
-    async fn sync_once(&self, target: &SyncTarget) -> Result<Synced, SyncError> {
+    async fn sync_once(&self, target: &SyncTarget) -> Result<SyncResult, SyncError> {
         match target {
             SyncTarget::Path(path) => self.sync_path(path).await,
             SyncTarget::Thread(thread_id) => self.sync_thread(thread_id).await,
         }
     }
 
-    async fn sync_path(&self, path: &Path) -> Result<Synced, SyncError> {
+    async fn sync_path(&self, path: &Path) -> Result<SyncResult, SyncError> {
         let shown = path.display().to_string();
         let (shared, wanted) = (Arc::clone(&self.shared), path.to_owned());
-        let looked = tokio::task::spawn_blocking(move || scan::look(&shared.roots, &wanted));
+        let looked = tokio::task::spawn_blocking(move || scan::inspect(&shared.roots, &wanted));
         let file = match looked.await.map_err(|_| SyncError::Stopping)? {
             Err(Outside) => return Err(SyncError::Outside(shown)),
             Ok(None) => return Err(SyncError::NotFound(shown)),
             Ok(Some(file)) => file,
         };
         match self.catch_up(PathBuf::from(&file.path)).await {
-            // It was there a moment ago, and whoever asks should not be told to wait for it.
+            // It existed a moment ago; the caller should not be told to wait for it.
             Err(SyncError::Failed(_)) if is_gone(&file.path).await => {
                 return Err(SyncError::NotFound(shown));
             }
@@ -250,7 +246,7 @@ impl Ingest {
         let entries = self.shared.catalogue.lock();
         let known = entries.get(file.path.as_str()).and_then(|entry| entry.known.as_ref());
         let known = known.ok_or(SyncError::NotFound(shown))?;
-        Ok(Synced {
+        Ok(SyncResult {
             thread_id: known.thread_id.as_deref().map(str::to_owned),
             path: file.path,
             offset: known.cursor.offset,
@@ -258,15 +254,15 @@ impl Ingest {
         })
     }
 
-    async fn sync_thread(&self, thread_id: &str) -> Result<Synced, SyncError> {
+    async fn sync_thread(&self, thread_id: &str) -> Result<SyncResult, SyncError> {
         self.catch_up_thread(thread_id).await?;
         let thread = self.shared.store.thread_get(thread_id).await;
         let thread = thread.map_err(|error| SyncError::Failed(error.to_string()))?;
-        // While nothing can be stored it may be one that was read.
+        // While the store refuses writes, the thread may be one that was read but not stored.
         let unknown =
             || self.shared.progress.stalled().unwrap_or(SyncError::NotFound(thread_id.to_owned()));
         let thread = thread.ok_or_else(unknown)?;
-        Ok(Synced {
+        Ok(SyncResult {
             thread_id: Some(thread.thread_id),
             path: thread.file.path,
             offset: thread.file.cursor.offset,
@@ -274,7 +270,7 @@ impl Ingest {
         })
     }
 
-    /// Catches up a thread, as [`Ingest::sync`] does, and answers with nothing but that it is done.
+    /// Catches up a thread like [`Ingest::sync`], without returning its position.
     ///
     /// # Errors
     /// `Deadline` after `timeout`, `Stopping`.
@@ -289,7 +285,7 @@ impl Ingest {
         tokio::time::timeout(timeout, read).await.unwrap_or(Err(SyncError::Deadline))
     }
 
-    /// Reads what was written to the files of a thread since they were read last.
+    /// Reads what was written to a thread's files since they were last read.
     async fn catch_up_thread(&self, thread_id: &str) -> Result<(), SyncError> {
         let mut files = self.shared.catalogue.of_thread(thread_id);
         if files.is_empty() {
@@ -304,13 +300,13 @@ impl Ingest {
     async fn read_files(&self, mut files: Vec<(PathBuf, Source)>) -> Result<(), SyncError> {
         files.truncate(SYNC_FILES_MAX);
         let shared = Arc::clone(&self.shared);
-        // Mostly nothing was written since: then nobody needs to be asked, and reading elsewhere goes on.
+        // Usually nothing is new: skip the worker, so that its current reading is not interrupted.
         let unread = tokio::task::spawn_blocking(move || {
             let unread = files.into_iter().filter(|(path, _)| !shared.is_read(path));
             unread.collect::<Vec<_>>()
         });
         for (path, _) in unread.await.map_err(|_| SyncError::Stopping)? {
-            // One file of several may be unreadable or just moved; the thread may stand all the same.
+            // One of several files may be unreadable or just moved; the thread may still be found.
             if let Err(error @ (SyncError::Stopping | SyncError::DiskFull(_))) =
                 self.catch_up(path).await
             {
@@ -336,11 +332,11 @@ impl Ingest {
         sent.map_err(|_| SyncError::Stopping)
     }
 
-    /// Answers damage that a reader of the store met: the database is moved aside and filled again. `false` when
-    /// there is none.
+    /// Handles damage found by a reader of the store: moves the database aside and rebuilds it. Returns `false` if
+    /// there is no damage.
     ///
     /// # Errors
-    /// The store cannot be begun anew.
+    /// The store cannot be recreated.
     pub async fn recover(&self) -> Result<bool, StoreError> {
         let is_damaged = self.shared.recover().await?;
         if is_damaged {
@@ -349,16 +345,15 @@ impl Ingest {
         Ok(is_damaged)
     }
 
-    /// Waits until there is nothing left to read.
+    /// Waits until nothing is left to read.
     pub async fn idle(&self) {
-        self.told(|progress| !progress.is_catching_up.load(Ordering::Relaxed)).await;
+        self.wait_until(|progress| !progress.is_catching_up.load(Ordering::Relaxed)).await;
     }
 
-    /// Waits, `within` at most and for the first caller only, until what stood in the folders at the start
-    /// is read: who asks right after a start is not told that there is nothing. Where more stands there than is read
-    /// at once, nobody is kept waiting for it.
-    pub async fn begun(&self, within: Duration) {
-        if self.is_begun.swap(true, Ordering::Relaxed) {
+    /// Waits until the files present at start are read, for at most `within` and only for the first caller, so
+    /// that a request right after a start does not see an empty daemon. Does not wait if there are too many files.
+    pub async fn wait_for_first_read(&self, within: Duration) {
+        if self.has_waited.swap(true, Ordering::Relaxed) {
             return;
         }
         let much = async {
@@ -370,19 +365,19 @@ impl Ingest {
                 tokio::time::sleep(SETTLE_POLL).await;
             }
         };
-        // What is not read by then is listed by the next call.
+        // The next call lists what was not read by then.
         tokio::select! {
             _ = tokio::time::timeout(within, self.first_read()) => {}
             () = much => {}
         }
     }
 
-    /// Waits until what stood in the folders at the start is read, and nothing is left to read.
+    /// Waits until the files present at start are read and nothing is left to read.
     ///
     /// # Errors
-    /// Why the store refuses what was read.
+    /// The reason for which the store refuses what was read.
     pub async fn first_read(&self) -> Result<(), SyncError> {
-        self.told(|progress| {
+        self.wait_until(|progress| {
             let is_read = progress.last_scan_at_ms.load(Ordering::Relaxed) != 0
                 && !progress.is_catching_up.load(Ordering::Relaxed);
             is_read || progress.stalled().is_some()
@@ -391,19 +386,19 @@ impl Ingest {
         self.shared.progress.stalled().map_or(Ok(()), Err)
     }
 
-    async fn told(&self, is_so: impl Fn(&progress::Counters) -> bool) {
+    async fn wait_until(&self, is_so: impl Fn(&progress::Counters) -> bool) {
         loop {
-            let mut told = std::pin::pin!(self.shared.progress.idle.notified());
-            // Listening before looking: what is told in between is not missed.
-            told.as_mut().enable();
+            let mut idle = std::pin::pin!(self.shared.progress.idle.notified());
+            // Subscribe before checking, so that no notification in between is missed.
+            idle.as_mut().enable();
             if is_so(&self.shared.progress) {
                 return;
             }
-            told.await;
+            idle.await;
         }
     }
 
-    /// A line of this transcript was asked for and is not what was read: its lines are compared soon.
+    /// Schedules an early recheck of a transcript whose stored lines no longer match the file.
     pub fn doubt(&self, path: &str) {
         self.shared.hints.doubt(Path::new(path));
     }
@@ -412,7 +407,7 @@ impl Ingest {
         self.shared.progress.snapshot(&self.shared.roots, &self.shared.catalogue)
     }
 
-    /// The folded state of a thread; `None` for a thread nobody knows.
+    /// The folded state of a thread; `None` for an unknown thread.
     ///
     /// # Errors
     /// The store cannot be read, or another version saved the state and it is being folded anew.
@@ -425,8 +420,7 @@ impl Ingest {
         self.shared.folds.clear();
     }
 
-    /// The state of a thread after its line `seq`. Reads the transcript up to there, so it costs time
-    /// in proportion.
+    /// The state of a thread after its line `seq`. Reads the transcript up to there, so its cost grows with `seq`.
     ///
     /// # Errors
     /// As [`Ingest::fold`], and the transcript cannot be read.

@@ -228,21 +228,21 @@ pub struct Counters {
 #[derive(Debug, Default)]
 pub struct Activity {
     is_awaited: AtomicBool,
-    begun: Notify,
+    work_started: Notify,
 }
 
 impl Activity {
     pub(crate) fn note(&self) {
         if self.is_awaited.load(Ordering::Relaxed) && self.is_awaited.swap(false, Ordering::Relaxed)
         {
-            self.begun.notify_one();
+            self.work_started.notify_one();
         }
     }
 
     /// Waits for the next request.
-    pub(crate) async fn begun(&self) {
+    pub(crate) async fn work_started(&self) {
         self.is_awaited.store(true, Ordering::Relaxed);
-        self.begun.notified().await;
+        self.work_started.notified().await;
     }
 }
 

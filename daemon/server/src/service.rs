@@ -1,8 +1,7 @@
-//! The use-cases behind the methods: services by namespace, each with the few things it works with.
+//! The use cases behind the methods: services by namespace, each with only the dependencies it uses.
 //!
-//! [`Services::open`] is the one place that makes them, lower ones first, those of a namespace out of what they
-//! share (`parts`): who works with another is given it.
-//! Whoever answers a method is given the one or two services it needs, never all of them.
+//! [`Services::open`] is the one place that builds them, lower ones first, and those of a namespace from shared
+//! parts (`parts`). A method's handler gets the one or two services it needs, never all of them.
 
 pub(crate) mod archive;
 pub(crate) mod checkpoint;
@@ -81,25 +80,24 @@ use worker::Workers;
 pub use error::{ChoiceError, CurationStop, ServiceError};
 pub use parts::{CompactionServices, MemoryServices, PolicyServices};
 
-/// What a daemon is made with; clones are the same handles.
+/// Dependencies of a daemon; clones share the same handles.
 #[derive(Debug, Clone)]
 pub struct Deps {
     pub config: Live,
     pub clock: Clock,
-    /// Where to tell what happened.
+    /// Receives the daemon's events.
     pub events: EventHub,
-    /// The switch that stops the daemon.
+    /// Stops the daemon.
     pub shutdown: Shutdown,
-    /// Counts of the socket server.
+    /// Counters of the socket server.
     pub counters: Arc<Counters>,
-    /// The right to the state folder.
+    /// Lock of the state folder.
     pub state: Option<Arc<Lock>>,
-    /// Where indexing and archiving run: `None` is where everything else does, a simulation takes turns.
+    /// Runtimes for indexing and archiving; `None` runs them on the main one, as a simulation needs.
     pub followers: Option<[Handle; 2]>,
 }
 
 impl Deps {
-    /// The handles of one daemon.
     #[must_use]
     pub fn new(config: Config, clock: Clock) -> Self {
         Self {
@@ -114,10 +112,10 @@ impl Deps {
     }
 }
 
-/// The database, in the state folder.
+/// Name of the database in the state folder.
 pub(crate) const DATABASE: &str = "longhaul.db";
 
-/// The services of a daemon, to be handed out.
+/// All services of a daemon.
 pub struct Services {
     pub ingest: Arc<Ingest>,
     pub keeping: Arc<Keeping>,
@@ -150,8 +148,8 @@ pub struct Services {
 }
 
 impl Services {
-    /// Opens the database, a damaged one moved aside, and starts reading transcripts in the
-    /// background: the services of the daemon that is found at `socket`.
+    /// Opens the database, moving a damaged one aside, and starts reading transcripts in the background. `socket`
+    /// is the daemon's own socket.
     ///
     /// # Errors
     /// The database is of a newer version or cannot be opened.
@@ -224,7 +222,7 @@ impl Services {
     }
 }
 
-/// The models that may be asked, with what was asked of them today.
+/// The configured models, with today's spending.
 async fn models(now: &Config, store: &Store, clock: &Clock) -> Result<Arc<Models>, StoreError> {
     let (settings, budget) = (now.models.clone(), now.budget.bounds());
     let models = Models::new(settings, budget, store.clone(), clock.clone());

@@ -30,7 +30,7 @@ impl Shutdown {
 
     /// Whether it was pressed.
     #[must_use]
-    pub fn is_begun(&self) -> bool {
+    pub fn has_begun(&self) -> bool {
         self.token.is_cancelled()
     }
 
@@ -41,7 +41,7 @@ impl Shutdown {
     }
 
     /// Waits until it is pressed.
-    pub async fn begun(&self) {
+    pub async fn wait(&self) {
         self.token.cancelled().await;
     }
 
@@ -69,7 +69,7 @@ pub fn watch_signals(shutdown: Shutdown) -> impl Future<Output = std::io::Result
                 _ = terminate.recv() => "SIGTERM",
                 _ = interrupt.recv() => "SIGINT",
             };
-            if shutdown.is_begun() {
+            if shutdown.has_begun() {
                 tracing::warn!(reason, "stopped without draining");
                 std::process::exit(EXIT_TOLD_TWICE);
             }

@@ -1,13 +1,13 @@
-//! The sockets: one owner, one user, one line a message. The person's and the agents' differ in nothing but who is
-//! at the other end ([`Caller`](crate::link::Caller)).
+//! The sockets: one owner, one user, one line per message. The person's and the agents' sockets differ only in the
+//! [`Caller`](crate::link::Caller).
 //!
 //! # Theory of operation
-//! [`bind`] comes into possession of the path (or takes the socket systemd hands over), [`accept`] lets
-//! clients of this user in, `connection` serves each of them in a task of its own, [`dispatch`] takes a message
-//! to its answer through a method table it knows nothing about. Everything a client can make grow has a
-//! bound in [`Bounds`]; what goes over one gets a typed refusal or a clean close, and nobody else notices.
+//! [`bind`] takes the path (or the socket systemd hands over), [`accept`] admits this user's clients, `connection`
+//! serves each in its own task, and [`dispatch`] answers a message through a method table. Everything a client can
+//! grow has a bound in [`Bounds`]; exceeding one is a typed refusal or a clean close, and no other client is
+//! affected.
 //!
-//! Nothing in here is durable: a crash at any point loses connections, which clients open again.
+//! Nothing here is durable: a crash at any point loses connections, which clients reopen.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -30,26 +30,26 @@ mod outgoing;
 
 use dispatch::Dispatcher;
 
-/// What clients can make grow, and how far.
+/// Bounds on everything that clients can grow.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
-    /// Bytes of one message without its newline, both ways.
+    /// Bytes of one message without its newline, in both directions.
     pub frame_bytes_max: usize,
-    /// Requests of one connection that are worked on at the same time.
+    /// Requests of one connection that run at the same time.
     pub in_flight_max: usize,
     pub batch_max: usize,
     pub subscriptions_max: usize,
-    /// Connections of one socket open at the same time.
+    /// Open connections per socket.
     pub connections_max: usize,
-    /// Bytes of frames not whole yet, requests in flight and answers not taken yet, over all connections.
+    /// Bytes of incomplete frames, requests in flight and untaken answers, over all connections.
     pub held_bytes_max: usize,
-    /// Methods whose answers may be large: one is made only where there is room for it.
+    /// Methods whose answers may be large: such an answer is made only when there is room for it.
     pub large: &'static [&'static str],
-    /// How long a client may take from the first byte of a message to its last.
+    /// Maximum time from the first byte of a message to its last.
     pub frame_timeout: Duration,
-    /// How long a client may take nothing of what waits for it.
+    /// Maximum time in which a client with pending output reads nothing.
     pub write_timeout: Duration,
-    /// How long requests in flight may take when the daemon stops.
+    /// Maximum time for requests in flight when the daemon stops.
     pub drain: Duration,
 }
 
@@ -70,20 +70,19 @@ impl Default for Bounds {
     }
 }
 
-/// What the accept loop and every connection share.
+/// State shared by the accept loops and all connections.
 #[derive(Debug)]
 pub struct Server {
     dispatcher: Arc<Dispatcher>,
     counters: Arc<Counters>,
     clock: Clock,
-    /// The id of the next connection, whichever socket it comes in on.
+    /// The id of the next connection, across all sockets.
     connection_ids: AtomicUsize,
     /// The user whose processes may connect.
     uid: u32,
 }
 
 impl Server {
-    /// A server of a method table for this process's user.
     #[must_use]
     pub fn new(methods: Methods, bounds: Bounds, counters: Arc<Counters>, clock: Clock) -> Self {
         Self {
@@ -95,7 +94,7 @@ impl Server {
         }
     }
 
-    /// The same server for the processes of another user.
+    /// Accepts processes of another user instead.
     #[must_use]
     pub fn for_uid(self, uid: u32) -> Self {
         Self { uid, ..self }

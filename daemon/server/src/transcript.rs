@@ -1,11 +1,11 @@
-//! Transcripts opened, split into lines and given back. Everything that reads one goes through here, and
-//! nothing here ever writes one.
+//! Opens transcripts, splits them into lines and reads lines back. Everything that reads a transcript uses this
+//! module, which never writes one.
 //!
 //! # Theory of operation
 //!
-//! A transcript is a *text* with places in it (bytes of the decompressed text), and a sequence of
-//! *pieces*, each with its place and its digest. How both come out of the disk is the layout of its
-//! source ([`longhaul_core::rollout::source::Layout`]):
+//! A transcript is a *text* with offsets (bytes of the decompressed text), and a sequence of *pieces*, each with
+//! its offset and digest. How they are read from disk depends on the source's layout
+//! ([`longhaul_core::rollout::source::Layout`]):
 //!
 //! | layout | text | pieces |
 //! |---|---|---|
@@ -14,19 +14,18 @@
 //! | assembled | lines made of the file | those lines (`lines`) |
 //! | records | lines made of many files, or of rows of a database (`records`) | those lines (`lines`) |
 //!
-//! Plain text is entered anywhere; compressed text from its beginning only. A document has no place
-//! where reading may be taken up: it is rewritten as a whole, and read as a whole.
+//! Plain text can be entered anywhere; compressed text only at its beginning. A document cannot be resumed: it is
+//! rewritten as a whole, and read as a whole.
 //!
-//! *A transcript that is changed in places* (a message stands again when more of it is there) is put into lines
-//! by a pure function of its source, from all of it. The lines are only added to while the session goes
-//! on; they read like a compressed text, from their beginning, and digests tell whether what was read still
-//! stands.
+//! *A transcript edited in place* (a message is written again when more of it exists) is converted to lines by a
+//! pure function of its source, from all of it. Lines are only appended while the session continues; they are read
+//! like compressed text, from the beginning, and digests show whether lines already read are unchanged.
 //!
-//! *A transcript that is gone*, or says something else by now, is read from the archive where the reader names a
-//! [`Fallback`]: its text has the same places, unless secrets were replaced in it. Then lines are found by their number.
+//! *A deleted or changed transcript* is read from the archive if the reader names a [`Fallback`]: its text has the
+//! same offsets, unless secrets were replaced in it; then lines are found by number.
 //!
-//! *A line over the bound* is never held: it is known by its place, its beginning and its digest. *A
-//! rest* without a newline is a line only when it is a whole JSON object.
+//! *A line over the bound* is never held in memory: only its place, beginning and digest are kept. *A rest*
+//! without a newline is a line only if it is a whole JSON object.
 
 mod document;
 mod each_line;

@@ -1,8 +1,8 @@
-//! Every transcript file that is there, in memory: the gate that lets an unchanged file cost one comparison, and the
-//! phone book by which a fork finds what it continues.
+//! All existing transcript files, in memory: an unchanged file costs one comparison, and a fork finds the
+//! transcript it continues.
 //!
-//! Of files that are gone only their number and what they add up to is kept, or a folder from which old ones are deleted
-//! would fill the memory. What the store knows of one is asked for when its path is listed again.
+//! Of deleted files only the number and the sums are kept; otherwise a folder whose old files are deleted would
+//! fill the memory. The store's data on one is loaded when its path is listed again.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::{Deref, DerefMut};
@@ -15,49 +15,49 @@ use longhaul_core::fold::{Fold, Source, ThreadHead};
 use longhaul_store::{BaseState, Cursor, FileCommit, FileId, FileRow, FileStat};
 
 use super::names::{is_uuid, name_of, thread_in_name};
-use super::scan::{Listed, Listing};
+use super::scan::{ListedFile, Listing};
 
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
     pub(crate) source: Source,
     pub(crate) archived: bool,
-    /// What the last listing said; `None` when it was not there.
+    /// Stat from the last listing; `None` if it was not there.
     pub(crate) listed: Option<FileStat>,
-    /// What is stored of it. Apart, as is the next, so that a table with room for twice as many files stays small.
-    pub(crate) known: Option<Box<Known>>,
+    /// Stored data of the file. Boxed, like the next field, to keep the table small: it has room for twice as many
+    /// files.
+    pub(crate) known: Option<Box<KnownFile>>,
     pub(crate) failed: Option<Box<Failed>>,
-    /// Number of the last full listing that had it.
+    /// Number of the last full listing that had the file.
     listing: u64,
 }
 
-/// Of fifty thousand files each has a place in the table, and there is room for twice as many.
+/// With fifty thousand files the table has room for twice as many, so the entry must stay small.
 const _: () = assert!(size_of::<(Arc<str>, Entry)>() <= 96);
 
-/// A file that could not be read.
 #[derive(Debug, Clone)]
 pub(crate) struct Failed {
-    /// In which state it was then.
+    /// Its state at that time.
     stat: FileStat,
-    /// When its rights or content were changed last, Unix nanoseconds: `chmod` leaves all else as it is.
+    /// When its permissions or content last changed, Unix nanoseconds: `chmod` changes nothing else.
     changed_ns: Option<i64>,
     pub(crate) why: String,
     tries: u32,
-    /// Listings to let pass before it is tried again all the same.
+    /// Listings to skip before it is retried without a change.
     listings: u32,
 }
 
-/// Listings that are let pass between two tries at most: an hour, if nothing is written meanwhile.
+/// Maximum listings skipped between two retries: an hour, if no hints come.
 const LISTINGS_MAX: u32 = 64;
 
 impl Failed {
-    /// Notes that a file in this state could not be read, once more where it could not `before`.
+    /// Records that a file in this state could not be read; `before` is the previous failure.
     pub(crate) fn note(path: &str, stat: FileStat, why: &str, before: Option<&Self>) -> Self {
         let tries = before.map_or(0, |before| before.tries).saturating_add(1);
         let listings = 1_u32.checked_shl(tries).unwrap_or(LISTINGS_MAX).min(LISTINGS_MAX);
         Self { stat, changed_ns: changed_ns(path), why: why.to_owned(), tries, listings }
     }
 
-    /// Whether to try again; asked once a listing.
+    /// Whether to retry; called once per listing.
     fn is_due(&mut self, path: &str, listed: FileStat) -> bool {
         self.listings = self.listings.saturating_sub(1);
         self.listings == 0 || self.stat != listed || self.changed_ns != changed_ns(path)
@@ -69,25 +69,25 @@ fn changed_ns(path: &str) -> Option<i64> {
     Some(found.ctime().saturating_mul(1_000_000_000).saturating_add(found.ctime_nsec()))
 }
 
-/// What is stored of a file.
+/// Stored data of a file.
 #[derive(Debug, Clone)]
-pub(crate) struct Known {
+pub(crate) struct KnownFile {
     pub(crate) file_id: FileId,
     pub(crate) stat: FileStat,
     pub(crate) cursor: Cursor,
     pub(crate) base: BaseState,
     pub(crate) thread_id: Option<Box<str>>,
-    /// Thread of the transcript it continues.
+    /// Thread of the transcript that this one continues.
     pub(crate) base_thread: Option<Box<str>>,
-    /// For which state of the possible bases the search last failed.
+    /// State of the possible bases when the last search for the base failed.
     pub(crate) base_tried: u64,
     pub(crate) gone: bool,
-    /// Written by this version; otherwise it is folded anew.
+    /// Its fold was written by this version; otherwise it is folded anew.
     pub(crate) is_readable: bool,
     pub(crate) counts: Counts,
 }
 
-/// Lines of a file, or of all.
+/// Line counts of one file or of all.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Lines that are not blank.
@@ -99,8 +99,7 @@ pub struct Counts {
     pub unknown: u64,
 }
 
-/// The files, shared by the worker and the threads that read for it. Held for a lookup, never across
-/// a read or an await.
+/// The files, shared by the worker and its reading threads. Locked for a lookup, never across a read or an await.
 #[derive(Debug, Default)]
 pub(crate) struct Catalogue {
     files: Mutex<Files>,
@@ -110,28 +109,28 @@ pub(crate) struct Catalogue {
 #[derive(Debug, Default)]
 struct Files {
     entries: HashMap<Arc<str>, Entry>,
-    /// Where the files of a thread may be: under the thread that is known, and under the one their name tells, each by
-    /// its digest. Too many rather than too few: [`belongs`] decides.
+    /// Candidate files of a thread, by digest of the stored thread id and of the id in the file's name. Too many
+    /// rather than too few: [`belongs`] decides.
     by_thread: BTreeSet<(u64, Arc<str>)>,
     gone: GoneFiles,
-    /// Counts full listings.
+    /// Number of full listings so far.
     listings: u64,
 }
 
-/// What is kept of files that the store knows as gone.
+/// Data kept about files that the store has marked gone.
 #[derive(Debug, Clone, Copy, Default)]
 struct GoneFiles {
     files: u64,
     counts: Counts,
 }
 
-/// A table that is filled to less than one part in so many gives its memory back.
+/// A table filled to less than one in this many slots is shrunk.
 const ROOM_MAX: usize = 4;
 
-/// Files that are taken in at a time: whoever asks for one meanwhile waits for no more.
+/// Files added per lock, so that a concurrent lookup waits only briefly.
 const HELD_FILES: usize = 1_024;
 
-/// The files, held. Changing anything raises the catalogue's revision.
+/// The locked files. Any change raises the catalogue's revision.
 pub(crate) struct Entries<'a> {
     held: MutexGuard<'a, Files>,
     revision: &'a AtomicU64,
@@ -153,7 +152,7 @@ impl DerefMut for Entries<'_> {
 }
 
 impl Entries<'_> {
-    /// Puts a file in, where the thread it belongs to will find it.
+    /// Adds a file, and indexes it by thread.
     fn put(&mut self, path: &str, entry: Entry) {
         let path = match self.held.entries.get_key_value(path) {
             None => Arc::from(path),
@@ -171,7 +170,7 @@ impl Entries<'_> {
         self.insert(path, entry);
     }
 
-    /// Takes a file out.
+    /// Removes a file.
     fn take(&mut self, path: &str) -> Option<Entry> {
         let (path, entry) = self.remove_entry(path)?;
         for thread in threads(&path, &entry) {
@@ -180,19 +179,19 @@ impl Entries<'_> {
         Some(entry)
     }
 
-    /// Lines of the files that are gone.
+    /// Lines of deleted files.
     pub(crate) fn gone_counts(&self) -> Counts {
         self.held.gone.counts
     }
 
-    /// Lets go of a file that is gone.
+    /// Drops a deleted file.
     pub(crate) fn forget(&mut self, path: &str) {
         let Some(known) = self.take(path).and_then(|entry| entry.known) else { return };
         self.held.gone.files += 1;
         self.held.gone.counts.add(known.counts);
     }
 
-    /// Gives back the memory of what is no longer there.
+    /// Releases unused memory.
     fn shrink(&mut self) {
         let entries = &mut self.held.entries;
         if entries.capacity() / ROOM_MAX > entries.len() {
@@ -204,7 +203,7 @@ impl Entries<'_> {
     fn of_thread(&self, thread_id: &str) -> Vec<(&Arc<str>, &Entry)> {
         let is_its = |(path, entry): &(&Arc<str>, &Entry)| belongs(path, entry, thread_id);
         if !is_uuid(thread_id) {
-            // An id that was not made by an agent may stand anywhere in a name.
+            // An id that no agent made may be anywhere in a name.
             let mut found: Vec<_> = self.iter().filter(is_its).collect();
             found.sort_unstable_by_key(|(path, _)| *path);
             return found;
@@ -222,12 +221,12 @@ impl Catalogue {
         Entries { held, revision: &self.revision }
     }
 
-    /// Rises with every change: what was derived under an equal revision still holds.
+    /// Increases with every change: values derived at an equal revision are current.
     pub(crate) fn revision(&self) -> u64 {
         self.revision.load(Ordering::Relaxed)
     }
 
-    /// The saved fold of a file cannot be taken up: the next listing has it read from its start.
+    /// Marks a file whose saved fold cannot be used: the next listing has it read from its start.
     pub(crate) fn distrust(&self, path: &str) {
         if let Some(known) = self.lock().get_mut(path).and_then(|entry| entry.known.as_mut()) {
             known.is_readable = false;
@@ -238,7 +237,7 @@ impl Catalogue {
         *self.lock().held = Files::default();
     }
 
-    /// Takes in files that the store knows. Of one that is here, newer things may be known.
+    /// Adds files from the store, except those already present, which may be newer.
     pub(crate) fn load(&self, rows: &[FileRow]) {
         let mut entries = self.lock();
         for row in rows {
@@ -247,14 +246,14 @@ impl Catalogue {
             }
             if row.gone_at_ms.is_some() {
                 entries.held.gone.files += 1;
-                entries.held.gone.counts.add(Known::of_row(row).counts);
+                entries.held.gone.counts.add(KnownFile::of_row(row).counts);
                 continue;
             }
             let entry = Entry {
                 source: row.source,
                 archived: row.archived,
                 listed: None,
-                known: Some(Box::new(Known::of_row(row))),
+                known: Some(Box::new(KnownFile::of_row(row))),
                 failed: None,
                 listing: 0,
             };
@@ -262,7 +261,7 @@ impl Catalogue {
         }
     }
 
-    /// Takes in a full listing; what it does not hold is no longer listed.
+    /// Applies a full listing; files not in it are no longer listed.
     pub(crate) fn list(&self, listing: &Listing) {
         let number = {
             let mut entries = self.lock();
@@ -281,7 +280,7 @@ impl Catalogue {
             entry.listed = None;
             match &entry.known {
                 None => strange.push(Arc::clone(path)),
-                // They came back and are gone again before they were read.
+                // They reappeared and were deleted again before they were read.
                 Some(known) if known.gone => gone.push(Arc::clone(path)),
                 Some(_) => {}
             }
@@ -295,7 +294,7 @@ impl Catalogue {
         entries.shrink();
     }
 
-    /// Those of `paths` of which nothing is known, but the store may know something.
+    /// Those of `paths` that are unknown here but may be in the store.
     pub(crate) fn strangers<'a>(&self, paths: impl Iterator<Item = &'a String>) -> Vec<String> {
         let entries = self.lock();
         if entries.held.gone.files == 0 {
@@ -306,11 +305,11 @@ impl Catalogue {
         paths.filter(|path| !is_known(path)).cloned().collect()
     }
 
-    /// Takes in what the store knows of files that were gone.
+    /// Restores the store's data on files that were gone.
     pub(crate) fn recall(&self, rows: Vec<FileRow>) {
         let mut entries = self.lock();
         for row in rows {
-            let known = Known::of_row(&row);
+            let known = KnownFile::of_row(&row);
             entries.held.gone.files = entries.held.gone.files.saturating_sub(1);
             entries.held.gone.counts.take_away(known.counts);
             let before = entries.take(&row.path);
@@ -326,7 +325,7 @@ impl Catalogue {
         }
     }
 
-    /// Files that could not be read and are not to be tried yet. Blocking.
+    /// Files that could not be read and are not due for a retry. Blocking.
     pub(crate) fn failed(&self) -> HashSet<String> {
         let mut entries = self.lock();
         let failed = entries.held.entries.iter_mut().filter_map(|(path, entry)| {
@@ -336,13 +335,13 @@ impl Catalogue {
         failed.collect()
     }
 
-    pub(crate) fn list_one(&self, file: &Listed) {
+    pub(crate) fn list_one(&self, file: &ListedFile) {
         let mut entries = self.lock();
         let number = entries.held.listings;
         Self::put(&mut entries, file, number);
     }
 
-    fn put(entries: &mut Entries<'_>, file: &Listed, listing: u64) {
+    fn put(entries: &mut Entries<'_>, file: &ListedFile, listing: u64) {
         if let Some(entry) = entries.get_mut(file.path.as_str()) {
             (entry.listed, entry.listing) = (Some(file.stat), listing);
             entry.archived = file.archived;
@@ -359,7 +358,7 @@ impl Catalogue {
         entries.put(&file.path, entry);
     }
 
-    /// Takes in what was just stored; whether it was not known yet. Two passes that begin at the same place may read the
+    /// Applies a commit; returns whether its lines are new. Two passes that begin at the same place may read the
     /// same lines.
     pub(crate) fn stored(&self, commit: &FileCommit, file_id: FileId) -> bool {
         let mut entries = self.lock();
@@ -372,7 +371,7 @@ impl Catalogue {
         let listed = before.and_then(|entry| entry.listed).or(Some(commit.stat));
         let base_tried = known.map_or(0, |known| known.base_tried);
         let listing = before.map_or(entries.held.listings, |entry| entry.listing);
-        let known = Known {
+        let known = KnownFile {
             file_id,
             stat: commit.stat,
             cursor: commit.cursor,
@@ -396,8 +395,7 @@ impl Catalogue {
         is_new
     }
 
-    /// Files that may hold the transcript of `thread_id`: those that are known to, and those whose
-    /// name says so and which nobody has read yet.
+    /// Files that may hold the transcript of `thread_id`: those known to, and unread ones whose name says so.
     pub(crate) fn of_thread(&self, thread_id: &str) -> Vec<(PathBuf, Source)> {
         let entries = self.lock();
         let listed = entries.of_thread(thread_id).into_iter();
@@ -405,8 +403,8 @@ impl Catalogue {
         listed.map(|(path, entry)| (PathBuf::from(&**path), entry.source)).collect()
     }
 
-    /// A number that changes when the files of `thread_id` other than `except` do; 0 when there are
-    /// none. A revert continues its own thread, and its own growth brings no base.
+    /// A number that changes when the files of `thread_id` other than `except` do; 0 if there are none. `except`
+    /// is for a revert, which continues its own thread: its own growth adds no base.
     pub(crate) fn state_of_thread(&self, thread_id: &str, except: &str) -> u64 {
         let entries = self.lock();
         let others =
@@ -429,7 +427,7 @@ fn base_thread(head: &ThreadHead) -> Option<Box<str>> {
     head.history_base.as_ref().map(|base| base.thread_id.as_str().into())
 }
 
-/// Under which threads a file is looked for.
+/// The threads to index a file under.
 fn threads(path: &str, entry: &Entry) -> impl Iterator<Item = u64> + use<> {
     let known = entry.known.as_ref().and_then(|known| known.thread_id.as_deref());
     [thread_in_name(path), known].map(|thread_id| thread_id.map(digest)).into_iter().flatten()
@@ -439,8 +437,8 @@ fn digest(thread_id: &str) -> u64 {
     xxhash_rust::xxh3::xxh3_64(thread_id.as_bytes())
 }
 
-impl Known {
-    /// It continues a transcript that is not there.
+impl KnownFile {
+    /// Whether the transcript it continues is missing.
     pub(crate) fn is_missing_base(&self) -> bool {
         self.base == BaseState::Missing && !self.gone
     }

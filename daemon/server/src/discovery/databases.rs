@@ -1,8 +1,8 @@
-//! Sessions in databases, listed again only when the database has changed: a listing asks for the newest row of
-//! every session, which is a look at all rows.
+//! Lists sessions in a database again only after the database changed: a listing queries the newest row of every
+//! session, which scans all rows.
 //!
-//! A commit is in the log's file before readers see it. What is listed between the two is what was there before, under
-//! the state that the file has after; so only the listing of a database that has not been written for a while is kept.
+//! A commit reaches the log file before readers see it. A listing in between has the old rows under the new file
+//! state; so a listing is cached only if the database has not been written for a while.
 
 use std::collections::HashMap;
 use std::io;
@@ -13,13 +13,13 @@ use longhaul_store::{DatabaseState, SessionDatabase, SessionState};
 
 use crate::transcript::records::sessions_of;
 
-/// For how long a database must not have been written.
+/// How long a database must have been unchanged before its listing is cached.
 ///
 /// # Source
-/// Chosen: a thousand times what it takes on a busy machine from the one to the other.
+/// Chosen: a thousand times the delay between the two on a busy machine.
 const SETTLED_NS: i64 = 10_000_000_000;
 
-/// What the last listing of each database found.
+/// The last listing of each database.
 #[derive(Debug, Default)]
 pub(crate) struct Databases {
     listed: Mutex<HashMap<PathBuf, (DatabaseState, Vec<SessionState>)>>,
@@ -29,7 +29,7 @@ impl Databases {
     /// All sessions of a database. Blocking, on a thread of the runtime.
     ///
     /// # Errors
-    /// It is not there or cannot be read.
+    /// The database is missing or cannot be read.
     pub(super) fn sessions(&self, path: &Path, now_ms: i64) -> io::Result<Vec<SessionState>> {
         let state = SessionDatabase::at(path).state()?;
         let lock = || self.listed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -71,7 +71,7 @@ mod tests {
         connection.close().await.unwrap();
     }
 
-    /// The first session, as it is listed so long after the last change.
+    /// The first session, listed `after_ms` after the last change.
     async fn first(databases: &std::sync::Arc<Databases>, path: &Path, after_ms: i64) -> String {
         let changed = SessionDatabase::at(path).state().unwrap().written_ns();
         let now_ms = changed / 1_000_000 + after_ms;
@@ -81,14 +81,14 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn what_is_listed_just_after_a_write_is_listed_again() {
+    async fn a_listing_just_after_a_write_is_repeated() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("opencode.db");
         run(&path, TABLES).await;
         let databases = std::sync::Arc::<Databases>::default();
         assert_eq!(first(&databases, &path, 1_000).await, "ses_a");
 
-        // A change that becomes visible under the state in which the database was listed.
+        // A change that becomes visible under the file state at which the database was listed.
         let written = path.metadata().unwrap().modified().unwrap();
         run(&path, "UPDATE session SET id = 'ses_b'").await;
         File::options().write(true).open(&path).unwrap().set_modified(written).unwrap();

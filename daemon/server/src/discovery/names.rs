@@ -1,4 +1,4 @@
-//! Which thread the name of a transcript tells.
+//! Derives a thread from the name of a transcript.
 
 use std::path::Path;
 
@@ -6,14 +6,14 @@ pub(super) fn name_of(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// The thread that a name tells: agents end it with the id, before the suffixes.
+/// The thread named by a file: agents end the name with the id, before the suffixes.
 pub(super) fn thread_in_name(path: &str) -> Option<&str> {
     let stem = name_of(path).split('.').next()?;
     let id = stem.get(stem.len().checked_sub(UUID_BYTES)?..)?;
     is_uuid(id).then_some(id)
 }
 
-/// The thread a file belongs to when no line names one: the UUID in its name, or else the name.
+/// The thread of a file in which no line names one: the UUID in its name, else the name.
 pub(crate) fn thread_of_name(path: &Path) -> String {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     match uuid_in(&name) {
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_tell_their_thread() {
+    fn the_thread_is_derived_from_the_name() {
         let id = "0199a213-81b7-7800-8a1c-4a6a4c0c8f52";
         for name in ["rollout-2026-01-01T00-00-00-ID.jsonl", "ID.jsonl", "rollout-x-ID.jsonl.zst"] {
             let path = format!("/a/{}", name.replace("ID", id));

@@ -1,4 +1,4 @@
-//! What a full listing asks to be done: which files to read, which moved, which are gone.
+//! Plans the work after a full listing: files to read, moved files, deleted files.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -15,27 +15,26 @@ pub(crate) struct Job {
     pub(crate) path: String,
     pub(crate) source: Source,
     pub(crate) archived: bool,
-    /// Fold it anew even if it did not change: what it continues has appeared.
+    /// Fold it anew although it did not change: the transcript it continues has appeared.
     pub(crate) restart: bool,
-    /// It seems to be the file that was known there.
+    /// Path of the known file that it seems to be.
     pub(crate) moved_from: Option<String>,
 }
 
-/// What to do after a listing.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
-    /// Files to read, the newest first: the thread someone works in now is ready at once.
+    /// Files to read, newest first: the thread in use now is ready at once.
     pub(crate) jobs: Vec<Job>,
-    /// Bytes of them that wait, as far as stats tell.
+    /// Bytes to read, judging by the stats.
     pub(crate) bytes: u64,
-    /// Known files that are no longer there.
+    /// Known files that were deleted.
     pub(crate) gone: Vec<String>,
-    /// Files that were gone and are there again, unchanged.
+    /// Files that had been gone and are back, unchanged.
     pub(crate) back: Vec<String>,
 }
 
-/// Compares the catalogue, into which `listing` was taken, with what is known. Of the listing only what it could not show
-/// is looked at.
+/// Compares the catalogue, to which `listing` was applied, with the stored data. Of the listing it only uses what
+/// could not be listed.
 pub(crate) fn plan(catalogue: &Catalogue, listing: &Listing) -> Plan {
     let mut plan = Plan::default();
     let (retries, failed) = (bases_to_retry(catalogue), catalogue.failed());
@@ -81,7 +80,7 @@ pub(crate) fn plan(catalogue: &Catalogue, listing: &Listing) -> Plan {
     plan
 }
 
-/// A known file is missing only where the listing could have shown it.
+/// A known file is missing only if the listing could have shown it.
 fn is_missing(path: &str, entry: &Entry, listing: &Listing) -> bool {
     let is_known = entry.known.as_ref().is_some_and(|known| !known.gone);
     is_known
@@ -93,7 +92,7 @@ fn is_missing(path: &str, entry: &Entry, listing: &Listing) -> bool {
             .any(|(folder, _)| std::path::Path::new(path).starts_with(folder))
 }
 
-/// Files folded without their base, whose possible bases have changed since that was tried.
+/// Files folded without their base, whose possible bases have changed since the last try.
 fn bases_to_retry(catalogue: &Catalogue) -> HashSet<Arc<str>> {
     let waiting: Vec<(Arc<str>, Box<str>, u64)> = catalogue
         .lock()
@@ -118,8 +117,8 @@ fn bases_to_retry(catalogue: &Catalogue) -> HashSet<Arc<str>> {
     retries
 }
 
-/// Missing files by what a moved file keeps: its inode, or its name. Only a guess, which reading
-/// confirms by the file's lines.
+/// Missing files by the properties a moved file keeps: its inode or its name. Only a guess; reading its lines
+/// confirms it.
 struct Moves<'a> {
     by_inode: HashMap<(u64, u64), &'a str>,
     by_name: HashMap<&'a str, &'a str>,
@@ -138,7 +137,7 @@ impl<'a> Moves<'a> {
     }
 
     fn origin(&self, path: &str, stat: FileStat) -> Option<&'a str> {
-        // The name first: an inode may have been used again.
+        // The name first: the inode may have been reused.
         self.by_name.get(stem(path)).or_else(|| self.by_inode.get(&(stat.dev, stat.ino))).copied()
     }
 }

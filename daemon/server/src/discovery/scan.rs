@@ -15,10 +15,10 @@ use notify::RecursiveMode;
 use super::databases::Databases;
 use crate::transcript::{records, stat_of};
 
-/// Files listed at most; a folder with more is taken in part, with a warning.
+/// Maximum files listed; a folder with more is listed in part, with a warning.
 const FILES_MAX: usize = 200_000;
 
-/// Folders below a root. Codex uses three (year, month, day).
+/// Maximum depth below a root. Codex uses three levels (year, month, day).
 const DEPTH_MAX: usize = 16;
 
 /// A folder in which an agent keeps transcripts.
@@ -27,12 +27,12 @@ pub struct Root {
     pub source: Source,
     /// The folder; it may not exist yet.
     pub path: PathBuf,
-    /// What lies there was archived by the agent.
+    /// Whether the agent archived its contents.
     pub archived: bool,
 }
 
 impl Root {
-    /// The folders of an agent that lives in `home`.
+    /// The folders of the agent with this `home`.
     pub fn of(source: Source, home: &Path) -> Vec<Self> {
         let folders = source.spec().folders.iter();
         let root = |folder: &Folder| Self {
@@ -43,13 +43,13 @@ impl Root {
         folders.map(root).collect()
     }
 
-    /// Where the folder really is; `None` when it is not there.
+    /// The resolved folder; `None` if it does not exist.
     pub(crate) fn resolved(&self) -> Option<PathBuf> {
         fs::canonicalize(&self.path).ok()
     }
 
-    /// The folders in which something is written when a transcript of this root is. Parts of messages are
-    /// not watched, in a folder for each message: the message is written after them.
+    /// The folders that change when a transcript of this root does. Message parts, in a folder per message, are
+    /// not watched: the message is written after them.
     pub(super) fn watched(&self, top: &Path) -> Vec<(PathBuf, RecursiveMode)> {
         if top.is_file() {
             let beside =
@@ -64,7 +64,7 @@ impl Root {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Listed {
+pub(crate) struct ListedFile {
     pub(crate) path: String,
     pub(crate) source: Source,
     pub(crate) archived: bool,
@@ -73,17 +73,15 @@ pub(crate) struct Listed {
 
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
-    /// In the order of their paths; a file reached twice is there once.
-    pub(crate) files: Vec<Listed>,
-    /// Links that lead out of their root, and names that are not UTF-8: passed over.
+    /// Sorted by path; a file reached twice is listed once.
+    pub(crate) files: Vec<ListedFile>,
+    /// Skipped: links that lead out of their root, and names that are not UTF-8.
     pub(crate) passed_over: u64,
-    /// Folders that could not be read, with the reason. What was known there is not taken for gone.
+    /// Folders that could not be read, with the reason. Known files in them do not count as gone.
     pub(crate) unreadable: Vec<(PathBuf, String)>,
-    /// There were more than [`FILES_MAX`] files.
     pub(crate) is_cut: bool,
 }
 
-/// Whether a file of that name is a transcript of `source`.
 fn is_transcript(source: Source, path: &Path) -> bool {
     layout(source, path).is_some()
 }
@@ -92,7 +90,7 @@ fn layout(source: Source, path: &Path) -> Option<Layout> {
     source.spec().layout(path.to_str()?)
 }
 
-/// Whether a change of a file of that name may change a transcript.
+/// Whether a change to a file of that name may change a transcript.
 pub(crate) fn may_affect_transcript(path: &Path) -> bool {
     let is_record = |path: &str| {
         let folders = Source::ALL.iter().flat_map(|source| record_folders(*source));
@@ -110,8 +108,8 @@ fn record_folders(source: Source) -> impl Iterator<Item = RecordFolders> {
     })
 }
 
-/// The transcripts that the change of a file may have changed. Blocking, on a thread of the runtime.
-pub(crate) fn affected_by(roots: &[Root], path: &Path) -> Vec<Listed> {
+/// The transcripts that a change to this file may have changed. Blocking, on a thread of the runtime.
+pub(crate) fn affected_by(roots: &[Root], path: &Path) -> Vec<ListedFile> {
     if let Some(database) = records::database_of(path) {
         let tops = roots.iter().filter_map(|root| Some((root, root.resolved()?)));
         let Some((root, top)) = tops.into_iter().find(|(_, top)| *top == database) else {
@@ -122,10 +120,10 @@ pub(crate) fn affected_by(roots: &[Root], path: &Path) -> Vec<Listed> {
     }
     let folders = roots.iter().flat_map(|root| record_folders(root.source));
     let session = folders.into_iter().find_map(|folders| records::session_of(folders, path));
-    look(roots, session.as_deref().unwrap_or(path)).ok().flatten().into_iter().collect()
+    inspect(roots, session.as_deref().unwrap_or(path)).ok().flatten().into_iter().collect()
 }
 
-/// Lists all transcripts below `roots`. A root that is not there has none. Blocking, on a thread of the runtime.
+/// Lists all transcripts below `roots`. A missing root has none. Blocking, on a thread of the runtime.
 pub(crate) fn list(roots: &[Root], databases: &Databases, now_ms: i64) -> Listing {
     let mut listing = Listing::default();
     for root in roots {
@@ -140,7 +138,7 @@ pub(crate) fn list(roots: &[Root], databases: &Databases, now_ms: i64) -> Listin
             false => walk(root, &top, &mut listing),
         }
     }
-    // A file that was reached twice is what was found last.
+    // Of a file reached twice, keep the last occurrence.
     listing.files.reverse();
     listing.files.sort_by(|a, b| a.path.cmp(&b.path));
     listing.files.dedup_by(|a, b| a.path == b.path);
@@ -153,7 +151,7 @@ fn walk(root: &Root, top: &Path, listing: &mut Listing) {
     while let Some((folder, depth)) = folders.pop() {
         let entries = match fs::read_dir(&folder) {
             Ok(entries) => entries,
-            // Deleted since its parent was read.
+            // Deleted after its parent was read.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => {
                 listing.unreadable.push((folder, error.to_string()));
@@ -166,7 +164,7 @@ fn walk(root: &Root, top: &Path, listing: &mut Listing) {
                 return;
             }
             match entry.file_type() {
-                // A linked folder is not entered: inside the root it is listed by itself.
+                // A linked folder is not entered: if it is inside the root, it is listed there.
                 Ok(kind) if kind.is_dir() && depth < DEPTH_MAX => {
                     folders.push((entry.path(), depth + 1));
                 }
@@ -198,12 +196,12 @@ fn add_sessions(
     }
 }
 
-/// A session of the database that `root` is; `None` for an id that no agent of this source gives.
-fn row(root: &Root, top: &Path, session: SessionState) -> Option<Listed> {
+/// A session of the database at `root`; `None` for an id that no agent of this source makes.
+fn row(root: &Root, top: &Path, session: SessionState) -> Option<ListedFile> {
     let path = top.join(session.id);
     is_transcript(root.source, &path).then_some(())?;
     let (source, archived) = (root.source, root.archived);
-    Some(Listed { path: path.to_str()?.to_owned(), source, archived, stat: session.stat })
+    Some(ListedFile { path: path.to_str()?.to_owned(), source, archived, stat: session.stat })
 }
 
 fn add(root: &Root, top: &Path, path: &Path, listing: &mut Listing) {
@@ -211,27 +209,27 @@ fn add(root: &Root, top: &Path, path: &Path, listing: &mut Listing) {
         Some(Ok(file)) => {
             listing.files.push(file);
         }
-        Some(Err(Passed)) => listing.passed_over += 1,
+        Some(Err(Skipped)) => listing.passed_over += 1,
         None => {}
     }
 }
 
 /// The path leads out of its root or is not UTF-8.
-struct Passed;
+struct Skipped;
 
-/// Resolves one path below `top`. `None`: nothing there that is a file.
-fn stat(root: &Root, top: &Path, path: &Path) -> Option<Result<Listed, Passed>> {
+/// Resolves one path below `top`; `None` if it is not a file.
+fn stat(root: &Root, top: &Path, path: &Path) -> Option<Result<ListedFile, Skipped>> {
     if let Some(Layout::Records(records)) = layout(root.source, path) {
         let stat = records::stat(records.storage, path).ok()??;
         let path = path.to_str()?.to_owned();
         let (source, archived) = (root.source, root.archived);
-        return Some(Ok(Listed { path, source, archived, stat }));
+        return Some(Ok(ListedFile { path, source, archived, stat }));
     }
     let meta = fs::symlink_metadata(path).ok()?;
     let (path, meta) = if meta.is_symlink() {
         let target = fs::canonicalize(path).ok()?;
         if !target.starts_with(top) {
-            return Some(Err(Passed));
+            return Some(Err(Skipped));
         }
         let meta = fs::symlink_metadata(&target).ok()?;
         (target, meta)
@@ -242,9 +240,9 @@ fn stat(root: &Root, top: &Path, path: &Path) -> Option<Result<Listed, Passed>> 
         return None;
     }
     let Some(path) = path.to_str() else {
-        return Some(Err(Passed));
+        return Some(Err(Skipped));
     };
-    Some(Ok(Listed {
+    Some(Ok(ListedFile {
         path: path.to_owned(),
         source: root.source,
         archived: root.archived,
@@ -252,13 +250,13 @@ fn stat(root: &Root, top: &Path, path: &Path) -> Option<Result<Listed, Passed>> 
     }))
 }
 
-/// Looks at one file. `Ok(None)`: it is not there or no transcript.
+/// Inspects one file. `Ok(None)`: it does not exist or is not a transcript.
 ///
 /// # Errors
-/// It lies outside every root.
-pub(crate) fn look(roots: &[Root], path: &Path) -> Result<Option<Listed>, Outside> {
+/// It is outside every root.
+pub(crate) fn inspect(roots: &[Root], path: &Path) -> Result<Option<ListedFile>, Outside> {
     let resolved = match (path.parent().map(fs::canonicalize), path.file_name()) {
-        // The file itself may be missing: its folder decides where it would be.
+        // The file may be missing: its folder decides where it would be.
         (Some(Ok(folder)), Some(name)) => folder.join(name),
         _ => path.to_owned(),
     };
@@ -272,19 +270,18 @@ pub(crate) fn look(roots: &[Root], path: &Path) -> Result<Option<Listed>, Outsid
         }
         return match stat(root, &top, &resolved) {
             Some(Ok(file)) => Ok(Some(file)),
-            Some(Err(Passed)) => Err(Outside),
+            Some(Err(Skipped)) => Err(Outside),
             None => Ok(None),
         };
     }
     Err(Outside)
 }
 
-/// The path lies outside every root.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Outside;
 
-/// Where a plain file and its compressed twin are both there, the plain one is the newer; where a document
-/// was made into lines, the lines are; where files were taken into a database, the database is.
+/// Drops duplicates: a plain file is newer than its compressed twin, lines are newer than the document they were
+/// made from, and a database is newer than the files imported into it.
 fn drop_shadowed(listing: &mut Listing) {
     let in_databases: HashSet<String> = listing
         .files
@@ -295,7 +292,7 @@ fn drop_shadowed(listing: &mut Listing) {
     let is_there = |wanted: &str| {
         listing.files.binary_search_by(|file| file.path.as_str().cmp(wanted)).is_ok()
     };
-    let is_shadowed = |file: &Listed| {
+    let is_shadowed = |file: &ListedFile| {
         let path = &file.path;
         path.strip_suffix(".zst").is_some_and(is_there)
             || path.ends_with(".json") && is_there(&format!("{path}l"))
@@ -306,12 +303,12 @@ fn drop_shadowed(listing: &mut Listing) {
     listing.files.retain(|_| !shadowed.next().unwrap_or(false));
 }
 
-fn is_stored(file: &Listed, so: impl Fn(RecordStorage) -> bool) -> bool {
+fn is_stored(file: &ListedFile, so: impl Fn(RecordStorage) -> bool) -> bool {
     let layout = file.source.spec().layout(&file.path);
     matches!(layout, Some(Layout::Records(Records { storage, .. })) if so(storage))
 }
 
-/// The name of a transcript in whatever form it is kept.
+/// The name of a transcript without the suffixes of its form.
 pub(super) fn stem(path: &str) -> &str {
     let name = path.rsplit('/').next().unwrap_or(path);
     [".zst", ".json"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name)
@@ -324,7 +321,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn transcripts_are_found_and_links_that_lead_out_are_not() {
+    fn transcripts_are_found_but_not_through_links_that_lead_out() {
         let temp = tempfile::tempdir().unwrap();
         let home = temp.path().canonicalize().unwrap().join("home");
         let day = home.join("sessions/2026/11/21");
@@ -359,11 +356,11 @@ mod tests {
         assert_eq!(listing.passed_over, 2);
 
         let roots = Root::of(Source::Codex, &home);
-        assert!(look(&roots, &day.join("a.jsonl")).unwrap().is_some());
-        assert_eq!(look(&roots, &day.join("gone.jsonl")), Ok(None));
-        assert_eq!(look(&roots, &outside), Err(Outside));
-        assert_eq!(look(&roots, &day.join("out.jsonl")), Err(Outside));
-        assert_eq!(look(&roots, &day.join("../../../../../outside.jsonl")), Err(Outside));
+        assert!(inspect(&roots, &day.join("a.jsonl")).unwrap().is_some());
+        assert_eq!(inspect(&roots, &day.join("gone.jsonl")), Ok(None));
+        assert_eq!(inspect(&roots, &outside), Err(Outside));
+        assert_eq!(inspect(&roots, &day.join("out.jsonl")), Err(Outside));
+        assert_eq!(inspect(&roots, &day.join("../../../../../outside.jsonl")), Err(Outside));
     }
 
     #[test]

@@ -1,11 +1,11 @@
-//! Notices from the file system: hints that something may have changed, and nothing more.
+//! File system notifications, as hints that something may have changed.
 //!
-//! A hint may be lost, doubled or late; the periodic scan finds what hints missed. The queue of
-//! inotify, the number of watches and our own set are all bounded: when one overflows, all hints
-//! become one, "look at everything".
+//! A hint may be lost, duplicated or late; the periodic scan finds what hints missed. The inotify queue, the
+//! number of watches and our own set are all bounded: if one overflows, all hints become a single "scan
+//! everything".
 //!
-//! A root that is not there yet has a watch on the nearest folder above it that is: of what happens there, only the
-//! coming of the next folder on the way counts.
+//! For a root that does not exist yet, the nearest existing folder above it is watched; only the creation of the
+//! next folder on the way counts there.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
@@ -20,10 +20,10 @@ use tokio::sync::Notify;
 
 use super::scan::{Root, may_affect_transcript};
 
-/// Paths hinted at and not yet taken.
+/// Maximum hinted paths not yet taken.
 const HINTS_MAX: usize = 4_096;
 
-/// Hinted paths, filled by the watching thread and taken by the worker.
+/// Hinted paths, added by the watching thread and taken by the worker.
 #[derive(Debug, Default)]
 pub(crate) struct Hints {
     paths: Mutex<HashSet<PathBuf>>,
@@ -31,25 +31,25 @@ pub(crate) struct Hints {
     degraded: AtomicBool,
     wake: Notify,
     stop: Arc<AtomicBool>,
-    /// Files that could not be read: a change of their rights is a hint, too.
+    /// Files that could not be read: a change of their permissions is a hint, too.
     unreadable: Mutex<HashSet<PathBuf>>,
-    /// Files whose lines are not what was read.
+    /// Files with lines that no longer match the stored ones.
     doubted: Mutex<HashSet<PathBuf>>,
     awaited: Mutex<Awaited>,
-    /// Folders with a watch of their own that is not known to be dead.
+    /// Folders whose watch is not known to be dead.
     alive: Mutex<HashSet<PathBuf>>,
 }
 
-/// Folders that are watched for what is to come in them alone, with the names that lead to a root.
+/// Folders watched only for a missing root, with the names on the way to it.
 type Awaited = HashMap<PathBuf, HashSet<OsString>>;
 
 impl Hints {
-    /// `stop` is raised with each hint, so that a long pass makes way.
+    /// `stop` is set with each hint, so that a long pass yields.
     pub(crate) fn new(stop: Arc<AtomicBool>) -> Self {
         Self { stop, ..Self::default() }
     }
 
-    /// Waits for a hint; returns at once when one came since the last call.
+    /// Waits for a hint; returns at once if one came since the last call.
     pub(crate) async fn arrived(&self) {
         self.wake.notified().await;
     }
@@ -60,25 +60,25 @@ impl Hints {
             .collect()
     }
 
-    /// Whether everything should be looked at; answered once.
+    /// Whether everything should be scanned; resets the flag.
     pub(crate) fn take_scan(&self) -> bool {
         self.scan.swap(false, Ordering::Relaxed)
     }
 
-    /// Notices were lost or cannot be had since the last call.
+    /// Whether notifications were lost or unavailable since the last call.
     pub(crate) fn take_degraded(&self) -> bool {
         self.degraded.swap(false, Ordering::Relaxed)
     }
 
-    /// Takes a change of the rights of this file for a hint, once.
-    pub(crate) fn look_for_rights(&self, path: &Path) {
+    /// Treats the next change of this file's permissions as a hint.
+    pub(crate) fn watch_permissions(&self, path: &Path) {
         let mut unreadable = self.unreadable.lock().unwrap_or_else(PoisonError::into_inner);
         if unreadable.len() < HINTS_MAX {
             unreadable.insert(path.to_owned());
         }
     }
 
-    /// Asks for the lines of this file to be compared with what was read.
+    /// Requests a comparison of this file's lines with the stored ones.
     pub(crate) fn doubt(&self, path: &Path) {
         let mut doubted = self.doubted.lock().unwrap_or_else(PoisonError::into_inner);
         if doubted.len() < HINTS_MAX && doubted.insert(path.to_owned()) {
@@ -91,7 +91,7 @@ impl Hints {
         std::mem::take(&mut *self.doubted.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn is_looked_for(&self, path: &Path) -> bool {
+    fn is_unreadable(&self, path: &Path) -> bool {
         self.unreadable.lock().unwrap_or_else(PoisonError::into_inner).remove(path)
     }
 
@@ -106,20 +106,20 @@ impl Hints {
         self.call();
     }
 
-    /// Asks for everything to be looked at.
+    /// Requests a scan of everything.
     pub(crate) fn hint_all(&self) {
         self.scan.store(true, Ordering::Relaxed);
         self.call();
     }
 
-    /// Whether a path leads to a root that is not there yet; `None` for one in a folder that is watched for its own sake.
+    /// Whether a path leads to a missing root; `None` for a path in a folder that is watched itself.
     fn is_awaited(&self, path: &Path) -> Option<bool> {
         let awaited = self.awaited();
         let names = awaited.get(path.parent()?)?;
         Some(path.file_name().is_some_and(|name| names.contains(name)))
     }
 
-    /// A folder is not where its watch was put, which is dead: it may come back, and be another.
+    /// Handles a moved or deleted folder: its watch is dead, and a different folder may appear in its place.
     fn on_gone(&self, path: &Path) {
         if self.alive().remove(path) {
             self.hint_all();
@@ -142,17 +142,17 @@ impl Hints {
     pub(crate) fn on_event(&self, event: notify::Result<Event>) {
         match event {
             Err(error) => {
-                tracing::debug!(%error, "watch reported an error");
+                tracing::debug!(%error, "file watch error");
                 self.degraded.store(true, Ordering::Relaxed);
                 self.hint_all();
             }
             Ok(event) if event.need_rescan() => self.hint_all(),
             Ok(Event { kind: EventKind::Access(_), .. }) => {}
-            // Our own reading opens files, too, and SQLite's sets the owner of a log it opens as root.
+            // Our own reading opens files too, and SQLite, as root, sets the owner of a log it opens.
             Ok(Event { kind: METADATA, paths, .. }) => {
                 paths
                     .iter()
-                    .filter(|path| self.is_looked_for(path))
+                    .filter(|path| self.is_unreadable(path))
                     .for_each(|path| self.hint(path));
             }
             Ok(event) => {
@@ -167,7 +167,7 @@ impl Hints {
                     } else if may_affect_transcript(path) {
                         self.hint(path);
                     } else if event.kind.is_create() || is_rename(&event.kind) {
-                        // A folder that appears may hold files that came before its watch.
+                        // A new folder may hold files created before its watch.
                         self.hint_all();
                     }
                 }
@@ -176,30 +176,29 @@ impl Hints {
     }
 }
 
-/// A change of owner, rights or times.
+/// A change of owner, permissions or times.
 const METADATA: EventKind = EventKind::Modify(ModifyKind::Metadata(MetadataKind::Any));
 
 fn is_rename(kind: &EventKind) -> bool {
     matches!(kind, EventKind::Modify(ModifyKind::Name(_)))
 }
 
-/// The watches on all roots.
 pub(crate) struct Watch {
     watcher: Option<RecommendedWatcher>,
     hints: Arc<Hints>,
-    /// Folders that are watched, by the path of their root.
+    /// Watched folders, by the path of their root.
     watched: HashMap<PathBuf, HashSet<PathBuf>>,
 }
 
 impl Watch {
-    /// A watch on nothing yet. Without inotify there are no hints, which is no error.
+    /// Watches nothing yet. Without inotify there are no hints, which is not an error.
     pub(crate) fn new(hints: &Arc<Hints>) -> Self {
         let on = Arc::clone(hints);
         let made = RecommendedWatcher::new(move |event| on.on_event(event), Config::default());
         let watcher = match made {
             Ok(watcher) => Some(watcher),
             Err(error) => {
-                tracing::warn!(%error, "file changes are not reported, scanning only");
+                tracing::warn!(%error, "file changes are not reported: scanning only");
                 hints.degraded.store(true, Ordering::Relaxed);
                 None
             }
@@ -207,8 +206,8 @@ impl Watch {
         Self { watcher, hints: Arc::clone(hints), watched: HashMap::new() }
     }
 
-    /// Watches the roots that have appeared since the last call, and the way to those that have not. Called before a
-    /// listing, so that what comes during it is a hint. Returns what could not be watched.
+    /// Watches roots that have appeared since the last call, and the way to missing ones. Called before a listing,
+    /// so that a change during it becomes a hint. Returns the folders that could not be watched.
     pub(crate) fn cover(&mut self, roots: &[Root]) -> Vec<(PathBuf, String)> {
         let mut failed = Vec::new();
         let Some(watcher) = &mut self.watcher else {
@@ -217,7 +216,7 @@ impl Watch {
         let mut covered = Vec::new();
         for root in roots {
             let Some(top) = root.resolved() else {
-                // Deleted: should it come back, its old watch is dead.
+                // Deleted: if it reappears, its old watch is dead.
                 self.watched.remove(&root.path);
                 continue;
             };
@@ -237,12 +236,12 @@ impl Watch {
                 covered.push((folder, mode));
             }
         }
-        failed.extend(self.look_out(roots, &covered));
+        failed.extend(self.watch_for_missing(roots, &covered));
         failed
     }
 
-    /// Watches for the roots that are not there: one folder for each, the nearest above it that is there.
-    fn look_out(
+    /// Watches for missing roots: for each, the nearest existing folder above it.
+    fn watch_for_missing(
         &mut self,
         roots: &[Root],
         covered: &[(PathBuf, RecursiveMode)],
@@ -266,7 +265,7 @@ impl Watch {
         let before = std::mem::replace(&mut *self.hints.awaited(), awaited.clone());
         for folder in before.into_keys().filter(|folder| !awaited.contains_key(folder)) {
             if !is_covered(&folder) && self.hints.alive().remove(&folder) {
-                // It may have gone just now, and its watch with it.
+                // The folder may have been deleted just now, and its watch with it.
                 watcher.unwatch(&folder).ok();
             }
         }
@@ -277,7 +276,7 @@ impl Watch {
                 self.hints.alive().remove(&folder);
                 failed.push((folder, error.to_string()));
             } else if names.iter().any(|name| folder.join(name).exists()) {
-                // It came before the watch did.
+                // It was created before the watch.
                 self.hints.hint_all();
             }
         }
@@ -285,7 +284,7 @@ impl Watch {
     }
 }
 
-/// For a root that is not there: the nearest folder above it that is, and what is to come there.
+/// For a missing root: the nearest existing folder above it, and the name to wait for there.
 fn next_on_the_way(root: &Root) -> Option<(PathBuf, OsString)> {
     if root.resolved().is_some() {
         return None;
@@ -304,7 +303,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_of_content_is_a_hint_and_reading_or_a_change_of_owner_is_none() {
+    fn content_changes_are_hints_but_reads_and_owner_changes_are_not() {
         for (kind, is_hint) in [
             (EventKind::Modify(ModifyKind::Data(DataChange::Any)), true),
             (METADATA, false),
@@ -314,13 +313,13 @@ mod tests {
             let path = "/h/.codex/sessions/rollout-2026-01-01T00-00-00-a.jsonl";
             hints.on_event(Ok(Event::new(kind).add_path(path.into())));
             assert_eq!(!hints.take().is_empty(), is_hint, "{kind:?}");
-            hints.look_for_rights(path.as_ref());
+            hints.watch_permissions(path.as_ref());
             hints.on_event(Ok(Event::new(METADATA).add_path(path.into())));
-            assert!(!hints.take().is_empty(), "of one that could not be read");
+            assert!(!hints.take().is_empty(), "of an unreadable file");
         }
     }
     #[test]
-    fn of_a_folder_on_the_way_to_a_root_only_the_next_step_counts() {
+    fn above_a_missing_root_only_the_next_folder_counts() {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().canonicalize().unwrap();
         let hints = Arc::new(Hints::default());
@@ -337,12 +336,12 @@ mod tests {
         }
         assert_eq!(created(".codex"), (true, Vec::new()));
 
-        // What stands there by now was made before its watch.
+        // Folders created before their watch.
         fs::create_dir_all(folder.join(".codex/sessions")).unwrap();
         watch.cover(&roots);
         hints.take_scan();
-        assert!(created(".codex/sessions/2026").0, "a root that is there");
-        assert!(created(".codex/archived_sessions").0, "one that is not");
+        assert!(created(".codex/sessions/2026").0, "an existing root");
+        assert!(created(".codex/archived_sessions").0, "a missing root");
         assert!(!created(".codex/log").0);
     }
 }

@@ -1,8 +1,8 @@
-//! From the reading thread to the store: what was folded of each file, several files to a batch.
+//! Groups folded data, several files to a batch, and sends it from the reading thread to the store.
 //!
-//! One batch is one message to the task that stores and one transaction there. A first ingestion reads
-//! hundreds of small files in a second, and to wake the other side for each costs more than to store it.
-//! What waits here is bounded, and is sent at the latest when a slice ends.
+//! One batch is one message to the storing task and one transaction. A first ingestion reads hundreds of small
+//! files a second; waking the other side for each would cost more than storing it. The pending data is bounded,
+//! and is sent at the latest when a slice ends.
 
 use longhaul_core::fold::Fold;
 use longhaul_core::item::{ItemRow, PAGE_ITEMS};
@@ -11,61 +11,60 @@ use tokio::sync::mpsc;
 
 use crate::discovery::plan::Job;
 
-/// Bytes of saved state that wait at most, before the last file.
+/// Maximum bytes of saved state in a batch, before its last file.
 const SAVED_BYTES: usize = 1 << 20;
 
 const FILES: usize = 128;
 
-/// What is stored together.
+/// Commits and finished passes that are stored together.
 #[derive(Default)]
 pub(crate) struct Batch {
     pub(crate) commits: longhaul_store::Batch,
-    /// For each commit, in its order.
+    /// One per commit, in the same order.
     pub(crate) effects: Vec<Effect>,
-    /// Passes that ended; what they had to store is in this batch or came before.
-    pub(crate) ended: Vec<Ended>,
-    /// Text folded, and state to be saved.
+    /// Finished passes; all of their commits are in this batch or an earlier one.
+    pub(crate) ended: Vec<PassEnd>,
+    /// Bytes of folded text, and of state to save.
     folded_bytes: u64,
     saved_bytes: usize,
 }
 
-/// What holds once a commit is stored.
+/// Takes effect once its commit is stored.
 pub(crate) struct Effect {
     pub(crate) bytes: u64,
-    /// The state after it, with the last batch of a pass, if somebody waits for it.
+    /// The fold after the commit; set on a pass's last batch if the cache holds the thread.
     pub(crate) fold: Option<Fold>,
-    /// Whether the agent compacted its thread in it.
+    /// Whether the agent compacted its thread in this commit.
     pub(crate) compacted: bool,
 }
 
 #[derive(Debug)]
-pub(crate) struct Ended {
+pub(crate) struct PassEnd {
     pub(crate) job: Job,
     pub(crate) result: Result<Outcome, String>,
 }
 
-/// How a pass over a file ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// Nothing happened since the last one.
+    /// Nothing changed since the last pass.
     Unchanged,
-    /// Everything that is there is folded.
+    /// The file is folded to its end.
     CaughtUp,
     /// Stopped after a batch; there may be more.
     Stopped,
-    /// The file is not there.
+    /// The file does not exist.
     Gone,
 }
 
-/// The store does not take any more.
+/// The storing task has stopped.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Closed;
+pub(crate) struct StoreStopped;
 
-/// Collects a batch. What was not sent when it is dropped was not stored, and is read again.
+/// Collects a batch. Anything not sent before it is dropped is not stored, and is read again.
 pub(crate) struct Outbox<'a> {
     batches: &'a mpsc::Sender<Batch>,
     waiting: Batch,
-    /// Bound on the text of one batch, unless one file has more.
+    /// Maximum bytes of text in one batch, unless a single file has more.
     folded_bytes_max: u64,
 }
 
@@ -74,8 +73,8 @@ impl<'a> Outbox<'a> {
         Self { batches, waiting: Batch::default(), folded_bytes_max }
     }
 
-    /// Takes what was folded of a file; waits while the store is behind.
-    pub(crate) fn add(&mut self, commit: FileCommit, effect: Effect) -> Result<(), Closed> {
+    /// Adds a file's commit; blocks while the store is behind.
+    pub(crate) fn add(&mut self, commit: FileCommit, effect: Effect) -> Result<(), StoreStopped> {
         if !self.waiting.has_room_for(&commit, effect.bytes, self.folded_bytes_max) {
             self.flush()?;
         }
@@ -87,29 +86,29 @@ impl<'a> Outbox<'a> {
         self.flush_if_full()
     }
 
-    pub(crate) fn end(&mut self, ended: Ended) -> Result<(), Closed> {
+    pub(crate) fn end(&mut self, ended: PassEnd) -> Result<(), StoreStopped> {
         self.waiting.ended.push(ended);
         self.flush_if_full()
     }
 
-    fn flush_if_full(&mut self) -> Result<(), Closed> {
+    fn flush_if_full(&mut self) -> Result<(), StoreStopped> {
         match self.waiting.is_full(self.folded_bytes_max) {
             true => self.flush(),
             false => Ok(()),
         }
     }
 
-    pub(crate) fn flush(&mut self) -> Result<(), Closed> {
+    pub(crate) fn flush(&mut self) -> Result<(), StoreStopped> {
         let batch = std::mem::take(&mut self.waiting);
         if batch.effects.is_empty() && batch.ended.is_empty() {
             return Ok(());
         }
-        self.batches.blocking_send(batch).map_err(|_| Closed)
+        self.batches.blocking_send(batch).map_err(|_| StoreStopped)
     }
 }
 
 impl Batch {
-    /// A transaction holds each file once.
+    /// A transaction holds each file at most once.
     fn has_room_for(&self, commit: &FileCommit, bytes: u64, bytes_max: u64) -> bool {
         let files = &self.commits.files;
         files.is_empty()
@@ -124,17 +123,17 @@ impl Batch {
     }
 }
 
-/// The pages of a file from the last stored one on.
+/// Pages of a file, starting with the last stored one.
 #[derive(Debug, Default)]
 pub(crate) struct Pages {
     full: Vec<ItemPage>,
     growing: Vec<ItemRow>,
-    /// `growing` has rows that are not stored.
+    /// `growing` has rows that are not stored yet.
     has_news: bool,
 }
 
 impl Pages {
-    /// Goes on after the last stored page.
+    /// Continues after the last stored page.
     pub(crate) fn after(last: Vec<ItemRow>) -> Self {
         let growing = if last.len() < PAGE_ITEMS { last } else { Vec::new() };
         Self { growing, ..Self::default() }
@@ -150,7 +149,7 @@ impl Pages {
         }
     }
 
-    /// The pages that are new or have grown since the last call.
+    /// Returns the pages that are new or have grown since the last call.
     pub(crate) fn take(&mut self) -> Vec<ItemPage> {
         let mut pages = std::mem::take(&mut self.full);
         if std::mem::take(&mut self.has_news) {
@@ -159,7 +158,7 @@ impl Pages {
         pages
     }
 
-    /// Full pages waiting to be taken.
+    /// Number of full pages not yet taken.
     pub(crate) fn waiting(&self) -> usize {
         self.full.len()
     }
@@ -172,7 +171,7 @@ mod tests {
 
     use super::*;
 
-    fn ended() -> Ended {
+    fn ended() -> PassEnd {
         let job = Job {
             path: "/w/a.jsonl".into(),
             source: longhaul_core::thread::Source::Codex,
@@ -180,7 +179,7 @@ mod tests {
             restart: false,
             moved_from: None,
         };
-        Ended { job, result: Ok(Outcome::CaughtUp) }
+        PassEnd { job, result: Ok(Outcome::CaughtUp) }
     }
 
     #[test]
@@ -198,7 +197,7 @@ mod tests {
         assert!(received.try_recv().is_err(), "nothing waits");
         drop(received);
         outbox.end(ended()).unwrap();
-        assert_eq!(outbox.flush(), Err(Closed));
+        assert_eq!(outbox.flush(), Err(StoreStopped));
     }
 
     fn row(seq: u64) -> ItemRow {

@@ -1,14 +1,14 @@
-//! Folds of the threads asked for last, so that a warm answer touches neither disk nor parser.
+//! Caches the folds of recently requested threads, so that a warm answer needs neither disk nor parser.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use longhaul_core::fold::Fold;
 use longhaul_store::{Cursor, FileId, FileOutcome};
 
-/// Folds kept. A fold takes up to a few hundred KiB; an idle daemon is to stay under 20 MiB.
+/// Maximum cached folds. A fold takes up to a few hundred KiB; an idle daemon must stay under 20 MiB.
 const FOLDS_MAX: usize = 8;
 
-/// A fold and what it is the state of.
+/// A fold with its thread and file.
 #[derive(Debug, Clone)]
 struct CachedFold {
     thread_id: String,
@@ -23,7 +23,7 @@ pub(crate) struct Folds(Mutex<Inner>);
 #[derive(Debug, Default)]
 struct Inner {
     kept: Vec<CachedFold>,
-    /// Counts what was stored, so that a fold loaded before a commit is not kept after it.
+    /// Counts commits, so that a fold loaded before a commit is not cached after it.
     epoch: u64,
 }
 
@@ -32,7 +32,7 @@ impl Folds {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The fold of a thread, if kept, and the epoch to give back with [`Folds::keep`].
+    /// The cached fold of a thread, if any, and the epoch to pass to [`Folds::keep`].
     pub(crate) fn get(&self, thread_id: &str) -> (Option<Arc<Fold>>, u64) {
         let mut inner = self.lock();
         let epoch = inner.epoch;
@@ -45,12 +45,12 @@ impl Folds {
         (Some(fold), epoch)
     }
 
-    /// Whether the fold of a thread is kept.
+    /// Whether the fold of a thread is cached.
     pub(crate) fn holds(&self, thread_id: &str) -> bool {
         self.lock().kept.iter().any(|kept| kept.thread_id == thread_id)
     }
 
-    /// Keeps a fold that was loaded in `epoch`; a later commit makes it stale, then it is not kept.
+    /// Caches a fold that was loaded in `epoch`, unless a later commit made it stale.
     pub(crate) fn keep(&self, thread_id: &str, file_id: FileId, fold: &Arc<Fold>, epoch: u64) {
         let mut inner = self.lock();
         if inner.epoch == epoch {
@@ -59,8 +59,8 @@ impl Folds {
         }
     }
 
-    /// Takes in what was just stored: a kept fold of the thread is replaced, or dropped when the
-    /// batch is not the last of its pass.
+    /// Updates the cache after a commit: replaces the thread's cached fold, or drops it if the batch is not the
+    /// last of its pass.
     pub(crate) fn replace(
         &self,
         thread_id: &str,
@@ -84,7 +84,7 @@ impl Folds {
         }
     }
 
-    /// Forgets all: which file speaks for a thread may have changed.
+    /// Drops all folds: a thread's current file may have changed.
     pub(crate) fn clear(&self) {
         let mut inner = self.lock();
         inner.epoch += 1;

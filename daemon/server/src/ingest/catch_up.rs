@@ -1,7 +1,7 @@
-//! One file from its cursor to its end: opened, judged, folded, handed over in batches.
+//! Reads one file from its cursor to its end: opens, checks and folds it, and sends batches.
 //!
-//! Runs on a blocking thread. Each batch carries everything the store needs to take up there, so a
-//! pass may stop after any batch: for a more urgent file, for shutdown, for a kill.
+//! Runs on a blocking thread. Each batch carries everything the store needs to resume there, so a pass may stop
+//! after any batch: for a more urgent file, for shutdown, or when killed.
 
 use std::cell::RefCell;
 use std::io;
@@ -14,25 +14,25 @@ use longhaul_store::{Cursor, FileCommit, FileStat};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
-use super::batch::{Batch, Effect, Ended, Outbox, Outcome, Pages};
+use super::batch::{Batch, Effect, Outbox, Outcome, Pages, PassEnd};
 use super::folding::{Folding, Lineage};
 use super::identity::{self, Verdict, judge};
 use super::limits::Limits;
 use super::observe::Touches;
 use super::shared::Shared;
-use crate::discovery::catalogue::Known;
+use crate::discovery::catalogue::KnownFile;
 use crate::discovery::names::thread_of_name;
 use crate::discovery::plan::Job;
 use crate::transcript::{Content, Line, Piece, Pieces, Transcript};
 
-/// What reads and where it goes.
+/// Context of the reading thread.
 struct Reading<'a> {
     shared: &'a Shared,
     runtime: &'a Handle,
     out: RefCell<Outbox<'a>>,
 }
 
-/// Reads files one after another until told to stop; returns what it did not come to.
+/// Reads files in order until stopped; returns the jobs it did not reach.
 pub(crate) fn read_slice(
     shared: &Shared,
     runtime: &Handle,
@@ -43,16 +43,16 @@ pub(crate) fn read_slice(
         Reading { shared, runtime, out: RefCell::new(Outbox::new(out, shared.limits.batch_bytes)) };
     let mut jobs = slice.into_iter();
     for job in jobs.by_ref() {
-        // A fault in reading one file is that file's error, not the end of all reading.
+        // A panic while reading one file is that file's error; other files are still read.
         let result = catch_unwind(AssertUnwindSafe(|| catch_up(&reading, &job)))
             .map_err(|_| "internal error while reading".to_owned())
             .and_then(|result| result.map_err(|error| error.to_string()));
-        let sent = reading.out.borrow_mut().end(Ended { job, result });
+        let sent = reading.out.borrow_mut().end(PassEnd { job, result });
         if sent.is_err() || shared.stop.load(Ordering::Relaxed) {
             break;
         }
     }
-    // Where nobody takes them the store has refused, and all is scanned again.
+    // If the receiver is gone, the store has refused a batch, and everything is scanned again.
     reading.out.borrow_mut().flush().ok();
     jobs.collect()
 }
@@ -60,20 +60,20 @@ pub(crate) fn read_slice(
 /// Catches up one file.
 ///
 /// # Errors
-/// Those of reading it. What was folded before stands.
+/// The file cannot be read. Data folded before the error is kept.
 fn catch_up(reading: &Reading<'_>, job: &Job) -> io::Result<Outcome> {
     let transcript = match Transcript::open(job.source, Path::new(&job.path)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Outcome::Gone),
         other => other?,
     };
-    let (moved_from, known) = known(reading, job);
+    let (moved_from, known) = known_file(reading, job);
     let verdict = match &known {
         Some(_) if job.restart => Verdict::Anew,
         Some(known) => judge(&transcript, known, reading.shared.limits.line_bytes_max)?,
         None => Verdict::Anew,
     };
     let generation = known.as_ref().map_or(0, |known| known.cursor.generation);
-    // What seemed to be a moved file but is another one does not inherit its row.
+    // A file that is not the moved one after all does not inherit its row.
     let moved_from = moved_from.filter(|_| verdict != Verdict::Anew);
     let is_moved = moved_from.is_some();
     let job = Job { moved_from, ..job.clone() };
@@ -92,9 +92,9 @@ fn catch_up(reading: &Reading<'_>, job: &Job) -> io::Result<Outcome> {
     Ok(pass.run(reading)?.unwrap_or(Outcome::Stopped))
 }
 
-/// What is known of the file, under the path it moved from or else under its own: a job may be older
-/// than the pass that took note of the move.
-fn known(reading: &Reading<'_>, job: &Job) -> (Option<String>, Option<Known>) {
+/// The catalogue's data on the file, under its old path if it moved, else under its own: the job may be older than
+/// the pass that recorded the move.
+fn known_file(reading: &Reading<'_>, job: &Job) -> (Option<String>, Option<KnownFile>) {
     let entries = reading.shared.catalogue.lock();
     let known = |path: &String| entries.get(path.as_str())?.known.as_deref().cloned();
     match job.moved_from.as_ref().and_then(|old| Some((old.clone(), known(old)?))) {
@@ -106,13 +106,12 @@ fn known(reading: &Reading<'_>, job: &Job) -> (Option<String>, Option<Known>) {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum After {
     More,
-    /// Nothing for now, though there may be more.
+    /// Nothing for now; there may be more.
     Stop,
-    /// Nothing: the end was reached.
+    /// The end was reached.
     End,
 }
 
-/// One pass over one file.
 struct Pass<'a> {
     job: &'a Job,
     transcript: &'a Transcript,
@@ -122,8 +121,8 @@ struct Pass<'a> {
     cursor: Cursor,
     /// Offset at the last batch.
     handed_over: u64,
-    /// The agent's own compactions that were told of. `None` in a file that is read from its start: those in it
-    /// are history.
+    /// Compactions by the agent that were already reported. `None` if the file is read from its start: the
+    /// compactions in it are history.
     compactions: Option<u64>,
 }
 
@@ -143,12 +142,12 @@ impl<'a> Pass<'a> {
         })
     }
 
-    /// Takes up what is stored; `None` when that cannot be read or is of another cursor.
+    /// Resumes from the stored state; `None` if it cannot be read or belongs to another cursor.
     fn resume(
         reading: &Reading<'_>,
         job: &'a Job,
         transcript: &'a Transcript,
-        known: &Known,
+        known: &KnownFile,
     ) -> Option<Self> {
         let stored = reading.runtime.block_on(async {
             let fold = reading.shared.store.fold_blob(known.file_id).await.ok()??;
@@ -190,8 +189,8 @@ impl<'a> Pass<'a> {
         })
     }
 
-    /// Folds to the end or to a stop. `None`: what follows the cursor does not continue what was
-    /// folded; nothing was handed over.
+    /// Folds to the end or to a stop. `None` if the bytes after the cursor do not continue what was folded; no
+    /// batch was sent then.
     fn run(mut self, reading: &Reading<'_>) -> io::Result<Option<Outcome>> {
         let limits = &reading.shared.limits;
         let lineage = Lineage {
@@ -218,7 +217,7 @@ impl<'a> Pass<'a> {
                 return Ok(Some(if is_taken { Outcome::CaughtUp } else { Outcome::Stopped }));
             }
             if self.is_batch_full(limits) {
-                // A document cannot be entered in its middle: it is read to its end.
+                // A document cannot be entered in the middle, so read it to the end.
                 let stops =
                     reading.shared.stop.load(Ordering::Relaxed) && !self.transcript.is_document();
                 let after = if stops { After::Stop } else { After::More };
@@ -229,7 +228,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// After a line that had no newline only its newline may come.
+    /// After a line without a newline, only its newline may follow.
     fn close_open_end(&mut self, pieces: &mut Pieces) -> io::Result<bool> {
         Ok(match pieces.next()? {
             Piece::Line(Line { content: Content::Whole(b""), next, .. }) => {
@@ -242,7 +241,7 @@ impl<'a> Pass<'a> {
         })
     }
 
-    /// Folds a piece; `false` at the end.
+    /// Folds a piece; returns `false` at the end.
     fn fold(&mut self, piece: Piece<'_>, lineage: &Lineage<'_>) -> bool {
         let (line, is_end) = match piece {
             Piece::Line(line) => (line, false),
@@ -263,8 +262,8 @@ impl<'a> Pass<'a> {
         !is_end
     }
 
-    /// What the store is to hold as the state of the file that was read. Until its end is reached that
-    /// is none that a listing could show: equal stats mean that there is nothing to read.
+    /// The file state to store. Before the end it is a stat that no listing can show, because equal stats mean
+    /// that there is nothing to read.
     fn stat_after(&self, after: After) -> FileStat {
         match after {
             After::End => self.transcript.stat,
@@ -277,7 +276,7 @@ impl<'a> Pass<'a> {
             || self.pages.waiting() >= limits.batch_pages
     }
 
-    /// Hands a batch over; `false` when nobody takes it any more.
+    /// Sends a batch; returns `false` if the receiver is gone.
     fn hand_over(&mut self, reading: &Reading<'_>, after: After) -> io::Result<bool> {
         let bytes = self.cursor.offset - self.handed_over;
         let is_last = after != After::More;
@@ -292,12 +291,12 @@ impl<'a> Pass<'a> {
         self.compactions = self.compactions.map(|_| head.compactions);
         let now_ms = (reading.shared.now_ms)();
         let observations =
-            if is_last { self.touches.look(head.cwd.as_deref(), now_ms) } else { Vec::new() };
+            if is_last { self.touches.observe(head.cwd.as_deref(), now_ms) } else { Vec::new() };
         let thread_id = (head.lines > 0).then(|| {
             head.thread_id.clone().unwrap_or_else(|| thread_of_name(self.job.path.as_ref()))
         });
         let saved = fold.save().map_err(io::Error::other)?;
-        // Whoever waits for this thread is served from memory; others need not pay for it.
+        // Clone the fold only for a cached thread, so that it is served from memory.
         let is_wanted =
             is_last && thread_id.as_ref().is_some_and(|id| reading.shared.folds.holds(id));
         let fold = is_wanted.then(|| fold.clone());

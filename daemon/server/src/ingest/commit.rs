@@ -1,24 +1,24 @@
-//! Batches into the store: several small files share a transaction, a large one takes several.
+//! Stores batches: several small files share a transaction, a large one takes several.
 
 use longhaul_store::{FileOutcome, RetryClass, StoreError};
 use tokio::sync::mpsc;
 use tokio::time::{Duration, sleep};
 
-use super::batch::{Batch, Effect, Ended};
+use super::batch::{Batch, Effect, PassEnd};
 use super::events::ThreadUpdated;
 use super::shared::Shared;
 
-/// Times a batch is offered to a store whose lock another process holds.
+/// Attempts to store a batch while another process holds the database lock.
 const ATTEMPTS: u32 = 5;
 
-/// Stores what arrives until the sender is done. Returns the passes that ended and are stored.
+/// Stores batches until the sender is dropped. Returns the passes that ended and are stored.
 ///
 /// # Errors
-/// The store refused a batch for good: what was not stored will be read again.
+/// The store refused a batch permanently: what was not stored will be read again.
 pub(crate) async fn drain(
     shared: &Shared,
     mut batches: mpsc::Receiver<Batch>,
-) -> Result<Vec<Ended>, StoreError> {
+) -> Result<Vec<PassEnd>, StoreError> {
     let mut ended = Vec::new();
     while let Some(mut batch) = batches.recv().await {
         ended.append(&mut batch.ended);
@@ -63,7 +63,7 @@ async fn commit(
     loop {
         match shared.store.commit_batch(batch).await {
             Err(error) if error.retry_class() == RetryClass::Backoff && attempt < ATTEMPTS => {
-                tracing::debug!(%error, attempt, "batch not stored yet");
+                tracing::debug!(%error, attempt, "store is busy: retrying the batch");
                 sleep(Duration::from_millis(50 << attempt)).await;
                 attempt += 1;
             }

@@ -1,24 +1,24 @@
-//! Why a transcript is not caught up, and why its state cannot be had.
+//! Errors of catching up a transcript and of loading its fold.
 
 use longhaul_core::fold::FoldError;
 use longhaul_store::StoreError;
 
-/// Why a sync did not reach what was asked.
+/// Why a sync failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SyncError {
-    /// No transcript of that thread, or none at that path.
+    /// No transcript of that thread or at that path.
     #[error("no transcript found for {0}")]
     NotFound(String),
-    /// The path lies outside all folders that are read.
+    /// The path is outside all configured folders.
     #[error("{0} is outside the folders that are read")]
     Outside(String),
-    /// The time is up; ingesting goes on.
+    /// The timeout expired; ingestion continues.
     #[error("not caught up in time")]
     Deadline,
-    /// The file cannot be read or the store refuses it.
+    /// The file cannot be read, or the store refuses it.
     #[error("{0}")]
     Failed(String),
-    /// The store has no room for what was read; it is tried again.
+    /// The disk is full; the batch is retried.
     #[error("{0}")]
     DiskFull(String),
     #[error("ingesting is stopping")]
@@ -26,7 +26,7 @@ pub enum SyncError {
 }
 
 impl SyncError {
-    /// What the store's refusal is to those who wait for what was read.
+    /// Converts a refusal of the store for callers that wait for a file.
     pub(crate) fn refused(error: &StoreError) -> Self {
         match error {
             StoreError::DiskFull { .. } => Self::DiskFull(error.to_string()),
@@ -35,16 +35,14 @@ impl SyncError {
     }
 }
 
-/// Why a fold could not be had.
+/// Why a fold cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum FoldLoadError {
-    /// The store cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// Another version saved it; the file is being folded anew.
     #[error(transparent)]
     Fold(#[from] FoldError),
-    /// The transcript cannot be read.
     #[error("{path}: {cause}")]
     Transcript { path: String, cause: std::io::Error },
     #[error("interrupted")]

@@ -1,10 +1,10 @@
-//! One file's lines into one fold: the same steps for catching up, for a fork's base, and for a
-//! state in the past, so that all three agree.
+//! Folds one file's lines: the same steps for catching up, for a fork's base and for a past state, so that all
+//! three agree.
 //!
-//! *Forks and reverts* begin with a meta line that names a thread and a cut in its transcript
-//! (`history_base`). The state at the cut is had by folding that transcript's beginning again: it is
-//! not kept anywhere, since any line may become a cut later. The base may itself continue another;
-//! the way is bounded and never enters a file twice.
+//! *Forks and reverts* begin with a meta line that names a thread and a cut in its transcript (`history_base`).
+//! The state at the cut is not stored, because any line may become a cut later; it is recomputed by folding the
+//! beginning of that transcript. The base may itself continue another; the depth is bounded and no file is entered
+//! twice.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,17 +20,17 @@ use crate::archive::Archive;
 use crate::discovery::catalogue::Catalogue;
 use crate::transcript::{Content, Fallback, Line, Piece, Pieces, Transcript};
 
-/// Transcripts on the way from a fork to its first ancestor.
+/// Maximum transcripts from a fork to its first ancestor.
 const DEPTH_MAX: usize = 16;
 
 pub(crate) struct Folding {
     pub(crate) fold: Fold,
-    /// Digest chained over all lines, blank ones too: equal chains, equal lines.
+    /// Digest chained over all lines, blank ones included: equal chains mean equal lines.
     pub(crate) chain: Digest128,
     pub(crate) base: BaseState,
-    /// Index in the lineage of the next line.
+    /// Index of the next line in the lineage.
     next_line: u64,
-    /// No line with content was folded yet: the next may name a base.
+    /// No line with content was folded yet: the next one may name a base.
     is_fresh: bool,
 }
 
@@ -45,12 +45,11 @@ impl Folding {
         }
     }
 
-    /// After the lines that `fold` holds, up to `cursor`.
+    /// Resumes after the lines in `fold`, up to `cursor`.
     pub(crate) fn resume(fold: Fold, cursor: &Cursor, base: BaseState) -> Self {
         Self { fold, chain: cursor.chain, base, next_line: cursor.next_seq, is_fresh: false }
     }
 
-    /// Index of the next line.
     pub(crate) fn next_line(&self) -> u64 {
         self.next_line
     }
@@ -92,22 +91,22 @@ impl Folding {
     }
 }
 
-/// What folding a file needs to find the file it continues.
+/// Finds the file that a file continues.
 pub(crate) struct Lineage<'a> {
     pub(crate) catalogue: &'a Catalogue,
-    /// Where the lines of a transcript that is gone are read, and the file that is asked for: of one that is gone, the
-    /// catalogue says nothing. Nothing is ingested from there.
+    /// Source of the lines of a deleted transcript, and the requested file, which the catalogue does not list if
+    /// it is deleted. Nothing is ingested from there.
     pub(crate) archive: Option<(&'a Arc<Archive>, &'a FileRow)>,
     pub(crate) line_bytes_max: usize,
-    /// The files being folded, from the asked one to its ancestors.
+    /// The files being folded, from the requested one to its ancestors.
     pub(crate) visited: Vec<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limit {
-    /// First line of the lineage that is not folded.
+    /// First line of the lineage not to fold.
     pub(crate) line_end: u64,
-    /// First byte of the file that is not folded.
+    /// First byte of the file not to fold.
     pub(crate) byte_end: u64,
 }
 
@@ -126,16 +125,15 @@ impl Limit {
     }
 }
 
-/// A state at a limit.
-pub(crate) struct Reached {
+pub(crate) struct FoldAtLimit {
     pub(crate) fold: Fold,
-    /// Line and byte limit fell on the same place.
+    /// The line limit and the byte limit are the same place.
     is_exact: bool,
 }
 
 impl Lineage<'_> {
-    /// The state at the cut that `base` names, or at an earlier one in `limit`; `None` when no
-    /// transcript that reaches the cut is there.
+    /// The state at the cut that `base` names, or at `limit` if that is earlier; `None` if no transcript reaches
+    /// the cut.
     fn base_fold(&self, base: &HistoryBase, limit: Limit) -> Option<Fold> {
         if self.visited.len() >= DEPTH_MAX {
             return None;
@@ -173,18 +171,15 @@ impl Lineage<'_> {
         Some(Fallback { archive, generation })
     }
 
-    /// Folds a file from its start up to `limit`; `None` when it ends before.
+    /// Folds a file from its start up to `limit`; `None` if it ends earlier.
     ///
-    /// A limit inside the transcript that the file continues is looked for there.
-    ///
-    /// # Errors
-    /// Those of reading.
+    /// If the limit is inside the transcript that the file continues, folds that one instead.
     pub(crate) fn fold_until(
         &self,
         path: &Path,
         source: Source,
         limit: Limit,
-    ) -> io::Result<Option<Reached>> {
+    ) -> io::Result<Option<FoldAtLimit>> {
         let mut visited = self.visited.clone();
         visited.push(PathBuf::from(path));
         let lineage = Lineage { visited, ..*self };
@@ -194,11 +189,11 @@ impl Lineage<'_> {
         let mut folding = Folding::new(source);
         let (mut at, mut is_end) = (0, false);
         loop {
-            // A line without its newline ends before the byte of a cut that lies behind it.
+            // A last line without a newline ends before the byte of a cut that follows it.
             let is_last_line = is_end && folding.next_line() >= limit.line_end;
             if is_last_line || limit.is_reached(folding.next_line(), at) {
                 let is_exact = folding.next_line() == limit.line_end;
-                return Ok(Some(Reached { fold: folding.fold, is_exact }));
+                return Ok(Some(FoldAtLimit { fold: folding.fold, is_exact }));
             }
             if is_end {
                 return Ok(None);
@@ -220,7 +215,7 @@ impl Lineage<'_> {
                 && limit.line_end < base.end_ordinal_exclusive
             {
                 let fold = lineage.base_fold(&base, limit);
-                return Ok(fold.map(|fold| Reached { fold, is_exact: true }));
+                return Ok(fold.map(|fold| FoldAtLimit { fold, is_exact: true }));
             }
         }
     }

@@ -1,48 +1,48 @@
-//! Is this still the file that was read? Answered by as few bytes as will do.
+//! Decides whether a file is still the one that was read, reading as few bytes as possible.
 //!
-//! A path says nothing: agents archive, compress, migrate and rewrite in place, keeping the name.
-//! Same device, inode, size and time: nothing to do, and nothing read. Same inode and longer, with the
-//! same beginning and the same bytes before the cursor: it was appended to. That bytes in its middle changed at the
-//! same time is found out at once in a file of up to [`WHOLE_BYTES_MAX`], whose lines are all compared, and in a
-//! longer one when it comes to rest (`recheck`). Everything else (another
-//! inode, the same size at another time, a compressed file) is decided by reading the lines up to the
-//! cursor once more and comparing the chain of their digests, which costs a tenth of folding them. A
-//! document is never appended to: any change is another content.
+//! The path proves nothing: agents archive, compress, migrate and rewrite files in place under the same name.
+//!
+//! - Same device, inode, size and time: unchanged; nothing is read.
+//! - Same inode and longer, with the same beginning and the same bytes before the cursor: appended to. A
+//!   simultaneous change in the middle is detected at once in a file of up to [`WHOLE_BYTES_MAX`], whose lines are
+//!   all compared, and in a longer one when it stops growing (`recheck`).
+//! - Anything else (another inode, the same size at another time, a compressed file): the lines up to the cursor
+//!   are read again and the chain of their digests compared, which costs a tenth of folding them.
+//! - A document is never appended to: any change is new content.
 
 use std::io;
 
 use longhaul_core::digest::Digest128;
 use longhaul_store::Cursor;
 
-use crate::discovery::catalogue::Known;
+use crate::discovery::catalogue::KnownFile;
 use crate::transcript::{Line, Piece, Pieces, Transcript};
 
-/// Bytes of the first line that identify a file.
+/// Maximum bytes of the first line that identify a file.
 const HEAD_BYTES_MAX: u64 = 64 << 10;
 
-/// Bytes before the cursor that must be what they were.
+/// Bytes before the cursor that must not have changed.
 const TAIL_BYTES_MAX: u64 = 4 << 10;
 
-/// Bytes before the cursor that are compared as a whole when a file has grown.
+/// If the cursor is no further than this, all bytes before it are compared when the file grows.
 ///
 /// # Source
-/// Chosen: they are read and digested in less than a millisecond, which a line of an agent may cost.
+/// Chosen: they are read and digested in less than a millisecond, an acceptable cost for each appended line.
 pub(crate) const WHOLE_BYTES_MAX: u64 = 1 << 20;
 
-/// How to go on with a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Unchanged,
-    /// What was read stands; read on from the cursor.
+    /// The part already read is unchanged; continue at the cursor.
     Append,
-    /// Another content: a new generation.
+    /// Different content: start a new generation.
     Anew,
 }
 
-/// Compares an open file with what is known of it.
+/// Compares an open file with its catalogue entry.
 pub(crate) fn judge(
     transcript: &Transcript,
-    known: &Known,
+    known: &KnownFile,
     line_bytes_max: usize,
 ) -> io::Result<Verdict> {
     let (now, then, cursor) = (transcript.stat, known.stat, &known.cursor);
@@ -52,7 +52,7 @@ pub(crate) fn judge(
     if now == then {
         return Ok(Verdict::Unchanged);
     }
-    // A document is written anew as a whole: whatever changed, its items have other places.
+    // A document is rewritten as a whole: after any change its items are at other offsets.
     if transcript.is_document() || (!transcript.compressed && now.size < cursor.offset) {
         return Ok(Verdict::Anew);
     }
@@ -73,7 +73,7 @@ fn has_same_ends(transcript: &Transcript, cursor: &Cursor) -> io::Result<bool> {
         && (cursor.tail_bytes == 0 || Digest128::of(&tail) == cursor.tail_digest))
 }
 
-/// How far the lines of a file were compared.
+/// Position of an incremental comparison of a file's lines.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Walk {
     pub(crate) at: u64,
@@ -84,12 +84,12 @@ pub(crate) struct Walk {
 pub(crate) enum Compared {
     Same,
     Changed,
-    /// Not all of them yet.
+    /// Lines remain to compare.
     More(Walk),
 }
 
-/// Compares the lines before the cursor with those that were folded, from where `walk` stopped and about
-/// `bytes_max` of them.
+/// Compares the lines before the cursor with those that were folded, starting at `walk`, for about `bytes_max`
+/// bytes.
 pub(crate) fn compare(
     transcript: &Transcript,
     cursor: &Cursor,
@@ -105,9 +105,9 @@ pub(crate) fn compare(
         }
         let line = match pieces.next()? {
             Piece::Line(line) => line,
-            // Only the line that had no newline when it was folded may still have none.
+            // Only a line that had no newline when it was folded may still have none.
             Piece::End { offset, rest } => {
-                // The first half of its end may be there.
+                // The first half of its CRLF may be present.
                 let whole = rest.strip_suffix(b"\r").unwrap_or(rest);
                 match Line::of_rest(offset, whole) {
                     Some(line) if cursor.open_end && line.next == cursor.offset => line,
@@ -116,7 +116,7 @@ pub(crate) fn compare(
             }
         };
         chain = line.link(chain);
-        // It may have its newline by now.
+        // The newline may have been written since.
         let is_closed = cursor.open_end && line.offset + line.bytes == cursor.offset;
         at = if is_closed { cursor.offset } else { line.next };
     }
@@ -124,7 +124,7 @@ pub(crate) fn compare(
     Ok(if is_same { Compared::Same } else { Compared::Changed })
 }
 
-/// Sets the digests of the file's two ends in a cursor whose offset is new.
+/// Sets the digests of the file's first and last bytes for the cursor's new offset.
 pub(crate) fn mark_ends(transcript: &Transcript, cursor: &mut Cursor) -> io::Result<()> {
     if cursor.head_bytes == 0 {
         (cursor.head_bytes, cursor.head_digest) = head(transcript)?;
@@ -139,7 +139,7 @@ pub(crate) fn mark_ends(transcript: &Transcript, cursor: &mut Cursor) -> io::Res
     Ok(())
 }
 
-/// Length and digest of the first line's beginning; 0 bytes while the line is not complete.
+/// Length and digest of the beginning of the first line; 0 bytes while the line is incomplete.
 pub(crate) fn head(transcript: &Transcript) -> io::Result<(u64, Digest128)> {
     let bytes = transcript.bytes_at(0, HEAD_BYTES_MAX)?;
     let length = match memchr::memchr(b'\n', &bytes) {

@@ -4,20 +4,20 @@ use std::time::Duration;
 
 use crate::transcript::LINE_BYTES_MAX;
 
-/// Bounds and periods. The defaults are the product's; tests lower them.
+/// Bounds and periods. The defaults are for production; tests lower them.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Longest line that is parsed, in bytes. Longer ones are known by place and digest.
+    /// Longest line that is parsed, in bytes. For longer ones, only place and digest are kept.
     pub line_bytes_max: usize,
-    /// Text folded before a batch is stored, in bytes.
+    /// Bytes of text folded before a batch is stored.
     pub batch_bytes: u64,
-    /// Full pages of items before a batch is stored.
+    /// Full item pages before a batch is stored.
     pub batch_pages: usize,
-    /// Time between full listings.
+    /// Interval between full listings.
     pub scan_period: Duration,
-    /// Time in which several hints become one pass.
+    /// Time in which several hints are merged into one pass.
     pub debounce: Duration,
-    /// Time without growth after which the lines of a long file are compared.
+    /// Time without growth before the lines of a long file are compared.
     pub rest: Duration,
 }
 

@@ -1,8 +1,8 @@
-//! What the host sees of files that a thread read or changed: content hash, size, time.
+//! Observes files that a thread read or changed: content hash, size, time.
 //!
-//! Only the host can say what a file was; a transcript only says what a tool printed. A look is worth
-//! the more the sooner it comes: when the file changed again in between, it is marked late. Looks are
-//! confined to the thread's own folder, to regular files, and in number, size and age.
+//! Only the host knows a file's content; a transcript only has what a tool printed. An observation is worth more
+//! the sooner it is made: if the file changed again in between, it is marked late. Observations are limited to
+//! regular files in the thread's own folder, and in number, size and age.
 
 use std::collections::HashMap;
 use std::fs::{self, OpenOptions};
@@ -17,21 +17,21 @@ use rustix::fs::OFlags;
 
 use crate::transcript::stat_of;
 
-/// Files looked at after one pass over a transcript; the newest touches come first.
+/// Maximum files observed after one pass over a transcript; newest touches first.
 const FILES_MAX: usize = 64;
 
 /// Largest file that is hashed.
 const FILE_BYTES_MAX: u64 = 8 << 20;
 
-/// Bytes hashed after one pass.
+/// Maximum bytes hashed after one pass.
 const TOTAL_BYTES_MAX: u64 = 32 << 20;
 
-/// Touches older than this are not looked at: the file tells nothing about them any more, and the
-/// first start must not hash every project there ever was.
+/// Touches older than this are skipped: the file's content proves nothing about them any more, and a first start
+/// must not hash every old project.
 const AGE_MS_MAX: i64 = 7 * 24 * 3_600 * 1_000;
 
-/// A file changed this much later than the touch was changed again. Agents write the line a moment
-/// after the tool wrote the file.
+/// A file modified this long after the touch counts as changed again. Agents write the line a moment after the
+/// tool writes the file.
 const LATE_AFTER_MS: i64 = 2_000;
 
 /// The newest touch of each file, collected over a pass.
@@ -43,7 +43,7 @@ impl Touches {
         for touch in touches {
             self.0.insert(touch.path.clone(), touch);
         }
-        // Ten times what is looked at: enough that what is dropped here never would have been.
+        // Ten times the number observed, so that nothing dropped here would have been observed.
         if self.0.len() > 10 * FILES_MAX {
             let newest = self.newest().into_iter().map(|touch| (touch.path.clone(), touch));
             self.0 = newest.collect();
@@ -58,8 +58,8 @@ impl Touches {
         touches
     }
 
-    /// Looks at the files, and forgets them.
-    pub(crate) fn look(&mut self, cwd: Option<&str>, now_ms: i64) -> Vec<Observation> {
+    /// Observes the files and clears the list.
+    pub(crate) fn observe(&mut self, cwd: Option<&str>, now_ms: i64) -> Vec<Observation> {
         let mut budget = TOTAL_BYTES_MAX;
         let mut folders = HashMap::new();
         let mut seen: Vec<Observation> = self
@@ -69,7 +69,7 @@ impl Touches {
             .filter_map(|touch| {
                 let cwd = touch.cwd.as_deref().or(cwd)?.to_owned();
                 let folder = folders.entry(cwd).or_insert_with_key(|cwd| confine(cwd)).clone()?;
-                look(&touch, &folder, now_ms, &mut budget)
+                observe(&touch, &folder, now_ms, &mut budget)
             })
             .collect();
         seen.sort_by(|a, b| a.path.cmp(&b.path));
@@ -77,14 +77,13 @@ impl Touches {
     }
 }
 
-/// The folder looks are confined to; `None` when it is not there or is no project: looking at all of
-/// a root or a home folder confines nothing.
+/// The folder to confine observations to; `None` if it does not exist or is the root, which would confine nothing.
 fn confine(cwd: &str) -> Option<PathBuf> {
     let folder = fs::canonicalize(cwd).ok()?;
     (folder.is_dir() && folder.components().count() > 1).then_some(folder)
 }
 
-fn look(touch: &Touch, folder: &Path, now_ms: i64, budget: &mut u64) -> Option<Observation> {
+fn observe(touch: &Touch, folder: &Path, now_ms: i64, budget: &mut u64) -> Option<Observation> {
     let path = folder.join(&touch.path);
     let absent = Observation {
         path: touch.path.clone(),
@@ -98,7 +97,7 @@ fn look(touch: &Touch, folder: &Path, now_ms: i64, budget: &mut u64) -> Option<O
     };
     let resolved = match fs::canonicalize(&path) {
         Ok(resolved) => resolved,
-        // Deleted: that it is not there is an observation, if its folder is there and inside.
+        // Deleted: record its absence, if its parent exists inside the folder.
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let parent = fs::canonicalize(path.parent()?).ok()?;
             return parent.starts_with(folder).then_some(absent);
@@ -149,7 +148,7 @@ mod tests {
         let look = |path: &str, at_ms| {
             let mut touches = Touches::default();
             touches.add(vec![Touch { path: path.into(), seq: 1, at_ms, cwd: None }]);
-            touches.look(Some(cwd), written_ms + 5_000).pop()
+            touches.observe(Some(cwd), written_ms + 5_000).pop()
         };
         let seen = look("src/a.rs", written_ms).unwrap();
         assert_eq!((seen.size, seen.late), (3, false));

@@ -1,4 +1,4 @@
-//! How far ingesting is, for status.
+//! Progress of ingestion, for status.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -17,30 +17,30 @@ const ERRORS_MAX: usize = 32;
 
 #[derive(Debug, Clone, Default)]
 pub struct Progress {
-    /// Files are being read or wait for it.
+    /// Files are being read or queued.
     pub is_catching_up: bool,
     pub queued_files: u64,
-    /// Text folded since the start.
+    /// Bytes of text folded since the start.
     pub bytes_done: u64,
-    /// The same, and what waits.
+    /// `bytes_done` plus the bytes queued.
     pub bytes_total: u64,
     /// Unix milliseconds of the last full listing; 0 before the first.
     pub last_scan_at_ms: i64,
-    /// Lines of all known files, gone ones included.
+    /// Lines of all known files, deleted ones included.
     pub counts: Counts,
-    /// Links that lead out of their folder, passed over.
+    /// Links that lead out of their folder and are skipped.
     pub passed_over: u64,
-    /// Forks whose base is not there.
+    /// Forks whose base is missing.
     pub bases_missing: u64,
     /// Files and folders that cannot be read, with the reason; the first few.
     pub errors: Vec<(String, String)>,
-    /// Why the store refuses what was read, while it does.
+    /// Why the store refuses what was read; `None` if it does not.
     pub stalled: Option<String>,
-    /// Saved folds that could not be read since the start.
+    /// Saved folds that could not be loaded since the start.
     pub folds_broken: u64,
     /// Changes are found by scanning only.
     pub is_watch_degraded: bool,
-    /// Each folder that is looked at.
+    /// One entry for each configured folder.
     pub sources: Vec<SourceProgress>,
 }
 
@@ -57,7 +57,7 @@ pub struct SourceProgress {
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) is_catching_up: AtomicBool,
-    /// Told each time there is nothing left to read, or nothing can be stored.
+    /// Notified whenever nothing is left to read or nothing can be stored.
     pub(crate) idle: tokio::sync::Notify,
     pub(crate) queued_files: AtomicU64,
     pub(crate) queued_bytes: AtomicU64,
@@ -71,11 +71,11 @@ pub(crate) struct Counters {
     totals: Mutex<Option<(u64, Instant, Totals)>>,
 }
 
-/// For how long totals hold while files are being read: fifty thousand are added up in tens of milliseconds.
+/// How long totals stay valid while files are being read: adding up fifty thousand takes tens of milliseconds.
 const TOTALS_HOLD: Duration = Duration::from_secs(1);
 
-/// What the catalogue adds up to; kept for as long as its revision holds, and a second while files are being read,
-/// since status is asked often and there may be fifty thousand files.
+/// Sums over the catalogue. Cached while its revision is unchanged, and for a second while files are being read,
+/// since status is requested often and there may be fifty thousand files.
 #[derive(Debug, Clone, Default)]
 struct Totals {
     counts: Counts,
@@ -91,9 +91,9 @@ impl Counters {
         self.queued_bytes.store(left, Ordering::Relaxed);
     }
 
-    /// A saved fold is not what was saved: it is made anew from its transcript.
+    /// Counts a saved fold that cannot be loaded and is rebuilt from its transcript.
     pub(crate) fn note_broken_fold(&self, path: &str, error: &FoldError) {
-        tracing::warn!(path, %error, "a saved state cannot be read and is made anew");
+        tracing::warn!(path, %error, "cannot load a saved state: rebuilding it");
         self.folds_broken.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -102,7 +102,7 @@ impl Counters {
         self.idle.notify_waiters();
     }
 
-    /// Why the store refuses what was read, while it does.
+    /// Why the store refuses what was read; `None` if it does not.
     pub(crate) fn stalled(&self) -> Option<SyncError> {
         self.stalled.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -167,14 +167,14 @@ impl Counters {
     }
 }
 
-/// What the files of a folder add up to.
+/// Sums over the files of one folder.
 struct FolderTotals<'a> {
     root: &'a Root,
-    /// Where it really is, with a slash at its end; `None` when it is not there.
+    /// Its resolved path with a trailing slash; `None` if it does not exist.
     top: Option<String>,
     files: u64,
     bytes: u64,
-    /// Digests of the threads' ids.
+    /// Digests of thread ids.
     threads: HashSet<u64>,
 }
 

@@ -1,15 +1,15 @@
-//! Are the lines that were read still there? Looked at slowly, when a file has come to rest.
+//! Checks, slowly and once a file stops growing, that the lines already read are unchanged.
 //!
 //! # Theory of operation
-//! When a long file grows, only its beginning and the bytes before the cursor are compared at once (`identity`).
-//! A change in its middle leaves the items stale, and their handles answer `source_changed`. So a file that grew
-//! is due [`super::limits::Limits::rest`] after its last growth, a file of the last week once after the start (the daemon before
-//! may have ended too soon), and one whose line was asked for and is not what it was, at once. Its lines
-//! are read again, [`STEP_BYTES`] at a time with a pause between, and the chain of their digests compared. One that
-//! differs is folded anew.
+//! When a long file grows, only its beginning and the bytes before the cursor are compared at once (`identity`). A
+//! change in its middle would leave stale items, whose handles answer `source_changed`. So a recheck is due for a
+//! file that grew, [`super::limits::Limits::rest`] after its last growth; for a file changed in the last week,
+//! once after the start (the previous daemon may have stopped too early); and at once for a file with a line that
+//! no longer matches the stored one. Its lines are read again, [`STEP_BYTES`] at a time with a pause between, and
+//! the chain of their digests compared. A file that differs is folded anew.
 //!
-//! *Bounds.* A file is read once for each time that it came to rest, never while there is something else to read,
-//! and at 32 MiB a second at most. What grows meanwhile begins again. Nothing of this is stored.
+//! *Bounds.* A file is read once each time it stops growing, only while nothing else is to be read, and at 32 MiB
+//! a second at most. If it grows, the recheck restarts. Nothing of this is stored.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -21,22 +21,22 @@ use tokio::time::Instant;
 
 use super::identity::{Compared, WHOLE_BYTES_MAX, Walk, compare};
 use super::shared::Shared;
-use crate::discovery::catalogue::{Entry, Known};
+use crate::discovery::catalogue::{Entry, KnownFile};
 use crate::transcript::Transcript;
 
-/// Bytes that are compared at a time.
+/// Bytes compared per step.
 const STEP_BYTES: u64 = 8 << 20;
 
 /// Pause after each step.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// Age of the last change up to which a file is compared after a start.
+/// Maximum age of a file's last change for a recheck after a start.
 const RECENT_NS: i64 = 7 * 86_400 * 1_000_000_000;
 
-/// Files that wait; with more, the rest is compared after the next start.
+/// Maximum queued files; the rest are compared after the next start.
 const WAITING_MAX: usize = 4_096;
 
-/// The files to be compared.
+/// Queued rechecks.
 #[derive(Debug, Default)]
 pub(crate) struct Rechecks {
     waiting: HashMap<String, Recheck>,
@@ -46,19 +46,19 @@ pub(crate) struct Rechecks {
 struct Recheck {
     due: Instant,
     walk: Walk,
-    /// What is compared; another state begins anew.
+    /// The file state being compared; if it changes, the comparison restarts.
     of: Option<(FileStat, Cursor)>,
 }
 
 impl Rechecks {
-    /// Has a file compared at `due`, or later where it is put off.
+    /// Queues a file for `due`, replacing an earlier entry.
     pub(crate) fn put(&mut self, path: String, due: Instant) {
         if self.waiting.len() < WAITING_MAX || self.waiting.contains_key(&path) {
             self.waiting.insert(path, Recheck { due, walk: Walk::default(), of: None });
         }
     }
 
-    /// Takes what is known at the start.
+    /// Queues the recently changed long files known at start.
     pub(crate) fn begin(&mut self, shared: &Shared, due: Instant) {
         let since_ns = (shared.now_ms)().saturating_mul(1_000_000).saturating_sub(RECENT_NS);
         let entries = shared.catalogue.lock();
@@ -75,7 +75,7 @@ impl Rechecks {
         self.waiting.values().map(|recheck| recheck.due).min()
     }
 
-    /// Compares some of the file that is due first; the path of one that changed.
+    /// Compares part of the file that is due first; returns its path if it changed.
     pub(crate) async fn step(&mut self, shared: &Arc<Shared>) -> Option<String> {
         let path = self.waiting.iter().min_by_key(|(_, recheck)| recheck.due)?.0.clone();
         let recheck = self.waiting.remove(&path)?;
@@ -93,12 +93,12 @@ impl Rechecks {
     }
 }
 
-/// Whether only the ends of the file are compared when it grows.
-pub(crate) fn is_long(known: &Known) -> bool {
+/// Whether only the file's ends are compared when it grows.
+pub(crate) fn is_long(known: &KnownFile) -> bool {
     known.is_readable && !known.gone && known.cursor.offset > WHOLE_BYTES_MAX
 }
 
-/// `None` where there is nothing to compare: what changed on the disk since is judged when it is read.
+/// `None` if there is nothing to compare: a file that changed on disk since is checked when it is read.
 fn step(shared: &Shared, path: &str, recheck: &Recheck) -> Option<(Compared, (FileStat, Cursor))> {
     let (known, source) = {
         let entries = shared.catalogue.lock();

@@ -1,4 +1,4 @@
-//! What the handle, the worker and the reading thread have in common.
+//! State shared by the handle, the worker and the reading thread.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::progress::Counters;
 use crate::archive::Archive;
 use crate::discovery::catalogue::Catalogue;
 use crate::discovery::databases::Databases;
-use crate::discovery::scan::{self, Listed, Root};
+use crate::discovery::scan::{self, ListedFile, Root};
 use crate::discovery::watch::Hints;
 
 /// Reads the clock: Unix milliseconds.
@@ -34,12 +34,12 @@ pub(crate) struct Shared {
     pub(crate) folds: Folds,
     pub(crate) progress: Counters,
     pub(crate) hints: Arc<Hints>,
-    /// Something more urgent waits: the reading thread stops after its batch.
+    /// Something more urgent is queued: the reading thread stops after its batch.
     pub(crate) stop: Arc<AtomicBool>,
 }
 
 impl Shared {
-    /// The fold of a thread as stored, from the cache or the store.
+    /// The stored fold of a thread, from the cache or the store.
     pub(crate) async fn fold(
         self: &Arc<Self>,
         thread_id: &str,
@@ -57,7 +57,8 @@ impl Shared {
         let fold = match Fold::load(&blob) {
             Ok(fold) => Arc::new(fold),
             Err(_) if thread.file.gone_at_ms.is_some() && self.archive.is_some() => {
-                // Nobody will read the transcript anew: another version folded it, and it is gone since.
+                // The transcript is gone, so it will not be read again, and another version saved its fold: fold
+                // it from the archive.
                 let end = thread.file.cursor.next_seq;
                 match self.fold_until(&thread.file, end).await? {
                     Some(fold) => fold,
@@ -70,7 +71,7 @@ impl Shared {
                 if matches!(error, FoldError::Version { .. }) {
                     return Err(error.into());
                 }
-                // Of this version, and not what was saved: nobody need wait for the file to be read anew.
+                // Saved by this version but unreadable: fold it now instead of waiting for ingestion.
                 self.progress.note_broken_fold(&thread.file.path, &error);
                 let end = thread.file.cursor.next_seq;
                 self.fold_until(&thread.file, end).await?.ok_or(error)?
@@ -80,7 +81,7 @@ impl Shared {
         Ok(Some(fold))
     }
 
-    /// The state of a thread after its line `seq`, folded again from its transcript.
+    /// The state of a thread after its line `seq`, recomputed from its transcript.
     pub(crate) async fn fold_as_of(
         self: &Arc<Self>,
         thread_id: &str,
@@ -95,7 +96,7 @@ impl Shared {
         self.fold_until(&thread.file, seq + 1).await
     }
 
-    /// The state after the first `end` lines of a file's lineage, folded again.
+    /// The state after the first `end` lines of a file's lineage, recomputed.
     async fn fold_until(
         self: &Arc<Self>,
         file: &FileRow,
@@ -120,7 +121,7 @@ impl Shared {
         }
     }
 
-    /// Fills the catalogue with what the store knows; files that somebody asked for may be there already.
+    /// Fills the catalogue from the store; files requested by clients may be in it already.
     pub(crate) async fn load(&self) -> Result<(), StoreError> {
         let mut last = FileId(0);
         loop {
@@ -131,13 +132,13 @@ impl Shared {
         }
     }
 
-    /// Whether everything was listed since the start.
+    /// Whether a full listing has completed since the start.
     pub(crate) fn is_listed(&self) -> bool {
         self.progress.last_scan_at_ms.load(Ordering::Relaxed) != 0
     }
 
-    /// The files of a thread as the store knows them, until everything is listed: who asks for one thread need not wait for
-    /// fifty thousand others. None where one is not in its place, which only a listing can tell of.
+    /// A thread's files from the store, before the first listing completes: a request for one thread need not wait
+    /// for fifty thousand others. Empty if one of them is not in its place, which only a listing can resolve.
     pub(crate) async fn unlisted(&self, thread_id: &str) -> Vec<(PathBuf, Source)> {
         if self.is_listed() {
             return Vec::new();
@@ -151,7 +152,7 @@ impl Shared {
         tokio::task::spawn_blocking(looking).await.ok().flatten().unwrap_or_default()
     }
 
-    /// Looks up what the store knows of files that were gone, before any of them counts as new.
+    /// Loads stored entries of files that were deleted, so that none of them counts as new.
     pub(crate) async fn recall(
         &self,
         paths: impl Iterator<Item = &String>,
@@ -163,19 +164,19 @@ impl Shared {
         Ok(())
     }
 
-    /// Whether all that stands in a file now is stored, as far as the file system tells. Blocking.
+    /// Whether everything in the file is stored, judging by its stat. Blocking.
     pub(crate) fn is_read(&self, path: &Path) -> bool {
-        matches!(scan::look(&self.roots, path), Ok(Some(file)) if self.is_stored(&file))
+        matches!(scan::inspect(&self.roots, path), Ok(Some(file)) if self.is_stored(&file))
     }
 
-    /// Whether a file is stored in the state in which it was listed.
-    pub(crate) fn is_stored(&self, file: &Listed) -> bool {
+    /// Whether the stored state of a file equals the listed one.
+    pub(crate) fn is_stored(&self, file: &ListedFile) -> bool {
         let entries = self.catalogue.lock();
         let known = entries.get(file.path.as_str()).and_then(|entry| entry.known.as_ref());
         known.is_some_and(|known| known.is_readable && !known.gone && known.stat == file.stat)
     }
 
-    /// Answers damage in the store: moved aside, begun anew. `true` when there was damage.
+    /// Handles damage in the store: moves it aside and recreates it. Returns `true` if it was damaged.
     pub(crate) async fn recover(&self) -> Result<bool, StoreError> {
         let Some(moved_to) = self.store.recover((self.now_ms)()).await? else {
             return Ok(false);

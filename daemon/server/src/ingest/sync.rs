@@ -1,4 +1,4 @@
-//! What a sync is asked for, and what it answers.
+//! Parameters and result of a sync.
 
 use std::path::PathBuf;
 
@@ -13,25 +13,25 @@ pub enum SyncTarget {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SyncPoint {
     pub offset: Option<u64>,
-    /// Up to and with the line of this seq.
+    /// Up to and including the line with this seq.
     pub seq: Option<u64>,
 }
 
-/// How far a thread is after [`super::Ingest::sync`].
+/// Position of a thread after [`super::Ingest::sync`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Synced {
+pub struct SyncResult {
     /// The thread; `None` for a file without a complete line.
     pub thread_id: Option<String>,
-    /// The file that was asked for, or the thread's current one.
+    /// The requested file, or the thread's current one.
     pub path: String,
-    /// First byte of it that is not folded: a torn last line is not.
+    /// First byte of the file that is not folded; a torn last line is not folded.
     pub offset: u64,
-    /// Index of the next line; the last folded one is the one before.
+    /// Index of the next line, one after the last folded line.
     pub next_seq: u64,
 }
 
 impl SyncPoint {
-    pub(super) fn is_met_by(self, synced: &Synced) -> bool {
+    pub(super) fn is_met_by(self, synced: &SyncResult) -> bool {
         self.offset.is_none_or(|offset| synced.offset >= offset)
             && self.seq.is_none_or(|seq| synced.next_seq > seq)
     }

@@ -1,4 +1,4 @@
-//! What is held in memory of files that come and go.
+//! Memory used for files that come and go.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,25 +14,25 @@ const FILES: usize = 600;
 const LEFT: usize = 20;
 const PATIENCE: Duration = Duration::from_secs(60);
 
-struct Nobody;
+struct NoEvents;
 
-impl IngestEvents for Nobody {
+impl IngestEvents for NoEvents {
     fn file_stored(&self, _: &str) {}
     fn thread_updated(&self, _: &ThreadUpdated) {}
     fn warning(&self, _: &IngestWarning) {}
     fn store_rebuilt(&self, _: &Path) {}
 }
 
-async fn over(home: &Path) -> (Store, Ingest) {
-    over_at(home, Arc::new(|| 1_764_000_000_000)).await
+async fn start_at(home: &Path) -> (Store, Ingest) {
+    start_with_clock(home, Arc::new(|| 1_764_000_000_000)).await
 }
 
-async fn over_at(home: &Path, now_ms: NowMs) -> (Store, Ingest) {
+async fn start_with_clock(home: &Path, now_ms: NowMs) -> (Store, Ingest) {
     let (store, _) = Store::open(&home.join("longhaul.db"), 1).await.unwrap();
     let deps = IngestDeps {
         store: store.clone(),
         roots: Root::of(Source::Codex, home),
-        events: Arc::new(Nobody),
+        events: Arc::new(NoEvents),
         archive: None,
         now_ms,
         limits: Limits { scan_period: Duration::from_secs(3_600), ..Limits::default() },
@@ -68,14 +68,14 @@ async fn generation(store: &Store, path: &Path) -> (u64, bool) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_deleted_files_nothing_is_held_and_they_may_come_back() {
+async fn deleted_files_take_no_memory_and_may_reappear() {
     let folder = tempfile::tempdir().unwrap();
     let home = folder.path().canonicalize().unwrap();
     fs::create_dir(home.join("sessions")).unwrap();
     for number in 0..FILES {
         fs::write(path(&home, number), text(number, "Do it.")).unwrap();
     }
-    let (store, ingest) = over(&home).await;
+    let (store, ingest) = start_at(&home).await;
     settle(&ingest).await;
     assert_eq!(ingest.held_files().0, FILES);
     let lines = ingest.progress().counts.lines;
@@ -86,7 +86,7 @@ async fn of_deleted_files_nothing_is_held_and_they_may_come_back() {
     for number in LEFT..FILES - 1 {
         fs::remove_file(path(&home, number)).unwrap();
     }
-    // The first finds them gone, the second has them no more.
+    // The first listing marks them gone, the second drops them.
     settle(&ingest).await;
     settle(&ingest).await;
     let (held, room) = ingest.held_files();
@@ -94,10 +94,10 @@ async fn of_deleted_files_nothing_is_held_and_they_may_come_back() {
     assert_eq!(ingest.progress().counts.lines, lines, "counted all the same");
     ingest.stop().await;
 
-    // A daemon that starts later does not know them either, until they are there.
+    // A later daemon does not load them until they exist again.
     let (store, ingest) = {
         drop(store);
-        over(&home).await
+        start_at(&home).await
     };
     settle(&ingest).await;
     assert_eq!(ingest.held_files().0, LEFT);
@@ -117,27 +117,27 @@ async fn of_deleted_files_nothing_is_held_and_they_may_come_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_asks_for_a_thread_at_a_start_does_not_wait_for_the_first_listing() {
+async fn a_thread_request_at_start_does_not_wait_for_the_first_listing() {
     let folder = tempfile::tempdir().unwrap();
     let home = folder.path().canonicalize().unwrap();
     fs::create_dir(home.join("sessions")).unwrap();
     let (rests, grown) = (path(&home, 0), path(&home, 1));
     fs::write(&rests, text(0, "first")).unwrap();
     fs::write(&grown, text(1, "first")).unwrap();
-    let (_, ingest) = over(&home).await;
+    let (_, ingest) = start_at(&home).await;
     settle(&ingest).await;
     ingest.stop().await;
     let more = text(1, "second");
     fs::write(&grown, text(1, "first") + more.lines().last().unwrap() + "\n").unwrap();
 
-    // A listing asks for the time first.
+    // A listing reads the clock first, so it blocks here.
     let (open, gate) = mpsc::channel::<()>();
     let gate = Mutex::new(gate);
     let now_ms = move || {
         gate.lock().unwrap().recv().ok();
         1_764_000_000_000
     };
-    let (store, ingest) = over_at(&home, Arc::new(now_ms)).await;
+    let (store, ingest) = start_with_clock(&home, Arc::new(now_ms)).await;
     let id = |number: usize| format!("01a1fb8b-e82f-7561-87b0-{number:012x}");
     ingest.read_thread(&id(0), PATIENCE).await.unwrap();
     assert_eq!(ingest.progress().last_scan_at_ms, 0, "listed");

@@ -1,4 +1,4 @@
-//! The one task that owns all catching up: it decides what is read next, and nothing else reads.
+//! The task that schedules all reading: it decides what to read next, and nothing else reads.
 
 use std::collections::{HashSet, VecDeque};
 use std::path::{Path, PathBuf};
@@ -11,42 +11,42 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Duration, Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::batch::{Ended, Outcome};
+use super::batch::{Outcome, PassEnd};
 use super::catch_up::read_slice;
 use super::commit;
 use super::error::SyncError;
 use super::events::{IngestWarning, WarningKind};
 use super::recheck::{self, Rechecks};
 use super::shared::Shared;
-use crate::discovery::catalogue::{Failed, Known};
+use crate::discovery::catalogue::{Failed, KnownFile};
 use crate::discovery::plan::{Job, plan};
-use crate::discovery::scan::{self, Listed, Listing};
+use crate::discovery::scan::{self, ListedFile, Listing};
 use crate::discovery::watch::Watch;
 use crate::heap;
 
-/// Files handed to the reading thread at a time.
+/// Maximum files handed to the reading thread at a time.
 const FILES_PER_SLICE: usize = 256;
 
-/// Files that were read without a rest after which the heap is given back: what was needed to read many is needed no more,
-/// and the tasks that come after would hold theirs beside it.
+/// After this many files without a pause, unused heap is returned to the system: reading many needs memory that
+/// later tasks would hold in addition to their own.
 const FILES_MANY: usize = 4_096;
 
 /// Batches between the reading thread and the store. Each holds a few MiB at most.
 const BATCHES: usize = 2;
 
-/// Longest pause after the store refused a batch.
+/// Maximum pause after the store refused a batch.
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 
-/// What the handle asks of the worker.
+/// Requests from the handle to the worker.
 pub(crate) enum Request {
     /// Catch this file up before anything else.
     File(PathBuf, oneshot::Sender<Result<(), SyncError>>),
     Scan(oneshot::Sender<()>),
 }
 
-/// What there is at a path.
-enum Look {
-    Known(Job),
+/// State of a path.
+enum PathState {
+    Tracked(Job),
     New(String),
     Nothing,
 }
@@ -54,17 +54,17 @@ enum Look {
 pub(crate) struct Worker {
     shared: Arc<Shared>,
     requests: mpsc::Receiver<Request>,
-    /// It ended a pause, and is accepted next.
+    /// A request that ended a pause; accepted next.
     held: Option<Request>,
     cancel: CancellationToken,
     watch: Watch,
-    /// Asked for by a client, hinted at, found by a scan: in this order.
+    /// Jobs requested by a client, found by a hint, found by a scan: in this order.
     urgent: VecDeque<Job>,
     hinted: VecDeque<Job>,
     scanned: VecDeque<Job>,
     waiting: Vec<(String, oneshot::Sender<Result<(), SyncError>>)>,
     rechecks: Rechecks,
-    /// Files read since the last rest.
+    /// Files read since the last pause.
     read: usize,
     next_scan: Instant,
     pause: Duration,
@@ -109,13 +109,13 @@ impl Worker {
         }
         self.rechecks.begin(&self.shared, Instant::now() + self.shared.limits.rest);
         while !self.cancel.is_cancelled() {
-            // Lowered first: what comes after this raises it again and stops the next slice.
+            // Cleared first: a later request sets it again and stops the next slice.
             self.shared.stop.store(false, Ordering::Relaxed);
             while let Some(request) = self.held.take().or_else(|| self.requests.try_recv().ok()) {
                 self.accept(request).await;
             }
             self.take_hints().await;
-            // Who waits for a file at the start does not wait for the first listing.
+            // A client that waits for a file at start does not wait for the first listing.
             if self.is_scan_due() && (self.urgent.is_empty() || self.shared.is_listed()) {
                 self.scan().await;
             }
@@ -129,11 +129,11 @@ impl Worker {
         }
     }
 
-    /// Waits for something to do.
+    /// Waits for work.
     async fn rest(&mut self) {
         if std::mem::take(&mut self.read) >= FILES_MANY {
             self.scanned.shrink_to_fit();
-            // Whoever allocates meanwhile waits for it, so it is none of the runtime's own threads' work.
+            // Trimming blocks allocators, so run it off the runtime threads.
             tokio::task::spawn_blocking(heap::release).await.ok();
         }
         self.shared.progress.is_catching_up.store(false, Ordering::Relaxed);
@@ -145,17 +145,17 @@ impl Worker {
                 Some(request) => self.accept(request).await,
                 None => self.cancel.cancel(),
             },
-            // A turn of an agent is many small writes: one pass for all of them.
+            // An agent's turn is many small writes: read them in one pass.
             () = hints.arrived() => sleep(self.shared.limits.debounce).await,
             () = sleep_until(self.next_scan) => {}
             () = until(self.rechecks.next_due()) => self.recheck().await,
         }
     }
 
-    /// Compares some lines of a file that rests.
+    /// Runs one step of a recheck.
     async fn recheck(&mut self) {
         let Some(path) = self.rechecks.step(&self.shared).await else { return };
-        tracing::warn!(path, "lines that were read have changed: it is read anew");
+        tracing::warn!(path, "lines already read have changed: reading the file again");
         let entries = self.shared.catalogue.lock();
         let Some(entry) = entries.get(path.as_str()) else { return };
         let (source, archived) = (entry.source, entry.archived);
@@ -167,19 +167,19 @@ impl Worker {
         match request {
             Request::Scan(reply) => {
                 self.scan().await;
-                // The asker may have given up.
+                // The caller may have given up.
                 reply.send(()).ok();
             }
             Request::File(path, reply) => {
-                let job = match self.look(path).await {
-                    Look::Known(job) => Some(job),
-                    Look::New(path) => {
+                let job = match self.inspect(path).await {
+                    PathState::Tracked(job) => Some(job),
+                    PathState::New(path) => {
                         if !self.scanned.iter().any(|job| job.path == path) {
                             self.scan().await;
                         }
                         self.promote(&path)
                     }
-                    Look::Nothing => None,
+                    PathState::Nothing => None,
                 };
                 match job {
                     Some(job) => {
@@ -211,7 +211,7 @@ impl Worker {
                 tokio::task::spawn_blocking(move || scan::affected_by(&shared.roots, &path));
             let affected = affected.await.unwrap_or_default();
             if affected.is_empty() {
-                // Gone or moved: which of them, a listing tells.
+                // Gone or moved: only a listing can tell.
                 self.next_scan = self.next_scan.min(Instant::now());
             }
             for file in affected {
@@ -222,37 +222,37 @@ impl Worker {
         }
     }
 
-    fn take_hint(&mut self, file: Listed) {
-        match self.known(file) {
-            Look::Known(job) if self.hinted.contains(&job) => {}
-            Look::Known(job) => self.hinted.push_back(job),
-            Look::New(path) => match self.promote(&path) {
+    fn take_hint(&mut self, file: ListedFile) {
+        match self.path_state(file) {
+            PathState::Tracked(job) if self.hinted.contains(&job) => {}
+            PathState::Tracked(job) => self.hinted.push_back(job),
+            PathState::New(path) => match self.promote(&path) {
                 Some(job) => self.hinted.push_back(job),
                 None => self.next_scan = self.next_scan.min(Instant::now()),
             },
-            Look::Nothing => {}
+            PathState::Nothing => {}
         }
     }
 
-    /// Looks at one file.
-    async fn look(&self, path: PathBuf) -> Look {
+    /// Inspects one file.
+    async fn inspect(&self, path: PathBuf) -> PathState {
         let shared = Arc::clone(&self.shared);
-        let looked = tokio::task::spawn_blocking(move || scan::look(&shared.roots, &path)).await;
+        let looked = tokio::task::spawn_blocking(move || scan::inspect(&shared.roots, &path)).await;
         match looked {
-            Ok(Ok(Some(file))) => self.known(file),
-            _ => Look::Nothing,
+            Ok(Ok(Some(file))) => self.path_state(file),
+            _ => PathState::Nothing,
         }
     }
 
-    /// A file that nobody knows may be a moved one, which only a listing can tell.
-    fn known(&self, file: Listed) -> Look {
+    /// An unknown file may be a moved one, which only a listing can tell.
+    fn path_state(&self, file: ListedFile) -> PathState {
         let entry =
             self.shared.catalogue.lock().get(file.path.as_str()).map(|entry| entry.known.is_some());
         if entry != Some(true) {
-            return Look::New(file.path);
+            return PathState::New(file.path);
         }
         self.shared.catalogue.list_one(&file);
-        Look::Known(Job {
+        PathState::Tracked(Job {
             path: file.path,
             source: file.source,
             archived: file.archived,
@@ -261,7 +261,7 @@ impl Worker {
         })
     }
 
-    /// The job a listing made for a file, to be done before all others; `None` when it made none.
+    /// Takes the job that a listing queued for a file, to run it first; `None` if there is none.
     fn promote(&mut self, path: &str) -> Option<Job> {
         let at = self.scanned.iter().position(|job| job.path == path)?;
         self.scanned.remove(at)
@@ -271,7 +271,7 @@ impl Worker {
         Instant::now() >= self.next_scan
     }
 
-    /// Lists everything and queues what changed.
+    /// Lists everything and queues the changed files.
     async fn scan(&mut self) {
         for (folder, error) in self.watch.cover(&self.shared.roots) {
             self.shared.progress.is_watch_degraded.store(true, Ordering::Relaxed);
@@ -289,7 +289,7 @@ impl Worker {
         if let Err(error) = self.shared.recall(listing.files.iter().map(|file| &file.path)).await {
             return self.on_refusal(&error).await;
         }
-        // The catalogue has them.
+        // The catalogue has them now.
         listing.files = Vec::new();
         let shared = Arc::clone(&self.shared);
         let planned = tokio::task::spawn_blocking(move || {
@@ -298,7 +298,7 @@ impl Worker {
         });
         let Ok((listing, plan)) = planned.await else { return };
         let progress = &self.shared.progress;
-        // 0 stands for "never", also on a clock that starts there.
+        // 0 means "never", even on a clock that starts at 0.
         progress.last_scan_at_ms.store((self.shared.now_ms)().max(1), Ordering::Relaxed);
         progress.queued_bytes.store(plan.bytes, Ordering::Relaxed);
         progress.is_catching_up.store(!plan.jobs.is_empty(), Ordering::Relaxed);
@@ -326,7 +326,7 @@ impl Worker {
         }
     }
 
-    /// Marks files as gone or back, in the store and then in memory.
+    /// Marks files as gone or back, in the store first and then in memory.
     async fn mark(&mut self, paths: &[String], gone: bool) {
         if paths.is_empty() {
             return;
@@ -369,7 +369,7 @@ impl Worker {
         }
     }
 
-    /// Reads a slice on a blocking thread while its batches are stored here.
+    /// Reads a slice on a blocking thread while storing its batches here.
     async fn work(&mut self, slice: Vec<Job>) {
         if let Err(error) = self.shared.recall(slice.iter().map(|job| &job.path)).await {
             return self.on_refusal(&error).await;
@@ -397,7 +397,7 @@ impl Worker {
         }
     }
 
-    fn on_ended(&mut self, end: Ended) {
+    fn on_ended(&mut self, end: PassEnd) {
         match end.result {
             Ok(Outcome::Stopped) => return self.requeue(end.job),
             Ok(Outcome::Gone) => self.next_scan = self.next_scan.min(Instant::now()),
@@ -415,7 +415,7 @@ impl Worker {
         }
     }
 
-    /// Puts a stopped pass back where its urgency is.
+    /// Requeues a stopped pass by its urgency.
     fn requeue(&mut self, job: Job) {
         if self.waiting.iter().any(|(path, _)| *path == job.path) {
             self.urgent.push_front(job);
@@ -425,7 +425,7 @@ impl Worker {
     }
 
     fn after_reading(&mut self, job: &Job) {
-        // What seemed to be a file that moved is another one: that the first is gone is told now.
+        // The presumed moved file is a different one: list again to find the first one gone.
         let held = |path: &String| self.shared.catalogue.lock().contains_key(path.as_str());
         if job.moved_from.as_ref().is_some_and(held) {
             self.next_scan = self.next_scan.min(Instant::now());
@@ -435,7 +435,7 @@ impl Worker {
         if known.as_deref().is_some_and(recheck::is_long) && !job.restart {
             self.rechecks.put(job.path.clone(), Instant::now() + self.shared.limits.rest);
         }
-        if known.as_deref().is_some_and(Known::is_missing_base) {
+        if known.as_deref().is_some_and(KnownFile::is_missing_base) {
             self.warn(WarningKind::BaseMissing, Some(job.path.clone()), "its base is not there");
         }
     }
@@ -446,12 +446,12 @@ impl Worker {
             let failed = |stat| Box::new(Failed::note(&job.path, stat, error, before.as_deref()));
             entry.failed = entry.listed.map(failed);
         }
-        self.shared.hints.look_for_rights(Path::new(&job.path));
+        self.shared.hints.watch_permissions(Path::new(&job.path));
         self.warn(WarningKind::Unreadable, Some(job.path.clone()), error);
     }
 
-    /// The store refused: damage is repaired, anything else waits; either way what was not stored is
-    /// found again by the next scan.
+    /// Handles a refusal of the store: damage is repaired, anything else waits. Either way the next scan finds
+    /// again what was not stored.
     async fn on_refusal(&mut self, error: &StoreError) {
         tracing::warn!(%error, "store refused what was read");
         self.urgent.clear();
@@ -474,7 +474,7 @@ impl Worker {
         tokio::select! {
             () = self.cancel.cancelled() => {}
             () = sleep(self.pause) => {}
-            // Whoever asks is told how it is now.
+            // Answer a new request with the current state.
             request = self.requests.recv() => {
                 self.held = request;
                 self.next_scan = Instant::now();
@@ -482,7 +482,7 @@ impl Worker {
         }
     }
 
-    /// Warns, once for each cause.
+    /// Warns once per cause.
     fn warn(&mut self, kind: WarningKind, path: Option<String>, detail: &str) {
         if self.warned.len() < 1_024 && self.warned.insert((kind, path.clone())) {
             tracing::warn!(?kind, path, detail, "ingest");

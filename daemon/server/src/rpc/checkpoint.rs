@@ -51,7 +51,7 @@ async fn choose(
         _ => return Err(Failure::invalid("text", "give either text or handle")),
     };
     let chosen = choices.choose(&params.thread_id, action, &subject).await?;
-    Ok(ChooseResult { choice: shown(chosen.stored), was_there: chosen.was_there })
+    Ok(ChooseResult { choice: shown(chosen.stored), was_there: chosen.already_active })
 }
 
 async fn list_choices(

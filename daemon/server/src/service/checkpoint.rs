@@ -1,4 +1,4 @@
-//! `checkpoint/*`: the state, its text, and what the model may add.
+//! `checkpoint/*`: the state, its view, and updates by the model.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,25 +20,25 @@ use super::item_index::ItemIndex;
 use super::snapshot::{Snapshot, Snapshots};
 use crate::clock::Clock;
 
-/// A view and what it was made of.
+/// A rendered view with its digest.
 #[derive(Debug)]
 pub struct View {
     pub text: String,
-    /// Digest of the text: equal digests, equal bytes.
+    /// Digest of the text: equal digests mean equal bytes.
     pub digest: Digest128,
     pub seq: u64,
 }
 
-/// What became of a proposed update.
+/// Result of a proposed update.
 #[derive(Debug)]
 pub struct UpdateOutcome {
-    /// Why it was refused, if it was.
+    /// Why it was rejected; `None` if it was accepted.
     pub rejection: Option<Rejection>,
     /// Last line of the thread when it was judged.
     pub seq: u64,
 }
 
-/// Times an update is judged anew because another came between.
+/// Attempts to judge an update while other updates interfere.
 const APPLY_ATTEMPTS: usize = 4;
 
 pub struct Checkpoints {
@@ -54,7 +54,7 @@ impl Checkpoints {
         Self { store, snapshots, index, clock }
     }
 
-    /// The checkpoint document of a thread, its digest and the last line it knows.
+    /// The checkpoint of a thread, its digest and the last line it covers.
     ///
     /// # Errors
     /// Those of [`Snapshots::of`].
@@ -87,12 +87,11 @@ impl Checkpoints {
         Ok(View { digest: Digest128::of(text.as_bytes()), seq: snapshot.seq(), text })
     }
 
-    /// Judges an update against the thread as it is now, and keeps it if it passes. Hashes are what the host
-    /// saw; one in `said` (by path) that is of another content refuses the update.
+    /// Judges an update against the current thread, and stores it if it passes. Hashes are those the host
+    /// observed; a different hash in `said` (by path) rejects the update.
     ///
     /// # Errors
-    /// Those of [`Snapshots::of`]; [`ServiceError::StaleBase`] when the thread is not at
-    /// `expected_seq`.
+    /// Those of [`Snapshots::of`]; [`ServiceError::StaleBase`] if the thread is not at `expected_seq`.
     pub async fn apply(
         &self,
         thread_id: &str,
@@ -125,7 +124,7 @@ impl Checkpoints {
         Err(ServiceError::Busy)
     }
 
-    /// Looks up what the update's evidence names.
+    /// Looks up the references in the update's evidence.
     async fn known<'a>(
         &self,
         snapshot: &'a Snapshot,
@@ -157,7 +156,7 @@ impl Checkpoints {
         Ok(host)
     }
 
-    /// Binds a fact's dependencies to the content that the thread saw, see [`bound`].
+    /// Binds a fact's dependencies to the content that the thread saw; see [`bound`].
     async fn witnessed(
         &self,
         snapshot: &Snapshot,
@@ -192,7 +191,7 @@ impl Checkpoints {
     }
 }
 
-/// What the host knows about one update's references.
+/// The host's knowledge of one update's references.
 struct References<'a> {
     snapshot: &'a Snapshot,
     user_message: bool,

@@ -1,7 +1,8 @@
-//! `checkpoint/choose`: what a person wants in every later view of a thread, or in none.
+//! `checkpoint/choose`: texts that a person wants in every later view of a thread, or in none.
 //!
-//! A choice holds its own text, redacted, in the table of accepted updates: nobody else knows it, so it survives what
-//! the transcripts can make again. Judging and storing are tied by the number of the newest update, as for updates.
+//! A choice stores its own text, redacted, in the table of accepted updates. It exists nowhere else, so it
+//! survives a rebuild from the transcripts. As for updates, the number of the newest update guards the step
+//! between judging and storing.
 
 use std::sync::Arc;
 
@@ -16,13 +17,12 @@ use super::history::HandleReader;
 use super::snapshot::{Snapshots, StoredChoice};
 use crate::clock::Clock;
 
-/// Times a choice is judged anew because another update came between.
+/// Attempts to judge a choice while other updates interfere.
 const ATTEMPTS: usize = 4;
 
-/// Bytes of items that are read for a choice, of which the beginning is kept.
+/// Maximum bytes of items read for a choice, of which the beginning is kept.
 const ITEM_BYTES: u64 = 1 << 20;
 
-/// What is chosen.
 #[derive(Debug, Clone)]
 pub enum ChoiceSubject {
     Text(String),
@@ -30,15 +30,13 @@ pub enum ChoiceSubject {
     Items(Handle),
 }
 
-/// What became of a choice.
 #[derive(Debug)]
-pub struct Chosen {
+pub struct ChoiceOutcome {
     pub stored: StoredChoice,
-    /// It was in force already.
-    pub was_there: bool,
+    /// It was already active.
+    pub already_active: bool,
 }
 
-/// Keeps what persons chose.
 pub struct PersonChoices {
     store: Store,
     snapshots: Arc<Snapshots>,
@@ -56,7 +54,7 @@ impl PersonChoices {
         Self { store, snapshots, handles, clock }
     }
 
-    /// Pins or drops; the same thing twice is chosen once.
+    /// Pins or drops; a repeated choice is stored once.
     ///
     /// # Errors
     /// [`ChoiceError::Refused`]; those of [`Snapshots::of`] and of a handle.
@@ -65,7 +63,7 @@ impl PersonChoices {
         thread_id: &str,
         action: ChoiceAction,
         subject: &ChoiceSubject,
-    ) -> Result<Chosen, ServiceError> {
+    ) -> Result<ChoiceOutcome, ServiceError> {
         let choice = match subject {
             ChoiceSubject::Text(text) => {
                 let text = redact(text.trim()).text.into_owned();
@@ -77,7 +75,7 @@ impl PersonChoices {
             let snapshot = self.snapshots.of(thread_id, None).await?;
             let mut known = snapshot.choices.iter();
             if let Some(stored) = known.find(|stored| stored.choice == choice) {
-                return Ok(Chosen { stored: stored.clone(), was_there: true });
+                return Ok(ChoiceOutcome { stored: stored.clone(), already_active: true });
             }
             let active = snapshot.fold.checkpoint().requests.active().map(|active| active.seq);
             choice::admit(&choice, &snapshot.semantics.choices, active)
@@ -90,13 +88,13 @@ impl PersonChoices {
             if let Some(update_id) = inserted {
                 let thread_id = thread_id.to_owned();
                 let stored = StoredChoice { update_id, thread_id, created_at_ms, choice };
-                return Ok(Chosen { stored, was_there: false });
+                return Ok(ChoiceOutcome { stored, already_active: false });
             }
         }
         Err(ServiceError::Busy)
     }
 
-    /// What is in force, in the order it was chosen.
+    /// The active choices, in the order they were made.
     ///
     /// # Errors
     /// Those of [`Snapshots::of`].
@@ -104,7 +102,7 @@ impl PersonChoices {
         Ok(self.snapshots.of(thread_id, None).await?.choices)
     }
 
-    /// Takes a choice back.
+    /// Removes a choice.
     ///
     /// # Errors
     /// [`ChoiceError::NotFound`], [`ChoiceError::Inherited`]; those of [`Snapshots::of`].
@@ -129,7 +127,7 @@ impl PersonChoices {
         handle: &Handle,
     ) -> Result<Choice, ServiceError> {
         if handle.of != thread_id {
-            let reason = format!("{handle} is not of thread {thread_id}");
+            let reason = format!("{handle} does not belong to thread {thread_id}");
             return Err(ServiceError::Invalid { field: "handle", reason });
         }
         let found = self.handles.history_items(handle, ITEM_BYTES).await?;

@@ -1,15 +1,14 @@
 //! `compaction/*`: from a thread or given items to a replacement history, and back.
 //!
 //! # Theory of operation
-//! *Steps.* Gather what is known (the checkpoint was folded while the transcript was read, so this
-//! costs no more for a long thread), take the initial context from the history where a caller in the middle of a
-//! turn gives none, go down the ladder of strategies until one has made a replacement
-//! that holds, record it, answer. Without a model and outside of that case the only lines read are those of the
-//! request being worked on.
+//! *Steps.* Gather the input (the checkpoint was folded while the transcript was read, so a long thread costs no
+//! more). If a caller in the middle of a turn gives no initial context, take it from the history. Try the ladder
+//! of strategies until one yields a valid replacement, record it, and answer. Without a model, and outside the
+//! mid-turn case, the only transcript lines read are those of the current request.
 //!
-//! *A crash* before the record: nothing happened, the caller asks again. After it: `compaction/get`
-//! has the answer. A record that cannot be written (a full disk) does not keep a thread's answer back. The transcript is never written; given items are stored first, so that no record
-//! names items that are not there.
+//! *A crash* before the record: nothing happened; the caller asks again. After it: `compaction/get` returns the
+//! answer. If a thread's record cannot be written (a full disk), the answer is still returned. The transcript is
+//! never written. Given items are stored first, so that no record names missing items.
 
 mod agent_steps;
 mod attempt;

@@ -1,8 +1,8 @@
-//! What is on disk now of the files a thread knows.
+//! The current state on disk of the files a thread knows.
 //!
-//! *Owns* a bounded cache of content hashes by path. An entry is good while the file's identity,
-//! size and times are the same, so an unchanged file costs one `stat`. Looks are confined to the
-//! thread's own folder: a transcript may name any path, and must not make the daemon read it.
+//! *Owns* a bounded cache of content hashes by path. An entry is valid while the file's identity, size and times
+//! are unchanged, so an unchanged file costs one `stat`. Only files in the thread's own folder are read: a
+//! transcript may name any path, and must not make the daemon read it.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -19,16 +19,16 @@ use longhaul_store::Observation;
 /// Largest file that is hashed.
 const FILE_BYTES_MAX: u64 = 8 << 20;
 
-/// Bytes hashed for one request; what is over stays unknown, never unchanged.
+/// Maximum bytes hashed per request; files beyond it stay unknown, never unchanged.
 const REQUEST_BYTES_MAX: u64 = 64 << 20;
 
-/// Hashes kept. Over it the cache starts anew: it is cheap to fill.
+/// Maximum cached hashes. On overflow the cache is cleared: it is cheap to refill.
 const ENTRIES_MAX: usize = 8_192;
 
 #[derive(Debug, Default)]
 pub struct HashCache(Mutex<HashMap<PathBuf, (Identity, ContentHash)>>);
 
-/// What tells one content from another without reading it.
+/// Distinguishes contents without reading them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Identity {
     dev: u64,
@@ -51,8 +51,8 @@ impl Identity {
     }
 }
 
-/// Looks at `keys` (absolute paths) as far as they lie in `cwd`, beside what was seen of them when
-/// the thread touched them. Blocking.
+/// Inspects the files `keys` (absolute paths) that are in `cwd`, with the observations from when the thread
+/// touched them. Blocking.
 pub fn look(cache: &HashCache, cwd: &str, keys: &[String], seen: &[Observation]) -> Disk {
     let mut disk = Disk::new();
     for observation in seen {
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_seen_inside_the_folder_only_and_anew_when_they_change() {
+    fn only_files_in_the_folder_are_read_and_changed_ones_again() {
         let temp = tempfile::tempdir().unwrap();
         let root = temp.path().canonicalize().unwrap();
         let cwd = root.join("project");

@@ -1,4 +1,4 @@
-//! Why a use-case cannot answer. Free of the wire: `rpc::error` gives each its number and its words.
+//! Errors of the use cases. Free of wire types: `rpc::error` assigns each its number and text.
 
 use longhaul_core::choice::ChoiceRefusal;
 use longhaul_core::compaction::handle::HandleParseError;
@@ -10,36 +10,33 @@ use crate::jobs::JobError;
 use crate::message_history::MessageHistoryError;
 use crate::recorder::RecorderError;
 
-/// Said of an addition whose id stands in the thread with other content.
-const SAME_ID: &str = "the thread holds another item with this client_item_id";
+/// Reason if an appended item's id exists in the thread with other content.
+const SAME_ID: &str = "another item of the thread has this client_item_id";
 
 #[derive(Debug, thiserror::Error)]
 pub enum ServiceError {
-    /// No transcript of that thread was found.
     #[error("no thread {0:?}")]
     ThreadNotFound(String),
-    /// The thread has no item yet.
-    #[error("thread {0:?} holds nothing yet")]
+    /// The thread has no items yet.
+    #[error("thread {0:?} has no items yet")]
     CheckpointNotFound(String),
-    /// No item at the handle.
     #[error("no item at handle {0:?}")]
     HandleNotFound(String),
-    /// No compaction of that id.
     #[error("no compaction {0:?}")]
     CompactionNotFound(String),
-    /// The transcript no longer holds what the handle named.
-    #[error("the lines behind {handle:?} in {path} are no longer what they were")]
+    /// The transcript no longer has the content that the handle names.
+    #[error("the lines of {handle:?} in {path} have changed")]
     SourceChanged { handle: String, path: String },
-    /// The archive has nothing of the thread.
+    /// The archive has nothing of this thread.
     #[error("nothing of thread {0:?} is archived")]
     NotArchived(String),
-    /// What the archive has of the thread is damaged, and nothing makes it good.
-    #[error("what is archived of thread {0:?} is damaged")]
+    /// The archived thread is damaged beyond repair.
+    #[error("the archive of thread {0:?} is damaged")]
     ArchiveDamaged(String),
-    /// A file would be replaced.
-    #[error("{0} is there already")]
+    /// A file would be overwritten.
+    #[error("{0} already exists")]
     FileExists(String),
-    /// The caller's idea of the thread is old.
+    /// The caller's view of the thread is outdated.
     #[error("the thread is at seq {present}, not {expected}")]
     StaleBase {
         /// What the caller expected.
@@ -50,37 +47,37 @@ pub enum ServiceError {
     Choice(#[from] ChoiceError),
     #[error("{field}: {reason}")]
     Invalid { field: &'static str, reason: String },
-    /// A value is over its bound.
-    #[error("{limit} is {given}, at most {max} is taken")]
+    /// A value exceeds its limit.
+    #[error("{limit} is {given}: the limit is {max}")]
     Limit { limit: &'static str, max: u64, given: u64 },
-    /// An addition to a thread means nothing.
+    /// An appended item is invalid.
     #[error("items[{index}]: {reason}")]
     BadItem {
         index: usize,
-        /// Its client's id of it.
+        /// The id its client gave it.
         client_item_id: String,
         reason: String,
     },
-    /// An addition to a thread is over its bound.
-    #[error("items[{index}] has {given} bytes, at most {max} are taken")]
+    /// An appended item exceeds the size limit.
+    #[error("items[{index}] has {given} bytes: the limit is {max}")]
     ItemTooLong {
         index: usize,
-        /// Its client's id of it.
+        /// The id its client gave it.
         client_item_id: String,
         max: u64,
         given: u64,
     },
-    /// The thread's own agent writes to it right now.
+    /// The thread's agent is writing to it now.
     #[error("thread {0:?} is being written to by its agent")]
     ThreadBusy(String),
-    /// The thread's transcript belongs to another program.
-    #[error("thread {0:?} is kept by another program")]
+    /// The transcript belongs to another program.
+    #[error("thread {0:?} belongs to another program")]
     ThreadReadOnly(String),
-    /// A later compaction is in force.
-    #[error("compaction {0:?} cannot be undone: a later one of its thread is in force")]
+    /// A later compaction is installed.
+    #[error("compaction {0:?} cannot be undone: a later one of its thread is installed")]
     Superseded(String),
-    /// The thread has hardly grown since it was compacted.
-    #[error("the thread grew by {grown} tokens since it was compacted, {needed} are needed")]
+    /// The thread has hardly grown since its last compaction.
+    #[error("the thread grew by {grown} tokens since its last compaction: {needed} are needed")]
     NotWorthwhile {
         grown: u64,
         /// Tokens that are needed.
@@ -88,90 +85,85 @@ pub enum ServiceError {
     },
     #[error(transparent)]
     Job(#[from] JobError),
-    /// The work of a model on memory is at its end.
-    #[error("the work on memory is over: {name}")]
+    /// The model's work on memory has ended.
+    #[error("the work on memory has ended: {name}")]
     CurationEnded {
-        /// Its stable name, as `memory/status` tells it.
+        /// Its stable name, as in `memory/status`.
         name: &'static str,
         why: CurationStop,
     },
-    /// Memory could not be published.
-    #[error("memory could not be published: {detail}")]
+    #[error("cannot publish memory: {detail}")]
     MemoryFailed {
         detail: String,
-        /// Whether the store or the folder failed, which may be over.
+        /// Whether the failure of the store or folder may be temporary.
         may_pass: bool,
     },
-    /// A search query without a word, or with too many.
-    #[error("the query cannot be searched for: {0}")]
+    /// A search query without words, or with too many.
+    #[error("invalid query: {0}")]
     Query(#[source] QueryError),
-    /// A search that takes too long.
     #[error("the search took too long")]
     SearchDeadline,
-    /// The search index is not open yet.
     #[error("the search index is not open yet")]
     IndexNotOpen,
-    /// Several ids begin like this.
-    #[error("{what} {named:?} could be {} of them", candidates.len())]
+    /// Several ids have this prefix.
+    #[error("{what} {named:?} matches {} ids", candidates.len())]
     Ambiguous {
-        /// What kind of thing they are ids of.
+        /// What the ids are of.
         what: &'static str,
         named: String,
         candidates: Vec<String>,
     },
-    /// The text of a handle is none.
+    /// The text is not a handle.
     #[error(transparent)]
     Handle(#[from] HandleParseError),
-    /// Reading the thread's transcript failed.
     #[error(transparent)]
     Sync(#[from] SyncError),
-    /// The thread's state cannot be had right now.
+    /// The thread's state cannot be loaded now.
     #[error(transparent)]
     Fold(#[from] FoldLoadError),
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Somebody removed or replaced the state folder, or the database in it.
-    #[error("the state folder {0} was removed or replaced: nothing is kept any more")]
+    /// The state folder, or the database in it, was removed or replaced.
+    #[error("the state folder {0} was removed or replaced: nothing more is stored")]
     StateLost(String),
     #[error("{path}: {source}")]
     File { path: String, source: std::io::Error },
-    /// Prompts cannot be kept or read.
+    /// Prompts cannot be stored or read.
     #[error(transparent)]
     MessageHistory(#[from] MessageHistoryError),
-    /// A stored value is not what this version writes.
-    #[error("a stored {what} cannot be read")]
+    /// A stored value is not in this version's format.
+    #[error("cannot read a stored {what}")]
     Undecodable { what: &'static str, source: serde_json::Error },
-    /// Others kept changing the same thing.
-    #[error("others changed the thread at the same time")]
+    /// Concurrent changes by others persisted.
+    #[error("too many concurrent changes to the thread")]
     Busy,
-    /// A task of ours died.
     #[error("a background task ended early")]
     Task(#[from] tokio::task::JoinError),
 }
 
-/// Why a model may work on the files of memory no further.
+/// Why a model must stop its work on the memory files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CurationStop {
-    /// Memory changed meanwhile.
+    /// Memory changed in the meantime.
     Overtaken,
-    /// Requests, tokens, the window or the budget are used up.
+    /// The limit on requests, tokens, window or budget is reached.
     Spent,
     OutOfTime,
-    /// Neither its steps nor its files can be used.
+    /// Neither its steps nor its files are usable.
     Unusable,
     RateLimited,
     Unavailable,
 }
 
-/// Why a pin or drop is not taken over, or not taken back.
+/// Why a pin or drop is not stored or not removed.
 #[derive(Debug, thiserror::Error)]
 pub enum ChoiceError {
     #[error(transparent)]
     Refused(#[from] ChoiceRefusal),
     #[error("no pin or drop {0:?} in this thread")]
     NotFound(String),
-    /// It is of a thread that this one goes on from.
-    #[error("{id} was chosen in thread {thread_id}, which this one goes on from")]
+    /// It belongs to a thread that this one continues.
+    #[error("{id} was chosen in thread {thread_id}, which this one continues")]
     Inherited { id: String, thread_id: String },
 }
 

@@ -1,29 +1,29 @@
-//! Which transcripts have something new, for a task that works in the wake of ingestion.
+//! Transcripts changed since a background task last ran.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-/// Paths that are remembered; beyond, all files are looked through.
+/// Maximum queued paths; on overflow, all files are scanned.
 const HINTS_MAX: usize = 1_024;
 
-/// Hints to one task; giving one never blocks.
+/// Hints for one task; sending one never blocks.
 #[derive(Debug, Default)]
 pub struct Hints {
-    waiting: Mutex<Hinted>,
+    waiting: Mutex<PendingHints>,
     arrived: Notify,
 }
 
-/// What may have changed.
+/// Files that may have changed.
 #[derive(Debug, Default)]
-pub struct Hinted {
+pub struct PendingHints {
     pub paths: BTreeSet<String>,
     pub all: bool,
 }
 
 impl Hints {
-    /// A transcript has something new in the store.
+    /// Queues a transcript with new data in the store.
     pub fn hint(&self, path: &str) {
         let mut waiting = self.lock();
         match waiting.paths.len() < HINTS_MAX {
@@ -34,27 +34,27 @@ impl Hints {
         self.arrived.notify_one();
     }
 
-    /// Anything may have changed.
+    /// Hints that any file may have changed.
     pub fn hint_all(&self) {
         self.lock().all = true;
         self.wake();
     }
 
-    /// Wakes the task without a hint.
+    /// Wakes the task without adding a hint.
     pub fn wake(&self) {
         self.arrived.notify_one();
     }
 
-    pub fn take(&self) -> Hinted {
+    pub fn take(&self) -> PendingHints {
         std::mem::take(&mut *self.lock())
     }
 
-    /// Waits for a hint; one that came before counts.
+    /// Waits for a hint; an earlier unconsumed one counts.
     pub async fn arrived(&self) {
         self.arrived.notified().await;
     }
 
-    /// Calls `then` if no hint waits, before any more can come.
+    /// Calls `then` if no hint is queued, before another can be added.
     pub fn if_none(&self, then: impl FnOnce()) {
         let waiting = self.lock();
         if waiting.paths.is_empty() && !waiting.all {
@@ -62,7 +62,7 @@ impl Hints {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Hinted> {
+    fn lock(&self) -> MutexGuard<'_, PendingHints> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

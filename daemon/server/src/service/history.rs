@@ -1,4 +1,4 @@
-//! `history/*`: the exact items behind a handle, and what the model sees now.
+//! `history/*`: the exact items behind a handle, and the items that the model sees now.
 
 mod expand;
 mod page;

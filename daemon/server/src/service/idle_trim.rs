@@ -1,14 +1,13 @@
 //! Idle trimming: releases caches and heap when the daemon is idle.
 //!
 //! # Theory of operation
-//! *Owns* nothing; it asks the owners of caches to release them. While idle it waits for whatever begins work: a
-//! request, an event (ingestion publishes one for each thread that grew), a job. While busy it looks every
-//! `LOOK` at the processor time the process took since, which counts all work, whoever does it. When that is
-//! next to nothing it releases what is cheap to have again, pages of databases and free heap, and waits; when
-//! nothing begins for `FORGET`, it drops the cached folds too, which an agent that pauses between two turns
-//! would have to wait for.
+//! *Owns* nothing; it asks the owners of caches to release them. While idle it waits for work to start: a request,
+//! an event (ingestion publishes one for each thread that grew), a job. While busy it checks every `LOOK` how much
+//! processor time the process used, which covers all work. When that is close to zero it releases what is cheap to
+//! reload, database pages and free heap, and waits; if no work starts within `FORGET`, it also drops the cached
+//! folds, which would delay an agent that pauses between two turns.
 //!
-//! An idle daemon thus wakes for nothing, and one that works releases nothing.
+//! So an idle daemon has no wakeups, and a busy one releases nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,29 +22,29 @@ use crate::jobs::Jobs;
 use crate::link::Counters;
 use crate::{heap, metering};
 
-/// Time between two looks at what the process does.
+/// Interval between checks of the processor time.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Processor time between two looks that is no work: what it takes to look.
+/// Processor time per interval that counts as idle: the cost of the check itself.
 const NO_WORK: Duration = Duration::from_millis(10);
 
-/// Time at rest after which folded threads go.
+/// Idle time before cached folds are dropped.
 ///
 /// # Source
-/// Chosen: longer than an agent's turn mostly takes; reading a fold again takes milliseconds.
+/// Chosen: longer than most turns of an agent; reloading a fold takes milliseconds.
 const FORGET: Duration = Duration::from_secs(300);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TrimDepth {
-    /// What is had again in microseconds.
+    /// Data that is reloaded in microseconds.
     Caches,
-    /// What has to be made again, too.
+    /// Also data that must be recomputed.
     Folds,
 }
 
-/// Something that works and rests.
+/// A worker that is busy or idle.
 trait Activity: Sync {
-    fn begun(&self) -> impl Future<Output = ()> + Send;
+    fn work_started(&self) -> impl Future<Output = ()> + Send;
 
     /// Processor time since the start.
     fn worked(&self) -> Duration;
@@ -53,7 +52,7 @@ trait Activity: Sync {
     fn trim(&self, depth: TrimDepth) -> impl Future<Output = ()> + Send;
 }
 
-/// Lets a worker rest whenever it does nothing, until it is dropped.
+/// Trims whenever the worker is idle, until this future is dropped.
 async fn trim_when_idle(worker: &impl Activity, look: Duration, forget: Duration) {
     loop {
         let mut worked = worker.worked();
@@ -65,18 +64,18 @@ async fn trim_when_idle(worker: &impl Activity, look: Duration, forget: Duration
             }
             worked = now;
         }
-        // Listened for before anything goes: what begins meanwhile is not missed.
-        let mut begun = std::pin::pin!(worker.begun());
+        // Subscribe before trimming, so that work that starts in between is not missed.
+        let mut work_started = std::pin::pin!(worker.work_started());
         tokio::select! {
             biased;
-            () = &mut begun => continue,
+            () = &mut work_started => continue,
             () = worker.trim(TrimDepth::Caches) => {}
         }
         tokio::select! {
-            () = &mut begun => continue,
+            () = &mut work_started => continue,
             () = tokio::time::sleep(forget) => worker.trim(TrimDepth::Folds).await,
         }
-        begun.await;
+        work_started.await;
     }
 }
 
@@ -102,18 +101,18 @@ impl IdleTrim {
         Self { store, full_text, archive, ingest, jobs, events, counters }
     }
 
-    /// Lets caches go whenever nothing is done, until it is dropped.
+    /// Trims caches whenever the daemon is idle, until this future is dropped.
     pub async fn keep(&self) {
         trim_when_idle(self, LOOK, FORGET).await;
     }
 }
 
 impl Activity for IdleTrim {
-    async fn begun(&self) {
+    async fn work_started(&self) {
         let mut events = self.events.subscribe(Vec::new(), None);
         let mut jobs = self.jobs.watch();
         tokio::select! {
-            () = self.counters.activity.begun() => {}
+            () = self.counters.activity.work_started() => {}
             _ = events.next() => {}
             _ = jobs.changed() => {}
         }
@@ -139,11 +138,11 @@ impl Activity for IdleTrim {
             }
         };
         if let Err(error) = released.await {
-            tracing::debug!(%error, "a database keeps its pages");
+            tracing::debug!(%error, "cannot release a database's pages");
         }
-        // Whoever allocates meanwhile waits for it, so it is none of the runtime's own threads' work.
+        // Trimming blocks allocators, so run it off the runtime threads.
         if let Err(error) = tokio::task::spawn_blocking(heap::release).await {
-            tracing::debug!(%error, "the heap was not given back");
+            tracing::debug!(%error, "cannot release unused heap");
         }
     }
 }
@@ -156,17 +155,17 @@ mod tests {
 
     use super::*;
 
-    /// Works for as many looks as it is told, then does nothing.
+    /// Is busy for the given number of checks, then idle.
     struct ScriptedActivity {
         looks_of_work: AtomicU64,
         worked_ms: AtomicU64,
-        begun: Notify,
-        went: mpsc::Sender<(TrimDepth, u64)>,
+        work_started: Notify,
+        trims: mpsc::Sender<(TrimDepth, u64)>,
     }
 
     impl Activity for ScriptedActivity {
-        async fn begun(&self) {
-            self.begun.notified().await;
+        async fn work_started(&self) {
+            self.work_started.notified().await;
         }
 
         fn worked(&self) -> Duration {
@@ -180,23 +179,24 @@ mod tests {
 
         async fn trim(&self, depth: TrimDepth) {
             let left = self.looks_of_work.load(Ordering::Relaxed);
-            self.went.send((depth, left)).await.unwrap();
+            self.trims.send((depth, left)).await.unwrap();
         }
     }
 
     #[tokio::test]
-    async fn it_trims_once_when_work_ends_and_again_only_after_more_work() {
-        let (went, mut goes) = mpsc::channel(8);
+    async fn it_trims_once_when_idle_and_again_only_after_more_work() {
+        let (trims, mut trimmed) = mpsc::channel(8);
         let [looks_of_work, worked_ms] = [5, 0].map(AtomicU64::new);
-        let worker = ScriptedActivity { looks_of_work, worked_ms, begun: Notify::new(), went };
+        let worker =
+            ScriptedActivity { looks_of_work, worked_ms, work_started: Notify::new(), trims };
         let (look, forget) = (Duration::from_millis(1), Duration::from_millis(1));
         let script = async {
-            assert_eq!(goes.recv().await, Some((TrimDepth::Caches, 0)), "not while it works");
-            assert_eq!(goes.recv().await, Some((TrimDepth::Folds, 0)));
-            assert!(goes.try_recv().is_err(), "once");
+            assert_eq!(trimmed.recv().await, Some((TrimDepth::Caches, 0)), "only once idle");
+            assert_eq!(trimmed.recv().await, Some((TrimDepth::Folds, 0)));
+            assert!(trimmed.try_recv().is_err(), "once");
             worker.looks_of_work.store(3, Ordering::Relaxed);
-            worker.begun.notify_one();
-            assert_eq!(goes.recv().await, Some((TrimDepth::Caches, 0)));
+            worker.work_started.notify_one();
+            assert_eq!(trimmed.recv().await, Some((TrimDepth::Caches, 0)));
         };
         tokio::select! {
             () = trim_when_idle(&worker, look, forget) => unreachable!("it never ends"),

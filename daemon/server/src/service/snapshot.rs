@@ -181,7 +181,7 @@ impl Snapshots {
     ///
     /// # Errors
     /// As [`of`](Self::of).
-    pub async fn begun(&self, thread_id: &str, seq: u64) -> Result<Snapshot, ServiceError> {
+    pub async fn as_requested(&self, thread_id: &str, seq: u64) -> Result<Snapshot, ServiceError> {
         let now = self.of(thread_id, None).await?;
         if now.seq() <= seq {
             return Ok(now);

@@ -14,13 +14,13 @@ use longhaul_store::{FileRow, Store, ThreadCursor, ThreadFilter, ThreadRow};
 use super::error::ServiceError;
 use crate::archive::Archive;
 use crate::config::Live;
-use crate::ingest::{Ingest, SyncError, SyncPoint, SyncTarget, Synced};
+use crate::ingest::{Ingest, SyncError, SyncPoint, SyncResult, SyncTarget};
 use crate::thread_names;
 
 pub use items::{ItemRange, Items};
 
 /// How long the first list after a start waits for the transcripts that stand there.
-const BEGUN_WITHIN: Duration = Duration::from_millis(1_500);
+const FIRST_READ_TIMEOUT: Duration = Duration::from_millis(1_500);
 
 /// How long a sync waits when the caller does not say.
 pub const SYNC_TIMEOUT_DEFAULT: Duration = Duration::from_millis(limit::SYNC_TIMEOUT_MS_DEFAULT);
@@ -52,7 +52,7 @@ impl Threads {
         limit: u32,
         after: Option<&ThreadCursor>,
     ) -> Result<(Vec<ThreadRow>, Option<ThreadCursor>), ServiceError> {
-        self.ingest.begun(BEGUN_WITHIN).await;
+        self.ingest.wait_for_first_read(FIRST_READ_TIMEOUT).await;
         let (mut rows, next) = self.store.thread_list(filter, limit, after).await?;
         self.name(&mut rows).await?;
         Ok((rows, next))
@@ -126,7 +126,7 @@ impl Threads {
         target: SyncTarget,
         reach: SyncPoint,
         timeout: Duration,
-    ) -> Result<Synced, ServiceError> {
+    ) -> Result<SyncResult, ServiceError> {
         let asked = match &target {
             SyncTarget::Thread(thread_id) => thread_id.clone(),
             SyncTarget::Path(path) => path.display().to_string(),

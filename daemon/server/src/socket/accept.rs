@@ -1,17 +1,16 @@
-//! The accept loop: who gets in, and how all of them get out.
+//! The accept loop: admits connections and drains them.
 //!
-//! A peer of another user is closed without a word. Beyond the bound on connections, the one that does nothing
-//! for longest gives its place to the newcomer, those that never sent a whole message first and several at a time; if all of them are
-//! at work, the newcomer is answered `server_busy` and closed. So neither ten thousand open connections nor a
-//! program that leaks them locks others out. When the
-//! process is out of descriptors, accepting pauses, longer each time, and the clients that are in keep their
-//! service.
+//! A peer of another user is closed without an answer. At the bound on connections, the one that has been idle
+//! longest is closed for the newcomer; connections that never sent a whole message are closed first, several at a
+//! time. If all are busy, the newcomer is answered `server_busy` and closed. So neither ten thousand open
+//! connections nor a program that leaks them locks others out. When the process is out of descriptors, accepting
+//! pauses, longer each time, and existing connections are still served.
 //!
-//! Once a second the socket's file is looked at: removed with its folder or alone, it is bound again, and the
-//! connections that are open go on.
+//! The socket's file is checked once a second: if it was removed, alone or with its folder, it is bound again, and
+//! open connections continue.
 //!
-//! In the drain the listener is closed first, then every connection finishes what it has in flight; what is
-//! left after the grace period is dropped.
+//! To drain, the listener is closed first, then every connection finishes its requests in flight; any left after
+//! the grace period are dropped.
 
 use std::cmp::Reverse;
 use std::io::{self, Write};
@@ -36,44 +35,44 @@ use super::dispatch::error_reply;
 use crate::link::{Caller, Gauge, IdleKind, Idleness, Link};
 use crate::peer::{self, WorkFolder};
 
-/// Milliseconds a connection may say nothing before its place can be taken.
+/// Milliseconds without a message before a new connection may be evicted.
 ///
 /// # Source
-/// Chosen: a client sends its first line with its connection, and what came with it is read first; fifty
-/// thousand newcomers a second pass through 512 places in 10 ms.
+/// Chosen: a client sends its first line when it connects, and that line is read first; fifty thousand newcomers a
+/// second pass through 512 places in 10 ms.
 const SILENT_MS_MIN: u64 = 10;
-/// Silent connections that give their places at a time.
+/// Silent connections evicted at a time.
 ///
 /// # Source
-/// Chosen: to find the one that is idle for longest, all are looked at, and ten thousand newcomers would wait for that
-/// one after the other.
+/// Chosen: finding the longest idle one scans all connections, and ten thousand newcomers would wait for one scan
+/// each.
 const SILENT_AT_ONCE: usize = 32;
-/// Milliseconds a connection that has spoken may be idle before its place can be taken.
+/// Milliseconds a connection that has sent a message may be idle before it may be evicted.
 ///
 /// # Source
-/// Chosen: a program that asks several things does it within a second.
+/// Chosen: a program that asks several things does so within a second.
 const QUIET_MS_MIN: u64 = 1_000;
-/// Connections that may wait to be accepted; who connects without waiting is refused beyond them.
+/// Backlog of connections to accept; a client that connects without waiting is refused beyond it.
 ///
 /// # Source
-/// Chosen: as many as there are places, which pass in 50 ms. The system's own bound is 4,096: a newcomer behind so many
-/// waited for half a second.
+/// Chosen: one per place, which pass in 50 ms. Behind the system's own bound of 4,096, a newcomer waited for half
+/// a second.
 const WAITING_MAX: i32 = 512;
 /// Pauses of the accept loop while the system is out of descriptors or memory.
 const BACKOFF_MIN: Duration = Duration::from_millis(10);
 const BACKOFF_MAX: Duration = Duration::from_secs(1);
-/// Time between two looks at the socket's file.
+/// Interval between checks of the socket's file.
 const LOOK: Duration = Duration::from_secs(1);
-/// Messages of subscriptions waiting for their connection's task.
+/// Maximum queued subscription messages per connection.
 const MESSAGES_MAX: usize = 64;
 
 /// Accepts callers of one kind until `draining`, then waits for their connections, at most for the grace period.
-/// Each kind has its own bound on connections: agents cannot lock the person out.
+/// Each kind has its own bound on connections, so agents cannot lock the person out.
 ///
-/// Gives back the right to the path, to be given up when all else is done.
+/// Returns the claim to the path, to release after everything else.
 ///
 /// # Errors
-/// The listener is broken for good.
+/// The listener fails permanently.
 pub async fn serve(
     (bound, caller): (Bound, Caller),
     server: Arc<Server>,
@@ -108,14 +107,14 @@ struct Accept {
     server: Arc<Server>,
     draining: CancellationToken,
     connections: JoinSet<End>,
-    /// Connections, some of which may be over.
+    /// Connections, including some that have ended.
     links: Vec<Arc<Link>>,
     /// Who connects to this listener.
     caller: Caller,
-    /// The right to the socket's path; none for a socket of systemd.
+    /// The claim to the socket's path; `None` for a socket of systemd.
     claim: Option<Claim>,
     is_loss_told: bool,
-    /// Places that were made free and not taken yet.
+    /// Places freed by eviction and not taken yet.
     free_places: usize,
 }
 
@@ -134,7 +133,7 @@ impl Accept {
                 }
                 _ = looks.tick(), if self.claim.is_some() => {
                     if let Some(bound) = self.rebound() {
-                        // Who waits in its queue found it in time.
+                        // Clients in its queue connected in time.
                         while let Some(Ok((stream, _))) = listener.accept().now_or_never() {
                             self.admit(stream);
                         }
@@ -151,7 +150,7 @@ impl Accept {
                 }
                 Err(error) if is_of_one_connection(&error) => {}
                 Err(error) if is_exhaustion(&error) => {
-                    tracing::warn!(%error, pause_ms = backoff.as_millis(), "accepting pauses");
+                    tracing::warn!(%error, pause_ms = backoff.as_millis(), "accepting connections pauses");
                     self.pause(backoff).await;
                     backoff = (backoff * 2).min(BACKOFF_MAX);
                 }
@@ -160,28 +159,28 @@ impl Accept {
         }
     }
 
-    /// A new listener, where the file of the one before is gone.
+    /// A new listener if the previous one's file is gone.
     fn rebound(&mut self) -> Option<std::os::unix::net::UnixListener> {
         let claim =
             self.claim.as_mut().filter(|claim| !claim.is_in_place() && claim.has_state())?;
         match claim.rebind() {
             Ok(listener) => {
-                tracing::warn!("the socket's file was removed: it is bound again");
+                tracing::warn!("the socket file was removed: bound it again");
                 self.is_loss_told = false;
                 Some(listener)
             }
             Err(error) => {
-                // Looked at every second: told once in the journal, then for who looks closely.
+                // Retried every second: warn once, then log at debug level.
                 match std::mem::replace(&mut self.is_loss_told, true) {
-                    false => tracing::warn!(%error, "the socket cannot be bound again yet"),
-                    true => tracing::debug!(%error, "the socket cannot be bound again yet"),
+                    false => tracing::warn!(%error, "cannot bind the socket again yet: retrying"),
+                    true => tracing::debug!(%error, "cannot bind the socket again yet: retrying"),
                 }
                 None
             }
         }
     }
 
-    /// Waits, but goes on as soon as a connection ends: that frees what was missing.
+    /// Pauses, but resumes as soon as a connection ends, since that may free what was missing.
     async fn pause(&mut self, time: Duration) {
         let draining = self.draining.clone();
         tokio::select! {
@@ -197,7 +196,7 @@ impl Accept {
             tracing::warn!(
                 uid = peer.uid(),
                 pid = peer.pid(),
-                "connection of another user refused"
+                "refused a connection of another user"
             );
             self.server.counters.refused.fetch_add(1, Ordering::Relaxed);
             return;
@@ -244,7 +243,7 @@ impl Accept {
         });
     }
 
-    /// Keeps the list within twice the bound on connections.
+    /// Adds a connection, keeping the list within twice the bound.
     fn note_link(&mut self, link: Arc<Link>) {
         if self.links.len() >= 2 * self.server.dispatcher.bounds.connections_max {
             self.links.retain(|link| !link.closed.is_cancelled());
@@ -252,7 +251,7 @@ impl Accept {
         self.links.push(link);
     }
 
-    /// Closes the connection that has been idle for longest, of those that never spoke several; returns how many.
+    /// Closes the longest idle connection, or several that never sent a message; returns how many.
     fn evict_idle(&mut self) -> usize {
         self.links.retain(|link| !link.closed.is_cancelled());
         let now = self.server.clock.elapsed();
@@ -272,9 +271,11 @@ impl Accept {
 
     fn note_end(&self, ended: Result<End, JoinError>) {
         match ended {
-            Ok(End::Overfull) => tracing::warn!("the client that held most bytes was closed"),
-            Ok(End::WriteTimeout) => tracing::info!("a client that did not read was closed"),
-            Ok(End::HalfSent) => tracing::info!("a client that did not end its message was closed"),
+            Ok(End::Overfull) => tracing::warn!("closed the client that held the most bytes"),
+            Ok(End::WriteTimeout) => tracing::info!("closed a client that did not read"),
+            Ok(End::HalfSent) => {
+                tracing::info!("closed a client that did not complete its message");
+            }
             Ok(End::Finished | End::PeerGone | End::Evicted) => {}
             Err(error) if error.is_panic() => {
                 self.server.counters.panics.fetch_add(1, Ordering::Relaxed);
@@ -292,23 +293,26 @@ impl Accept {
             self.note_end(ended);
         }
         if !self.connections.is_empty() {
-            tracing::warn!(connections = self.connections.len(), "dropped with requests in flight");
+            tracing::warn!(
+                connections = self.connections.len(),
+                "dropped connections with requests in flight"
+            );
             self.connections.shutdown().await;
         }
     }
 }
 
-/// Looks where an agent works, once: what it does later cannot change it.
+/// Determines an agent's folder once: its later actions cannot change it.
 async fn note_folder(link: &Link) {
     let pid = link.pid;
-    // Off this thread: the folder may be on a disk that does not answer.
+    // Off this thread: the folder may be on a disk that does not respond.
     let found = tokio::task::spawn_blocking(move || peer::folder_of(pid)).await;
     if let Some(folder) = found.unwrap_or(Some(WorkFolder::Hidden)) {
         link.note_folder(folder);
     }
 }
 
-/// Whether a connection was idle for long enough to give its place.
+/// Whether a connection has been idle long enough to be evicted.
 fn is_long(idleness: Idleness) -> bool {
     let ms_min = match idleness.kind {
         IdleKind::Silent => SILENT_MS_MIN,
@@ -317,24 +321,24 @@ fn is_long(idleness: Idleness) -> bool {
     idleness.idle_ms >= ms_min
 }
 
-/// Says no in JSON-RPC. The socket's buffer is empty, so this never waits.
+/// Refuses in JSON-RPC. The socket's buffer is empty, so this never blocks.
 fn refuse(stream: UnixStream, connections_max: usize) {
     let error =
         WireError::new(ErrorKind::ServerBusy, format!("{connections_max} connections are open"));
     let line = frame::encode(error_reply("null", &error).as_bytes());
     let said = stream.into_std().and_then(|mut stream| stream.write_all(&line));
     if let Err(error) = said {
-        tracing::debug!(%error, "a refused client was gone already");
+        tracing::debug!(%error, "a refused client had already disconnected");
     }
 }
 
-/// An error of the connection that was to be accepted, not of the listener.
+/// Whether the error is of the connection to accept, not of the listener.
 fn is_of_one_connection(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted, WouldBlock};
     matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted | WouldBlock)
 }
 
-/// Out of descriptors or memory: it passes.
+/// Out of descriptors or memory, which is temporary.
 fn is_exhaustion(error: &io::Error) -> bool {
     use rustix::io::Errno;
     let errno = error.raw_os_error().map(Errno::from_raw_os_error);

@@ -1,8 +1,8 @@
-//! A batch: several messages on one line, answered on one line.
+//! Batches: several messages on one line, answered on one line.
 //!
-//! It is no way round the bounds. Its entries are at most [`Bounds::batch_max`](super::Bounds), run at the same
-//! time only as far as the connection has permits in flight, and their answers together fit into a
-//! frame: an answer that does not is replaced by `oversized_response` with its own id.
+//! A batch stays within the bounds: it has at most [`Bounds::batch_max`](super::Bounds) entries, runs only as many
+//! at once as the connection has permits, and its answers together fit into a frame; an answer that does not fit
+//! is replaced by `oversized_response` with its own id.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use super::envelope;
 use super::held::Room;
 use crate::link::Link;
 
-/// Takes a line that begins with `[`.
+/// Starts the batch on a line that begins with `[`.
 pub(super) fn start(
     dispatcher: &Arc<Dispatcher>,
     line: &[u8],
@@ -57,9 +57,9 @@ pub(super) fn start(
     }))
 }
 
-/// The entries of a batch, at least one and at most `max`, or the answer to what is none.
+/// The entries of a batch, between one and `max`, or the error reply.
 fn entries(line: &[u8], max: usize) -> Result<Vec<&RawValue>, Reply> {
-    // There is no one id to answer with; the specification asks for null.
+    // There is no single id to answer with; the specification asks for null.
     let refuse = |error: &WireError| error_reply("null", error);
     let mut json = serde_json::Deserializer::from_slice(line);
     let read = json.deserialize_seq(AtMost(max)).and_then(|entries| json.end().map(|()| entries));
@@ -70,14 +70,14 @@ fn entries(line: &[u8], max: usize) -> Result<Vec<&RawValue>, Reply> {
         0 => Err(refuse(&WireError::new(ErrorKind::InvalidRequest, "the batch is empty"))),
         _ if given > max => {
             let detail = json!({ "limit": "batch_max", "max": max, "given": given });
-            let message = format!("a batch of {given} messages, at most {max} are taken");
+            let message = format!("a batch of {given} messages: the limit is {max}");
             Err(refuse(&WireError::new(ErrorKind::LimitExceeded, message).with_detail(detail)))
         }
         _ => Ok(entries),
     }
 }
 
-/// Reads an array: keeps the first entries, counts them all. A frame has room for millions.
+/// Reads an array: keeps the first entries but counts them all. A frame can hold millions.
 struct AtMost(usize);
 
 impl<'de> Visitor<'de> for AtMost {
@@ -101,10 +101,9 @@ impl<'de> Visitor<'de> for AtMost {
     }
 }
 
-/// One permit, which the caller has seen to be free, and as many more as are free and of use.
+/// One permit, which the caller has seen to be free, and as many more as are free and useful.
 ///
-/// They are taken now or not at all: a batch that waited for permits while it held some could wait for
-/// another batch that does the same.
+/// Never waits: a batch that waited for permits while holding some could deadlock with another such batch.
 fn permits(entries: usize, in_flight: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
     let wanted = u32::try_from(entries.min(in_flight.available_permits()).max(1)).unwrap_or(1);
     in_flight.clone().try_acquire_many_owned(wanted).ok()
@@ -131,10 +130,10 @@ impl BatchEntry {
     }
 }
 
-/// The answers so far, as the inside of a JSON array.
+/// The answers so far, as the contents of a JSON array.
 struct Answers {
     text: String,
-    /// Of the answers in `text`: they stay counted while others are waited for.
+    /// Rooms of the answers in `text`, which stay counted until the batch is complete.
     rooms: Vec<Room>,
     bytes_max: usize,
 }
@@ -157,13 +156,13 @@ impl Answers {
         let message = envelope::recover_id(message.as_bytes());
         let error = WireError::new(
             ErrorKind::OversizedResponse,
-            "the answers of the batch do not fit into a frame",
+            "the batch's answers do not fit into a frame",
         )
         .with_hint("send the requests one by one");
         self.text.push_str(&error_reply(&message, &error));
     }
 
-    /// The answer of the batch; none when it held notifications only.
+    /// The answer of the batch; `None` if it held notifications only.
     fn finish(mut self) -> Option<Answer> {
         if self.text.is_empty() {
             return None;

@@ -1,18 +1,18 @@
-//! Coming into possession of the socket, and giving it up.
+//! Acquires and releases the listening socket.
 //!
 //! # Theory of operation
-//! Owned: the socket file and the lock file beside it. Steps: (1) the folder is made 0700 or verified,
-//! so that nobody else can reach what is inside, whatever its mode; (2) the lock is taken, from here on
-//! no other daemon touches the path; (3) a socket left by a crash is unlinked — only a socket, and only
-//! under the lock, so never one that is in use; (4) bind; (5) mode 0600. Given up in reverse: the
-//! listener is closed first, the path unlinked when the last connection is done, the lock let go last.
+//! Owned: the socket file and the lock file beside it. Steps: (1) create the folder with mode 0700 or verify it,
+//! so that no other user can reach its contents, whatever their mode; (2) take the lock: from here on no other
+//! daemon touches the path; (3) unlink a socket left by a crash, only a socket and only under the lock, so never
+//! one in use; (4) bind; (5) set mode 0600. Released in reverse: the listener is closed first, the path unlinked
+//! when the last connection ends, the lock released last.
 //!
-//! Somebody may unlink the path of a running daemon, or its whole folder (a `/run/user` that is made anew): clients
-//! then find nobody, and another daemon could start. [`Claim::rebind`] takes the same steps again, with a new lock
-//! where the lock file went, too; a socket in its place that answers is another's and stays.
+//! The path of a running daemon, or its whole folder (a recreated `/run/user`), may be removed: clients then
+//! cannot connect, and another daemon could start. [`Claim::rebind`] repeats the steps, with a new lock if the
+//! lock file is gone too; a live socket in its place belongs to another program and stays.
 //!
-//! A crash after (2) or later leaves the lock free and at most a dead socket file, which the next start
-//! takes away in (3). A socket that systemd handed over is systemd's: it is neither locked nor unlinked.
+//! A crash after (2) or later leaves the lock free and at most a dead socket file, which the next start removes in
+//! (3). A socket that systemd handed over belongs to systemd: it is neither locked nor unlinked.
 
 use std::fs;
 use std::io;
@@ -24,37 +24,36 @@ use std::sync::Arc;
 use crate::folder::{self, FolderError};
 use crate::lock::{Lock, LockError};
 
-/// Bytes of a socket's path: what the kernel's `sockaddr_un` holds, without the closing zero.
+/// Maximum bytes of a socket's path: the kernel's `sockaddr_un` without the closing zero.
 ///
 /// # Source
 /// unix(7): `sun_path` has 108 bytes on Linux, 104 elsewhere.
 pub const SOCKET_PATH_BYTES_MAX: usize = if cfg!(target_os = "linux") { 107 } else { 103 };
 
-/// A listening socket and the right to its path.
+/// A listening socket and the claim to its path.
 #[derive(Debug)]
 pub struct Bound {
     pub listener: UnixListener,
-    /// What is to be cleaned up; none for a socket of systemd.
+    /// Cleans up when dropped; `None` for a socket of systemd.
     pub claim: Option<Claim>,
     pub path: PathBuf,
 }
 
-/// The right to a socket's path. Dropping it unlinks the path, then lets the lock go.
+/// The claim to a socket's path. Dropping it unlinks the path, then releases the lock.
 #[derive(Debug)]
 pub struct Claim {
     path: PathBuf,
-    /// Device and inode of what was bound: only that is ever unlinked.
+    /// Device and inode of the bound socket: only that file is ever unlinked.
     identity: (u64, u64),
     lock: Lock,
-    /// The state folder's; a daemon whose state is gone does not come back.
+    /// The state folder's lock; a daemon whose state is gone does not rebind.
     state: Option<Arc<Lock>>,
 }
 
-/// Why there is no socket to listen on.
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
     /// The path has no folder or is too long for the kernel.
-    #[error("{} cannot be a socket: an absolute path of at most {SOCKET_PATH_BYTES_MAX} bytes is needed", path.display())]
+    #[error("cannot use {} as a socket: it must be an absolute path of at most {SOCKET_PATH_BYTES_MAX} bytes", path.display())]
     PathUnfit { path: PathBuf },
     /// The folder is not private.
     #[error(transparent)]
@@ -62,8 +61,8 @@ pub enum BindError {
     /// Another daemon serves this socket, or the lock cannot be used.
     #[error(transparent)]
     Lock(#[from] LockError),
-    /// Something that is no socket is in its place.
-    #[error("{} is there already and is no socket of ours: move it away", path.display())]
+    /// The path exists and is not our socket.
+    #[error("{} exists and is not a longhaul socket: move it away", path.display())]
     Occupied { path: PathBuf },
     #[error("cannot listen on {}", path.display())]
     Failed {
@@ -74,10 +73,10 @@ pub enum BindError {
 }
 
 impl Bound {
-    /// Binds `path`, as the theory of operation says.
+    /// Binds `path`, in the steps above.
     ///
     /// # Errors
-    /// [`BindError`]; [`LockError::Held`] inside it when another daemon serves the path.
+    /// [`BindError`], with [`LockError::Held`] inside if another daemon serves the path.
     pub fn bind(path: &Path) -> Result<Self, BindError> {
         let unfit = || BindError::PathUnfit { path: path.to_owned() };
         let failed = |source| BindError::Failed { path: path.to_owned(), source };
@@ -91,9 +90,9 @@ impl Bound {
         Ok(Self { listener, claim: Some(claim), path: path.to_owned() })
     }
 
-    /// The same for a daemon that has this state folder.
+    /// Ties the socket to the lock of a state folder.
     #[must_use]
-    pub fn of_state(mut self, state: &Arc<Lock>) -> Self {
+    pub fn with_state_lock(mut self, state: &Arc<Lock>) -> Self {
         if let Some(claim) = &mut self.claim {
             claim.state = Some(Arc::clone(state));
         }
@@ -110,13 +109,13 @@ impl Bound {
 }
 
 impl Claim {
-    /// Whether clients that connect to the path reach what was bound.
+    /// Whether clients that connect to the path reach this socket.
     #[must_use]
     pub fn is_in_place(&self) -> bool {
         identity(&self.path).is_ok_and(|there| there == self.identity)
     }
 
-    /// Whether the state folder that this socket leads to is the daemon's.
+    /// Whether the state folder is still the one this daemon opened.
     #[must_use]
     pub fn has_state(&self) -> bool {
         self.state.as_ref().is_none_or(|state| state.is_in_place())
@@ -125,7 +124,7 @@ impl Claim {
     /// Binds the path again.
     ///
     /// # Errors
-    /// As [`Bound::bind`]; [`BindError::Occupied`] where another program's socket answers.
+    /// As [`Bound::bind`]; [`BindError::Occupied`] if another program's socket answers.
     pub fn rebind(&mut self) -> Result<UnixListener, BindError> {
         let failed = |source| BindError::Failed { path: self.path.clone(), source };
         if let Some(folder) = self.path.parent() {
@@ -145,7 +144,7 @@ impl Claim {
 }
 
 impl BindError {
-    /// Whether another daemon has the path, maybe only for a moment longer.
+    /// Whether another daemon has the path, maybe only briefly.
     #[must_use]
     pub fn is_held(&self) -> bool {
         matches!(self, Self::Lock(LockError::Held { .. }))
@@ -154,15 +153,15 @@ impl BindError {
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        // Somebody may have moved another file here; that one is not ours to remove.
+        // If another file was moved here, leave it.
         let is_ours = identity(&self.path).is_ok_and(|found| found == self.identity);
         if is_ours && let Err(error) = fs::remove_file(&self.path) {
-            tracing::warn!(%error, path = %self.path.display(), "socket not unlinked");
+            tracing::warn!(%error, path = %self.path.display(), "cannot unlink the socket");
         }
     }
 }
 
-/// The lock file of a socket: beside it, so that the same folder protects both.
+/// The lock file of a socket, beside it so that the same folder protects both.
 fn lock_path(socket: &Path) -> PathBuf {
     let mut name = socket.as_os_str().to_owned();
     name.push(".lock");
@@ -194,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_socket_is_private_and_gone_when_given_up() {
+    fn a_socket_is_private_and_removed_on_release() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("run/v1.sock");
         let bound = Bound::bind(&path).unwrap();
@@ -206,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_daemon_is_refused_by_name_and_leaves_the_socket_alone() {
+    fn a_second_daemon_is_refused_and_leaves_the_socket_alone() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("run/v1.sock");
         let _first = Bound::bind(&path).unwrap();
@@ -216,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_left_by_a_crash_is_replaced_and_nothing_else_is() {
+    fn a_socket_left_by_a_crash_is_replaced_but_no_other_file() {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("run");
         folder::make_private(&folder).unwrap();
@@ -233,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_foreign_file_at_the_path_survives_the_end() {
+    fn a_foreign_file_at_the_path_survives_the_release() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("run/v1.sock");
         let bound = Bound::bind(&path).unwrap();

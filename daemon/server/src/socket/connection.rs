@@ -1,22 +1,21 @@
-//! One client, served by one task.
+//! Serves one client in one task.
 //!
 //! # Theory of operation
-//! The task owns the stream, the undecoded input, the calls in flight and the bytes to be written, and
-//! does whichever can go on. A synchronous method goes from read to write without leaving the task.
+//! The task owns the stream, the undecoded input, the calls in flight and the bytes to write, and advances
+//! whichever can proceed. A synchronous method goes from read to write without leaving the task.
 //!
-//! Bounds, each of which stops the one before it: bytes to be written (high water: no further call is
-//! begun, no line read), calls in flight (a permit is seen to be free before a line is taken), the undecoded
-//! input (a chunk is read only when it holds no complete line). Calls that were begun are seen through,
-//! whether their answers are read or not: one that is left half done keeps what it holds (a connection to
-//! the store, of which there are two) from every other client. A client that does not read is thereby no
-//! longer read from, and is closed when it has taken nothing for the write timeout; one that begins a message
-//! and does not end it is closed after the frame timeout. What all clients hold together has a bound of its own
-//! (`held`): over it, the connection that holds most is closed.
+//! Bounds, each of which stops the one before it: bytes to write (above the high water mark no call is started and
+//! no line read), calls in flight (a permit must be free before a line is taken), the undecoded input (a chunk is
+//! read only when it holds no complete line). Calls that were started run to their end, whether their answers are
+//! read or not: a half-done one would hold its resources (one of the two store connections) from every other
+//! client. So a client that does not read is no longer read from, and is closed after it has taken nothing for the
+//! write timeout; one that does not complete a message is closed after the frame timeout. All clients together
+//! have their own bound (`held`): above it, the connection that holds the most is closed.
 //!
-//! Input ends by the client's end of file, by the daemon's drain, or by eviction. What is in flight is then
-//! finished and written — a client may close its sending half and still read — unless the peer is gone
-//! altogether, which drops the calls in flight with everything else. Lines that were read but not started
-//! when the drain began are answered `draining`. A crash loses calls in flight; nothing here is durable.
+//! Input ends by the client's end of file, the daemon's drain, or eviction. Calls in flight are then finished and
+//! their answers written (a client may close its sending half and still read), unless the peer is gone altogether,
+//! which drops everything. Lines that were read but not started when the drain began are answered `draining`. A
+//! crash loses calls in flight; nothing here is durable.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -44,48 +43,47 @@ use super::outgoing::Outgoing;
 use crate::link::Link;
 
 const CHUNK_BYTES: usize = 64 * 1024;
-/// Lines taken before other tasks get their turn.
+/// Lines taken before yielding to other tasks.
 const LINES_PER_TURN: usize = 64;
-/// How often a peer that is not read from is looked at, whether it is still there.
+/// Interval between checks for a hangup of a peer that is not read from.
 const HANGUP_LOOK: Duration = Duration::from_millis(500);
 
-/// What a connection is told that has to go.
-const IDLE: &str = "this connection was idle for longest and gave its place to another";
-const HALF_SENT: &str = "a message was begun and not ended in time";
+/// Messages to a connection that is closed.
+const IDLE: &str = "this connection was idle longest and was closed for a new one";
+const HALF_SENT: &str = "a message was not completed in time";
 const OVERFULL: &str =
     "the daemon holds too many bytes of unfinished messages and unread answers, most of them here";
 
 thread_local! {
-    /// One read buffer a thread, not a connection: what is read is copied into the decoder at once.
+    /// One read buffer per thread, not per connection: its contents are copied into the decoder at once.
     static CHUNK: RefCell<Box<[u8]>> = RefCell::new(vec![0; CHUNK_BYTES].into_boxed_slice());
 }
 
-/// Where the client's messages come from.
+/// State of the client's input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Input {
     Open,
-    /// The client will send nothing more.
+    /// The client sent its end of file.
     Ended,
-    /// The daemon takes nothing more.
+    /// The daemon takes no more input.
     Draining,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
-    /// All that was asked is answered.
+    /// All requests are answered.
     Finished,
     PeerGone,
     /// The client did not read.
     WriteTimeout,
-    /// Its place was given to another.
+    /// Closed for a newcomer.
     Evicted,
-    /// It held most of what all clients may hold together.
+    /// It held the most of the bytes of all clients.
     Overfull,
-    /// It began a message and did not end it.
+    /// It did not complete a message.
     HalfSent,
 }
 
-/// A call in flight.
 struct CallInFlight {
     /// Bytes of its request, which it holds.
     line_bytes: usize,
@@ -105,19 +103,19 @@ pub(super) struct Connection {
     dispatcher: Arc<Dispatcher>,
     link: Arc<Link>,
     decoder: Decoder,
-    /// Whether the decoder holds no complete line.
+    /// The decoder holds no complete line.
     starved: bool,
     input: Input,
     in_flight: Arc<Semaphore>,
     calls: FuturesUnordered<CallInFlight>,
-    /// Bytes of their requests.
+    /// Bytes of the requests of calls in flight.
     begun_bytes: usize,
-    /// When the line began that is not complete yet.
+    /// When the incomplete line began.
     line_since: Option<Instant>,
     /// Messages of subscriptions.
     messages: mpsc::Receiver<Box<RawValue>>,
     out: Outgoing,
-    /// What of the bytes held for all clients is this one's.
+    /// This connection's share of the bytes held for all clients.
     share: Share,
 }
 
@@ -145,14 +143,14 @@ impl Connection {
         }
     }
 
-    /// Serves the client until it is done, gone or told to go.
+    /// Serves the client until it is done, gone or closed.
     pub(super) async fn run(
         mut self,
         mut stream: UnixStream,
         draining: impl Future<Output = ()>,
     ) -> End {
         let link = self.link.clone();
-        // Dropped on every way out, also when the task is aborted: subscriptions end with their connection.
+        // Dropped on every exit, including an aborted task: subscriptions end with their connection.
         let closed = link.closed.clone().drop_guard();
         let end = self.serve(&mut stream, draining).await;
         drop(closed);
@@ -166,7 +164,7 @@ impl Connection {
         let stream: &UnixStream = writer.as_ref();
         let evicted = self.link.evicted.clone();
         let mut evicted = std::pin::pin!(evicted.cancelled());
-        let told = self.share.told();
+        let must_close = self.share.must_close();
         let mut draining = std::pin::pin!(draining);
         if let Err(end) = self.read_first(stream, &mut reader).await {
             return end;
@@ -209,7 +207,7 @@ impl Connection {
                 () = &mut evicted => {
                     return self.say_goodbye(stream, IDLE, End::Evicted);
                 }
-                () = told.cancelled() => {
+                () = must_close.cancelled() => {
                     return self.say_goodbye(stream, OVERFULL, End::Overfull);
                 }
                 () = at(write_deadline), if write_deadline.is_some() => return End::WriteTimeout,
@@ -225,14 +223,14 @@ impl Connection {
         }
     }
 
-    /// Reads what came with the connection: until then nobody else gets its place, and only after it is the client
-    /// one that says nothing.
+    /// Reads the bytes sent with the connection; until then it is not evicted, and only afterwards counts as
+    /// silent.
     async fn read_first(
         &mut self,
         stream: &UnixStream,
         reader: &mut ReadHalf<'_>,
     ) -> Result<(), End> {
-        // A new socket takes bytes, so this does not wait for the client.
+        // A new socket accepts bytes, so this does not wait for the client.
         stream.writable().await.map_err(|_| End::PeerGone)?;
         if let Some(count) = read(reader, &mut self.decoder).now_or_never() {
             self.note_read(count)?;
@@ -249,7 +247,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Whether the next bytes are wanted.
+    /// Whether to read more bytes.
     fn reads(&self) -> bool {
         self.input == Input::Open && self.starved && self.has_room()
     }
@@ -259,9 +257,9 @@ impl Connection {
         self.out.has_room() && self.begun_bytes < HIGH_WATER_BYTES
     }
 
-    /// Notes what is held and since when the client makes it wait, and whether others may have its place.
+    /// Updates the ledger: bytes held, since when the client stalls, and whether it may be evicted.
     fn account(&mut self, rooms: Vec<Room>) {
-        // A line that is not read on is not late.
+        // While we do not read, the line is not late.
         self.line_since = match self.reads() && self.decoder.is_in_a_line() {
             true => Some(self.line_since.unwrap_or_else(Instant::now)),
             false => None,
@@ -275,7 +273,7 @@ impl Connection {
         self.link.note_work(!self.calls.is_empty() && waiting_since.is_none());
     }
 
-    /// Takes the answer of a call, whose bytes are this connection's from now on.
+    /// Queues a call's answer, whose bytes this connection counts from now on.
     fn answer(&mut self, line_bytes: usize, answer: Option<Answer>) {
         self.begun_bytes -= line_bytes;
         self.link.note_active(self.dispatcher.clock.elapsed());
@@ -285,7 +283,7 @@ impl Connection {
         }
     }
 
-    /// Starts as many complete lines as there is room for; answers whether more are left for another turn.
+    /// Starts as many complete lines as there is room for; returns whether lines are left for another turn.
     fn take_lines(&mut self) -> bool {
         for _ in 0..LINES_PER_TURN {
             if self.starved || !self.has_room() || self.in_flight.available_permits() == 0 {
@@ -315,7 +313,7 @@ impl Connection {
         }
     }
 
-    /// Takes no more input. At the end of file, a last line without a newline counts.
+    /// Stops reading input. At the end of file, a last line without a newline counts.
     fn stop_input(&mut self, why: Input) {
         self.link.tasks.close();
         if why == Input::Ended && self.decoder.buffered_bytes() > 0 {
@@ -331,7 +329,6 @@ impl Connection {
         self.input = why;
     }
 
-    /// Whether nothing is left to answer or to send.
     fn is_done(&self) -> bool {
         let quiet = self.calls.is_empty() && self.messages.is_empty() && self.out.is_empty();
         self.input != Input::Open && self.starved && quiet && self.link.tasks.is_empty()
@@ -340,7 +337,7 @@ impl Connection {
     fn say_goodbye(&mut self, stream: &UnixStream, why: &str, end: End) -> End {
         let error = WireError::new(ErrorKind::ServerBusy, why);
         self.out.push(error_reply("null", &error));
-        // Nobody waits for a client that has to go to read this.
+        // Do not wait for a closed client to read this.
         match self.out.write(stream) {
             Ok(()) => end,
             Err(_) => End::PeerGone,
@@ -348,7 +345,6 @@ impl Connection {
     }
 }
 
-/// Bytes a frame holds.
 fn length(frame: &Frame<'_>) -> usize {
     match frame {
         Frame::Line(line) => line.len(),
@@ -356,7 +352,7 @@ fn length(frame: &Frame<'_>) -> usize {
     }
 }
 
-/// Starts one frame, or refuses it when the daemon is stopping.
+/// Starts one frame, or refuses it if the daemon is stopping.
 fn take(
     dispatcher: &Arc<Dispatcher>,
     frame: &Frame<'_>,
@@ -372,10 +368,9 @@ fn take(
     }
 }
 
-/// Reads what is there, at most a chunk, into the decoder; 0 at the end of the input.
+/// Reads at most a chunk of available bytes into the decoder; 0 at the end of the input.
 ///
-/// By `poll_read`, which takes a short read as the sign that nothing is left, and so saves the read that
-/// would only say so.
+/// Uses `poll_read`, which treats a short read as a sign that nothing is left and saves the extra read.
 async fn read(reader: &mut ReadHalf<'_>, decoder: &mut Decoder) -> io::Result<usize> {
     poll_fn(|context| {
         CHUNK.with_borrow_mut(|chunk| {
@@ -388,10 +383,10 @@ async fn read(reader: &mut ReadHalf<'_>, decoder: &mut Decoder) -> io::Result<us
     .await
 }
 
-/// Whether the peer closed both halves. One that closed its sending half only is still there.
+/// Whether the peer closed both halves. One that closed only its sending half is still there.
 ///
-/// Only looks: one that neither sends nor reads is ready for nothing, and waiting for it would leave its calls
-/// half done and its deadline unseen.
+/// Polls instead of waiting: a peer that neither sends nor reads is never ready, and waiting for it would stall
+/// its calls and miss its deadline.
 fn peer_is_gone(stream: &UnixStream) -> bool {
     match stream.ready(Interest::READABLE | Interest::WRITABLE).now_or_never() {
         Some(Ok(ready)) => ready.is_write_closed(),

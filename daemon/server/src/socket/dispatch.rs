@@ -1,9 +1,9 @@
-//! One message to its answer, through the method table.
+//! Dispatches one message through the method table.
 //!
-//! The table is jsonrpsee's `Methods`; walking it is done here, since its own walk knows no bounds (one connection,
-//! unlimited answers). There are five arms: no such method; synchronous, answered at once without a task;
-//! asynchronous, answered when its future is done; subscribe, whose callback sends its own answer ahead of
-//! the first notification; unsubscribe. A panic in any of them becomes `internal` with the right id.
+//! The table is jsonrpsee's `Methods`; it is dispatched here, because jsonrpsee's own dispatch has no bounds (one
+//! connection, unlimited answers). Five cases: unknown method; synchronous, answered at once without a task;
+//! asynchronous, answered when its future completes; subscribe, whose callback sends its own answer before the
+//! first notification; unsubscribe. A panic in any of them becomes `internal` with the right id.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -29,26 +29,25 @@ use super::held::{Held, Room, Size};
 use crate::clock::Clock;
 use crate::link::{CallContext, Counters, Gauge, Link, request_id};
 
-/// Params in which a bound of the answer is looked for: requests for a page are short.
+/// Longer params are not searched for a bound of the answer: requests for a page are short.
 const BOUND_LOOKED_FOR_BYTES: usize = 4_096;
 
 /// An answer as it goes onto the wire, without its newline.
 pub type Reply = Box<str>;
 
-/// What became of a message.
+/// Result of dispatching a message.
 pub enum Outcome {
-    /// There is nothing to answer (a notification) or the answer takes another way (a subscription).
+    /// Nothing to answer (a notification), or the answer is sent separately (a subscription).
     Nothing,
     Ready(Reply),
-    /// The answer to come; dropping it gives the work up.
+    /// The pending answer; dropping it cancels the work.
     Pending(BoxFuture<'static, Option<Answer>>),
 }
 
-/// An answer that took its time.
 #[derive(Debug)]
 pub struct Answer {
     pub(super) reply: Reply,
-    /// Its bytes in the ledger of all connections, until its own connection counts them.
+    /// Its bytes in the common ledger, until its connection counts them.
     pub(super) rooms: Vec<Room>,
 }
 
@@ -58,7 +57,7 @@ impl From<Reply> for Answer {
     }
 }
 
-/// The method table and what is needed to walk it; one for all connections.
+/// The method table and its context; shared by all connections.
 #[derive(Debug)]
 pub struct Dispatcher {
     methods: Methods,
@@ -70,16 +69,15 @@ pub struct Dispatcher {
 }
 
 impl Dispatcher {
-    /// A dispatcher over a method table.
     #[must_use]
     pub fn new(methods: Methods, bounds: Bounds, counters: Arc<Counters>, clock: Clock) -> Self {
         let held = Arc::new(Held::new(bounds.held_bytes_max));
         Self { methods, bounds, counters, clock, held, subscription_ids: CountedIds::default() }
     }
 
-    /// Takes one frame of a connection.
+    /// Dispatches one frame of a connection.
     ///
-    /// `in_flight` has at least one free permit, else the frame would not have been taken.
+    /// `in_flight` has at least one free permit; the caller checked.
     pub fn frame(
         self: &Arc<Self>,
         frame: &Frame<'_>,
@@ -107,7 +105,7 @@ impl Dispatcher {
         }
     }
 
-    /// Answers a frame that came too late: the daemon is stopping.
+    /// Answers a frame that arrived after the daemon began to stop.
     pub fn refuse_draining(&self, frame: &Frame<'_>) -> Option<Reply> {
         let line = match frame {
             Frame::Line(line) => line,
@@ -121,7 +119,7 @@ impl Dispatcher {
         }
     }
 
-    /// Takes one message, alone or from a batch.
+    /// Dispatches one message, alone or from a batch.
     pub(super) fn message(
         self: &Arc<Self>,
         message: &[u8],
@@ -198,21 +196,21 @@ impl Dispatcher {
 
     fn too_long(&self, head: &[u8], bytes: u64) -> Reply {
         let max = self.bounds.frame_bytes_max;
-        let message = format!("a message of {bytes} bytes, at most {max} are taken");
+        let message = format!("a message of {bytes} bytes: the limit is {max}");
         let detail = json!({ "limit": "frame_bytes_max", "max": max, "given": bytes });
         let error = WireError::new(ErrorKind::OversizedRequest, message).with_detail(detail);
         error_reply(&envelope::recover_id(head), &error)
     }
 }
 
-/// Whether a message came alone or with others.
+/// Whether a message is alone or in a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     Alone,
     Batch,
 }
 
-/// What is needed to turn the result of a call into its answer.
+/// Turns the result of a call into its answer.
 struct Finish {
     dispatcher: Arc<Dispatcher>,
     id: Id<'static>,
@@ -223,7 +221,7 @@ struct Finish {
 }
 
 impl Finish {
-    /// The answer of a call; `None` when it panicked.
+    /// The answer of a call; `None` means it panicked.
     fn response(&self, response: Option<MethodResponse>) -> Reply {
         let Some(response) = response else { return self.panicked() };
         let code = response.as_error_code();
@@ -235,7 +233,7 @@ impl Finish {
         Box::<str>::from(response.into_json())
     }
 
-    /// The answer of an asynchronous call; one that may be large is not begun before there is room for it.
+    /// The answer of an asynchronous call; a large one starts only when there is room for its answer.
     async fn asynchronous(
         self,
         connection: usize,
@@ -249,7 +247,7 @@ impl Finish {
             room = dispatcher.held.room(connection, size).await;
             if room.is_none() {
                 self.note(true);
-                let message = "there is no room for a large answer: others are not read";
+                let message = "no room for a large answer: earlier ones are unread";
                 return Some(self.error(&WireError::new(ErrorKind::ServerBusy, message)).into());
             }
         }
@@ -260,7 +258,7 @@ impl Finish {
         Some(Answer { reply, rooms: room.into_iter().collect() })
     }
 
-    /// The answer of a subscribe call, which has already taken its way, unless it panicked.
+    /// The answer of a subscribe call, which has already been sent, unless it panicked.
     async fn subscription(self, answer: BoxFuture<'static, MethodResponse>) -> Option<Answer> {
         match AssertUnwindSafe(answer).catch_unwind().await {
             Ok(answer) => {
@@ -280,7 +278,7 @@ impl Finish {
         self.note(true);
         self.dispatcher.counters.panics.fetch_add(1, Ordering::Relaxed);
         tracing::error!(method = self.name, request = self.number, "request panicked");
-        let mut error = WireError::new(ErrorKind::Internal, "a defect of the daemon");
+        let mut error = WireError::new(ErrorKind::Internal, "a bug in the daemon");
         if let Some(data) = &mut error.data {
             data.request_id = Some(request_id(self.number));
         }
@@ -299,7 +297,7 @@ impl Finish {
     }
 }
 
-/// The bound of its answer that a request sets.
+/// The bound on its answer that a request sets.
 fn max_bytes(params: Option<&str>) -> Option<u64> {
     #[derive(Deserialize)]
     struct Bound {
@@ -312,7 +310,7 @@ fn max_bytes(params: Option<&str>) -> Option<u64> {
 /// An error as an answer; `id` is JSON text.
 pub(super) fn error_reply(id: &str, error: &WireError) -> Reply {
     let error = serde_json::to_string(error).unwrap_or_else(|_| {
-        // The detail is a JSON value already, so this cannot be; the number alone is still an answer.
+        // The detail is already a JSON value, so this cannot fail; a bare code is still an answer.
         format!(r#"{{"code":{},"message":"error"}}"#, error.code)
     });
     format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#).into()
@@ -322,7 +320,7 @@ fn id_text(id: &Id<'_>) -> String {
     serde_json::to_string(id).unwrap_or_else(|_| "null".to_owned())
 }
 
-/// Subscription ids: counted, so that none is ever given twice.
+/// Counted subscription ids, so that none repeats.
 #[derive(Debug, Default)]
 struct CountedIds(AtomicU64);
 

@@ -1,9 +1,9 @@
-//! One line of a client, taken apart as far as the socket needs: id, method, params.
+//! Parses one line of a client as far as the socket needs: id, method, params.
 //!
-//! jsonrpsee's own request type is not used here: an id it cannot hold (negative, fractional, an object) makes it
-//! take the request for a notification and drop it, so that the caller waits forever. Every message with an id is
-//! answered with that id: an answer with `"id":null` ends a jsonrpsee client's whole connection. Where
-//! a line is no JSON or over the bound, the id is looked for in its first bytes.
+//! jsonrpsee's own request type is not used: if it cannot hold an id (negative, fractional, an object), it takes
+//! the request for a notification and drops it, so that the caller waits forever. Here every message with an id is
+//! answered with that id, because an answer with `"id":null` ends a jsonrpsee client's whole connection. If a line
+//! is not JSON or over the bound, the id is searched for in its first bytes.
 
 use std::borrow::Cow;
 
@@ -13,44 +13,43 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// Bytes of an id; it is echoed in the answer and kept while the request runs.
+/// Maximum bytes of an id; it is echoed in the answer and kept while the request runs.
 pub const ID_BYTES_MAX: usize = 256;
 
-/// A message that can be worked on.
+/// A parsed message.
 #[derive(Debug)]
 pub enum Envelope<'a> {
-    /// A request that wants an answer.
+    /// A request that expects an answer.
     Call(Call<'a>),
-    /// A notification: it is ignored, as no method here is one.
+    /// A notification: ignored, as no method here is one.
     Notification,
-    /// Something that gets an error for its answer.
+    /// A message that is answered with an error.
     Refused(Refusal),
 }
 
 #[derive(Debug)]
 pub struct Call<'a> {
-    /// To be echoed.
+    /// The id to echo.
     pub id: Id<'a>,
     pub method: Cow<'a, str>,
-    /// The params as they are written.
+    /// The unparsed params.
     pub params: Option<&'a RawValue>,
 }
 
 /// A message that is answered with an error.
 #[derive(Debug)]
 pub struct Refusal {
-    /// The id as JSON text, `null` when there is none that can be echoed.
+    /// The id as JSON text; `null` if there is none to echo.
     pub id: Cow<'static, str>,
-    /// What is wrong with the message.
     pub error: WireError,
 }
 
-/// The members a message may have; a method that is no string is found out later, to answer with the id.
+/// The members of a message; a method that is not a string is rejected later, to answer with the id.
 #[derive(Debug, Deserialize)]
 struct Members<'a> {
     #[serde(borrow, default)]
     jsonrpc: Option<&'a RawValue>,
-    // `null` is an id that is there, unlike one that is missing.
+    // A present `null` id, unlike a missing one.
     #[serde(borrow, default, deserialize_with = "present")]
     id: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -63,11 +62,11 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
-/// Takes one message apart; never fails.
+/// Parses one message; never fails.
 #[must_use]
 pub fn open(message: &[u8]) -> Envelope<'_> {
     let members: Members<'_> = match serde_json::from_slice(message) {
-        // serde would read an array as the members in their order.
+        // serde would read an array as the members in order.
         Ok(members) if message.trim_ascii_start().starts_with(b"{") => members,
         Ok(_) => return refuse(NULL, NO_REQUEST),
         Err(error) if error.is_data() => return refuse(recover_id(message), NO_REQUEST),
@@ -99,11 +98,11 @@ pub fn open(message: &[u8]) -> Envelope<'_> {
     }
 }
 
-/// A string that borrows where it has no escapes.
+/// A string that borrows if it has no escapes.
 #[derive(Deserialize)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// The id, where jsonrpsee and our answers can hold it.
+/// The id, if jsonrpsee and our answers can hold it.
 fn usable(raw: &RawValue) -> Option<Id<'_>> {
     let text = raw.get();
     if text.len() > ID_BYTES_MAX {
@@ -116,7 +115,7 @@ fn usable(raw: &RawValue) -> Option<Id<'_>> {
     }
 }
 
-const NO_REQUEST: &str = "the message is no JSON-RPC request object";
+const NO_REQUEST: &str = "the message is not a JSON-RPC request object";
 const NULL: Cow<'static, str> = Cow::Borrowed("null");
 
 fn refuse(id: Cow<'static, str>, reason: impl Into<String>) -> Envelope<'static> {
@@ -124,8 +123,8 @@ fn refuse(id: Cow<'static, str>, reason: impl Into<String>) -> Envelope<'static>
     Envelope::Refused(Refusal { id, error })
 }
 
-/// An id as it may stand in an answer: a string or any number, short enough, that can be read; else `null`. The grammar
-/// has numbers that no reader holds (`1e999`) and halves of characters, and an answer with one could not be read.
+/// An id for the answer: a short, readable string or number, else `null`. The grammar allows numbers that no
+/// reader can hold (`1e999`) and lone surrogates; an answer with one would be unreadable.
 fn echo(raw: &str) -> Cow<'static, str> {
     let is_readable = || match serde_json::from_str(raw) {
         Ok(Value::String(_) | Value::Number(_)) => true,
@@ -137,10 +136,10 @@ fn echo(raw: &str) -> Cow<'static, str> {
     }
 }
 
-/// Looks for the id in the first bytes of a message that cannot be parsed.
+/// Finds the id in the first bytes of a message that cannot be parsed.
 ///
-/// The first `"id"` among the members of the outermost object counts; one inside params does not. Answers
-/// `null` when there is none or the bytes end before it does.
+/// The first `"id"` member of the outermost object counts, not one inside params. Returns `null` if there is none
+/// or the bytes end before it does.
 #[must_use]
 pub fn recover_id(head: &[u8]) -> Cow<'static, str> {
     let mut depth = 0_usize;
@@ -166,7 +165,7 @@ pub fn recover_id(head: &[u8]) -> Cow<'static, str> {
     NULL
 }
 
-/// The place after the string that begins at `begin`, if it ends.
+/// The index after the string that begins at `begin`, if it ends.
 fn string_end(head: &[u8], begin: usize) -> Option<usize> {
     let mut at = begin + 1;
     loop {

@@ -1,20 +1,19 @@
-//! Bytes held for clients, over all connections, and room for the answers that are large.
+//! Counts the bytes held for clients, over all connections, and reserves room for large answers.
 //!
 //! # Theory of operation
-//! A bound for each connection is not enough, since many at their own bound are more than a machine has. So
-//! one ledger counts what is held for all of them: frames that are not whole yet, requests being worked on,
-//! answers from the moment they are made until the socket took them. Over the common bound the connection
-//! that holds most of those that do not read is told to go; its bytes count as given back from then on, so that
-//! one that takes too much never costs a second one its place.
+//! A bound per connection is not enough: many connections at their own bound exceed a machine's memory. So one
+//! ledger counts the bytes held for all of them: incomplete frames, requests in progress, and answers from their
+//! creation until the socket takes them. Above the common bound, the connection that holds the most, of those that
+//! do not read, is closed; its bytes count as released from then on, so that one heavy client never costs a second
+//! one its place.
 //!
-//! An answer that may be large waits for a [`Room`] *before* it is made: few are made at the same time, none for
-//! a connection that has yet to read its last one, and none while the ledger has no place for it. Who asks for a
-//! page waits behind other pages alone, so that nobody's large answer holds it up. A client
-//! that reads nothing must not keep others waiting: where room is missing, the connection that holds most of
-//! those that have taken nothing for [`STALL`] goes. Who has shown that it reads is served first, and the last
-//! room is kept for it: an attacker that asks on and on and reads nothing comes behind. Of the others those are
-//! served first that ask for least at a time, and of these the newest: under an attack the requests that wait longest
-//! are the attacker's.
+//! An answer that may be large waits for a [`Room`] *before* it is made: few are made at once, none for a
+//! connection that has not read its last one, and none while the ledger is full. A request for a page waits only
+//! behind other pages, so that no large answer delays it. A client that reads nothing must not block others: if
+//! room is missing, the connection that holds the most, of those that have read nothing for [`STALL`], is closed.
+//! Clients known to read are served first, and the last room is kept for them, so an attacker that only sends
+//! requests comes last. Of the others, those with the fewest pending requests are served first, and of these the
+//! newest: under an attack the requests that have waited longest are the attacker's.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -25,34 +24,34 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Answers of one size that are made at the same time.
+/// Answers of one size made at the same time.
 ///
 /// # Source
-/// Measured: making a large one holds about three times its bytes, and takes tens of milliseconds. A page may have
-/// one item that is as large.
+/// Measured: making a large answer takes about three times its bytes and tens of milliseconds. A page may have one
+/// item that is as large.
 const AT_ONCE: usize = 1;
-/// Bytes of an answer that count as a page.
+/// An answer up to this size counts as a page.
 ///
 /// # Source
 /// Chosen: a page is made in a few milliseconds.
 const PAGE_BYTES: u64 = 1 << 20;
-/// Unread bytes from which no further answer is made for a connection.
+/// At this many unread bytes, no further answer is made for a connection.
 ///
 /// # Source
-/// Chosen: about what a Unix socket buffers itself.
+/// Chosen: about as much as a Unix socket buffers itself.
 pub(super) const HIGH_WATER_BYTES: usize = 256 * 1024;
-/// How long a client may take nothing before others that need its room get it.
+/// How long a client may read nothing before its room goes to others.
 ///
 /// # Source
 /// Chosen: a client that reads empties a socket in microseconds; one that is stopped for a quarter of a second
-/// loses its connection only while the bytes of all are at their bound.
+/// loses its connection only while the common bound is reached.
 const STALL: Duration = Duration::from_millis(250);
-/// How often clients that read nothing are looked for while somebody waits for room.
+/// Interval of the search for stalled clients while a request waits for room.
 const LOOK: Duration = Duration::from_millis(20);
-/// How long a large answer waits for room before it is refused.
+/// Maximum time a large answer waits for room.
 const ROOM_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What all connections of a server hold.
+/// The bytes held by all connections of a server.
 #[derive(Debug)]
 pub(super) struct Held {
     bytes_max: usize,
@@ -61,42 +60,42 @@ pub(super) struct Held {
 
 #[derive(Debug, Default)]
 struct Ledger {
-    /// Of connections and of rooms.
+    /// Of connections and rooms.
     bytes: usize,
-    /// Connections that hold something, by number.
+    /// Connections that hold bytes, by number.
     holders: HashMap<usize, Holder>,
-    /// Answers that are being made, by size.
+    /// Answers being made, by size.
     making: [usize; 2],
-    /// Who waits for room, by size and connection: an attacker asks thousands of times, and whoever is served next is
-    /// looked for with every answer.
+    /// Requests that wait for room, by size and connection: an attacker may send thousands, and the next one is
+    /// chosen after every answer.
     waiting: [HashMap<usize, Queue>; 2],
-    /// Requests that waited so far.
+    /// Number of requests that have waited so far.
     tickets: u64,
-    /// Whether a task looks for room for them.
+    /// A task is looking for room for them.
     is_watched: bool,
-    /// Connections whose clients read what they are sent.
+    /// Connections whose clients have read their answers.
     readers: HashSet<usize>,
 }
 
 #[derive(Debug)]
 struct Holder {
     load: Load,
-    told: CancellationToken,
+    must_close: CancellationToken,
 }
 
-/// What a connection holds at a time.
+/// Bytes held by a connection at one moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Load {
     pub(super) bytes: usize,
-    /// Those of them that the client has yet to read.
+    /// Bytes the client has not read yet.
     pub(super) unread_bytes: usize,
-    /// Since when the client neither took what waits for it nor ended what it began.
+    /// Since when the client has neither read pending output nor completed a message.
     pub(super) stalled_since: Option<Instant>,
-    /// The client took more than its socket buffers, so it read some of it.
+    /// The client took more than its socket buffers, so it has read something.
     pub(super) has_read: bool,
 }
 
-/// What an answer may grow to.
+/// Size class of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Size {
     Page,
@@ -113,26 +112,26 @@ impl Size {
     }
 }
 
-/// The requests of a connection that wait, oldest first; not empty.
+/// Waiting requests of a connection, oldest first; not empty.
 type Queue = VecDeque<Waiting>;
 
 #[derive(Debug)]
 struct Waiting {
-    /// Rises with time.
+    /// Increases with time.
     ticket: u64,
     granted: oneshot::Sender<Room>,
 }
 
-/// What one connection holds; given back when it is dropped.
+/// Bytes held by one connection; released on drop.
 #[derive(Debug)]
 pub(super) struct Share {
     held: Arc<Held>,
     connection: usize,
     load: Load,
-    told: CancellationToken,
+    must_close: CancellationToken,
 }
 
-/// The right to make one answer that may be large, and its bytes until its connection counts them.
+/// Permission to make one possibly large answer, with its bytes until its connection counts them.
 #[derive(Debug)]
 pub struct Room {
     held: Arc<Held>,
@@ -146,19 +145,19 @@ impl Held {
         Self { bytes_max, ledger: Mutex::default() }
     }
 
-    /// The share of a connection, empty.
+    /// An empty share for a connection.
     pub(super) fn share(self: &Arc<Self>, connection: usize) -> Share {
-        let told = CancellationToken::new();
-        Share { held: self.clone(), connection, load: Load::default(), told }
+        let must_close = CancellationToken::new();
+        Share { held: self.clone(), connection, load: Load::default(), must_close }
     }
 
-    /// Waits until an answer of a size may be made for a connection; `None` when there was no room in time.
+    /// Waits until an answer of this size may be made; `None` if there was no room in time.
     pub(super) async fn room(self: &Arc<Self>, connection: usize, size: Size) -> Option<Room> {
         let room = self.queue(connection, size);
         tokio::time::timeout(ROOM_TIMEOUT, room).await.ok()?.ok()
     }
 
-    /// Joins those that wait, and sees to it that somebody looks for room.
+    /// Queues a request for room, and starts the task that looks for it.
     fn queue(self: &Arc<Self>, connection: usize, size: Size) -> oneshot::Receiver<Room> {
         let (granted, room) = oneshot::channel();
         let mut ledger = self.ledger();
@@ -175,7 +174,7 @@ impl Held {
         room
     }
 
-    /// Looks for room while anybody waits for it: one task for thousands of requests, not each for itself.
+    /// Looks for room while any request waits: one task for thousands of requests.
     async fn watch(self: Arc<Self>) {
         loop {
             self.make_room(Instant::now());
@@ -187,7 +186,7 @@ impl Held {
         }
     }
 
-    /// Whether anybody still waits for room; else nobody looks for it from now on.
+    /// Whether any request still waits for room; otherwise the task ends.
     fn is_awaited(&self) -> bool {
         let mut ledger = self.ledger();
         for queue in ledger.waiting.iter_mut().flat_map(HashMap::values_mut) {
@@ -200,7 +199,7 @@ impl Held {
         ledger.is_watched
     }
 
-    /// Bytes an answer is counted with until it is made.
+    /// Bytes counted for an answer until it is made.
     const fn room_bytes(&self, size: Size) -> usize {
         match size {
             Size::Page => self.bytes_max / 32,
@@ -208,21 +207,21 @@ impl Held {
         }
     }
 
-    /// Closes connections that take nothing, until there is room for an answer that could be made.
+    /// Closes stalled connections until there is room for an answer.
     fn make_room(&self, now: Instant) {
         let mut ledger = self.ledger();
         while ledger.bytes + 2 * self.room_bytes(Size::Large) > self.bytes_max {
             let stalled = ledger.holders.iter().filter(|(_, holder)| holder.is_stalled(now));
             let most = stalled.max_by_key(|(_, holder)| holder.load.bytes);
             let Some(most) = most.map(|(connection, _)| *connection) else { break };
-            ledger.tell(most);
+            ledger.close(most);
         }
     }
 
-    /// The connection that is served next; `None` where there is no room, or nobody to serve.
+    /// The connection to serve next; `None` if there is no room or no request.
     fn next(&self, ledger: &Ledger, size: Size) -> Option<usize> {
         let rooms = self.bytes_max.saturating_sub(ledger.bytes) / self.room_bytes(size).max(1);
-        // Asked for every request, and there is mostly no room under an attack.
+        // Called for every request, and under an attack there is usually no room.
         if ledger.making[size as usize] >= AT_ONCE || rooms == 0 {
             return None;
         }
@@ -240,11 +239,11 @@ impl Held {
         next.map(|(connection, _)| *connection)
     }
 
-    /// Gives room to those that wait, as far as there is any.
+    /// Grants room to waiting requests, as far as there is any.
     fn grant(self: &Arc<Self>) {
         for size in [Size::Page, Size::Large] {
             while let Some((waiting, room)) = self.grant_next(size) {
-                // One that waits no more gives it back by dropping it, and the next one is looked for.
+                // A request that gave up returns the room by dropping it, and the next one is chosen.
                 drop(waiting.granted.send(room));
             }
         }
@@ -254,7 +253,7 @@ impl Held {
         let mut ledger = self.ledger();
         let waiting = loop {
             let next = self.next(&ledger, size)?;
-            // Without one, nobody of that connection waits any more, and it is not found again.
+            // Otherwise no request of that connection waits, and it is not chosen again.
             if let Some(waiting) = ledger.take_oldest(size, next) {
                 break waiting;
             }
@@ -272,7 +271,7 @@ impl Held {
 }
 
 impl Room {
-    /// The answer is made and has so many bytes.
+    /// Records the size of the finished answer.
     pub(super) fn is_made(&mut self, bytes: usize) {
         let mut ledger = self.held.ledger();
         ledger.making[self.size as usize] -= usize::from(std::mem::take(&mut self.is_making));
@@ -290,15 +289,15 @@ impl Drop for Room {
 }
 
 impl Share {
-    /// Cancelled when the connection has to go.
-    pub(super) fn told(&self) -> CancellationToken {
-        self.told.clone()
+    /// Cancelled when the connection must close.
+    pub(super) fn must_close(&self) -> CancellationToken {
+        self.must_close.clone()
     }
 
-    /// Notes what the connection holds now, answers included that were counted by their rooms so far. Nothing is
-    /// locked where nothing changed: requests that come and go whole never get here.
+    /// Records the bytes the connection holds, including answers counted by their rooms until now. Takes no lock
+    /// if nothing changed: small complete requests never get here.
     pub(super) fn take_over(&mut self, mut rooms: Vec<Room>, load: Load) {
-        if load == self.load || self.told.is_cancelled() {
+        if load == self.load || self.must_close.is_cancelled() {
             return;
         }
         let has_less = load.bytes < self.load.bytes;
@@ -312,8 +311,8 @@ impl Share {
         };
         if load.bytes > 0 {
             ledger.bytes += load.bytes;
-            let told = self.told.clone();
-            ledger.holders.insert(self.connection, Holder { load, told });
+            let must_close = self.must_close.clone();
+            ledger.holders.insert(self.connection, Holder { load, must_close });
         }
         while ledger.bytes > self.held.bytes_max {
             let now = Instant::now();
@@ -321,7 +320,7 @@ impl Share {
                 (holder.is_stalled(now), !holder.load.has_read, holder.load.bytes)
             });
             let Some(most) = most.map(|(connection, _)| *connection) else { break };
-            ledger.tell(most);
+            ledger.close(most);
         }
         let is_awaited = has_less && ledger.is_awaited();
         drop(ledger);
@@ -352,7 +351,7 @@ impl Ledger {
         self.waiting.iter().any(|waiting| !waiting.is_empty())
     }
 
-    /// The oldest request of a connection that still waits; its queue goes with its last one.
+    /// Takes the oldest waiting request of a connection; removes its queue with its last one.
     fn take_oldest(&mut self, size: Size, connection: usize) -> Option<Waiting> {
         let queues = &mut self.waiting[size as usize];
         let queue = queues.get_mut(&connection)?;
@@ -369,9 +368,9 @@ impl Ledger {
         Some(holder)
     }
 
-    fn tell(&mut self, connection: usize) {
+    fn close(&mut self, connection: usize) {
         if let Some(holder) = self.remove(connection) {
-            holder.told.cancel();
+            holder.must_close.cancel();
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Bytes on their way to a client: what the kernel does not take at once waits here.
+//! Bytes queued for a client because the kernel did not take them at once.
 //!
-//! An answer waits as it was made, in its own memory, which is freed once it is written. Short ones are joined,
-//! so that many go out in one write.
+//! An answer is queued in its own buffer, which is freed once written. Short ones are joined, so that many go out
+//! in one write.
 
 use std::collections::VecDeque;
 use std::io;
@@ -13,11 +13,11 @@ use tokio::time::Instant;
 
 use super::held::HIGH_WATER_BYTES;
 
-/// Bytes up to which messages are joined, and of the buffer that is kept when nothing waits.
+/// Messages are joined up to this size; also the size of the buffer kept while the queue is empty.
 const JOINED_BYTES_MAX: usize = 16 * 1024;
-/// Bytes a client must take to count as one that reads: one byte now and then is no reading.
+/// Bytes a client must take to count as reading: a byte now and then does not.
 const PROGRESS_BYTES: usize = 64 * 1024;
-/// More than a Unix socket buffers: who was sent so much has read some of it.
+/// More than a Unix socket buffers: a client that took this much has read some of it.
 const READ_BYTES: usize = 512 * 1024;
 
 /// The bytes one client has yet to read.
@@ -25,15 +25,15 @@ const READ_BYTES: usize = 512 * 1024;
 pub(super) struct Outgoing {
     /// One message each, or several short ones.
     chunks: VecDeque<Vec<u8>>,
-    /// Of the first chunk.
+    /// Bytes written of the first chunk.
     written: usize,
-    /// Of all chunks, written or not: a chunk is freed whole.
+    /// Bytes of all chunks, written or not: a chunk is freed whole.
     held_bytes: usize,
-    /// When the client last took enough to count, while something waits.
+    /// When the client last took enough to count; `None` if the queue is empty.
     waiting_since: Option<Instant>,
-    /// What it took since.
+    /// Bytes taken since then.
     taken: usize,
-    /// What the socket took in all.
+    /// Total bytes the socket took.
     sent: usize,
 }
 
@@ -54,7 +54,7 @@ impl Outgoing {
         self.held_bytes == 0
     }
 
-    /// Bytes of memory that wait.
+    /// Bytes of memory in the queue.
     pub(super) fn held_bytes(&self) -> usize {
         self.held_bytes
     }
@@ -64,7 +64,7 @@ impl Outgoing {
         self.held_bytes - self.written < HIGH_WATER_BYTES
     }
 
-    /// Since when the client takes nothing worth the name, if anything waits.
+    /// Since when the client has taken too little to count; `None` if the queue is empty.
     pub(super) fn waiting_since(&self) -> Option<Instant> {
         self.waiting_since
     }
@@ -74,12 +74,12 @@ impl Outgoing {
         self.sent >= READ_BYTES
     }
 
-    /// When the client must have taken something, if anything waits.
+    /// When the client must have taken something; `None` if the queue is empty.
     pub(super) fn deadline(&self, timeout: Duration) -> Option<Instant> {
         self.waiting_since.map(|since| since + timeout)
     }
 
-    /// Writes as much as the kernel takes without waiting.
+    /// Writes as much as the kernel takes without blocking.
     pub(super) fn write(&mut self, stream: &UnixStream) -> io::Result<()> {
         while let Some(first) = self.chunks.front() {
             match stream.try_write(&first[self.written..]) {

@@ -1,10 +1,8 @@
-//! The items of a transcript that is one JSON document, such as `{session, items: […]}`, in bounded
-//! memory.
+//! Reads the items of a transcript that is one JSON document, such as `{session, items: […]}`, in bounded memory.
 //!
-//! Its agent writes the whole file anew after every turn. The identity and each item are handed out like
-//! lines, with the place where they stand, so that nobody behind this knows the difference. Brackets and
-//! strings are followed, nothing is parsed: what an item says is the fold's affair, and a document that
-//! breaks off is one whose last item is not there yet.
+//! Its agent rewrites the whole file after every turn. The identity and each item are returned like lines, with
+//! their offset, so that the caller sees no difference. Only brackets and strings are tracked; nothing is parsed.
+//! The fold interprets the items, and a truncated document is one whose last item is not complete yet.
 
 use std::io::{self, ErrorKind, Read};
 
@@ -14,14 +12,13 @@ use longhaul_core::rollout::source::Document;
 use super::lines::{CHUNK_BYTES, OVERSIZED_HEAD_BYTES};
 use super::piece::{Content, Line, Piece};
 
-/// Bytes of a key that are looked at.
+/// Maximum bytes of a key that are kept.
 const KEY_BYTES_MAX: usize = 32;
 
-/// Splits a document into its identity and its items.
 pub(crate) struct Items<R> {
     reader: R,
     chunk: Vec<u8>,
-    /// The unread part of the chunk.
+    /// Start of the unread part of the chunk.
     start: usize,
     end: usize,
     /// Offset of `start` in the document.
@@ -32,7 +29,7 @@ pub(crate) struct Items<R> {
 }
 
 impl<R: Read> Items<R> {
-    /// Reads items from `reader`, which stands at the beginning.
+    /// Reads items from the beginning of `reader`.
     pub(crate) fn new(reader: R, keys: Document, item_bytes_max: usize) -> Self {
         Self {
             reader,
@@ -49,7 +46,7 @@ impl<R: Read> Items<R> {
     /// The next item, or the end.
     ///
     /// # Errors
-    /// Those of the reader; the items before stand.
+    /// The reader fails; items already returned stay valid.
     pub(crate) fn next(&mut self) -> io::Result<Piece<'_>> {
         self.item = Item::default();
         loop {
@@ -61,7 +58,7 @@ impl<R: Read> Items<R> {
             let mut last = None;
             for (at, &byte) in unread.iter().enumerate() {
                 match self.outline.step(byte) {
-                    Step::Goes => {}
+                    Step::Continues => {}
                     Step::Begins => {
                         self.item.offset = self.offset + at as u64;
                         from = Some(at);
@@ -98,7 +95,7 @@ impl<R: Read> Items<R> {
     }
 }
 
-/// The item being read: its bytes, or over the bound its beginning and the digest of all.
+/// The item being read: its bytes, or above the bound its beginning and the digest of all its bytes.
 #[derive(Default)]
 struct Item {
     offset: u64,
@@ -138,25 +135,25 @@ impl Item {
     }
 }
 
-/// What one byte does to the item.
+/// The effect of one byte on the item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Begins,
     Ends,
     /// Neither.
-    Goes,
+    Continues,
 }
 
-/// Where in the document the next byte stands.
+/// Position of the next byte in the document's structure.
 struct Outline {
     keys: Document,
     depth: u64,
     in_string: bool,
     is_escaped: bool,
-    /// The key of the outermost object whose value is being read, and whether it is still read itself.
+    /// The key in the outermost object whose value, or which itself, is being read.
     key: Vec<u8>,
     in_key: bool,
-    /// An item is being read; it began at this depth.
+    /// An item that began at this depth is being read.
     is_inside: bool,
     item_depth: u64,
 }
@@ -178,7 +175,7 @@ impl Outline {
     fn step(&mut self, byte: u8) -> Step {
         if self.in_string {
             self.in_string(byte);
-            return Step::Goes;
+            return Step::Continues;
         }
         match byte {
             b'"' => self.in_string = true,
@@ -188,7 +185,7 @@ impl Outline {
             b',' if self.depth == 1 => self.expect_key(),
             _ => {}
         }
-        Step::Goes
+        Step::Continues
     }
 
     fn in_string(&mut self, byte: u8) {
@@ -217,7 +214,7 @@ impl Outline {
                 2 => is_in_items,
                 _ => false,
             };
-        // What stands before the items ends with their bracket.
+        // Content before the items ends at their opening bracket.
         let ends = self.is_inside && self.item_depth == 0 && self.depth == 1 && is_in_items;
         if self.depth == 0 && byte == b'{' {
             self.expect_key();
@@ -232,7 +229,7 @@ impl Outline {
                 self.is_inside = false;
                 Step::Ends
             }
-            _ => Step::Goes,
+            _ => Step::Continues,
         }
     }
 
@@ -242,7 +239,7 @@ impl Outline {
             self.is_inside = false;
             return Step::Ends;
         }
-        Step::Goes
+        Step::Continues
     }
 }
 
@@ -254,7 +251,7 @@ mod tests {
 
     const KEYS: Document = Document { identity: Some("session"), items: "items" };
 
-    /// Gives at most `step` bytes a read.
+    /// Returns at most `step` bytes per read.
     struct Drip<'a>(&'a [u8], usize);
 
     impl Read for Drip<'_> {
@@ -267,7 +264,7 @@ mod tests {
         }
     }
 
-    /// The items as they are handed out; each stands in the text where it says.
+    /// The items as returned; asserts that each is at its offset in the text.
     fn items(text: &str, keys: Document, step: usize, max: usize) -> Vec<String> {
         let mut items = Items::new(Drip(text.as_bytes(), step), keys, max);
         let mut out = Vec::new();
@@ -297,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn an_identity_without_a_key_is_what_stands_before_the_items() {
+    fn an_identity_without_a_key_is_the_text_before_the_items() {
         let keys = Document { identity: None, items: "items" };
         let begins = r#"{"id":"a","x":{"items":[{}]},"items":["#;
         let cases: [(String, Vec<&str>); 4] = [
@@ -317,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn the_session_and_each_item_come_out_however_the_bytes_arrive() {
+    fn the_session_and_items_are_read_whatever_the_read_sizes() {
         let long = format!(r#"{{"text":"{}"}}"#, "x".repeat(50));
         let cases: [(String, Vec<&str>); 9] = [
             (String::new(), vec![]),

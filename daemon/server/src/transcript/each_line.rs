@@ -1,4 +1,4 @@
-//! A transcript once more from its beginning, for who needs all lines and not only what was indexed.
+//! Rereads a transcript from its beginning, for callers that need all lines, not only the indexed ones.
 
 use std::io;
 use std::path::Path;
@@ -10,19 +10,19 @@ use super::open::Transcript;
 use super::piece::{Content, Piece};
 use super::pieces::Pieces;
 
-/// Longest line that is parsed, in bytes. Longer ones are known by place and digest.
+/// Longest line that is parsed, in bytes. For longer ones, only place and digest are kept.
 ///
 /// # Source
-/// The largest line seen in real transcripts is 0.9 MB; a message may hold inline images.
+/// The largest line seen in real transcripts has 0.9 MB; a message may hold inline images.
 pub const LINE_BYTES_MAX: usize = 8 << 20;
 
-/// Shows the lines of a transcript that the store holds, in order, until `see` says to stop; lines over the
-/// bound are passed over. Returns the line after the last one that is stored.
+/// Passes the stored lines of a transcript to `see`, in order, until it returns false; skips lines over the bound.
+/// Returns the line after the last stored one.
 ///
-/// The lines of a transcript that this one continues are not among them: they are another thread's.
+/// Lines of a transcript that this one continues are not included: they are another thread's.
 ///
 /// # Errors
-/// Those of reading. A transcript that was cut short since ends where it ends.
+/// The transcript cannot be read. One that was truncated since ends early.
 pub fn each_line(file: &FileRow, mut see: impl FnMut(Place, &[u8]) -> bool) -> io::Result<u64> {
     let transcript = Transcript::open(file.source, Path::new(&file.path))?;
     let mut pieces = Pieces::of(&transcript, 0, LINE_BYTES_MAX)?;

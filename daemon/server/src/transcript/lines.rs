@@ -1,9 +1,8 @@
-//! Lines of a stream of any size, in bounded memory.
+//! Splits a stream of any size into lines, in bounded memory.
 //!
-//! Bytes are read in chunks; a line inside a chunk is handed out in place. A line that crosses a
-//! chunk is moved to the buffer's front and the buffer grows, up to the bound; a longer line is never
-//! held: its bytes run through a digest until its newline comes. What stands after the last newline
-//! is a *rest*: the writer may not be done with it.
+//! Bytes are read in chunks; a line inside a chunk is returned in place. A line that crosses a chunk is moved to
+//! the buffer's front and the buffer grows, up to the bound; a longer line is never held: its bytes are digested
+//! until its newline. Text after the last newline is a *rest*: the writer may not have finished it.
 
 use std::io::{self, ErrorKind, Read};
 
@@ -11,20 +10,20 @@ use longhaul_core::digest::DigestStream;
 
 use super::piece::{Content, Line, Piece};
 
-/// Bytes asked of the file at a time.
+/// Bytes per read.
 pub(crate) const CHUNK_BYTES: usize = 256 << 10;
 
-/// Bytes of an oversized line that are kept to recognise it by.
+/// Bytes kept of an oversized line, to recognise it.
 pub(crate) const OVERSIZED_HEAD_BYTES: usize = 4 << 10;
 
-/// Some programs start a text file with it; it belongs to no line.
+/// Some programs write it at the start of a text file; it is not part of a line.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Splits a stream into lines, given without their newline (and without a carriage return before it).
+/// Splits a stream into lines, without their newline (and the carriage return before it).
 pub(crate) struct Lines<R> {
     reader: R,
     buffer: Vec<u8>,
-    /// The unread part of the buffer.
+    /// Start of the unread part of the buffer.
     start: usize,
     end: usize,
     /// Offset of `start` in the stream.
@@ -33,7 +32,7 @@ pub(crate) struct Lines<R> {
     head: Vec<u8>,
 }
 
-/// A line found in the buffer: its bytes, and how many bytes to step over.
+/// A line in the buffer: its bytes, and the number of bytes to consume.
 struct Span {
     start: usize,
     end: usize,
@@ -41,7 +40,7 @@ struct Span {
 }
 
 impl<R: Read> Lines<R> {
-    /// Reads lines from `reader`, which stands at `offset`.
+    /// Reads lines from `reader`, which is at `offset`.
     pub(crate) fn new(reader: R, offset: u64, line_bytes_max: usize) -> Self {
         let buffer = vec![0; CHUNK_BYTES];
         Self { reader, buffer, start: 0, end: 0, offset, line_bytes_max, head: Vec::new() }
@@ -50,7 +49,7 @@ impl<R: Read> Lines<R> {
     /// The next line, or the end.
     ///
     /// # Errors
-    /// Those of the reader; the lines before stand.
+    /// The reader fails; lines already returned stay valid.
     pub(crate) fn next(&mut self) -> io::Result<Piece<'_>> {
         let mut searched = self.start;
         loop {
@@ -70,7 +69,7 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// Hands out the line that ends with the newline at `newline`.
+    /// Takes the line that ends at `newline`.
     fn take(&mut self, newline: usize) -> Line<'_> {
         let span = Span { start: self.start, end: newline, step: newline + 1 - self.start };
         let (offset, next) = (self.offset, self.offset + span.step as u64);
@@ -88,15 +87,15 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// Makes room behind the waiting bytes and reads into it; the waiting bytes then start at the
-    /// buffer's front. Returns the bytes read, 0 at the end.
+    /// Makes room after the pending bytes and reads into it; the pending bytes then start at the buffer's front.
+    /// Returns the bytes read, 0 at the end.
     fn fill(&mut self) -> io::Result<usize> {
         self.buffer.copy_within(self.start..self.end, 0);
         self.end -= self.start;
         self.start = 0;
         let room = self.end + CHUNK_BYTES;
         if self.end == 0 {
-            // The last line was a long one: give its memory back.
+            // The last line was a long one: release its memory.
             self.buffer.truncate(CHUNK_BYTES);
             self.buffer.shrink_to(2 * CHUNK_BYTES);
         }
@@ -108,8 +107,7 @@ impl<R: Read> Lines<R> {
         Ok(read)
     }
 
-    /// Runs a line over the bound through a digest. Without a newline it is not a line yet: the
-    /// stream then ends before it.
+    /// Digests a line over the bound. Without a newline it is not complete: the stream then ends before it.
     fn skip_oversized(&mut self) -> io::Result<Piece<'_>> {
         let offset = self.offset;
         let mut digest = DigestStream::default();
@@ -153,7 +151,7 @@ mod tests {
 
     use super::*;
 
-    /// Gives at most `step` bytes a read.
+    /// Returns at most `step` bytes per read.
     struct Drip<'a>(&'a [u8], usize);
 
     impl Read for Drip<'_> {
@@ -197,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_the_same_however_the_bytes_arrive() {
+    fn lines_are_the_same_whatever_the_read_sizes() {
         let long = "x".repeat(50);
         let cases: [(&str, &[&str]); 9] = [
             ("", &["0."]),
@@ -218,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_at_the_bound_is_whole_and_one_byte_more_is_not() {
+    fn a_line_at_the_bound_is_whole_and_a_longer_one_is_not() {
         for (length, expected) in [(20, "0:xxxxxxxxxxxxxxxxxxxx"), (21, "0!21")] {
             let text = format!("{}\n", "x".repeat(length));
             for step in [1, 1 << 20] {
@@ -228,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded_whatever_the_line() {
+    fn memory_is_bounded_for_any_line() {
         let mut lines = Lines::new(io::repeat(b'x').take(64 << 20), 0, 1 << 20);
         assert_eq!(lines.next().unwrap(), Piece::End { offset: 0, rest: &[] });
         assert!(lines.buffer.capacity() < 4 << 20, "{} bytes held", lines.buffer.capacity());

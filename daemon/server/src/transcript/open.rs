@@ -1,8 +1,8 @@
-//! A transcript opened for reading, plain or compressed, never for anything else.
+//! Opens a transcript, plain or compressed, for reading only.
 //!
-//! Offsets are those of the decompressed text. A compressed file cannot be entered in the middle;
-//! that is no loss, since agents compress only what they have stopped writing. One that is changed in
-//! places is assembled when it is opened, and its offsets are those of the lines that were made.
+//! Offsets are those of the decompressed text. A compressed file cannot be entered in the middle, which costs
+//! nothing: agents compress only what they have stopped writing. A transcript edited in place is assembled when it
+//! is opened, and its offsets are those of the generated lines.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, BufReader, Cursor, ErrorKind, Read, Seek as _, SeekFrom};
@@ -19,43 +19,42 @@ use zstd::stream::read::Decoder;
 use super::records;
 use crate::archive::{Archive, ArchivedReader, ArchivedText};
 
-/// Largest window a frame may ask for, as a power of two: 16 MiB of memory. Codex writes 2 MiB.
+/// Largest window a frame may request, as a power of two: 16 MiB of memory. Codex writes 2 MiB.
 const WINDOW_LOG_MAX: u32 = 24;
 
-/// Bytes of a transcript that is assembled: it is held as a whole.
+/// Maximum bytes of an assembled transcript, which is held in memory.
 pub(super) const ASSEMBLED_BYTES_MAX: u64 = 256 << 20;
 
-/// Folders above a transcript in which its marker is looked for.
+/// Folders above a transcript that are searched for its marker.
 const MARKER_FOLDERS: usize = 4;
 
-/// Bytes of a marker: a path.
+/// Maximum bytes of a marker, which holds a path.
 const MARKER_BYTES_MAX: u64 = 4 << 10;
 
 pub(crate) struct Transcript {
     pub(crate) stat: FileStat,
-    /// Its text is read from the beginning: it is compressed, or made when it is opened.
+    /// Its text can only be read from the beginning: it is compressed, or generated on opening.
     pub(crate) compressed: bool,
     pub(super) layout: Layout,
     medium: Medium,
 }
 
-/// What a transcript's text is taken from.
 enum Medium {
     File(Arc<File>),
-    /// Lines that were made when it was opened.
+    /// Lines generated on opening.
     Lines(Arc<[u8]>),
     Archived(Arc<ArchivedText>),
 }
 
-/// Where a text is had from when its transcript is gone, or says something else by now.
+/// Archived text to read instead of a transcript that was deleted or changed.
 #[derive(Debug, Clone)]
 pub struct Fallback {
     pub archive: Arc<Archive>,
-    /// Generation of the file when it was read.
+    /// Generation of the file that was read.
     pub generation: u64,
 }
 
-/// The text of a transcript from some offset on.
+/// The text of a transcript, from some offset.
 pub(crate) enum Text {
     Plain(Arc<File>),
     Compressed(Box<Decoder<'static, BufReader<Arc<File>>>>),
@@ -66,10 +65,10 @@ pub(crate) enum Text {
 impl Transcript {
     /// Opens a transcript for reading.
     ///
-    /// A link in its last place is refused and a pipe does not block: the scan resolved the path,
-    /// so either was put there since.
+    /// A link as the last component is refused and a pipe does not block: the scan resolved the path, so either
+    /// was put there since.
     pub(crate) fn open(source: Source, path: &Path) -> io::Result<Self> {
-        // Given items lie in files of lines that bear no agent's name.
+        // Given items are in files of lines whose names carry no agent's suffix.
         let layout = path.to_str().and_then(|path| source.spec().layout(path));
         let layout = layout.unwrap_or(Layout::Lines);
         if let Layout::Records(records) = layout {
@@ -86,10 +85,10 @@ impl Transcript {
         Ok(Self { stat, compressed, layout, medium: Medium::File(Arc::new(file)) })
     }
 
-    /// Opens a transcript, or what the archive has of it when its file is gone. Blocking, on a thread of the runtime.
+    /// Opens a transcript, or its archived text if the file is gone. Blocking, on a thread of the runtime.
     ///
     /// # Errors
-    /// Those of [`Transcript::open`].
+    /// As [`Transcript::open`].
     pub(crate) fn open_or_archived(
         source: Source,
         path: &Path,
@@ -103,10 +102,10 @@ impl Transcript {
         }
     }
 
-    /// What the archive has of a transcript. Blocking, on a thread of the runtime.
+    /// The archived text of a transcript. Blocking, on a thread of the runtime.
     ///
     /// # Errors
-    /// There is nothing (`NotFound`), or it cannot be read.
+    /// The archive does not have it (`NotFound`), or it cannot be read.
     pub(crate) fn archived(source: Source, path: &Path, fallback: &Fallback) -> io::Result<Self> {
         let name = path.to_str().ok_or(ErrorKind::NotFound)?;
         let text = fallback.archive.text_of(name, fallback.generation)?;
@@ -119,7 +118,7 @@ impl Transcript {
         Self { stat, compressed: false, layout, medium: Medium::Archived(Arc::new(text)) }
     }
 
-    /// The archived text, if that is what is read.
+    /// The archived text, if that is what is open.
     pub(crate) fn archived_text(&self) -> Option<&ArchivedText> {
         match &self.medium {
             Medium::Archived(text) => Some(text),
@@ -127,12 +126,12 @@ impl Transcript {
         }
     }
 
-    /// It is one JSON document: rewritten as a whole, and not to be entered in its middle.
+    /// Whether it is one JSON document, which is rewritten as a whole and cannot be entered in the middle.
     pub(crate) fn is_document(&self) -> bool {
         matches!(self.layout, Layout::Document(_))
     }
 
-    /// The text from `offset` on.
+    /// The text from `offset` to the end.
     pub(crate) fn text_from(&self, offset: u64) -> io::Result<Text> {
         let mut file = match &self.medium {
             Medium::File(file) => Arc::clone(file),
@@ -157,8 +156,8 @@ impl Transcript {
         Ok(text)
     }
 
-    /// At most `count` bytes of text from `offset` on. In a plain file this does not disturb a
-    /// [`Text`] being read; a compressed one has a single place.
+    /// At most `count` bytes of text from `offset`. In a plain file this does not disturb a [`Text`] being read; a
+    /// compressed one has a single position.
     pub(crate) fn bytes_at(&self, offset: u64, count: u64) -> io::Result<Vec<u8>> {
         let file = match &self.medium {
             Medium::File(file) if !self.compressed => file,
@@ -168,7 +167,7 @@ impl Transcript {
                 return Ok(bytes);
             }
         };
-        // The file may have grown since it was opened: its size then is no bound, `count` is.
+        // The file may have grown since it was opened: `count` is the bound, not its size then.
         let mut bytes = vec![0; usize::try_from(count).unwrap_or(0)];
         let mut filled = 0;
         while filled < bytes.len() {
@@ -188,8 +187,8 @@ impl Read for Text {
             Self::Plain(file) => file.read(into),
             Self::Assembled(text) => text.read(into),
             Self::Archived(text) => text.read(into),
-            // A frame that breaks off is a file whose writer is not done: what is there is read,
-            // the rest waits like a torn line.
+            // A truncated frame means that the writer is not done: read what is there; the rest waits like a torn
+            // line.
             Self::Compressed(decoder) => match decoder.read(into) {
                 Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(0),
                 other => other,
@@ -201,7 +200,7 @@ impl Read for Text {
 /// Opens a regular file for reading.
 ///
 /// # Errors
-/// It is a link or no file, or cannot be opened.
+/// It is a link or not a regular file, or cannot be opened.
 pub(super) fn open_file(path: &Path) -> io::Result<(File, Metadata)> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
@@ -213,10 +212,10 @@ pub(super) fn open_file(path: &Path) -> io::Result<(File, Metadata)> {
 }
 
 pub(super) fn too_large() -> io::Error {
-    io::Error::new(ErrorKind::FileTooLarge, "over 256 MiB, to be read as a whole")
+    io::Error::new(ErrorKind::FileTooLarge, "over 256 MiB, too large to read as a whole")
 }
 
-/// The lines of a transcript that is changed in places.
+/// The lines of a transcript edited in place.
 fn assemble(assembly: Assembly, path: &Path, file: &File, size: u64) -> io::Result<Arc<[u8]>> {
     if size > ASSEMBLED_BYTES_MAX {
         return Err(too_large());
@@ -233,7 +232,7 @@ fn assemble(assembly: Assembly, path: &Path, file: &File, size: u64) -> io::Resu
     Ok((assembly.lines)(&bytes, beside).into())
 }
 
-/// What the file system says, as the store keeps it.
+/// Converts metadata to the store's form.
 pub(crate) fn stat_of(meta: &Metadata) -> FileStat {
     FileStat {
         dev: meta.dev(),
@@ -248,7 +247,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_torn_frame_gives_what_is_there() {
+    fn a_truncated_frame_yields_the_bytes_before_the_cut() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.jsonl.zst");
         let text: String = (0..200_000).map(|n| format!("{{\"n\":{n}}}\n")).collect();

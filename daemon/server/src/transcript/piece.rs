@@ -1,8 +1,7 @@
-//! What is handed out of a transcript: a line with its place and digest, or the end.
+//! Pieces of a transcript: a line with its place and digest, or the end.
 
 use longhaul_core::digest::Digest128;
 
-/// The next thing in a transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Piece<'a> {
     Line(Line<'a>),
@@ -10,7 +9,7 @@ pub(crate) enum Piece<'a> {
     End {
         /// The first byte after the last line.
         offset: u64,
-        /// What stands there; empty too when it is over the bound.
+        /// The bytes after it; also empty if they are over the bound.
         rest: &'a [u8],
     },
 }
@@ -19,15 +18,14 @@ pub(crate) enum Piece<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Line<'a> {
     pub offset: u64,
-    /// Its bytes, without the newline.
+    /// Length without the newline.
     pub bytes: u64,
     pub content: Content<'a>,
     pub digest: Digest128,
-    /// The first byte after it and its newline.
+    /// First byte after the line and its newline.
     pub next: u64,
 }
 
-/// What is held of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content<'a> {
     Whole(&'a [u8]),
@@ -41,18 +39,18 @@ impl<'a> Line<'a> {
         Self { offset, bytes, content: Content::Whole(line), digest, next }
     }
 
-    /// The line that a rest without a newline is all the same: no proper beginning of a JSON object is a
-    /// JSON object. `None`: its writer is not done with it.
+    /// A rest without a newline that is a line all the same: no proper prefix of a JSON object is a JSON object.
+    /// `None` if its writer is not done with it.
     pub(crate) fn of_rest(offset: u64, rest: &'a [u8]) -> Option<Self> {
-        // It must end in its own last byte: white space may be half of a line's end.
+        // The object must end at the last byte: white space may be half of a line ending.
         let is_object = rest.last() == Some(&b'}')
             && rest.trim_ascii_start().first() == Some(&b'{')
             && serde_json::from_slice::<serde::de::IgnoredAny>(rest).is_ok();
         is_object.then(|| Self::whole(offset, rest, offset + rest.len() as u64))
     }
 
-    /// The next link of a chain. Digests of lines are chained, not bytes, so that it can be taken up at
-    /// any line; the offset keeps a moved line apart.
+    /// The next link of a digest chain over lines. Lines are chained rather than bytes, so that the chain can
+    /// resume at any line; the offset distinguishes a moved line.
     pub(crate) fn link(&self, chain: Digest128) -> Digest128 {
         let mut bytes = [0; 40];
         bytes[..16].copy_from_slice(&chain.0.to_be_bytes());
@@ -67,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_whole_object_counts_without_its_newline() {
+    fn only_a_whole_object_counts_without_a_newline() {
         for (rest, expected) in [
             (r#"{"a":1}"#, true),
             (r#" {"a":{"b":"}"}}"#, true),

@@ -1,4 +1,4 @@
-//! A transcript in the pieces it is folded by: lines, or the items of a document.
+//! The pieces of a transcript that are folded: lines, or the items of a document.
 
 use std::io::{self, Read};
 
@@ -9,17 +9,16 @@ use super::lines::Lines;
 use super::open::{Text, Transcript};
 use super::piece::{Line, Piece};
 
-/// What a transcript is read through.
 pub(crate) enum Pieces {
     Lines(Lines<Text>),
     Items(Box<Items<Text>>),
 }
 
 impl Pieces {
-    /// The pieces from `offset` on. A document is read from its beginning only.
+    /// The pieces from `offset` on. A document is only read from its beginning.
     ///
     /// # Errors
-    /// Those of reading.
+    /// The transcript cannot be read.
     pub(crate) fn of(transcript: &Transcript, offset: u64, bytes_max: usize) -> io::Result<Self> {
         let text = transcript.text_from(offset)?;
         Ok(match transcript.layout {
@@ -33,7 +32,7 @@ impl Pieces {
     /// The next piece, or the end.
     ///
     /// # Errors
-    /// Those of reading; the pieces before stand.
+    /// The reader fails; pieces already returned stay valid.
     pub(crate) fn next(&mut self) -> io::Result<Piece<'_>> {
         match self {
             Self::Lines(lines) => lines.next(),
@@ -42,7 +41,7 @@ impl Pieces {
     }
 }
 
-/// What stands behind the last line of a text: its place, and whether it is a line all the same.
+/// Bytes after the last line of a text: their offset, and whether they are a line without a newline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rest {
     pub offset: u64,
@@ -50,11 +49,11 @@ pub struct Rest {
     pub is_line: bool,
 }
 
-/// Shows the pieces of the transcript at `path` to `see`, from whatever reader its text comes. A layout that is
-/// made into lines is read as a whole first; records of several files are not read here.
+/// Passes the pieces of the transcript at `path`, whose text comes from any reader, to `see`. A layout that is
+/// converted to lines is read as a whole first; records in several files are not supported.
 ///
 /// # Errors
-/// Those of the reader.
+/// The reader fails.
 pub fn each_piece(
     (layout, path): (Layout, &str),
     mut text: impl Read,

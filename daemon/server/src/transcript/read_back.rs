@@ -1,7 +1,7 @@
-//! Lines back out of a transcript: exact bytes, checked against the digest they were passed with.
+//! Reads lines back from a transcript: exact bytes, checked against their digest.
 //!
-//! Transcripts belong to other programs: they are opened for reading only, and may have changed
-//! since. A line that no longer has its digest is read from the archive, or not given out.
+//! Transcripts belong to other programs: they are opened read-only, and may have changed since. A line whose
+//! digest differs is read from the archive or not returned.
 
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -17,34 +17,34 @@ use super::piece::{Content, Piece};
 use super::pieces::Pieces;
 use crate::archive::ArchivedText;
 
-/// Bytes of one line that are given out; a longer one is named by its place.
+/// Longest line that is returned, in bytes; a longer one is named by its place.
 const LINE_BYTES_MAX: u64 = 8 << 20;
 
-/// Reads lines of one transcript in rising order.
+/// Reads lines of one transcript in increasing order.
 pub struct LineReader {
     source: Source,
     path: PathBuf,
-    /// `None` when it is gone.
+    /// `None` if it is gone.
     transcript: Option<Transcript>,
-    /// The text and how far it is read, where it cannot be entered in its middle.
+    /// The text and the current offset, if it cannot be entered in the middle.
     text: Option<(Text, u64)>,
     fallback: Option<Fallback>,
     archived: Option<Transcript>,
     lines_from_archive: u64,
 }
 
-/// Why a line cannot be given out.
+/// Why a line cannot be returned.
 #[derive(Debug, thiserror::Error)]
 pub enum LineError {
-    /// Other bytes stand there now.
-    #[error("the line is not what it was")]
+    /// Its bytes have changed.
+    #[error("the line has changed")]
     Changed,
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
 impl LineReader {
-    /// Opens a transcript of `source`, plain or compressed; one that is gone is read from the archive.
+    /// Opens a transcript of `source`, plain or compressed; a deleted one is read from the archive.
     ///
     /// # Errors
     /// It cannot be opened, and the archive does not have it.
@@ -61,7 +61,7 @@ impl LineReader {
         Ok(Self { source, path, transcript, text: None, fallback, archived, lines_from_archive: 0 })
     }
 
-    /// Reads an archived text, whatever became of its transcript.
+    /// Reads an archived text, regardless of its transcript.
     pub(crate) fn of_archived(source: Source, archived: Transcript) -> Self {
         let archived = Some(archived);
         Self {
@@ -75,7 +75,7 @@ impl LineReader {
         }
     }
 
-    /// Whether a line came from the archive.
+    /// Whether any line came from the archive.
     pub fn is_from_archive(&self) -> bool {
         self.lines_from_archive > 0
     }
@@ -83,7 +83,7 @@ impl LineReader {
     /// The bytes of a line, without its newline.
     ///
     /// # Errors
-    /// [`LineError::Changed`] when the digest differs or the file ends before.
+    /// [`LineError::Changed`] if the digest differs or the file ends before it.
     pub fn read(&mut self, row: &ItemRow) -> Result<Vec<u8>, LineError> {
         let line = match &self.transcript {
             Some(transcript) if transcript.compressed => Some(self.read_on(row)?),
@@ -131,7 +131,7 @@ impl LineReader {
         Ok(line)
     }
 
-    /// The item on a line, as its bytes stand there; several when a torn write left two.
+    /// The items on a line, byte for byte; several if a torn write left two.
     ///
     /// # Errors
     /// As [`LineReader::read`].
@@ -142,8 +142,8 @@ impl LineReader {
         Ok(items_of(&self.read(row)?))
     }
 
-    /// The items on a line as a history holds them: to the byte where the line has them in the Responses
-    /// form, and else put into it.
+    /// The items on a line in history form: byte for byte if the line has them in the Responses form, else
+    /// converted to it.
     ///
     /// # Errors
     /// As [`LineReader::read`].
@@ -159,7 +159,7 @@ impl LineReader {
     }
 }
 
-/// A line of a text whose secrets were replaced: it has another place and another digest than it had.
+/// A line of a text with replaced secrets: its place and digest differ from the original's.
 fn redacted_line(archived: &Transcript, number: u64) -> io::Result<Option<Vec<u8>>> {
     let Some(text) = archived.archived_text() else { return Ok(None) };
     let offset = text.line_offset(number)?;
@@ -173,7 +173,7 @@ fn redacted_line(archived: &Transcript, number: u64) -> io::Result<Option<Vec<u8
     })
 }
 
-/// A line's envelope, its payload as bytes.
+/// A line's envelope, with its payload as bytes.
 #[derive(Deserialize)]
 struct Envelope<'a> {
     #[serde(rename = "type")]
@@ -201,7 +201,7 @@ fn items_of(line: &[u8]) -> Vec<Box<RawValue>> {
     items
 }
 
-/// Stands for a line that is too long to be sent.
+/// A placeholder for a line that is too long to send.
 fn place(row: &ItemRow) -> Option<Box<RawValue>> {
     let place = serde_json::json!({
         "type": "oversized",
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn items_come_back_to_the_byte_from_plain_and_compressed_files() {
+    fn items_are_read_byte_for_byte_from_plain_and_compressed_files() {
         let first =
             r#"{"timestamp":"t","type":"response_item","payload":{"type":"message", "b":1,"a":2}}"#;
         let second = r#"{"type":"message","role":"user"}"#;

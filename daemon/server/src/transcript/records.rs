@@ -1,5 +1,5 @@
-//! Transcripts that their agent keeps as records: in many files, or in rows of a database. Their lines are made
-//! here of all records, and their state (which a listing compares) is that of the newest record and of all bytes.
+//! Transcripts that their agent keeps as records: in many files, or in database rows. Their lines are generated
+//! from all records; their state (compared by listings) combines the newest record's time and the bytes of all.
 
 mod database;
 mod folders;
@@ -16,10 +16,10 @@ pub(crate) use folders::{messages_folder, session_of};
 
 use super::open::ASSEMBLED_BYTES_MAX;
 
-/// The state of a session; `None` when it is not there. Blocking, on a thread of the runtime.
+/// The state of a session; `None` if it does not exist. Blocking, on a thread of the runtime.
 ///
 /// # Errors
-/// It cannot be looked at.
+/// It cannot be read.
 pub(crate) fn stat(storage: RecordStorage, path: &Path) -> io::Result<Option<FileStat>> {
     match storage {
         RecordStorage::Folders(folders) => folders::stat(folders, path),
@@ -27,10 +27,10 @@ pub(crate) fn stat(storage: RecordStorage, path: &Path) -> io::Result<Option<Fil
     }
 }
 
-/// The lines of a session, and the state they were read in. Blocking, on a thread of the runtime.
+/// The lines of a session, and the state in which they were read. Blocking, on a thread of the runtime.
 ///
 /// # Errors
-/// It is not there, too large, or cannot be read.
+/// It does not exist, is too large, or cannot be read.
 pub(super) fn read(records: Records, path: &Path) -> io::Result<(FileStat, Arc<[u8]>)> {
     let found = match records.storage {
         RecordStorage::Folders(folders) => folders::read(folders, path, ASSEMBLED_BYTES_MAX)?,
@@ -41,9 +41,8 @@ pub(super) fn read(records: Records, path: &Path) -> io::Result<(FileStat, Arc<[
     Ok((stat, (records.lines)(&session).into()))
 }
 
-/// A session that was read.
 struct StoredSession {
     stat: FileStat,
-    /// `None` when it is too large.
+    /// `None` if it is too large.
     session: Option<SessionRecords>,
 }

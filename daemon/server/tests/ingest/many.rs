@@ -27,8 +27,8 @@ async fn nobody_is_kept_waiting_for_very_many_files_after_a_start() {
         std::fs::write(path, session(&thread(n), 2)).unwrap();
     }
     let rig = Rig::over(folder, Limits::default()).await;
-    rig.ingest.begun(WAIT).await;
-    assert!(rig.ingest.progress().is_catching_up, "it was waited for");
+    rig.ingest.wait_for_first_read(WAIT).await;
+    assert!(rig.ingest.progress().is_catching_up, "it waited for all files");
     rig.settle().await;
     assert_eq!(rig.ingest.progress().sources[0].threads, 4_000);
 }

@@ -1,7 +1,7 @@
-//! The steps of a compaction that an agent makes: its hook announces it, and whoever sits where it compacts answers.
+//! Steps of a compaction made by an agent: a hook announces it, and the gateway or plugin answers it.
 //!
-//! Both compact the same history within a second. Two records of it would be two lines of every list and of the bill, so
-//! the answer takes the place of what was announced, under its id: the person was told of that one.
+//! Both compact the same history within a second. Two records would mean two entries in every list and in the
+//! bill, so the answer replaces the announced record under the same id, which the person may have seen.
 
 use longhaul_core::compaction::rearm;
 use longhaul_store::{CompactionRow, Store};
@@ -11,14 +11,14 @@ use super::request::{AgentStep, Request, Subject};
 use crate::service::error::ServiceError;
 use crate::service::item_index::ItemIndex;
 
-/// What a stored compaction says of its step.
+/// The step in a stored compaction.
 #[derive(Deserialize)]
 struct StoredStep {
     #[serde(default)]
     agent_step: Option<AgentStep>,
 }
 
-/// Finds the record of an agent's compaction again.
+/// Finds the existing record of an agent's compaction.
 pub struct AgentSteps {
     store: Store,
     index: ItemIndex,
@@ -30,10 +30,10 @@ impl AgentSteps {
         Self { store, index }
     }
 
-    /// The id of the record whose place this step takes.
+    /// The id of the record that this step replaces.
     ///
     /// # Errors
-    /// It was answered already, and this would only announce it: [`ServiceError::NotWorthwhile`].
+    /// It was already answered, and this step would only announce it: [`ServiceError::NotWorthwhile`].
     pub(super) async fn earlier(&self, request: &Request) -> Result<Option<String>, ServiceError> {
         let (Some(step), Subject::Thread { thread_id, as_of: None }) =
             (request.agent_step, &request.subject)
@@ -50,12 +50,12 @@ impl AgentSteps {
         }
         match (earlier, step) {
             (AgentStep::Announced, _) => Ok(Some(row.compaction_id)),
-            // The hook was late: what stands in the agent's history is recorded.
+            // The hook came late: the recorded answer is in the agent's history already.
             (AgentStep::Answered, AgentStep::Announced) => Err(ServiceError::NotWorthwhile {
                 grown: 0,
                 needed: rearm::growth_needed(row.tokens_before),
             }),
-            // The agent asked again; both of its histories can be undone.
+            // The agent asked again; each of its histories can be undone.
             (AgentStep::Answered, AgentStep::Answered) => Ok(None),
         }
     }
@@ -68,7 +68,7 @@ impl AgentSteps {
         Ok(stored.agent_step)
     }
 
-    /// Whether anything was added to the thread's history since.
+    /// Whether items were added to the thread's history since.
     async fn has_worked_since(
         &self,
         thread_id: &str,

@@ -1,6 +1,6 @@
-//! An attempt at a rung that asks a model: a summary, a summary with the checkpoint, the provider's own compaction.
+//! One attempt with a model: a summary, a summary with the checkpoint, or the provider's own compaction.
 //!
-//! Each returns what it made, or a typed reason why the next rung is taken. Nothing is stored here.
+//! Returns a replacement, or a typed reason to try the next rung. Nothing is stored here.
 
 mod remote;
 mod summary;
@@ -24,7 +24,7 @@ use super::texts::CompactionTexts;
 use crate::clock::Clock;
 use crate::model::{Call, ModelChoice, Models, Purpose};
 
-/// Why a rung was left: a stable name.
+/// A stable name for why a rung failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RungFailure(pub(super) String);
 
@@ -34,7 +34,6 @@ impl RungFailure {
     }
 }
 
-/// One attempt to compact with a model.
 pub(super) struct Attempt<'a> {
     pub(super) strategy: Strategy,
     pub(super) models: &'a Models,
@@ -44,7 +43,7 @@ pub(super) struct Attempt<'a> {
     pub(super) texts: &'a CompactionTexts,
     pub(super) progress: &'a ProgressEvents,
     pub(super) clock: &'a Clock,
-    /// By the daemon's clock, for all requests of the attempt together.
+    /// Deadline of all requests of the attempt together, on the daemon's clock.
     pub(super) ends_at: Duration,
     pub(super) spent: Spending,
     /// Cache key of the last answer.
@@ -63,7 +62,7 @@ impl Attempt<'_> {
         self.progress.step(self.strategy, stage, tokens, room);
     }
 
-    /// Asks; once more without images where the provider refuses one.
+    /// Asks the model; retries once without images if the provider refuses one.
     async fn ask(&mut self, input: &[Box<RawValue>], endpoint: Endpoint) -> Result<Answer, Fault> {
         let result = self.ask_once(input, endpoint).await;
         let Err(fault) = &result else { return result };
@@ -98,7 +97,7 @@ impl Attempt<'_> {
             purpose: Purpose::Compaction,
             job: self.spent,
             deadline: self.left(),
-            // The one who gives the compaction up drops this future: that closes the connection.
+            // Cancelling the compaction drops this future, which closes the connection.
             cancel: &CancellationToken::new(),
         };
         self.step(Stage::Asking, 0);
@@ -117,19 +116,19 @@ impl Attempt<'_> {
                 Ok(answered.answer)
             }
             Err(failed) => {
-                tracing::info!(fault = %failed.fault, "a model did not compact");
+                tracing::info!(fault = %failed.fault, "a model failed to compact");
                 Err(failed.fault)
             }
         }
     }
 
-    /// Tokens of messages that may stand beside what a model made: half of what may be filled.
+    /// Tokens for messages beside the model's text: half of the space that may be filled.
     fn messages_room(&self) -> u64 {
         worth::ceiling(self.input.window) / 2
     }
 }
 
-/// What a person should know of items that the model did not see: how many of `items`, and which.
+/// Warns of items that the model did not see; `items` is their total number.
 fn unseen_notice(unseen: &Unseen, items: usize) -> Notice {
     let Unseen { left_out, tokens, cut, first, last } = unseen;
     let cut = match cut {

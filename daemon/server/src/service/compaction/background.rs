@@ -1,16 +1,15 @@
-//! `compaction/start`: a compaction as a job.
+//! `compaction/start`: runs a compaction as a job.
 //!
 //! # Theory of operation
-//! Starting stores what is to be compacted: given items as a history under the compaction's id, secrets
-//! replaced, a thread by its name and its last line at that moment; then asks for a job of that id. The job
-//! compacts and records, as `compaction/run` does.
+//! Starting stores the input: given items as a history under the compaction's id, with secrets replaced, or a
+//! thread by its id and its last line at that moment. Then it requests a job of that id. The job compacts and
+//! records, like `compaction/run`.
 //!
-//! *A crash* before the job's row: nothing was begun, and the stored items are pruned. After it: the next
-//! start of the daemon takes the job up. What a model had answered is kept by what it was asked, so it
-//! is not paid twice: that holds for a thread whose agent has gone on meanwhile because the job is of the
-//! thread as it was when it was asked for. A crash between the record and the job's end: the record is found, and nothing is
-//! made again. A run that was stopped past its lease, or taken over, records nothing: the record is stored
-//! only while its claim holds.
+//! *A crash* before the job's row: nothing was started, and the stored items are pruned. After it: the next start
+//! of the daemon runs the job. A model's answer is stored under its request, so it is not paid for twice, even if
+//! the thread's agent has continued: the job compacts the thread as it was when requested. A crash between the
+//! record and the job's end: the record is found and nothing is made again. A run past its lease, or taken over,
+//! records nothing: the record is only stored while its claim holds.
 
 use std::sync::Arc;
 
@@ -46,10 +45,10 @@ impl CompactionJobs {
         Self { compactor, log, given, snapshots, store, jobs }
     }
 
-    /// Begins a compaction that nobody waits for; returns its id and its job.
+    /// Starts a compaction in the background; returns its id and its job.
     ///
     /// # Errors
-    /// There is no such thread, nothing was given, or it could not be stored.
+    /// There is no such thread, no items were given, or the input could not be stored.
     pub async fn start(&self, mut request: Request) -> Result<(String, JobKey), ServiceError> {
         request.check_templates()?;
         self.compactor.check_install(&request).await?;
@@ -86,10 +85,10 @@ impl CompactionJobs {
         Ok((id, key))
     }
 
-    /// Takes a compaction back that is not done; false when it is done already.
+    /// Cancels an unfinished compaction; returns false if it is finished.
     ///
     /// # Errors
-    /// There is none of that id.
+    /// No compaction has this id.
     pub async fn cancel(&self, id: &str) -> Result<bool, ServiceError> {
         let done = self.store.compaction_get(id).await?.is_some();
         let key = JobKey { kind: Kind::Compact, subject: id.to_owned() };
@@ -114,7 +113,7 @@ impl Work for CompactWork {
         let Err((kind, detail)) = result else { return Ok(()) };
         let is_last = kind == FailureKind::Permanent
             || job.attempts >= self.0.jobs.rules(Kind::Compact).attempts_max;
-        if is_last || progress.has_begun() {
+        if is_last || progress.has_started() {
             progress.failed(&detail, !is_last);
         }
         Err(Failure { kind, detail, retry_after_ms: None })
@@ -138,13 +137,13 @@ impl CompactWork {
             Err(ServiceError::CompactionNotFound(_)) => {}
             Err(error) => return Err(failed(&error)),
         }
-        // The runner drops this future when the job is taken back: that closes the connection to a model.
+        // The runner drops this future when the job is cancelled, which closes the connection to a model.
         let made = jobs.compactor.run_as(progress, request, Keeping::OfJob(owner)).await;
         made.map(drop).map_err(|error| failed(&error))
     }
 }
 
-/// Whether another try may do better.
+/// Classifies the failure: whether a retry may succeed.
 fn failed(error: &ServiceError) -> (FailureKind, String) {
     let kind = match error {
         ServiceError::ThreadNotFound(_)

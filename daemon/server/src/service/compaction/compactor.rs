@@ -1,4 +1,4 @@
-//! One compaction: gathered, guarded, brought down the ladder, accounted for, recorded.
+//! Runs one compaction: gathers its input, checks it, tries the ladder, accounts for the items and records it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +26,7 @@ use crate::events::EventHub;
 use crate::service::error::ServiceError;
 use crate::service::preimage;
 
-/// The steps of a compaction, in their order.
+/// The steps of a compaction, in order.
 pub struct Steps {
     pub agent_steps: AgentSteps,
     pub gatherer: Gatherer,
@@ -53,7 +53,7 @@ impl Compactor {
     /// Compacts.
     ///
     /// # Errors
-    /// There is no such thread, it holds nothing, or the record could not be stored.
+    /// There is no such thread, it has no items, or the record could not be stored.
     pub async fn run(&self, request: Request) -> Result<Compaction, ServiceError> {
         let earlier = self.steps.agent_steps.earlier(&request).await?;
         let keeping = if earlier.is_some() { Keeping::InPlace } else { Keeping::New };
@@ -65,10 +65,10 @@ impl Compactor {
         compaction
     }
 
-    /// What [`run`](Self::run) would make of a thread, as far as no model has a part in it.
+    /// The result of [`run`](Self::run) for a thread, as far as it does not depend on a model.
     ///
     /// # Errors
-    /// There is no such thread, or it holds nothing.
+    /// There is no such thread, or it has no items.
     pub async fn preview(&self, mut request: Request) -> Result<Preview, ServiceError> {
         let Steps { gatherer, packets, ladder, spans, .. } = &self.steps;
         let mut input = gatherer.gather("", &request).await?;
@@ -82,24 +82,24 @@ impl Compactor {
         Ok(preview::of(&request, input, outlook, rows))
     }
 
-    /// Whether a model could be asked.
+    /// Whether a model is configured.
     #[must_use]
     pub fn has_model(&self) -> bool {
         self.steps.ladder.has_model()
     }
 
-    /// The id of a compaction that is to be made.
+    /// An id for a new compaction.
     #[must_use]
     pub fn new_id(&self) -> String {
         preimage::id(&self.clock.new_id())
     }
 
-    /// The events of the compaction with this id.
+    /// The event publisher of the compaction with this id.
     pub(super) fn progress(&self, id: String) -> ProgressEvents {
         ProgressEvents::new(self.events.clone(), id)
     }
 
-    /// Compacts under the id that its events have; that it failed is for the caller to publish.
+    /// Compacts under the id of `progress`; the caller publishes a failure.
     ///
     /// # Errors
     /// As [`run`](Self::run).
@@ -120,7 +120,7 @@ impl Compactor {
         }
         ladder.find_context(&mut request, &mut input).await?;
         let cause = packets.cause(input.thread_id.as_deref(), &mut request).await;
-        progress.begun(&request, input.thread_id.as_deref(), input.fold.visible().tokens());
+        progress.started(&request, input.thread_id.as_deref(), input.fold.visible().tokens());
         let LadderOutcome { mut replacement, rungs, spent, problems } =
             ladder.run(&request, &input, progress).await?;
         if let Some(cause) = &cause {
@@ -146,10 +146,10 @@ impl Compactor {
         Ok(compaction)
     }
 
-    /// Sees that a result can be put in force where that is asked for.
+    /// Checks that the result can be installed, if the request says so.
     ///
     /// # Errors
-    /// [`ServiceError::ThreadReadOnly`], or the disk.
+    /// [`ServiceError::ThreadReadOnly`], or an I/O error.
     pub async fn check_install(&self, request: &Request) -> Result<(), ServiceError> {
         match request.installs_in() {
             Some(thread_id) => self.steps.installer.check(thread_id).await,
@@ -157,10 +157,10 @@ impl Compactor {
         }
     }
 
-    /// Puts a stored compaction in force where that was asked for.
+    /// Installs a stored compaction, if its request said so.
     ///
     /// # Errors
-    /// The thread went on in a way that the replacement does not hold for, or the disk.
+    /// The thread continued in a way that conflicts with the replacement, or an I/O error.
     pub async fn install(&self, compaction: &mut Compaction) -> Result<(), ServiceError> {
         if let Some(thread_id) = compaction.thread_id.as_deref().filter(|_| compaction.install) {
             let seq = self.steps.installer.install(thread_id, compaction).await?;
@@ -174,7 +174,7 @@ fn whole_ms(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// What a person should know of a replacement that was made all the same.
+/// Warns of a flaw in a replacement that is used anyway.
 fn flawed(flaw: Flaw, sizes: &Sizes) -> Notice {
     let Sizes { before, after, window } = sizes;
     let words = match flaw {
@@ -185,13 +185,13 @@ fn flawed(flaw: Flaw, sizes: &Sizes) -> Notice {
             "{before} tokens became {after}: the history is too small to gain from compacting"
         ),
         Flaw::Empty | Flaw::RequestMissing | Flaw::PairBroken => {
-            "the replacement was made without the request's own item".to_owned()
+            "the replacement lacks the request's own item".to_owned()
         }
     };
     Notice::new(flaw.into_str(), words)
 }
 
-/// The whole compaction: sizes, receipt, and what a person should know.
+/// Assembles the compaction: sizes, receipt and warnings.
 fn account(
     id: String,
     request: &Request,
@@ -206,7 +206,7 @@ fn account(
     if replacement.strategy.asks() && fold.checkpoint().compactions > 0 {
         warnings.push(Notice::new(
             "accuracy",
-            "this thread was summarised more than once; what matters most is better begun in a new one",
+            "this thread was summarised more than once; consider starting a new one",
         ));
     }
     warnings.extend(replacement.notices);

@@ -1,5 +1,5 @@
-//! Gathers what a compaction is made of: for a thread from the index and one line of its transcript, for
-//! given items (`given`) by folding them here and now.
+//! Gathers the input of a compaction: for a thread from the index and one line of its transcript, for given items
+//! (`given`) by folding them now.
 
 use std::sync::Arc;
 
@@ -21,7 +21,6 @@ use crate::service::item_index::{ItemIndex, Located};
 use crate::service::snapshot::{Snapshot, Snapshots};
 use crate::transcript::{Fallback, LineReader};
 
-/// Gathers the input of compactions.
 pub struct Gatherer {
     store: Store,
     snapshots: Arc<Snapshots>,
@@ -48,7 +47,7 @@ impl Gatherer {
                 self.of_thread(self.snapshots.of(thread_id, *as_of).await?).await?
             }
             Subject::Begun { thread_id, seq } => {
-                self.of_thread(self.snapshots.begun(thread_id, *seq).await?).await?
+                self.of_thread(self.snapshots.as_requested(thread_id, *seq).await?).await?
             }
             Subject::Items(items) => {
                 let redacted = self.given.store(id, items.clone()).await?;
@@ -76,7 +75,7 @@ impl Gatherer {
         if snapshot.file.gone_at_ms.is_some() {
             warnings.push(Notice::new(
                 "transcript_gone",
-                "the transcript is gone: its lines are the archive's, as far as that has them",
+                "the transcript is gone: its lines are read from the archive as far as possible",
             ));
         }
         let kept = match request_seq {
@@ -93,7 +92,7 @@ impl Gatherer {
             let active = snapshot.fold.checkpoint().requests.active()?;
             warnings.push(Notice::new(
                 "request_from_checkpoint",
-                "the request's own line cannot be read; its text is the checkpoint's",
+                "the request's own line cannot be read: its text is taken from the checkpoint",
             ));
             Some(assemble::keep_request(assemble::message("user", &active.text)))
         });
@@ -118,8 +117,8 @@ impl Gatherer {
         })
     }
 
-    /// The item of line `seq` that `pick` chooses, readied for a replacement; `None` when the line is no longer
-    /// there.
+    /// The item of line `seq` that `pick` selects, prepared for a replacement; `None` if the line no longer
+    /// exists.
     async fn read_kept(
         &self,
         file: &FileRow,

@@ -1,13 +1,13 @@
-//! Items that a client gives: stored, and folded here and now.
+//! Items given by a client: stores and folds them.
 //!
 //! # Theory of operation
-//! Given items are nowhere else, so they are stored under the compaction's id before anything is made of
-//! them, secrets replaced. Where they begin with the view of an earlier compaction of ours, the fold of that
-//! one is gone on from: what the view says is known already and better, only what came after it is folded.
-//! So the eighth compaction of a long session knows what the first one knew.
+//! Given items exist nowhere else, so they are stored under the compaction's id, with secrets replaced, before
+//! anything is made of them. If they begin with the view of an earlier compaction of ours, folding resumes from
+//! that compaction's fold: it knows more than the view says, so only the items after it are folded. So the eighth
+//! compaction of a long session knows what the first one knew.
 //!
-//! *A crash* leaves stored items that no record names; they are pruned. A fold that is not stored is made
-//! again from the histories.
+//! *A crash* leaves stored items that no record names; they are pruned. A fold that is not stored is recomputed
+//! from the histories.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,10 +28,9 @@ use super::spans::placed;
 use crate::service::error::ServiceError;
 use crate::service::preimage::{self, Origin};
 
-/// Histories that are folded again, one on top of the other, when no fold was stored.
+/// Maximum histories folded on top of each other if no fold was stored.
 const DEPTH_MAX: usize = 16;
 
-/// The items that clients give.
 pub struct GivenItems {
     preimages: PathBuf,
     log: Arc<CompactionLog>,
@@ -44,7 +43,7 @@ impl GivenItems {
         Self { preimages, log }
     }
 
-    /// Stores given items under the compaction's id, secrets replaced. Returns how many were replaced.
+    /// Stores given items under the compaction's id, with secrets replaced. Returns how many were replaced.
     pub(super) async fn store(&self, id: &str, mut items: Vec<Value>) -> Result<u64, ServiceError> {
         if items.is_empty() {
             let reason = "there is nothing to compact".to_owned();
@@ -61,7 +60,7 @@ impl GivenItems {
         .await?
     }
 
-    /// What a history of these items goes on from.
+    /// The compaction that a history with these items continues.
     async fn origin_of(&self, items: &[Value]) -> Result<Origin, ServiceError> {
         let named = succession::earlier(items, preimage::PREFIX).filter(|id| preimage::is_id(id));
         let Some(base) = named.map(str::to_owned) else { return Ok(Origin::default()) };
@@ -84,7 +83,7 @@ impl GivenItems {
         tokio::task::spawn_blocking(found).await?
     }
 
-    /// What was stored under the compaction's id.
+    /// Reads the items stored under the compaction's id.
     pub(super) async fn read(&self, id: &str, redacted: u64) -> Result<Input, ServiceError> {
         let (folder, id) = (self.preimages.clone(), id.to_owned());
         tokio::task::spawn_blocking(move || {
@@ -99,7 +98,7 @@ impl GivenItems {
                 Err(error) => Err(error.to_string()),
             };
             if let Err(error) = kept {
-                tracing::debug!(%error, "what is known of given items is not kept");
+                tracing::debug!(%error, "cannot store the fold of given items");
             }
             let past = given.past(&folder, base.is_some())?;
             Ok(given.input(id, fold, (redacted, past)))
@@ -108,7 +107,7 @@ impl GivenItems {
     }
 }
 
-/// What was known at the end of a stored history; `None` when it is gone. Blocking.
+/// The fold at the end of a stored history; `None` if it is gone. Blocking.
 fn fold_of(folder: &Path, id: &str, depth: usize) -> Result<Option<Fold>, ServiceError> {
     let stored = preimage::read_fold(folder, id);
     if let Some(fold) = stored.and_then(|bytes| Fold::load(&bytes).ok()) {
@@ -125,7 +124,6 @@ fn fold_of(folder: &Path, id: &str, depth: usize) -> Result<Option<Fold>, Servic
     Ok(Some(given.fold(base.as_ref())))
 }
 
-/// Items as they are stored.
 struct StoredItems {
     items: Vec<Value>,
     lines: Vec<String>,
@@ -140,7 +138,7 @@ impl StoredItems {
         Ok(Self { items, lines, origin: preimage::origin(folder, id)? })
     }
 
-    /// Folds the items: on top of `base` those that it does not know.
+    /// Folds the items; on top of `base`, only those it does not contain.
     fn fold(&self, base: Option<&Fold>) -> Fold {
         let mut fold = base.map_or_else(|| Fold::new(Source::Longhaul), Fold::succeed);
         for (place, line, at) in placed(&self.lines, self.origin.first_seq) {
@@ -153,7 +151,7 @@ impl StoredItems {
         fold
     }
 
-    /// The compactions these items go on from, as far as their histories are there. Blocking.
+    /// The compactions that these items continue, as far as their histories exist. Blocking.
     fn past(&self, folder: &Path, is_known: bool) -> Result<Past, ServiceError> {
         if !is_known {
             return Ok(Past::default());

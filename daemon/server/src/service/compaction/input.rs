@@ -1,4 +1,4 @@
-//! What a compaction is made of, and what that fixes: how large its view may be, and whether it gains enough.
+//! The input of a compaction, and the bounds derived from it: the size of its view, and the required gain.
 
 use std::sync::Arc;
 
@@ -20,16 +20,15 @@ use super::request::Request;
 use crate::service::error::ServiceError;
 use crate::service::history::{Histories, HistoryQuery, Opaque, Position};
 
-/// Bytes of a history that are read for a model: several times the largest window there is.
+/// Maximum bytes of a history read for a model: several times the largest window there is.
 const HISTORY_BYTES_MAX: u64 = 64 << 20;
 
-/// Tokens of what stands around a view: the guide, prefixes, the frames of items.
+/// Tokens around a view: the guide, prefixes, the frames of items.
 const AROUND_TOKENS: u64 = 600;
 
-/// Tokens of a view however small the window is.
+/// Minimum tokens of a view, however small the window.
 const VIEW_TOKENS_MIN: u64 = 256;
 
-/// All that a compaction is made of.
 pub(super) struct Input {
     pub of: String,
     pub thread_id: Option<String>,
@@ -37,51 +36,51 @@ pub(super) struct Input {
     pub semantics: Semantics,
     pub disk: Disk,
     pub items: ItemSource,
-    /// Line and end of the request, for the account.
+    /// Line and end of the current request, for the receipt.
     pub request_seq: Option<u64>,
     pub kept: Option<KeptRequest>,
-    /// Line and item of the newest instructions of a model that was switched to.
+    /// Line and item of the newest model-switch instructions.
     pub model_switch: Option<(u64, KeptRequest)>,
-    /// Snapshots of files among given items. A transcript's have no place in the index: the programs that wrote
-    /// them no longer read them.
+    /// File snapshots among given items. A transcript's are not indexed: the programs that wrote them no longer
+    /// read them.
     pub ghosts: Vec<Value>,
-    /// What the person told their agent to ask for a summary with.
+    /// The summary prompt from the person's agent configuration.
     pub agent_prompt: Option<String>,
     pub warnings: Vec<Notice>,
     pub redacted: u64,
     pub seq: u64,
-    /// Tokens of the window of the model that will read the replacement.
+    /// Tokens in the window of the model that will read the replacement.
     pub window: u64,
 }
 
-/// Where the items of a history are.
+/// Source of a history's items.
 #[derive(Debug)]
 pub(super) enum ItemSource {
     Transcript(Box<longhaul_store::FileRow>),
-    /// Given by the caller, secrets replaced.
+    /// Given by the caller, with secrets replaced.
     Given {
         items: Vec<Value>,
         first_seq: u64,
-        /// What was compacted before them.
+        /// Compactions before them.
         past: Past,
     },
 }
 
-/// The compactions a given history goes on from.
+/// The compactions that a given history continues.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Past {
-    /// Each of them, the newest first.
+    /// Newest first.
     pub earlier: Vec<EarlierCompaction>,
-    /// Estimated tokens since the last one; `None` where there was none.
+    /// Estimated tokens added since the last one; `None` if there is none.
     pub grown: Option<u64>,
 }
 
 impl Input {
-    /// Bound of the view: the caller's or the default, and what the ceiling leaves beside the request and
-    /// the initial context.
+    /// Token limit of the view: the caller's or the default, reduced to what the ceiling leaves beside the request
+    /// and the initial context.
     pub(super) fn view_tokens(&self, request: &Request) -> u64 {
         let is_compacted = self.fold.checkpoint().compactions > 0;
-        // What is pinned takes nothing from what a view says by itself.
+        // Pins do not reduce the room for the rest of the view.
         let pinned = || choice::cost(&choice::pinned(self.choices().pins(), u64::MAX).text);
         let tokens = self.fold.visible().tokens();
         let default = || default_view_tokens(tokens, is_compacted) + pinned();
@@ -92,23 +91,23 @@ impl Input {
         wanted.min(worth::ceiling(self.window).saturating_sub(beside).max(VIEW_TOKENS_MIN))
     }
 
-    /// The sizes of a replacement.
+    /// Sizes before and after replacing the history.
     pub(super) fn sizes(&self, history: &[Value]) -> Sizes {
         let before = self.fold.visible().tokens();
         Sizes { before, after: assemble::estimate(history), window: self.window }
     }
 
-    /// What the person pinned and dropped.
+    /// The person's pins and drops.
     pub(super) fn choices(&self) -> &Choices {
         &self.semantics.choices
     }
 
-    /// The view of the checkpoint.
+    /// Renders the checkpoint's view.
     pub(super) fn view(&self, max_tokens: u64) -> Rendered {
         self.view_below("", max_tokens)
     }
 
-    /// The view below a summary.
+    /// Renders the view that goes below a summary.
     pub(super) fn view_below(&self, summary: &str, max_tokens: u64) -> Rendered {
         let scene = Scene {
             thread_id: Some(&self.of),
@@ -120,11 +119,11 @@ impl Input {
     }
 }
 
-/// A history: the line of each item, and the items.
+/// A history: the line number of each item, and the items.
 pub(super) type NumberedItems = (Vec<u64>, Vec<Box<RawValue>>);
 
-/// Reads the items a model sees; `None` when they are more than any model reads. With
-/// [`Opaque::StandIn`] our checkpoint stands for what only another provider could read.
+/// Reads the items a model sees; `None` if they exceed any model's window. With [`Opaque::StandIn`], our
+/// checkpoint replaces what only another provider could read.
 pub(super) async fn visible_items(
     histories: &Histories,
     input: &Input,
@@ -149,7 +148,7 @@ pub(super) async fn visible_items(
     Ok(Some((first_seq..).zip(items).filter_map(raw).unzip()))
 }
 
-/// The newest instructions of a model that was switched to among `items`.
+/// The newest model-switch instructions among `items`.
 pub(super) fn newest_switch(items: &[Box<RawValue>]) -> Option<KeptRequest> {
     let told = tell(items);
     let switch = told.iter().rfind(|told| told.class == Class::ModelSwitch)?;

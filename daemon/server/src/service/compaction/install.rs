@@ -1,14 +1,14 @@
-//! Puts a compaction in force in a thread that the daemon itself keeps, and takes it out again.
+//! Installs a compaction in a thread that the daemon itself keeps, and removes it again.
 //!
 //! # Theory of operation
-//! The thread's transcript says what its history is, so one line of it is the whole step: written and synced before
-//! the answer, and known by the compaction's id. The compaction's record is stored first.
+//! The thread's transcript defines its history, so the whole step is one line in it: written and synced before the
+//! answer, and found by the compaction's id. The compaction's record is stored first.
 //!
-//! *A crash* before the line: the history is as it was, and a new compaction may be asked for. After it: the history
-//! is replaced, the record is there, and installing once more finds the line. There is nothing between.
+//! *A crash* before the line: the history is unchanged, and a new compaction may be requested. After it: the
+//! history is replaced, the record exists, and installing again finds the line. There is no state in between.
 //!
-//! What clients appended while the compaction was made stands behind the replacement. Taking back is a line
-//! too: what was replaced is visible again, and all that was appended since stays behind it.
+//! Items that clients appended during the compaction follow the replacement. Undo is a line too: the replaced
+//! items become visible again, followed by everything appended since.
 //!
 //! Transcripts of other programs are never written.
 
@@ -25,7 +25,6 @@ use crate::recorder::{Line, Recorder, RecorderError};
 use crate::service::error::ServiceError;
 use crate::service::snapshot::Snapshots;
 
-/// Replaces histories of threads that the daemon keeps.
 pub struct Installer {
     recorder: Arc<Recorder>,
     snapshots: Arc<Snapshots>,
@@ -37,7 +36,7 @@ impl Installer {
         Self { recorder, snapshots }
     }
 
-    /// Sees that the daemon keeps the thread, before anything is paid for.
+    /// Checks that the daemon keeps the thread, before anything is paid for.
     ///
     /// # Errors
     /// [`ServiceError::ThreadReadOnly`] for a thread of another program.
@@ -45,10 +44,10 @@ impl Installer {
         self.seq_of(thread_id, "").await.map(drop)
     }
 
-    /// The line that put a compaction in force; `None` where none did.
+    /// The line that installed a compaction; `None` if it is not installed.
     ///
     /// # Errors
-    /// [`ServiceError::ThreadReadOnly`], or the disk.
+    /// [`ServiceError::ThreadReadOnly`], or an I/O error.
     pub async fn installed_seq(
         &self,
         compaction: &Compaction,
@@ -59,10 +58,11 @@ impl Installer {
         }
     }
 
-    /// Replaces the thread's history by the compaction's; returns the line that does. Twice is the same as once.
+    /// Replaces the thread's history by the compaction's; returns the line that does so. Idempotent.
     ///
     /// # Errors
-    /// [`ServiceError::StaleBase`] where the thread went on in a way that no replacement holds for; the disk.
+    /// [`ServiceError::StaleBase`] if the thread continued in a way that conflicts with the replacement; an I/O
+    /// error.
     pub(super) async fn install(
         &self,
         thread_id: &str,
@@ -89,11 +89,11 @@ impl Installer {
         self.recorder.append_after(thread_id, &line_id, covered_seq, make).await
     }
 
-    /// Puts back what an installed compaction replaced; returns the line that does, `None` where the compaction is
-    /// not in force: never installed, or taken back with its turn. Twice is the same as once.
+    /// Restores the items that an installed compaction replaced; returns the line that does so, or `None` if the
+    /// compaction is not active: never installed, or rolled back with its turn. Idempotent.
     ///
     /// # Errors
-    /// [`ServiceError::Superseded`] where a later compaction is in force; the disk.
+    /// [`ServiceError::Superseded`] if a later compaction is active; an I/O error.
     pub(super) async fn put_back(
         &self,
         compaction: &Compaction,
@@ -133,8 +133,8 @@ fn line(at_ms: i64, id: &str, marker: &Marker) -> Line {
     Line { client_item_id: id.to_owned(), text, redacted }
 }
 
-/// The items among lines that were appended while a compaction was made. `None` where they cannot stand behind it: the
-/// history was replaced or taken back meanwhile, or the answer to a call came whose call was compacted.
+/// The items among lines appended during the compaction. `None` if they cannot follow it: the history was replaced
+/// or rolled back, or the answer to a compacted call arrived.
 fn later_items(lines: &[String]) -> Option<Vec<Value>> {
     let (mut items, mut calls) = (Vec::new(), HashSet::new());
     for line in lines {
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_appended_meanwhile_is_carried_over_or_makes_the_compaction_stale() {
+    fn concurrent_appends_are_carried_over_or_make_the_compaction_stale() {
         let call = ("response_item", json!({ "type": "function_call", "call_id": "c" }));
         let output = ("response_item", json!({ "type": "function_call_output", "call_id": "c" }));
         let started = ("event_msg", json!({ "type": "task_started" }));

@@ -1,7 +1,7 @@
-//! Goes down the ladder of strategies until one made a replacement that holds.
+//! Tries the strategies of the ladder in order until one makes a valid replacement.
 //!
-//! The checkpoint rung is last, asks nobody and needs no item of the history, so there is always an
-//! end, and with no model configured nothing above it costs anything.
+//! The checkpoint rung is last; it uses no model and needs no item of the history. So the ladder always succeeds,
+//! and without a configured model the other rungs cost nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,26 +26,25 @@ use crate::service::error::ServiceError;
 use crate::service::history::{Histories, Opaque};
 use crate::service::texts::TextStore;
 
-/// What the ladder led to.
 pub(super) struct LadderOutcome {
     pub(super) replacement: Replacement,
-    /// In their order, those passed by too.
+    /// In order, including skipped ones.
     pub(super) rungs: Vec<Rung>,
     pub(super) spent: Spending,
-    /// Texts of the person that are not in force.
+    /// Texts of the person that cannot be used.
     pub(super) problems: Vec<Notice>,
 }
 
-/// What a run would begin with.
+/// How a run would start.
 pub(super) struct Outlook {
     pub(super) strategy: Strategy,
     pub(super) question: Option<Question>,
-    /// What stands where no model is asked, or none answers.
+    /// The replacement if no model is asked or none answers.
     pub(super) replacement: Replacement,
     pub(super) problems: Vec<Notice>,
 }
 
-/// What a model would be asked, at most.
+/// The most that a model would be asked.
 #[derive(Debug, Clone)]
 pub struct Question {
     pub provider: String,
@@ -53,12 +52,12 @@ pub struct Question {
     /// Estimated tokens of the first request.
     pub input_tokens: u64,
     pub output_tokens_max: u64,
-    /// Requests and tokens that the budget lets one compaction have; `None` without a bound.
+    /// Requests and tokens the budget allows one compaction; `None` without a bound.
     pub requests_max: Option<u64>,
     pub tokens_max: Option<u64>,
 }
 
-/// The history is more than any model reads.
+/// The history exceeds any model's window.
 const HISTORY_TOO_LARGE: &str = "history_too_large";
 
 pub struct Ladder {
@@ -145,7 +144,7 @@ impl Ladder {
         Ok(LadderOutcome { replacement, rungs: tried, spent, problems: texts.problems })
     }
 
-    /// What a run would begin with, and what that would ask at most; nobody is asked.
+    /// How a run would start, and the most it would ask; no model is asked.
     pub(super) fn outlook(&self, request: &Request, input: &Input) -> Outlook {
         let texts = self.texts(request, input);
         let choice = self.choice(request);
@@ -173,14 +172,14 @@ impl Ladder {
         Outlook { strategy, question, replacement, problems: texts.problems }
     }
 
-    /// Tries one rung that asks a model.
+    /// Tries one rung that uses a model.
     async fn try_rung(
         &self,
         attempt: &mut Attempt<'_>,
         remote: Remote,
     ) -> Result<Result<Replacement, RungFailure>, ServiceError> {
         attempt.step(Stage::Reading, 0);
-        // Only its own provider can read what a provider has compacted.
+        // Only the same provider can read its own compaction.
         let is_remote = attempt.strategy == Strategy::Remote;
         let opaque = if is_remote { Opaque::AsIs } else { Opaque::StandIn };
         let reading = visible_items(&self.histories, attempt.input, opaque);
@@ -196,15 +195,15 @@ impl Ladder {
             false => attempt.summary((&seqs, &items)).await,
         };
         attempt.step(Stage::Checking, 0);
-        // One that does not hold against the history is a reason to go on.
+        // An invalid replacement is a reason to try the next rung.
         Ok(replacement.and_then(|replacement| match replacement.check(attempt.input) {
             Ok(()) => Ok(replacement),
             Err(flaw) => Err(RungFailure::named(flaw.into_str())),
         }))
     }
 
-    /// In the middle of a turn the harness does not send its context again: where the caller gives none, it is
-    /// what the history tells.
+    /// In the middle of a turn the harness does not resend its context: if the caller gives none, it is taken from
+    /// the history.
     pub(super) async fn find_context(
         &self,
         request: &mut Request,
@@ -245,13 +244,12 @@ impl Ladder {
         u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// Whether a model is configured.
     pub(super) fn has_model(&self) -> bool {
         self.models.settings().default.is_some()
     }
 
-    /// The model to ask: the configured one, or the caller's of a configured provider. No caller can choose a
-    /// program: that runs only where `[model]` of the configuration names it.
+    /// The model to ask: the configured one, or the caller's choice from a configured provider. No caller can
+    /// choose a program: one runs only if `[model]` in the configuration names it.
     fn choice(&self, request: &Request) -> Option<ModelChoice> {
         let settings = self.models.settings();
         let default = settings.of(Task::Summary);
@@ -270,8 +268,8 @@ impl Ladder {
         Some(base.renamed(&wanted.name, wanted.effort.as_deref(), wanted.context_window))
     }
 
-    /// How the provider of `choice` compacts by itself. Where nobody said that it is to, only if the model that
-    /// reads the result can read what it makes.
+    /// Whether the provider of `choice` compacts by itself. Unless configured explicitly, only if the model that
+    /// reads the result can read the provider's format.
     fn remote_of(&self, choice: &ModelChoice, request: &Request, input: &Input) -> Remote {
         let settings = self.models.settings();
         let Some(provider) = settings.providers.get(&choice.provider) else { return Remote::No };

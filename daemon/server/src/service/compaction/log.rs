@@ -1,4 +1,4 @@
-//! Compactions that were made: stored, listed, found again.
+//! Stores, lists and finds compactions.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,28 +11,26 @@ use crate::jobs::{Jobs, Owner};
 use crate::service::error::ServiceError;
 use crate::service::retention::Retention;
 
-/// What compactions of threads took since the daemon's start.
+/// Totals of thread compactions since the daemon's start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CompactionTally {
     pub compactions: u64,
     pub requests: u64,
     pub tokens: u64,
     pub duration_ms: u64,
-    /// What stood in the histories: requests of their agents would have sent it.
+    /// Tokens in the compacted histories, which their agents would have sent again.
     pub history_tokens: u64,
 }
 
-/// How a compaction is stored.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Keeping<'a> {
     New,
-    /// In place of the record with its id, which an agent announced.
+    /// Replaces the announced record with the same id.
     InPlace,
     /// Only while its job is owned.
     OfJob(&'a Owner),
 }
 
-/// The compactions that were made.
 pub struct CompactionLog {
     store: Store,
     jobs: Jobs,
@@ -46,11 +44,11 @@ impl CompactionLog {
         Self { store, jobs, retention, tally: Mutex::default() }
     }
 
-    /// Stores a compaction, or says in its warnings why it cannot be stored.
+    /// Stores a compaction, or adds a warning that it could not be stored.
     ///
-    /// A full window cannot wait for room on a disk, and a thread's items stand in its transcript whatever
-    /// becomes of the record. What a job makes has no other way to whoever asked, given items are
-    /// nowhere else, and what is put in force must be undoable: these three fail.
+    /// A full window cannot wait for disk space, and a thread's items remain in its transcript whether or not the
+    /// record is stored. Three cases fail instead: a job's result has no other way to its caller, given items
+    /// exist nowhere else, and an installed compaction must be undoable.
     pub(super) async fn keep(
         &self,
         compaction: &mut Compaction,
@@ -68,9 +66,9 @@ impl CompactionLog {
             ) if is_answered => why,
             error => return Err(error),
         };
-        tracing::warn!(error = %why, "a compaction is answered and not kept");
+        tracing::warn!(error = %why, "returning a compaction that could not be stored");
         let message =
-            format!("{why}: this compaction is in no list and cannot be undone by its id");
+            format!("{why}: this compaction is not listed and cannot be undone by its id");
         compaction.warnings.push(Notice::new("not_kept", message));
         Ok(())
     }
@@ -98,7 +96,7 @@ impl CompactionLog {
         };
         let result = serde_json::to_vec(compaction)
             .map_err(|source| ServiceError::Undecodable { what: "compaction", source })?;
-        // What was before stands in the transcript or in the stored items: nothing to copy.
+        // The replaced items are in the transcript or stored already: nothing to copy.
         let body = CompactionBody { result, preimage: Vec::new() };
         match keeping {
             Keeping::New => self.store.compaction_insert(&row, &body, None).await?,
@@ -110,7 +108,7 @@ impl CompactionLog {
         if let Some(decision_id) = compaction.decision_id {
             let end = DecisionEnd::Compaction(&compaction.id);
             if let Err(error) = self.store.decision_ended(decision_id, end).await {
-                tracing::warn!(%error, "a decision is not told what it led to");
+                tracing::warn!(%error, "cannot record the compaction that a decision led to");
             }
         }
         self.retention.note_compaction();
@@ -125,7 +123,7 @@ impl CompactionLog {
         Ok(())
     }
 
-    /// What compactions took since the daemon's start.
+    /// Totals since the daemon's start.
     #[must_use]
     pub fn tally(&self) -> CompactionTally {
         *self.tally.lock().unwrap_or_else(PoisonError::into_inner)
@@ -144,10 +142,10 @@ impl CompactionLog {
         Ok(self.store.compaction_list(thread_id, limit, after).await?)
     }
 
-    /// One compaction as it was answered.
+    /// One compaction, as it was returned.
     ///
     /// # Errors
-    /// There is none of that id, or it cannot be read.
+    /// No compaction has this id, or it cannot be read.
     pub async fn get(&self, id: &str) -> Result<Compaction, ServiceError> {
         let found = self.store.compaction_get(id).await?;
         let (row, body) = found.ok_or_else(|| ServiceError::CompactionNotFound(id.to_owned()))?;

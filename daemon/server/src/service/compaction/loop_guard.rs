@@ -1,4 +1,4 @@
-//! Refuses compactions that cannot gain, and warns of a thread that is compacted again and again.
+//! Rejects compactions that cannot gain, and warns if a thread is compacted again and again.
 
 use longhaul_core::compaction::rearm::{self, EarlierCompaction};
 use longhaul_protocol::event::EventKind;
@@ -10,10 +10,9 @@ use super::request::Request;
 use crate::events::EventHub;
 use crate::service::error::ServiceError;
 
-/// EarlierCompaction compactions that are looked at.
+/// Earlier compactions to inspect.
 const EARLIER: u32 = 16;
 
-/// Looks at the compactions before this one.
 pub struct LoopGuard {
     store: Store,
     events: EventHub,
@@ -25,9 +24,8 @@ impl LoopGuard {
         Self { store, events }
     }
 
-    /// Refuses a compaction by rule (`auto`) before the history has really grown since the last one, and
-    /// warns of one that is compacted again and again while nothing is done. A person who asks is never
-    /// refused.
+    /// Rejects an automatic compaction until the history has grown by `growth_needed`, and warns of a thread that
+    /// is compacted repeatedly without progress. A person's request is never rejected.
     pub(super) async fn check(
         &self,
         id: &str,
@@ -38,26 +36,26 @@ impl LoopGuard {
             ItemSource::Given { past, .. } => past.clone(),
             ItemSource::Transcript(file) => self.past_of_thread(file, request, input).await?,
         };
-        if let Some(circle) = rearm::circle(input.fold.checkpoint(), &past.earlier) {
+        if let Some(detected_loop) = rearm::circle(input.fold.checkpoint(), &past.earlier) {
             self.events.publish(
                 EventKind::CompactionLoop,
                 json!({
                     "compaction_id": id,
                     "thread_id": input.thread_id,
-                    "compactions": circle.compactions,
-                    "reread": circle.reread,
+                    "compactions": detected_loop.compactions,
+                    "reread": detected_loop.reread,
                 }),
             );
         }
-        // What was made and never put in force has not made the history shorter.
+        // A compaction that was never installed has not shortened the history.
         let grown = if request.install { input.fold.visible().grown() } else { past.grown };
         let Some(grown) = grown.filter(|_| request.trigger == "auto") else { return Ok(()) };
         let needed = rearm::growth_needed(input.fold.visible().tokens());
         if grown < needed { Err(ServiceError::NotWorthwhile { grown, needed }) } else { Ok(()) }
     }
 
-    /// The compactions of a thread, those that were undone left out, and what it has grown by since, where a
-    /// rule asks.
+    /// The thread's compactions, without undone ones, and its growth since the last one, if the request is
+    /// automatic.
     async fn past_of_thread(
         &self,
         file: &FileRow,
@@ -73,7 +71,7 @@ impl LoopGuard {
             Some(last) if input.seq <= last => Some(0),
             Some(last) => {
                 let heads = self.store.page_heads(file.file_id, file.cursor.generation).await?;
-                // The page that the last one ended in counts whole: the error is on the side of compacting.
+                // The page in which the last one ended counts in full: when in doubt, compact.
                 let later = heads.iter().filter(|head| head.last_seq > last);
                 Some(later.map(|head| head.tokens).sum())
             }

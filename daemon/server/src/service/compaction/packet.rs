@@ -1,7 +1,7 @@
-//! What the watcher adds to a compaction of its own: why it is replacement, and the agent's packet.
+//! Data that a watcher adds to its compaction: the reason, and the agent's packet.
 //!
-//! A compaction of a thread whose watcher waits for one belongs to it. That is read from the stored
-//! watcher, so that it is the right thread's, survives a restart, and is gone with the state.
+//! A compaction of a thread whose watcher is waiting for one counts as the watcher's. The stored watcher decides
+//! that, so it is the right thread's, survives a restart, and is deleted with the state.
 
 use std::sync::Arc;
 
@@ -19,22 +19,21 @@ use crate::config::Live;
 use crate::model::Models;
 use crate::service::policy::watcher_of;
 
-/// Tokens of a packet in a view, at most; under a bound of the caller's, a third of it.
+/// Maximum tokens of a packet in a view; with a limit from the caller, a third of it.
 const PACKET_TOKENS: u64 = 3_000;
 
 const HEADING: &str = "[PACKET] Written by the agent just before the compaction:";
 
-/// Why a watcher's compaction is replacement.
+/// Why a watcher requested the compaction.
 #[derive(Debug, Clone)]
 pub(super) struct PolicyCause {
     pub(super) trigger: Trigger,
-    /// Its place in the log, if it has one.
+    /// Id of the logged decision, if there is one.
     pub(super) decision_id: Option<i64>,
-    /// With its heading; `None` for one of our own, which says nothing that the view does not.
+    /// The packet with its heading; `None` for a packet of our own, which adds nothing to the view.
     section: Option<String>,
 }
 
-/// Finds the packet of the watcher that waits for a compaction.
 pub struct Packets {
     store: Store,
     models: Arc<Models>,
@@ -48,8 +47,8 @@ impl Packets {
         Self { store, models, config, clock }
     }
 
-    /// The watcher's cause, when it waits for a compaction of this thread. Room for the packet is taken
-    /// from the caller's bound.
+    /// The watcher's cause, if the watcher waits for a compaction of this thread. Room for the packet is taken
+    /// from the caller's limit.
     pub(super) async fn cause(
         &self,
         thread_id: Option<&str>,
@@ -59,7 +58,7 @@ impl Packets {
         let stored = match self.store.watcher_get(thread_id).await {
             Ok(stored) => stored?,
             Err(error) => {
-                tracing::warn!(%error, "a watcher cannot be read; the compaction goes without it");
+                tracing::warn!(%error, "cannot read a watcher: compacting without its packet");
                 return None;
             }
         };
@@ -68,7 +67,7 @@ impl Packets {
             return None;
         };
         let (config, settings) = (self.config.now(), self.models.settings());
-        // A watcher that nobody told anything any more waits on in the store: its packet is of another day.
+        // The state of a watcher that gets no more events stays in the store: ignore an old packet.
         let waited = self.clock.now_ms().abs_diff(since_ms);
         if waited >= config.policies.in_force.wait_ms.unsigned_abs() {
             return None;

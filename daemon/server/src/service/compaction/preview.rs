@@ -1,4 +1,4 @@
-//! What a compaction would make, without making it: nothing is stored, nobody is asked.
+//! Previews a compaction: stores nothing and asks no model.
 
 use std::collections::BTreeMap;
 
@@ -13,40 +13,39 @@ use super::ladder::{Outlook, Question};
 use super::record::Notice;
 use super::request::Request;
 
-/// Dropped items that are listed one by one, the newest.
+/// Maximum dropped items listed individually, newest first.
 pub const LISTED_MAX: usize = 256;
 
-/// A compaction that was not made.
 #[derive(Debug)]
 pub struct Preview {
     pub thread_id: String,
     pub seq: u64,
-    /// What a run would try first.
+    /// The strategy a run would try first.
     pub strategy: Strategy,
     pub question: Option<Question>,
-    /// Tokens that the view may have.
+    /// Token limit of the view.
     pub max_tokens: u64,
     pub view: String,
     pub parts: Vec<ViewPart>,
     pub lines: Vec<ViewLine>,
     /// Estimated tokens of the history before and after.
     pub tokens: (u64, u64),
-    /// What becomes of the items, the newest first.
+    /// Kept items, newest first.
     pub kept: Vec<ItemRow>,
     pub shortened: Vec<ItemRow>,
     pub dropped: Vec<ItemRow>,
-    /// The dropped items that are not listed one by one.
+    /// The dropped items not listed individually.
     pub older: Option<Span>,
     pub by_kind: BTreeMap<ItemKind, (u64, u64)>,
     pub warnings: Vec<Notice>,
 }
 
-/// Puts a preview together; `rows` are all items of the history.
+/// Builds a preview; `rows` are all items of the history.
 pub(super) fn of(request: &Request, input: Input, outlook: Outlook, rows: Vec<ItemRow>) -> Preview {
     let Outlook { strategy, question, replacement, problems } = outlook;
     let sizes = input.sizes(&replacement.history);
     let max_tokens = input.view_tokens(request);
-    // Made again for its lines: the same input gives the same text.
+    // Rendered again for its lines: the same input gives the same text.
     let Rendered { lines, .. } = input.view(max_tokens);
     let mut by_kind: BTreeMap<ItemKind, (u64, u64)> = BTreeMap::new();
     let (mut kept, mut shortened, mut dropped) = (Vec::new(), Vec::new(), Vec::new());
@@ -84,7 +83,7 @@ pub(super) fn of(request: &Request, input: Input, outlook: Outlook, rows: Vec<It
     }
 }
 
-/// One span over rows that stand newest first.
+/// One span over rows that are sorted newest first.
 fn span_of(rows: &[ItemRow]) -> Option<Span> {
     let (last, first) = (rows.first()?, rows.last()?);
     Some(Span {
@@ -96,7 +95,6 @@ fn span_of(rows: &[ItemRow]) -> Option<Span> {
     })
 }
 
-/// Estimated tokens of a line in a view.
 #[must_use]
 pub fn line_tokens(line: &ViewLine) -> u64 {
     tokens::of_bytes(line.text.len() as u64 + 1)

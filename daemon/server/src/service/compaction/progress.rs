@@ -1,4 +1,4 @@
-//! What is said of a compaction while it is made.
+//! Events of a compaction in progress.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,25 +11,24 @@ use super::record::Compaction;
 use super::request::Request;
 use crate::events::EventHub;
 
-/// Tokens of an answer between two events of its progress.
+/// Tokens of an answer between two progress events.
 const STEP_TOKENS: u64 = 64;
 
-/// What is done on a rung.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case", const_into_str)]
 pub(super) enum Stage {
-    /// The history is read for a model.
+    /// Reading the history for a model.
     Reading,
-    /// A model was asked and has not begun to answer.
+    /// A model was asked and has not started to answer.
     Asking,
     Writing,
-    /// What it wrote is held against the history.
+    /// Checking its text against the history.
     Checking,
 }
 
 impl Stage {
-    /// Percent of the room for the answer, below 100 until it is done.
+    /// Percent of the room for the answer; below 100 until done.
     fn percent(self, tokens: u64, room: u64) -> u64 {
         match self {
             Self::Reading | Self::Asking => 0,
@@ -39,15 +38,15 @@ impl Stage {
     }
 }
 
-/// Reason of the end of a compaction that nobody waits for any more.
+/// Reason published for a cancelled compaction.
 const CANCELLED: &str = "cancelled";
 
-/// Publishes the events of one compaction: that it begins, by steps how far a model is, and its end. What
-/// began and is dropped was cancelled: its client went away, or its job was taken back.
+/// Publishes the events of one compaction: its start, a model's progress, and its end. Dropped before its end, it
+/// publishes a cancellation: the client disconnected, or the job was cancelled.
 pub struct ProgressEvents {
     events: EventHub,
     id: String,
-    /// What each event says, once it has begun.
+    /// Fields of every event; set when it starts.
     facts: OnceLock<Value>,
     has_ended: AtomicBool,
     last: AtomicU64,
@@ -69,11 +68,11 @@ impl ProgressEvents {
         &self.id
     }
 
-    pub(super) fn has_begun(&self) -> bool {
+    pub(super) fn has_started(&self) -> bool {
         self.facts.get().is_some()
     }
 
-    pub(super) fn begun(&self, request: &Request, thread_id: Option<&str>, before: u64) {
+    pub(super) fn started(&self, request: &Request, thread_id: Option<&str>, before: u64) {
         let facts = json!({ "compaction_id": self.id, "thread_id": thread_id });
         let mut data = self.facts.get_or_init(|| facts).clone();
         data["strategy"] = json!(request.strategy.into_str());
@@ -110,13 +109,13 @@ impl ProgressEvents {
         data["tokens"] = json!({ "before": compaction.tokens.0, "after": compaction.tokens.1 });
         data["strategy_used"] = json!(compaction.strategy_used.into_str());
         self.events.publish(EventKind::CompactionCompleted, data.clone());
-        // An installed one is told when its line of the transcript is read, as every other of that thread.
+        // An installed one is published when its transcript line is read, like any other of that thread.
         if !compaction.install {
             self.events.publish(EventKind::ContextCompacted, data);
         }
     }
 
-    /// No compaction was made; `retries` says that its job tries again.
+    /// Publishes a failure; `retries` says whether the job will retry.
     pub(super) fn failed(&self, reason: &str, retries: bool) {
         if self.has_ended.swap(true, Ordering::Relaxed) {
             return;
@@ -135,7 +134,7 @@ impl ProgressEvents {
 
 impl Drop for ProgressEvents {
     fn drop(&mut self) {
-        if self.has_begun() {
+        if self.has_started() {
             self.failed(CANCELLED, false);
         }
     }
@@ -156,6 +155,6 @@ mod tests {
         ] {
             assert_eq!(stage.percent(tokens, 100), percent, "{stage:?}");
         }
-        assert_eq!(Stage::Writing.percent(1, 0), 98, "no room is no division by nothing");
+        assert_eq!(Stage::Writing.percent(1, 0), 98, "no division by zero");
     }
 }

@@ -1,4 +1,4 @@
-//! A compaction that was made, as it is answered and stored.
+//! A compaction as it is returned and stored.
 
 use longhaul_core::compaction::Phase;
 use longhaul_core::compaction::ladder::Strategy;
@@ -11,55 +11,55 @@ use serde_json::Value;
 
 use super::request::{AgentStep, Reason};
 
-/// A compaction that was made; stored as it is.
+/// Stored in this form.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Compaction {
     pub id: String,
-    /// Whose lines the receipt names: the thread, or this compaction for given items.
+    /// Owner of the lines in the receipt: the thread, or this compaction for given items.
     pub of: String,
     pub thread_id: Option<String>,
     /// The rung that was used.
     pub strategy_used: Strategy,
-    /// Rungs that were tried or passed by, with the reason they were left.
+    /// Rungs tried or skipped, with the reasons they failed.
     pub ladder: Vec<Rung>,
     pub history: Vec<Value>,
     pub view: String,
     /// Estimated tokens before and after.
     pub tokens: (u64, u64),
-    /// What became of each item.
+    /// Disposition of each item.
     pub receipt: Receipt,
-    /// Secrets taken out of what was kept or stored.
+    /// Number of secrets removed from kept or stored text.
     pub redacted: u64,
-    /// What a person should know.
+    /// Warnings for the person.
     pub warnings: Vec<Notice>,
     pub phase: Phase,
     pub trigger: String,
-    /// When, Unix milliseconds.
+    /// Unix milliseconds.
     pub created_at_ms: i64,
     pub seq: u64,
     pub duration_ms: u64,
     pub undone_at_ms: Option<i64>,
     #[serde(default)]
     pub spent: Spending,
-    /// Why the watcher asked for it, where it did.
+    /// The watcher's trigger, if a watcher requested it.
     #[serde(default)]
     pub policy: Option<Trigger>,
-    /// The logged decision it was asked for by.
+    /// The logged decision that requested it.
     #[serde(default)]
     pub decision_id: Option<i64>,
-    /// Why it was made; `None` in records older than this.
+    /// Why it was made; `None` in older records.
     #[serde(default)]
     pub reason: Option<Reason>,
-    /// The texts it was made with.
+    /// The texts used to make it.
     #[serde(default)]
     pub texts: Vec<TextUsed>,
     /// The step of an agent's own compaction that made it.
     #[serde(default)]
     pub agent_step: Option<AgentStep>,
-    /// Whether it was to replace the history of its thread.
+    /// Whether to replace the history of its thread.
     #[serde(default)]
     pub install: bool,
-    /// The line that did; known to who made it, else asked of the transcript.
+    /// The line that installed it; set by its maker, else looked up in the transcript.
     #[serde(skip)]
     pub installed_seq: Option<u64>,
 }
@@ -77,7 +77,7 @@ pub struct Rung {
     pub strategy: Strategy,
     #[serde(default)]
     pub tried: bool,
-    /// Why it was left, a stable name; `None` for the one that was used.
+    /// A stable name for its failure; `None` for the one used.
     pub left_because: Option<String>,
     pub duration_ms: u64,
 }
@@ -96,7 +96,7 @@ impl Rung {
     }
 }
 
-/// Something a person should know although nothing failed.
+/// A warning for the person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notice {
     pub kind: String,
@@ -112,21 +112,20 @@ impl Notice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TextSource {
-    /// Ours.
     BuiltIn,
     /// A file of the person's.
     File,
-    /// The person's, in the configuration of their agent.
+    /// From the person's agent configuration.
     Agent,
-    /// The caller's, for this compaction alone.
+    /// From the caller, for this compaction only.
     Call,
 }
 
-/// A text that a compaction was made with: which, and which edition of it.
+/// A text used in a compaction, and its version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TextUsed {
     pub kind: Kind,
-    /// Digest of the text before its places were filled.
+    /// Digest of the text before its placeholders were filled.
     pub digest: String,
     pub source: TextSource,
 }

@@ -1,4 +1,4 @@
-//! What a rung made, and the rung that is always there: the checkpoint, which asks nobody.
+//! The result of a rung, and the checkpoint rung, which needs no model.
 
 use std::collections::BTreeMap;
 
@@ -14,35 +14,35 @@ use super::record::{Notice, TextUsed};
 use super::request::Request;
 use super::texts::CompactionTexts;
 
-/// What takes the place of a history.
+/// Replaces a history.
 #[derive(Debug)]
 pub(super) struct Replacement {
     pub(super) strategy: Strategy,
     pub(super) history: Vec<Value>,
     pub(super) view: String,
-    /// What became of the items of single lines that did not simply go.
+    /// Dispositions of single lines that were not simply dropped.
     pub(super) fates: BTreeMap<u64, Fate>,
     pub(super) redacted: u64,
-    /// The texts it was made with.
+    /// The texts used to make it.
     pub(super) texts: Vec<TextUsed>,
-    /// What the model did not see.
+    /// Items the model did not see.
     pub(super) unseen: Option<Unseen>,
-    /// What a person should know of it.
+    /// Warnings for the person.
     pub(super) notices: Vec<Notice>,
 }
 
 impl Replacement {
-    /// Holds it against the history, as any other.
+    /// Checks it against the history.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Its flaw.
     pub(super) fn check(&self, input: &Input) -> Result<(), worth::Flaw> {
         let request = input.kept.as_ref().map(|kept| &kept.item);
         worth::check(&self.history, request, input.sizes(&self.history))
     }
 }
 
-/// The texts that stand in what a rung makes, or asked for it.
+/// The texts in a strategy's result or its prompts.
 pub(super) fn texts_of(strategy: Strategy) -> &'static [Kind] {
     match strategy {
         Strategy::Summary => &[Kind::SummaryPrompt, Kind::SummaryPrefix],
@@ -53,7 +53,7 @@ pub(super) fn texts_of(strategy: Strategy) -> &'static [Kind] {
     }
 }
 
-/// The checkpoint rung: the view and the request, out of what was gathered.
+/// The checkpoint rung: the view and the request, from the gathered input.
 pub(super) fn of_checkpoint(
     request: &Request,
     input: &Input,
@@ -94,7 +94,7 @@ pub(super) fn of_checkpoint(
     }
 }
 
-/// What a person should know of pins that have no room.
+/// Warns of pins that do not fit.
 pub(super) fn pins_notice(incomplete: usize) -> Option<Notice> {
     let texts = match incomplete {
         0 => return None,

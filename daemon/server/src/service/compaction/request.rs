@@ -1,4 +1,4 @@
-//! A compaction that is asked for. Stored as the payload of a job.
+//! A requested compaction. Stored as the payload of a job.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,6 @@ use serde_json::Value;
 
 use crate::service::error::ServiceError;
 
-/// What is to be compacted.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Subject {
     /// A thread, now or as it was after a line.
@@ -18,33 +17,31 @@ pub enum Subject {
         thread_id: String,
         as_of: Option<u64>,
     },
-    /// A thread as it was when a job was asked for, a moment ago, with the files as they are now.
+    /// A thread as it was when a job was requested, with the files as they are now.
     Begun {
         thread_id: String,
         seq: u64,
     },
     Items(Vec<Value>),
-    /// Items that were stored under the compaction's id, and the secrets replaced in them.
+    /// Items stored under the compaction's id, and the number of secrets replaced in them.
     Stored(u64),
 }
 
-/// A compaction that is asked for.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Request {
-    /// What is to be compacted.
     pub subject: Subject,
-    /// The rung that is wanted.
+    /// The requested rung.
     pub strategy: Strategy,
     pub phase: Phase,
-    /// What asked for it: `manual` or `auto`.
+    /// Who requested it: `manual` or `auto`.
     pub trigger: String,
-    /// Why, where the caller says.
+    /// The reason, if the caller gave one.
     #[serde(default)]
     pub reason: Option<Reason>,
     pub max_tokens: Option<u64>,
     /// Context that the harness always rebuilds.
     pub initial_context: Vec<Value>,
-    /// The caller said nothing of it: in the middle of a turn it is taken from the history.
+    /// The caller did not specify the context: in the middle of a turn it is taken from the history.
     #[serde(default)]
     pub finds_context: bool,
     /// The model to ask instead of the configured one.
@@ -57,35 +54,34 @@ pub struct Request {
     /// Whether the result replaces the history of the thread.
     #[serde(default)]
     pub install: bool,
-    /// The agent itself compacts, and this is a step of it.
+    /// The step of an agent's own compaction that this is.
     #[serde(default)]
     pub agent_step: Option<AgentStep>,
     #[serde(default)]
     pub templates: BTreeMap<Kind, String>,
 }
 
-/// A model that a caller names.
+/// A model named by a caller.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelRef {
-    /// As configured; `None`: of the configured provider, or for one that only reads.
+    /// `None`: the configured provider, or any for a model that only reads.
     pub provider: Option<String>,
     pub name: String,
-    /// How hard it is to think; `None`: as configured.
+    /// Reasoning effort; `None`: as configured.
     pub effort: Option<String>,
     pub context_window: Option<u64>,
 }
 
-/// A step of a compaction that an agent makes.
+/// A step of a compaction made by an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentStep {
-    /// It is about to compact.
+    /// The agent is about to compact.
     Announced,
-    /// What is made here takes the place of its history.
+    /// The result replaces its history.
     Answered,
 }
 
-/// Why a compaction was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[derive(strum::IntoStaticStr)]
@@ -93,13 +89,13 @@ pub enum AgentStep {
 pub enum Reason {
     UserRequested,
     ContextLimit,
-    /// A model with a smaller window comes next.
+    /// The next model has a smaller window.
     ModelDownshift,
     Policy,
 }
 
 impl Reason {
-    /// What is stored of one made before reasons were.
+    /// The stored reason, or the one implied by the trigger in records older than reasons.
     #[must_use]
     pub fn of(name: &str, trigger: &str) -> Self {
         match (name, trigger) {
@@ -112,7 +108,7 @@ impl Reason {
 }
 
 impl Request {
-    /// The thread whose history the result is to replace.
+    /// The thread whose history the result replaces.
     #[must_use]
     pub fn installs_in(&self) -> Option<&str> {
         match &self.subject {
@@ -123,10 +119,10 @@ impl Request {
         }
     }
 
-    /// Sees that the caller's own texts can be used.
+    /// Checks the caller's own texts.
     ///
     /// # Errors
-    /// [`ServiceError::Invalid`] names the text and the place that it does not have.
+    /// [`ServiceError::Invalid`] with the text and its unknown placeholder.
     pub fn check_templates(&self) -> Result<(), ServiceError> {
         for (kind, text) in &self.templates {
             let field = match kind {

@@ -1,4 +1,4 @@
-//! The items of a history as its receipt names them: one by one where they are new or named, else by the page.
+//! Groups the items of a history for its receipt: individually if new or named, else by page.
 
 use std::collections::BTreeSet;
 
@@ -12,10 +12,9 @@ use super::input::{Input, ItemSource};
 use crate::service::error::ServiceError;
 use crate::service::item_index::{ItemIndex, Stretch};
 
-/// Newest pages whose items stand alone in a receipt.
+/// Newest pages whose items are listed individually in a receipt.
 const FINE_PAGES: usize = 2;
 
-/// Finds the spans of histories.
 pub struct Spans {
     store: Store,
     index: ItemIndex,
@@ -27,9 +26,9 @@ impl Spans {
         Self { store, index }
     }
 
-    /// Every item of the history up to what was input, also those in transcripts it continues by
-    /// reference, in order: the newest alone, and those of the pages that hold a line of `alone` or a
-    /// cut; the others by the page.
+    /// Every item of the history up to the input's end, including those in transcripts it continues by reference,
+    /// in order: individually in the newest pages and in pages that hold a line of `alone` or a cut; the others by
+    /// page.
     pub(super) async fn of(
         &self,
         input: &Input,
@@ -73,7 +72,7 @@ impl Spans {
         Ok(pieces.into_iter().flat_map(|piece| piece.rows).collect())
     }
 
-    /// The items of some pages that follow each other in one file, in one look at the store.
+    /// The items of consecutive pages in one file, in one query.
     async fn fine_spans(&self, pages: &[Page]) -> Result<Vec<Span>, ServiceError> {
         let [((file_id, generation), end, first), ..] = pages else { return Ok(Vec::new()) };
         let count = u32::try_from(pages.len()).unwrap_or(u32::MAX);
@@ -82,7 +81,7 @@ impl Spans {
     }
 }
 
-/// A page: its file and generation, the line its history ends before, and its head.
+/// A page: its file and generation, the line before which its history ends, and its head.
 type Page = ((FileId, u64), u64, PageHead);
 
 fn span_of(head: &PageHead) -> Span {
@@ -96,7 +95,7 @@ fn span_of(head: &PageHead) -> Span {
     }
 }
 
-/// The lines of a history with their places.
+/// Lines of a history with their places.
 pub(super) fn placed(
     lines: &[String],
     first_seq: u64,
@@ -110,7 +109,6 @@ pub(super) fn placed(
     })
 }
 
-/// Each given item by itself.
 fn given_spans(items: &[Value], first_seq: u64) -> Vec<Span> {
     let lines: Vec<String> = items.iter().map(Value::to_string).collect();
     let mut fold = Fold::new(Source::Longhaul);

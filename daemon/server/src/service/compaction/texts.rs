@@ -1,4 +1,4 @@
-//! The texts of one compaction: the caller's, else a person's files, else what is built in.
+//! The texts of one compaction: the caller's, else a person's files, else the built-in ones.
 
 use std::collections::BTreeMap;
 
@@ -10,17 +10,17 @@ use longhaul_core::template::{self, Kind, TemplateGroup};
 use super::record::{Notice, TextSource, TextUsed};
 use crate::service::texts::TextStore;
 
-/// The texts, their places filled.
+/// Texts with filled placeholders.
 #[derive(Debug, Clone)]
 pub(super) struct CompactionTexts {
     texts: BTreeMap<Kind, (String, TextUsed)>,
-    /// Files that are there and not in force.
+    /// Files that exist but cannot be used.
     pub(super) problems: Vec<Notice>,
 }
 
 impl CompactionTexts {
-    /// Puts the texts together; `places` are the values for their places. The prompt that a person gave their agent
-    /// stands below one that they gave us, and has no places.
+    /// Selects the texts; `places` are the values of the placeholders. A prompt from the person's agent
+    /// configuration ranks below one given to us, and has no placeholders.
     pub(super) fn of(
         store: &TextStore,
         (given, of_agent): (&BTreeMap<Kind, String>, Option<&str>),
@@ -31,7 +31,7 @@ impl CompactionTexts {
             let kind = status.kind;
             if let Some(problem) = status.problem {
                 let message = format!(
-                    "{} is not in force, the text before it is: {problem}",
+                    "cannot use {}, so the next text in line is used: {problem}",
                     status.path.display()
                 );
                 filled.problems.push(Notice::new("template", message));
@@ -53,22 +53,22 @@ impl CompactionTexts {
         filled
     }
 
-    /// What a model is asked for a summary.
+    /// The summary prompt.
     pub(super) fn prompt(&self) -> &str {
         self.text(Kind::SummaryPrompt)
     }
 
-    /// Stands above a summary. It opens with the mark by which a summary is known again.
+    /// Precedes a summary. Starts with the mark that identifies a summary later.
     pub(super) fn prefix(&self) -> String {
         marked(SUMMARY_OPENING, self.text(Kind::SummaryPrefix))
     }
 
-    /// Stands above a view. It opens with the mark by which a view is known again.
+    /// Precedes a view. Starts with the mark that identifies a view later.
     pub(super) fn guide(&self) -> String {
         marked(CHECKPOINT_OPENING, self.text(Kind::CheckpointGuide))
     }
 
-    /// Which editions of `kinds` are in force.
+    /// The versions of `kinds` in use.
     pub(super) fn used(&self, kinds: &[Kind]) -> Vec<TextUsed> {
         kinds.iter().filter_map(|kind| Some(self.texts.get(kind)?.1.clone())).collect()
     }

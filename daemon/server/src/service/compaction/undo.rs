@@ -1,4 +1,4 @@
-//! Taking a compaction back: the items it stood for, out of the transcript or of the stored history.
+//! Undoes a compaction: restores the replaced items from the transcript or the stored history.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,15 +22,15 @@ use crate::transcript::{LineError, LineReader};
 #[derive(Debug)]
 pub struct UndoOutcome {
     pub undone_at_ms: i64,
-    /// The items, oldest first; empty when they are more than fit into one answer.
+    /// The items, oldest first; empty if they exceed one answer.
     pub history: Vec<Value>,
     /// Handles of all of them.
     pub handles: Vec<(Handle, Span)>,
-    /// Whether `history` holds all.
+    /// Whether `history` holds all items.
     pub complete: bool,
-    /// The line that put the history of the thread back, where the compaction was in force.
+    /// The line that restored the thread's history, if the compaction was installed.
     pub restored_seq: Option<u64>,
-    /// The thread, up to the line that was compacted, and its program; `None` for given items.
+    /// The thread, up to the compacted line, and its program; `None` for given items.
     pub thread: Option<(String, u64, Option<Source>)>,
 }
 
@@ -56,11 +56,11 @@ impl Undo {
         Self { store, log, installer, histories, preimages, clock }
     }
 
-    /// Takes a compaction back: gives the items it stood for, as the transcript holds them, puts them back in
-    /// force where it replaced them, and marks it. Twice is the same as once.
+    /// Undoes a compaction: returns the replaced items as the transcript has them, restores them in the thread if
+    /// the compaction was installed, and marks it as undone. Idempotent.
     ///
     /// # Errors
-    /// There is none of that id, a later one is in force, or the transcript has changed since.
+    /// No compaction has this id, a later one is active, or the transcript has changed since.
     pub async fn run(&self, id: &str) -> Result<UndoOutcome, ServiceError> {
         let compaction = self.log.get(id).await?;
         let mut spans: Vec<Span> = compaction.receipt.dropped.clone();
@@ -90,8 +90,8 @@ impl Undo {
         })
     }
 
-    /// The history that a compaction replaced: what was visible then, or the items it was given.
-    /// `None` when it is more than fits into one answer.
+    /// The history that a compaction replaced: the items visible then, or those it was given. `None` if it exceeds
+    /// one answer.
     async fn replaced(&self, compaction: &Compaction) -> Result<Option<Vec<Value>>, ServiceError> {
         let Some(thread_id) = &compaction.thread_id else { return self.given(compaction).await };
         let query = HistoryQuery {
@@ -117,7 +117,7 @@ impl Undo {
     }
 }
 
-/// Reads given items; `None` when they are more than fit into one answer. Blocking.
+/// Reads given items; `None` if they exceed one answer. Blocking.
 fn read_given(id: &str, path: &Path, rows: &[ItemRow]) -> Result<Option<Vec<Value>>, ServiceError> {
     if rows.iter().map(|row| row.bytes).sum::<u64>() > EXPAND_BYTES_MAX {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! The exact items behind a handle, out of the transcript or of a stored history.
+//! Returns the exact items behind a handle, from the transcript or a stored history.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,36 +14,35 @@ use crate::service::item_index::{ItemIndex, Located};
 use crate::service::preimage;
 use crate::transcript::{Fallback, LineError, LineReader};
 
-/// Bytes of items in one answer when the caller names no bound.
+/// Bytes of items per answer if the caller gives no limit.
 pub const EXPAND_BYTES_DEFAULT: u64 = 1 << 20;
 
-/// Largest bound a caller may name: the rest of a frame is for the envelope.
+/// Largest limit a caller may give: the rest of a frame is for the envelope.
 pub const EXPAND_BYTES_MAX: u64 = 12 << 20;
 
-/// Items out of a transcript.
+/// Items from a transcript.
 #[derive(Debug)]
 pub struct ItemsOfHandle {
-    /// The items, as their bytes stand there.
+    /// The items, byte for byte.
     pub items: Vec<Box<RawValue>>,
     pub path: String,
-    /// First byte of the first item's line, and first byte after the last one's.
+    /// First byte of the first item's line, and the byte after the last item's line.
     pub byte_range: (u64, u64),
-    /// Line to go on from when the answer was full.
+    /// The line to continue at if the answer was full.
     pub next_seq: Option<u64>,
-    /// The transcript does not have them any more: the archive gave them back.
+    /// The transcript no longer has them: they are from the archive.
     pub is_from_archive: bool,
 }
 
-/// In which form items are given back.
+/// Form of the returned items.
 #[derive(Debug, Clone, Copy)]
 enum ItemForm {
-    /// As their bytes stand in the transcript.
+    /// Byte for byte as in the transcript.
     AsIs,
-    /// As a history holds them.
+    /// As in a history.
     History,
 }
 
-/// Gives back the items behind handles.
 pub struct HandleReader {
     store: Store,
     index: ItemIndex,
@@ -64,11 +63,10 @@ impl HandleReader {
         Self { store, index, preimages, archive, returns }
     }
 
-    /// Gives back the items behind `handle`, from line `from` on, at most `max_bytes` of them (but at
-    /// least one).
+    /// Returns the items behind `handle`, from line `from`, at most `max_bytes` of them (but at least one).
     ///
     /// # Errors
-    /// Nothing was ever there, or the transcript has changed since.
+    /// The handle never existed, or the transcript has changed since.
     pub async fn expand(
         &self,
         handle: &Handle,
@@ -78,7 +76,7 @@ impl HandleReader {
         self.items_of(handle, (from, ItemForm::AsIs), max_bytes).await
     }
 
-    /// The same items as a history holds them, from their beginning.
+    /// The same items in history form, from the first.
     ///
     /// # Errors
     /// As [`expand`](Self::expand).
@@ -106,7 +104,7 @@ impl HandleReader {
         if !is_lost || preimage::is_id(&handle.of) {
             return expanded;
         }
-        // Another content of the transcript may have had it, or a database before this one.
+        // An earlier version of the transcript, or an earlier database, may have had it.
         match self.returns.find(handle).await? {
             Some(found) => returned(handle, found, (from, form), max_bytes).await,
             None => expanded,
@@ -129,7 +127,7 @@ impl HandleReader {
         }
         located.retain(|part| !part.rows.is_empty());
         let handle = handle.to_string();
-        // An answer names one transcript: what stands in the next one is the next page.
+        // An answer covers one transcript: the next transcript's items are the next page.
         let next_file = located.get(1).and_then(|part| Some(part.rows.first()?.seq));
         let Some(located) = located.into_iter().next() else {
             return Err(ServiceError::HandleNotFound(handle));
@@ -144,8 +142,8 @@ impl HandleReader {
         Ok(expanded)
     }
 
-    /// Finds the handle's rows in the thread's current transcript and those it continues, or in
-    /// another one of the thread that has them: a thread's files can change places.
+    /// Finds the handle's rows in the thread's current transcript and those it continues, else in another
+    /// transcript of the thread: the current one can change.
     async fn locate(&self, handle: &Handle) -> Result<Vec<Located>, ServiceError> {
         let not_found = || ServiceError::ThreadNotFound(handle.of.clone());
         let current = self.store.thread_get(&handle.of).await?.ok_or_else(not_found)?.file;

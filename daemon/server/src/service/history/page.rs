@@ -1,38 +1,38 @@
-//! One answer's worth of a history.
+//! One page of a history.
 
 use longhaul_core::compaction::handle::Handle;
 use longhaul_core::history::describe;
 use longhaul_core::item::ItemKind;
 use serde_json::value::{RawValue, to_raw_value};
 
-/// An item's place: the line, and its number among those the line holds.
+/// An item's position: its line, and its index on that line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Position {
     pub seq: u64,
     pub index: u64,
 }
 
-/// What is known of an item besides its text.
+/// An item's metadata.
 #[derive(Debug)]
 pub struct ItemPlace {
     pub seq: u64,
     pub kind: ItemKind,
     /// Estimated tokens.
     pub tokens: u64,
-    /// Gives the line back.
+    /// Retrieves the line.
     pub handle: Option<Handle>,
-    /// It is ours and stands in for an encrypted one.
+    /// A stand-in of ours for an encrypted item.
     pub is_stand_in: bool,
 }
 
-/// Items under a bound, from a position on.
+/// Items up to a limit, from a position.
 #[derive(Debug)]
 pub(super) struct HistoryPage {
     pub(super) items: Vec<Box<RawValue>>,
     pub(super) places: Vec<ItemPlace>,
-    /// Where to go on; set when the bound was reached.
+    /// Where to continue; set when the limit was reached.
     pub(super) next: Option<Position>,
-    /// Some of it came from the archive.
+    /// Some items are from the archive.
     pub(super) is_from_archive: bool,
     from: Position,
     bytes: u64,
@@ -56,12 +56,12 @@ impl HistoryPage {
         self.next.is_some()
     }
 
-    /// First line that is not passed by.
+    /// First line that is not skipped.
     pub(super) fn first_seq(&self) -> u64 {
         self.from.seq
     }
 
-    /// Adds an item unless it stands before the page or after its end. At least one item is taken.
+    /// Adds an item unless it is before the page or past its end. At least one item is taken.
     pub(super) fn push(
         &mut self,
         at: Position,

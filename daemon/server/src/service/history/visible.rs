@@ -1,10 +1,10 @@
-//! `history/get`: what the model sees of a thread, now or after any line.
+//! `history/get`: the items that the model sees of a thread, now or after any line.
 //!
 //! # Theory of operation
-//! The fold decides ([`longhaul_core::fold::Visible`]): which compaction the history begins with, and
-//! which lines after it were taken back. Here the lines it names are found in the index and read from
-//! the transcripts, a page at a time: what was compacted away is never read again. Nothing is kept; a
-//! cursor names the line to go on with and the line the history is as of.
+//! The fold decides ([`longhaul_core::fold::Visible`]) with which compaction the history begins, and which later
+//! lines were rolled back. This module finds those lines in the index and reads them from the transcripts, a page
+//! at a time: compacted items are never read again. Nothing is stored; a cursor names the next line and the line
+//! as of which the history is computed.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,56 +25,55 @@ use crate::transcript::{Fallback, LineError, LineReader};
 #[derive(Debug, Clone)]
 pub struct HistoryQuery {
     pub thread_id: String,
-    /// After which line; now when absent.
+    /// The line after which to compute it; `None`: now.
     pub as_of: Option<u64>,
     /// First item of the answer.
     pub from: Position,
-    /// Bytes of items; at least one item is answered.
+    /// Maximum bytes of items; at least one item is returned.
     pub max_bytes: u64,
-    /// What becomes of encrypted compactions.
+    /// Treatment of encrypted compactions.
     pub opaque: Opaque,
 }
 
-/// What becomes of a compaction that only its provider can read.
+/// Treatment of a compaction that only its provider can read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Opaque {
-    /// Our checkpoint stands in for it.
+    /// Replaced by our checkpoint.
     StandIn,
-    /// It is left as it is.
+    /// Returned unchanged.
     AsIs,
 }
 
-/// What a history begins with.
+/// The beginning of a history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BaseKind {
     Start,
-    /// A replacement history that was written down.
+    /// A stored replacement history.
     Replacement,
-    /// The newest requests and a summary: what an old compaction left.
+    /// The newest requests and a summary, as left by an old kind of compaction.
     Summary,
     /// A replacement history with an encrypted compaction in it.
     Opaque,
 }
 
-/// A page of a history.
 #[derive(Debug)]
 pub struct VisibleHistory {
-    /// Line the history is as of.
+    /// The line as of which it is computed.
     pub seq: u64,
-    /// What it begins with, and the line.
+    /// What it begins with, and that line.
     pub base: (BaseKind, u64),
     /// The items, byte for byte.
     pub items: Vec<Box<serde_json::value::RawValue>>,
     pub places: Vec<ItemPlace>,
-    /// Estimated tokens of the whole history, as the fold counts them.
+    /// Estimated tokens of the whole history, as counted by the fold.
     pub tokens: u64,
     /// Where the next page begins.
     pub next: Option<Position>,
-    /// A transcript does not have its lines any more: the archive gave them back.
+    /// The transcript no longer has its lines: they are from the archive.
     pub is_from_archive: bool,
 }
 
-/// What models see of threads.
+/// The histories that models see.
 pub struct Histories {
     index: ItemIndex,
     snapshots: Arc<Snapshots>,
@@ -87,10 +86,10 @@ impl Histories {
         Self { index, snapshots, archive }
     }
 
-    /// A page of what the model sees.
+    /// A page of the items a model sees.
     ///
     /// # Errors
-    /// There is no such thread, it holds nothing, or its transcript changed since it was read.
+    /// There is no such thread, it has no items, or its transcript changed since it was read.
     pub async fn visible(&self, query: HistoryQuery) -> Result<VisibleHistory, ServiceError> {
         let mut snapshot = self.snapshots.of(&query.thread_id, None).await?;
         if let Some(as_of) = query.as_of.filter(|as_of| *as_of < snapshot.seq()) {
@@ -118,7 +117,7 @@ impl Histories {
         })
     }
 
-    /// What the compaction on line `seq` put in place.
+    /// The replacement made by the compaction on line `seq`.
     async fn base(
         &self,
         snapshot: &Snapshot,
@@ -148,7 +147,7 @@ impl Histories {
         Ok(BaseItems { kind: BaseKind::Summary, handle, items })
     }
 
-    /// The newest words of the person before line `end`, as an old compaction kept them.
+    /// The person's newest words before line `end`, as kept by an old kind of compaction.
     async fn newest_words(
         &self,
         snapshot: &Snapshot,
@@ -214,7 +213,7 @@ impl Histories {
         Ok(())
     }
 
-    /// The visible lines after the base.
+    /// Adds the visible lines after the base.
     async fn push_lines(
         &self,
         snapshot: &Snapshot,
@@ -224,7 +223,7 @@ impl Histories {
         let visible = snapshot.fold.visible();
         let first = visible.base().map_or(0, |base| base + 1).max(page.first_seq());
         for stretch in stretches {
-            // A compressed transcript is read through once, not once for each page of its index.
+            // A compressed transcript is read once, not once for each page of its index.
             let mut lines = None;
             for head in self.index.heads(stretch, first, u64::MAX).await? {
                 let mut rows = self.index.page(&stretch.file, &head).await?;
@@ -263,7 +262,7 @@ impl Histories {
         Fallback { archive: Arc::clone(&self.archive), generation: file.cursor.generation }
     }
 
-    /// The first object of a line.
+    /// The first object on a line.
     async fn read_line(&self, file: &FileRow, row: ItemRow) -> Result<String, ServiceError> {
         let (path, source) = (PathBuf::from(&file.path), file.source);
         let fallback = Some(self.fallback(file));
@@ -277,7 +276,7 @@ impl Histories {
     }
 }
 
-/// What a compaction put in place: items and the lines they come from.
+/// The replacement items of a compaction and the lines they come from.
 struct BaseItems {
     kind: BaseKind,
     handle: Option<Handle>,

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use tokio::sync::watch;
 
-use crate::service::hints::{Hinted, Hints};
+use crate::service::hints::{Hints, PendingHints};
 
 /// Hints to the indexer, and its figures.
 #[derive(Debug, Default)]
@@ -79,7 +79,7 @@ impl IndexProgress {
         }
     }
 
-    pub(super) fn take(&self) -> Hinted {
+    pub(super) fn take(&self) -> PendingHints {
         self.hints.take()
     }
 

@@ -2,8 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What a message is, in a few words.
-fn seen(message: &str) -> String {
+/// A short form of a message.
+fn summary(message: &str) -> String {
     match open(message.as_bytes()) {
         Envelope::Call(call) => {
             let params = call.params.map_or("-", RawValue::get);
@@ -15,8 +15,8 @@ fn seen(message: &str) -> String {
 }
 
 #[test]
-fn requests_and_notifications_are_told_apart() {
-    let check = |message: &str, expected: &str| assert_eq!(seen(message), expected, "{message}");
+fn requests_and_notifications_are_distinguished() {
+    let check = |message: &str, expected: &str| assert_eq!(summary(message), expected, "{message}");
     check(r#"{"jsonrpc":"2.0","id":1,"method":"a/b"}"#, "call 1 a/b -");
     check(r#"{"jsonrpc":"2.0","id":"x\n","method":"a/b","params":null}"#, r#"call "x\n" a/b -"#);
     check(
@@ -29,7 +29,7 @@ fn requests_and_notifications_are_told_apart() {
 
 #[test]
 fn a_message_with_an_id_is_answered_with_it() {
-    let check = |message: &str, expected: &str| assert_eq!(seen(message), expected, "{message}");
+    let check = |message: &str, expected: &str| assert_eq!(summary(message), expected, "{message}");
     check(r#"{"id":7,"method":"a/b"}"#, "-32600 7");
     check(r#"{"jsonrpc":"1.0","id":7,"method":"a/b"}"#, "-32600 7");
     check(r#"{"jsonrpc":"2.0","id":7}"#, "-32600 7");
@@ -52,7 +52,7 @@ fn a_message_with_an_id_is_answered_with_it() {
 
 #[test]
 fn the_id_of_broken_json_is_found_in_its_head() {
-    let check = |message: &str, expected: &str| assert_eq!(seen(message), expected, "{message}");
+    let check = |message: &str, expected: &str| assert_eq!(summary(message), expected, "{message}");
     check(r#"{"jsonrpc":"2.0","id":7,"method":"a/b","params":{"k":"#, "-32700 7");
     check(r#"{"params":{"id":1,"s":"\"id\":2"}, "id" : "a\"b" , "method""#, r#"-32700 "a\"b""#);
     check(r#"{"id":"unfinished"#, "-32700 null");
@@ -64,12 +64,12 @@ fn the_id_of_broken_json_is_found_in_its_head() {
 }
 
 #[test]
-fn an_id_that_no_reader_holds_is_not_put_into_an_answer() {
+fn an_unreadable_id_is_not_echoed() {
     for id in ["1e999", "-1e999", r#""\ud800""#, r#""a\udc00b""#] {
         let whole = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"a/b"}}"#);
-        assert_eq!(seen(&whole), "-32600 null", "{whole}");
+        assert_eq!(summary(&whole), "-32600 null", "{whole}");
         let broken = format!(r#"{{"jsonrpc":"2.0","id":{id},"method""#);
-        assert_eq!(seen(&broken), "-32700 null", "{broken}");
+        assert_eq!(summary(&broken), "-32700 null", "{broken}");
         assert_eq!(recover_id(broken.as_bytes()), "null", "{broken}");
     }
 }

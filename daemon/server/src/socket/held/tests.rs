@@ -9,22 +9,22 @@ impl Share {
     }
 }
 
-fn is_told(share: &Share) -> bool {
-    share.told().is_cancelled()
+fn must_close(share: &Share) -> bool {
+    share.must_close().is_cancelled()
 }
 
 #[test]
-fn the_one_that_holds_most_goes_and_no_other() {
+fn only_the_connection_that_holds_most_is_closed() {
     let held = Arc::new(Held::new(100));
     let [mut small, mut large, mut late] = [1, 2, 3].map(|connection| held.share(connection));
     small.set(30, None);
     large.set(60, None);
-    assert!(!is_told(&large));
+    assert!(!must_close(&large));
     late.set(20, None);
-    assert!(is_told(&large));
-    assert!(!is_told(&small) && !is_told(&late));
+    assert!(must_close(&large));
+    assert!(!must_close(&small) && !must_close(&late));
     large.set(90, None);
-    assert_eq!(held.ledger().bytes, 50, "one that was told holds nothing any more");
+    assert_eq!(held.ledger().bytes, 50, "a closed connection holds nothing");
     drop(small);
     late.set(0, None);
     assert_eq!(held.ledger().bytes, 0);
@@ -32,7 +32,7 @@ fn the_one_that_holds_most_goes_and_no_other() {
 }
 
 #[tokio::test]
-async fn answers_count_from_before_they_are_made_until_they_are_handed_on() {
+async fn answers_count_from_before_they_are_made_until_they_are_handed_over() {
     let held = Arc::new(Held::new(100));
     let mut room = held.room(1, Size::Large).await.unwrap();
     assert_eq!(held.ledger().bytes, 25);
@@ -44,7 +44,7 @@ async fn answers_count_from_before_they_are_made_until_they_are_handed_on() {
 }
 
 #[tokio::test]
-async fn few_are_made_at_once_and_the_newest_goes_first() {
+async fn few_answers_are_made_at_once_newest_first() {
     let held = Arc::new(Held::new(100));
     let making = held.room(1, Size::Large).await;
     let mut early = Box::pin(held.room(3, Size::Large));
@@ -72,43 +72,43 @@ async fn a_page_does_not_wait_for_a_large_answer() {
 }
 
 #[test]
-fn who_reads_stays_where_others_hold_as_much_together() {
+fn a_reader_stays_though_others_together_hold_as_much() {
     let held = Arc::new(Held::new(100));
     let [mut reads, mut half, mut late] = [1, 2, 3].map(|connection| held.share(connection));
     let load = Load { bytes: 60, unread_bytes: 60, stalled_since: None, has_read: true };
     reads.take_over(Vec::new(), load);
     half.set(30, None);
     late.set(20, None);
-    assert!(is_told(&half) && !is_told(&reads) && !is_told(&late));
+    assert!(must_close(&half) && !must_close(&reads) && !must_close(&late));
 }
 
 #[tokio::test]
-async fn nothing_is_made_for_one_that_has_its_last_answer_to_read() {
+async fn no_answer_is_made_while_the_last_one_is_unread() {
     let held = Arc::new(Held::new(16 * HIGH_WATER_BYTES));
     let mut behind = held.share(1);
     behind.set(HIGH_WATER_BYTES, None);
     let mut room = Box::pin(held.room(1, Size::Large));
     assert!((&mut room).now_or_never().is_none());
-    assert!(held.room(2, Size::Large).await.is_some(), "another one need not wait for it");
+    assert!(held.room(2, Size::Large).await.is_some(), "another connection need not wait for it");
     behind.set(0, None);
     assert!(room.await.is_some());
-    // A request of its own that is being worked on is nothing it has to read.
+    // A request in progress is nothing the client has to read.
     behind.take_over(Vec::new(), Load { bytes: HIGH_WATER_BYTES, ..Load::default() });
     assert!(held.room(1, Size::Large).await.is_some());
 }
 
 #[tokio::test]
-async fn who_takes_nothing_makes_room_and_who_reads_stays() {
+async fn a_stalled_connection_is_closed_for_room_and_a_reader_stays() {
     let held = Arc::new(Held::new(100));
     let [mut reads, mut stalled] = [1, 2].map(|connection| held.share(connection));
     reads.set(50, None);
     stalled.set(30, Some(Instant::now()));
-    assert!(held.room(3, Size::Large).await.is_some(), "within the time a room is waited for");
-    assert!(is_told(&stalled) && !is_told(&reads));
+    assert!(held.room(3, Size::Large).await.is_some(), "within the room timeout");
+    assert!(must_close(&stalled) && !must_close(&reads));
 }
 
 #[tokio::test]
-async fn who_is_known_to_read_comes_first_and_the_last_room_is_kept_for_it() {
+async fn known_readers_come_first_and_the_last_room_is_kept_for_them() {
     let held = Arc::new(Held::new(100));
     let mut known = held.share(1);
     known.take_over(Vec::new(), Load { has_read: true, ..Load::default() });
@@ -121,24 +121,24 @@ async fn who_is_known_to_read_comes_first_and_the_last_room_is_kept_for_it() {
         assert!(room.now_or_never().is_none());
     }
     drop(making);
-    assert!(reader.await.is_some(), "before those that came after it");
+    assert!(reader.await.is_some(), "before later requests");
     drop(newer);
 
     let mut holder = held.share(7);
     holder.set(60, None);
     let mut stranger = Box::pin(held.room(8, Size::Large));
-    assert!((&mut stranger).now_or_never().is_none(), "one room of 25 is left, and no second one");
+    assert!((&mut stranger).now_or_never().is_none(), "only one room of 25 is left");
     assert!(held.room(1, Size::Large).await.is_some());
     assert!((&mut stranger).now_or_never().is_none());
     known.take_over(
         Vec::new(),
         Load { has_read: true, stalled_since: Some(Instant::now()), ..Load::default() },
     );
-    assert!(held.ledger().readers.is_empty(), "who stalls has to show it again");
+    assert!(held.ledger().readers.is_empty(), "a stalled reader must prove itself again");
 }
 
 #[tokio::test]
-async fn nobody_looks_for_room_once_nobody_waits() {
+async fn the_watch_ends_when_no_request_waits() {
     let held = Arc::new(Held::new(100));
     let making = held.room(1, Size::Large).await;
     let waits = tokio::spawn({
@@ -157,7 +157,7 @@ async fn nobody_looks_for_room_once_nobody_waits() {
 }
 
 #[tokio::test]
-async fn who_asks_for_one_thing_comes_before_who_asks_for_many() {
+async fn one_request_comes_before_many_of_another_connection() {
     let held = Arc::new(Held::new(100));
     let making = held.room(1, Size::Large).await;
     let mut modest = Box::pin(held.room(2, Size::Large));

@@ -1,4 +1,4 @@
-//! Sessions in rows of a database. The path of one is the database's, followed by the session's id.
+//! Sessions in database rows. A session's path is the database's path followed by the session id.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -9,7 +9,7 @@ use tokio::runtime::Handle;
 
 use super::StoredSession;
 
-/// What SQLite appends to a database's name for its log and the log's index.
+/// Suffixes of SQLite's log and its index.
 const COMPANIONS: [&str; 2] = ["-wal", "-shm"];
 
 /// The database that a file belongs to: itself, or the one whose log it is.
@@ -19,10 +19,10 @@ pub(crate) fn database_of(path: &Path) -> Option<PathBuf> {
     name.ends_with(".db").then(|| PathBuf::from(name))
 }
 
-/// Sessions of a database with their states: all, or those that were written to last.
+/// The sessions of a database with their states: all, or those written to last.
 ///
 /// # Errors
-/// It is not there or cannot be read.
+/// The database does not exist or cannot be read.
 pub(crate) fn sessions_of(path: &Path, is_recent: bool) -> io::Result<Vec<SessionState>> {
     fs::symlink_metadata(path)?;
     let database = SessionDatabase::at(path);
@@ -43,13 +43,13 @@ pub(super) fn read(path: &Path, bytes_max: u64) -> io::Result<Option<StoredSessi
     Ok(content.map(|content| StoredSession { stat: content.state.stat, session: content.records }))
 }
 
-/// `None` when the database is not there.
+/// `None` if the database does not exist.
 fn split(path: &Path) -> Option<(SessionDatabase, &str)> {
     let (database, id) = (path.parent()?, path.file_name()?.to_str()?);
     database.is_file().then(|| (SessionDatabase::at(database), id))
 }
 
-/// Transcripts are read on threads that may wait; the database's answers come from a thread of its own.
+/// Transcripts are read on blocking threads; the database answers from a thread of its own.
 fn wait<T>(answer: impl Future<Output = Result<T, StoreError>>) -> io::Result<T> {
     let runtime = Handle::try_current().map_err(io::Error::other)?;
     runtime.block_on(answer).map_err(|error| match error {

@@ -1,4 +1,4 @@
-//! Sessions in many files: one of the session, and one of each message and part in folders beside it.
+//! Sessions in many files: one for the session, and one for each message and part in folders beside it.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,23 +11,22 @@ use longhaul_store::FileStat;
 use super::super::open::{open_file, stat_of};
 use super::StoredSession;
 
-/// Records of one session at most; what is over it is not there.
+/// Maximum records of one session; more are ignored.
 const RECORDS_MAX: usize = 200_000;
 
-/// Where the records of one session lie.
 struct Places {
     session: PathBuf,
     messages: PathBuf,
     parts: PathBuf,
 }
 
-/// The folder with the messages of all sessions, by the folder with the sessions.
+/// The folder with the messages of all sessions, given the folder with the sessions.
 pub(crate) fn messages_folder(folders: RecordFolders, sessions: &Path) -> Option<PathBuf> {
     let is_it = sessions.file_name() == Some(OsStr::new(folders.sessions));
     is_it.then(|| sessions.with_file_name(folders.messages))
 }
 
-/// The session that the record of a message belongs to, if it is there.
+/// The session that a message's record belongs to, if it exists.
 pub(crate) fn session_of(folders: RecordFolders, message: &Path) -> Option<PathBuf> {
     let (id, messages) = (message.parent()?.file_name()?, message.parent()?.parent()?);
     if messages.file_name() != Some(OsStr::new(folders.messages)) {
@@ -40,7 +39,7 @@ pub(crate) fn session_of(folders: RecordFolders, message: &Path) -> Option<PathB
     places.into_iter().find(|place| place.is_file())
 }
 
-/// The newest change and the bytes of all records, under the identity of the session's own.
+/// The newest change and the bytes of all records, under the identity of the session's own record.
 pub(super) fn stat(folders: RecordFolders, path: &Path) -> io::Result<Option<FileStat>> {
     let Some(places) = Places::of(folders, path) else { return Ok(None) };
     let meta = match fs::symlink_metadata(&places.session) {
@@ -68,16 +67,16 @@ pub(super) fn read(
     bytes_max: u64,
 ) -> io::Result<Option<StoredSession>> {
     let Some(places) = Places::of(folders, path) else { return Ok(None) };
-    // Looked at first: what changes while it is read is read again.
+    // Stat first: a change during the read causes another read.
     let Some(stat) = stat(folders, path)? else { return Ok(None) };
     if stat.size > bytes_max {
         return Ok(Some(StoredSession { stat, session: None }));
     }
     let session = match Record::of(&bytes_of(&places.session, bytes_max)?) {
         Record::Object(session) => session,
-        // Nobody knows whose messages these are. Mostly it is being written.
+        // Without the session's record its messages belong to no one; usually it is being written.
         Record::Broken(_) => {
-            return Err(io::Error::new(ErrorKind::InvalidData, "the session's record is no JSON"));
+            return Err(io::Error::new(ErrorKind::InvalidData, "the session's record is not JSON"));
         }
     };
     let mut records = SessionRecords { session, messages: Vec::new() };
@@ -107,7 +106,7 @@ impl Places {
     }
 }
 
-/// Files of records in a folder, in the order of their ids.
+/// Record files in a folder, sorted by id.
 fn records_in(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
     let is_record = |path: &PathBuf| path.extension().is_some_and(|end| end == "json");
@@ -117,7 +116,7 @@ fn records_in(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// `None` for one that is gone since its folder was read.
+/// `None` if it was deleted after its folder was read.
 fn record(path: &Path, bytes_max: u64) -> io::Result<Option<Record>> {
     match bytes_of(path, bytes_max) {
         Ok(bytes) => Ok(Some(Record::of(&bytes))),

@@ -1,4 +1,4 @@
-//! The rung `remote`: the provider's own compaction. Our view stands beside it, since only the provider can read it.
+//! The rung `remote`: the provider's own compaction, with our view beside it, since only the provider can read it.
 
 use std::collections::BTreeMap;
 
@@ -24,8 +24,8 @@ impl Attempt<'_> {
         (seqs, items): (&[u64], &[Box<RawValue>]),
         form: Remote,
     ) -> Result<Replacement, RungFailure> {
-        let told = tell(items);
-        let sent = remote::trimmed(&told, self.choice.context_window / 100 * 95);
+        let items_read = tell(items);
+        let sent = remote::trimmed(&items_read, self.choice.context_window / 100 * 95);
         let room = remote::MESSAGES_TOKENS_MAX.min(self.messages_room());
         let endpoint = match form {
             Remote::No => return Err(RungFailure::named("not_configured")),
@@ -45,7 +45,7 @@ impl Attempt<'_> {
                 return Err(RungFailure(format!("{}: {}", fault.kind.into_str(), fault.detail)));
             }
         };
-        let fates = fates(&accepted, &told, &sent, seqs);
+        let fates = fates(&accepted, &items_read, &sent, seqs);
         let rendered = self.input.view(self.input.view_tokens(self.request));
         let mut notices: Vec<Notice> = pins_notice(rendered.pins_incomplete).into_iter().collect();
         if self.input.choices().drops().next().is_some() {
@@ -56,14 +56,15 @@ impl Attempt<'_> {
         let view = rendered.text;
         let beside = format!("{}\n\n{view}", self.texts.guide());
         let view_item = assemble::message("user", &beside);
-        let context = self.context(&told);
+        let context = self.context(&items_read);
         let mut history = remote::installed(accepted, view_item, context, self.request.phase);
-        let ghosts = told.iter().filter(|told| told.class == Class::Ghost);
-        let ghosts = ghosts.filter_map(|told| serde_json::from_str::<Value>(told.raw.get()).ok());
+        let ghosts = items_read.iter().filter(|items_read| items_read.class == Class::Ghost);
+        let ghosts = ghosts
+            .filter_map(|items_read| serde_json::from_str::<Value>(items_read.raw.get()).ok());
         let before_last = history.len().saturating_sub(1);
         history.splice(before_last..before_last, ghosts);
-        let unseen = unseen(&sent, &told, seqs);
-        notices.extend(unseen.iter().map(|unseen| unseen_notice(unseen, told.len())));
+        let unseen = unseen(&sent, &items_read, seqs);
+        notices.extend(unseen.iter().map(|unseen| unseen_notice(unseen, items_read.len())));
         Ok(Replacement {
             strategy: Strategy::Remote,
             history,
@@ -76,12 +77,13 @@ impl Attempt<'_> {
         })
     }
 
-    /// What the harness sends once only, and in the middle of a turn its context.
-    fn context(&self, told: &[ClassifiedItem<'_>]) -> Vec<Value> {
+    /// Items the harness sends only once, and, in the middle of a turn, its context.
+    fn context(&self, items_read: &[ClassifiedItem<'_>]) -> Vec<Value> {
         let (phase, context) = (self.request.phase, &self.request.initial_context);
-        let switch = told.iter().rev().find(|told| told.class == Class::ModelSwitch);
+        let switch =
+            items_read.iter().rev().find(|items_read| items_read.class == Class::ModelSwitch);
         let switch = switch.filter(|_| !brings_model_switch(phase, context));
-        let switch = switch.and_then(|told| model_switch_alone(told.raw));
+        let switch = switch.and_then(|items_read| model_switch_alone(items_read.raw));
         let fresh = match phase {
             Phase::MidTurn => context.as_slice(),
             _ => &[],
@@ -90,10 +92,11 @@ impl Attempt<'_> {
     }
 }
 
-/// Which items stand in the history that the provider gave back, or was sent: by their words, the newest first.
+/// Dispositions: which items are in the history returned by the provider, or were sent. Compared by their text,
+/// newest first.
 fn fates(
     accepted: &[Value],
-    told: &[ClassifiedItem<'_>],
+    items_read: &[ClassifiedItem<'_>],
     sent: &TrimmedHistory,
     seqs: &[u64],
 ) -> BTreeMap<u64, Fate> {
@@ -104,23 +107,34 @@ fn fates(
         let found = left.iter().rposition(|(_, content)| item.get("content") == Some(content));
         let Some(found) = found else { continue };
         let (at, _) = left.remove(found);
-        let is_whole = told.get(at).is_some_and(|told| told.raw.get() == sent.items[at].get());
+        let is_whole = items_read
+            .get(at)
+            .is_some_and(|items_read| items_read.raw.get() == sent.items[at].get());
         let fate = if is_whole { Fate::Kept } else { Fate::Shortened };
         fates.extend(seqs.get(at).map(|seq| (*seq, fate)));
     }
     fates
 }
 
-/// What a message says; `None` for any other item.
+/// The content of a message; `None` for any other item.
 fn content(item: &RawValue) -> Option<Value> {
     let mut item: Value = serde_json::from_str(item.get()).ok()?;
     Some(item.get_mut("content")?.take())
 }
 
-/// The outputs that a note stood for.
-fn unseen(sent: &TrimmedHistory, told: &[ClassifiedItem<'_>], seqs: &[u64]) -> Option<Unseen> {
+/// The outputs that were replaced by a note.
+fn unseen(
+    sent: &TrimmedHistory,
+    items_read: &[ClassifiedItem<'_>],
+    seqs: &[u64],
+) -> Option<Unseen> {
     let seq = |at: Option<&usize>| at.and_then(|at| seqs.get(*at)).copied();
-    let tokens = sent.left_out.iter().filter_map(|at| told.get(*at)).map(|told| told.tokens).sum();
+    let tokens = sent
+        .left_out
+        .iter()
+        .filter_map(|at| items_read.get(*at))
+        .map(|items_read| items_read.tokens)
+        .sum();
     Some(Unseen {
         left_out: sent.left_out.len() as u64,
         tokens,

@@ -17,43 +17,42 @@ use super::super::record::Notice;
 use super::super::replacement::{Replacement, pins_notice, texts_of};
 use super::{Attempt, RungFailure, unseen_notice};
 
-/// Names of changed files that a summary is held against.
+/// Maximum names of changed files that a summary is checked against.
 const FILES_MAX: usize = 20;
 
-/// Bytes of messages that a summary is held against, the newest.
+/// Maximum bytes of messages, newest first, that a summary is checked against.
 const KNOWN_BYTES: usize = 16 << 10;
 
 /// Bytes of a view's header: the thread and its folder.
 const HEADER_BYTES: usize = 400;
 
-/// Tokens of what the checkpoint kept, for a model that cannot be sent the whole conversation.
+/// Tokens of checkpoint quotations for a model that cannot be sent the whole conversation.
 const QUOTATIONS_TOKENS: u64 = 6_000;
 
-/// An answer, and what it was made from.
-struct Summarised<'a> {
+/// An answer, and the input it was made from.
+struct SummaryAnswer<'a> {
     answer: Answer,
     sent: FittedInput<'a>,
     redacted: u64,
 }
 
 impl Attempt<'_> {
-    /// A summary of the items, given with their lines; with the checkpoint's view below it where the strategy
-    /// says so.
+    /// A summary of the items, given with their lines; followed by the checkpoint's view if the strategy says so.
     pub(in super::super) async fn summary(
         &mut self,
         (seqs, items): (&[u64], &[Box<RawValue>]),
     ) -> Result<Replacement, RungFailure> {
-        let mut told = tell(items);
+        let mut items_read = tell(items);
         // A message that the person dropped is neither sent nor kept.
-        told.retain(|told| !self.is_dropped(told, seqs));
-        let split = Split::of(told);
+        items_read.retain(|items_read| !self.is_dropped(items_read, seqs));
+        let split = Split::of(items_read);
         if split.is_empty() {
             return Err(RungFailure::named("nothing_to_summarise"));
         }
         let known = self.known(&split);
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
         let body = summary::readable(&split.body);
-        let Summarised { answer, sent, redacted } = self.ask_for_summary(&body, &known).await?;
+        let SummaryAnswer { answer, sent, redacted } = self.ask_for_summary(&body, &known).await?;
         if let Err(refusal) = self.refuse(&answer, &known) {
             self.models.forget(&self.answer_key).await;
             return Err(refusal);
@@ -104,12 +103,12 @@ impl Attempt<'_> {
             .map_err(|refusal| RungFailure::named(refusal.into_str()))
     }
 
-    /// Asks with as much of the history, the newest of it, as the model takes.
+    /// Asks with as much of the newest history as the model takes.
     async fn ask_for_summary<'a>(
         &mut self,
         body: &[ClassifiedItem<'a>],
         known: &[&str],
-    ) -> Result<Summarised<'a>, RungFailure> {
+    ) -> Result<SummaryAnswer<'a>, RungFailure> {
         let prompt = self.prompt();
         let prompt_of_part = format!("{prompt}{}", self.quotations());
         let around = tokens::of_text(&prompt_of_part);
@@ -120,7 +119,7 @@ impl Attempt<'_> {
         loop {
             let sent = FittedInput::of(body, room);
             let size = sent.tokens() + around;
-            // What cannot be made smaller would be refused again.
+            // The provider would refuse an unreduced request again.
             if size >= refused {
                 break;
             }
@@ -132,7 +131,7 @@ impl Attempt<'_> {
                 Ok(answer) => {
                     let took = self.clock.elapsed().saturating_sub(begun);
                     if best.is_none() || self.refuse(&answer, known).is_ok() {
-                        best = Some(Summarised { answer, sent, redacted });
+                        best = Some(SummaryAnswer { answer, sent, redacted });
                     }
                     search.answered(size).filter(|_| self.left() > 2 * took)
                 }
@@ -149,7 +148,7 @@ impl Attempt<'_> {
         best.ok_or_else(|| RungFailure::named(FaultKind::ContextOverflow.into_str()))
     }
 
-    /// What the model is asked for, with what the person pinned and dropped.
+    /// The prompt, including the person's pins and drops.
     fn prompt(&self) -> String {
         let choices = self.input.choices();
         let mut prompt = self.texts.prompt().to_owned();
@@ -167,8 +166,8 @@ impl Attempt<'_> {
         prompt
     }
 
-    /// For a model that is not sent the whole conversation, be it too long or compacted before, what the checkpoint
-    /// kept of it.
+    /// Checkpoint quotations for a model that is not sent the whole conversation, because it is too long or was
+    /// compacted before.
     fn quotations(&self) -> String {
         let most = QUOTATIONS_TOKENS.min(self.choice.context_window / 20);
         let view = self.input.view(most).text;
@@ -177,15 +176,14 @@ impl Attempt<'_> {
         )
     }
 
-    fn is_dropped(&self, told: &ClassifiedItem<'_>, seqs: &[u64]) -> bool {
-        let is_message = matches!(told.class, Class::Request | Class::Assistant);
-        let seq = seqs.get(told.at).copied();
-        // Held by its line alone: words within a message are no reason to take all of it out.
+    fn is_dropped(&self, items_read: &ClassifiedItem<'_>, seqs: &[u64]) -> bool {
+        let is_message = matches!(items_read.class, Class::Request | Class::Assistant);
+        let seq = seqs.get(items_read.at).copied();
+        // Checked by line only: a dropped phrase is no reason to remove the whole message.
         is_message && seq.is_some() && self.input.choices().hides("", seq)
     }
 
-    /// Prefix, summary and view in one text within the caller's budget. The view says what the
-    /// summary does not.
+    /// Prefix, summary and view in one text within the caller's limit. The view omits what the summary says.
     fn text(&self, summary: &str) -> Rendered {
         let most = self.input.view_tokens(self.request);
         let room = tokens::bytes_of(most);
@@ -197,7 +195,7 @@ impl Attempt<'_> {
             return self.text_alone(&head, summary, room);
         }
         let guide = format!("\n\n{guide}\n\n");
-        // Pins are due their room in the view, and may take three quarters of it.
+        // Pins are guaranteed room in the view, up to three quarters of it.
         let pinned = choice::cost(&choice::pinned(self.input.choices().pins(), u64::MAX).text);
         let beside = tokens::bytes_of(pinned) / 3 * 4 + guide.len() + HEADER_BYTES;
         let words_room = (room / 5 * 4).min(room.saturating_sub(beside)).saturating_sub(head.len());
@@ -207,7 +205,7 @@ impl Attempt<'_> {
         Rendered { text: format!("{head}{words}{guide}{}", view.text), ..view }
     }
 
-    /// A summary without a view: the pins stand below it.
+    /// A summary without a view, followed by the pins.
     fn text_alone(&self, head: &str, summary: &str, room: usize) -> Rendered {
         let pins_room = room.saturating_sub(head.len()) / 4 * 3;
         let pinned = choice::pinned(self.input.choices().pins(), (pins_room / 4) as u64);
@@ -220,18 +218,18 @@ impl Attempt<'_> {
         Rendered { text, pins_incomplete: pinned.incomplete, ..Rendered::default() }
     }
 
-    /// What a summary of the conversation would speak of: files that were changed, and the newest messages.
+    /// Texts that a summary of the conversation should mention: changed files and the newest messages.
     fn known(&self, split: &Split<'_>) -> Vec<String> {
         let state = self.input.fold.checkpoint();
         let files = state.files.iter().map(|(path, _)| path.rsplit('/').next().unwrap_or(path));
         let files = files.take(FILES_MAX).map(str::to_owned);
         let mut room = KNOWN_BYTES;
         let messages = split.body.iter().chain(&split.unanswered).rev();
-        let messages = messages.filter(|told| {
-            matches!(told.class, Class::Request | Class::Assistant | Class::Summary)
+        let messages = messages.filter(|items_read| {
+            matches!(items_read.class, Class::Request | Class::Assistant | Class::Summary)
         });
-        let messages = messages.map_while(|told| {
-            let words = text::prefix(&told.text, room);
+        let messages = messages.map_while(|items_read| {
+            let words = text::prefix(&items_read.text, room);
             room -= words.len();
             (!words.is_empty()).then(|| words.to_owned())
         });
@@ -239,7 +237,7 @@ impl Attempt<'_> {
     }
 }
 
-/// What of the history is not in `sent`.
+/// The part of the history that is not in `sent`.
 fn unseen(sent: &FittedInput<'_>, seqs: &[u64]) -> Unseen {
     let partly: Vec<usize> = match sent.left_out.is_empty() {
         true => sent.cut.clone(),

@@ -1044,7 +1044,7 @@ export interface ContextUsageResult {
   by_kind: Record<string, number>;
   /** The model. */
   model?: string | null;
-  /** What the next request costs, if asked for; absent where nothing is known of the provider's cache. */
+  /** What the next request costs, if asked for; absent if the provider's cache is unknown. */
   resume?: ResumePrice | null;
   /** Line of the thread it is the state of. */
   seq?: number | null;
@@ -3349,6 +3349,10 @@ export interface ThreadSummary {
 
 /** Which transcript, and how far. Exactly one of `thread_id` and `path` is given. */
 export interface ThreadSyncParams {
+  /** From the running agent: tokens in that window. It is kept for the thread until its history changes. */
+  context_tokens?: number | null;
+  /** From the running agent: tokens of its model's whole window. It is kept for the thread. */
+  context_window?: number | null;
   /** Bytes that must be ingested; absent: all that the file has now. */
   min_offset?: number | null;
   /** Seq of a line that must be ingested. */
@@ -3513,8 +3517,8 @@ export interface UsageTokens {
   /** The line with that count. */
   reported_seq?: number | null;
   /**
-   * Tokens in the window: the provider's last count plus an estimate of later items, or, if that count is no longer
-   * valid, `estimated` plus `overhead`.
+   * Tokens in the window: the provider's last count or the running agent's, plus an estimate of later items; if no
+   * count is valid, `estimated` plus `overhead`.
    */
   used: number;
   /** Who counted: `provider`, `running_agent` or `estimate`. */
@@ -3569,7 +3573,7 @@ export interface Window {
   /** Percent of the window used; absent for a guess. */
   percent_used?: number | null;
   /**
-   * Its source: `request`, `config`, `transcript`, `agent` (the user, in the agent's own configuration),
+   * Its source: `request`, `config`, `running_agent` (reported in `thread/sync`), `transcript`, `agent` (the user, in the agent's own configuration),
    * `agent_compaction` (the size at which the agent compacted by itself) or `model_table`; for a guess `observed`
    * (the thread held more than its model's known window) or `fallback`.
    */

@@ -23,7 +23,8 @@
 //! cursor stands behind them. A pass that was cut short leaves a stat that no listing shows, so it is
 //! taken up. The state after any batch equals that of reading the file once from its start.
 //!
-//! *A change in the middle* of a long file that grew at the same time is found when it rests, by `recheck`.
+//! *A change in the middle* of a long file that grew at the same time is found when it rests, by `recheck`, and one that
+//! leaves size and time as they were by its hourly rounds.
 //!
 //! *Bad input* is never an error of the file: a torn last line waits, an unknown or malformed line is
 //! counted by the fold, an over-long one is skipped in the stream. A file that cannot be read is

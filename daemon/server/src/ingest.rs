@@ -22,7 +22,8 @@
 //! them. An interrupted pass leaves a stat that no listing shows, so it is resumed. The state after any batch
 //! equals that of reading the file once from its start.
 //!
-//! *A change in the middle* of a long file that also grew is found by `recheck` once the file stops growing.
+//! *A change in the middle* of a long file that also grew is found by `recheck` once the file stops growing; one that
+//! keeps size and time, by its hourly rounds.
 //!
 //! *Bad input* is never an error of the file: a torn last line waits, an unknown or malformed line is counted by
 //! the fold, an over-long one is skipped in the stream. A file that cannot be read is reported and retried when it

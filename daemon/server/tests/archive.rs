@@ -9,6 +9,7 @@ use longhaul_protocol::archive::{
     ArchiveState, Forget, ForgetParams, List, ListParams, Overview, OverviewParams, OverviewResult,
     Restore, RestoreParams, Verify, VerifyParams, VerifyResult,
 };
+use longhaul_protocol::checkpoint::{ChoiceAction, Choose, ChooseParams};
 use longhaul_protocol::history::{Expand, ExpandParams, Get as GetHistory, GetParams};
 use longhaul_protocol::socket::of_agents;
 use longhaul_protocol::thread::{Continue, ContinueParams, Get};
@@ -359,7 +360,7 @@ async fn a_forgotten_thread_is_in_no_byte_and_is_not_archived_again() {
 }
 
 #[tokio::test]
-async fn the_oldest_make_room_and_those_with_receipts_last() {
+async fn the_oldest_make_room_and_those_with_receipts_and_pins_last() {
     let home = tempfile::tempdir().unwrap();
     let ids: Vec<String> =
         (0..6).map(|number| format!("019cadd3-0000-7000-8000-0000000001{number:02}")).collect();
@@ -377,6 +378,13 @@ async fn the_oldest_make_room_and_those_with_receipts_last() {
         client.sync(id).await;
     }
     client.compact(of_thread(&ids[0])).await;
+    let pin = ChooseParams {
+        thread_id: ids[1].clone(),
+        action: ChoiceAction::Pin,
+        text: Some("The engine1 is the one.".into()),
+        handle: None,
+    };
+    client.call::<Choose>(pin).await.unwrap();
     let full = archived(&mut client).await;
     assert_eq!(full.threads, 6);
     let home = daemon.stopped().await;
@@ -389,7 +397,8 @@ async fn the_oldest_make_room_and_those_with_receipts_last() {
     let listed = client.call::<List>(ListParams::default()).await.unwrap().threads;
     let listed: Vec<&String> = listed.iter().map(|thread| &thread.thread_id).collect();
     assert!(listed.contains(&&ids[0]), "a receipt names it: {listed:?}");
-    assert!(listed.contains(&&ids[5]) && !listed.contains(&&ids[1]), "{listed:?}");
+    assert!(listed.contains(&&ids[1]), "a text of it is pinned: {listed:?}");
+    assert!(listed.contains(&&ids[5]) && !listed.contains(&&ids[2]), "{listed:?}");
     assert!(kept.bytes <= bound, "{kept:?}");
     // What made room is not archived again as it is.
     let home = daemon.stopped().await;

@@ -136,3 +136,24 @@ async fn what_a_provider_repeats_of_a_request_is_not_in_the_log() {
     assert!(log.contains("a model is asked again"), "{log}");
     assert!(!log.contains(HEADER) && !log.contains(QUERY), "{log}");
 }
+
+#[tokio::test]
+async fn a_bit_that_flipped_while_the_daemon_was_stopped_is_turned_back_and_told() {
+    let home = tempfile::tempdir().unwrap();
+    long_thread(home.path());
+    let daemon = Daemon::over(home, "").await;
+    daemon.connect().await.sync(THREAD).await;
+    let home = daemon.stopped().await;
+    let database = home.path().join(".local/state/longhaul/longhaul.db");
+    let sound = std::fs::read(&database).unwrap();
+    let mut flipped = sound.clone();
+    flipped[sound.len() / 2] ^= 4;
+    std::fs::write(&database, flipped).unwrap();
+
+    let daemon = Daemon::over(home, "").await;
+    let mut client = daemon.connect().await;
+    let warnings = client.status().await.warnings;
+    let told = warnings.iter().find(|warning| warning.kind == "store_mended");
+    assert!(told.is_some_and(|one| one.message.starts_with("1 pages")), "{warnings:?}");
+    assert_eq!(client.thread(THREAD).await.thread_id, THREAD);
+}

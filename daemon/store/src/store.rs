@@ -1,6 +1,7 @@
 //! The handle: opening, recovering, closing.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::error::StoreError;
@@ -17,6 +18,7 @@ pub struct Store {
     pools: Arc<RwLock<Pools>>,
     recovering: Arc<tokio::sync::Mutex<()>>,
     rebuilt: Arc<RwLock<Option<RebuildReport>>>,
+    pages_mended: Arc<AtomicUsize>,
 }
 
 /// A damaged database was replaced.
@@ -41,6 +43,7 @@ impl Store {
             pools: Arc::new(RwLock::new(pools)),
             recovering: Arc::default(),
             rebuilt: Arc::new(RwLock::new(rebuilt(opened.moved_aside.as_ref(), &opened))),
+            pages_mended: Arc::new(AtomicUsize::new(opened.pages_mended)),
         };
         Ok((store, opened))
     }
@@ -92,7 +95,14 @@ impl Store {
     pub async fn check_pages(&self) -> Result<(), StoreError> {
         let pools = self.pools();
         let _at_rest = pools.at_rest().await;
-        open::check_seal(&self.path).await.map(drop)
+        let mended = open::check_seal(&self.path).await?;
+        self.pages_mended.fetch_add(mended, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Pages in which a flipped bit was turned back, since and at the start.
+    pub fn pages_mended(&self) -> usize {
+        self.pages_mended.load(Ordering::Relaxed)
     }
 
     /// The newest replacement of a damaged database since the start, also one that an earlier start did

@@ -162,3 +162,21 @@ async fn a_look_at_the_pages_gives_up_no_lock_of_sqlite() {
     store.close().await;
     assert_eq!(locks(&temp.path()), 0);
 }
+
+#[tokio::test]
+async fn a_bit_that_flips_in_an_open_database_is_turned_back_by_the_next_look_and_counted() {
+    let temp = Temp::new();
+    filled(&temp).await;
+    let (store, _) = temp.open().await;
+    store.notes().await.unwrap();
+    let sound = fs::read(temp.path()).unwrap();
+    let mut flipped = sound.clone();
+    flipped[sound.len() / 2] ^= 4;
+    fs::write(temp.path(), flipped).unwrap();
+    store.check_pages().await.unwrap();
+    assert_eq!(fs::read(temp.path()).unwrap(), sound);
+    assert_eq!(store.pages_mended(), 1);
+    store.check_pages().await.unwrap();
+    assert_eq!(store.pages_mended(), 1, "once");
+    store.close().await;
+}

@@ -112,7 +112,7 @@ impl Status {
     #[must_use]
     pub fn warnings(&self, progress: &Progress) -> Vec<DaemonWarning> {
         let mut warnings = warnings(progress, self.models.refused_today());
-        warnings.extend(mended(self.store.1.pages_mended));
+        warnings.extend(mended(self.store.0.pages_mended()));
         warnings.extend(self.repositories.unavailable().as_deref().map(unseen));
         warnings.extend(self.curator.missing().map(uncurated));
         warnings

@@ -289,6 +289,36 @@ async fn a_change_in_the_middle_before_an_append_is_found_and_read_anew() {
     }
 }
 
+/// Nothing but its bytes tells: size, time of change and inode are what they were.
+#[tokio::test]
+async fn a_rewrite_that_looks_unchanged_is_found_by_the_hourly_round() {
+    for turns in [40, 4_000] {
+        let rig = Rig::new().await;
+        let text = session(&thread(1), turns);
+        let path = rig.write(&name(1), &text);
+        rig.write(&name(2), session(&thread(2), 3));
+        rig.settle().await;
+        let changed_at = fs::metadata(&path).unwrap().modified().unwrap();
+        let file = fs::File::options().write(true).open(&path).unwrap();
+        file.write_all_at(b"XX", text.find("step 13 of").unwrap() as u64 + 5).unwrap();
+        file.set_modified(changed_at).unwrap();
+        rig.settle().await;
+        assert_eq!(rig.file(&path).await.cursor.generation, 1, "it looks as it did");
+        let mut hours = 0;
+        // The hour of the start says where the rounds begin; the worker may be busy when one is due.
+        while rig.file(&path).await.cursor.generation == 1 {
+            tokio::time::pause();
+            tokio::time::advance(Duration::from_secs(3_601)).await;
+            tokio::time::resume();
+            rig.settle().await;
+            hours += 1;
+            assert!(hours < 2_000, "it is not read anew");
+        }
+        rig.settle().await;
+        rig.assert_same_from_scratch().await;
+    }
+}
+
 #[tokio::test]
 async fn a_saved_fold_that_cannot_be_read_is_folded_anew() {
     let rig = Rig::new().await;

@@ -1,4 +1,4 @@
-//! A thread's transcript replayed under every configured policy.
+//! Replays a thread's transcript under every configured policy.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _};
@@ -16,28 +16,27 @@ use crate::config::{Config, Live};
 use crate::service::error::ServiceError;
 use crate::service::snapshot::Snapshots;
 
-/// Bytes of a transcript that are replayed.
+/// Maximum bytes of a transcript to replay.
 const BYTES_MAX: u64 = 256 << 20;
 
-/// Bytes of a line; longer ones are passed over.
+/// Maximum bytes of a line; longer ones are skipped.
 const LINE_BYTES_MAX: u64 = 8 << 20;
 
 #[derive(Debug)]
 pub struct ReplayReport {
     pub turns: u64,
     pub compactions: u64,
-    /// The transcript is longer than is replayed.
+    /// The transcript exceeds the replay limit.
     pub is_cut: bool,
     pub tracks: Vec<Track>,
 }
 
-/// What the replay needs to know of the window.
+/// Window settings for the replay.
 struct KnownWindow {
     asked: Option<u64>,
     config: Arc<Config>,
 }
 
-/// Replays transcripts under the configured policies.
 pub struct Replays {
     snapshots: Arc<Snapshots>,
     config: Live,

@@ -27,40 +27,40 @@ use self::resume::ResumePrice;
 use super::error::ServiceError;
 use super::snapshot::{Snapshot, Snapshots};
 
-/// Whose window, and what the asker knows about it better than we do.
+/// The window to measure, with values the caller knows better.
 #[derive(Debug, Default)]
 pub struct UsageQuery {
     pub thread_id: Option<String>,
     /// The thread as it was after this line.
     pub as_of: Option<u64>,
-    /// Items: about to be added to the thread, or a history of their own.
+    /// Items about to be added to the thread, or a separate history.
     pub items: Option<Vec<Value>>,
     pub model: Option<String>,
-    /// Tokens of its whole window.
+    /// Tokens in the whole window.
     pub context_window: Option<u64>,
-    /// Tokens at which to compact, 0 for never.
+    /// Tokens at which to compact; 0 for never.
     pub auto_compact_limit: Option<u64>,
     /// Whether to say what the next request costs.
     pub resume: bool,
 }
 
-/// How full a window is; sizes in tokens.
+/// How full a window is, in tokens.
 #[derive(Debug)]
 pub struct Usage {
     pub thread_id: Option<String>,
-    /// What is known of it.
+    /// The thread's fold.
     pub fold: Option<Arc<Fold>>,
     pub model: Option<String>,
     pub used: u64,
     pub used_origin: FillOrigin,
-    /// The items by their size.
+    /// The items by size.
     pub breakdown: Breakdown,
-    /// The items about to be added.
+    /// Tokens of the items about to be added.
     pub incoming: Option<u64>,
     pub window: Window,
     /// What the next request costs, if asked for and known.
     pub resume: Option<ResumePrice>,
-    /// What to know about it.
+    /// Notes for the caller.
     pub remarks: Vec<Remark>,
 }
 
@@ -82,7 +82,7 @@ struct ItemWeights {
     largest: u64,
 }
 
-/// How full the windows of threads are.
+/// Measures the context windows of threads.
 pub struct Contexts {
     store: Store,
     snapshots: Arc<Snapshots>,
@@ -96,10 +96,10 @@ impl Contexts {
         Self { store, snapshots, config, clock }
     }
 
-    /// Answers how full a window is.
+    /// Measures a window.
     ///
     /// # Errors
-    /// There is no such thread, it holds nothing, or reading failed.
+    /// There is no such thread, it has no items, or reading failed.
     pub async fn usage(&self, query: UsageQuery) -> Result<Usage, ServiceError> {
         let given = match query.items {
             Some(items) => Some(tokio::task::spawn_blocking(move || weigh(&items)).await?),
@@ -208,10 +208,10 @@ fn weigh(items: &[Value]) -> ItemWeights {
     given
 }
 
-/// What the settings of the agent of `source` say of windows.
+/// The window settings of the agent of `source`.
 ///
 /// # Errors
-/// The task that reads them died.
+/// The task that reads them failed.
 pub(super) async fn agent_settings(
     config: &Config,
     source: Source,

@@ -1,4 +1,4 @@
-//! The services of each namespace, made of what they share: who works with another is given it.
+//! Builds the services of each namespace from their shared parts.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -72,7 +72,7 @@ pub struct MemoryServices {
     pub upkeep: Upkeep,
 }
 
-/// What several services are made of, while they are made.
+/// Shared parts of the services under construction.
 pub(super) struct Parts {
     pub(super) config: Live,
     pub(super) clock: Clock,
@@ -87,7 +87,7 @@ pub(super) struct Parts {
     pub(super) index: ItemIndex,
     pub(super) archive: Arc<ArchiveKeeper>,
     pub(super) preimages: PathBuf,
-    /// Where this daemon is found.
+    /// This daemon's socket.
     pub(super) socket: PathBuf,
     pub(super) retention: Arc<Retention>,
     pub(super) recorder: Arc<Recorder>,
@@ -176,7 +176,7 @@ impl Parts {
         CompactionServices { compactor, installer, jobs, log, undo }
     }
 
-    /// What reads items by their handles, and what keeps those that a person chose.
+    /// Services that read items by handle and that store a person's choices.
     pub(super) fn handles(&self) -> (Arc<HandleReader>, Arc<PersonChoices>) {
         let stored = (self.store.clone(), self.index.clone());
         let reader = HandleReader::new(stored, self.preimages.clone(), &self.archive);
@@ -186,7 +186,7 @@ impl Parts {
         (reader, Arc::new(choices))
     }
 
-    /// What workers outside are given, and where they deliver.
+    /// The service for external workers.
     pub(super) fn workers(&self, memory: &MemoryServices) -> Arc<Workers> {
         let (extraction, curation) = (memory.extraction.clone(), memory.curation.clone());
         Arc::new(Workers::new(self.jobs.clone(), extraction, curation))
@@ -197,7 +197,7 @@ impl Parts {
         Arc::new(Threads::new(self.store.clone(), read, self.config.clone()))
     }
 
-    /// The index of items, and where they are had from when their transcript is gone.
+    /// The item index, and the archive that replaces deleted transcripts.
     fn read_back(&self) -> (ItemIndex, Arc<Archive>) {
         (self.index.clone(), self.archive.archive().clone())
     }

@@ -1,17 +1,17 @@
-//! `policy/*`: decisions on threads, and the watcher's steps.
+//! `policy/*`: decisions on threads, and the steps of their watchers.
 //!
 //! # Theory of operation
-//! *Owns* the watcher of each thread, a row in the store, and the log of decisions. What is decided, and
-//! what a step leads to, the core decides on values; here they are gathered and kept.
+//! *Owns* the watcher of each thread, a row in the store, and the log of decisions. The core decides and steps on
+//! values; this module gathers the inputs and stores the results.
 //!
-//! *A step*: gather (the fold, its window, the texts) → in one write transaction read the watcher, take
-//! the step, store watcher and decisions → answer the effects. Two steps of one thread come one after the
-//! other, those of two threads never meet. *A crash* before the commit: nothing happened, the client tells
-//! the event again. After it, before the answer: the state waits; the client says `resume` and is asked for
-//! the same once more, or time leads it back.
+//! *A step*: gather (the fold, its window, the texts) → in one write transaction read the watcher, step, store
+//! watcher and decisions → return the effects. Steps of one thread are serialised; steps of different threads run
+//! concurrently. *A crash* before the commit: nothing happened; the client sends the event again. After it, before
+//! the answer: the stored state waits; the client sends `resume` and gets the same request again, or the wait
+//! times out.
 //!
-//! *A judgment* is asked outside of any transaction, and its answer is one more step. A client that goes
-//! away in between leaves a watcher that waits until somebody says `resume` or its time is over.
+//! *A judgment* is requested outside any transaction, and its answer is another step. A client that disconnects in
+//! between leaves a watcher that waits for `resume` or its timeout.
 
 mod adviser;
 mod judge;

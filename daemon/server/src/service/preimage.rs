@@ -1,15 +1,13 @@
-//! Histories that a client gave and nobody else keeps: one file each, so that what a compaction
-//! dropped can be given back.
+//! Histories given by clients and stored nowhere else: one file each, so that the items a compaction dropped can
+//! be restored.
 //!
-//! *Owns* `<state dir>/preimages`. A history is `<compaction id>.jsonl`, one item a line, secrets
-//! replaced. It is written whole under another name, synced and renamed, before the compaction is
-//! recorded: a crash between leaves a file nobody names. How long a history stays, and who sweeps, is
-//! `retention`'s affair.
+//! *Owns* `<state dir>/preimages`. A history is `<compaction id>.jsonl`, one item per line, with secrets replaced.
+//! It is written whole under a temporary name, synced and renamed before the compaction is recorded: a crash in
+//! between leaves a file that no record names. `retention` decides how long a history stays and removes it.
 //!
-//! *One after another.* A history that begins with the view of an earlier compaction goes on from it:
-//! `<id>.base` names that one and the number of the first own line, and stands before the history does, so
-//! that a handle means the same line for ever. `<id>.fold` is what was known at the history's end: a cache,
-//! made again from the histories when it is missing.
+//! *Chains.* A history that begins with the view of an earlier compaction continues that one: `<id>.base` names it
+//! and the number of the first own line, and is written before the history, so that a handle always means the same
+//! line. `<id>.fold` is the fold at the history's end: a cache, recomputed from the histories if it is missing.
 
 use std::collections::HashMap;
 use std::fs::{self, DirBuilder, OpenOptions};
@@ -27,15 +25,15 @@ use serde::{Deserialize, Serialize};
 use super::error::ServiceError;
 use super::item_index::Located;
 
-/// What ids of compactions begin with: it tells them from threads.
+/// Prefix of compaction ids, which distinguishes them from threads.
 pub const PREFIX: &str = "cmp_";
 
-/// The id of a compaction, made of a unique id.
+/// The id of a compaction, from a unique id.
 pub fn id(unique: &str) -> String {
     format!("{PREFIX}{unique}")
 }
 
-/// Whether this names a compaction. Ids become file names: only these characters can.
+/// Whether `text` is a compaction id. Ids become file names, so only these characters are allowed.
 pub fn is_id(text: &str) -> bool {
     text.strip_prefix(PREFIX).is_some_and(|rest| {
         !rest.is_empty()
@@ -44,27 +42,27 @@ pub fn is_id(text: &str) -> bool {
     })
 }
 
-/// What a history goes on from.
+/// The history that a history continues.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     /// The compaction whose view it begins with.
     pub base: Option<String>,
     /// Number of its first line.
     pub first_seq: u64,
-    /// Which of its lines that compaction made, counted from 0.
+    /// Indexes, from 0, of its lines that the compaction made.
     pub carried: Vec<usize>,
 }
 
-/// Ends of the names of a history's files.
+/// Extensions of a history's files.
 pub const EXTENSIONS: [&str; 4] = ["jsonl", "tmp", "base", "fold"];
 
-/// Histories that are followed from one to the one before.
+/// Maximum number of histories followed back.
 const DEPTH_MAX: usize = 64;
 
 /// Stores the lines of a history under a compaction's id. Blocking.
 ///
 /// # Errors
-/// The folder cannot be made or written.
+/// The folder cannot be created or written.
 pub fn write(
     folder: &Path,
     id: &str,
@@ -84,7 +82,7 @@ pub fn write(
     })
 }
 
-/// Stores what was known at a history's end. Blocking.
+/// Stores the fold at a history's end. Blocking.
 ///
 /// # Errors
 /// It cannot be written.
@@ -92,7 +90,7 @@ pub fn write_fold(folder: &Path, id: &str, fold: &[u8]) -> Result<(), ServiceErr
     put(folder, id, "fold", |file| file.write_all(fold))
 }
 
-/// What was known at a history's end, if that was stored. Blocking.
+/// The stored fold at a history's end, if any. Blocking.
 pub fn read_fold(folder: &Path, id: &str) -> Option<Vec<u8>> {
     fs::read(folder.join(format!("{id}.fold"))).ok()
 }
@@ -115,16 +113,16 @@ fn put(
         drop(buffered);
         file.sync_data()?;
         fs::rename(&fresh, &path)?;
-        // The record that names the file may reach the disk before the file's name does.
+        // Otherwise the record that names the file may reach the disk before the file's name does.
         fs::File::open(folder)?.sync_all()
     })();
     written.map_err(|error: io::Error| ServiceError::file(&path, error))
 }
 
-/// What a history goes on from; nothing for one that begins by itself. Blocking.
+/// The history that this one continues; empty if none. Blocking.
 ///
 /// # Errors
-/// It is there and cannot be read.
+/// It exists but cannot be read.
 pub fn origin(folder: &Path, id: &str) -> Result<Origin, ServiceError> {
     let path = folder.join(format!("{id}.base"));
     let text = unless_gone(fs::read(&path)).map_err(|error| ServiceError::file(&path, error))?;
@@ -136,7 +134,7 @@ pub fn origin(folder: &Path, id: &str) -> Result<Origin, ServiceError> {
 /// The lines of a stored history. Blocking.
 ///
 /// # Errors
-/// There is none, or it cannot be read.
+/// It does not exist or cannot be read.
 pub fn read(folder: &Path, id: &str) -> Result<Vec<String>, ServiceError> {
     let path = folder.join(format!("{id}.jsonl"));
     match fs::read_to_string(&path) {
@@ -148,11 +146,10 @@ pub fn read(folder: &Path, id: &str) -> Result<Vec<String>, ServiceError> {
     }
 }
 
-/// Where the lines of a handle stand: in the compaction's own history and in those it goes on from, the
-/// oldest first.
+/// Finds the lines of a handle: in the compaction's own history and in those it continues, oldest first.
 ///
 /// # Errors
-/// There are none, or other lines stand there.
+/// The lines do not exist or have changed.
 pub async fn locate(folder: &Path, handle: &Handle) -> Result<Vec<Located>, ServiceError> {
     let (folder, handle) = (folder.to_owned(), handle.clone());
     tokio::task::spawn_blocking(move || {
@@ -187,8 +184,7 @@ pub async fn locate(folder: &Path, handle: &Handle) -> Result<Vec<Located>, Serv
     .await?
 }
 
-/// The file of a compaction's own history, its rows, and what it goes on from; `None` when it is gone.
-/// Blocking.
+/// The file of a compaction's own history, its rows, and the history it continues; `None` if it is gone. Blocking.
 ///
 /// # Errors
 /// It cannot be read.
@@ -203,7 +199,7 @@ pub fn own(
     Ok(rows.map(|rows| (path, rows, origin)))
 }
 
-/// The index of a stored history, made from it. Blocking.
+/// Builds the index of a stored history. Blocking.
 fn rows(path: &Path, first_seq: u64) -> io::Result<Vec<ItemRow>> {
     let mut reader = BufReader::new(fs::File::open(path)?);
     let (mut rows, mut line, mut offset) = (Vec::new(), Vec::new(), 0);
@@ -239,7 +235,7 @@ pub struct Stored {
 /// The stored histories, newest first. Blocking.
 ///
 /// # Errors
-/// The folder cannot be read; that it is not there is no error.
+/// The folder exists but cannot be read.
 pub fn list(folder: &Path) -> Result<Vec<Stored>, ServiceError> {
     let listed = (|| {
         let Some(entries) = unless_gone(fs::read_dir(folder))? else { return Ok(Vec::new()) };
@@ -263,7 +259,7 @@ pub fn list(folder: &Path) -> Result<Vec<Stored>, ServiceError> {
     listed.map_err(|error: io::Error| ServiceError::file(folder, error))
 }
 
-/// Removes the history of a compaction, whole or half written. Blocking.
+/// Removes the history of a compaction, complete or partial. Blocking.
 ///
 /// # Errors
 /// It cannot be removed.
@@ -287,7 +283,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn histories_are_private_and_found_again() {
+    fn histories_are_private_and_can_be_read_back() {
         let temp = tempfile::tempdir().unwrap();
         let folder = temp.path().join("preimages");
         let lines = ["{\"a\":1}".into(), "{\"b\":2}".into()];
@@ -304,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn histories_stored_at_the_same_time_do_not_hinder_each_other() {
+    fn concurrently_stored_histories_do_not_interfere() {
         let temp = tempfile::tempdir().unwrap();
         let folder = &temp.path().join("preimages");
         std::thread::scope(|scope| {
@@ -321,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn only_ids_of_ours_become_file_names() {
+    fn only_compaction_ids_become_file_names() {
         assert!(is_id("cmp_01a1-b"));
         for text in ["cmp_", "cmp_../x", "01a1", "cmp_a/b", "cmp_a.b"] {
             assert!(!is_id(text), "{text}");

@@ -1,4 +1,4 @@
-//! Which project threads, compactions and folders belong to: what an agent may ask about is told by it.
+//! Determines the project of threads, compactions and folders, which decides what an agent may ask about.
 
 use std::path::Path;
 
@@ -9,19 +9,19 @@ use super::error::ServiceError;
 use super::memory::project_or_folder;
 use super::preimage;
 
-/// Folders of one project that are looked in: an expression of the index holds so many words.
+/// Maximum folders of one project to search: an index expression holds this many words.
 const FOLDERS_MAX: usize = 128;
 
 pub struct Projects {
     store: Store,
 }
 
-/// What a project can be told of.
+/// Identifies a project.
 #[derive(Debug, Clone, Copy)]
 pub enum ProjectSubject<'a> {
     /// The id of a thread.
     Thread(&'a str),
-    /// The id of a compaction: its thread's.
+    /// The id of a compaction, which has its thread's project.
     Compaction(&'a str),
     /// A handle of a thread or a compaction.
     Handle(&'a str),
@@ -38,10 +38,10 @@ impl Projects {
         &self.store
     }
 
-    /// The project of `subject`; `None` of a thread without a folder and of a compaction without a thread.
+    /// The project of `subject`; `None` for a thread without a folder or a compaction without a thread.
     ///
     /// # Errors
-    /// There is no such thread or compaction, the handle is none, or the store cannot be read.
+    /// There is no such thread or compaction, the handle is invalid, or the store cannot be read.
     pub async fn of(&self, subject: ProjectSubject<'_>) -> Result<Option<String>, ServiceError> {
         let folder = match subject {
             ProjectSubject::Folder(folder) => Some(folder.to_owned()),
@@ -59,8 +59,7 @@ impl Projects {
         Ok(Some(tokio::task::spawn_blocking(move || project_at(&folder)).await?))
     }
 
-    /// The folders with threads that belong to the project of `folder`, that one included and first, then those
-    /// with the newest threads.
+    /// The folders with threads in the project of `folder`: that folder first, then those with the newest threads.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -91,7 +90,7 @@ impl Projects {
     }
 }
 
-/// The project of a folder, by one name however the folder is reached: a transcript may name it by a link.
+/// The project of a folder, under one name however it is reached: a transcript may name it by a link.
 #[must_use]
 pub fn project_at(folder: &str) -> String {
     let real = Path::new(folder).canonicalize().ok();
@@ -104,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_reached_by_a_link_is_of_the_same_project() {
+    fn a_folder_reached_by_a_link_has_the_same_project() {
         let temp = tempfile::tempdir().unwrap();
         let root = temp.path().canonicalize().unwrap();
         std::fs::create_dir_all(root.join("app/.git")).unwrap();

@@ -1,4 +1,4 @@
-//! `thread/open`, `thread/append`, `thread/close`: what a client may write, and how it is written.
+//! `thread/open`, `thread/append`, `thread/close`: checks what a client writes, and converts it to lines.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -16,18 +16,17 @@ use super::threads::{SYNC_TIMEOUT_DEFAULT, Threads};
 use crate::ingest::{Ingest, SyncPoint, SyncTarget};
 use crate::recorder::{Appended, Key, Line, Opened, Recorder};
 
-/// Bytes of a folder's path.
+/// Maximum bytes of a folder's path.
 const CWD_BYTES_MAX: usize = 4_096;
 
 const TITLE_BYTES_MAX: usize = 1_024;
 
-/// How long a new thread's first lines are waited for. It stands on the disk all the same.
+/// How long to wait until a new thread is listed. It is on disk in any case.
 const LISTED_WITHIN: Duration = Duration::from_millis(1_500);
 
-/// One addition of a client.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Addition {
-    /// The client's own id of it.
+    /// The client's own id for it.
     pub client_item_id: String,
     pub body: Body,
 }
@@ -35,13 +34,13 @@ pub struct Addition {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Body {
     Item(Value),
-    /// What no item says.
+    /// State that no item carries.
     Marker(Marker),
-    /// Both were given, or neither.
+    /// Both or neither were given.
     Unclear,
 }
 
-/// Threads that clients write themselves.
+/// Threads written by clients.
 pub struct Recordings {
     recorder: Arc<Recorder>,
     ingest: Arc<Ingest>,
@@ -54,11 +53,10 @@ impl Recordings {
         Self { recorder, ingest, threads }
     }
 
-    /// Begins a thread or finds it again. A new one is listed when the answer comes, unless reading is
-    /// far behind.
+    /// Creates or reopens a thread. A new one is listed when this returns, unless ingestion is far behind.
     ///
     /// # Errors
-    /// A name over its bound, a folder that is not absolute, no such thread, or the disk.
+    /// A name over its limit, a folder that is not absolute, no such thread, or an I/O error.
     pub async fn open(&self, key: Key, opening: Opening) -> Result<Opened, ServiceError> {
         if let Key::Client(name) = &key {
             bounded("client_thread_id", name, CLIENT_ID_BYTES_MAX)?;
@@ -74,11 +72,11 @@ impl Recordings {
         Ok(opened)
     }
 
-    /// Appends to a thread that was opened here, all or none.
+    /// Appends to a thread opened here, all or nothing.
     ///
     /// # Errors
-    /// [`ServiceError::BadItem`] for the first addition that is wrong, [`ServiceError::Limit`], a stale
-    /// `expected_seq`, no such thread, or the disk.
+    /// [`ServiceError::BadItem`] for the first invalid addition, [`ServiceError::Limit`], a stale `expected_seq`,
+    /// no such thread, or an I/O error.
     pub async fn append(
         &self,
         thread_id: &str,
@@ -95,10 +93,10 @@ impl Recordings {
         self.recorder.append(thread_id, expected_seq, |at_ms| lines(additions, at_ms)).await
     }
 
-    /// Waits until all that was appended is read, and lets go of the thread.
+    /// Waits until everything appended is ingested, and releases the thread.
     ///
     /// # Errors
-    /// No such thread, the disk, or reading is behind.
+    /// No such thread, an I/O error, or ingestion is behind.
     pub async fn close(&self, thread_id: &str) -> Result<Opened, ServiceError> {
         let closed = self.recorder.close(thread_id).await?;
         let target = SyncTarget::Path(closed.path.clone());
@@ -159,7 +157,7 @@ fn redacted(opening: Opening) -> Opening {
     }
 }
 
-/// The lines of a batch, secrets replaced.
+/// The lines of a batch, with secrets replaced.
 fn lines(additions: Vec<Addition>, at_ms: i64) -> Result<Vec<Line>, ServiceError> {
     let mut ids = HashSet::with_capacity(additions.len());
     let mut lines = Vec::with_capacity(additions.len());
@@ -172,7 +170,7 @@ fn lines(additions: Vec<Addition>, at_ms: i64) -> Result<Vec<Line>, ServiceError
         };
         check_id(&id).map_err(bad)?;
         if !ids.insert(id.clone()) {
-            return Err(bad("its client_item_id stands twice in this batch".to_owned()));
+            return Err(bad("duplicate client_item_id in batch".to_owned()));
         }
         let (kind, mut payload) = payload(addition.body).map_err(bad)?;
         let redacted = u64::from(redact_value(&mut payload));
@@ -200,7 +198,6 @@ fn check_id(id: &str) -> Result<(), String> {
     }
 }
 
-/// Kind and payload of a line.
 fn payload(body: Body) -> Result<(&'static str, Value), String> {
     match body {
         Body::Unclear => Err("give either item or marker".to_owned()),
@@ -228,6 +225,6 @@ fn payload(body: Body) -> Result<(&'static str, Value), String> {
 
 /// The folder of our own transcripts.
 pub(super) fn folder(state_dir: &std::path::Path) -> PathBuf {
-    // As the listing of transcripts names it, links resolved.
+    // Links resolved, as in the listing of transcripts.
     std::fs::canonicalize(state_dir).unwrap_or_else(|_| state_dir.to_owned()).join("threads")
 }

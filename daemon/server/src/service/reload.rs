@@ -1,4 +1,4 @@
-//! The configuration file read anew, and what can change put in force.
+//! Reloads the configuration file and applies the settings that can change at run time.
 
 use std::sync::Arc;
 
@@ -7,7 +7,6 @@ use crate::jobs::Jobs;
 use crate::model::Models;
 use crate::telemetry;
 
-/// Puts another configuration in force.
 pub struct Reload {
     config: Live,
     models: Arc<Models>,
@@ -20,12 +19,12 @@ impl Reload {
         Self { config, models, jobs }
     }
 
-    /// Reads the configuration file anew and lets what can change take hold.
+    /// Reloads the configuration file and applies the settings that can change at run time.
     ///
     /// # Errors
-    /// The file is refused: everything stays as it was.
+    /// The file is invalid; nothing changes.
     pub fn run(&self) -> Result<Reloaded, ConfigError> {
-        // Within the one step: of two reloads at once, models and configuration must not be of different ones.
+        // In one step: concurrent reloads must not mix models and configuration of different files.
         let reloaded = self.config.reload(|config| {
             telemetry::filter(&config.log)?;
             self.models.configure(config.models.clone(), config.budget.bounds());

@@ -1,5 +1,5 @@
-//! Ids and handles as people write them, made whole: the beginning of an id that only one has, and the number of
-//! an item in a thread that is named beside it.
+//! Completes ids and handles as people write them: a unique prefix of an id, and an item number in a thread named
+//! beside it.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use super::item_index::ItemIndex;
 use super::preimage;
 use super::projects::{ProjectSubject, Projects};
 
-/// Ids that are looked at for one beginning.
+/// Maximum ids fetched for one prefix.
 const CANDIDATES_MAX: u32 = 500;
 
-/// Characters of a whole id of a thread (a UUID): nothing is looked up for one.
+/// Length of a complete thread id (a UUID), which needs no lookup.
 const ID_CHARS: usize = 36;
 
 pub struct Resolver {
@@ -27,8 +27,8 @@ impl Resolver {
         Self { projects }
     }
 
-    /// The whole id of the one thread whose id begins with `named`; `named` itself where there is none, so that
-    /// whoever asked says what is missing. With `own`, only threads of that project count.
+    /// The complete id of the only thread whose id begins with `named`; `named` itself if there is none, so that
+    /// the caller reports it as missing. With `own`, only threads of that project count.
     ///
     /// # Errors
     /// [`ServiceError::Ambiguous`]; the store cannot be read.
@@ -47,7 +47,7 @@ impl Resolver {
         only("thread", named, ids)
     }
 
-    /// The same of a compaction.
+    /// Same as [`Resolver::thread`], for a compaction.
     ///
     /// # Errors
     /// As [`Resolver::thread`].
@@ -55,7 +55,7 @@ impl Resolver {
         if named.is_empty() || named.len() >= preimage::PREFIX.len() + ID_CHARS {
             return Ok(named.to_owned());
         }
-        // Both ways to write it: as it is printed, and without what all of them begin with.
+        // With or without the common prefix of all compaction ids.
         let beginning = match named.starts_with(preimage::PREFIX) {
             true => named.to_owned(),
             false => format!("{}{named}", preimage::PREFIX),
@@ -70,10 +70,10 @@ impl Resolver {
         only("compaction", named, ids)
     }
 
-    /// The handle with its thread or compaction named whole; one that names none is of `thread`.
+    /// The handle with its thread or compaction completed; one that names neither belongs to `thread`.
     ///
     /// # Errors
-    /// The text is no handle, or names no thread; [`ServiceError::Ambiguous`]; the store cannot be read.
+    /// The text is not a handle, or names no thread; [`ServiceError::Ambiguous`]; the store cannot be read.
     pub async fn handle(
         &self,
         named: &str,
@@ -94,7 +94,7 @@ impl Resolver {
         Ok(handle.to_string())
     }
 
-    /// Where the output of a call of a thread stands.
+    /// Finds the output of a call of a thread.
     async fn output_of(&self, thread: &str, call: &str) -> Result<Option<Handle>, ServiceError> {
         let Some(row) = self.projects.store().thread_get(thread).await? else { return Ok(None) };
         let rows =
@@ -104,7 +104,7 @@ impl Resolver {
         Ok(found.map(|row| Handle::new(thread, (row.seq, row.seq), row.digest)))
     }
 
-    /// Whether `subject` is of the project `own`, if that counts.
+    /// Whether `subject` belongs to the project `own`, if given.
     async fn is_of(
         &self,
         subject: Option<ProjectSubject<'_>>,

@@ -1,18 +1,18 @@
-//! Old compactions go, and with them the histories that only they name.
+//! Prunes old compactions, and the histories that only they name.
 //!
 //! # Theory of operation
-//! *Owns* nothing; it deletes what `compaction`, `preimage` and the job table keep. It is the job `prune`, which is
-//! asked for after the start, once an hour, and after every `COMPACTIONS_PER_PASS` compactions.
+//! *Owns* nothing; it deletes data of `compaction`, `preimage` and the job table. It runs as the job `prune`,
+//! requested after the start, once an hour, and after every `COMPACTIONS_PER_PASS` compactions.
 //!
-//! *Steps.* Jobs that ended long ago go. Rows over their age or number go, a few at a time; then the oldest histories over
-//! `HISTORIES_BYTES_MAX`, their rows first; then every history without a row. So a handle never names a
-//! history that is gone while its compaction is still shown.
+//! *Steps.* Delete jobs that ended long ago. Delete rows over their age or number, a few at a time; then the rows,
+//! and next the files, of the oldest histories over `HISTORIES_BYTES_MAX`; then every history without a row. So a
+//! handle never names a deleted history of a compaction that is still listed.
 //!
-//! *Age* is not what a clock says: see `core::job::Lived`. What was made in a run whose clock was wrong, or was there
-//! before it, is as old as the time that the machine saw pass since.
+//! *Age* is not read from a clock: see `core::job::Lived`. Data from a run with a wrong clock, or from before it,
+//! is as old as the time the machine has seen pass since.
 //!
-//! *A crash* anywhere leaves at most histories without a row, which the next pass removes. A history is
-//! written before its row: one younger than `YOUNG` is left alone, and so is one that a job has still to compact.
+//! *A crash* at any point leaves at most histories without a row, which the next pass removes. A history is
+//! written before its row, so one younger than `YOUNG` is kept, and so is one that a job has yet to compact.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -30,17 +30,17 @@ use crate::config::Live;
 use crate::jobs::Jobs;
 use crate::jobs::runner::Work;
 
-/// Time between two passes.
+/// Interval between passes.
 pub const PERIOD: Duration = Duration::from_secs(3_600);
 
-/// Compactions after which a pass is made before its time.
+/// Compactions after which a pass runs early.
 const COMPACTIONS_PER_PASS: u64 = 32;
 
-/// Compactions of given items that are kept, and bytes of their histories.
+/// Maximum compactions of given items kept, and bytes of their histories.
 const OF_ITEMS_MAX: u64 = 512;
 const HISTORIES_BYTES_MAX: u64 = 256 << 20;
 
-/// Age from which a history without a row is left over, not on its way.
+/// Minimum age of a history without a row before it counts as a leftover.
 const YOUNG: Duration = Duration::from_secs(600);
 
 const DAY_MS: i64 = 86_400_000;
@@ -51,7 +51,7 @@ impl Work for PruneWork {
     const KIND: Kind = Kind::Prune;
 
     async fn run(&self, _: Job, _: Token) -> Result<(), Failure> {
-        // What goes is over its time whoever removes it: nothing here needs the claim.
+        // The data is expired whoever removes it, so the claim is not needed.
         self.0.prune().await.map(drop).map_err(|error| Failure {
             kind: FailureKind::Transient,
             detail: error.to_string(),
@@ -67,7 +67,7 @@ pub struct PruneCounts {
     pub jobs: u64,
 }
 
-/// Removes what is over its age or number.
+/// Prunes compactions, histories and jobs over their age or number.
 pub struct Retention {
     store: Store,
     jobs: Jobs,
@@ -86,7 +86,7 @@ impl Retention {
         Self { store, jobs, config, clock, preimages, compactions_made, prune_due }
     }
 
-    /// Notes that a compaction was recorded; now and then this wakes the pruning task.
+    /// Counts a recorded compaction; every so often this requests a pass.
     pub(super) fn note_compaction(&self) {
         let made = self.compactions_made.fetch_add(1, Ordering::Relaxed) + 1;
         if made.is_multiple_of(COMPACTIONS_PER_PASS) {
@@ -94,7 +94,7 @@ impl Retention {
         }
     }
 
-    /// Asks for a pass now and whenever one is due, until it is dropped.
+    /// Requests a pass now and whenever one is due, until this future is dropped.
     pub async fn keep(&self) {
         loop {
             let asked = JobRequest {
@@ -105,7 +105,7 @@ impl Retention {
                 urgent: false,
             };
             if let Err(error) = self.jobs.request(asked).await {
-                tracing::warn!(%error, "old compactions could not be asked to go");
+                tracing::warn!(%error, "cannot request pruning of old compactions");
             }
             tokio::select! {
                 () = self.prune_due.notified() => {}
@@ -114,10 +114,10 @@ impl Retention {
         }
     }
 
-    /// Removes what is over its age or number.
+    /// Deletes everything over its age or number.
     ///
     /// # Errors
-    /// The store or the folder of histories refuses; the next pass goes on.
+    /// The store or the folder of histories refuses; the next pass continues.
     pub async fn prune(&self) -> Result<PruneCounts, ServiceError> {
         let config = self.config.now();
         let days = i64::try_from(*config.compaction.keep_days).unwrap_or(i64::MAX);
@@ -150,12 +150,12 @@ impl Retention {
         pruned.histories += self.sweep().await?;
         if pruned != PruneCounts::default() {
             let PruneCounts { compactions, histories, jobs } = pruned;
-            tracing::info!(compactions, histories, jobs, "what was over its time is gone");
+            tracing::info!(compactions, histories, jobs, "pruned expired data");
         }
         Ok(pruned)
     }
 
-    /// Deletes the compactions of the oldest histories over the bound; the sweep removes the histories.
+    /// Deletes the compactions of the oldest histories over the limit; the sweep removes the histories.
     async fn prune_bytes(&self) -> Result<u64, ServiceError> {
         let mut bytes = 0;
         let stored = self.histories().await?;

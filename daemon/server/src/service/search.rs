@@ -1,8 +1,8 @@
-//! `thread/search`: items by their words.
+//! `thread/search`: finds items by their words.
 //!
-//! The index says which items match, newest first and bounded; the core ranks them; then the best are read
-//! from their transcripts, checked, redacted, and shown by the words around the match. What has changed on
-//! disk since it was indexed is left out.
+//! The index returns matching items, newest first and bounded; the core ranks them; the best are read from
+//! their transcripts, verified, redacted, and shown with the words around the match. Items that changed on
+//! disk since they were indexed are omitted.
 
 mod full_text;
 mod indexer;
@@ -32,7 +32,7 @@ use longhaul_store::{FileRow, IndexedFile, Match, SearchIndex, Store};
 use super::error::ServiceError;
 use crate::clock::Clock;
 use crate::transcript::LineReader;
-use loose::loosened;
+use loose::partial_matches;
 use rare::rarest;
 
 pub use full_text::FullText;
@@ -40,31 +40,30 @@ pub use progress::{IndexProgress, IndexState, IndexWork};
 pub use query::SearchQuery;
 pub use reindex::ReindexWork;
 
-/// RankedItem items that are looked at for each hit wanted: some may have changed on disk.
+/// Ranked items tried per wanted hit: some may have changed on disk.
 const TRIES_PER_HIT: usize = 4;
 
-/// Bytes of a compressed transcript before an item that are unpacked to show it; behind them the beginning of
-/// the item is shown, which the store has.
+/// Maximum bytes unpacked from a compressed transcript to show an item; for a later item, its stored beginning is
+/// shown.
 const UNPACKED_BYTES_MAX: u64 = 8 << 20;
 
-/// The longest a search may take: the beginning of many words has to be looked for in all of them.
+/// Maximum time of a search: a prefix of many words must be searched in all of them.
 ///
 /// # Source
-/// Chosen: a hundred times what a search of a million items should take.
+/// Chosen: a hundred times the expected time of a search over a million items.
 const SEARCH_TIME_MAX: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
 pub struct SearchPage {
     /// Best first.
     pub hits: Vec<Hit>,
-    /// Older items match that were not ranked.
+    /// There are older matches that were not ranked.
     pub is_truncated: bool,
 }
 
-/// An item that was found.
 #[derive(Debug)]
 pub struct Hit {
-    /// Its place among the others, and what it is.
+    /// Its rank, and the item.
     pub ranked: RankedItem,
     /// Its transcript in the store.
     pub file: Arc<FileRow>,
@@ -74,7 +73,6 @@ pub struct Hit {
     pub snippet: Snippet,
 }
 
-/// Finds items by their words.
 pub struct Searcher {
     store: Store,
     full_text: Arc<FullText>,
@@ -87,7 +85,7 @@ impl Searcher {
         Self { store, full_text, clock }
     }
 
-    /// How far the index is.
+    /// Progress of the index.
     #[must_use]
     pub fn index_state(&self) -> IndexState {
         self.full_text.progress.state()
@@ -96,7 +94,7 @@ impl Searcher {
     /// Finds items by their words.
     ///
     /// # Errors
-    /// The query has no word or too many; it takes too long; the index or the store cannot be read.
+    /// The query has no words or too many; it takes too long; the index or the store cannot be read.
     pub async fn search(&self, search: SearchQuery) -> Result<SearchPage, ServiceError> {
         let found = tokio::time::timeout(SEARCH_TIME_MAX, self.search_untimed(search)).await;
         found.unwrap_or(Err(ServiceError::SearchDeadline))
@@ -114,7 +112,8 @@ impl Searcher {
         let mut ranked = rank(candidates, self.clock.now_ms());
         let mut shown = query;
         if ranked.len() < search.hits_max
-            && let Some(more) = loosened(index, &search, &ranked, self.clock.now_ms()).await?
+            && let Some(more) =
+                partial_matches(index, &search, &ranked, self.clock.now_ms()).await?
         {
             ranked.extend(more.ranked);
             shown = more.query;
@@ -123,7 +122,7 @@ impl Searcher {
         Ok(SearchPage { hits, is_truncated })
     }
 
-    /// Reads the best items that are still what they were, up to the bounds.
+    /// Reads the best items that are unchanged, up to the limits.
     async fn show(
         &self,
         index: &SearchIndex,
@@ -157,7 +156,7 @@ impl Searcher {
         Ok(hits)
     }
 
-    /// Where the store has an item of the index; `None` when it is there no more.
+    /// Finds an indexed item in the store; `None` if it is gone.
     async fn place(
         &self,
         index: &SearchIndex,
@@ -203,7 +202,7 @@ async fn weighed(
     Ok(matches.into_iter().map(weigh).collect())
 }
 
-/// Where an item stands, before it is read.
+/// The location of an item that is not read yet.
 struct FoundRow {
     ranked: RankedItem,
     file: Arc<FileRow>,
@@ -212,7 +211,7 @@ struct FoundRow {
 }
 
 impl FoundRow {
-    /// Reads the item; `None` when it is not what was indexed.
+    /// Reads the item; `None` if it changed since it was indexed.
     fn show(self, query: &Query) -> Option<Hit> {
         let path = PathBuf::from(&self.file.path);
         let is_packed = path.extension().is_some_and(|extension| extension == "zst");

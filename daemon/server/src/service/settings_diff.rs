@@ -1,8 +1,8 @@
-//! The settings of a thread's next turn, and those its model was last told.
+//! Compares the settings of a thread's next turn with those its model last saw.
 //!
-//! Names of settings stand in the transcript's own records; the project's instructions and memory stand
-//! nowhere but in the history itself. Whoever wants them compared, too, need not have read either: they are
-//! read here as they are now, and as the visible history told them last.
+//! The transcript records settings by name; project instructions and memory are only in the history itself. A
+//! caller that wants those compared need not read them: this module reads them as they are now, and as they last
+//! appeared in the visible history.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,18 +18,18 @@ use super::snapshot::Snapshots;
 use crate::config::Live;
 use crate::project_instructions;
 
-/// Bytes of the history that are read at a time.
+/// Bytes of the history read at a time.
 const PAGE_BYTES: u64 = 4 << 20;
 
 #[derive(Debug)]
 pub struct SettingsPair {
-    /// What the model was last told; `None` when it has to be told everything.
+    /// The settings the model last saw; `None` if it must get all of them.
     pub reference: Option<Settings>,
-    /// What holds for the next turn.
+    /// The settings of the next turn.
     pub current: Settings,
 }
 
-/// Compares settings with what a thread's model was last told.
+/// Compares settings with those a thread's model last saw.
 pub struct SettingsDiffs {
     snapshots: Arc<Snapshots>,
     histories: Arc<Histories>,
@@ -48,11 +48,11 @@ impl SettingsDiffs {
         Self { snapshots, histories, memory, config }
     }
 
-    /// `current` beside what the thread's model was last told. Of what is compared besides the five
-    /// dimensions, that which `current` leaves open is filled in as it is now.
+    /// Pairs `current` with the settings the model last saw. Requested documents that `current` omits are read as
+    /// they are now.
     ///
     /// # Errors
-    /// There is no such thread, it holds nothing, or reading failed.
+    /// There is no such thread, it has no items, or reading failed.
     pub async fn compared(
         &self,
         thread_id: &str,
@@ -72,12 +72,14 @@ impl SettingsDiffs {
         for text in [&mut current.agents_md, &mut current.memory] {
             *text = text.take().map(|text| text.trim_end().to_owned());
         }
-        let mut reference = fold.reference().map(|told| Settings::of_turn(told, &current));
+        let mut reference =
+            fold.reference().map(|shown_documents| Settings::of_turn(shown_documents, &current));
         if let Some(reference) = &mut reference
             && (also.agents_md || also.memory)
         {
-            let told = self.told(thread_id).await?;
-            (reference.agents_md, reference.memory) = (told.agents_md, told.memory);
+            let shown_documents = self.shown_documents(thread_id).await?;
+            (reference.agents_md, reference.memory) =
+                (shown_documents.agents_md, shown_documents.memory);
         }
         Ok(SettingsPair { reference, current })
     }
@@ -94,9 +96,9 @@ impl SettingsDiffs {
         Ok(tokio::task::spawn_blocking(read).await?)
     }
 
-    /// What the visible history told last of that which only its words tell.
-    async fn told(&self, thread_id: &str) -> Result<ShownDocuments, ServiceError> {
-        let mut told = ShownDocuments::default();
+    /// The documents as they last appeared in the visible history.
+    async fn shown_documents(&self, thread_id: &str) -> Result<ShownDocuments, ServiceError> {
+        let mut shown_documents = ShownDocuments::default();
         let mut from = Some(Position::default());
         while let Some(position) = from {
             let query = HistoryQuery {
@@ -107,14 +109,14 @@ impl SettingsDiffs {
                 opaque: Opaque::AsIs,
             };
             let page = self.histories.visible(query).await?;
-            page.items.iter().for_each(|item| told.read(item.get()));
+            page.items.iter().for_each(|item| shown_documents.read(item.get()));
             from = page.next;
         }
-        Ok(told)
+        Ok(shown_documents)
     }
 }
 
-/// Where the next turn works: where its settings say, else where the thread did.
+/// The folder of the next turn: from its settings, else from the thread.
 fn folder_of(fold: &Fold, current: &Settings) -> Option<String> {
     let place = current.environment.as_ref().and_then(|environment| environment.places.first());
     place.map(|place| place.cwd.clone()).or_else(|| fold.checkpoint().cwd.clone())

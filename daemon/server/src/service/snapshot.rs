@@ -1,4 +1,4 @@
-//! All that is known of a thread at one moment: gathered once for a request, then only read.
+//! A snapshot of a thread: gathered once for a request, then only read.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,40 +14,38 @@ use super::disk::{self, HashCache};
 use super::error::ServiceError;
 use crate::ingest::{Ingest, SyncError};
 
-/// How long a request waits for a thread's newest lines to be read. The answer is then made from
-/// what was read before, and says its seq.
+/// How long a request waits for a thread's newest lines to be ingested. Afterwards the answer is made from the
+/// stored lines, and states its seq.
 const CATCH_UP: Duration = Duration::from_millis(1_500);
 
-/// Threads that are gone on from, one behind the other, whose choices are in force.
+/// Maximum continued threads whose choices are inherited.
 const DEPTH_MAX: usize = 16;
 
-/// A choice as it is stored.
 #[derive(Debug, Clone)]
 pub struct StoredChoice {
     pub update_id: i64,
-    /// The thread it was made in: this one, or one that it goes on from.
+    /// The thread it was made in: this one, or one that it continues.
     pub thread_id: String,
     pub created_at_ms: i64,
     pub choice: Choice,
 }
 
-/// A thread at one moment.
 #[derive(Debug)]
 pub struct Snapshot {
     pub thread_id: String,
     pub file: FileRow,
     pub fold: Arc<Fold>,
-    /// What was added and accepted.
+    /// Accepted updates.
     pub semantics: Semantics,
-    /// What the person pinned and dropped, in the order it was chosen.
+    /// The person's pins and drops, in the order they were made.
     pub choices: Vec<StoredChoice>,
-    /// Number of the newest update, 0 for none.
+    /// Number of the newest update; 0 if there is none.
     pub last_update: i64,
     pub disk: Disk,
 }
 
 impl Snapshot {
-    /// The parts a view is made of.
+    /// The inputs of a view.
     pub fn scene(&self) -> Scene<'_> {
         Scene {
             thread_id: Some(&self.thread_id),
@@ -57,7 +55,7 @@ impl Snapshot {
         }
     }
 
-    /// Seq of the last line it knows.
+    /// Seq of its last line.
     pub fn seq(&self) -> u64 {
         self.fold.next_seq().saturating_sub(1)
     }
@@ -85,11 +83,11 @@ impl Snapshots {
         Self { store, ingest, hashes: Arc::default() }
     }
 
-    /// Gathers a thread as it is now, or as it was after line `as_of`. The past is told without the
-    /// files on disk, which are of today.
+    /// Gathers a thread as it is now, or as it was after line `as_of`. A past snapshot omits the files on disk,
+    /// which are current.
     ///
     /// # Errors
-    /// There is no such thread, it holds nothing, or reading failed.
+    /// There is no such thread, it has no items, or reading failed.
     pub async fn of(&self, thread_id: &str, as_of: Option<u64>) -> Result<Snapshot, ServiceError> {
         self.catch_up(thread_id).await?;
         let not_found = || ServiceError::ThreadNotFound(thread_id.to_owned());
@@ -138,7 +136,7 @@ impl Snapshots {
         })
     }
 
-    /// What is known of a thread from its lines alone, as far as they were read.
+    /// The fold of a thread, up to its ingested lines.
     ///
     /// # Errors
     /// Reading failed.
@@ -146,7 +144,7 @@ impl Snapshots {
         Ok(self.ingest.fold(thread_id).await?)
     }
 
-    /// What was pinned and dropped in the threads that this one goes on from, up to where it does, the oldest first.
+    /// Pins and drops of the threads that this one continues, up to the cut, oldest first.
     async fn inherited_choices(
         &self,
         thread_id: &str,
@@ -176,8 +174,8 @@ impl Snapshots {
         Ok(inherited)
     }
 
-    /// Gathers a thread as it was after line `seq`, a moment ago: with the files on disk as they are now. What
-    /// the agent has written since is left out, so that a second try finds the same history.
+    /// Gathers a thread as it was after line `seq`, a moment ago, with the current files on disk. Later lines are
+    /// omitted, so that a retry finds the same history.
     ///
     /// # Errors
     /// As [`of`](Self::of).
@@ -192,14 +190,13 @@ impl Snapshots {
         Ok(Snapshot { disk, ..then })
     }
 
-    /// Reads what the agent wrote since. A thread whose file cannot be read right now is answered
-    /// from what is known.
+    /// Ingests new lines. If the file cannot be read now, the answer is made from the stored lines.
     async fn catch_up(&self, thread_id: &str) -> Result<(), ServiceError> {
         match self.ingest.read_thread(thread_id, CATCH_UP).await {
             Ok(()) => Ok(()),
             Err(SyncError::NotFound(_)) => Err(ServiceError::ThreadNotFound(thread_id.to_owned())),
             Err(error) => {
-                tracing::debug!(error = %error, "answering from what was read before");
+                tracing::debug!(error = %error, "answering from earlier lines");
                 Ok(())
             }
         }
@@ -230,10 +227,10 @@ impl Snapshots {
         self.files_now(cwd, keys, seen).await
     }
 
-    /// The files `keys` of the folder `cwd` as they are on disk now, with what was `seen` of them.
+    /// The current state on disk of the files `keys` in the folder `cwd`, with earlier observations in `seen`.
     ///
     /// # Errors
-    /// The task that looks died.
+    /// The reading task failed.
     pub async fn files_now(
         &self,
         cwd: String,

@@ -14,7 +14,7 @@ use fixture::{Fixture, conversation, message, request};
 mod fixture;
 
 #[tokio::test]
-async fn given_items_come_back_when_their_compaction_is_undone() {
+async fn undo_restores_given_items() {
     let fixture = Fixture::new().await;
     let services = &fixture.services.compaction;
     let items = conversation(12);
@@ -35,7 +35,7 @@ async fn given_items_come_back_when_their_compaction_is_undone() {
 }
 
 #[tokio::test]
-async fn the_ladder_ends_at_the_checkpoint_and_says_why_the_rungs_above_were_left() {
+async fn the_ladder_ends_at_the_checkpoint_and_says_why_earlier_rungs_failed() {
     let fixture = Fixture::new().await;
     let mut events = fixture.deps.events.subscribe(vec![EventKind::CompactionCompleted], None);
     let asked = request(Subject::Items(conversation(4)), Strategy::Hybrid);
@@ -52,7 +52,7 @@ async fn the_ladder_ends_at_the_checkpoint_and_says_why_the_rungs_above_were_lef
 }
 
 #[tokio::test]
-async fn a_rule_is_refused_until_the_history_has_grown_and_a_person_never() {
+async fn an_automatic_compaction_is_rejected_until_growth_and_a_manual_one_never() {
     let fixture = Fixture::new().await;
     let compactor = &fixture.services.compaction.compactor;
     let first = request(Subject::Items(conversation(12)), Strategy::Checkpoint);
@@ -89,7 +89,7 @@ async fn a_job_compacts_once_and_an_unknown_one_cannot_be_cancelled() {
 }
 
 #[tokio::test]
-async fn a_thread_is_gathered_as_it_is_and_as_it_was() {
+async fn a_thread_is_gathered_now_and_in_the_past() {
     let fixture = Fixture::new().await;
     let services = &fixture.services;
     let thread_id = fixture.thread(&conversation(3)).await;
@@ -117,7 +117,7 @@ async fn a_thread_is_gathered_as_it_is_and_as_it_was() {
 }
 
 #[tokio::test]
-async fn histories_that_are_too_old_go_with_their_compactions() {
+async fn old_histories_are_pruned_with_their_compactions() {
     let fixture = Fixture::new().await;
     let services = &fixture.services;
     let asked = request(Subject::Items(conversation(2)), Strategy::Checkpoint);
@@ -133,7 +133,7 @@ async fn histories_that_are_too_old_go_with_their_compactions() {
 }
 
 #[tokio::test]
-async fn it_is_told_why_no_repository_is_looked_at() {
+async fn the_reason_for_disabled_repository_signals_is_reported() {
     let fixture = Fixture::new().await;
     let (status, policy) = (&fixture.services.status, &fixture.services.policy);
     let told = || status.warnings(&status.ingest()).into_iter().map(|warning| warning.kind);
@@ -141,6 +141,6 @@ async fn it_is_told_why_no_repository_is_looked_at() {
     let settings = fixture.deps.config.now().repository.settings();
     let folder = fixture.home.path().to_str().unwrap();
     let found = policy.repositories.look(folder, settings, std::time::Duration::MAX).await;
-    assert_eq!(found, None, "the program that becomes git is not there");
+    assert_eq!(found, None, "the git sandbox program is missing");
     assert_eq!(told().collect::<Vec<_>>(), ["repositories_unseen"]);
 }

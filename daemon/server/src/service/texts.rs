@@ -1,8 +1,8 @@
-//! The texts of policies and compactions: built in, or a person's own files, a folder for each group.
+//! Texts of policies and compactions: built in, or a person's own files, in a folder per group.
 //!
-//! Files are looked at when a text is needed, so that a change counts at once. One that cannot be used
-//! (an unknown place, too long, not to be read) leaves in force what was there before, and its problem is
-//! told by `policy/templates`, `compaction/templates` and every compaction.
+//! Files are read whenever a text is needed, so changes apply at once. If a file is unusable (an unknown
+//! placeholder, too long, unreadable), the previous text stays in use, and `policy/templates`,
+//! `compaction/templates` and every compaction report the problem.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,23 +12,22 @@ use std::sync::{Mutex, PoisonError};
 
 use longhaul_core::template::{Kind, TEMPLATE_BYTES, TemplateGroup, Texts, check};
 
-/// Texts that were usable when they were last looked at.
+/// The last usable texts.
 #[derive(Debug)]
 pub struct TextStore {
     folder: PathBuf,
     good: Mutex<BTreeMap<Kind, String>>,
 }
 
-/// Where a text comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextStatus {
     pub kind: Kind,
     pub path: PathBuf,
-    /// A file is in force.
+    /// The text comes from a file.
     pub is_of_file: bool,
-    /// It was written just now.
+    /// The file was just written.
     pub is_seeded: bool,
-    /// Why the file is not in force.
+    /// Why the file is not used.
     pub problem: Option<String>,
 }
 
@@ -42,24 +41,24 @@ impl TextStore {
         self.folder.join(group.into_str())
     }
 
-    /// The texts in force now.
+    /// The current texts.
     pub fn current(&self, group: TemplateGroup) -> Texts {
         for status in self.look(group) {
             if let Some(problem) = status.problem {
-                tracing::warn!(path = %status.path.display(), problem, "a text is not taken over");
+                tracing::warn!(path = %status.path.display(), problem, "cannot use a text file: keeping the previous text");
             }
         }
         Texts::of(|kind| self.text(kind))
     }
 
-    /// The text that was in force when it was last looked at.
+    /// The text when it was last read.
     pub fn text(&self, kind: Kind) -> String {
         let good = self.good.lock().unwrap_or_else(PoisonError::into_inner);
         let stand_in = || kind.stand_in().and_then(|kind| good.get(&kind));
         good.get(&kind).or_else(stand_in).map_or_else(|| built_in(kind).to_owned(), Clone::clone)
     }
 
-    /// Looks at every file, and takes over what can be used.
+    /// Reads every file and adopts the usable ones.
     pub fn look(&self, group: TemplateGroup) -> Vec<TextStatus> {
         let mut good = self.good.lock().unwrap_or_else(PoisonError::into_inner);
         let look = |kind: Kind| {
@@ -84,8 +83,8 @@ impl TextStore {
         group.kinds().map(look).collect()
     }
 
-    /// Writes the built-in text of every one that has no file; files that are there stay as they are. One
-    /// that another text stands in for is a person's to make: as a copy it would only part from that.
+    /// Writes the built-in text of every kind without a file; existing files are not touched. A kind that falls
+    /// back to another text is skipped: a copy would only diverge from it.
     ///
     /// # Errors
     /// The folder or a file cannot be written.
@@ -120,7 +119,6 @@ fn read(path: &Path) -> std::io::Result<Option<String>> {
     Ok(Some(text))
 }
 
-/// The text that is built in.
 fn built_in(kind: Kind) -> &'static str {
     match kind {
         Kind::Judgment | Kind::JudgmentEarly | Kind::JudgmentReady | Kind::JudgmentAsap => {
@@ -149,18 +147,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_built_in_fills_only_places_that_exist() {
+    fn built_in_texts_use_only_known_placeholders() {
         for &kind in Kind::ALL {
             assert_eq!(check(kind, built_in(kind)), Ok(()), "{kind:?}");
         }
     }
 
     #[test]
-    fn a_bad_file_leaves_the_old_text_in_force_and_seeding_overwrites_nothing() {
+    fn a_bad_file_keeps_the_old_text_and_seeding_overwrites_nothing() {
         let temp = tempfile::tempdir().unwrap();
         let texts = TextStore::new(temp.path().to_owned());
         assert_eq!(texts.seed(TemplateGroup::Policy).unwrap().len(), 6);
-        // A tier's judge is told what any is told, unless there is a text of its own.
+        // A tier's judge uses the general text unless it has its own.
         let judge = |tier| texts.current(TemplateGroup::Policy).get(text_of(tier)).to_owned();
         fs::write(temp.path().join("policy/judgment.md"), "any judge").unwrap();
         fs::write(temp.path().join("policy/judgment_early.md"), "at {tier}").unwrap();

@@ -1,4 +1,4 @@
-//! `thread/*`: the conversations found in the transcripts.
+//! `thread/*`: the threads found in the transcripts.
 
 mod items;
 
@@ -19,16 +19,16 @@ use crate::thread_names;
 
 pub use items::{ItemRange, Items};
 
-/// How long the first list after a start waits for the transcripts that stand there.
+/// How long the first list after a start waits for the existing transcripts.
 const FIRST_READ_TIMEOUT: Duration = Duration::from_millis(1_500);
 
-/// How long a sync waits when the caller does not say.
+/// Default wait of a sync.
 pub const SYNC_TIMEOUT_DEFAULT: Duration = Duration::from_millis(limit::SYNC_TIMEOUT_MS_DEFAULT);
 
-/// The longest wait a caller may ask for.
+/// Longest wait a caller may request.
 const SYNC_TIMEOUT_MAX: Duration = Duration::from_millis(limit::SYNC_TIMEOUT_MS_MAX);
 
-/// The threads that are known, and their items.
+/// The known threads and their items.
 pub struct Threads {
     store: Store,
     ingest: Arc<Ingest>,
@@ -58,7 +58,7 @@ impl Threads {
         Ok((rows, next))
     }
 
-    /// Gives threads the names that people gave them, in place of their first words.
+    /// Replaces titles by the names that people gave the threads.
     async fn name(&self, rows: &mut [ThreadRow]) -> Result<(), ServiceError> {
         if rows.iter().all(|row| row.file.source != Source::Codex) {
             return Ok(());
@@ -75,7 +75,7 @@ impl Threads {
         Ok(())
     }
 
-    /// A thread and all its files, each with the bytes that are archived of it.
+    /// A thread and all its files, each with its archived bytes.
     ///
     /// # Errors
     /// There is no such thread, or the store cannot be read.
@@ -117,10 +117,10 @@ impl Threads {
         items::items(read, thread_id, range, limit).await
     }
 
-    /// Waits until everything that was written before the call is read, and everything up to `reach`.
+    /// Waits until everything written before the call, and everything up to `reach`, is read.
     ///
     /// # Errors
-    /// There is no such thread or file, or it is not read in time.
+    /// There is no such thread or file, or the time is up.
     pub async fn sync(
         &self,
         target: SyncTarget,
@@ -138,7 +138,7 @@ impl Threads {
     }
 }
 
-/// What a caller names: a thread or a file, not both.
+/// The target named by the caller: a thread or a file, not both.
 ///
 /// # Errors
 /// Neither or both are given, or the path is not absolute.

@@ -1,7 +1,7 @@
-//! Workers outside the daemon: what they are given with a claim, and what is taken of what they deliver.
+//! External workers: what they get with a claim, and how their results are accepted.
 //!
-//! A result is judged by the code that judges the daemon's own work, and stored in the transaction that settles the
-//! job: a worker that is killed, late or hostile leaves nothing.
+//! The code that judges the daemon's own work judges a result, which is stored in the transaction that settles the
+//! job: a killed, late or hostile worker leaves nothing.
 
 use std::sync::Arc;
 
@@ -14,7 +14,6 @@ use super::memory::{
 };
 use crate::jobs::{Claimed, JobError, Jobs, Owner};
 
-/// What a worker has to do.
 pub enum Task {
     /// To read a thread.
     Extract(Box<ExtractionTask>),
@@ -22,23 +21,23 @@ pub enum Task {
     Curate(CurationTask),
 }
 
-/// A job that was handed out.
+/// A claimed job.
 pub struct Assigned {
     pub job: Job,
     pub claim: Claim,
-    /// `None` for kinds that deliver nothing.
+    /// `None` for kinds without a deliverable.
     pub task: Option<Task>,
-    /// Milliseconds until the worker must have stopped.
+    /// Milliseconds until the worker must stop.
     pub stop_in_ms: u64,
     pub heartbeat_ms: u64,
 }
 
-/// What a worker made.
+/// A worker's result.
 pub enum Delivery {
     Extract {
-        /// Lines of the transcript that it rests on.
+        /// Lines of the transcript it is based on.
         lines: u64,
-        /// In the JSON of the question's schema.
+        /// JSON in the schema of the question.
         answer: String,
     },
     Curate(Files),
@@ -56,10 +55,11 @@ impl Workers {
         Self { jobs, extraction, curation }
     }
 
-    /// Claims the next job of `kind` for `holder` that leaves something to do. One that cannot be handed out fails
-    /// on the way, as it would in the daemon.
+    /// Claims the next job of `kind` that has work for `holder`. A job that cannot be handed out fails, as it
+    /// would in the daemon.
     ///
     /// # Errors
+    /// Those of the store.
     /// Those of the store.
     pub async fn claim(&self, kind: Kind, holder: &str) -> Result<Option<Assigned>, ServiceError> {
         while let Some(claimed) = self.jobs.claim(kind, holder).await? {
@@ -80,7 +80,7 @@ impl Workers {
                 Err(error) => {
                     let failure = Extraction::failure(&error);
                     match self.jobs.fail(&owner.key, &owner.token, failure).await {
-                        // Taken back meanwhile: there may be another one.
+                        // Cancelled in the meantime: there may be another one.
                         Ok(_) | Err(JobError::Lost(_) | JobError::NotFound(_)) => {}
                         Err(error) => return Err(error.into()),
                     }
@@ -90,7 +90,7 @@ impl Workers {
         Ok(None)
     }
 
-    /// What there is to edit; where there is nothing any more, the job is done.
+    /// The task; if nothing is left to edit, the job is settled as done.
     async fn curation_task(
         &self,
         owner: &Owner,
@@ -108,10 +108,10 @@ impl Workers {
         Assigned { job, claim, task, stop_in_ms, heartbeat_ms: rules.heartbeat_ms }
     }
 
-    /// Takes a result and settles its job; also tells what of it was left out, and why.
+    /// Accepts a result and settles its job; returns the rejected parts with reasons.
     ///
     /// # Errors
-    /// No such job; the claim is lost; nothing of the result can be taken; those of the store.
+    /// No such job; the claim is lost; no part of the result is acceptable; those of the store.
     pub async fn complete(
         &self,
         key: JobKey,
@@ -133,9 +133,9 @@ impl Workers {
                 Vec::new()
             }
             (Kind::Extract | Kind::Curate, None) => {
-                return Err(invalid("a job of this kind is completed with what was made of it"));
+                return Err(invalid("a job of this kind must be completed with a result"));
             }
-            (_, Some(_)) => return Err(invalid("a job of this kind delivers something else")),
+            (_, Some(_)) => return Err(invalid("a job of this kind takes a different result")),
             (_, None) => {
                 return Ok((self.jobs.finish(&owner.key, &owner.token).await?, Vec::new()));
             }
@@ -144,10 +144,10 @@ impl Workers {
         Ok((self.jobs.get(&owner.key).await?, refused))
     }
 
-    /// Asks the model for a worker that edits the files of memory.
+    /// Asks the model for a worker that edits the memory files.
     ///
     /// # Errors
-    /// No such job; the claim is lost; the job may ask no more; those of the model.
+    /// No such job; the claim is lost; the job's budget is used up; those of the model.
     pub async fn ask(
         &self,
         key: JobKey,

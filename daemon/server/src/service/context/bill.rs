@@ -1,4 +1,4 @@
-//! What compactions of a thread cost beside those its agent makes by itself.
+//! Compares the cost of a thread's compactions with those its agent makes itself.
 
 use std::sync::Arc;
 
@@ -11,29 +11,29 @@ use super::Contexts;
 use super::resume::ResumePrice;
 use crate::service::error::ServiceError;
 
-/// Compactions of a thread that are billed, the newest: as many as its fold knows.
+/// Maximum compactions of a thread that are billed, newest first: as many as its fold keeps.
 const ROWS_MAX: u32 = 48;
 
-/// Threads of the same agent that are looked at for a model, newest first.
+/// Threads of the same agent searched for the same model, newest first.
 const THREADS_LOOKED_AT: u32 = 256;
 
-/// Of these, those whose compactions are read.
+/// Of these, how many have their compactions read.
 const THREADS_READ: usize = 4;
 
-/// A compaction of ours, and where the agent took it.
+/// A compaction of ours, and the agent's line that used it.
 #[derive(Debug)]
 pub struct BilledRow {
     pub row: CompactionRow,
-    /// Of the tokens it cost, those of answers; `None` where no model was asked, and for old rows.
+    /// Its output tokens; `None` if no model was asked, and for old rows.
     pub output_tokens: Option<u64>,
     pub in_force: Option<CompactionBill>,
 }
 
-/// Where it is recorded what compactions by the agent itself take.
+/// Source of the cost of an agent's own compactions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AgentCost {
     Thread(AgentAccount),
-    /// On other threads of the same agent and model.
+    /// From other threads of the same agent and model.
     Model(AgentAccount),
     Unknown,
 }
@@ -44,12 +44,12 @@ pub struct ThreadBill {
     /// Oldest first.
     pub rows: Vec<BilledRow>,
     pub agent: AgentCost,
-    /// What the agent did by itself, oldest first.
+    /// The agent's own compactions, oldest first.
     pub agent_compactions: Vec<CompactionBill>,
     pub resume: Option<ResumePrice>,
 }
 
-/// What a stored compaction says that its row does not.
+/// Fields of a stored compaction that its row lacks.
 #[derive(Deserialize)]
 struct StoredSpending {
     spent: Option<SpentTokens>,
@@ -64,7 +64,7 @@ impl Contexts {
     /// The bill of a thread.
     ///
     /// # Errors
-    /// There is no such thread, it holds nothing, or reading failed.
+    /// There is no such thread, it has no items, or reading failed.
     pub async fn bill(&self, thread_id: &str) -> Result<ThreadBill, ServiceError> {
         let snapshot = self.snapshots.of(thread_id, None).await?;
         let fold = Arc::clone(&snapshot.fold);
@@ -84,7 +84,7 @@ impl Contexts {
         })
     }
 
-    /// The newest compactions of the thread, and the one that it goes on from.
+    /// The newest compactions of the thread and of the one it continues.
     async fn rows(&self, thread_id: &str, fold: &Fold) -> Result<Vec<BilledRow>, ServiceError> {
         let (mut rows, _) = self.store.compaction_list(Some(thread_id), ROWS_MAX, None).await?;
         if let Some(base) = &fold.head().history_base {
@@ -107,7 +107,7 @@ impl Contexts {
         Ok(billed)
     }
 
-    /// What other threads of the same agent and model tell.
+    /// Costs from other threads of the same agent and model.
     async fn of_model(&self, thread_id: &str, fold: &Fold) -> Result<AgentCost, ServiceError> {
         let head = fold.head();
         let Some(model) = &head.model else { return Ok(AgentCost::Unknown) };

@@ -1,25 +1,26 @@
-//! What resuming a thread costs, with its whole history or with a briefing.
+//! Estimates the cost of resuming a thread with its whole history or with a briefing.
 
 use longhaul_core::context::cache::PromptCache;
 use longhaul_core::fold::Fold;
 
 use crate::config::Config;
 
-/// What the next request of a thread costs.
+/// Cost of a thread's next request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ResumePrice {
     pub idle_ms: u64,
     pub cache: PromptCache,
     /// Tokens of the request with the whole history.
     pub history_tokens: u64,
-    /// The same with a briefing in its place.
+    /// The same with a briefing instead.
     pub briefing_tokens: u64,
-    /// Of a million tokens of input, and its unit.
+    /// Price of a million input tokens, and its currency.
     pub input_price: Option<(f64, String)>,
 }
 
 impl ResumePrice {
-    /// `None` where nothing is known of the provider's cache. `replacement_tokens`: of what takes the history's place.
+    /// `None` if the provider's cache is unknown. `replacement_tokens` is the size of the text that replaces the
+    /// history.
     #[must_use]
     pub fn of(config: &Config, fold: &Fold, now_ms: i64, replacement_tokens: u64) -> Option<Self> {
         let head = fold.head();

@@ -1,6 +1,6 @@
-//! What policies ask a model: a question with a short answer of a fixed form. It sees nothing that was not redacted,
-//! and neither its question nor its answer is part of any transcript; what it costs is accounted for under a
-//! purpose of its own, and never counts as use of the thread's window.
+//! Asks a model on behalf of policies: a question with a short answer in a fixed form. The model only sees
+//! redacted text, and neither question nor answer is part of any transcript; the cost is accounted under its own
+//! purpose, and never counts as use of the thread's window.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,10 +14,9 @@ use tokio_util::sync::CancellationToken;
 use crate::config::Live;
 use crate::model::{Call, Models, Purpose, Task};
 
-/// A question with a short answer.
 pub(super) struct Brief<'a> {
     pub(super) purpose: Purpose,
-    /// What the model is told to be.
+    /// The model's instructions.
     pub(super) instructions: &'a str,
     pub(super) words: &'a str,
     /// The form of its answer.
@@ -36,7 +35,7 @@ impl Adviser {
         Self { models, config }
     }
 
-    /// Asks the configured model; `None` when there is none, or it does not answer in time.
+    /// Asks the configured model; `None` if there is none, or it does not answer in time.
     pub(super) async fn ask(&self, brief: Brief<'_>) -> Option<String> {
         let choice = self.models.settings().of(Task::Judge)?;
         let input = [to_raw_value(&assemble::message("user", brief.words)).ok()?];
@@ -62,7 +61,7 @@ impl Adviser {
         match self.models.ask(call, &|_| {}).await {
             Ok(answered) => Some(answered.answer.text),
             Err(failed) => {
-                tracing::info!(form = brief.schema.name, fault = %failed.fault, "a model did not answer");
+                tracing::info!(form = brief.schema.name, fault = %failed.fault, "a model failed to answer");
                 None
             }
         }

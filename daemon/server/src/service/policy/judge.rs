@@ -1,4 +1,4 @@
-//! Asking a judge: what it is shown, and what the configured model says.
+//! Asks a judge: builds its question and asks the configured model.
 
 use longhaul_core::fold::Fold;
 use longhaul_core::model::Schema;
@@ -12,21 +12,21 @@ use super::thread_state::ThreadState;
 use crate::config::Config;
 use crate::model::Purpose;
 
-/// Tokens of a judge's answer.
+/// Maximum tokens of a judge's answer.
 const ANSWER_TOKENS: u64 = 1_000;
 
-/// Bytes of the conversation's end that a judge is shown.
+/// Maximum bytes of the conversation's end shown to a judge.
 const EXCERPT_BYTES: usize = 6_000;
 
-/// An effect, with the question where it asks one.
+/// An effect, with its question if it asks one.
 #[derive(Debug, Clone)]
 pub struct StepEffect {
     pub effect: Effect,
-    /// What the judge is told to be, and what it is asked.
+    /// The judge's instructions and question.
     pub question: Option<(String, String)>,
 }
 
-/// Puts the question to an effect that asks one.
+/// Adds the question to an effect that asks one.
 pub(super) fn step_effect(
     effect: Effect,
     state: &ThreadState,
@@ -64,8 +64,8 @@ fn context(trigger: &Trigger, state: &ThreadState, thread_id: &str, texts: &Text
     template::fill(texts.get(Kind::JudgmentContext), &values)
 }
 
-/// The request being worked on, the plan, the agent's last notes and commands: what the checkpoint holds,
-/// redacted when it was folded.
+/// The current request, the plan, and the agent's last notes and commands from the checkpoint, which were redacted
+/// when folded.
 fn excerpt(fold: &Fold) -> String {
     let state = fold.checkpoint();
     let mut lines = Vec::new();
@@ -78,12 +78,12 @@ fn excerpt(fold: &Fold) -> String {
     longhaul_core::text::cut(&lines.join("\n"), EXCERPT_BYTES).into_owned()
 }
 
-/// Whether judgments are the daemon's to ask for.
+/// Whether the daemon asks for judgments itself.
 pub(super) fn judges(config: &Config) -> bool {
     config.policies.in_force.judge == Judge::Model
 }
 
-/// Asks the configured model; `None` when there is none, or it cannot answer.
+/// Asks the configured model; `None` if there is none, or it cannot answer.
 pub(super) async fn judge(adviser: &Adviser, asked: &StepEffect) -> Option<Judgment> {
     let (instructions, question) = asked.question.as_ref()?;
     let brief = Brief {

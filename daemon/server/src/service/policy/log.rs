@@ -1,4 +1,4 @@
-//! The log of decisions: listed, and made again to see whether they would be the same.
+//! The decision log: lists decisions, and repeats them to compare the results.
 
 use std::sync::Arc;
 
@@ -11,31 +11,28 @@ use super::record::DecisionRecord;
 use crate::service::error::ServiceError;
 use crate::service::snapshot::Snapshots;
 
-/// A decision of the log.
 #[derive(Debug, Clone)]
 pub struct LogEntry {
-    /// As it was logged.
     pub row: DecisionRow,
     pub decision: Decision,
     pub repository: Option<Box<RepositoryView>>,
 }
 
-/// A logged decision, made once more.
+/// A logged decision with its repetition.
 #[derive(Debug, Clone)]
 pub struct Explanation {
     /// As it was logged.
     pub row: DecisionRow,
-    /// As it was decided then.
+    /// The decision made then.
     pub logged: Decision,
-    /// As it is decided now.
+    /// The decision made now.
     pub decision: Decision,
-    /// What it is made of.
+    /// Its inputs.
     pub situation: Situation,
-    /// The policy as it was.
+    /// The policy at that time.
     pub policy: Policy,
 }
 
-/// The decisions that were recorded.
 pub struct DecisionLog {
     store: Store,
     snapshots: Arc<Snapshots>,
@@ -47,10 +44,10 @@ impl DecisionLog {
         Self { store, snapshots }
     }
 
-    /// A logged decision with all it was made of, made once more.
+    /// A logged decision with all its inputs, decided again.
     ///
     /// # Errors
-    /// No such decision is kept, or it cannot be read.
+    /// The decision is not stored, or cannot be read.
     pub async fn explain(&self, decision_id: i64) -> Result<Explanation, ServiceError> {
         let not_found = || ServiceError::HandleNotFound(format!("decision {decision_id}"));
         let found = self.store.decision_get(decision_id).await?;
@@ -63,7 +60,7 @@ impl DecisionLog {
         Ok(Explanation { row, logged, decision, situation, policy })
     }
 
-    /// LogEntry decisions, newest first, and what happened in the thread, oldest first.
+    /// Logged decisions, newest first, and the events in the thread, oldest first.
     ///
     /// # Errors
     /// There is no such thread, or reading failed.

@@ -1,4 +1,4 @@
-//! Decisions and watchers as the store keeps them.
+//! The stored form of decisions and watchers.
 
 use longhaul_core::digest::Digest128;
 use longhaul_core::policy::watcher::Watcher;
@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::events::EventHub;
 
-/// What a policy says, and its place in the log.
+/// A policy's decision, and its id in the log.
 #[derive(Debug, Clone)]
 pub struct NamedDecision {
     pub policy: String,
@@ -19,24 +19,23 @@ pub struct NamedDecision {
     pub decision: Decision,
 }
 
-/// What a decision was made of, as it is stored.
+/// Stored inputs of a decision.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct DecisionRecord {
     pub(super) situation: Situation,
     pub(super) decision: Decision,
 }
 
-/// A watcher as stored. One that another version wrote begins anew: nothing is lost but a place in a
-/// sequence.
+/// A stored watcher. One written by another version starts again; only its position in a sequence is lost.
 pub(in crate::service) fn watcher_of(stored: Option<&str>) -> Watcher {
     let Some(stored) = stored else { return Watcher::default() };
     serde_json::from_str(stored).unwrap_or_else(|error| {
-        tracing::warn!(%error, "a stored watcher cannot be read; it begins anew");
+        tracing::warn!(%error, "cannot read a stored watcher: starting a new one");
         Watcher::default()
     })
 }
 
-/// A decision as it is stored, with the JSON of its policy.
+/// The stored form of a decision, with its policy as JSON.
 pub(super) fn row_of(
     policy: &Policy,
     situation: &Situation,
@@ -64,7 +63,7 @@ pub(super) fn row_of(
     (row, settings)
 }
 
-/// Tells subscribers of a decision of the policy in force that went into the log.
+/// Publishes a logged decision of the active policy.
 pub(super) fn publish(
     events: &EventHub,
     situation: &Situation,
@@ -91,7 +90,7 @@ pub(super) fn publish(
 mod tests {
     use super::*;
 
-    /// Defect 7.11: a state that could not be read made everything after it fail.
+    /// Defect 7.11: an unreadable state made everything after it fail.
     #[test]
     fn defect_7_11_a_watcher_that_cannot_be_read_begins_anew() {
         for stored in ["", "{ torn", "[]", r#"{"phase":{"phase":"of a later version"}}"#] {

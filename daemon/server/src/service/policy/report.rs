@@ -1,4 +1,4 @@
-//! A thread's transcript replayed under every configured policy.
+//! Replays a thread's transcript under every configured policy.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _};
@@ -18,22 +18,22 @@ use crate::service::context::known::KnownWindow;
 use crate::service::error::ServiceError;
 use crate::service::snapshot::Snapshots;
 
-/// Bytes of a transcript that are replayed.
+/// Maximum bytes of a transcript to replay.
 const BYTES_MAX: u64 = 256 << 20;
 
-/// Bytes of a line; longer ones are passed over.
+/// Maximum bytes of a line; longer ones are skipped.
 const LINE_BYTES_MAX: u64 = 8 << 20;
 
 #[derive(Debug)]
 pub struct ReplayReport {
     pub turns: u64,
     pub compactions: u64,
-    /// The transcript is longer than is replayed.
+    /// The transcript exceeds the replay limit.
     pub is_cut: bool,
     pub tracks: Vec<Track>,
 }
 
-/// What the replay knows of the window.
+/// Window facts for the replay.
 struct ReplayWindow {
     asked: Option<u64>,
     known: KnownWindow,
@@ -46,7 +46,6 @@ impl ReplayWindow {
     }
 }
 
-/// Replays transcripts under the configured policies.
 pub struct Replays {
     store: Store,
     snapshots: Arc<Snapshots>,

@@ -1,4 +1,4 @@
-//! One step of a watcher: what a client tells becomes an event, and the stored state the next one.
+//! One step of a watcher: converts a client's report to an event, and advances the stored state.
 
 use std::collections::BTreeSet;
 
@@ -16,38 +16,37 @@ use crate::config::Config;
 use crate::events::EventHub;
 use crate::service::error::ServiceError;
 
-/// What a client knows that the transcript does not tell.
+/// Values that a client knows and the transcript lacks.
 #[derive(Debug, Clone, Default)]
 pub struct TurnWords {
     pub words: Option<String>,
     pub signs: BTreeSet<Boundary>,
 }
 
-/// What happened, as a client tells it.
+/// An event reported by a client.
 #[derive(Debug, Clone)]
 pub enum ClientEvent {
     TurnEnded(TurnWords),
-    /// The same, by one who can only tell the person.
+    /// The turn ended; the client can only notify the person.
     TurnSeen(TurnWords),
-    /// The same, by one who can compact now and tell the person.
+    /// The turn ended; the client can compact now and notify the person.
     TurnEndedCompactOnly(TurnWords),
-    /// The compaction that one was asked for ended: tokens left, or why it was not made.
+    /// A compact-only compaction ended: tokens left, or why it was not made.
     CompactOnlyEnded(Result<Option<u64>, String>),
-    /// A model call ended and the turn goes on.
+    /// A model call ended and the turn continues.
     MidTurn(TurnWords),
-    /// The history was compacted; tokens left, and whether its turn's end is still to come.
+    /// The history was compacted: tokens left, and whether the turn's end is still to come.
     Compacted(Option<u64>, bool),
-    /// What was asked for could not be done, and why.
+    /// A requested action failed, with the reason.
     CompactionFailed(String),
     Resume,
     Other(Event),
 }
 
-/// The answer to a step.
 #[derive(Debug, Clone)]
 pub struct StepOutcome {
     pub watcher: Watcher,
-    /// What is to be done.
+    /// The actions to take.
     pub effects: Vec<StepEffect>,
     pub said: Option<NamedDecision>,
 }
@@ -91,7 +90,7 @@ impl Stepping<'_> {
         }
     }
 
-    /// Takes the step on the stored watcher, and stores what comes of it.
+    /// Steps the stored watcher, and stores the result.
     pub(super) async fn take(
         &self,
         thread_id: &str,
@@ -131,7 +130,7 @@ impl Stepping<'_> {
 }
 
 impl Stepping<'_> {
-    /// Keeps with the decision why no compaction came of it; the step itself is kept already.
+    /// Records with the decision why no compaction followed; the step itself is stored already.
     async fn note_given_up(&self, thread_id: &str, turn: u64, why: &str) {
         let ended = async {
             if let Some(decision_id) = self.store.decision_of_turn(thread_id, turn).await? {
@@ -140,7 +139,7 @@ impl Stepping<'_> {
             Ok::<_, StoreError>(())
         };
         if let Err(error) = ended.await {
-            tracing::warn!(%error, "a decision is not told what it led to");
+            tracing::warn!(%error, "cannot record why a decision led to no compaction");
         }
     }
 }

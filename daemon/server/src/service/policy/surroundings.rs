@@ -1,10 +1,8 @@
-//! What a transcript does not hold and a decision may want: the repository, and a model's reading of the
-//! agent's last words. Both are kept with the decision they were looked at for, so that it can be made
-//! again.
+//! Inputs of a decision that the transcript lacks: the repository, and a model's reading of the agent's last
+//! words. Both are stored with the decision, so that it can be repeated.
 //!
-//! *Neither holds a decision up*: a repository that does not answer in time is left out, a model that
-//! does not answer leaves the phrase lists in force. Words are read once: whoever asks about the same
-//! words meanwhile waits for the same answer.
+//! *Neither delays a decision*: a repository that does not answer in time is left out; if a model does not answer,
+//! the phrase lists apply. Words are read once: concurrent requests for the same words wait for the same answer.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,20 +23,20 @@ use crate::config::Live;
 use crate::model::Purpose;
 use crate::repository::Repositories;
 
-/// What a model is told that reads the agent's words.
+/// Instructions of a model that reads the agent's words.
 const INSTRUCTIONS: &str = include_str!("../../../../../templates/policy/semantic.md");
 
 const ANSWER_TOKENS: u64 = 200;
 
 const READINGS_MAX: usize = 256;
 
-/// How long a client's call waits for a look at the repository.
+/// How long a client's call waits for the repository.
 pub(super) const CLIENT_WAIT: Duration = Duration::from_millis(400);
 
-/// How long an agent's hook waits for it: its whole time is 150 ms.
+/// How long an agent's hook waits for the repository: the whole hook has 150 ms.
 pub(super) const HOOK_WAIT: Duration = Duration::from_millis(30);
 
-/// What models read, by the digest of thread and words; `None` where none could be asked.
+/// Models' readings, by digest of thread and words; `None` if no model could be asked.
 #[derive(Debug, Default)]
 struct Readings(Mutex<VecDeque<(Digest128, Reading)>>);
 
@@ -59,7 +57,7 @@ impl Readings {
     }
 }
 
-/// Looks at what no transcript holds.
+/// Gathers inputs that no transcript holds.
 pub struct Surroundings {
     repositories: Repositories,
     readings: Readings,
@@ -79,8 +77,8 @@ impl Surroundings {
         Self { repositories, readings: Readings::default(), store, adviser, config }
     }
 
-    /// Puts the repository to a situation, and what a model reads from the words. `may_ask`: a model that
-    /// was not asked about them yet may be.
+    /// Adds the repository and a model's reading of the words to a situation. With `may_ask`, a model may be asked
+    /// about new words.
     pub(super) async fn add_to(
         &self,
         situation: &mut Situation,
@@ -118,7 +116,7 @@ impl Surroundings {
                 thread.thread_id != situation.thread_id
                     && head.is_some_and(|head| head.updated_at_ms >= since_ms)
             }),
-            // Who cannot be told apart counts as two.
+            // Indistinguishable agents count as two.
             Err(_) => true,
         };
         Some(RepositoryView::since(repository, since_ms, is_shared))

@@ -1,4 +1,4 @@
-//! The thread that is decided on.
+//! The thread to decide on.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ pub struct Subject {
     /// As it was after this line.
     pub as_of: Option<u64>,
     pub model: Option<String>,
-    /// Tokens of its whole window.
+    /// Tokens in its whole window.
     pub context_window: Option<u64>,
 }
 
-/// A thread as it is gathered for a decision.
+/// A thread's state, gathered for a decision.
 pub(super) struct ThreadState {
     pub(super) fold: Arc<Fold>,
     pub(super) window: Window,
@@ -26,7 +26,7 @@ pub(super) struct ThreadState {
     pub(super) used: u64,
 }
 
-/// Whether a thread whose last line is of `updated_ms` is live.
+/// Whether a thread with a last line of `updated_ms` is live.
 pub(super) fn is_live(updated_ms: i64, now_ms: i64) -> bool {
     now_ms.abs_diff(updated_ms) <= LIVE_MS.unsigned_abs()
 }

@@ -1,4 +1,4 @@
-//! Decisions on threads, and the steps of their watchers.
+//! Decides on threads, and steps their watchers.
 
 use std::sync::Arc;
 
@@ -23,12 +23,11 @@ use crate::service::context::{Contexts, UsageQuery};
 use crate::service::error::ServiceError;
 use crate::service::texts::TextStore;
 
-/// The answer to an evaluation.
 #[derive(Debug, Clone)]
 pub struct Evaluation {
-    /// What it was made of.
+    /// The inputs of the decision.
     pub situation: Situation,
-    /// Of the policy in force.
+    /// The active policy's decision.
     pub said: NamedDecision,
     pub shadows: Vec<NamedDecision>,
     pub forecast: Forecast,
@@ -58,7 +57,7 @@ impl Watchers {
         Self { store, events, contexts, surroundings, adviser, texts, config, clock }
     }
 
-    /// What the policy in force does with a decision.
+    /// How the active policy applies decisions.
     #[must_use]
     pub fn mode(&self) -> Mode {
         self.config.now().policies.in_force.mode
@@ -67,7 +66,7 @@ impl Watchers {
     /// Decides on a thread under every policy.
     ///
     /// # Errors
-    /// There is no such thread, it holds nothing, or reading failed.
+    /// There is no such thread, it has no items, or reading failed.
     pub async fn evaluate(
         &self,
         subject: Subject,
@@ -82,7 +81,7 @@ impl Watchers {
         let situation = replay::situation(fold, (window, *used), thread_id, (now_ms, point));
         let mut situation = watcher.complete(situation);
         if subject.as_of.is_none() && is_live(state.fold.head().updated_at_ms, now_ms) {
-            // Who only looks spends nothing.
+            // A caller that does not record spends nothing.
             let wait = match record {
                 true => self.config.now().repository.settings().timeout,
                 false => CLIENT_WAIT,
@@ -119,10 +118,10 @@ impl Watchers {
         Ok(Evaluation { situation, said, shadows, forecast, watcher })
     }
 
-    /// Tells a thread's watcher what happened.
+    /// Reports an event to a thread's watcher.
     ///
     /// # Errors
-    /// There is no such thread, it holds nothing, reading or storing failed.
+    /// There is no such thread, it has no items, or reading or storing failed.
     pub async fn step(
         &self,
         subject: Subject,
@@ -162,7 +161,7 @@ impl Watchers {
             _ => None,
         });
         let is_asked_here = |asked: &StepEffect| {
-            // A client that can only compact judges nothing: without a model nobody does.
+            // A client that can only compact does not judge: without a model there is no judgment.
             judges(&config)
                 || matches!(&asked.effect, Effect::AskJudgment { trigger, .. } if trigger.compact_only)
         };
@@ -181,7 +180,7 @@ impl Watchers {
         Ok(stepped)
     }
 
-    /// A thread and its window as they are now.
+    /// The current state of a thread and its window.
     pub(super) async fn state(&self, subject: &Subject) -> Result<ThreadState, ServiceError> {
         let usage = self
             .contexts
@@ -200,7 +199,7 @@ impl Watchers {
         Ok(ThreadState { fold, window: usage.window, used: usage.used })
     }
 
-    /// Logs the decisions, where any policy is at a tier.
+    /// Logs the decisions, if any policy is at a tier.
     async fn record(
         &self,
         situation: &Situation,

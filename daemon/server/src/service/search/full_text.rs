@@ -1,4 +1,4 @@
-//! The search index and its worker: started and stopped here, used by whoever searches.
+//! Owns the search index and its worker; starts and stops them.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -11,10 +11,9 @@ use super::indexer::Indexer;
 use super::progress::IndexProgress;
 use crate::ingest::Ingest;
 
-/// The index, in the state folder.
+/// Name of the index in the state folder.
 const INDEX: &str = "search.db";
 
-/// The handle on the index and its worker.
 pub struct FullText {
     index: Arc<OnceLock<SearchIndex>>,
     pub(in crate::service) progress: Arc<IndexProgress>,
@@ -32,7 +31,7 @@ impl FullText {
         progress: Arc<IndexProgress>,
     ) -> Self {
         let (index, cancel) = (Arc::<OnceLock<SearchIndex>>::default(), CancellationToken::new());
-        // Until it has looked, nobody may think that everything is indexed.
+        // Until it has checked the files, the index must not count as complete.
         progress.hint_all();
         let indexer = Indexer {
             path: state_dir.join(INDEX),
@@ -51,7 +50,7 @@ impl FullText {
         self.index.get()
     }
 
-    /// Stops after the batch under way.
+    /// Stops after the current batch.
     pub async fn stop(&self) {
         self.cancel.cancel();
         let task = self.task.lock().unwrap_or_else(PoisonError::into_inner).take();

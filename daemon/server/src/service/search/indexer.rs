@@ -1,20 +1,20 @@
-//! The indexer: what is ingested becomes findable, when nothing more urgent is to do.
+//! Indexes ingested items while ingestion is idle.
 //!
 //! # Theory of operation
 //!
-//! *Owns* the search index, `search.db`, and is its only writer. One task, which waits for a hint (a
-//! transcript has grown), then for ingestion to be idle, and then indexes in batches of about a MiB of
-//! words. After each batch it rests for half of the time that one took, so that it never takes a whole
-//! processor, and gives way to ingestion. Without a hint it does nothing.
+//! *Owns* the search index, `search.db`, and is its only writer. One task waits for a hint (a transcript has
+//! grown), then for ingestion to be idle, and then indexes in batches of about a MiB of words. After each batch it
+//! rests for half the time the batch took, so that it never uses a whole processor and yields to ingestion.
+//! Without a hint it does nothing.
 //!
-//! *Steps* for a file: the index's cursor is compared with the store. If the line before it is not what it
-//! was (another generation, a replaced file), the file is dropped and begun anew. Index rows after the
-//! cursor say where items stand; their lines are read from the transcript, checked against their digests,
-//! redacted, cut into words, and stored together with the cursor. A file that is gone is dropped, unless
-//! another file of the thread has the same lines (it was compressed or moved): that one takes its place.
+//! *Steps* for a file: compare the index's cursor with the store. If the line before it has changed (another
+//! generation, a replaced file), drop the file and start again. Take the index rows after the cursor, read their
+//! lines from the transcript, verify their digests, redact them, split them into words, and store them together
+//! with the cursor. Drop a deleted file, unless another file of the thread has the same lines (it was compressed
+//! or moved): that one replaces it.
 //!
-//! *A crash* before a batch is stored: it is read again. After: the cursor stands behind it. *Damage*: the
-//! index is deleted and made anew, as it is when the job `reindex` asks for it. A disk that is full is tried again with growing pauses.
+//! *A crash* before a batch is stored: it is read again. After: the cursor is past it. *Damage*: the index is
+//! deleted and rebuilt, as it is for the job `reindex`. A full disk is retried with growing pauses.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
@@ -30,7 +30,7 @@ use super::progress::IndexProgress;
 use super::reading::{self, Read};
 use crate::ingest::Ingest;
 
-/// Bytes of words in a batch: what a crash costs, and what is held in memory, about twice.
+/// Bytes of words per batch: the work lost in a crash, and about half the memory used.
 const BATCH_BYTES: usize = 1 << 20;
 
 const BATCH_FILES: usize = 64;
@@ -38,23 +38,22 @@ const BATCH_FILES: usize = 64;
 /// Pages of 64 index rows read at a time.
 const PAGES: u32 = 16;
 
-/// The same of a compressed file, which is read from its start each time.
+/// The same for a compressed file, which is read from its start each time.
 const PAGES_COMPRESSED: u32 = 256;
 
 /// Items of dropped files deleted at a time.
 const SWEEP_ITEMS: u32 = 1_000;
 
-/// Longest rest after a batch.
+/// Maximum rest after a batch.
 const REST_MAX: Duration = Duration::from_millis(500);
 
-/// Longest pause after a failure.
+/// Maximum pause after a failure.
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 
-/// How often all files are looked through, provided that something happens: files that are no thread's
-/// current one change without a hint.
+/// Minimum interval between scans of all files while hints arrive: files that are not their thread's current one
+/// change without a hint.
 const LOOK_THROUGH: Duration = Duration::from_secs(300);
 
-/// What the indexer works with.
 pub(super) struct Indexer {
     pub(super) path: std::path::PathBuf,
     pub(super) index: Arc<OnceLock<SearchIndex>>,
@@ -64,11 +63,11 @@ pub(super) struct Indexer {
     pub(super) cancel: CancellationToken,
 }
 
-/// What is to do: of all files only their numbers, since there may be fifty thousand.
+/// Pending work: only the numbers of files, since there may be fifty thousand.
 #[derive(Default)]
 struct Work {
     queue: VecDeque<FileId>,
-    /// Files that may have to be deleted from the index: looked at when all others are done.
+    /// Files that may have to be removed from the index; checked after all others.
     lost: Vec<IndexedFile>,
     looked_through: Option<Instant>,
 }
@@ -79,7 +78,7 @@ impl Indexer {
         let mut pause = Duration::from_secs(1);
         while !self.cancel.is_cancelled() {
             let Err(error) = self.work(&mut pause).await else { return };
-            tracing::warn!(%error, "the search index cannot be written");
+            tracing::warn!(%error, "cannot write the search index");
             self.progress.set_stalled(true);
             if let (StoreError::Corrupt { path, .. }, Some(index)) = (&error, self.index.get())
                 && path == index.path()
@@ -95,7 +94,7 @@ impl Indexer {
         }
     }
 
-    /// Indexes until cancelled, or until something fails.
+    /// Indexes until cancelled or until an error.
     async fn work(&self, pause: &mut Duration) -> Result<(), StoreError> {
         let index = match self.index.get() {
             Some(index) => index.clone(),
@@ -113,7 +112,7 @@ impl Indexer {
                 () = self.cancel.cancelled() => return Ok(()),
                 () = self.ingest.idle() => {}
             }
-            if self.progress.take_anew() {
+            if self.progress.take_rebuild() {
                 index.rebuild().await?;
                 work = Work::default();
                 self.progress.hint_all();
@@ -137,7 +136,7 @@ impl Indexer {
         }
     }
 
-    /// Does one batch of something; `false` when nothing is left.
+    /// Processes one batch; `false` if nothing is left.
     async fn step(&self, index: &SearchIndex, work: &mut Work) -> Result<bool, StoreError> {
         if !work.queue.is_empty() {
             let parts = self.batch(index, work).await?;
@@ -166,7 +165,7 @@ impl Indexer {
         Ok(())
     }
 
-    /// Queues what hints say, and all that differs from the store when that is due.
+    /// Queues hinted files, and all that differ from the store when a scan is due.
     async fn take_hints(&self, index: &SearchIndex, work: &mut Work) -> Result<(), StoreError> {
         let hints = self.progress.take();
         let is_due = work.looked_through.is_none_or(|at| at.elapsed() >= LOOK_THROUGH);
@@ -174,7 +173,7 @@ impl Indexer {
             return self.look_through(index, work).await;
         }
         for path in hints.paths {
-            // A new file may be an old one under another name, and only all of them together tell.
+            // A new file may be an old one under another name, which only a scan of all files can tell.
             if index.file_by_path(&path).await?.is_none() {
                 return self.look_through(index, work).await;
             }
@@ -186,7 +185,7 @@ impl Indexer {
         Ok(())
     }
 
-    /// Queues all files of which the store has more than the index, or another content.
+    /// Queues all files of which the store has more than the index, or different content.
     async fn look_through(&self, index: &SearchIndex, work: &mut Work) -> Result<(), StoreError> {
         let (mut known, mut last) = (HashMap::new(), 0);
         loop {
@@ -194,7 +193,7 @@ impl Indexer {
             let Some((number, _)) = files.last() else { break };
             last = *number;
             let state = |file: &IndexedFile| (file.generation, file.next_seq);
-            known.extend(files.iter().map(|(_, file)| (key(&file.path), state(file))));
+            known.extend(files.iter().map(|(_, file)| (path_hash(&file.path), state(file))));
         }
         let (mut behind, mut last) = (Vec::new(), FileId(0));
         loop {
@@ -202,7 +201,7 @@ impl Indexer {
             let Some(file) = files.last() else { break };
             last = file.file_id;
             for file in files.iter().filter(|file| !file.is_gone) {
-                let is_behind = match known.remove(&key(&file.path)) {
+                let is_behind = match known.remove(&path_hash(&file.path)) {
                     Some((generation, next_seq)) => {
                         generation != file.generation || next_seq < file.next_seq
                     }
@@ -211,17 +210,17 @@ impl Indexer {
                 behind.extend(is_behind.then_some((file.mtime_ns, file.file_id)));
             }
         }
-        // The newest are looked for first.
+        // Newest first.
         behind.sort_by_key(|(mtime_ns, _)| Reverse(*mtime_ns));
         work.queue = behind.into_iter().map(|(_, file)| file).collect();
-        // A database that was begun anew knows of no file yet.
+        // A recreated database knows no files yet.
         let is_begun = last != FileId(0);
         work.lost = if is_begun { lost(index, &known).await? } else { Vec::new() };
         work.looked_through = Some(Instant::now());
         Ok(())
     }
 
-    /// Words of the next files, up to the bounds of a batch.
+    /// Words of the next files, up to the limits of a batch.
     async fn batch(
         &self,
         index: &SearchIndex,
@@ -247,7 +246,7 @@ impl Indexer {
         Ok(parts)
     }
 
-    /// Where to go on with a file. What the index holds of another content of it is dropped first.
+    /// Where to continue a file. Indexed data of different content is dropped first.
     async fn cursor(
         &self,
         index: &SearchIndex,
@@ -268,7 +267,7 @@ impl Indexer {
         };
         if let Some(known) = index.file_by_path(&row.path).await? {
             if self.is_continued(row, &known).await? {
-                return Ok(going_on(&known, fresh));
+                return Ok(resume_cursor(&known, fresh));
             }
             index.drop_file(&row.path).await?;
             return Ok(fresh);
@@ -277,13 +276,13 @@ impl Indexer {
             let known = &work.lost[at];
             if known.thread_id == fresh.thread_id && self.is_continued(row, known).await? {
                 index.move_file(&known.path, &row.path).await?;
-                return Ok(going_on(&work.lost.swap_remove(at), fresh));
+                return Ok(resume_cursor(&work.lost.swap_remove(at), fresh));
             }
         }
         Ok(fresh)
     }
 
-    /// Whether the file has the line that was indexed last.
+    /// Whether the file still has the last indexed line.
     async fn is_continued(&self, row: &FileRow, known: &IndexedFile) -> Result<bool, StoreError> {
         if known.last_digest == Digest128::default() {
             return Ok(true);
@@ -292,7 +291,7 @@ impl Indexer {
         Ok(item.is_some_and(|item| item.digest == known.last_digest))
     }
 
-    /// The words after the cursor; `None` when there is nothing new or the file cannot be read now.
+    /// The words after the cursor; `None` if there is nothing new or the file cannot be read now.
     async fn read(
         &self,
         row: &FileRow,
@@ -303,7 +302,7 @@ impl Indexer {
         let (generation, from, end) = (row.cursor.generation, cursor.next_seq, row.cursor.next_seq);
         let rows = self.store.rows_from(row.file_id, generation, from, pages).await?;
         let Some(last) = rows.last().map(|row| row.seq) else {
-            // Lines without an item: passed, so that they are not looked at again.
+            // Lines without an item: move the cursor, so that they are not read again.
             let part =
                 IndexPart { file: IndexedFile { next_seq: end, ..cursor }, items: Vec::new() };
             return Ok((end > from).then_some(Read { part, bytes: 0, is_whole: true }));
@@ -313,20 +312,20 @@ impl Indexer {
         let failed = match read {
             Ok(Ok(mut read)) => {
                 let reached = read.part.file.next_seq;
-                // What stops before the last row has met a changed line: ingestion will hint.
+                // Stopping before the last row means a changed line: ingestion will send a hint.
                 read.is_whole = read.is_whole && (reached <= last || reached >= end);
                 return Ok((reached > from).then_some(read));
             }
             Ok(Err(error)) => error.to_string(),
             Err(error) => error.to_string(),
         };
-        tracing::warn!(path = row.path, failed, "a transcript cannot be read for the index");
+        tracing::warn!(path = row.path, failed, "cannot read a transcript for the index");
         Ok(None)
     }
 }
 
 /// The cursor of `known` for the file as it is now.
-fn going_on(known: &IndexedFile, now: IndexedFile) -> IndexedFile {
+fn resume_cursor(known: &IndexedFile, now: IndexedFile) -> IndexedFile {
     IndexedFile {
         next_seq: known.next_seq,
         last_seq: known.last_seq,
@@ -347,12 +346,12 @@ async fn lost(
         let Some((number, _)) = files.last() else { break };
         last = *number;
         let files = files.into_iter().map(|(_, file)| file);
-        lost.extend(files.filter(|file| keys.contains_key(&key(&file.path))));
+        lost.extend(files.filter(|file| keys.contains_key(&path_hash(&file.path))));
     }
     Ok(lost)
 }
 
-/// Stands for a path where there may be very many.
-fn key(path: &str) -> u128 {
+/// A fixed-size path_hash for a path, since there may be very many.
+fn path_hash(path: &str) -> u128 {
     xxhash_rust::xxh3::xxh3_128(path.as_bytes())
 }

@@ -1,4 +1,4 @@
-//! Items that have some of the words of a question, after those that have all of them.
+//! Finds items with some of a question's words, ranked after those with all of them.
 
 use std::collections::HashSet;
 
@@ -11,27 +11,27 @@ use super::query::SearchQuery;
 use super::rare::rarest;
 use crate::service::error::ServiceError;
 
-/// Telling words from which a query is a question: fewer are meant as they stand, unless nothing has them all.
+/// Minimum distinctive words in a question; shorter queries are taken literally, unless no item has all words.
 const QUESTION_WORDS: usize = 3;
 
-/// Items that are ranked.
+/// Maximum items ranked.
 const CANDIDATES: usize = 400;
 
-/// What a question finds besides.
-pub(super) struct Loosened {
-    /// Best first, each below those with all words.
+/// Additional matches of a question.
+pub(super) struct PartialMatches {
+    /// Best first, all ranked below items with all words.
     pub(super) ranked: Vec<RankedItem>,
-    /// Its words, for showing where.
+    /// Its words, to locate matches.
     pub(super) query: Query,
 }
 
-/// What has some of the words, `strict` left out; `None` where the query is not meant so.
-pub(super) async fn loosened(
+/// Items with some of the words, without those in `strict`; `None` if the query is not a question.
+pub(super) async fn partial_matches(
     index: &SearchIndex,
     search: &SearchQuery,
     strict: &[RankedItem],
     now_ms: i64,
-) -> Result<Option<Loosened>, ServiceError> {
+) -> Result<Option<PartialMatches>, ServiceError> {
     let words = loose::loosened(&search.query);
     let is_question = words.len() >= QUESTION_WORDS || (strict.is_empty() && words.len() > 1);
     if !is_question {
@@ -46,16 +46,16 @@ pub(super) async fn loosened(
         return Ok(None);
     }
     let found = index.best(&rare.join(" OR "), &search.filter, CANDIDATES).await?;
-    // By their words: a copy of a hit in another transcript is that hit.
+    // Compare by words: a copy of a hit in another transcript is the same hit.
     let said = |ranked: &RankedItem| (ranked.candidate.kind, ranked.candidate.digest);
     let known: HashSet<_> = strict.iter().map(said).collect();
     let candidates = found.into_iter().map(|found| found.candidate).collect();
     let mut ranked = rank(candidates, now_ms);
     ranked.retain(|one| !known.contains(&said(one)));
-    // Scores of one answer are comparable: what has all words stands before what has some.
+    // Scores in one answer are comparable: items with all words rank above the others.
     let lowest = strict.last().map_or(f64::INFINITY, |last| last.score);
     for one in &mut ranked {
         one.score = one.score.min(lowest);
     }
-    Ok(Some(Loosened { ranked, query: Query::union(&words) }))
+    Ok(Some(PartialMatches { ranked, query: Query::union(&words) }))
 }

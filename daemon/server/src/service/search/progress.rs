@@ -1,4 +1,4 @@
-//! What the indexer has to do and how far it is, shared with those who tell it and those who ask.
+//! Work and progress of the indexer, shared with those who hint and those who query it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -6,7 +6,7 @@ use tokio::sync::watch;
 
 use crate::service::hints::{Hints, PendingHints};
 
-/// Hints to the indexer, and its figures.
+/// Hints to the indexer, and its progress.
 #[derive(Debug, Default)]
 pub struct IndexProgress {
     hints: Hints,
@@ -15,10 +15,10 @@ pub struct IndexProgress {
     items: AtomicU64,
     files_behind: AtomicU64,
     bytes: AtomicU64,
-    anew: watch::Sender<Anew>,
+    anew: watch::Sender<Rebuild>,
 }
 
-/// How far the index is.
+/// Progress of the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IndexState {
     pub work: IndexWork,
@@ -31,35 +31,35 @@ pub struct IndexState {
 pub enum IndexWork {
     Idle,
     Indexing,
-    /// The index cannot be written; it is tried again.
+    /// The index cannot be written; it is retried.
     Stalled,
 }
 
-/// How far the index is with being made anew.
+/// State of a rebuild of the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Anew {
-    /// Nobody asks for it, or it is done.
+enum Rebuild {
+    /// Not requested.
     #[default]
     Done,
     Asked,
-    /// It was emptied and fills.
+    /// Emptied, and being refilled.
     Fills,
 }
 
 impl IndexProgress {
-    /// A transcript has something new in the store. Does not block.
+    /// A transcript has new data in the store. Does not block.
     pub fn hint(&self, path: &str) {
         self.is_working.store(true, Ordering::Relaxed);
         self.hints.hint(path);
     }
 
-    /// Anything may have changed.
+    /// Any file may have changed.
     pub fn hint_all(&self) {
         self.is_working.store(true, Ordering::Relaxed);
         self.hints.hint_all();
     }
 
-    /// How far the index is.
+    /// Progress of the index.
     #[must_use]
     pub fn state(&self) -> IndexState {
         let number = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -83,39 +83,39 @@ impl IndexProgress {
         self.hints.take()
     }
 
-    /// Asks for the index to be made anew and waits until it holds all that is ingested.
-    pub(super) async fn made_anew(&self) {
+    /// Requests a rebuild of the index and waits until it holds everything ingested.
+    pub(super) async fn rebuild(&self) {
         let mut anew = self.anew.subscribe();
-        self.anew.send_replace(Anew::Asked);
+        self.anew.send_replace(Rebuild::Asked);
         self.hints.wake();
         // The sender lives as long as `self`.
-        drop(anew.wait_for(|anew| *anew == Anew::Done).await);
+        drop(anew.wait_for(|anew| *anew == Rebuild::Done).await);
     }
 
-    /// Whether the index is to be emptied; asked once, the answer counts.
-    pub(super) fn take_anew(&self) -> bool {
+    /// Whether to empty the index; resets the request.
+    pub(super) fn take_rebuild(&self) -> bool {
         self.anew.send_if_modified(|anew| {
-            let is_asked = *anew == Anew::Asked;
+            let is_asked = *anew == Rebuild::Asked;
             if is_asked {
-                *anew = Anew::Fills;
+                *anew = Rebuild::Fills;
             }
             is_asked
         })
     }
 
-    /// Waits for a hint; one that came before counts.
+    /// Waits for a hint; an earlier unconsumed one counts.
     pub(super) async fn arrived(&self) {
         self.hints.arrived().await;
     }
 
-    /// Nothing is left to do, unless a hint has come meanwhile.
+    /// Marks the index as idle, unless a hint has arrived.
     pub(super) fn set_idle(&self) {
         self.hints.if_none(|| {
             self.is_working.store(false, Ordering::Relaxed);
             self.anew.send_if_modified(|anew| {
-                let fills = *anew == Anew::Fills;
+                let fills = *anew == Rebuild::Fills;
                 if fills {
-                    *anew = Anew::Done;
+                    *anew = Rebuild::Done;
                 }
                 fills
             });

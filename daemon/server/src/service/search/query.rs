@@ -1,4 +1,4 @@
-//! What is searched for.
+//! A search query.
 
 use longhaul_store::SearchFilter;
 
@@ -7,6 +7,6 @@ pub struct SearchQuery {
     pub query: String,
     pub filter: SearchFilter,
     pub hits_max: usize,
-    /// Tokens of all texts, at most.
+    /// Maximum tokens of all texts.
     pub tokens_max: Option<u64>,
 }

@@ -1,8 +1,7 @@
-//! The words of a query that tell items apart, and no more of them than can be scored in time.
+//! Selects the words of a query that distinguish items, limited to what can be scored in time.
 //!
-//! Scoring looks at every item that has one of the words. So a word that very many items have does not score,
-//! and of the others the rarest do, until the items of all of them are [`SCORED`]: what is left out would have
-//! weighed least.
+//! Scoring visits every item that has one of the words. So very common words do not score, and of the others the
+//! rarest do, until their items reach [`SCORED`] in total: the words left out would have weighed least.
 
 use longhaul_core::search::query::Scorer;
 use longhaul_core::search::rank::COMMON;
@@ -10,17 +9,17 @@ use longhaul_store::SearchIndex;
 
 use crate::service::error::ServiceError;
 
-/// Items with one of the words that score, in all.
+/// Maximum items to score, over all words.
 ///
 /// # Source
 /// Measured: scoring an item takes some 3 µs; eight words of 3,600 items each took 117 ms. A collection of a
 /// hundred thousand items seldom reaches it.
 const SCORED: usize = 8_000;
 
-/// One word that scores always fits.
+/// A single scoring word always fits.
 const _: () = assert!(COMMON <= SCORED);
 
-/// What is rare enough to score: of each of `terms`, given as its scorers, the first that is.
+/// The expressions rare enough to score: for each of `terms`, given as alternatives, the first that is.
 pub(super) async fn rarest(
     index: &SearchIndex,
     terms: Vec<Vec<Scorer>>,
@@ -38,7 +37,7 @@ pub(super) async fn rarest(
     Ok(within(rare, SCORED))
 }
 
-/// The rarest expressions with `items_max` items together.
+/// The rarest expressions with at most `items_max` items together.
 fn within(mut rare: Vec<(usize, String)>, items_max: usize) -> Vec<String> {
     rare.sort_by_key(|(items, _)| *items);
     let mut left = items_max;
@@ -54,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rarest_score_until_it_would_take_too_long() {
+    fn the_rarest_words_score_up_to_the_limit() {
         let rare = |counts: &[usize]| -> Vec<(usize, String)> {
             counts.iter().map(|count| (*count, count.to_string())).collect()
         };

@@ -1,4 +1,4 @@
-//! Items of a transcript into words: the part of indexing that reads and computes.
+//! Reads items of a transcript and splits them into words.
 
 use std::io;
 use std::path::Path;
@@ -9,10 +9,10 @@ use longhaul_store::{IndexItem, IndexPart, IndexedFile};
 
 use crate::transcript::{LineError, LineReader};
 
-/// Longest line that is read for its words; what stands in a longer one is images and data.
+/// Longest line that is indexed; longer ones hold images and data.
 const LINE_BYTES_MAX: u64 = 4 << 20;
 
-/// What was read, and whether the file gave all that was asked for.
+/// The words read, and whether all requested rows were read.
 pub(super) struct Read {
     /// Words and the cursor after them.
     pub(super) part: IndexPart,
@@ -20,9 +20,9 @@ pub(super) struct Read {
     pub(super) is_whole: bool,
 }
 
-/// Reads the items of `rows`, which follow what `file` says, up to about `bytes_max` bytes of words.
+/// Reads the items of `rows`, which follow the cursor of `file`, up to about `bytes_max` bytes of words.
 ///
-/// A line that is not what the row says ends the reading: the file has changed, and ingestion will say how.
+/// Stops at a line that does not match its row: the file has changed, and ingestion will report it.
 pub(super) fn read(mut file: IndexedFile, rows: &[ItemRow], bytes_max: usize) -> io::Result<Read> {
     let mut lines = LineReader::open(file.source, Path::new(&file.path), None)?;
     let (mut items, mut bytes, mut is_whole) = (Vec::new(), 0, true);

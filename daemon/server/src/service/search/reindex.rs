@@ -1,11 +1,11 @@
-//! The job `reindex`: the index of transcripts, made anew.
+//! The job `reindex`: rebuilds the index of transcripts.
 //!
-//! Damage and other versions are answered by the indexer itself, at once. This is for a person who finds that
-//! search lacks something: `longhaul job retry reindex/search`. The indexer empties the index and fills it, and
-//! the job ends when all that is ingested can be found again. Search answers meanwhile, with what is there.
+//! The indexer itself handles damage and other versions at once. This job is for a person who finds that search
+//! misses something: `longhaul job retry reindex/search`. The indexer empties and refills the index, and the job
+//! ends when everything ingested can be found. Meanwhile search answers from the partial index.
 //!
-//! *A crash* leaves an index that is partly filled, which the indexer goes on with at the next start, and a job
-//! that is taken up: it empties the index once more.
+//! *A crash* leaves a partly filled index, which the indexer continues at the next start, and a job that runs
+//! again: it empties the index once more.
 
 use std::sync::Arc;
 
@@ -14,14 +14,13 @@ use longhaul_core::job::{Failure, Job, Kind, Token};
 use super::full_text::FullText;
 use crate::jobs::runner::Work;
 
-/// Makes the index anew for jobs.
 pub struct ReindexWork(pub Arc<FullText>);
 
 impl Work for ReindexWork {
     const KIND: Kind = Kind::Reindex;
 
     async fn run(&self, _: Job, _: Token) -> Result<(), Failure> {
-        self.0.progress.made_anew().await;
+        self.0.progress.rebuild().await;
         Ok(())
     }
 }

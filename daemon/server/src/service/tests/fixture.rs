@@ -1,4 +1,4 @@
-//! The services of a daemon in a temporary folder, by a manual clock, for unit tests.
+//! Services of a daemon in a temporary folder with a manual clock, for unit tests.
 
 use longhaul_core::compaction::Phase;
 use longhaul_core::compaction::ladder::Strategy;
@@ -38,7 +38,7 @@ impl Fixture {
         Self { home, deps, services }
     }
 
-    /// A thread of ours with these items, read to its end.
+    /// A recorded thread with these items, read to its end.
     pub(super) async fn thread(&self, items: &[Value]) -> String {
         let opening = Opening {
             thread_id: String::new(),
@@ -70,7 +70,7 @@ pub(super) fn message(role: &str, text: &str) -> Value {
     json!({ "type": "message", "role": role, "content": [{ "type": kind, "text": text }] })
 }
 
-/// A conversation of `turns` turns with something to say.
+/// A conversation of `turns` turns with some content.
 pub(super) fn conversation(turns: usize) -> Vec<Value> {
     let words = "the parser reads one line after the other and keeps its place ".repeat(20);
     let turn = |n| {

@@ -1,4 +1,4 @@
-//! `thread/items`: the index of a thread, item by item.
+//! `thread/items`: lists the index of a thread, item by item.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,21 +11,19 @@ use crate::archive::Archive;
 use crate::service::error::ServiceError;
 use crate::transcript::{Fallback, LineReader};
 
-/// Which items of a thread.
+/// Which items to list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ItemRange {
-    /// From this line on.
     From(u64),
-    /// The last ones.
+    /// The last items.
     Last,
 }
 
-/// Some items of a thread.
 #[derive(Debug)]
 pub struct Items {
-    /// In order, each with its time where its line says so.
+    /// In order, each with the time on its line, if any.
     pub rows: Vec<(ItemRow, Option<i64>)>,
-    /// Line to go on from.
+    /// Line to continue at.
     pub next_seq: u64,
     pub more: bool,
 }
@@ -43,7 +41,7 @@ pub(super) async fn items(
     let thread = store.thread_get(thread_id).await?;
     let file = thread.ok_or_else(|| ServiceError::ThreadNotFound(thread_id.to_owned()))?.file;
     let generation = file.cursor.generation;
-    // Pages are not all full: the last one grows.
+    // Not all pages are full: the last one grows.
     let pages = u32::try_from(limit / PAGE_ITEMS + 2).unwrap_or(u32::MAX);
     let mut rows = match range {
         ItemRange::From(seq) => store.rows_from(file.file_id, generation, seq, pages).await?,
@@ -60,7 +58,7 @@ pub(super) async fn items(
     Ok(Items { rows, next_seq, more })
 }
 
-/// Reads the time of each row's line; a line that cannot be read has none.
+/// Reads the time on each row's line; `None` if the line cannot be read.
 fn dated(file: &FileRow, archive: Arc<Archive>, rows: Vec<ItemRow>) -> Vec<(ItemRow, Option<i64>)> {
     let fallback = Some(Fallback { archive, generation: file.cursor.generation });
     let mut lines = LineReader::open(file.source, Path::new(&file.path), fallback).ok();

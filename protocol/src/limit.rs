@@ -123,6 +123,11 @@ pub const MESSAGE_BYTES_MAX: usize = 256 * 1024;
 /// # Source
 /// Chosen: a long paragraph; what is longer belongs into a file of the project.
 pub const NOTE_BYTES_MAX: usize = 4 * 1024;
+/// Bytes of the focus of a view.
+///
+/// # Source
+/// Chosen: what a person writes behind a command; a pasted document would make everything count alike.
+pub const FOCUS_BYTES_MAX: usize = 4 * 1024;
 /// Tokens `memory/read` answers where the request does not say, and at most.
 ///
 /// # Source

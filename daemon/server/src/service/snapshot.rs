@@ -54,6 +54,7 @@ impl Snapshot {
             state: self.fold.checkpoint(),
             semantics: &self.semantics,
             disk: &self.disk,
+            focus: "",
         }
     }
 

@@ -66,6 +66,7 @@ impl Gatherer {
             ..known.sources(Some(fold), model)
         });
         input.window = window.tokens;
+        input.focus = request.focus.clone().unwrap_or_default();
         input.agent_prompt = known.agent.compact_prompt;
         Ok(input)
     }
@@ -115,6 +116,7 @@ impl Gatherer {
             redacted: 0,
             seq,
             window: window::FALLBACK_TOKENS,
+            focus: String::new(),
         })
     }
 

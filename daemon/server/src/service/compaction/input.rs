@@ -52,6 +52,8 @@ pub(super) struct Input {
     pub seq: u64,
     /// Tokens of the window of the model that will read the replacement.
     pub window: u64,
+    /// What the view is to be about; empty if nobody said.
+    pub focus: String,
 }
 
 /// Where the items of a history are.
@@ -115,6 +117,7 @@ impl Input {
             state: self.fold.checkpoint(),
             semantics: &self.semantics,
             disk: &self.disk,
+            focus: &self.focus,
         };
         view::render_below(summary, &scene, &ViewCaps::default(), max_tokens)
     }

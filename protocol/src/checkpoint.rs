@@ -77,6 +77,10 @@ pub struct ViewParams {
     /// As it was after the item of this seq; absent: as it is now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_of: Option<u64>,
+    /// What the view is to be about, in words, at most `limit::FOCUS_BYTES_MAX` bytes: lines of the checkpoint that
+    /// speak of it are chosen first. It is never quoted or sent to a model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub focus: Option<String>,
 }
 
 /// Bounds of a view; an absent one takes the daemon's default.

@@ -96,6 +96,10 @@ pub struct RunParams {
     /// Texts for this call alone, instead of the configured ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub templates: Option<TemplateOverrides>,
+    /// What the view is to be about, in words, at most `limit::FOCUS_BYTES_MAX` bytes: lines of the checkpoint that
+    /// speak of it are chosen first. It is never quoted or sent to a model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub focus: Option<String>,
 }
 
 /// A step of a compaction that an agent makes.

@@ -123,6 +123,12 @@ pub const MESSAGE_BYTES_MAX: usize = 256 * 1024;
 /// # Source
 /// Chosen: a long paragraph; longer text belongs in a file of the project.
 pub const NOTE_BYTES_MAX: usize = 4 * 1024;
+/// Bytes of the focus of a view.
+///
+/// # Source
+/// Chosen: what a person types after a command; with a pasted document every line would match.
+pub const FOCUS_BYTES_MAX: usize = 4 * 1024;
+
 /// Tokens of a `memory/read` answer: the default and the maximum.
 ///
 /// # Source

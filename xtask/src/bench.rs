@@ -8,6 +8,7 @@ mod bystander;
 mod compaction;
 mod context;
 mod corpus;
+mod gateway;
 mod hook;
 mod idle;
 mod ingest;
@@ -61,6 +62,9 @@ pub(crate) struct BenchArgs {
     /// --corpus [default: $LONGHAUL_CORPUS/claude]: needs npm
     #[arg(long)]
     plugin: bool,
+    /// Measure the gateway of Codex alone, on the largest transcripts
+    #[arg(long)]
+    gateway: bool,
     /// Measure the job table alone
     #[arg(long)]
     jobs: bool,
@@ -128,6 +132,8 @@ fn measure_alone(
         hook::measure(longhauld, &corpus()?, rounds, report)?;
     } else if options.plugin {
         plugin::measure(longhauld, &corpus::of_claude(options.corpus.as_deref())?, rounds, report)?;
+    } else if options.gateway {
+        gateway::measure(longhauld, &corpus()?, rounds, report)?;
     } else if options.memory {
         memory::measure(longhauld, &corpus()?, rounds, report)?;
     } else {

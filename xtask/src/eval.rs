@@ -110,6 +110,7 @@ fn view(fold: &Fold, budget_tokens: u64) -> String {
         state: fold.checkpoint(),
         semantics: &Semantics::default(),
         disk: &Disk::default(),
+        focus: "",
     };
     render(&scene, &ViewCaps::default(), budget_tokens)
 }

@@ -35,12 +35,12 @@ pub(crate) struct Binaries {
     pub(crate) longhauld: PathBuf,
 }
 
-/// Builds the daemon, its curator, the command line and the MCP server in release.
+/// Builds the daemon, its curator, the command line, the MCP server and the gateway in release.
 pub(crate) fn build_release() -> anyhow::Result<Binaries> {
     let mut build = cargo()?;
     build.args(["build", "--release", "--locked"]);
-    let packages = ["longhaul-daemon", "longhaul-curator", "longhaul-cli", "longhaul-mcp"];
-    build.args(packages.map(|name| format!("-p{name}")));
+    let packages = ["daemon", "curator", "cli", "mcp", "gateway"];
+    build.args(packages.map(|name| format!("-plonghaul-{name}")));
     crate::process::check(&mut build)?;
     let folder = target()?.join("release");
     Ok(Binaries { longhaul: folder.join("longhaul"), longhauld: folder.join("longhauld") })

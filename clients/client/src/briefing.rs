@@ -41,6 +41,8 @@ pub struct BriefingRequest<'a> {
     pub trigger: compaction::Trigger,
     /// When in the thread.
     pub phase: compaction::Phase,
+    /// What the person wants it to be about, if they said.
+    pub focus: Option<&'a str>,
 }
 
 impl Briefing {
@@ -58,6 +60,7 @@ impl Briefing {
             // The agent adds its own context.
             initial_context: Some(Vec::new()),
             agent_step: Some(compaction::AgentStep::Answered),
+            focus: of.focus.map(str::to_owned),
             ..Default::default()
         };
         let made = match client.call::<compaction::Run>(params.clone()).await {

@@ -61,6 +61,7 @@ impl Daemon {
             window,
             trigger: asked.trigger,
             phase: asked.phase,
+            focus: None,
         };
         Briefing::make(&client, &wanted).await
     }

@@ -554,6 +554,11 @@ export interface CompactionListResult {
 export interface CompactionPreviewParams {
   /** The thread as it was after the item of this seq; absent: as it is now. */
   as_of?: number | null;
+  /**
+   * As in `compaction/run`: what the view is to be about, in words, at most `limit::FOCUS_BYTES_MAX` bytes: lines of the checkpoint that
+   * speak of it are chosen first. It is never quoted or sent to a model.
+   */
+  focus?: string | null;
   /** Tokens of the view, as in `compaction/run`. */
   max_tokens?: number | null;
   /** The model that would read the result; with a `provider`, that would write it. */
@@ -635,6 +640,11 @@ export interface CompactionRunParams {
   as_of?: number | null;
   /** Milliseconds the caller will wait; strategies that would take longer are skipped. */
   deadline_ms?: number | null;
+  /**
+   * What the view is to be about, in words, at most `limit::FOCUS_BYTES_MAX` bytes: lines of the checkpoint that
+   * speak of it are chosen first. It is never quoted or sent to a model.
+   */
+  focus?: string | null;
   /**
    * Items that are rebuilt for every request and never summarised; placed according to `phase`. Absent with
    * `mid_turn`: what the history itself contains about settings, environment, project instructions and memory,

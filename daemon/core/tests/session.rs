@@ -62,7 +62,13 @@ pub(crate) fn push(fold: &mut Fold, line: &[u8]) {
 pub(crate) fn view(fold: &Fold, caps: &ViewCaps, max_tokens: u64) -> String {
     let (semantics, disk) = (Semantics::default(), Disk::new());
     let state = fold.checkpoint();
-    let scene = Scene { thread_id: Some("0199-test"), state, semantics: &semantics, disk: &disk };
+    let scene = Scene {
+        thread_id: Some("0199-test"),
+        state,
+        semantics: &semantics,
+        disk: &disk,
+        focus: "",
+    };
     render(&scene, caps, max_tokens)
 }
 

@@ -19,6 +19,7 @@ mod continuation;
 mod examples;
 mod failures;
 mod faults;
+mod focus;
 mod fork;
 mod gauge;
 mod gemini;

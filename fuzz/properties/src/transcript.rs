@@ -122,6 +122,7 @@ fn check_views(whole: &Fold, parts: &Fold) {
 fn view(fold: &Fold, max_tokens: u64) -> String {
     let (semantics, disk) = (Semantics::default(), Disk::new());
     let state = fold.checkpoint();
-    let scene = Scene { thread_id: Some("t"), state, semantics: &semantics, disk: &disk };
+    let scene =
+        Scene { thread_id: Some("t"), state, semantics: &semantics, disk: &disk, focus: "" };
     render(&scene, &ViewCaps::default(), max_tokens)
 }

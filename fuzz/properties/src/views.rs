@@ -49,7 +49,7 @@ pub fn check(bytes: &[u8]) {
     let choices = Choices::of(asked.choices.iter().cloned());
     let semantics = Semantics { choices, ..Semantics::default() };
     let (state, disk) = (fold.checkpoint(), &asked.disk);
-    let scene = Scene { thread_id: Some("t"), state, semantics: &semantics, disk };
+    let scene = Scene { thread_id: Some("t"), state, semantics: &semantics, disk, focus: "" };
     for budget in asked.budgets.iter().copied().chain([0, 40, 400, 1_000, 4_000]) {
         let rendered = render_below(asked.above, &scene, &asked.caps, budget);
         check_view(&rendered, &semantics.choices, budget);

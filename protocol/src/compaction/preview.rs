@@ -40,6 +40,10 @@ pub struct PreviewParams {
     /// The thread as it was after the item of this seq; absent: as it is now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_of: Option<u64>,
+    /// As in `compaction/run`: what the view is to be about, in words, at most `limit::FOCUS_BYTES_MAX` bytes: lines of the checkpoint that
+    /// speak of it are chosen first. It is never quoted or sent to a model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub focus: Option<String>,
 }
 
 /// The preview.

@@ -31,6 +31,7 @@ use crate::style::{Style, tokens};
 Examples:
   longhaul compact                                 the newest thread of this folder
   longhaul compact 0199a213 --max-tokens 2000
+  longhaul compact --focus 'the migration'          lines that speak of it first
   longhaul compact --view-only > handoff.md        only the text
   longhaul compact --preview                       what it would make, and what each part costs
   longhaul compact --diff                          what happened to each item
@@ -48,6 +49,9 @@ pub(crate) struct CompactArgs {
     /// How to compact
     #[arg(long, value_name = "NAME", default_value = "auto")]
     strategy: StrategyName,
+    /// What the view is to be about, in words: lines that speak of it are chosen first
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["list", "undo"])]
+    focus: Option<String>,
     /// Compact the thread as it was after this seq
     #[arg(long, value_name = "SEQ", value_parser = select::seq)]
     as_of: Option<u64>,
@@ -123,6 +127,7 @@ pub(crate) async fn run(args: CompactArgs, session: &Session) -> Result<(), Fail
             strategy: Some(args.strategy.into()),
             max_tokens: args.max_tokens,
             as_of: args.as_of,
+            focus: args.focus,
             ..Default::default()
         };
         return session.print(&client.call::<Preview>(params).await?);
@@ -134,6 +139,7 @@ pub(crate) async fn run(args: CompactArgs, session: &Session) -> Result<(), Fail
         max_tokens: args.max_tokens,
         as_of: args.as_of,
         install: args.install.then_some(true),
+        focus: args.focus,
         templates,
         ..Default::default()
     };

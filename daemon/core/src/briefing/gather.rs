@@ -225,6 +225,7 @@ impl Builder<'_> {
         for (_, words) in self.briefing.pending_words() {
             focus.add(words, 3);
         }
+        focus.aim_at(self.extra.focus);
         focus
     }
 

@@ -34,6 +34,8 @@ pub struct Extra<'a> {
     pub header: String,
     /// Text that stands above the view: what it says needs no saying again.
     pub above: &'a str,
+    /// What the person wants it to be about: lines that speak of it are chosen first.
+    pub focus: &'a str,
     /// Folder that paths are shown from.
     pub folder: Option<&'a str>,
     /// Steps of the plan: mark and words, whether it is open.

@@ -79,7 +79,19 @@ impl Focus {
             }
         }
     }
+
+    /// Makes the terms of a text count like those that the last turns said most.
+    pub(super) fn aim_at(&mut self, text: &str) {
+        let most = self.recent.values().copied().max().unwrap_or(1);
+        for term in terms::of(text) {
+            self.recent.insert(term, most);
+            *self.central.entry(term).or_default() += CENTRAL_TURNS;
+        }
+    }
 }
+
+/// Turns that speak of a term, from which on it counts most.
+const CENTRAL_TURNS: u32 = 5;
 
 /// Worth of a term that was said this many times already.
 const AGAIN: [f64; 4] = [1.0, 0.35, 0.12, 0.05];
@@ -157,7 +169,8 @@ impl Selection {
         let worth = lines.iter().map(|(term, lines)| {
             let rarity = 1.0 / f64::from(*lines).sqrt().sqrt();
             let recent = (count(&focus.recent, term) / most).sqrt();
-            let central = count(&focus.central, term).min(5.0) / 5.0;
+            let central =
+                count(&focus.central, term).min(CENTRAL_TURNS.into()) / f64::from(CENTRAL_TURNS);
             (*term, rarity * (0.35 + 1.6 * recent + central))
         });
         let said = terms::of(known).into_iter().map(|term| (term, 1));

@@ -273,6 +273,23 @@ fn below_a_summary_a_view_says_what_the_summary_does_not() {
 }
 
 #[test]
+fn lines_that_speak_of_the_focus_are_chosen_first() {
+    let mut briefing = Briefing::default();
+    briefing.request(1, "Make the lexer quick.", None);
+    let lexer = "- The lexer allocated a string for each token of the source.";
+    let parser = "- The parser keeps its table of operators in a sorted slice.";
+    briefing.words(2, &format!("{lexer}\n{parser}\n"));
+    briefing.request(3, "go on with the lexer", None);
+    let view = |focus| render(&briefing, &Extra { focus, ..Extra::default() }, 90);
+    let shown = |focus| (view(focus).contains("allocated"), view(focus).contains("sorted slice"));
+    assert_eq!(shown(""), (false, true), "{}", view(""));
+    let focus = "a string allocated for each token";
+    assert_eq!(shown(focus), (true, false), "{}", view(focus));
+    assert_eq!(view("nothing that stands here"), view(""));
+    assert!(!view("allocated zebra").contains("zebra"), "it is never quoted");
+}
+
+#[test]
 fn a_patch_that_did_not_apply_is_told_until_its_file_is_edited() {
     let mut briefing = thread();
     let printed = "apply_patch verification failed: Failed to find expected lines in src/lib.rs";

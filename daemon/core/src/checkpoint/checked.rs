@@ -87,7 +87,8 @@ mod tests {
             disk.insert(format!("/w/{path}"), seen);
         }
         let semantics = Semantics::default();
-        let scene = Scene { thread_id: None, state: &state, semantics: &semantics, disk: &disk };
+        let scene =
+            Scene { thread_id: None, state: &state, semantics: &semantics, disk: &disk, focus: "" };
         let checked = Checked::of(&scene);
         assert_eq!((checked.unchanged, checked.unverified), (2, 1), "{checked:?}");
         assert_eq!(checked.changed, ["later.rs", "other.rs"]);

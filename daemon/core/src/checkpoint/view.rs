@@ -33,6 +33,8 @@ pub struct Scene<'a> {
     pub semantics: &'a Semantics,
     /// What the host sees on disk.
     pub disk: &'a Disk,
+    /// What the person wants a view to be about; empty if they did not say. It is never quoted.
+    pub focus: &'a str,
 }
 
 /// How many of each a view may hold, whatever room there is.
@@ -91,6 +93,7 @@ pub fn render_below(above: &str, scene: &Scene<'_>, caps: &ViewCaps, max_tokens:
     let extra = briefing::Extra {
         header,
         above,
+        focus: scene.focus,
         folder: scene.state.cwd.as_deref(),
         plan: lines::plan(scene, caps),
         accepted: accepted.collect(),

@@ -53,7 +53,13 @@ const FIELDS: &[(&str, &[(&str, Field)])] = &[
     ("checkpoint/get", &[("thread_id", Thread), ("as_of", Plain)]),
     (
         "checkpoint/view",
-        &[("thread_id", Thread), ("caps", Plain), ("max_tokens", Plain), ("as_of", Plain)],
+        &[
+            ("thread_id", Thread),
+            ("caps", Plain),
+            ("max_tokens", Plain),
+            ("as_of", Plain),
+            ("focus", Plain),
+        ],
     ),
     ("compaction/get", &[("compaction_id", Compaction)]),
     ("compaction/list", &[("thread_id", Thread), ("limit", Plain), ("cursor", Plain)]),
@@ -65,6 +71,7 @@ const FIELDS: &[(&str, &[(&str, Field)])] = &[
             ("phase", Plain),
             ("max_tokens", Plain),
             ("as_of", Plain),
+            ("focus", Plain),
         ],
     ),
     (
@@ -81,6 +88,7 @@ const FIELDS: &[(&str, &[(&str, Field)])] = &[
             ("max_tokens", Plain),
             ("deadline_ms", Plain),
             ("as_of", Plain),
+            ("focus", Plain),
         ],
     ),
     (

@@ -115,7 +115,9 @@ async fn view(
     params: ViewParams,
 ) -> Result<ViewResult, Failure> {
     let caps = convert::caps(params.caps);
-    let view = checkpoints.view(&params.thread_id, &caps, params.max_tokens, params.as_of).await?;
+    let focus = params.focus.as_deref().map(convert::focus).transpose()?.unwrap_or_default();
+    let wanted = (params.max_tokens, focus.as_str());
+    let view = checkpoints.view(&params.thread_id, &caps, wanted, params.as_of).await?;
     let tokens = longhaul_core::tokens::of_text(&view.text);
     Ok(ViewResult {
         text: view.text.into(),

@@ -165,6 +165,7 @@ pub(super) fn request(params: RunParams) -> Result<Request, Failure> {
         reason: params.reason.and_then(convert::reason),
         reader,
         templates: convert::own_texts(params.templates),
+        focus: params.focus.as_deref().map(convert::focus).transpose()?,
         agent_step: params.agent_step.map(|step| match step {
             longhaul_protocol::compaction::AgentStep::Announced => AgentStep::Announced,
             longhaul_protocol::compaction::AgentStep::Answered => AgentStep::Answered,

@@ -11,6 +11,7 @@ use longhaul_core::compaction::{Phase, handle::Handle};
 use longhaul_core::template::Kind;
 use longhaul_core::thread::{Blocked, ThreadKind, TurnFailure};
 use longhaul_protocol::checkpoint::{Caps, Update};
+use longhaul_protocol::limit::FOCUS_BYTES_MAX;
 use longhaul_protocol::warning::Warning;
 use longhaul_protocol::{compaction as wire, thread};
 use longhaul_store::{CompactionRow, FileRow, ThreadRow};
@@ -29,6 +30,17 @@ const PAGE_ROWS_MAX: u32 = longhaul_protocol::limit::PAGE_ROWS_MAX;
 /// A limit over the bound is lowered to it: the cursor tells that there is more.
 pub(super) fn page_rows(limit: Option<u32>) -> u32 {
     limit.unwrap_or(PAGE_ROWS_DEFAULT).clamp(1, PAGE_ROWS_MAX)
+}
+
+/// What a view is to be about, without the secrets in it.
+pub(super) fn focus(words: &str) -> Result<String, Failure> {
+    match words.len() > FOCUS_BYTES_MAX {
+        true => {
+            let found = words.len();
+            Err(Failure::invalid("focus", &format!("at most {FOCUS_BYTES_MAX} bytes, not {found}")))
+        }
+        false => Ok(longhaul_core::redact::redact(words).text.into_owned()),
+    }
 }
 
 /// The variant of that name; the error lists all names.

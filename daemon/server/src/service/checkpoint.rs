@@ -7,7 +7,7 @@ use longhaul_core::checkpoint::document::document;
 use longhaul_core::checkpoint::semantic::{
     EvidenceSource, Known, Rejection, Update, bound, validate,
 };
-use longhaul_core::checkpoint::view::{self, ViewCaps};
+use longhaul_core::checkpoint::view::{self, Scene, ViewCaps};
 use longhaul_core::compaction::handle::Handle;
 use longhaul_core::digest::Digest128;
 use longhaul_core::item::ItemKind;
@@ -70,7 +70,7 @@ impl Checkpoints {
         Ok((document, digest, snapshot.seq()))
     }
 
-    /// The checkpoint's text within `max_tokens`.
+    /// The checkpoint's text within `max_tokens`, of lines that speak of `focus` first.
     ///
     /// # Errors
     /// Those of [`Snapshots::of`].
@@ -78,12 +78,12 @@ impl Checkpoints {
         &self,
         thread_id: &str,
         caps: &ViewCaps,
-        max_tokens: Option<u64>,
+        (max_tokens, focus): (Option<u64>, &str),
         as_of: Option<u64>,
     ) -> Result<View, ServiceError> {
         let snapshot = self.snapshots.of(thread_id, as_of).await?;
         let max_tokens = max_tokens.unwrap_or(view::DEFAULT_TOKENS);
-        let text = view::render(&snapshot.scene(), caps, max_tokens);
+        let text = view::render(&Scene { focus, ..snapshot.scene() }, caps, max_tokens);
         Ok(View { digest: Digest128::of(text.as_bytes()), seq: snapshot.seq(), text })
     }
 

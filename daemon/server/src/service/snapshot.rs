@@ -52,6 +52,7 @@ impl Snapshot {
             state: self.fold.checkpoint(),
             semantics: &self.semantics,
             disk: &self.disk,
+            focus: "",
         }
     }
 

@@ -54,7 +54,8 @@ pub(super) fn updates(text: &str) {
     }
     let (semantics, disk, fold) = (Semantics::of(&accepted), Disk::new(), session());
     let state = fold.checkpoint();
-    let scene = Scene { thread_id: Some("t"), state, semantics: &semantics, disk: &disk };
+    let scene =
+        Scene { thread_id: Some("t"), state, semantics: &semantics, disk: &disk, focus: "" };
     for budget in [150, 1_000, 4_000] {
         assert!(tokens::of_text(&render(&scene, &ViewCaps::default(), budget)) <= budget);
     }

@@ -16,6 +16,7 @@ Examples:
   longhaul checkpoint show
   longhaul checkpoint show 0199a213 --max-tokens 500
   longhaul checkpoint show --as-of 1200       as it was after that seq
+  longhaul checkpoint show --focus retries          what it says of them first
   longhaul checkpoint show --state | jq .plan")]
 pub(crate) struct ShowArgs {
     /// Id of the thread, or a unique prefix
@@ -26,6 +27,9 @@ pub(crate) struct ShowArgs {
     /// Show it as it was after this seq
     #[arg(long, value_name = "SEQ", value_parser = select::seq)]
     as_of: Option<u64>,
+    /// What it is to be about, in words: lines that speak of it are chosen first
+    #[arg(long, value_name = "TEXT", conflicts_with = "state")]
+    focus: Option<String>,
     /// Print the structured state as JSON
     #[arg(long)]
     state: bool,
@@ -40,7 +44,8 @@ pub(crate) async fn run(args: ShowArgs, session: &Session) -> Result<(), Failure
         let state = client.call::<Get>(GetParams { thread_id, as_of });
         return session.print(&while_waiting("reading the checkpoint", state).await?);
     }
-    let params = ViewParams { thread_id, as_of, max_tokens: args.max_tokens, caps: None };
+    let (max_tokens, focus) = (args.max_tokens, args.focus);
+    let params = ViewParams { thread_id, as_of, max_tokens, caps: None, focus };
     let view = while_waiting("reading the checkpoint", client.call::<View>(params)).await?;
     session.print(&view)?;
     session.note(&session.style.dim(&format!(

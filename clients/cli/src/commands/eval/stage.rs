@@ -49,7 +49,13 @@ impl Stage {
     /// The daemon's view of a cut, within `budget` tokens. Called from outside the runtime's thread.
     pub(super) fn view(&mut self, cut: &Cut<'_>, budget: u64) -> Result<String, String> {
         let thread_id = self.thread(cut)?;
-        let params = ViewParams { thread_id, max_tokens: Some(budget), caps: None, as_of: None };
+        let params = ViewParams {
+            thread_id,
+            max_tokens: Some(budget),
+            caps: None,
+            as_of: None,
+            focus: None,
+        };
         let answer = self.runtime.block_on(self.client.call::<View>(params));
         answer.map(|view| view.text.0).map_err(|error| error.to_string())
     }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use longhaul_client::briefing::{Briefing, BriefingRequest, LIMIT_MS, OPENING, share};
 use longhaul_client::{Client, ClientError};
+use longhaul_protocol::limit::FOCUS_BYTES_MAX;
 use longhaul_protocol::thread::{Sync, SyncParams};
 use longhaul_protocol::{ErrorKind, compaction};
 use serde::Serialize;
@@ -32,8 +33,6 @@ const TAIL_TOKENS: (u64, u64) = (4_000, 24_000);
 /// Claude Code writes them behind the turn: a window that is full at once is compacted before them.
 const WRITTEN_WITHIN: Duration = Duration::from_millis(500);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
-/// Bytes of the person's words that are taken over.
-const FOCUS_BYTES_MAX: usize = 4_000;
 
 /// What the plugin reads.
 #[derive(Serialize)]
@@ -181,18 +180,24 @@ async fn compacted(hook: &Hook<'_>, thread_id: &str) -> Result<Briefing, String>
         Some("auto") => (compaction::Trigger::Auto, compaction::Phase::MidTurn),
         _ => (compaction::Trigger::Manual, compaction::Phase::Standalone),
     };
-    let wanted = BriefingRequest { thread_id, window: hook.payload.context_window, trigger, phase };
+    let focus = words(hook.payload.instructions.as_deref());
+    let window = hook.payload.context_window;
+    let wanted = BriefingRequest { thread_id, window, trigger, phase, focus };
     Briefing::make(hook.client, &wanted).await.map_err(|error| one_line(&error))
 }
 
-/// What the person wrote behind `/compact`. The daemon chooses without it, and the reader is told so.
-fn focus(instructions: Option<&str>) -> Option<String> {
+/// What the person wrote behind `/compact`, as far as the daemon takes it.
+pub(super) fn words(instructions: Option<&str>) -> Option<&str> {
     let words = instructions.map(str::trim).filter(|words| !words.is_empty())?;
-    let end = words.floor_char_boundary(FOCUS_BYTES_MAX);
-    let words = words[..end].replace('\n', "\n> ");
+    Some(&words[..words.floor_char_boundary(FOCUS_BYTES_MAX)])
+}
+
+/// The same for the reader of the briefing, which was chosen by it.
+fn focus(instructions: Option<&str>) -> Option<String> {
+    let words = words(instructions)?.replace('\n', "\n> ");
     Some(format!(
-        "{OPENING} The person asked for it with these words; keep to them. The briefing below was chosen without \
-         them, so look up what it lacks (`longhaul search`, `longhaul expand HANDLE`):\n\n> {words}"
+        "{OPENING} The person asked for it with these words; keep to them. Lines that speak of them stand \
+         first in the briefing below; look up what it lacks (`longhaul search`, `longhaul expand HANDLE`):\n\n> {words}"
     ))
 }
 

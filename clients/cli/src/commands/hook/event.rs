@@ -11,6 +11,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::act;
 use super::answer::Answer;
+use super::compact::words;
 use super::payload::{Agent, Event, Payload};
 use crate::commands::install::setup;
 use crate::commands::usage::bill::at_resume;
@@ -155,6 +156,7 @@ async fn pre_compact(hook: &Hook<'_>) -> Result<Answer, String> {
         trigger: Some(trigger),
         // Whoever answers the agent makes the same compaction once more, which is to be one record with this.
         agent_step: Some(compaction::AgentStep::Announced),
+        focus: words(hook.payload.instructions.as_deref()).map(str::to_owned),
         ..Default::default()
     };
     let made = match hook.client.call::<compaction::Run>(params).await {

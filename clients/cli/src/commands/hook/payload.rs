@@ -71,7 +71,8 @@ pub(super) struct Payload {
     pub(super) protocol: Option<u32>,
     /// Of the plugin: the sub-agent whose conversation is compacted.
     pub(super) agent_id: Option<String>,
-    /// Of the plugin: what the person wrote behind `/compact`.
+    /// What the person wrote behind `/compact`: of the plugin, and of Claude Code's `PreCompact`.
+    #[serde(alias = "custom_instructions")]
     pub(super) instructions: Option<String>,
     /// Of the plugin: the briefing of ours with which the conversation begins, for `/compact undo`.
     pub(super) briefing: Option<String>,

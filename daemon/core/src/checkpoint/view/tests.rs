@@ -90,8 +90,13 @@ fn session() -> Checkpoint {
 }
 
 fn view(state: &Checkpoint, max_tokens: u64) -> String {
-    let scene =
-        Scene { thread_id: None, state, semantics: &Semantics::default(), disk: &Disk::new() };
+    let scene = Scene {
+        thread_id: None,
+        state,
+        semantics: &Semantics::default(),
+        disk: &Disk::new(),
+        focus: "",
+    };
     render(&scene, &ViewCaps::default(), max_tokens)
 }
 
@@ -147,7 +152,8 @@ fn a_file_that_is_still_as_read_says_so() {
             OnDisk { then: Some(then.clone()), late: false, now: Now::Content(found.clone()) };
         let disk = Disk::from([("/w/src/long.rs".to_owned(), seen)]);
         let semantics = Semantics::default();
-        let scene = Scene { thread_id: None, state: &state, semantics: &semantics, disk: &disk };
+        let scene =
+            Scene { thread_id: None, state: &state, semantics: &semantics, disk: &disk, focus: "" };
         let text = render(&scene, &ViewCaps::default(), 2_000);
         assert!(text.contains(&format!("src/long.rs {words}")), "{text}");
     }
@@ -164,7 +170,8 @@ fn commands_that_read_alike_are_told_once() {
     }
     let semantics = Semantics::default();
     let disk = Disk::new();
-    let scene = Scene { thread_id: None, state: &state, semantics: &semantics, disk: &disk };
+    let scene =
+        Scene { thread_id: None, state: &state, semantics: &semantics, disk: &disk, focus: "" };
     let ran = lines::ran(&scene, &ViewCaps::default());
     assert_eq!(ran.iter().filter(|line| line.starts_with("python3")).count(), 1, "{ran:?}");
 }
@@ -177,7 +184,7 @@ fn chosen(pins: &[String], drops: &[String]) -> Semantics {
 }
 
 fn chosen_view(state: &Checkpoint, semantics: &Semantics, max_tokens: u64) -> Rendered {
-    let scene = Scene { thread_id: None, state, semantics, disk: &Disk::new() };
+    let scene = Scene { thread_id: None, state, semantics, disk: &Disk::new(), focus: "" };
     render_below("", &scene, &ViewCaps::default(), max_tokens)
 }
 

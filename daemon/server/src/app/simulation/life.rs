@@ -258,6 +258,7 @@ impl Life {
             deadline_ms: None,
             reader: None,
             templates: std::collections::BTreeMap::new(),
+            focus: None,
         }
     }
 

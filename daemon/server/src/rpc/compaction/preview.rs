@@ -22,7 +22,7 @@ pub(super) async fn preview(
     _: CallContext,
     params: PreviewParams,
 ) -> Result<PreviewResult, Failure> {
-    let PreviewParams { thread_id, strategy, phase, max_tokens, model, as_of } = params;
+    let PreviewParams { thread_id, strategy, phase, max_tokens, model, as_of, focus } = params;
     let run = RunParams {
         thread_id: Some(thread_id),
         strategy,
@@ -30,6 +30,7 @@ pub(super) async fn preview(
         max_tokens,
         model,
         as_of,
+        focus,
         ..RunParams::default()
     };
     Ok(result(compactor.preview(request(run)?).await?))

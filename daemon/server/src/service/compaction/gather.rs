@@ -65,6 +65,7 @@ impl Gatherer {
             ..known.sources(Some(fold), model)
         });
         input.window = window.tokens;
+        input.focus = request.focus.clone().unwrap_or_default();
         input.agent_prompt = known.agent.compact_prompt;
         Ok(input)
     }
@@ -114,6 +115,7 @@ impl Gatherer {
             redacted: 0,
             seq,
             window: window::FALLBACK_TOKENS,
+            focus: String::new(),
         })
     }
 

@@ -199,6 +199,7 @@ impl StoredItems {
             warnings: Vec::new(),
             redacted,
             window: longhaul_core::context::window::FALLBACK_TOKENS,
+            focus: String::new(),
             seq: fold.next_seq().saturating_sub(1),
             fold: Arc::new(fold),
         }

@@ -51,6 +51,8 @@ pub(super) struct Input {
     pub seq: u64,
     /// Tokens in the window of the model that will read the replacement.
     pub window: u64,
+    /// What the view is to be about; empty if nobody said.
+    pub focus: String,
 }
 
 /// Source of a history's items.
@@ -114,6 +116,7 @@ impl Input {
             state: self.fold.checkpoint(),
             semantics: &self.semantics,
             disk: &self.disk,
+            focus: &self.focus,
         };
         view::render_below(summary, &scene, &ViewCaps::default(), max_tokens)
     }

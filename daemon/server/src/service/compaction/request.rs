@@ -59,6 +59,9 @@ pub struct Request {
     pub agent_step: Option<AgentStep>,
     #[serde(default)]
     pub templates: BTreeMap<Kind, String>,
+    /// What the view is to be about, redacted. It weighs lines and is never quoted.
+    #[serde(default)]
+    pub focus: Option<String>,
 }
 
 /// A model named by a caller.

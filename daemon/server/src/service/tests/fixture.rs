@@ -98,5 +98,6 @@ pub(super) fn request(subject: Subject, strategy: Strategy) -> Request {
         deadline_ms: None,
         reader: None,
         templates: std::collections::BTreeMap::new(),
+        focus: None,
     }
 }

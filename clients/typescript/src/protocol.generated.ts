@@ -392,6 +392,11 @@ export interface CheckpointViewParams {
   as_of?: number | null;
   /** Bounds of the sections. */
   caps?: Caps | null;
+  /**
+   * What the view is to be about, in words, at most `limit::FOCUS_BYTES_MAX` bytes: lines of the checkpoint that
+   * speak of it are chosen first. It is never quoted or sent to a model.
+   */
+  focus?: string | null;
   /** Maximum tokens of the text; absent: the daemon's default. */
   max_tokens?: number | null;
   /** Its whole id. */

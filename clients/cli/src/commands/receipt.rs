@@ -1,4 +1,4 @@
-//! What came of a compaction, for people.
+//! The result of a compaction, for people.
 
 use longhaul_protocol::compaction::{Entry, Receipt, RunResult, Total};
 
@@ -57,7 +57,7 @@ fn remarks(result: &RunResult, style: &Style) -> String {
     left.chain(cost).chain(redacted).chain(warnings).map(|line| style.warn(&line)).collect()
 }
 
-/// Why a rung was left, for people; most names say it themselves.
+/// Why a rung was not used, for people; most names are clear enough.
 fn in_words(reason: &str) -> String {
     let words = match reason {
         "blank_summary" => "the model wrote nothing",
@@ -89,7 +89,7 @@ fn next_steps(result: &RunResult, style: &Style) -> String {
     style.dim(&(expand + if is_kept { &undo } else { "" }))
 }
 
-/// What became of the items: kept, shortened, dropped, at most `most` entries of each.
+/// The items by outcome: kept, shortened, dropped, at most `most` entries each.
 pub(crate) fn account(receipt: &Receipt, most: usize, style: &Style) -> String {
     let lists =
         [("kept", &receipt.kept), ("shortened", &receipt.shortened), ("dropped", &receipt.dropped)];

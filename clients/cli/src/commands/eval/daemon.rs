@@ -18,7 +18,7 @@ use crate::commands::up::find_program;
 use crate::failure::{A_PERSON, Failure, TRY_LATER};
 use crate::session::Session;
 
-/// Seconds until a daemon that does not answer counts as not started.
+/// Seconds after which a daemon that does not answer counts as not started.
 const START_SECONDS: u64 = 15;
 /// Seconds it may take to end when asked to; then it is killed.
 const STOP_SECONDS: u64 = 5;

@@ -45,7 +45,7 @@ enum Task {
     Sbom(supply::SbomArgs),
     /// Lets a fuzzer look for bytes that panic a reader or break what it promises
     Fuzz(fuzz::FuzzArgs),
-    /// Lets twenty agents work on a real daemon for an hour, and fails where anything grows or is told wrongly
+    /// Lets twenty agents work on a real daemon for an hour, and fails if anything grows or an answer is wrong
     Soak(soak::SoakArgs),
     /// Scores what views keep of what the agent needed next, on a folder of rollouts
     Eval(eval::EvalArgs),

@@ -31,12 +31,12 @@ use crate::style::{Style, counted};
 Examples:
   longhaul continue                          the newest thread of this folder
   longhaul continue 0199a213 --max-tokens 4000
-  longhaul continue --to claude              in Claude Code, whoever wrote it
+  longhaul continue --to claude              in Claude Code, whichever agent wrote it
   $(longhaul continue --command-only)        and resume it at once")]
 pub(crate) struct ContinueArgs {
     /// Id of the thread, or a unique prefix
     thread: Option<String>,
-    /// The agent that goes on: codex or claude
+    /// The agent that continues it: codex or claude
     #[arg(long, value_name = "AGENT", value_parser = ["codex", "claude"])]
     to: Option<String>,
     /// Maximum tokens of the view

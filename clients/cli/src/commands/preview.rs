@@ -51,7 +51,7 @@ fn asked(preview: &PreviewResult, question: &Question) -> String {
     format!(
         "{} of {} would be asked for a summary (strategy {}),\n  \
          with up to {} tokens of history and {} of answer;\n  {budget}.\n  \
-         Above is what stands where no model answers.\n",
+         The view above is the result if no model answers.\n",
         question.model,
         question.provider,
         preview.strategy,

@@ -32,7 +32,7 @@ pub(crate) fn summary(result: &RunResult, style: &Style) -> String {
     let table = style.table(&["", ">items", ">tokens", "first handle"], rows.map(row).to_vec());
     let in_force = match result.installed_seq {
         Some(seq) => format!(
-            "the thread goes on from it since #{seq}; longhaul compact --undo takes it back\n"
+            "the thread continues from it since #{seq}; longhaul compact --undo undoes it\n"
         ),
         None => String::new(),
     };
@@ -66,7 +66,7 @@ fn in_words(reason: &str) -> String {
         "over_ceiling" => "it would have left the window more than half full",
         "not_worthwhile" => "it would have saved too little",
         "unauthorized" => "the model's key is missing or refused",
-        "unreachable" => "nobody answers at the model's address",
+        "unreachable" => "the model's address does not respond",
         "not_found" => "its provider knows no such model or address",
         "stream_cut" => "the model's answer broke off",
         "timeout" => "the model took too long",

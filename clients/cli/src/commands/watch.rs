@@ -139,7 +139,7 @@ async fn show(
             // That it began is true of every turn; a sign says the same however often it comes.
             let mut seen = std::collections::HashSet::from(["turn started".to_owned()]);
             signs.retain(|sign| seen.insert(sign.clone()));
-            // Those read from words are in the decision alone. So is the end of a turn that goes on.
+            // Signs read from words are only in the decision. So is the end of a turn that continues.
             seen.insert("turn complete".to_owned());
             let read = now.decision.boundaries.iter().map(|sign| sign.replace('_', " "));
             signs.extend(read.filter(|sign| seen.insert(sign.clone())));

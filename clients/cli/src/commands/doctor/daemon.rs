@@ -40,13 +40,13 @@ pub(super) fn checks(status: &StatusResult, round_trip_ms: u64, now_ms: i64) -> 
 pub(super) fn templates(templates: &[TemplateInfo]) -> Check {
     let bad = templates.iter().find_map(|text| Some((text, text.problem.as_deref()?)));
     if let Some((text, problem)) = bad {
-        let detail = format!("{} is not in force: {problem}", text.path);
+        let detail = format!("{} is not used: {problem}", text.path);
         let hint = "fix or delete it; the previous text is used until then";
         return Check::warn("templates", detail, hint);
     }
     match templates.iter().filter(|text| text.source == "file").count() {
         0 => Check::ok("templates", "the built-in ones"),
-        own => Check::ok("templates", format!("{} in force", counted(own as u64, "own file"))),
+        own => Check::ok("templates", format!("{} in use", counted(own as u64, "own file"))),
     }
 }
 

@@ -26,8 +26,9 @@ pub(super) fn check(setup: Option<&GatewaySetup>, style: &Style) -> Check {
     match setup.settings.ask() {
         Ok(status) => answers(setup, &status, style),
         Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
-            let detail =
-                format!("codex: nobody listens on {address}, so Codex reaches no provider");
+            let detail = format!(
+                "codex: nothing is listening on {address}, so Codex cannot reach its provider"
+            );
             Check::fail(NAME, detail, "longhaul up starts the gateway")
         }
         Err(error) if error.kind() == ErrorKind::InvalidData => {

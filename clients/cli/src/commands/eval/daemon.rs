@@ -47,7 +47,7 @@ impl Drop for Process {
 impl PrivateDaemon {
     /// Starts it and waits until it answers.
     pub(super) async fn start(session: &Session) -> Result<Self, Failure> {
-        // Parts of transcripts go in here: nobody else may look.
+        // Private, since it holds parts of transcripts.
         let private = fs::Permissions::from_mode(0o700);
         let mut place = tempfile::Builder::new();
         let folder = place.prefix("longhaul-eval-").permissions(private).tempdir()?;

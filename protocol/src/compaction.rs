@@ -138,7 +138,7 @@ pub enum Phase {
     Standalone,
     /// Before a turn begins.
     PreTurn,
-    /// While a turn goes on.
+    /// During a turn.
     MidTurn,
 }
 

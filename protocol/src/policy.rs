@@ -61,7 +61,7 @@ pub struct EvaluateParams {
 pub enum Point {
     /// The turn ended.
     TurnEnd,
-    /// Between two model calls of a turn that goes on.
+    /// Between two model calls of a turn.
     MidTurn,
 }
 

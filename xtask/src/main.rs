@@ -51,7 +51,7 @@ enum Task {
     Mutants(mutants::MutantsArgs),
     /// Runs the searches that take a night: faults, simulation, fuzz, mutants, soak; writes one report
     Nightly(nightly::NightlyArgs),
-    /// Lets twenty agents work on a real daemon for an hour, and fails where anything grows or is told wrongly
+    /// Lets twenty agents work on a real daemon for an hour, and fails if anything grows or an answer is wrong
     Soak(soak::SoakArgs),
     /// Scores what views keep of what the agent needed next, on a folder of rollouts
     Eval(eval::EvalArgs),

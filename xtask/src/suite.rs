@@ -64,7 +64,7 @@ const STEPS: &[Step] = &[
     },
     Step {
         name: "soak",
-        what: "agents write, clients ask, and nothing is told wrongly",
+        what: "agents write, clients ask, and every answer is right",
         run: |_| soak(),
     },
     Step { name: "doctests", what: "examples in the documentation run", run: |_| doctests() },

@@ -130,7 +130,7 @@ fn show(scene: &Target, binaries: &Binaries, arguments: &[&str]) -> anyhow::Resu
 }
 
 fn farewell(scene: &Target, binaries: &Binaries) {
-    println!("\n==> the daemon goes on running");
+    println!("\n==> the daemon keeps running");
     if scene.is_private {
         println!("    it is the sample's; to talk to it or to end it, set these first:");
         for (name, value) in &scene.variables {

@@ -21,7 +21,7 @@ pub(crate) struct Wire {
 impl Wire {
     pub(crate) fn connect(socket: &Path) -> anyhow::Result<Self> {
         let stream = UnixStream::connect(socket)
-            .with_context(|| format!("nobody listens on {}", socket.display()))?;
+            .with_context(|| format!("no daemon is listening on {}", socket.display()))?;
         stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
         Ok(Self { stream: BufReader::new(stream), last_id: 0 })
     }

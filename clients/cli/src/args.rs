@@ -63,7 +63,7 @@ pub(crate) struct Args {
     pub(crate) command: Command,
 }
 
-/// A command line that is not run: wrong, or a question for help.
+/// A command line that is not run: invalid, or a request for help.
 pub(crate) struct ParseFailure(clap::Error);
 
 impl Args {
@@ -73,19 +73,19 @@ impl Args {
 }
 
 impl ParseFailure {
-    /// Prints it where it belongs and says how the process ends.
+    /// Prints it to stdout or stderr and returns the exit code.
     pub(crate) fn print(&self) -> ExitCode {
         let is_asked_for =
             matches!(self.0.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
         let mut words = std::env::args_os().take_while(|word| word != "--");
-        // A reader that is gone needs no message.
+        // Ignore a closed output.
         match !is_asked_for && words.any(|word| word == "--json") {
             true => {
                 let error = Failure::of_usage(&self.0.to_string());
                 output::to_stderr(&printable::json(&format!("{error}\n")));
             }
             false if is_asked_for => self.0.print().unwrap_or_default(),
-            // It repeats the words it was given.
+            // It repeats its arguments.
             false => output::to_stderr(&output::text(&self.0.render().to_string(), false)),
         }
         if is_asked_for { ExitCode::SUCCESS } else { ExitCode::from(USAGE) }

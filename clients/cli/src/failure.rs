@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 
 use crate::output;
 
-/// The daemon looked and said no.
+/// The daemon rejected the request.
 pub(crate) const SAID_NO: u8 = 1;
-/// Wrong use: the command has to be changed.
+/// Wrong use: the command must be changed.
 pub(crate) const USAGE: u8 = 64;
 /// The daemon cannot be reached.
 pub(crate) const UNREACHABLE: u8 = 69;
@@ -23,15 +23,15 @@ pub(crate) const TRY_LATER: u8 = 75;
 /// Something a person must change: configuration, disk, versions.
 pub(crate) const A_PERSON: u8 = 78;
 
-/// Why a command did not do what it was asked to.
+/// Why a command failed.
 #[derive(Debug)]
 pub(crate) struct Failure {
     message: String,
     hint: Option<String>,
     exit: u8,
-    /// The daemon's own words, for `--json`.
+    /// The daemon's own error, for `--json`.
     wire: Option<Box<WireError>>,
-    /// The reader of our output is gone: nothing to say, nothing went wrong.
+    /// Our output is closed: not an error, and nothing to print.
     is_broken_pipe: bool,
 }
 
@@ -50,7 +50,7 @@ impl Failure {
         &self.message
     }
 
-    /// Prints it to stderr and says how the process ends.
+    /// Prints it to stderr and returns the exit code.
     pub(crate) fn print(self, is_json: bool) -> ExitCode {
         if self.is_broken_pipe {
             return ExitCode::SUCCESS;
@@ -67,13 +67,13 @@ impl Failure {
         ExitCode::from(self.exit)
     }
 
-    /// A command line that was not understood, for `--json`.
+    /// An invalid command line, for `--json`.
     pub(crate) fn of_usage(message: &str) -> Value {
         let message = message.trim().trim_start_matches("error: ");
         json!({ "error": { "message": message, "data": { "hint": "longhaul help" } }, "exit": USAGE })
     }
 
-    /// `{"error": …}` as on the wire; for what is not from the daemon, a message and a hint.
+    /// `{"error": …}` as on the wire; for other errors, a message and a hint.
     fn json(&self) -> Value {
         match &self.wire {
             Some(wire) => json!({ "error": wire, "exit": self.exit }),
@@ -118,7 +118,7 @@ impl From<serde_json::Error> for Failure {
     }
 }
 
-/// A message of the daemon in the words of a command line, which has no `params`.
+/// Rewords a message of the daemon for a command line, which has no `params`.
 fn spoken(message: String) -> String {
     message.strip_prefix("params.").map(str::to_owned).unwrap_or(message)
 }

@@ -1,8 +1,7 @@
-//! The process that has the daemon's locks, where nobody answers on the socket.
+//! Finds the process that holds the daemon's locks if the socket does not answer.
 //!
-//! A daemon whose socket was removed still runs: it holds the lock beside the socket, or that of the state folder,
-//! and binds the socket again within a second or two. "Not running" would be wrong, and a second one could not
-//! start.
+//! A daemon whose socket was removed is still running: it holds the lock beside the socket, or that of the state folder,
+//! and binds the socket again within a second or two. "Not running" would be wrong, and a second daemon could not start.
 
 use std::fmt;
 use std::fs::{self, File, TryLockError};
@@ -14,13 +13,13 @@ use longhaul_client::{Client, ClientError, socket};
 use crate::failure::{Failure, TRY_LATER};
 use crate::session::Session;
 
-/// How long a daemon has to bind its socket again.
+/// Time for a daemon to bind its socket again.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Milliseconds between two attempts to connect.
 const ATTEMPT_MS: u64 = 50;
 
-/// A process that runs and does not answer.
+/// A running process that does not answer.
 #[derive(Debug)]
 pub(crate) struct Holder {
     pid: Option<u32>,
@@ -37,13 +36,13 @@ impl fmt::Display for Holder {
 }
 
 impl Holder {
-    /// Who holds the locks of the daemon of this session; `None` when nobody does.
+    /// The process that holds the locks of this session's daemon, if any.
     pub(crate) fn find(session: &Session) -> Option<Self> {
         let socket = session.socket.clone().or_else(socket::default_socket)?;
         let mut beside = socket.clone().into_os_string();
         beside.push(".lock");
         let of_state = socket::default_state_dir().map(|folder| folder.join("longhauld.lock"));
-        // A named socket may be of a daemon with another state folder.
+        // A named socket may belong to a daemon with another state folder.
         let of_state = of_state.filter(|_| session.socket.is_none());
         let lock = [Some(PathBuf::from(beside)), of_state]
             .into_iter()
@@ -65,14 +64,14 @@ impl From<Holder> for Failure {
     }
 }
 
-/// Why nobody answers.
+/// Why the socket does not answer.
 pub(crate) enum Unreached {
     /// No daemon runs, or its socket cannot be used.
     Client(ClientError),
     Held(Holder),
 }
 
-/// Connects, and gives a daemon that lost its socket the time to bind it again.
+/// Connects, and waits for a daemon that lost its socket to bind it again.
 pub(crate) async fn connect(session: &Session) -> Result<Client, Unreached> {
     let until = tokio::time::Instant::now() + PATIENCE;
     let mut attempts = tokio::time::interval(Duration::from_millis(ATTEMPT_MS));
@@ -101,8 +100,7 @@ impl From<Unreached> for Failure {
     }
 }
 
-/// Whether another process holds a lock file. One that is free is held for a moment, which a daemon that starts
-/// waits for.
+/// Whether another process holds a lock file. Takes a free lock briefly; a starting daemon waits for that.
 fn is_held(lock: &Path) -> bool {
     let Ok(file) = File::open(lock) else { return false };
     matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))

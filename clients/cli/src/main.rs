@@ -1,4 +1,4 @@
-//! `longhaul`: the command line of the longhaul daemon. It talks to the socket and to nothing else.
+//! `longhaul`: the command line of the longhaul daemon.
 
 mod args;
 mod clock;

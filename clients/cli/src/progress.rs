@@ -1,4 +1,4 @@
-//! A sign of life on stderr for what takes longer than a second.
+//! A progress indicator on stderr for slow calls.
 
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -7,12 +7,12 @@ use futures_util::{Stream, StreamExt as _};
 use indicatif::{ProgressBar, ProgressStyle};
 use longhaul_printable as printable;
 
-/// Milliseconds before anything is shown: most answers are there by then.
+/// Milliseconds before anything is shown; most answers arrive earlier.
 const QUIET_MS: u64 = 1_000;
 /// Milliseconds between two pictures.
 const TICK_MS: u64 = 100;
 
-/// Waits for `work`; shows `label` and the time on a terminal when it takes long.
+/// Waits for `work`; shows `label` and the elapsed time on a terminal if it takes long.
 pub(crate) async fn while_waiting<T>(label: &str, work: impl Future<Output = T>) -> T {
     tokio::pin!(work);
     let quiet = tokio::time::sleep(Duration::from_millis(QUIET_MS));
@@ -26,7 +26,7 @@ pub(crate) async fn while_waiting<T>(label: &str, work: impl Future<Output = T>)
     done
 }
 
-/// As [`while_waiting`], with the words of `told` in place of the label as they come.
+/// As [`while_waiting`], with the texts from `told` in place of the label.
 pub(crate) async fn while_told<T>(
     label: &str,
     told: Option<impl Stream<Item = String>>,

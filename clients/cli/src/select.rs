@@ -1,4 +1,4 @@
-//! Which thread or job a person means. The beginning of an id is made whole by the daemon.
+//! Selects the thread or job a person means. The daemon completes id prefixes.
 
 use longhaul_client::{Client, ClientError};
 use longhaul_protocol::limit::PAGE_ROWS_MAX;
@@ -10,14 +10,14 @@ use longhaul_protocol::{ErrorKind, job};
 use crate::failure::{Failure, SAID_NO, USAGE};
 use crate::session::Session;
 
-/// Jobs that are named when a beginning fits several.
+/// Maximum jobs listed for an ambiguous prefix.
 const CANDIDATES_SHOWN: usize = 5;
 
-/// Threads that are looked at for the newest in which something has happened.
+/// Threads that are inspected to find the newest with activity.
 const NEWEST_LOOKED_AT: u32 = 20;
 
-/// The named thread, else the newest of the current folder, else the newest of all. A continuation that
-/// nobody has resumed yet is newer than all and holds nothing of its own: it is passed over.
+/// The named thread, else the newest of the current folder, else the newest of all. Skips continuations that were not
+/// resumed yet, which are newest but have no content of their own.
 pub(crate) async fn thread(client: &Client, named: Option<&str>) -> Result<ThreadSummary, Failure> {
     let Some(named) = named else { return newest(client).await };
     Ok(client.call::<Get>(GetParams { thread_id: named.to_owned() }).await?.thread)
@@ -28,7 +28,7 @@ pub(crate) fn seq(text: &str) -> Result<u64, std::num::ParseIntError> {
     text.trim_start_matches('#').parse()
 }
 
-/// Makes sure that what the thread's program has written up to now is read; late is better than not at all.
+/// Syncs the thread's transcript; a stale answer is better than none.
 pub(crate) async fn catch_up(client: &Client, thread: &ThreadSummary, session: &Session) {
     let params = SyncParams { thread_id: Some(thread.thread_id.clone()), ..Default::default() };
     if let Err(error) = client.call::<Sync>(params).await {
@@ -36,8 +36,8 @@ pub(crate) async fn catch_up(client: &Client, thread: &ThreadSummary, session: &
     }
 }
 
-/// The name of the job that `named` is the beginning of; a kind alone is enough where it has one job. What there
-/// is none of is named as it stands: some jobs are made when they are asked for.
+/// Completes the job name `named`; a kind alone is enough if it has one job. An unknown name is returned unchanged, since
+/// some jobs are created on request.
 pub(crate) async fn job(client: &Client, named: &str) -> Result<String, Failure> {
     let (kind, subject) = named.split_once('/').unwrap_or((named, ""));
     let whole = format!("{kind}/{subject}");
@@ -45,7 +45,7 @@ pub(crate) async fn job(client: &Client, named: &str) -> Result<String, Failure>
         job::ListParams { kind: Some(kind.to_owned()), state: None, limit: Some(PAGE_ROWS_MAX) };
     let jobs = match client.call::<job::List>(params).await {
         Ok(found) => found.jobs,
-        // A name begins with a kind, and this is none.
+        // A name begins with a kind, and this is not one.
         Err(ClientError::Refused(error)) if error.kind() == ErrorKind::InvalidParams => {
             let kinds = error.message.rsplit_once("one of ").map_or("", |(_, kinds)| kinds);
             return Err(Failure::new(USAGE, format!("{named:?} names no job"))
@@ -56,7 +56,7 @@ pub(crate) async fn job(client: &Client, named: &str) -> Result<String, Failure>
     let mut found: Vec<String> = jobs.into_iter().map(|job| job.job).collect();
     found.retain(|name| name.starts_with(&whole));
     if found.is_empty() && kind == "extract" && !subject.is_empty() {
-        // A thread for which nothing was asked yet: why not, can be told all the same.
+        // A thread without a job: the daemon can still say why it has none.
         return Ok(format!("{kind}/{}", thread(client, Some(subject)).await?.thread_id));
     }
     if found.is_empty() || found.contains(&whole) {
@@ -79,9 +79,9 @@ async fn newest(client: &Client) -> Result<ThreadSummary, Failure> {
         .with_hint("longhaul doctor shows where the daemon looks"))
 }
 
-/// The first in which something has happened; the first of all where there is none.
+/// The first with activity; else the first of all.
 fn worked_in(mut threads: Vec<ThreadSummary>) -> Option<ThreadSummary> {
-    /// Lines of a continuation as it is written: who it is, and the history it begins with.
+    /// Lines of a new continuation: its header, and the history it begins with.
     const LINES_OF_CONTINUATION: u64 = 2;
     let is_fresh = |thread: &ThreadSummary| {
         thread.continues.is_some() && thread.lines <= LINES_OF_CONTINUATION
@@ -90,7 +90,7 @@ fn worked_in(mut threads: Vec<ThreadSummary>) -> Option<ThreadSummary> {
     (at < threads.len()).then(|| threads.swap_remove(at))
 }
 
-/// The only one of the jobs that `named` is the beginning of.
+/// The only job with the prefix `named`.
 fn only(mut found: Vec<String>, named: &str) -> Result<String, Failure> {
     if found.len() > 1 {
         let shown = found[..found.len().min(CANDIDATES_SHOWN)].join(", ");
@@ -106,9 +106,9 @@ fn only(mut found: Vec<String>, named: &str) -> Result<String, Failure> {
     })
 }
 
-/// How many characters of these ids tell them apart, with a few to spare for those that are not here.
+/// Length of prefixes that distinguish these ids, with a few characters to spare for others.
 pub(crate) fn short_len(ids: &[&str]) -> usize {
-    /// A UUIDv7 begins with its time; 13 characters reach down to the millisecond.
+    /// A UUIDv7 begins with its time; 13 characters include the milliseconds.
     const CHARS_MIN: usize = 13;
     let mut sorted = ids.to_vec();
     sorted.sort_unstable();

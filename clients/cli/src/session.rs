@@ -1,4 +1,4 @@
-//! What a command works with: the way to the daemon, and the way to the reader.
+//! The environment of a command: its connection to the daemon, and its output.
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::style::{ColorWhen, Style};
 
-/// Something a command prints: as JSON by its own shape, for people as a text.
+/// Something a command prints: as JSON, or as text for people.
 pub(crate) trait Page: Serialize {
     /// The text for people, ended by a newline.
     fn text(&self, style: &Style) -> String;
@@ -20,7 +20,7 @@ pub(crate) trait Page: Serialize {
 /// One run of the program.
 #[derive(Debug)]
 pub(crate) struct Session {
-    /// The socket that was named, if one was.
+    /// The named socket, if any.
     pub(crate) socket: Option<PathBuf>,
     pub(crate) is_json: bool,
     pub(crate) style: Style,
@@ -65,14 +65,14 @@ impl Session {
         Ok(output::to_stdout(&printable::json(json))?)
     }
 
-    /// Text in the place of the last `lines` lines of a terminal.
+    /// Text that replaces the last `lines` lines of a terminal.
     pub(crate) fn print_over(&self, lines: usize, text: &str) -> Result<(), Failure> {
         // To the first of these lines, and clear from there.
         output::to_stdout(&format!("\x1b[{lines}F\x1b[J"))?;
         self.print_text(text)
     }
 
-    /// A remark beside the result: to stderr, and only for people.
+    /// A remark besides the result: to stderr, only for people.
     pub(crate) fn note(&self, text: &str) {
         if !self.is_json && io::stderr().is_terminal() {
             output::to_stderr(&output::text(&format!("{text}\n"), self.style.is_color));

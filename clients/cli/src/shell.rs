@@ -1,4 +1,4 @@
-//! Words of commands that people are shown, to be pasted into a shell.
+//! Quotes arguments of commands that people paste into a shell.
 
 use std::path::Path;
 

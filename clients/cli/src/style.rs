@@ -1,4 +1,4 @@
-//! How results look to people: width, colours, quantities, tables.
+//! Formatting for people: width, colours, quantities, tables.
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ mod quantity;
 
 pub(crate) use quantity::{bytes, count, counted, duration, odd_lines, tokens};
 
-/// Columns of a page that is not on a terminal: nothing is cut there.
+/// Columns of a page that is not on a terminal; nothing is cut there.
 const WIDTH_WITHOUT_TERMINAL: u16 = 1000;
 
 /// When to use colours.
@@ -28,13 +28,13 @@ pub(crate) enum ColorWhen {
     Never,
 }
 
-/// What a page has to know about where it is read.
+/// Properties of the output of a page.
 #[derive(Debug, Clone)]
 pub(crate) struct Style {
     pub(crate) is_color: bool,
     /// Columns.
     pub(crate) width: u16,
-    /// The present, Unix milliseconds.
+    /// The current time, Unix milliseconds.
     pub(crate) now_ms: i64,
     pub(crate) home: Option<PathBuf>,
 }
@@ -84,7 +84,7 @@ impl Style {
         self.paint(text, |line| line.yellow().bold().to_string())
     }
 
-    /// Paints line by line: a colour that runs over the end of a line colours the margin too.
+    /// Paints line by line: a colour across the end of a line would colour the margin, too.
     fn paint(&self, text: &str, paint: impl Fn(&str) -> String) -> String {
         if !self.is_color {
             return text.to_owned();
@@ -99,7 +99,7 @@ impl Style {
 
     /// How long ago a moment was.
     pub(crate) fn ago(&self, at_ms: i64) -> String {
-        // The daemon may have looked at the clock a moment after this program did.
+        // The daemon may have read the clock slightly later than this program.
         match self.now_ms.saturating_sub(at_ms) {
             -2_000..1_000 => "now".to_owned(),
             elapsed_ms => match u64::try_from(elapsed_ms) {
@@ -120,7 +120,7 @@ impl Style {
         }
     }
 
-    /// A table that fits the width; one line a row. A heading that starts with `>` aligns its column right.
+    /// A table that fits the width; one line per row. A heading that starts with `>` aligns its column right.
     pub(crate) fn table(&self, headings: &[&str], rows: Vec<Vec<String>>) -> String {
         let mut table = Table::new();
         table.load_style(presets::NOTHING);
@@ -132,7 +132,7 @@ impl Style {
             row.max_height(1);
             table.add_row(row);
         }
-        // The first column names the row for the next command: it is not cut unless it fills the page.
+        // The first column identifies the row for the next command, so it is only cut if it fills the page.
         let name = table.column_max_content_widths().first().copied().unwrap_or(0);
         if name <= self.width / 5 * 3
             && let Some(column) = table.column_mut(0)

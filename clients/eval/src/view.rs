@@ -27,7 +27,7 @@ impl View {
         Self { lines, flat }
     }
 
-    /// True when the entity is named, as a word of its own and not as part of a longer one.
+    /// True if the view names the entity, as a separate word.
     pub fn names(&self, entity: &Entity) -> bool {
         match entity.kind {
             EntityKind::Command => self.flat.contains(&entity.text),
@@ -36,7 +36,7 @@ impl View {
         }
     }
 
-    /// True when the flattened text stands in the view.
+    /// True if the view contains the flattened text.
     pub fn says(&self, text: &str) -> bool {
         self.flat.contains(&flatten(text))
     }
@@ -55,12 +55,12 @@ pub fn text_names(text: &str, entity: &Entity) -> bool {
     }
 }
 
-/// The first place where `name` stands, see [`find_names`].
+/// The first position of `name`, see [`find_names`].
 pub fn find_name(text: &str, name: &str, is_path: bool) -> Option<usize> {
     find_names(text, name, is_path).next()
 }
 
-/// Every place where `name` stands as a word of its own. A path may follow a slash (the view
+/// Every position of `name` as a separate word. A path may follow a slash (the view
 /// may hold the absolute form), and may be followed by one (the view names something below it).
 pub fn find_names<'a>(
     text: &'a str,

@@ -14,10 +14,10 @@ use crate::transcript::{Step, StepKind};
 const TEXTS: usize = 12;
 const TEXT_CHARS: usize = 600;
 
-/// Sentences before the cut that are looked at, the newest ones.
+/// Number of newest sentences before the cut that are checked.
 const SENTENCES: usize = 400;
 
-/// A pair of words that stands in more sentences is a phrase of the trade.
+/// A pair of words in more sentences than this is common jargon.
 const PAIR_SENTENCES_MAX: u32 = 4;
 
 /// Rare pairs of a sentence that must come back later.

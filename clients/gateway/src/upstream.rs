@@ -35,7 +35,7 @@ pub(crate) struct Upstream {
 
 impl Upstream {
     pub(crate) fn new() -> Result<Self, reqwest::Error> {
-        // A second call finds the first one's choice in force, which is the same.
+        // A second call fails, since the first one installed the same provider.
         let _already_chosen = rustls::crypto::ring::default_provider().install_default();
         let client = Client::builder()
             .redirect(reqwest::redirect::Policy::none())

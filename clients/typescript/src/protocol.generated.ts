@@ -382,7 +382,7 @@ export interface CheckpointUnchooseParams {
 
 /** What was removed. */
 export interface CheckpointUnchooseResult {
-  /** As it was in force. */
+  /** The removed choice. */
   choice: Choice;
 }
 
@@ -721,7 +721,7 @@ export interface CompactionShouldParams {
   auto_compact_limit?: number | null;
   /** Tokens of its whole window; absent: as `context/usage` decides. */
   context_window?: number | null;
-  /** With `mid_turn`: whether the turn goes on; absent: it does. */
+  /** With `mid_turn`: whether the turn continues; absent: it does. */
   follow_up?: boolean | null;
   /** Items about to be added to the thread, or without one a history of the caller's own. */
   items?: unknown[] | null;

@@ -131,6 +131,6 @@ pub struct UnchooseParams {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "CheckpointUnchooseResult")]
 pub struct UnchooseResult {
-    /// As it was in force.
+    /// The removed choice.
     pub choice: Choice,
 }

@@ -27,7 +27,7 @@ pub struct ShouldParams {
     /// `pre_turn` (absent) or `mid_turn`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<Phase>,
-    /// With `mid_turn`: whether the turn goes on; absent: it does.
+    /// With `mid_turn`: whether the turn continues; absent: it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub follow_up: Option<bool>,
     /// The next model; absent: the thread's.

@@ -121,18 +121,18 @@ error_kinds! {
     /// The feature is disabled in the configuration.
     Disabled = 2008 "disabled" Never None;
     /// No such handle.
-    HandleNotFound = 2009 "handle_not_found" Never Some("handles stand in the receipt of a compaction and in its view");
+    HandleNotFound = 2009 "handle_not_found" Never Some("handles are in the receipt of a compaction and in its view");
     /// No such compaction.
     CompactionNotFound = 2010 "compaction_not_found" Never Some("compaction/list names the known ones");
     /// The bytes behind a handle have changed.
     SourceChanged = 2011 "source_changed" Never Some("the transcript was rewritten or removed by its own program, and the archive does not have it");
 
     /// The archive has nothing of the thread.
-    NotArchived = 2012 "not_archived" Never Some("archive/list names what is archived; the bounds and what was forgotten stand in archive/status and the configuration");
+    NotArchived = 2012 "not_archived" Never Some("archive/list names what is archived; archive/status and the configuration have its bounds");
     /// The file exists already and is not overwritten.
     FileExists = 2013 "file_exists" Never Some("name another file, or move that one away");
     /// The archived text of the thread is damaged and cannot be restored completely.
-    ArchiveDamaged = 2014 "archive_damaged" Never Some("archive/verify says what is lost; history/expand gives back the items that are not");
+    ArchiveDamaged = 2014 "archive_damaged" Never Some("archive/verify says what is lost; history/expand returns the items that are not");
     /// No such pin or drop.
     ChoiceNotFound = 2015 "choice_not_found" Never Some("checkpoint/choices lists the pins and drops of a thread");
 

@@ -104,7 +104,7 @@ pub enum FileTool {
     Read,
     /// Writes `text` as the whole of `path`.
     Write,
-    /// Replaces `text`, which stands in `path` once, by `new_text`.
+    /// Replaces `text`, which must occur in `path` once, by `new_text`.
     Replace,
     /// Finds lines below `path` that contain `text`.
     Search,

@@ -1,12 +1,12 @@
 //! The app server of Codex: the process that holds the threads of its terminals, reached over its control socket.
 //!
-//! JSON-RPC in text frames of a websocket. Every connection is told when a thread begins to work and when it rests. No
-//! thread is subscribed to, so what Codex asks the person (whether a command may run) goes to the terminal and not here.
+//! JSON-RPC in text frames of a websocket. The server notifies every connection when a thread becomes active or idle. We
+//! subscribe to no thread, so Codex's questions (whether a command may run) go to the terminal.
 //!
-//! What answers there is believed little: it must run as the person, its messages have a bound in size, number and time,
-//! and its words are cut and stripped before they are shown or logged.
+//! The server is untrusted: it must run as the person, its messages are bounded in size, number and time, and its text is
+//! cut and sanitized before it is shown or logged.
 //!
-//! A thread that works is never touched: Codex breaks off its turn before it compacts or reverts (seen in 0.169.0).
+//! An active thread is never touched: Codex aborts its turn before it compacts or reverts (seen in 0.169.0).
 
 use std::fmt;
 use std::io;
@@ -29,15 +29,15 @@ use super::install::setup;
 /// Below Codex's folder.
 const CONTROL_SOCKET: &str = "app-server-control/app-server-control.sock";
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);
-/// What the person queued begins at once when a turn is over: so long is looked whether it does.
+/// A queued message starts as soon as a turn ends; time to wait for that.
 const SETTLE: Duration = Duration::from_millis(300);
-/// Bytes of a message; twenty turns of a thread with their outputs are a few MiB.
+/// Maximum bytes of a message; twenty turns of a thread with their outputs are a few MiB.
 const MESSAGE_BYTES_MAX: usize = 32 * 1024 * 1024;
-/// Messages of a connection. It hears a few for each turn of every open session.
+/// Maximum messages of a connection. It gets a few per turn of every open session.
 const MESSAGES_MAX: u64 = 100_000;
-/// Bytes of the server's own words that are passed on.
+/// Maximum bytes of the server's text that are shown.
 const WORDS_MAX: usize = 300;
-/// Rights by which others than the owner can put a socket of theirs in place.
+/// Permission bits that let others replace the socket.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
 const OF_ANOTHER: &str = "it is another user's";
 
@@ -45,9 +45,9 @@ const OF_ANOTHER: &str = "it is another user's";
 #[derive(Debug)]
 pub(super) enum ServerFault {
     NotRunning(io::Error),
-    /// Somebody else may be behind the socket.
+    /// Another user may own the socket.
     NotOurs(&'static str),
-    /// It closed the connection, or it was lost: what was asked last may have been done.
+    /// The connection was closed or lost; the last request may have been carried out.
     Gone,
     Slow {
         what: String,
@@ -58,7 +58,7 @@ pub(super) enum ServerFault {
         why: String,
     },
     NotHeld,
-    /// It does not keep to the protocol.
+    /// It violates the protocol.
     Garbled(String),
 }
 
@@ -92,19 +92,19 @@ impl From<ServerFault> for String {
     }
 }
 
-/// A connection, and what it has heard of one thread.
+/// A connection, and the state of one thread.
 pub(super) struct AppServer {
     frames: WebSocketStream<UnixStream>,
     thread_id: String,
     asked: u64,
     heard: u64,
     is_working: bool,
-    /// How often the thread came to rest since the connection stands.
+    /// How often the thread became idle since the connection was opened.
     rests: u64,
 }
 
 impl AppServer {
-    /// The one that runs for the person's terminals, about a thread.
+    /// Connects to the server of the person's terminals, for a thread.
     pub(super) async fn running(thread_id: &str) -> Result<Self, ServerFault> {
         let none = || ServerFault::NotRunning(io::ErrorKind::NotFound.into());
         let home = setup::codex_home().ok_or_else(none)?;
@@ -147,7 +147,7 @@ impl AppServer {
         self.call(method, params).await
     }
 
-    /// A call that sets the thread to work; returns when it rests again.
+    /// A call that makes the thread active; returns when it is idle again.
     pub(super) async fn set_to_work(
         &mut self,
         method: &str,
@@ -165,7 +165,7 @@ impl AppServer {
         within(limit, method, rested).await
     }
 
-    /// Whether the server holds the thread, and it works.
+    /// Whether the server has the thread, and whether it is active.
     pub(super) async fn is_working(&mut self) -> Result<bool, ServerFault> {
         let read = self.ask("thread/read", json!({})).await?;
         self.is_working = match read["thread"]["status"]["type"].as_str() {
@@ -176,7 +176,7 @@ impl AppServer {
         Ok(self.is_working)
     }
 
-    /// Waits for the end of the turn that runs; whether the thread then rests, and nothing that was queued begins.
+    /// Waits for the end of the running turn; returns whether the thread is then idle and no queued message starts.
     pub(super) async fn rests(&mut self) -> Result<bool, ServerFault> {
         self.is_working().await?;
         while self.is_working {
@@ -216,7 +216,7 @@ impl AppServer {
         sent.map_err(|_| ServerFault::Gone)
     }
 
-    /// The next message, of which it is kept whether the thread works.
+    /// Reads the next message and updates whether the thread is active.
     async fn hear(&mut self) -> Result<Value, ServerFault> {
         loop {
             self.heard += 1;
@@ -245,8 +245,8 @@ impl AppServer {
     }
 }
 
-/// The socket itself, behind Codex's link to a folder of short names (`/tmp/codex-daemon-UID` in 0.169.0), once it is
-/// sure that nobody else can have put link or socket there.
+/// The socket behind Codex's link to a folder of short names (`/tmp/codex-daemon-UID` in 0.169.0), after checking that
+/// nobody else could have placed the link or the socket.
 fn resolved(socket: &Path) -> Result<PathBuf, ServerFault> {
     check_folder(socket)?;
     let behind = socket.canonicalize().map_err(ServerFault::NotRunning)?;
@@ -282,7 +282,7 @@ async fn within<T>(
     timeout(limit, done).await.unwrap_or_else(|_| Err(slow()))
 }
 
-/// Words of the server's, as they can be shown and logged.
+/// The server's text, safe to show and log.
 pub(super) fn words(text: &str) -> String {
     let end = text.floor_char_boundary(WORDS_MAX);
     printable::one_line(&text[..end]).into_owned()

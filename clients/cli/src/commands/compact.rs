@@ -1,4 +1,4 @@
-//! `longhaul compact`: compact a thread and show what came of it.
+//! `longhaul compact`: compact a thread and show the result.
 
 use std::path::{Path, PathBuf};
 
@@ -24,8 +24,8 @@ use crate::style::{Style, tokens};
 
 /// Compact a thread: a short view to continue from, and a receipt of what was left out
 ///
-/// The thread's transcript is not changed unless --install asks for it, and nothing is lost: every entry of the receipt has a handle for
-/// longhaul expand, and longhaul undo returns the old history.
+/// The thread's transcript is not changed unless --install asks for it, and nothing is lost: every entry of the
+/// receipt has a handle for longhaul expand, and longhaul undo returns the old history.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -162,7 +162,7 @@ pub(crate) fn own_prompt(file: Option<&Path>) -> Result<Option<TemplateOverrides
     Ok(Some(TemplateOverrides { summary_prompt: Some(text), ..Default::default() }))
 }
 
-/// Words for each step of a thread's compaction that asks a model; without them the wait is a silent one.
+/// Progress texts of a compaction that asks a model.
 pub(crate) async fn follow(
     client: &Client,
     thread_id: String,
@@ -180,7 +180,7 @@ pub(crate) async fn follow(
     }))
 }
 
-/// A step of a compaction in words.
+/// The text of a compaction step.
 fn step(data: &Value) -> String {
     let strategy = data["strategy"].as_str().unwrap_or("a model");
     let written = data["tokens"].as_u64().unwrap_or(0);
@@ -193,7 +193,7 @@ fn step(data: &Value) -> String {
     }
 }
 
-/// The list of a thread's compactions, or the undoing of the last one.
+/// Lists a thread's compactions, or undoes the last one.
 async fn earlier(
     args: &CompactArgs,
     thread_id: &str,
@@ -208,7 +208,7 @@ async fn earlier(
         return session.print(&made);
     }
     let never = if made.compactions.is_empty() { "was never compacted" } else { "is as it was" };
-    // One that was taken back already is not the last one any more: twice takes two back.
+    // Skips compactions that are already undone, so that repeating undoes the one before.
     let standing = made.compactions.into_iter().find(|made| made.undone_at.is_none());
     let last = standing.ok_or_else(|| Failure::new(SAID_NO, format!("this thread {never}")))?;
     undo::of(client, last.compaction_id, session).await

@@ -51,7 +51,7 @@ struct PathPage {
 
 impl Page for PathPage {
     fn text(&self, _: &Style) -> String {
-        // Nothing else: it is for a shell to take up.
+        // Print nothing else, so that a shell can use it.
         format!("{}\n", self.path)
     }
 }

@@ -1,4 +1,4 @@
-//! `longhaul context`: the context manager on a file or on what comes in.
+//! `longhaul context`: the context manager, for a file or standard input.
 
 use clap::Subcommand;
 

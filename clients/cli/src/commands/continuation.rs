@@ -1,4 +1,4 @@
-//! `longhaul continue`: go on with a thread in a new one, from a compacted history.
+//! `longhaul continue`: continue a thread in a new one, from a compacted history.
 
 use std::path::{Path, PathBuf};
 
@@ -31,12 +31,12 @@ use crate::style::{Style, counted};
 Examples:
   longhaul continue                          the newest thread of this folder
   longhaul continue 0199a213 --max-tokens 4000
-  longhaul continue --to claude              in Claude Code, whoever wrote it
+  longhaul continue --to claude              in Claude Code, whichever agent wrote it
   $(longhaul continue --command-only)        and resume it at once")]
 pub(crate) struct ContinueArgs {
     /// Id of the thread, or a unique prefix
     thread: Option<String>,
-    /// The agent that goes on: codex or claude
+    /// The agent that continues it: codex or claude
     #[arg(long, value_name = "AGENT", value_parser = ["codex", "claude"])]
     to: Option<String>,
     /// Maximum tokens of the view
@@ -81,13 +81,13 @@ pub(crate) async fn run(args: ContinueArgs, session: &Session) -> Result<(), Fai
     session.print(&ContinuePage { result, folder, command_only: args.command_only })
 }
 
-/// Whether it is a folder of this machine, and not the one we are in.
+/// Whether it is another existing folder than the current one.
 fn is_elsewhere(folder: &str) -> bool {
     let folder = Path::new(folder);
     folder.is_dir() && std::env::current_dir().is_ok_and(|here| here != folder)
 }
 
-/// Continues a blocked thread with what needs no model and no room.
+/// Continues a blocked thread in a way that needs no model and no room.
 pub(crate) async fn rescue(
     client: &Client,
     thread: ThreadSummary,
@@ -105,7 +105,7 @@ pub(crate) async fn rescue(
 struct ContinuePage {
     #[serde(flatten)]
     result: ContinueResult,
-    /// Where it has to be resumed, unless here: agents look for their threads in the folder they are started in.
+    /// Folder to resume it in, if not this one: agents look for their threads in the folder they start in.
     #[serde(skip)]
     folder: Option<String>,
     #[serde(skip)]
@@ -115,7 +115,7 @@ struct ContinuePage {
 impl Page for ContinuePage {
     fn text(&self, style: &Style) -> String {
         let command = self.result.command.join(" ");
-        // A shell that is given it by `$(…)` runs one command and knows no `&&`.
+        // In `$(…)` a shell runs one command, without `&&`.
         if self.command_only {
             return command + "\n";
         }
@@ -133,7 +133,7 @@ impl Page for ContinuePage {
     }
 }
 
-/// What of the working tree is as the thread knows it, and by name what is not.
+/// How much of the working tree matches the thread's knowledge, and the names of what does not.
 fn checked(tree: &CheckedTree, style: &Style) -> String {
     let files = |count: u64| counted(count, "file");
     let named = |names: &[String]| names.join(", ");

@@ -1,7 +1,7 @@
-//! `longhaul doctor`: everything a user could have wrong, checked one by one.
+//! `longhaul doctor`: checks everything that can be wrong with an installation.
 //!
-//! Every check stands for itself: one that fails does not keep the others from being made. Those that need
-//! the daemon are left out when it does not answer.
+//! Checks are independent: a failed one does not stop the others. Those that need the daemon are skipped if it does not
+//! answer.
 
 use clap::Args;
 use longhaul_client::{ClientError, socket};
@@ -41,7 +41,7 @@ pub(crate) struct DoctorArgs {}
 
 pub(crate) async fn run(_: DoctorArgs, session: &Session) -> Result<(), Failure> {
     let path = session.socket.clone().or_else(socket::default_socket);
-    // A socket that was removed may be there again once the daemon answered.
+    // A removed socket may exist again once the daemon has answered.
     let asked = ask(session).await;
     let mut checks = place::checks(path.as_deref());
     let status = match asked {
@@ -70,8 +70,8 @@ pub(crate) async fn run(_: DoctorArgs, session: &Session) -> Result<(), Failure>
     }
 }
 
-/// The daemon's status, the milliseconds it took and the texts a person may override, or the check that
-/// says why there is none.
+/// The daemon's status, the milliseconds it took and the texts a person may override, or the failed check that says why
+/// there is none.
 async fn ask(session: &Session) -> Result<(StatusResult, u64, Vec<TemplateInfo>), Box<Check>> {
     let client = match holder::connect(session).await {
         Ok(client) => client,
@@ -84,7 +84,7 @@ async fn ask(session: &Session) -> Result<(StatusResult, u64, Vec<TemplateInfo>)
         let begun = tokio::time::Instant::now();
         let status = client.call::<Status>(NoParams {}).await?;
         let round_trip_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-        // An older daemon has no such methods, and then nothing to say.
+        // An older daemon has no such methods.
         let params = TemplatesParams { seed: None };
         let policy = client.call::<policy::Templates>(params.clone()).await;
         let compaction = client.call::<compaction::Templates>(params).await;

@@ -17,7 +17,7 @@ use crate::style::Style;
 /// Seconds the daemon has to finish what is in flight.
 const DRAIN_SECONDS: u64 = 30;
 
-/// Milliseconds between two looks at a process that is ending.
+/// Milliseconds between two checks of a process that is ending.
 const TICK_MS: u64 = 10;
 
 /// Stop the daemon after it has finished running requests
@@ -49,7 +49,7 @@ pub(crate) async fn run(_: DownArgs, session: &Session) -> Result<(), Failure> {
     session.print(&DownPage { pid: Some(ending.pid) })
 }
 
-/// The connection ends before the process does, which lets go of its lock last; only then may another start.
+/// Waits for the process, which releases its lock last; only then can another start. The connection ends earlier.
 async fn gone(client: &Client, pid: u32) {
     client.closed().await;
     let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
@@ -61,8 +61,8 @@ async fn gone(client: &Client, pid: u32) {
     }
 }
 
-/// Whether a process has ended. One whose parent does not ask for its exit code, as in a container without an init,
-/// stays in the process table for good, and has given up everything.
+/// Whether a process has ended. A zombie counts as ended: without an init, as in some containers, it stays in the process
+/// table but has released everything.
 fn is_over(pid: Pid) -> bool {
     rustix::process::test_kill_process(pid).is_err() || is_zombie(pid)
 }
@@ -70,7 +70,7 @@ fn is_over(pid: Pid) -> bool {
 fn is_zombie(pid: Pid) -> bool {
     let stat = format!("/proc/{}/stat", pid.as_raw_nonzero());
     let Ok(stat) = std::fs::read_to_string(stat) else { return false };
-    // The name before it stands in parentheses and may hold some.
+    // The name before it is in parentheses and may contain some.
     let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
     matches!(state, Some('Z' | 'X'))
 }

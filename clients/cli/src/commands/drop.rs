@@ -1,4 +1,4 @@
-//! `longhaul drop`: a text that stands in no later view of a thread.
+//! `longhaul drop`: keeps a text out of every later view of a thread.
 
 use clap::Args;
 use longhaul_protocol::checkpoint::ChoiceAction;

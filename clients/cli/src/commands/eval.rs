@@ -1,9 +1,9 @@
 //! `longhaul eval`: what compaction keeps of one's own sessions.
 //!
-//! A daemon of its own is started with an empty store in a temporary folder. For each session the part
-//! before a cut is put there, where the daemon reads it as it would read any transcript; the view it makes
-//! is scored by `longhaul-eval` against what really came after the cut. The cuts of a session grow one file,
-//! as a live session does. Nothing but the temporary folder is written to, and it is removed at the end.
+//! It starts a private daemon with an empty store in a temporary folder. For each session the part before a cut is
+//! copied there, and the daemon reads it like any transcript; `longhaul-eval` scores the daemon's view against what
+//! really came after the cut. The cuts of a session grow one file, as a live session does. Only the temporary folder is
+//! written, and it is removed at the end.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -104,7 +104,7 @@ pub(crate) async fn run(args: EvalArgs, session: &Session) -> Result<(), Failure
     session.print(&EvalPage { report })
 }
 
-/// A table of noughts would look like a bad score; it is a defect.
+/// Rejects a table of zeros, which would look like a bad score but is a defect.
 fn refuse_empty(report: &Report) -> Result<(), Failure> {
     let corpus = &report.corpus;
     let asked: u64 =
@@ -117,7 +117,7 @@ fn refuse_empty(report: &Report) -> Result<(), Failure> {
     }
 }
 
-/// Scoring computes, so it runs beside the thread that talks to the daemon.
+/// Scores on a separate thread, since it blocks the one that talks to the daemon.
 async fn measure<T: Send + 'static>(
     transcripts: Transcripts,
     mut stage: Stage,
@@ -130,7 +130,7 @@ async fn measure<T: Send + 'static>(
         report
     });
     let interrupted = async {
-        // Without a handler for the signal there is nothing to wait for.
+        // Without a signal handler there is nothing to wait for.
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }
@@ -140,7 +140,7 @@ async fn measure<T: Send + 'static>(
             report.map_err(|error| Failure::new(INTERNAL, error.to_string()))?
         }
         () = interrupted => {
-            // No further session is read and no further view asked for, so the scorer ends soon.
+            // No further session is read or view requested, so the scorer ends soon.
             stop.store(true, Ordering::Relaxed);
             Err(Failure::new(TRY_LATER, "interrupted"))
         }

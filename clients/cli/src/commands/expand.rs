@@ -52,7 +52,7 @@ pub(crate) async fn run(args: ExpandArgs, session: &Session) -> Result<(), Failu
     loop {
         let page = while_waiting("reading", client.call::<Expand>(params.clone())).await?;
         session.print(&page)?;
-        // A script asks for the next page itself; a person wants to read on.
+        // A script requests the next page itself; a person wants to continue reading.
         if session.is_json || page.next_cursor.is_none() {
             return Ok(());
         }
@@ -73,7 +73,7 @@ impl Page for ExpandResult {
     }
 }
 
-/// A message as its words, anything else as indented JSON.
+/// A message as its text, anything else as indented JSON.
 pub(super) fn item_text(item: &Value, style: &Style) -> String {
     let words = item["content"].as_array().map(|parts| {
         let texts = parts.iter().filter_map(|part| part["text"].as_str());

@@ -12,7 +12,7 @@ use crate::select;
 use crate::session::{Page, Session};
 use crate::style::{Style, count, counted, tokens};
 
-/// Bytes of text that are looked at for a line of the list.
+/// Bytes of text that are read for a line of the list.
 const EXCERPT_BYTES: usize = 400;
 
 /// Show the history a model sees, now or after an earlier item
@@ -87,7 +87,7 @@ impl Page for GetResult {
 }
 
 fn row(item: &Value, place: &Origin, handle: Option<&str>) -> Vec<String> {
-    // The thread is the same on every line: what follows it is enough to tell items apart.
+    // The thread is the same on every line, so the rest of the handle is enough.
     let short = handle.map(|handle| handle.rsplit_once('#').map_or(handle, |(_, place)| place));
     let kind = if place.stand_in { "stand_in" } else { &place.kind };
     vec![

@@ -1,4 +1,4 @@
-//! `longhaul metrics`: what the daemon costs and how long it takes to answer.
+//! `longhaul metrics`: the daemon's resource use and response times.
 
 use clap::Args;
 use longhaul_protocol::daemon::{MethodMetrics, Metrics, MetricsResult, NoParams, ProcessMetrics};
@@ -66,7 +66,7 @@ fn row(method: &MethodMetrics) -> Vec<String> {
         .collect()
 }
 
-/// A short time, with two or three digits that mean something.
+/// A short time with two or three significant digits.
 fn took(us: u64) -> String {
     match us {
         0..1_000 => format!("{us} us"),

@@ -1,4 +1,4 @@
-//! `longhaul pick`: choose from a list what every later view holds, and what none does.
+//! `longhaul pick`: choose from a list what every later view keeps, and what none does.
 
 use std::io::{IsTerminal, stderr, stdin};
 
@@ -18,7 +18,7 @@ use crate::select;
 use crate::session::{Page, Session};
 use crate::style::{Style, counted};
 
-/// Lines of the list that are seen at once.
+/// Visible lines of the list.
 const ROWS_SHOWN: usize = 20;
 
 /// Choose from a list what every later view of a thread holds, and what none does
@@ -79,12 +79,12 @@ pub(crate) async fn run(args: PickArgs, session: &Session) -> Result<(), Failure
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Row {
     label: String,
-    /// Whether a view holds it now.
+    /// Whether the next view has it.
     is_in: bool,
     change: Change,
 }
 
-/// What becomes of a row whose check is changed.
+/// What changing a row's check does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "change", rename_all = "snake_case")]
 enum Change {
@@ -93,7 +93,7 @@ enum Change {
     Remove { choice_id: String },
 }
 
-/// Choices first, then the lines of the view, then what it leaves out, the newest first.
+/// Choices first, then the lines of the view, then what it leaves out, newest first.
 fn rows(choices: &[Choice], preview: &PreviewResult) -> Vec<Row> {
     let chosen = choices.iter().map(|choice| {
         let is_in = choice.action == ChoiceAction::Pin;
@@ -115,17 +115,17 @@ fn rows(choices: &[Choice], preview: &PreviewResult) -> Vec<Row> {
     chosen.chain(held).chain(left).collect()
 }
 
-/// What to write: the rows whose check is another than it was. `checked` are indexes.
+/// The changes: rows whose check differs from before. `checked` are indexes.
 fn changes(rows: &[Row], checked: &[usize]) -> Vec<Change> {
     let is_changed = |(at, row): &(usize, &Row)| checked.contains(at) != row.is_in;
     let mut changes: Vec<Change> =
         rows.iter().enumerate().filter(is_changed).map(|(_, row)| row.change.clone()).collect();
-    // What is taken back first makes room.
+    // Removals first, to make room.
     changes.sort_by_key(|change| !matches!(change, Change::Remove { .. }));
     changes
 }
 
-/// Writes the changes in their order and returns them; the first that is refused ends it.
+/// Writes the changes in order and returns them; stops at the first that is rejected.
 async fn write(
     client: &Client,
     thread_id: &str,

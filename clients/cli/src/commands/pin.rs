@@ -1,4 +1,4 @@
-//! `longhaul pin`: a text that stands in every later view of a thread.
+//! `longhaul pin`: keeps a text in every later view of a thread.
 
 use clap::Args;
 use longhaul_client::Client;
@@ -29,7 +29,7 @@ pub(crate) struct PinArgs {
     what: ChoiceArgs,
 }
 
-/// What is chosen; the same for pins and drops.
+/// The text to choose; the same for pins and drops.
 #[derive(Debug, Args)]
 pub(crate) struct ChoiceArgs {
     /// A handle such as #747, or words
@@ -86,7 +86,7 @@ pub(crate) async fn listed(client: &Client, thread_id: String) -> Result<Choices
     Ok(client.call::<Choices>(ChoicesParams { thread_id }).await?)
 }
 
-/// Whether the words are a handle as something of ours printed it: `#747`, `#7-9`, `0199a213#747.1a2b3c`.
+/// Whether the text is a handle as we print them: `#747`, `#7-9`, `0199a213#747.1a2b3c`.
 fn is_handle(words: &str) -> bool {
     let Some((of, place)) = words.trim().rsplit_once('#') else { return false };
     let (lines, digest) = place.split_once('.').unwrap_or((place, ""));
@@ -107,7 +107,7 @@ fn line(choice: &Choice, style: &Style) -> String {
     format!("  {shown}\n")
 }
 
-/// What only a part was kept of, in words.
+/// A remark if only a part was kept.
 fn cut(choice: &Choice) -> String {
     match (choice.whole_bytes, &choice.handle) {
         (Some(bytes), Some(handle)) => {

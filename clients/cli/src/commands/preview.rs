@@ -1,11 +1,11 @@
-//! `longhaul compact --preview`: what a compaction would make, and what each part of it costs.
+//! `longhaul compact --preview`: the result of a compaction, and the cost of each part.
 
 use longhaul_protocol::compaction::{PreviewItem, PreviewResult, Question, ViewPart};
 
 use crate::session::Page;
 use crate::style::{Style, count, counted, tokens};
 
-/// Items that would go that a page names; `--json` has them all.
+/// Maximum dropped items on a page; `--json` has them all.
 const NAMED_MAX: usize = 12;
 
 impl Page for PreviewResult {
@@ -37,7 +37,7 @@ fn heading(preview: &PreviewResult, style: &Style) -> String {
     style.bold(&size) + &asked.unwrap_or_default()
 }
 
-/// What a model would be asked, and at which cost at most.
+/// What a model would be asked, and its maximum cost.
 fn asked(preview: &PreviewResult, question: &Question) -> String {
     let bounds = [
         question.requests_max.map(|most| counted(most, "request")),
@@ -51,7 +51,7 @@ fn asked(preview: &PreviewResult, question: &Question) -> String {
     format!(
         "{} of {} would be asked for a summary (strategy {}),\n  \
          with up to {} tokens of history and {} of answer;\n  {budget}.\n  \
-         Above is what stands where no model answers.\n",
+         The view above is the result if no model answers.\n",
         question.model,
         question.provider,
         preview.strategy,

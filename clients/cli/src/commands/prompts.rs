@@ -1,4 +1,4 @@
-//! `longhaul prompts`: what was asked before.
+//! `longhaul prompts`: earlier prompts.
 
 use clap::Args;
 use longhaul_protocol::limit::PAGE_ROWS_MAX;

@@ -1,4 +1,4 @@
-//! What came of a compaction, for people.
+//! The result of a compaction, for people.
 
 use longhaul_protocol::compaction::{Entry, Receipt, RunResult, Total};
 
@@ -32,7 +32,7 @@ pub(crate) fn summary(result: &RunResult, style: &Style) -> String {
     let table = style.table(&["", ">items", ">tokens", "first handle"], rows.map(row).to_vec());
     let in_force = match result.installed_seq {
         Some(seq) => format!(
-            "the thread goes on from it since #{seq}; longhaul compact --undo takes it back\n"
+            "the thread continues from it since #{seq}; longhaul compact --undo undoes it\n"
         ),
         None => String::new(),
     };
@@ -57,7 +57,7 @@ fn remarks(result: &RunResult, style: &Style) -> String {
     left.chain(cost).chain(redacted).chain(warnings).map(|line| style.warn(&line)).collect()
 }
 
-/// Why a rung was left, for people; most names say it themselves.
+/// Why a rung was not used, for people; most names are clear enough.
 fn in_words(reason: &str) -> String {
     let words = match reason {
         "blank_summary" => "the model wrote nothing",
@@ -66,7 +66,7 @@ fn in_words(reason: &str) -> String {
         "over_ceiling" => "it would have left the window more than half full",
         "not_worthwhile" => "it would have saved too little",
         "unauthorized" => "the model's key is missing or refused",
-        "unreachable" => "nobody answers at the model's address",
+        "unreachable" => "the model's address does not respond",
         "not_found" => "its provider knows no such model or address",
         "stream_cut" => "the model's answer broke off",
         "timeout" => "the model took too long",
@@ -89,7 +89,7 @@ fn next_steps(result: &RunResult, style: &Style) -> String {
     style.dim(&(expand + if is_kept { &undo } else { "" }))
 }
 
-/// What became of the items: kept, shortened, dropped, at most `most` entries of each.
+/// The items by outcome: kept, shortened, dropped, at most `most` entries each.
 pub(crate) fn account(receipt: &Receipt, most: usize, style: &Style) -> String {
     let lists =
         [("kept", &receipt.kept), ("shortened", &receipt.shortened), ("dropped", &receipt.dropped)];

@@ -1,4 +1,4 @@
-//! `longhaul search`: items of all transcripts by their words.
+//! `longhaul search`: full-text search over all transcripts.
 
 use clap::Args;
 use longhaul_protocol::limit::SEARCH_HITS_MAX;
@@ -16,9 +16,9 @@ mod paragraph;
 
 /// Search everything said and done in all threads of all agents
 ///
-/// Finds items with all the words, in any order; for a question, also items with some of them. "several words" in quotes is a phrase, conn* a prefix; OR
-/// separates alternatives, NOT excludes. Paths and names match whole or by their parts. Threads whose transcripts are
-/// gone are not searched: longhaul archive list --gone --find WORDS looks through their titles.
+/// Finds items with all the words, in any order; for a question, also items with some of them. "several words" in
+/// quotes is a phrase, conn* a prefix; OR separates alternatives, NOT excludes. Paths and names match whole or by their parts.
+/// Threads whose transcripts are gone are not searched: longhaul archive list --gone --find WORDS searches their titles.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -89,7 +89,7 @@ pub(crate) async fn run(args: SearchArgs, session: &Session) -> Result<(), Failu
     session.print(&client.call::<Search>(params).await?)
 }
 
-/// The folder as transcripts name it: absolute, without `.` and links where it is there.
+/// The folder as transcripts name it: absolute, without `.`, and without links if it exists.
 fn folder(named: Option<&str>) -> Result<Option<String>, Failure> {
     let Some(named) = named else { return Ok(None) };
     let path = std::path::absolute(named)?;
@@ -113,7 +113,7 @@ impl Page for SearchResult {
     }
 }
 
-/// What a person should know of an index that does not have everything.
+/// A remark about an incomplete index.
 fn behind(indexed: &IndexStatus) -> Option<String> {
     match indexed.state {
         IndexState::Idle | IndexState::Other => None,

@@ -1,11 +1,11 @@
-//! The slice of a long list that a command shows, and how to go on.
+//! The slice of a long list that a command shows, and how to continue.
 
 use clap::Args;
 use longhaul_protocol::limit::PAGE_ROWS_MAX;
 
 use crate::style::Style;
 
-/// What every list takes.
+/// Arguments of every list.
 #[derive(Debug, Args)]
 pub(crate) struct Slice {
     /// Maximum number of rows
@@ -16,7 +16,7 @@ pub(crate) struct Slice {
     pub(crate) cursor: Option<String>,
 }
 
-/// The line below a list that does not end here.
+/// The line below an incomplete list.
 pub(crate) fn more(command: &str, next_cursor: Option<&str>, style: &Style) -> String {
     match next_cursor {
         Some(cursor) => style.dim(&format!("more: longhaul {command} --cursor {cursor}\n")),

@@ -1,7 +1,7 @@
-//! `longhaul up`: start the daemon unless it runs.
+//! `longhaul up`: start the daemon unless it is running.
 //!
-//! The daemon is a process of its own: its own process group, no terminal, output into a log file. It counts
-//! as started when it answers, not when its process is there.
+//! The daemon runs in its own process group, without a terminal, with its output in a log file. It counts as started
+//! when it answers, not when its process exists.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -45,7 +45,7 @@ pub(crate) struct UpArgs {
 }
 
 pub(crate) async fn run(args: UpArgs, session: &Session) -> Result<(), Failure> {
-    // First, since an agent may be waiting for it: it goes on where the daemon cannot be started.
+    // First, since an agent may be waiting for it; it runs even if the daemon cannot be started.
     let gateway = gateway::start(session).await;
     daemon(args, session).await.and(gateway)
 }
@@ -53,7 +53,7 @@ pub(crate) async fn run(args: UpArgs, session: &Session) -> Result<(), Failure> 
 async fn daemon(args: UpArgs, session: &Session) -> Result<(), Failure> {
     match Client::connect(session.options()).await {
         Ok(client) => return report(&client, None, session).await,
-        // Nobody is there, or one that is just ending.
+        // No daemon, or one that is stopping.
         Err(error) if error.retry() == Retry::Reconnect => {}
         Err(error) => return Err(error.into()),
     }
@@ -63,7 +63,7 @@ async fn daemon(args: UpArgs, session: &Session) -> Result<(), Failure> {
         command.arg("--socket").arg(path);
     }
     if args.foreground {
-        // Only returns when the program could not be started.
+        // Returns only if the program could not be started.
         return Err(command.exec().into());
     }
     let log = log::named("longhauld.log")?;
@@ -81,7 +81,7 @@ pub(super) fn find_program() -> Result<PathBuf, Failure> {
     program_beside(PROGRAM)
 }
 
-/// Beside this program, as installed together; else on the `PATH`.
+/// Beside this program, if installed together; else on the `PATH`.
 fn program_beside(name: &str) -> Result<PathBuf, Failure> {
     let own = std::env::current_exe().and_then(std::fs::canonicalize).ok();
     let beside = own.as_deref().and_then(Path::parent).map(|folder| folder.join(name));

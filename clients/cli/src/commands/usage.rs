@@ -1,4 +1,4 @@
-//! `longhaul usage`: what fills a thread's context window, and how it came to be so full.
+//! `longhaul usage`: what fills a thread's context window, and how it grew.
 
 use clap::Args;
 use longhaul_protocol::context::{Usage, UsageParams, UsageResult, Window};
@@ -17,7 +17,7 @@ mod plot;
 
 use bar::Share;
 
-/// Columns a chart has at most: wider ones are not read better.
+/// Maximum columns of a chart; wider ones are no clearer.
 const CHART_COLUMNS_MAX: u16 = 120;
 
 /// Show what fills a thread's context window, and how it grew
@@ -118,7 +118,7 @@ impl Page for UsagePage {
     }
 }
 
-/// What pictures are drawn to: the window, or, where it is not known, what is in it.
+/// Full scale of charts: the window, or, if unknown, its content.
 fn scale(result: &UsageResult) -> Window {
     if result.window.is_known {
         return result.window.clone();
@@ -159,7 +159,7 @@ fn fields(result: &UsageResult) -> Vec<(&'static str, String)> {
     fields
 }
 
-/// Who said so, in words.
+/// The source, as text.
 fn by(source: &str) -> &str {
     match source {
         "request" => "as you ask",
@@ -175,8 +175,8 @@ fn by(source: &str) -> &str {
     }
 }
 
-/// The largest first; what the provider counted beyond the items last. Where it counted fewer, the
-/// estimates are brought down to its count, so that the bar is as long as the window is full.
+/// Largest first; what the provider counted beyond the items last. If it counted fewer, the estimates are scaled down to
+/// its count, so that the bar shows how full the window is.
 fn shares(result: &UsageResult) -> Vec<Share> {
     let (used, estimated) = (result.tokens.used, result.tokens.estimated.max(1));
     let scaled = |tokens: u64| {

@@ -66,7 +66,7 @@ pub(crate) async fn run(args: WatchArgs, session: &Session) -> Result<(), Failur
                 }
                 if let Some(words) = told(&event).filter(|_| !session.is_json) {
                     session.print_text(&(session.style.warn(&words) + "\n"))?;
-                    // What comes next stands below it.
+                    // The next output goes below it.
                     shown.text.clear();
                 }
                 break;
@@ -79,7 +79,7 @@ pub(crate) async fn run(args: WatchArgs, session: &Session) -> Result<(), Failur
     }
 }
 
-/// What the policy is about to do, or that the limit was crossed; a decision to wait is in the line itself.
+/// A message when the policy acts or the limit is crossed; a decision to wait is in the line itself.
 fn told(event: &Event) -> Option<String> {
     let data = &event.data;
     let left = data["percent_remaining"].as_i64();
@@ -100,12 +100,12 @@ fn told(event: &Event) -> Option<String> {
 #[derive(Debug, Default)]
 struct LastLine {
     text: String,
-    /// What a person would call a change, without numbers that only grow.
+    /// The state whose change is printed, without numbers that only grow.
     summary: String,
 }
 
 impl LastLine {
-    /// Whether the text is to be printed, and in the place of how many lines.
+    /// Whether to print the text, and how many lines it replaces.
     fn next(&mut self, text: &str, summary: String, is_terminal: bool) -> Option<usize> {
         let is_change = summary != self.summary;
         if text == self.text || !(is_change || is_terminal) {
@@ -117,7 +117,7 @@ impl LastLine {
     }
 }
 
-/// Prints the thread as it is now, unless it is what was printed last.
+/// Prints the thread's current state, unless it was printed last.
 async fn show(
     client: &Client,
     params: &EvaluateParams,
@@ -139,7 +139,7 @@ async fn show(
             // That it began is true of every turn; a sign says the same however often it comes.
             let mut seen = std::collections::HashSet::from(["turn started".to_owned()]);
             signs.retain(|sign| seen.insert(sign.clone()));
-            // Those read from words are in the decision alone. So is the end of a turn that goes on.
+            // Signs read from words are only in the decision. So is the end of a turn that continues.
             seen.insert("turn complete".to_owned());
             let read = now.decision.boundaries.iter().map(|sign| sign.replace('_', " "));
             signs.extend(read.filter(|sign| seen.insert(sign.clone())));
@@ -154,7 +154,7 @@ async fn show(
     }
 }
 
-/// Turn, tier, signs, the decision and who refuses, the watcher's phase.
+/// Turn, tier, signs, the decision and the rules against it, the watcher's phase.
 fn summary(now: &EvaluateResult, signs: &[String]) -> String {
     let decision = &now.decision;
     let refused = decision.reasons.iter().find(|reason| !reason.passed);
@@ -196,7 +196,7 @@ fn line(now: &EvaluateResult, signs: &[String], style: &Style) -> String {
     fitted(&parts, style)
 }
 
-/// How a part of the line looks.
+/// Style of a part of the line.
 #[derive(Debug, Clone, Copy)]
 enum Look {
     Plain,
@@ -204,11 +204,10 @@ enum Look {
     Warn,
 }
 
-/// Columns by which a line that goes on is set in.
+/// Indentation of continuation lines, in columns.
 const INDENT: usize = 2;
 
-/// Puts the parts beside each other, and below where the width is used up; one that is too long by
-/// itself is cut.
+/// Places the parts side by side, and on further lines if the width is exceeded; a part longer than a line is cut.
 fn fitted(parts: &[(String, Look)], style: &Style) -> String {
     let width = usize::from(style.width).max(20);
     let (mut text, mut used) = (String::new(), 0);

@@ -1,6 +1,6 @@
 //! Numbers as people read them.
 
-/// A count with its thousands set apart.
+/// A count with separated thousands.
 pub(crate) fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3);
@@ -19,8 +19,8 @@ pub(crate) fn counted(number: u64, noun: &str) -> String {
     format!("{} {noun}{plural}", count(number))
 }
 
-/// Lines of a transcript that do not say what a line says, behind the count of all: every page tells them alike.
-/// Damaged ones are not one JSON object: nothing is read of such a line, or each of several objects on it.
+/// Unreadable lines of a transcript, appended to the count of all lines in the same way on every page. Damaged lines are
+/// not one JSON object: nothing of such a line is read, or each of several objects on it.
 pub(crate) fn odd_lines(malformed: u64, oversized: u64, unknown: u64) -> String {
     let odd = [(malformed, "damaged"), (oversized, "too long"), (unknown, "of an unknown kind")];
     let odd = odd.iter().filter(|(lines, _)| *lines > 0);

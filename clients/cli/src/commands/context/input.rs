@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use crate::failure::{Failure, USAGE};
 
-/// Bytes of a text at most: with every byte escaped it still fits into one message.
+/// Maximum bytes of a text: with every byte escaped it still fits into one message.
 const TEXT_BYTES_MAX: u64 = longhaul_protocol::limit::FRAME_BYTES_MAX as u64 / 2;
 
-/// The text of a file, or of standard input where none is named or `-`.
+/// The text of a file, or of standard input for `-` or no file.
 pub(in crate::commands) fn read(file: Option<&PathBuf>) -> Result<String, Failure> {
     let (mut bytes, name) = (Vec::new(), file.map_or(Path::new("-"), PathBuf::as_path));
     let source: Box<dyn Read> = match name == Path::new("-") {

@@ -1,4 +1,4 @@
-//! The agents: whether our hooks and our server are in them, and whether they would run.
+//! The agents: whether our hooks and our server are installed, and whether they would run.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The agents' socket: there and private, and whoever answers on it treats its caller as an agent.
+//! The agents' socket: whether it is private, and whether the daemon treats callers on it as agents.
 
 use std::path::Path;
 
@@ -26,7 +26,7 @@ pub(super) async fn checks(session: &Session) -> Vec<Check> {
     let there = place::check_socket(NAME, &of_agents(&person));
     match answers(session, &person).await {
         Ok(answers) => there.into_iter().chain([answers]).collect(),
-        // Why there is no answer, the file tells better.
+        // The check of the file explains better why there is no answer.
         Err(error) if there.is_none() => vec![unanswered(&error)],
         Err(ClientError::NotRunning { .. }) => there.into_iter().collect(),
         Err(error) => there.into_iter().chain([unanswered(&error)]).collect(),
@@ -43,7 +43,7 @@ async fn answers(session: &Session, person: &Path) -> Result<Check, ClientError>
     let is_offered = |hello: &longhaul_protocol::daemon::InitializeResult| {
         hello.methods.iter().any(|method| method == Shutdown::NAME)
     };
-    // A daemon that offers it to agents would obey.
+    // A daemon that allows this to agents would carry it out.
     if client.session().is_none_or(is_offered) {
         let detail = "agents may do there what only you should: daemon/shutdown is offered";
         return Ok(Check::fail(NAME, detail, RESTART));

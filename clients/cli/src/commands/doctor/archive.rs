@@ -1,4 +1,4 @@
-//! The archive: whether it keeps up, and what it can give back.
+//! The archive: whether it keeps up, and what it can restore.
 
 use longhaul_client::Client;
 use longhaul_protocol::archive::{ArchiveState, Overview, OverviewParams, OverviewResult};

@@ -4,7 +4,7 @@ use super::check::Check;
 use crate::commands::rescue;
 use crate::session::Session;
 
-/// `None` where the daemon cannot tell.
+/// `None` if the daemon cannot report it.
 pub(super) async fn check(session: &Session) -> Option<Check> {
     let client = session.connect().await.ok()?;
     let threads = rescue::blocked(&client).await.ok()?;

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// How a check came out.
+/// Result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum State {
@@ -11,7 +11,7 @@ pub(super) enum State {
     Fail,
 }
 
-/// One thing that was looked at.
+/// One checked item.
 #[derive(Debug, Serialize)]
 pub(super) struct Check {
     pub(super) name: &'static str,

@@ -1,4 +1,4 @@
-//! What the daemon says of itself: version, database, sources, reading.
+//! The daemon's own status: version, database, sources, ingestion.
 
 use longhaul_protocol::daemon::{IngestState, SourceStatus, StatusResult, StoreStatus};
 use longhaul_protocol::policy::TemplateInfo;
@@ -7,7 +7,7 @@ use longhaul_protocol::thread::{IndexState, IndexStatus};
 use super::check::Check;
 use crate::style::{bytes, count, counted, odd_lines};
 
-/// Milliseconds the two clocks may differ, the way of the answer included.
+/// Allowed difference of the two clocks in milliseconds, including the answer's travel time.
 const CLOCK_SKEW_MS: i64 = 5_000;
 
 pub(super) fn checks(status: &StatusResult, round_trip_ms: u64, now_ms: i64) -> Vec<Check> {
@@ -20,7 +20,7 @@ pub(super) fn checks(status: &StatusResult, round_trip_ms: u64, now_ms: i64) -> 
         search(&status.search),
         clocks(status, now_ms),
     ];
-    // What it says of itself, in its own words: a full disk, a watch that the kernel refused.
+    // Its own warnings: a full disk, a watch that the kernel rejected.
     checks.extend(status.warnings.iter().map(|warning| {
         let hint = warning.hint.clone().unwrap_or_default();
         Check::warn("daemon", warning.message.clone(), hint)
@@ -36,17 +36,17 @@ pub(super) fn checks(status: &StatusResult, round_trip_ms: u64, now_ms: i64) -> 
     checks
 }
 
-/// A person's own texts: those that are there and not in force.
+/// A person's own texts that exist but are not used.
 pub(super) fn templates(templates: &[TemplateInfo]) -> Check {
     let bad = templates.iter().find_map(|text| Some((text, text.problem.as_deref()?)));
     if let Some((text, problem)) = bad {
-        let detail = format!("{} is not in force: {problem}", text.path);
+        let detail = format!("{} is not used: {problem}", text.path);
         let hint = "fix or delete it; the previous text is used until then";
         return Check::warn("templates", detail, hint);
     }
     match templates.iter().filter(|text| text.source == "file").count() {
         0 => Check::ok("templates", "the built-in ones"),
-        own => Check::ok("templates", format!("{} in force", counted(own as u64, "own file"))),
+        own => Check::ok("templates", format!("{} in use", counted(own as u64, "own file"))),
     }
 }
 
@@ -87,7 +87,7 @@ fn rebuilt(store: &StoreStatus) -> String {
     format!("{built}; {kept}{rest}")
 }
 
-/// One line for each source that is there; a machine need not have every program.
+/// One line per existing source; a machine need not have every program.
 fn sources(sources: &[SourceStatus]) -> Vec<Check> {
     let describe = |source: &SourceStatus| {
         let (files, threads) = (counted(source.files, "file"), counted(source.threads, "thread"));
@@ -146,7 +146,7 @@ fn search(index: &IndexStatus) -> Check {
     }
 }
 
-/// The daemon reads its start once and adds an uptime that does not jump: a difference is a clock that did.
+/// The daemon reads the time once at its start and adds a monotonic uptime, so a difference means that the clock jumped.
 fn clocks(status: &StatusResult, now_ms: i64) -> Check {
     let uptime_ms = i64::try_from(status.uptime_ms).unwrap_or(i64::MAX);
     let difference_ms = now_ms.saturating_sub(status.started_at.saturating_add(uptime_ms));

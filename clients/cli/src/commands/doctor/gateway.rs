@@ -1,4 +1,4 @@
-//! Whether Codex's compactions are answered by the gateway, and how the last one went.
+//! Whether the gateway answers Codex's compactions, and the result of the last one.
 
 use std::io::ErrorKind;
 
@@ -26,15 +26,16 @@ pub(super) fn check(setup: Option<&GatewaySetup>, style: &Style) -> Check {
     match setup.settings.ask() {
         Ok(status) => answers(setup, &status, style),
         Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
-            let detail =
-                format!("codex: nobody listens on {address}, so Codex reaches no provider");
+            let detail = format!(
+                "codex: nothing is listening on {address}, so Codex cannot reach its provider"
+            );
             Check::fail(NAME, detail, "longhaul up starts the gateway")
         }
         Err(error) if error.kind() == ErrorKind::InvalidData => {
             let detail = format!("codex: another program has {address}, the gateway's port");
             Check::fail(NAME, detail, format!("{AGAIN} --port PORT takes another one"))
         }
-        // systemd has the port, and cannot start what is behind it.
+        // systemd has the port, but cannot start the gateway.
         Err(error) => {
             let detail = format!(
                 "codex: the gateway does not answer on {address}, so Codex reaches no provider: {error}"

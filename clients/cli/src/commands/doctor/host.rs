@@ -10,11 +10,11 @@ use super::check::Check;
 use crate::commands::install::systemd;
 use crate::style::count;
 
-/// 2025-01-01: this program is younger, so a present before it is a wrong clock.
+/// 2025-01-01: this program is newer, so an earlier time means a wrong clock.
 const YOUNGER_THAN_MS: i64 = 1_735_689_600_000;
-/// Folders that are counted at most; enough to tell that a limit is near.
+/// Maximum folders to count; enough to see that a limit is near.
 const FOLDERS_MAX: u64 = 100_000;
-/// What our unit comes to at most, in tenths.
+/// Maximum exposure of our unit, in tenths.
 const EXPOSURE_TENTHS_MAX: u32 = 25;
 /// The daemon's units, both of which are needed.
 const UNITS: [&str; 2] = ["longhauld.socket", "longhauld.service"];
@@ -34,7 +34,7 @@ fn date(now_ms: i64) -> Option<Check> {
     })
 }
 
-/// The kernel's limit on watched folders, against the folders of the sources.
+/// Compares the kernel's limit on watched folders with the folders of the sources.
 fn watches(roots: &[&Path]) -> Option<Check> {
     let limit = std::fs::read_to_string("/proc/sys/fs/inotify/max_user_watches").ok()?;
     let limit: u64 = limit.trim().parse().ok()?;
@@ -42,7 +42,7 @@ fn watches(roots: &[&Path]) -> Option<Check> {
     for root in roots {
         count_folders(root, &mut folders);
     }
-    // Others watch too, an editor easily takes half.
+    // Other programs watch folders, too; an editor easily uses half.
     Some(match folders.saturating_mul(2) > limit {
         true => Check::warn(
             "watches",
@@ -67,7 +67,7 @@ fn count_folders(folder: &Path, folders: &mut u64) {
     }
 }
 
-/// Whether systemd would start the daemon; nothing to say where there is no user manager.
+/// Whether systemd would start the daemon; no check without a user manager.
 fn units() -> Option<Check> {
     let runtime = BaseDirs::new()?.runtime_dir()?.join("systemd");
     if !runtime.is_dir() {
@@ -84,7 +84,7 @@ fn units() -> Option<Check> {
     })
 }
 
-/// Whether the unit lets the daemon reach the model that is configured.
+/// Whether the unit lets the daemon reach the configured model.
 fn network(asks_a_model: bool) -> Option<Check> {
     let path = find_unit(UNITS[1])?;
     let drop_ins = std::fs::read_dir(path.with_extension("service.d")).into_iter().flatten();
@@ -100,7 +100,7 @@ fn network(asks_a_model: bool) -> Option<Check> {
     })
 }
 
-/// How much of the system the unit leaves in reach, as systemd judges it.
+/// The unit's exposure, as systemd rates it.
 fn exposure() -> Option<Check> {
     let path = find_unit(UNITS[1])?;
     let mut analyze = Command::new("systemd-analyze");
@@ -115,7 +115,7 @@ fn exposure() -> Option<Check> {
     })
 }
 
-/// The figure in what systemd says, in tenths.
+/// Parses the exposure in systemd's output, in tenths.
 fn exposure_of(words: &str) -> Option<u32> {
     let line = words.lines().find(|line| line.contains("Overall exposure level"))?;
     let figure = line.rsplit_once(": ")?.1.split(' ').next()?;

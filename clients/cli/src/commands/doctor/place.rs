@@ -1,4 +1,4 @@
-//! The socket and its folder: there, ours, and nobody else's.
+//! The socket and its folder: whether they exist, are ours and are private.
 
 use std::io::ErrorKind;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -37,7 +37,7 @@ pub(super) fn check_socket(name: &'static str, path: &Path) -> Option<Check> {
     }
 }
 
-/// Ours, and closed to others; `None` when it is not there, which another check tells.
+/// Whether it is ours and closed to others; `None` if it does not exist, which another check reports.
 fn check_private(name: &'static str, path: &Path) -> Option<Check> {
     let file = std::fs::metadata(path).ok()?;
     let (shown, mode) = (path.display(), file.mode() & 0o777);

@@ -1,5 +1,4 @@
-//! The daemon's program, where no daemon answers: whether it is there, and whether its configuration would
-//! let it start.
+//! The daemon's program, if no daemon answers: whether it is installed, and whether its configuration lets it start.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -18,7 +17,7 @@ pub(super) fn check() -> Check {
     }
 }
 
-/// Asks the program itself: it has one reader of its configuration, and this one has none.
+/// Asks the program itself, which alone can read its configuration.
 fn configuration(program: &Path) -> Check {
     let mut command = Command::new(program);
     let asked = command.arg("--check-config").stdin(Stdio::null()).output();

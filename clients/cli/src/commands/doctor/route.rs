@@ -1,4 +1,4 @@
-//! By which route Claude Code's compactions are answered, and how the last one went.
+//! The route that answers Claude Code's compactions, and the result of the last one.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::style::Style;
 const NAME: &str = "compaction";
 const AGAIN: &str = "longhaul install claude";
 
-/// The check of one agent that has a seat for us.
+/// The check of one agent whose compactions we can answer.
 pub(super) fn check(setup: &PluginSetup, style: &Style, runs: fn(&Path) -> bool) -> Check {
     let by_hooks =
         |why: String| format!("claude: by Claude Code itself, with our hooks beside it: {why}");
@@ -37,7 +37,7 @@ pub(super) fn check(setup: &PluginSetup, style: &Style, runs: fn(&Path) -> bool)
     in_force(setup, plugin, style, runs)
 }
 
-/// The plugin is what Claude Code asks: whether it can answer, and whether it did.
+/// Whether the plugin that Claude Code asks can answer, and whether it did.
 fn in_force(
     setup: &PluginSetup,
     plugin: &Installation,

@@ -18,7 +18,7 @@ use crate::commands::up::find_program;
 use crate::failure::{A_PERSON, Failure, TRY_LATER};
 use crate::session::Session;
 
-/// Seconds until a daemon that does not answer counts as not started.
+/// Seconds after which a daemon that does not answer counts as not started.
 const START_SECONDS: u64 = 15;
 /// Seconds it may take to end when asked to; then it is killed.
 const STOP_SECONDS: u64 = 5;
@@ -47,7 +47,7 @@ impl Drop for Process {
 impl PrivateDaemon {
     /// Starts it and waits until it answers.
     pub(super) async fn start(session: &Session) -> Result<Self, Failure> {
-        // Parts of transcripts go in here: nobody else may look.
+        // Private, since it holds parts of transcripts.
         let private = fs::Permissions::from_mode(0o700);
         let mut place = tempfile::Builder::new();
         let folder = place.prefix("longhaul-eval-").permissions(private).tempdir()?;

@@ -1,4 +1,4 @@
-//! `longhaul memory edit`: a person's own hand on memory.
+//! `longhaul memory edit`: opens a memory file in an editor.
 
 use std::path::Path;
 use std::process::Command;
@@ -27,14 +27,14 @@ pub(crate) struct EditArgs {
 
 pub(crate) async fn run(args: EditArgs, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
-    // Asked first: it says no to a path that is none of memory's.
+    // The daemon rejects a path outside memory, so ask it first.
     let params =
         ReadParams { path: args.path.clone(), max_lines: Some(1), ..ReadParams::default() };
     client.call::<Read>(params).await?;
     let params = ListParams { limit: Some(1), ..ListParams::default() };
     let root = client.call::<List>(params).await?.root;
     open(&Path::new(&root).join(&args.path))?;
-    // Publishes with the edit, without learning from threads that are still warm.
+    // Publishes the edit, without learning from threads that are not idle yet.
     session.print(&client.call::<Run>(RunParams::default()).await?)
 }
 

@@ -68,11 +68,11 @@ pub(crate) async fn run(args: NoteArgs, session: &Session) -> Result<(), Failure
     session.print(&client.call::<AddNote>(params).await?)
 }
 
-/// Variables by which agents mark the commands they run.
+/// Environment variables that agents set for their commands.
 const AGENT_VARIABLES: [&str; 6] =
     ["CLAUDECODE", "CODEX_SANDBOX", "CODEX_THREAD_ID", "GEMINI_CLI", "OPENCODE", "CURSOR_AGENT"];
 
-/// Who runs this command: an agent's shell is not the person's, though the program is the same.
+/// Who runs this command: an agent's shell or the person's.
 pub(super) fn speaker() -> Origin {
     match AGENT_VARIABLES.iter().any(|name| std::env::var_os(name).is_some()) {
         true => Origin::Agent,

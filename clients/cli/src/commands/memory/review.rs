@@ -77,7 +77,7 @@ pub(crate) async fn run(args: ReviewArgs, session: &Session) -> Result<(), Failu
     }
 }
 
-/// All notes that wait.
+/// All pending notes.
 async fn waiting(client: &Client, cwd: Option<String>) -> Result<ListNotesResult, Failure> {
     let mut all = ListNotesResult { notes: Vec::new(), next_cursor: None };
     loop {
@@ -97,7 +97,7 @@ async fn decide(
     note_id: String,
     verdict: Verdict,
 ) -> Result<ReviewNoteResult, Failure> {
-    // The daemon decides who may; this keeps an agent that only has a shell from trying.
+    // The daemon decides by the socket; this also rejects an agent that runs the command in its shell.
     if speaker() != Origin::Person {
         let failure = Failure::new(SAID_NO, "an agent cannot review notes");
         return Err(failure.with_hint("run it in a terminal of yours"));
@@ -105,7 +105,7 @@ async fn decide(
     Ok(client.call::<ReviewNote>(ReviewNoteParams { note_id, verdict }).await?)
 }
 
-/// Shows each note and asks what becomes of it.
+/// Shows each note and asks for a decision.
 async fn ask_about(notes: Vec<Note>, client: &Client, session: &Session) -> Result<(), Failure> {
     let all = notes.len();
     for (number, note) in (1..).zip(notes) {
@@ -131,7 +131,7 @@ async fn ask_about(notes: Vec<Note>, client: &Client, session: &Session) -> Resu
     session.print_text(if all == 0 { "No note waits for you.\n" } else { "" })
 }
 
-/// A note: whose it is, where and when, and its words.
+/// A note: its origin, project, time and text.
 fn entry(note: &Note, style: &Style) -> String {
     let project = note.project.as_deref().map_or_else(|| "everywhere".into(), |p| style.path(p));
     let whose = match note.origin {

@@ -53,7 +53,7 @@ pub(crate) async fn run(args: RunArgs, session: &Session) -> Result<(), Failure>
     session.print(&while_told("reading threads", told, work).await?)
 }
 
-/// How far it is; `None` where the daemon does not tell.
+/// Its progress; `None` if the daemon does not report it.
 async fn told(client: &Client) -> Option<impl Stream<Item = String> + use<>> {
     let kinds = Some(vec![EventKind::MemoryProgress]);
     let events = client.subscribe(SubscribeParams { kinds, since_seq: None }).await.ok()?;

@@ -56,7 +56,7 @@ pub(crate) async fn run(args: ShowArgs, session: &Session) -> Result<(), Failure
         let page = client.call::<Read>(params.clone()).await?;
         let next = page.next_line;
         session.print(&page)?;
-        // A bound that was asked for is the end; the daemon's own is not, and each page begins after the last.
+        // Stop at a requested bound; at the daemon's own bound, continue with the next page.
         match next {
             Some(next) if args.max_tokens.is_none() && Some(next) > params.line => {
                 params.line = Some(next);

@@ -97,7 +97,7 @@ impl Page for StatusResult {
     }
 }
 
-/// The last run of the agent that looks after the files.
+/// The last run of the agent that edits the files.
 fn agent_words(agent: &AgentRun, style: &Style) -> String {
     let cost = format!(
         "{}, {} tokens, {}",
@@ -115,7 +115,7 @@ fn agent_words(agent: &AgentRun, style: &Style) -> String {
     }
 }
 
-/// Threads that are left out, the most frequent reason first.
+/// Excluded threads, most frequent reason first.
 pub(super) fn skips(skipped: &[SkipCount], style: &Style) -> String {
     if skipped.is_empty() {
         return String::new();

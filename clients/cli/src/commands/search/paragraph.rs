@@ -31,7 +31,7 @@ pub(super) fn wrapped(text: &str, marked: &[Range<u64>], style: &Style) -> Strin
     out + "\n"
 }
 
-/// The words of a text and where they begin; a word that is wider than a line stays whole.
+/// The words of a text and where they begin; a word wider than a line stays whole.
 fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut at = 0;
     text.split(' ').filter_map(move |word| {
@@ -73,7 +73,7 @@ pub(super) fn cut(text: &str, width: usize) -> String {
     text.chars().take_while(fits).collect::<String>() + "…"
 }
 
-/// Columns a text takes: two for each character of East Asian scripts.
+/// Width of a text in columns: two for each character of East Asian scripts.
 fn columns(text: &str) -> usize {
     let wide = |c: &char| matches!(u32::from(*c), 0x1100..=0x115f | 0x2e80..=0xa4cf | 0xac00..=0xd7a3 | 0xf900..=0xfaff | 0xfe30..=0xfe6f | 0xff00..=0xff60 | 0x1_f300..=0x1_f9ff | 0x2_0000..=0x3_fffd);
     text.chars().count() + text.chars().filter(wide).count()

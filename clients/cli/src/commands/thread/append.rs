@@ -1,4 +1,4 @@
-//! `longhaul thread append`: items from stdin, in batches the daemon takes whole.
+//! `longhaul thread append`: items from stdin, in batches that the daemon accepts whole.
 
 use std::io::{self, BufRead as _, Read as _};
 
@@ -14,10 +14,10 @@ use crate::failure::{Failure, USAGE};
 use crate::session::{Page, Session};
 use crate::style::{Style, counted};
 
-/// Bytes of the items sent at once: two of them and the frame of the protocol still fit.
+/// Maximum bytes of a batch, so that it fits into a message.
 const BATCH_BYTES: usize = APPEND_ITEM_BYTES_MAX;
 
-/// Bytes of a line: an item at its bound, and what stands around it.
+/// Maximum bytes of a line: an item at its bound, and the JSON around it.
 const LINE_BYTES_MAX: u64 = APPEND_ITEM_BYTES_MAX as u64 + (1 << 20);
 
 /// Append items to a thread of `longhaul thread open`, one JSON object per line from stdin
@@ -97,14 +97,14 @@ async fn send(
             _ => None,
         };
         match id {
-            // Counted in its batch it would not be found in the input.
+            // An index within the batch would not help to find it in the input.
             Some(id) => Failure::from(error).with_hint(format!("it is the one with the id {id:?}")),
             None => error.into(),
         }
     })
 }
 
-/// The item that made the daemon refuse its batch.
+/// The item for which the daemon rejected its batch.
 fn refused_id(data: &ErrorData) -> Option<String> {
     Some(data.detail.as_ref()?["client_item_id"].as_str()?.to_owned())
 }

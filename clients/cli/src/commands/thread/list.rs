@@ -72,7 +72,7 @@ fn row(thread: &ThreadSummary, id_chars: usize, style: &Style) -> Vec<String> {
     ]
 }
 
-/// The end of a path: what tells two projects apart.
+/// The end of a path, which distinguishes two projects.
 pub(in crate::commands) fn last_folders(path: &str) -> String {
     path.rsplit('/').find(|name| !name.is_empty()).unwrap_or(path).to_owned()
 }

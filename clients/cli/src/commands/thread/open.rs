@@ -45,7 +45,7 @@ pub(crate) async fn run(args: OpenArgs, session: &Session) -> Result<(), Failure
     let client = session.connect().await?;
     let here = std::env::current_dir()?;
     let cwd = match args.cwd {
-        // From here on it means the same wherever the daemon runs.
+        // Absolute, since the daemon may run in another folder.
         Some(cwd) => here.join(cwd),
         None => here,
     };

@@ -14,7 +14,7 @@ use crate::select;
 use crate::session::Session;
 use crate::style::{Style, tokens};
 
-/// First and longest pause before the daemon is looked for again.
+/// First and longest pause before reconnecting.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 
@@ -43,7 +43,7 @@ pub(crate) async fn run(args: TailArgs, session: &Session) -> Result<(), Failure
     let thread = select::thread(&client, args.thread.as_deref()).await?;
     select::catch_up(&client, &thread, session).await;
     let mut tail = Tail { session, thread_id: thread.thread_id, next_seq: 0 };
-    // Subscribed before the first look: what comes in between is not missed.
+    // Subscribe before the first read, so that nothing in between is missed.
     let events = match args.follow {
         true => Some(subscribe(&client).await?),
         false => None,
@@ -74,13 +74,13 @@ struct Tail<'a> {
 }
 
 impl Tail<'_> {
-    /// Shows what comes; ends only when it can no longer show it.
+    /// Shows new items; ends only when the output is closed.
     async fn follow(&mut self, client: Client, events: Subscription) -> Result<(), Failure> {
         let (mut client, mut events) = (client, events);
         loop {
             let about_us = loop {
                 match events.next().await {
-                    // A gap, or a kind of a newer daemon: look.
+                    // A gap, or a kind of a newer daemon: read.
                     Some(event) if event.kind != <&str>::from(EventKind::ThreadUpdated) => {
                         break true;
                     }
@@ -96,14 +96,14 @@ impl Tail<'_> {
             }
             match self.catch_up(&client).await {
                 Ok(()) => {}
-                // Not read yet after a rebuild, or the daemon is going: the next event tells.
+                // Not ingested yet after a rebuild, or the daemon is stopping: wait for the next event.
                 Err(Stopped::Daemon) => {}
                 Err(Stopped::Reader(failure)) => return Err(failure),
             }
         }
     }
 
-    /// A new connection, however long it takes.
+    /// Reconnects, without a time limit.
     async fn reconnected(&self) -> (Client, Subscription) {
         let mut pause = PAUSE_MIN;
         loop {
@@ -135,7 +135,7 @@ impl Tail<'_> {
         }
     }
 
-    /// Prints a page. A transcript that was rewritten goes on from its new end.
+    /// Prints a page. After a rewrite of the transcript it continues from the new end.
     fn show(&mut self, page: &ItemsResult) -> Result<(), Failure> {
         self.next_seq = page.next_seq;
         let mut text = String::new();
@@ -156,7 +156,7 @@ impl Tail<'_> {
 enum Stopped {
     /// The daemon did not answer.
     Daemon,
-    /// Nobody reads.
+    /// The output is closed.
     Reader(Failure),
 }
 

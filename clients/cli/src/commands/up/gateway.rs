@@ -1,4 +1,4 @@
-//! The gateway, where it was installed and does not run: a process of its own beside the daemon.
+//! Starts the gateway, a separate process, if it is installed and not running.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -14,7 +14,7 @@ const PROGRAM: &str = "longhaul-gateway";
 const START_SECONDS: u64 = 5;
 const ATTEMPT_MS: u64 = 20;
 
-/// Starts it where Codex goes through it and nobody listens; returns when it answers.
+/// Starts it if Codex uses it and its port is closed; returns when it answers.
 pub(super) async fn start(session: &Session) -> Result<(), Failure> {
     let Some(settings) = GatewaySettings::in_force().filter(GatewaySettings::is_down) else {
         return Ok(());
@@ -26,7 +26,7 @@ pub(super) async fn start(session: &Session) -> Result<(), Failure> {
         command.arg("--socket").arg(path);
     }
     command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
-    // As the daemon: away from the terminal's own group.
+    // In its own process group, like the daemon.
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     let mut process = command.spawn()?;
     let answers = async {

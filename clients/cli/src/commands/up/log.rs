@@ -9,14 +9,14 @@ use longhaul_client::socket;
 
 use crate::failure::{A_PERSON, Failure};
 
-/// Bytes after which the next start begins a new file.
+/// Size in bytes from which the next start begins a new file.
 const LOG_BYTES_MAX: u64 = 4 * 1024 * 1024;
-/// How a complaint of the daemon begins.
+/// Prefix of the daemon's error lines.
 const COMPLAINT: &str = "longhauld: ";
-/// Bytes at its end that are searched for the last words.
+/// Bytes at its end that are searched for the last error.
 const TAIL_BYTES: u64 = 4 * 1024;
 
-/// A log file of this name; its folder is made if it is not there.
+/// A log file of this name; creates its folder if missing.
 pub(super) fn named(name: &str) -> Result<PathBuf, Failure> {
     let no_home = || Failure::new(A_PERSON, "there is no home folder to keep the state in");
     let folder = socket::default_state_dir()
@@ -26,7 +26,7 @@ pub(super) fn named(name: &str) -> Result<PathBuf, Failure> {
     Ok(folder.join(name))
 }
 
-/// Opens it for appending. A large one makes room first; only one older file is kept.
+/// Opens it for appending. Renames a large one first; only one older file is kept.
 pub(super) fn open(path: &Path) -> io::Result<File> {
     let is_large = std::fs::metadata(path).is_ok_and(|file| file.len() > LOG_BYTES_MAX);
     if is_large {
@@ -35,17 +35,17 @@ pub(super) fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().create(true).append(true).mode(0o600).open(path)
 }
 
-/// Its length in bytes; 0 when there is none.
+/// Its length in bytes; 0 if it does not exist.
 pub(super) fn length(path: &Path) -> u64 {
     std::fs::metadata(path).map_or(0, |file| file.len())
 }
 
-/// Why the daemon ended, in its own words: its last complaint after the first `said_before` bytes, else the
-/// last line there.
+/// Why the daemon ended, from its log: the last error line after the first `said_before` bytes, else the last line
+/// there.
 pub(super) fn last_words(path: &Path, said_before: u64) -> Option<String> {
     let mut file = File::open(path).ok()?;
     let length = file.metadata().ok()?.len();
-    // A shorter file is a new one.
+    // A shorter file was replaced.
     let begin = if said_before > length { 0 } else { said_before };
     file.seek(SeekFrom::Start(begin.max(length.saturating_sub(TAIL_BYTES)))).ok()?;
     let mut tail = Vec::new();

@@ -1,8 +1,8 @@
 //! Starting the daemon's process and waiting for its first answer.
 //!
-//! Two `up` at the same time start two daemons, of which one takes the lock; the other ends, and both commands
-//! find the one that answers. A daemon that is just ending still holds the lock: the new one says "later", and
-//! is started again until the time is up.
+//! Two `up` at the same time start two daemons, of which one gets the lock; the other ends, and both commands find the
+//! one that answers. A daemon that is stopping still holds the lock: the new one exits with "later", and is started
+//! again until the time is up.
 
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -16,7 +16,7 @@ use crate::failure::{A_PERSON, Failure, TRY_LATER};
 use crate::holder::Holder;
 use crate::session::Session;
 
-/// Seconds until a daemon that does not answer counts as not started.
+/// Seconds after which a daemon that does not answer counts as not started.
 const START_SECONDS: u64 = 15;
 /// Milliseconds between two attempts to connect.
 const ATTEMPT_MS: u64 = 20;
@@ -69,7 +69,7 @@ async fn until_answer(
     let mut ticks = tokio::time::interval(Duration::from_millis(ATTEMPT_MS));
     loop {
         ticks.tick().await;
-        // Looked at first: if it has ended, another daemon may be the one that answers below.
+        // Check this first: if it has ended, another daemon may answer below.
         let ended = daemon.try_wait()?;
         match (Client::connect(session.options()).await, ended) {
             (Ok(client), _) => return Ok(client),
@@ -77,7 +77,7 @@ async fn until_answer(
                 daemon = spawn(command, log)?;
             }
             (Err(_), Some(status)) => return Err(Obstacle::Ended(status)),
-            // It has not bound its socket yet, or is just ending: then it says why.
+            // It has not bound its socket yet, or is ending: then its log says why.
             (Err(error), None) if matches!(error.retry(), Retry::Reconnect | Retry::Backoff) => {}
             (Err(error), None) => return Err(error.into()),
         }

@@ -4,7 +4,7 @@ use longhaul_protocol::context::Window;
 
 use crate::style::{Style, tokens};
 
-/// One for each kind, told apart without colour.
+/// One per kind, distinguishable without colour.
 const GLYPHS: [char; 11] = ['█', '▓', '▒', '░', '#', '=', '+', 'o', '~', '-', ':'];
 
 /// One kind of what fills the window.
@@ -13,7 +13,7 @@ pub(super) struct Share {
     pub(super) tokens: u64,
 }
 
-/// Stands for what is free.
+/// Represents free space.
 const FREE: char = '·';
 
 /// The glyph of the share at a place of the list.
@@ -41,7 +41,7 @@ pub(super) fn render(shares: &[Share], window: &Window, columns: usize, style: &
     let bar = format!("[{filled}{free}]\n");
     let Some(trigger) = window.trigger else { return bar };
     let mark = format!("compacts at {} ^", tokens(trigger));
-    // The mark's arrow stands below the column, its words to the left of it where there is room.
+    // The mark's arrow is below the column, its text to the left if there is room.
     let at = 1 + column(trigger).min(width - 1);
     let words = mark.chars().count();
     let line = match (at + 1).checked_sub(words) {

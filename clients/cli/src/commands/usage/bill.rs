@@ -1,4 +1,4 @@
-//! What compactions cost beside the agent's own, and what resuming would.
+//! The cost of compactions compared with the agent's own, and of resuming.
 
 use longhaul_protocol::thread::{
     AgentCost, BillResult, CompactionCost, CostSource, Price, ResumePrice, WorkAfter,
@@ -9,7 +9,7 @@ use crate::style::{Style, counted, duration, tokens};
 /// Compactions in the table; `--json` has them all.
 const ROWS_MAX: usize = 8;
 
-/// The section of a page; empty where nothing was compacted and the cache is warm.
+/// The section of a page; empty if nothing was compacted and the cache is warm.
 pub(super) fn render(bill: &BillResult, style: &Style) -> String {
     let mut text = String::new();
     if !bill.compactions.is_empty() {
@@ -52,7 +52,7 @@ fn first_edit(after: &WorkAfter) -> String {
     }
 }
 
-/// What the agent's own would have cost: what is recorded, and what nobody recorded as such.
+/// The cost of the agent's own compactions: recorded, or marked as not recorded.
 fn beside(bill: &BillResult, style: &Style) -> String {
     let line = match bill.agent.source {
         CostSource::Thread | CostSource::Model => {

@@ -22,7 +22,7 @@ pub(super) fn render(
     let width = columns.saturating_sub(LABEL_COLUMNS).max(10);
     let heights = heights(timeline, width);
     let peak = heights.iter().copied().max().unwrap_or(0);
-    // The limit belongs into the picture once the thread comes near it.
+    // Show the limit once the thread is near it.
     let limit = window.trigger.filter(|trigger| peak.saturating_mul(2) >= *trigger);
     let top = peak.max(limit.unwrap_or(0)).max(1);
     let heading = format!("over {}\n", counts(timeline.turns, timeline.compactions.len()));
@@ -57,8 +57,7 @@ fn row_of(tokens: u64, top: u64) -> u64 {
     u64::try_from(row).unwrap_or(ROWS).min(ROWS - 1)
 }
 
-/// The fullest of each column's stretch of lines; a stretch without a point is as full as the one
-/// before it.
+/// The maximum of each column's range of lines; a range without a point repeats the previous one.
 fn heights(timeline: &Timeline, width: usize) -> Vec<u64> {
     let mut heights = vec![None; width];
     let mut put = |seq: u64, tokens: u64| {
@@ -102,7 +101,7 @@ fn axis(timeline: &Timeline, width: usize) -> String {
     format!("{compacted}{margin}{first}{legend:^room$}{last}\n")
 }
 
-/// `turns` and `compactions` in words.
+/// `turns` and `compactions` as text.
 fn counts(turns: u64, compactions: usize) -> String {
     let compactions = counted(compactions as u64, "compaction");
     format!("{}, {compactions}", counted(turns, "turn"))

@@ -1,6 +1,7 @@
-//! How much a line of the agent's says by its form: reasons and findings last, announcements and questions pass.
+//! Rates how much a line of the agent says by its form: reasons and findings outweigh announcements and
+//! questions.
 
-/// Words in which people and agents give a reason, a finding or a decision, in small letters.
+/// Words that indicate a reason, a finding or a decision, in lower case.
 const REASONS: [&str; 36] = [
     "because",
     "root cause",
@@ -40,7 +41,7 @@ const REASONS: [&str; 36] = [
     "потому",
 ];
 
-/// First words of a line that only says what comes next.
+/// First words of a line that only announces what comes next.
 const ANNOUNCEMENTS: [&str; 32] = [
     "let me ",
     "now let me",
@@ -76,7 +77,7 @@ const ANNOUNCEMENTS: [&str; 32] = [
     "als nächstes",
 ];
 
-/// Headings and words of what was open when it was said.
+/// Headings and words of what was open at that time.
 const PASSING: [&str; 26] = [
     "next step",
     "next:",
@@ -106,7 +107,7 @@ const PASSING: [&str; 26] = [
     "select:",
 ];
 
-/// Words of a line that only says that something is waited for.
+/// Words of a line that only reports waiting.
 const WAITING: [&str; 18] = [
     "still running",
     "still waiting",
@@ -128,7 +129,7 @@ const WAITING: [&str; 18] = [
     "no final output yet",
 ];
 
-/// Words of a line that tells what was seen, on the way or of another agent.
+/// Words of a line that reports an observation, on the way or by another agent.
 const FINDINGS: [&str; 9] = [
     " shows ",
     " shows that",
@@ -142,7 +143,7 @@ const FINDINGS: [&str; 9] = [
 ];
 
 /// Percent of an ordinary line.
-pub(super) fn strength(text: &str) -> u16 {
+pub(super) fn of(text: &str) -> u16 {
     let lower = text.to_lowercase();
     let lower = lower.trim_start_matches(['*', '`', ' ']);
     if WAITING.iter().any(|words| lower.contains(words)) {
@@ -164,7 +165,7 @@ pub(super) fn strength(text: &str) -> u16 {
     100
 }
 
-/// Whether a word is one of a thought that only weighs what may be.
+/// Whether a word expresses uncertainty in a thought.
 fn hedges(word: &str) -> bool {
     matches!(
         word,
@@ -191,7 +192,7 @@ fn hedges(word: &str) -> bool {
     )
 }
 
-/// Words of a thought that weighs a choice: what was chosen is said or done later.
+/// Words of a thought that weighs options; the choice itself is said or done later.
 const DELIBERATIONS: [&str; 10] = [
     "weighing",
     "considering",
@@ -205,7 +206,7 @@ const DELIBERATIONS: [&str; 10] = [
     "would be better",
 ];
 
-/// Words of a limit that the agent sets itself, or that it knows from the person.
+/// Words of a limit that the agent sets itself, or has from the person.
 const LIMITS: [&str; 9] = [
     "i won't",
     "i will not",
@@ -218,8 +219,8 @@ const LIMITS: [&str; 9] = [
     "the user asked",
 ];
 
-/// Percent of an ordinary line that a sentence weighs which the agent only thought: most where it is sure, and gives a
-/// reason or sets a limit.
+/// Strength of a sentence that the agent only thought, in percent of an ordinary line: highest if it is
+/// certain and gives a reason or sets a limit.
 pub(super) fn thought_strength(sentence: &str) -> u16 {
     let lower = sentence.to_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
@@ -235,7 +236,7 @@ pub(super) fn thought_strength(sentence: &str) -> u16 {
     }
 }
 
-/// Whether a sentence tells what its speaker is about to do.
+/// Whether a sentence says what its author is about to do.
 pub(super) fn intends(sentence: &str) -> bool {
     const INTENTIONS: [&str; 9] = [
         "i'll ",
@@ -252,7 +253,7 @@ pub(super) fn intends(sentence: &str) -> bool {
     !lower.ends_with('?') && INTENTIONS.iter().any(|words| lower.starts_with(words))
 }
 
-/// Whether a line tells how things stood, or asks: a later report answers it.
+/// Whether a line only describes a moment or asks: a later report answers it.
 pub(super) fn is_passing(heading: &str, text: &str) -> bool {
     if text.ends_with(['?', '？']) || text.contains("? (") || is_menu(text) {
         return true;
@@ -286,12 +287,12 @@ mod tests {
             ("On passe à l’étape 4.", 30),
             ("The parser keeps its state.", 100),
         ] {
-            assert_eq!(strength(text), expected, "{text}");
+            assert_eq!(of(text), expected, "{text}");
         }
     }
 
     #[test]
-    fn of_thoughts_sure_reasons_and_limits_weigh_most() {
+    fn certain_reasons_and_limits_are_the_strongest_thoughts() {
         let thoughts = [
             "The user asked for documentation, and I won't touch the lexer.",
             "The cache is stale because the key left out the branch.",
@@ -307,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_open_is_known_by_its_words() {
+    fn open_points_are_recognised_by_their_words() {
         assert!(is_passing("Next steps", "Write the lexer."));
         assert!(is_passing("", "Would it help to split the file?"));
         assert!(is_passing("", "`runs/` remains untracked."));

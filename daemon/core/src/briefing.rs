@@ -1,17 +1,18 @@
-//! What an agent needs to go on: lines of the transcript itself, chosen for a budget.
+//! The briefing: lines of the transcript, chosen for a budget, that an agent needs to continue its work.
 //!
 //! # Theory of operation
-//! Folding a transcript collects *evidence*: single lines, each with where it stands and what kind of
-//! line it is, such as a sentence of a report or an added line of code (`evidence`). Each kind has a bound in
-//! bytes and evicts its weakest, oldest lines, so a briefing's size does not depend on the transcript's.
-//! Nothing is ranked while folding: what matters is known only when somebody asks.
+//! Folding a transcript collects *evidence*: single lines with their position and kind, such as a sentence of
+//! a report or an added line of code (`evidence`). Each kind has a limit in bytes and evicts its weakest,
+//! oldest lines, so a briefing's size does not depend on the transcript's. Folding ranks nothing, because
+//! what matters depends on the view that is requested.
 //!
-//! A view asks. `gather` weighs what there is. `select` takes the lines that say the most, for their cost, about
-//! what the last turns were about and that no chosen line says already, within the shares of `kinds`. `render`
-//! puts them in the order in which a person would brief a colleague: what was asked, what was done and why, how
-//! it was checked, what comes next.
+//! A view is built in three steps. `gather` weighs the evidence. `select` picks the lines that say the most
+//! per token about the subject of the last turns and repeat no line already picked, within the shares of
+//! `kinds`. `render` puts them in the order in which a person would brief a colleague: what was requested,
+//! what was done and why, how it was checked, what comes next.
 //!
-//! Everything is a quotation or a count; nothing is inferred from words. Text enters redacted.
+//! Everything is a quotation or a count; nothing is inferred from words. Text is redacted before it gets
+//! here.
 
 mod chain;
 mod checks;
@@ -29,10 +30,10 @@ mod outcome;
 mod placeholders;
 mod prompt;
 mod render;
-mod replaced;
+mod replacements;
 mod select;
+mod strength;
 mod tasks;
-mod telling;
 mod terms;
 mod warnings;
 mod write;

@@ -1,25 +1,26 @@
-//! A line of several commands: the one that checks, and whether the line's exit code is that command's.
+//! A command line of several commands: which one is the check, and whether the line's exit code is its exit
+//! code.
 
 use crate::rollout::shell::{self, Class};
 
-/// The command of a line that checks.
+/// The command of a line that runs the check.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct CheckingPart<'a> {
     pub text: &'a str,
-    /// The exit code of the line says how it ended: no pipe, `;` or `||` hides it.
+    /// The line's exit code is this command's: no pipe, `;` or `||` hides it.
     pub owns_exit_code: bool,
-    /// What the line printed last may be its words.
+    /// The last lines of the output may come from this command.
     pub is_last: bool,
 }
 
-/// The commands of a line that ran, as far as it is known: behind a failure of the line they may not have.
+/// The commands of a line that are known to have run. After a failure only the first one is certain.
 pub(super) fn parts_run(line: &str, failed: bool) -> Vec<&str> {
     let parts = parts(line);
     let runs = if failed { 1 } else { parts.len() };
     parts.into_iter().take(runs).map(|(text, _)| text).collect()
 }
 
-/// Every command of a line that checks, if the line's exit code 0 says that all of them passed.
+/// Every check in a line, if exit code 0 of the line means that all of them passed.
 pub(super) fn checking_parts(line: &str) -> Vec<&str> {
     let parts = parts(line);
     let is_chain = parts.iter().all(|(_, end)| matches!(end, End::And | End::Line));
@@ -27,7 +28,7 @@ pub(super) fn checking_parts(line: &str) -> Vec<&str> {
     if is_chain { checks.collect() } else { Vec::new() }
 }
 
-/// The first command of the most telling class.
+/// The first command of the most relevant class.
 pub(super) fn checking_part(line: &str) -> CheckingPart<'_> {
     let parts = parts(line);
     let acts = |index: &usize| !only_assigns(parts[*index].0);
@@ -45,19 +46,19 @@ pub(super) fn checking_part(line: &str) -> CheckingPart<'_> {
     }
 }
 
-/// Whether a part sets variables and runs nothing.
+/// Whether a part only sets variables.
 fn only_assigns(part: &str) -> bool {
     part.contains('=') && shell::commands(part).is_empty()
 }
 
-/// What stands between a command and the next.
+/// The separator between a command and the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// `&&`: the next one runs if this one worked.
+    /// `&&`: the next one runs only if this one succeeded.
     And,
     /// `|`: the next one reads its output and gives the exit code.
     Pipe,
-    /// `;`, `||` or `&`: the next one runs whatever became of this one.
+    /// `;`, `||` or `&`: the next one runs regardless of this one's outcome.
     Any,
     Line,
 }
@@ -110,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_checks_of_a_chain_passed_where_its_exit_code_is_theirs() {
+    fn exit_code_0_of_an_and_chain_means_that_all_its_checks_passed() {
         for (line, expected) in [
             ("go build ./... && golangci-lint run && go test ./...", 3),
             ("cd a && cargo test", 1),
@@ -122,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn the_exit_code_is_of_the_check_unless_something_hides_it() {
+    fn the_line_owns_the_exit_code_of_its_check_unless_something_hides_it() {
         for (line, text, owns_exit_code, is_last) in [
             ("cargo test", "cargo test", true, true),
             ("cd a && go test ./... && git add .", "go test ./...", true, false),

@@ -1,4 +1,5 @@
-//! Commands as evidence: checks with their results, failures with what mended them, what git printed.
+//! Commands as evidence: checks with their results, failures with the commands that fixed them, the output of
+//! git.
 
 use std::collections::VecDeque;
 
@@ -12,10 +13,10 @@ use crate::rollout::shell::{self, Class};
 use crate::step::CommandOutcome;
 use crate::text;
 
-/// Stands for the program of a patch.
+/// Program name recorded for a patch.
 pub(super) const EDIT: &str = "edit";
 
-/// Checks and failures that are kept.
+/// Maximum checks and failures to keep.
 const CHECKS_MAX: usize = 16;
 const FAILURES_MAX: usize = 12;
 
@@ -27,7 +28,7 @@ pub(super) struct Check {
     pub is_test: bool,
     pub outcome: CommandOutcome,
     pub command: String,
-    /// Counts and telling lines of what it printed.
+    /// Counts and the most informative lines of its output.
     pub result: String,
 }
 
@@ -38,14 +39,14 @@ pub(super) struct FailedCommand {
     pub turn: u32,
     pub program: String,
     pub text: String,
-    /// The next command of the same program and purpose that worked.
+    /// The next successful command of the same program and purpose.
     pub mend: Option<String>,
-    /// The program worked later, at something else.
+    /// The program succeeded later, for another purpose.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_usable: bool,
 }
 
-/// Which kinds of commands were recognised: what never ran cannot be quoted.
+/// Which kinds of commands were seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct Census {
     pub tests: bool,
@@ -55,9 +56,9 @@ pub(super) struct Census {
     pub pushes: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub failed_pushes: bool,
-    /// Work was handed to other agents.
+    /// Work was handed over to other agents.
     pub agents: bool,
-    /// A program was written on the spot that writes files, nobody knows which.
+    /// An inline program wrote files; which ones is unknown.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub programs: bool,
 }
@@ -72,10 +73,10 @@ pub(super) struct Commands {
 
 /// A finished command.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Finished<'a> {
+pub(super) struct FinishedCommand<'a> {
     pub seq: u64,
     pub turn: u32,
-    /// One line, redacted, without the entering of a folder.
+    /// One line, redacted, without a leading `cd`.
     pub command: &'a str,
     pub program: &'a str,
     pub is_look: bool,
@@ -83,12 +84,12 @@ pub(super) struct Finished<'a> {
     pub outcome: CommandOutcome,
     pub counts: Option<TestCounts>,
     pub printed: &'a str,
-    /// The folder it ran in, where it is not the thread's.
+    /// The folder it ran in, if outside the thread's tree.
     pub place: &'a str,
 }
 
 impl Commands {
-    pub(super) fn finish(&mut self, run: Finished<'_>) {
+    pub(super) fn finish(&mut self, run: FinishedCommand<'_>) {
         self.recognise(&run);
         if run.class.is_check() {
             self.check(&run);
@@ -107,7 +108,7 @@ impl Commands {
         }
     }
 
-    fn check(&mut self, run: &Finished<'_>) {
+    fn check(&mut self, run: &FinishedCommand<'_>) {
         let part = chain::checking_part(run.command);
         if run.outcome == CommandOutcome::Exit(0) {
             for text in chain::checking_parts(run.command).into_iter().filter(|it| *it != part.text)
@@ -115,12 +116,18 @@ impl Commands {
                 self.note(run, text, run.outcome, "exit 0".to_owned());
             }
         }
-        let is_told = part.owns_exit_code || run.outcome.is_failure();
-        let outcome = if is_told { run.outcome } else { CommandOutcome::Unknown };
+        let is_certain = part.owns_exit_code || run.outcome.is_failure();
+        let outcome = if is_certain { run.outcome } else { CommandOutcome::Unknown };
         self.note(run, part.text, outcome, outcome::result(run));
     }
 
-    fn note(&mut self, run: &Finished<'_>, command: &str, outcome: CommandOutcome, result: String) {
+    fn note(
+        &mut self,
+        run: &FinishedCommand<'_>,
+        command: &str,
+        outcome: CommandOutcome,
+        result: String,
+    ) {
         let is_test = Class::of(command) == Class::Test;
         let command = text::cut_words(command, 150).into_owned();
         self.checks.retain(|known| known.command != command);
@@ -137,7 +144,7 @@ impl Commands {
         })
     }
 
-    fn recognise(&mut self, run: &Finished<'_>) {
+    fn recognise(&mut self, run: &FinishedCommand<'_>) {
         let census = &mut self.census;
         let failed = run.outcome.is_failure();
         let of_parts = chain::parts_run(run.command, failed).into_iter().map(Class::of);
@@ -156,7 +163,7 @@ impl Commands {
         census.failed_pushes |= failed && pushes;
     }
 
-    fn fail(&mut self, run: &Finished<'_>) {
+    fn fail(&mut self, run: &FinishedCommand<'_>) {
         let lines = output::failure_lines(run.printed, 2).join(" | ");
         let lines = text::one_line_cut(&lines, 240);
         let command = text::cut_words(run.command, 120);
@@ -172,7 +179,7 @@ impl Commands {
             is_usable: false,
         };
         if self.failures.len() >= FAILURES_MAX {
-            // A failure that nothing in particular made good is not told once its turn is over.
+            // Failures that have no specific fix are evicted first.
             let passed = |known: &FailedCommand| known.is_usable && known.mend.is_none();
             let index = self.failures.iter().position(passed).unwrap_or_default();
             self.failures.remove(index);
@@ -180,7 +187,7 @@ impl Commands {
         self.failures.push_back(failure);
     }
 
-    /// Files were edited: an edit of them that failed before is made good.
+    /// Records an edit: marks failed edits of the same files as fixed.
     pub(super) fn edited(&mut self, seq: u64, paths: &[String]) {
         let open = self.failures.iter_mut().filter(|f| f.program == EDIT && f.mend.is_none());
         for failure in open {
@@ -190,10 +197,10 @@ impl Commands {
         }
     }
 
-    /// A program that works after it failed shows how it is used here.
-    fn mend(&mut self, run: &Finished<'_>) {
+    /// A success after a failure shows how the program is used here.
+    fn mend(&mut self, run: &FinishedCommand<'_>) {
         let open = self.failures.iter_mut();
-        // `python` failed, `python3` did it.
+        // `python3` succeeding fixes `python` failing.
         let versionless =
             |name: &str| name.trim_end_matches(|c: char| !c.is_alphabetic()).to_owned();
         let program = versionless(run.program);
@@ -208,14 +215,14 @@ impl Commands {
     }
 }
 
-/// What a line's first command is for. `git add` does not make good what `git push` failed at.
+/// The purpose of a line's first command: a successful `git add` does not fix a failed `git push`.
 fn purpose(line: &str) -> Vec<String> {
     let commands = shell::commands(line);
     let words = commands.first().map(shell::purpose).unwrap_or_default();
     words.into_iter().map(str::to_owned).collect()
 }
 
-/// Whether a line has git do it, with whatever options before the verb.
+/// Whether a line runs a git subcommand, with any options before it.
 pub(super) fn has_git(line: &str, verb: &str) -> bool {
     line.contains("git")
         && line.contains(verb)
@@ -234,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options_of_git_itself_hide_no_verb() {
+    fn options_before_a_git_subcommand_do_not_hide_it() {
         let identity = "git -c user.name=\"Ann Lee\" -c user.email=ann@example.org commit -m x";
         let mut commands = Commands::default();
         commands.finish(run("git commit -m x", 128, "Author identity unknown"));
@@ -247,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn another_command_of_the_program_does_not_make_a_failure_good() {
+    fn another_command_of_the_same_program_does_not_fix_a_failure() {
         for (later, is_mended) in
             [("git add .", false), ("git push --force-with-lease origin", true), ("git push", true)]
         {
@@ -258,10 +265,10 @@ mod tests {
         }
     }
 
-    fn run<'a>(command: &'a str, code: i64, printed: &'a str) -> Finished<'a> {
+    fn run<'a>(command: &'a str, code: i64, printed: &'a str) -> FinishedCommand<'a> {
         let program = command.split(' ').next().unwrap();
         let counts = output::test_counts(printed);
-        Finished {
+        FinishedCommand {
             seq: 1,
             turn: 1,
             command,
@@ -276,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn checks_failures_and_git_are_told_apart() {
+    fn checks_failures_and_git_are_recorded_separately() {
         let mut commands = Commands::default();
         commands.finish(run(
             "cargo test",
@@ -296,7 +303,7 @@ mod tests {
         let log = "[main 9926682a] fix: the lexer keeps state\n9926682a fix: the lexer keeps state\n1026682a feat: a lexer";
         commands.finish(run("git commit --amend --no-edit && git log --oneline", 0, log));
         let printed = "## main...origin/main\n## Testing Guidelines\n M src/a.rs\n?? notes.md\n";
-        commands.finish(Finished { seq: 2, ..run("git status -sb", 0, printed) });
+        commands.finish(FinishedCommand { seq: 2, ..run("git status -sb", 0, printed) });
         let results: Vec<_> = commands.checks.iter().map(|check| check.result.as_str()).collect();
         assert_eq!(
             results,

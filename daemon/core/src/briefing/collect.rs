@@ -1,14 +1,14 @@
-//! The folded state: evidence as it comes in, line after line.
+//! The folded state: collects evidence line by line.
 
-mod asked;
 mod calls;
-mod said;
+mod request;
+mod words;
 
 use std::collections::{HashSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
-use super::checks::{self, Commands, Finished};
+use super::checks::{self, Commands, FinishedCommand};
 use super::documents;
 use super::effects::Effects;
 use super::evidence::{EvidenceLines, Line};
@@ -17,7 +17,7 @@ use super::kinds::EvidenceKind;
 use super::lines;
 use super::outcome;
 use super::placeholders::{UNFILLED, unfilled};
-use super::replaced;
+use super::replacements;
 use super::tasks::{self, TaskList};
 use crate::rollout::output::TestCounts;
 use crate::rollout::patch::LineCounts;
@@ -25,55 +25,55 @@ use crate::rollout::shell::Class;
 use crate::step::CommandOutcome;
 use crate::{paths, text};
 
-pub(super) use said::{THOUGHT, report_strength};
+pub(super) use words::{THOUGHT, report_strength};
 
-/// Turns whose outcome is kept.
+/// Maximum turns whose outcome is kept.
 const TURNS_MAX: usize = 512;
 
-/// Who speaks, where it is not the agent itself.
+/// Group of a report that another agent wrote.
 pub(super) const ANOTHER_AGENT: &str = "another agent";
 
-/// Opens what a short answer refers to.
+/// Opens a quotation of what a short answer refers to.
 pub(super) const ANSWERS: &str = "(said after: ";
 
-/// Opens what the person chose or said in a dialog.
+/// Opens what the person chose or typed in a dialog.
 pub(super) const CHOSE: &str = "(in a dialog: ";
 
-/// Opens the name of the template that typed words were sent with.
+/// Opens the name of the template that was sent with typed words.
 pub(super) const WITH: &str = "(sent with the template: ";
 
-/// Opens the line of a template that was sent with no words of the person's own.
+/// Opens the line of a template that was sent without typed words.
 pub(super) const TEMPLATE: &str = "(prompt template: ";
 
-/// Earlier requests that are kept as typed, and bytes of each.
+/// Maximum earlier requests kept as typed, and bytes of each.
 const EARLIER_MAX: usize = 8;
 const EARLIER_BYTES: usize = 4 * 1_024;
 
-/// An edit that takes out so many lines rewrites its file.
+/// An edit that removes at least this many lines counts as a rewrite of its file.
 const REWRITTEN_LINES: usize = 5;
 
-/// Strength of the note that a document is a template still.
+/// Strength of the note that a document is an unfilled template.
 const UNFILLED_STRENGTH: u16 = 150;
 
-/// A line of so many bytes stands for itself wherever it is quoted.
+/// A removed line of at least this length also invalidates longer quotations that contain it.
 const TELLING_BYTES: usize = 12;
 
-/// Bytes of a command that are looked at.
+/// Maximum bytes of a command to inspect.
 const COMMAND_BYTES: usize = 1_024;
 
-/// What is known of a thread for a briefing.
+/// The folded evidence of a thread.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Briefing {
     /// Number of the current turn, from 1; 0 before the first.
     turn: u32,
-    /// Seq and outcome of the last turns, newest last.
+    /// The latest turns, newest last.
     turns: VecDeque<TurnRecord>,
     pub(super) requests: EvidenceLines,
     pub(super) template: EvidenceLines,
     template_name: String,
-    /// What the person typed last, as typed; a template is named.
+    /// The latest message as typed; a template is represented by its name.
     active: ActiveRequest,
-    /// The requests before it, newest last: a rollback goes back to one of them.
+    /// Earlier requests, newest last: a rollback returns to one of them.
     earlier: VecDeque<ActiveRequest>,
     pub(super) reports: EvidenceLines,
     pub(super) remarks: EvidenceLines,
@@ -81,28 +81,28 @@ pub struct Briefing {
     #[serde(default)]
     pub(super) rules: EvidenceLines,
     pub(super) added: EvidenceLines,
-    /// What the agent said since its last call.
+    /// The agent's words since its last call.
     pending_words: Vec<(u64, String)>,
     pub(super) effects: Effects,
     pub(super) commands: Commands,
     pub(super) tasks: TaskList,
-    /// Calls that were not answered yet, or that still run.
-    pub(super) running: VecDeque<Running>,
-    /// The edit that was refused last, until its file is edited or the person speaks.
+    /// Calls without a result, or that still run.
+    pub(super) running: VecDeque<RunningCall>,
+    /// The last refused edit, until its file is edited or the person types.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) refused: Option<(u64, FileEdit)>,
-    /// What the agent did last, newest last: the call, and what came of it.
+    /// The agent's last calls and their outcomes, newest last.
     pub(super) actions: VecDeque<RecentCall>,
-    /// What the last commands and reads printed, newest last.
+    /// Output of the last commands and reads, newest last.
     #[serde(default)]
     pub(super) outputs: VecDeque<SeenOutput>,
-    /// What the agent meant to do next when it thought last, if it neither spoke nor acted since.
+    /// The agent's last stated intention in its thoughts, until it speaks or acts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) intention: Option<(u64, String)>,
-    /// Skills that the agent asked for by their names.
+    /// Skills that the agent invoked by name.
     #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
     skills: VecDeque<String>,
-    /// Digests of the lines of earlier messages.
+    /// Digests of the lines of earlier messages, to recognise templates.
     seen_lines: VecDeque<u32>,
 }
 
@@ -112,20 +112,20 @@ pub(super) struct TurnRecord {
     pub outcome: TurnOutcome,
 }
 
-/// A request as it was typed.
+/// A request as typed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 struct ActiveRequest {
     seq: u64,
     text: String,
 }
 
-/// How a turn went on after the request.
+/// How a turn proceeded after its request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum TurnOutcome {
-    /// It runs, or ended without a word of the agent.
+    /// The turn is running, or ended without a message from the agent.
     Open,
-    /// The agent spoke last.
+    /// The agent's message is the last entry.
     Answered,
     /// The person stopped it.
     Interrupted,
@@ -133,36 +133,36 @@ pub(super) enum TurnOutcome {
 
 /// A call without its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Running {
+pub(super) struct RunningCall {
     pub seq: u64,
     pub call_id: String,
     pub what: String,
-    /// Program of the command that matters; empty for a tool.
+    /// Program of the main command; empty for a tool.
     pub program: String,
-    /// Files it changes, if it works.
+    /// Files it changes if it succeeds.
     pub edits: Vec<FileEdit>,
-    /// It was answered, and runs on.
+    /// It returned an answer but still runs.
     pub is_known_running: bool,
-    /// What it printed until then.
+    /// Its output so far.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub printed: String,
 }
 
-/// A call of the turn.
+/// A call of the current turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RecentCall {
     pub call_id: String,
     pub text: String,
 }
 
-/// What a call printed. Redacted.
+/// Output of a call. Redacted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct SeenOutput {
     pub seq: u64,
     pub turn: u32,
     pub what: String,
     pub text: String,
-    /// A failure or a check, whose outcome stands in a section of its own.
+    /// A failure or a check, whose outcome has a section of its own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_told_elsewhere: bool,
 }
@@ -170,12 +170,12 @@ pub(super) struct SeenOutput {
 /// A change of one file. Redacted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct FileEdit {
-    /// Below the thread's folder if it is there.
+    /// Relative to the thread's folder if inside it.
     pub path: String,
     pub added: String,
     pub removed: String,
     pub counts: LineCounts,
-    /// The added lines are all of the file.
+    /// `added` is the complete file.
     pub is_whole: bool,
     pub is_deleted: bool,
 }
@@ -183,29 +183,29 @@ pub(super) struct FileEdit {
 /// A finished command. Redacted.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CommandRun<'a> {
-    /// Line of the transcript that tells its end.
+    /// Line of the transcript that records its end.
     pub seq: u64,
     pub call_id: &'a str,
     pub script: &'a str,
-    /// The folder it starts in: a command elsewhere tells of another tree.
+    /// The folder it starts in: elsewhere, it describes another tree.
     pub from: Option<&'a str>,
-    /// Program of the command that matters, wrappers left out.
+    /// Program of the main command, without wrappers.
     pub program: &'a str,
-    /// It only looks at files, at git or at the machine.
+    /// It only inspects files, git or the machine.
     pub is_look: bool,
     pub outcome: CommandOutcome,
     pub counts: Option<TestCounts>,
-    /// Escapes removed.
+    /// Without escape sequences.
     pub printed: &'a str,
 }
 
 impl Briefing {
-    pub(super) fn ran(&mut self, run: CommandRun<'_>, folder: Option<&str>) {
-        let (script, folder_of_git) = git::without_options(without_entering(run.script));
+    pub(super) fn record_command(&mut self, run: CommandRun<'_>, folder: Option<&str>) {
+        let (script, folder_of_git) = git::without_options(without_cd(run.script));
         let from = folder_of_git.map(|named| paths::absolute(&named, run.from));
         let place = place_of(from.as_deref().or(run.from), folder);
         let command = lines::tidy(&script, folder, COMMAND_BYTES);
-        let finished = Finished {
+        let finished = FinishedCommand {
             seq: run.seq,
             turn: self.turn,
             command: &command,
@@ -226,8 +226,9 @@ impl Briefing {
         self.commands.finish(finished);
     }
 
-    /// A patch was answered. One that did not apply is a failure until its files are edited after all.
-    pub(super) fn patched(
+    /// Records the result of a patch. A patch that did not apply counts as a failure until its files are
+    /// edited.
+    pub(super) fn record_patch(
         &mut self,
         seq: u64,
         paths: &[String],
@@ -238,7 +239,7 @@ impl Briefing {
         if !outcome.is_failure() {
             return self.commands.edited(seq, paths);
         }
-        self.commands.finish(Finished {
+        self.commands.finish(FinishedCommand {
             seq,
             turn: self.turn,
             command: &command,
@@ -252,8 +253,8 @@ impl Briefing {
         });
     }
 
-    /// A file was read.
-    pub(super) fn read(&mut self, seq: u64, path: &str, printed: &str) {
+    /// Records what reading a file printed.
+    pub(super) fn record_read(&mut self, seq: u64, path: &str, printed: &str) {
         if tasks::is_list(path) {
             self.tasks.read(seq, path, printed.lines());
         }
@@ -280,41 +281,41 @@ impl Briefing {
             lines::each_sentence(&passage.text, |sentence| {
                 let Some(strength) = documents::rule_strength(sentence) else { return };
                 let text = lines::tidy(sentence, None, 200);
-                // A rule that is read again stands once.
+                // A rule that is read again appears once.
                 rules.retain(|line| line.text != text);
                 push(rules, at, (EvidenceKind::Rule, strength), (path, ""), text);
             });
         });
     }
 
-    /// A file was changed, as line `seq` tells.
-    pub(super) fn edited(&mut self, seq: u64, edit: &FileEdit) {
+    /// Records a change of a file at line `seq`.
+    pub(super) fn record_edit(&mut self, seq: u64, edit: &FileEdit) {
         let at = (seq, self.turn);
         self.refused = self.refused.take().filter(|(_, refused)| refused.path != edit.path);
         if !tasks::is_manual(&edit.path) {
             self.tasks.read(seq, &edit.path, edit.added.lines());
             self.tasks.edit(&edit.path);
         }
-        // What a later edit took out or wrote over does not hold any more.
+        // Text that this edit removes or overwrites no longer holds.
         let removed: HashSet<String> =
             edit.removed.lines().map(|line| lines::tidy(line, None, 260)).collect();
-        // A text may be put together from several lines: one of them gone, it says what never stood there.
-        let is_taken_out = |text: &str| {
-            let text = replaced::without_was(text);
+        // A quotation may join several lines; if one of them was removed, the quotation is wrong.
+        let is_removed = |text: &str| {
+            let text = replacements::without_was(text);
             removed.contains(text)
                 || removed.iter().any(|line| line.len() >= TELLING_BYTES && text.contains(line))
         };
-        let is_back = |text: &str| {
-            let removed = replaced::removed(text);
+        let is_restored = |text: &str| {
+            let removed = replacements::removed(text);
             removed.is_some_and(|removed| edit.added.lines().any(|line| removed.is_of(line)))
         };
         let is_gone = |line: &Line| {
             let text = line.text.as_str();
             let is_rewritten = edit.is_whole || edit.is_deleted;
-            is_rewritten || is_taken_out(text) || is_back(text) || text.starts_with(UNFILLED)
+            is_rewritten || is_removed(text) || is_restored(text) || text.starts_with(UNFILLED)
         };
         self.added.retain(|line| line.group != edit.path || !is_gone(line));
-        // What was read before a file was rewritten tells of another text.
+        // Passages read before a rewrite describe the old text.
         let is_rewritten = removed.len() >= REWRITTEN_LINES || edit.is_whole || edit.is_deleted;
         for read in [&mut self.documents, &mut self.rules] {
             read.retain(|line| line.group != edit.path || !is_rewritten && !is_gone(line));
@@ -329,7 +330,7 @@ impl Briefing {
         });
     }
 
-    /// The turn ended, by itself or by the person.
+    /// Ends the turn; the agent finished or the person interrupted it.
     pub(super) fn end_turn(&mut self, is_interrupted: bool, folder: Option<&str>) {
         self.intention = None;
         let spoke = !self.pending_words.is_empty();
@@ -343,7 +344,7 @@ impl Briefing {
         }
     }
 
-    /// The person took back the last turns: what was said in them is void. What was done stays done.
+    /// Removes what was said in the last turns. Their edits and commands remain.
     pub(super) fn roll_back(&mut self, turns: u64, folder: Option<&str>) {
         self.flush_report(folder);
         let turns = u32::try_from(turns).unwrap_or(u32::MAX);
@@ -373,13 +374,13 @@ impl Briefing {
         known.map_or(TurnOutcome::Answered, |known| known.outcome)
     }
 
-    /// Whether the agent reported in a later turn.
+    /// Whether the agent answered in a later turn.
     pub(super) fn is_answered_after(&self, turn: u32) -> bool {
         let mut later = self.turns.iter().filter(|known| known.number > turn);
         later.any(|known| known.outcome == TurnOutcome::Answered)
     }
 
-    /// Line and words of the last request.
+    /// Seq and text of the last request.
     pub(super) fn active(&self) -> (u64, &str) {
         (self.active.seq, &self.active.text)
     }
@@ -413,7 +414,7 @@ fn push(
     lines.push(line, kind.rule().bytes_max);
 }
 
-/// The folder as it is shown, where it is not the thread's tree: outside of its folder, or a worktree.
+/// The folder to display, if it is outside the thread's folder or a worktree in it.
 fn place_of(from: Option<&str>, folder: Option<&str>) -> String {
     let (Some(from), Some(folder)) = (from, folder) else { return String::new() };
     let below = from.strip_prefix(folder.trim_end_matches('/'));
@@ -423,8 +424,8 @@ fn place_of(from: Option<&str>, folder: Option<&str>) -> String {
     }
 }
 
-/// A script without the entering of a folder at its beginning.
-fn without_entering(script: &str) -> &str {
+/// A script without its leading `cd`.
+fn without_cd(script: &str) -> &str {
     let script = script.trim();
     match script.strip_prefix("cd ").and_then(|rest| rest.split_once("&&")) {
         Some((folder, rest)) if !folder.contains(';') => rest.trim_start(),

@@ -1,4 +1,4 @@
-//! Telling lines of documents that were read or written: decisions, rules, requirements, list items.
+//! Informative lines of documents that were read or written: decisions, rules, requirements, list items.
 
 use std::sync::LazyLock;
 
@@ -15,23 +15,23 @@ pub(super) struct Passage {
     pub heading: String,
     pub text: String,
     pub strength: u16,
-    /// Code in prose, which mostly shows how something is used; a command stands for itself.
+    /// Code in prose usually shows an example; a command is worth quoting by itself.
     pub is_sample: bool,
 }
 
-/// Lines of a document that are looked at.
+/// Maximum lines of a document to inspect.
 const LINES_MAX: usize = 400;
 
-/// Shorter lines say too little alone.
+/// Shorter lines mean little alone.
 const LINE_BYTES_MIN: usize = 16;
 
-/// Bytes of what a document says of itself that are quoted, as one line.
+/// Maximum bytes of the front matter to quote, as one line.
 const FRONT_BYTES: usize = 220;
 
-/// A longer line tells more than a version.
+/// In a longer line the version is not the main point.
 const VERSION_LINE_BYTES: usize = 160;
 
-/// Longest words that only lead to what follows.
+/// Maximum bytes of a lead-in to what follows.
 const LEAD_IN_BYTES: usize = 80;
 
 /// Whether a path names prose or configuration rather than code.
@@ -44,50 +44,50 @@ pub(super) fn is_prose(path: &str) -> bool {
     ends_with(path, &[".md", ".mdx", ".rst", ".txt", ".adoc"]) || is_instructions(path)
 }
 
-/// Whether a path names instructions to an agent that are kept as XML.
+/// Whether a path names instructions for an agent written in XML.
 fn is_instructions(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let is_named = ["instruction", "workflow", "prompt"].iter().any(|it| name.contains(it));
     is_named && ends_with(path, &[".xml"])
 }
 
-/// Folders of an agent's own, where its skills and manuals are.
+/// Folders that hold an agent's skills and manuals.
 const AGENT_FOLDERS: [&str; 6] =
     ["/.codex/", "/.claude/", "/.agents/", "/skills/", "/plugins/", "/.gemini/"];
 
-/// Percent of its lines' strength that a document has by its place: what tells an agent how to work, rather than what
-/// is built, matters less, and it is read again when it is wanted.
+/// Percentage applied to the strength of a document's lines because of its path. Documents on how an agent
+/// works matter less than those on what is being built, and can be read again.
 pub(super) fn percent_of(path: &str) -> u16 {
     match () {
         () if is_of_agents(path) || path.contains("SKILL") => 12,
         () if path.starts_with('/') || is_template(path) => 50,
-        // Written for whoever sees the project for the first time.
+        // Addressed to newcomers.
         () if path.rsplit('/').next().is_some_and(|name| name.starts_with("README")) => 40,
         () => 100,
     }
 }
 
-/// Whether a path is in a folder that an agent keeps for itself.
+/// Whether a path is in an agent's own folder.
 pub(super) fn is_of_agents(path: &str) -> bool {
     AGENT_FOLDERS
         .iter()
         .any(|folder| path.contains(folder) || path.starts_with(folder.trim_start_matches('/')))
 }
 
-/// Whether a path names the words of a licence, which are the same everywhere.
+/// Whether a path names a licence, whose text is the same everywhere.
 pub(super) fn is_licence(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
     ["license", "licence", "copying"].iter().any(|begin| name.starts_with(begin))
 }
 
-/// Files of a repository that say how to work on it. Those that an agent is given at its start anyway are not among them.
+/// Files of a repository that say how to work on it, without those that the agent always loads at start.
 const GOVERNING: [&str; 5] =
     [".agents/", "contributing", "conventions", "copilot-instructions", ".cursor/rules"];
 
-/// Parts of the path of a skill that do not name it.
+/// Path segments of a skill that do not name it.
 const UNNAMED: [&str; 5] = ["skill", "skills", "agents", "reference", "references"];
 
-/// Whether a document says how to work here: by its place, or since the person named it in what they `typed`.
+/// Whether a document's rules apply here: by its path, or because the person named it in `typed`.
 pub(super) fn binds<'a>(path: &str, typed: impl Iterator<Item = &'a str>) -> bool {
     let lower = path.to_lowercase();
     let is_skill = lower.contains("skill");
@@ -104,7 +104,7 @@ pub(super) fn binds<'a>(path: &str, typed: impl Iterator<Item = &'a str>) -> boo
     typed.any(|text| names.iter().any(|name| text.contains(name)))
 }
 
-/// Words of a rule, and of what rules matter most to whoever ends a piece of work.
+/// Words of a rule, and words of the rules that matter most when finishing a task.
 static BINDING: Phrases = Phrases::new(&[
     "must ",
     "never",
@@ -131,12 +131,12 @@ static DELIVERY: Phrases = Phrases::new(&[
 ]);
 static CARE: Phrases = Phrases::new(&["commit", "branch", "test", "verif", "stage", "report"]);
 
-/// First words of an order, and words that stress one.
+/// First words of an order, and words that emphasise one.
 const ORDERING: [&str; 8] =
     ["do not", "don't", "never ", "always ", "only ", "you must", "you never", "use "];
 static ORDERS_LOUDLY: Phrases = Phrases::new(&["MUST", "NEVER", "ALWAYS", " NOT "]);
 
-/// How telling a rule is; `None` where a passage orders nothing.
+/// The strength of a rule; `None` if the passage contains no order.
 pub(super) fn rule_strength(passage: &str) -> Option<u16> {
     if passage.starts_with('|') {
         return None;
@@ -149,7 +149,7 @@ pub(super) fn rule_strength(passage: &str) -> Option<u16> {
         () if !BINDING.is_in(&lower) => None,
         () if DELIVERY.is_in(&lower) => Some(170),
         () if CARE.is_in(&lower) => Some(110),
-        // Prose on any subject says "never" and "must" of others than its reader.
+        // Prose also uses "never" and "must" about things other than its reader.
         () => orders.then_some(70),
     }
 }
@@ -159,17 +159,17 @@ fn ends_with(path: &str, endings: &[&str]) -> bool {
     endings.iter().any(|ending| lower.ends_with(ending))
 }
 
-/// Lines of a configuration that is short.
+/// Maximum lines of a short configuration.
 const SHORT_LINES: usize = 120;
 
-/// Bytes of the lines of a configuration that are quoted together, and how much they say.
+/// Maximum bytes of configuration lines quoted together, and their strength.
 const SETTINGS_BYTES: usize = 200;
 const SETTINGS_STRENGTH: u16 = 70;
 
-/// An operation of an API says more than any line of its description.
+/// An API operation says more than any single line of its description.
 const OPERATION_STRENGTH: u16 = 160;
 
-/// The passages of a document worth quoting, at most [`LINES_MAX`] lines of it.
+/// Visits the passages of a document worth quoting, from at most [`LINES_MAX`] lines.
 pub(super) fn passages(path: &str, text: &str, mut visit: impl FnMut(Passage)) {
     let is_prose = is_prose(path);
     let is_marked_up = is_instructions(path);
@@ -179,7 +179,7 @@ pub(super) fn passages(path: &str, text: &str, mut visit: impl FnMut(Passage)) {
             visit(Passage { heading: heading.clone(), text, strength, is_sample });
         }
     }
-    // Each line of a short configuration is a choice that somebody made.
+    // Each line of a short configuration is a deliberate choice.
     if !is_prose && text.lines().count() <= SHORT_LINES {
         return settings(text, visit);
     }
@@ -200,7 +200,8 @@ pub(super) fn passages(path: &str, text: &str, mut visit: impl FnMut(Passage)) {
             continue;
         }
         let line = without_number(line).trim();
-        // Comments of a template speak to whoever fills it in; the one that a document begins with speaks of it.
+        // Comments inside a template address its author; a comment at the start of a document describes the
+        // document.
         if is_comment || line.starts_with("<!--") && is_begun {
             is_comment = !line.contains("-->");
             continue;
@@ -219,7 +220,7 @@ pub(super) fn passages(path: &str, text: &str, mut visit: impl FnMut(Passage)) {
             title.clone_into(&mut heading);
             continue;
         }
-        // Prose that was wrapped belongs together; an item, a row or a key begins anew.
+        // Wrapped prose is joined; an item, a row or a key starts a new passage.
         let begins = line.is_empty()
             || line.starts_with(['-', '*', '|', '>', '`', '+'])
             || line.starts_with(|c: char| c.is_ascii_digit())
@@ -236,7 +237,7 @@ pub(super) fn passages(path: &str, text: &str, mut visit: impl FnMut(Passage)) {
     end(&heading, &mut paragraph, is_code);
 }
 
-/// The lines of a configuration, several to a passage: a key and its value are few words, and mean little alone.
+/// Joins the lines of a configuration: a key and its value mean little alone.
 fn settings(text: &str, mut visit: impl FnMut(Passage)) {
     let mut together = String::new();
     let mut end = |together: &mut String| {
@@ -260,19 +261,19 @@ fn settings(text: &str, mut visit: impl FnMut(Passage)) {
     end(&mut together);
 }
 
-/// A paragraph as a passage, unless it says nothing alone.
-fn passage(heading: &str, text: String, (is_telling, is_code): (bool, bool)) -> Option<Passage> {
-    // A few words that end with a colon say nothing without what follows.
+/// A paragraph as a passage, unless it means nothing alone.
+fn passage(heading: &str, text: String, (is_prose, is_code): (bool, bool)) -> Option<Passage> {
+    // A short lead-in means nothing without what follows.
     let is_lead_in = text.len() < LEAD_IN_BYTES && text.ends_with([':', '：']);
     if text.len() < LINE_BYTES_MIN || is_lead_in {
         return None;
     }
-    let strength = strength(heading, &text, is_telling);
+    let strength = strength(heading, &text, is_prose);
     let is_sample = is_code && !is_command(&text);
     Some(Passage { heading: heading.to_owned(), text, strength, is_sample })
 }
 
-/// What a document says of itself to programs before it begins, in one line, and the lines it takes.
+/// The front matter as one line, and the number of lines it takes.
 fn front_matter(text: &str) -> (String, usize) {
     let mut lines = text.lines().map(|line| without_number(line).trim());
     if lines.next() != Some("---") {
@@ -292,20 +293,20 @@ fn front_matter(text: &str) -> (String, usize) {
     (front, count)
 }
 
-/// Marks of a decision with its reasons.
+/// Markers of a decision with its reasons.
 const DECISION_MARKS: [&str; 6] =
     ["**Decision", "Decision**", "Decision:", "- Decision", "**Scope", "**Goal"];
 
-/// Marks of what was decided against.
+/// Markers of a rejected option.
 const REJECTION_MARKS: [&str; 2] = ["Alternatives", "rejected"];
 
-/// Marks of a list of the values that something may have.
+/// Markers of a list of permitted values.
 pub(super) const VALUES_MARKS: [&str; 3] = ["enum:", "enum ", "one of "];
 
-/// Marks of a line that says that nothing is there.
+/// Markers of an empty section.
 const EMPTY_MARKS: [&str; 4] = ["N/A", "None", "left empty", "not applicable"];
 
-/// A longer line says more than that nothing is there.
+/// A longer line says more than that a section is empty.
 const EMPTY_BYTES: usize = 160;
 
 const RULE_MARKS: [&str; 7] = ["must", "MUST", "never", "always", "only", "do not", "don't"];
@@ -315,11 +316,11 @@ pub(super) fn decides(line: &str) -> bool {
     DECISION_MARKS.iter().any(|mark| line.contains(mark))
 }
 
-/// Marks by which the strength of a line is told, each set in one place of [`marks_of`].
+/// Sets of markers that determine a line's strength, each at its own index in the result of [`marks_of`].
 const MARKS: [&[&str]; 6] =
     [&DECISION_MARKS, &EMPTY_MARKS, &["Rationale"], &REJECTION_MARKS, &RULE_MARKS, &VALUES_MARKS];
 
-/// All sets at once: lines are many, and looking for each mark alone took a tenth of the fold.
+/// Matches all sets at once: searching for each marker separately took a tenth of the fold's time.
 static MARK_SET: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
     let set = |marks: &&[&str]| {
         let escaped: Vec<String> = marks.iter().map(|mark| regex::escape(mark)).collect();
@@ -328,7 +329,7 @@ static MARK_SET: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
     RegexSet::new(MARKS.iter().map(set)).ok()
 });
 
-/// Which sets of marks a line has one of.
+/// Which sets of markers occur in a line.
 fn marks_of(line: &str) -> [bool; MARKS.len()] {
     let found = MARK_SET.as_ref().map(|set| set.matches(line));
     std::array::from_fn(|set| found.as_ref().is_some_and(|found| found.matched(set)))
@@ -338,7 +339,7 @@ fn strength(heading: &str, line: &str, is_prose: bool) -> u16 {
     let [decides_here, is_empty, is_reason, is_rejection, is_rule, has_values] = marks_of(line);
     let is_item = lines::item_of(line).is_some();
     let strength = match () {
-        // What it opens stands below it.
+        // Its content is on the following lines.
         () if line.ends_with(['{', '[']) => 10,
         () if is_placeholder(line) => 10,
         () if decides_here => 190,
@@ -353,7 +354,7 @@ fn strength(heading: &str, line: &str, is_prose: bool) -> u16 {
     if is_prose { strength } else { strength * 6 / 10 }
 }
 
-/// Whether a line says which version something has or gets: `**Version**: 1.1.0`.
+/// Whether a line states a version: `**Version**: 1.1.0`.
 fn has_version(line: &str) -> bool {
     let number = |word: &str| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.');
     let mut words = line.split(|c: char| c.is_whitespace() || c == '*' || c == 'v');
@@ -366,7 +367,7 @@ fn is_entry(line: &str) -> bool {
     key.is_some_and(|(key, value)| key.ends_with(':') || value.starts_with(':'))
 }
 
-/// Whether a line shows how a program is run.
+/// Whether a line shows how to run a program.
 fn is_command(line: &str) -> bool {
     let first = line.trim_start_matches(['$', ' ']).split(' ').next().unwrap_or_default();
     let programs = [
@@ -376,14 +377,14 @@ fn is_command(line: &str) -> bool {
     programs.contains(&first) || first.starts_with("./")
 }
 
-/// The words of a line between its tags.
+/// The text of a line without its tags.
 fn without_tags(line: &str) -> String {
     let (before, rest) = line.split_once('<').unwrap_or((line, ""));
     let parts = rest.split('<').map(|part| part.split_once('>').map_or(part, |(_, words)| words));
     format!("{before}{}", parts.collect::<String>()).trim().to_owned()
 }
 
-/// Without the line number that `nl`, `cat -n` and reading tools put before a line.
+/// Removes the line number that `nl`, `cat -n` and reading tools prepend.
 pub(super) fn without_number(line: &str) -> &str {
     let bare = line.trim_start();
     let digits = bare.bytes().take_while(u8::is_ascii_digit).count();
@@ -398,7 +399,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_lines_of_a_configuration_stand_together() {
+    fn the_lines_of_a_configuration_are_joined() {
         let text =
             "{\n  \"build\": {\n    \"dest\": \"_site\",\n    \"src\": [\"api/**.yml\"]\n  }\n}\n";
         let mut seen = Vec::new();
@@ -411,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn the_comment_that_a_document_begins_with_speaks_of_it() {
+    fn a_comment_at_the_start_of_a_document_is_quoted() {
         let text = "<!--\nVersion change: 1.0.0 → 1.1.0\n-->\n# Rules\n<!-- Write the rules\nbelow this line -->\n- We write the tests first.\n";
         let mut seen = Vec::new();
         passages("rules.md", text, |p| seen.push((p.text, p.strength)));
@@ -425,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn a_decision_stands_before_its_reason_and_both_before_what_is_empty() {
+    fn a_decision_outweighs_its_reason_and_both_outweigh_empty_sections() {
         let strengths = [
             "- **Decision**: one queue per pool",
             "- **Alternatives considered**: a queue per worker",
@@ -440,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_binds_by_its_place_or_since_the_person_named_it() {
+    fn a_document_is_binding_by_its_path_or_because_the_person_named_it() {
         let typed = ["do it by our code changes guidelines", "$coordinator"];
         for (path, expected) in [
             (".agents/workflow.md", true),
@@ -460,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn decisions_and_rules_stand_out_and_wrapped_prose_is_joined() {
+    fn decisions_and_rules_are_strong_and_wrapped_prose_is_joined() {
         let text = "# Queue\n<!-- Fill in:\nall must be said -->\n     1\t- **Decision**: one queue per pool, since order matters\n\nThe queue is read by\nall workers at once.\nWorkers must never sleep while they hold it.\n";
         let mut seen = Vec::new();
         passages("a/research.md", text, |p| seen.push((p.heading, p.text, p.strength)));
@@ -471,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_from_another_place_stand_below_the_heading_of_that_place() {
+    fn lines_from_another_place_get_the_heading_of_that_place() {
         let patch = "*** Begin Patch\n*** Update File: PLAN.md\n@@\n+# Sprint 4\n+- Write the lexer of the new grammar.\n@@\n+- Ship it to those who asked for it.\n@@\n # Sprint 6\n-old\n+- Measure what it costs in memory.\n*** End Patch";
         let op = crate::rollout::patch::parse(patch).remove(0);
         assert_eq!((op.counts.added, op.counts.removed), (4, 1));

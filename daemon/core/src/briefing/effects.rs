@@ -1,4 +1,4 @@
-//! What edits did: per file what became of it, and which of the added lines say most.
+//! The effects of edits: the state of each file, and the most informative added lines.
 
 use std::collections::BTreeMap;
 
@@ -8,62 +8,62 @@ use super::collect::FileEdit;
 use super::documents;
 use super::openapi;
 use super::placeholders::is_template;
-use super::replaced::Replacements;
+use super::replacements::Replacements;
 use crate::phrases::Phrases;
 use crate::rollout::patch::{ANOTHER_PLACE, LineCounts};
 use crate::text;
 
-/// Files whose effects are kept; the one changed longest ago goes first.
+/// Maximum files to keep; evicts the file changed longest ago.
 const FILES_MAX: usize = 128;
 
-/// Names of a file that are kept: the ones added last.
+/// Maximum names of a file to keep, newest last.
 const NAMES_MAX: usize = 24;
 
 const NAME_BYTES: usize = 48;
 
-/// Added lines of one edit that are looked at.
+/// Maximum added lines of one edit to inspect.
 const ADDED_MAX: usize = 400;
 
-/// Shorter lines of code say nothing alone.
+/// Shorter lines of code mean little alone.
 const CODE_BYTES_MIN: usize = 14;
 
-/// Strength of a line that an edit only took out, and percent of one that it put in the place of another.
+/// Strength of a line that an edit only removed, and percentage for a line that replaced another.
 const REMOVED_STRENGTH: u16 = 60;
 const REPLACED_PERCENT: u16 = 130;
 
-/// Least strength of a line that was written into a template.
+/// Minimum strength of a line written into a template.
 const TEMPLATE_STRENGTH: u16 = 60;
 
-/// Bytes of a declaration quoted together with the lines below it.
+/// Maximum bytes of a declaration quoted with the lines below it.
 const BLOCK_BYTES: usize = 260;
 
-/// What became of the files.
+/// The changed files.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Effects {
     files: BTreeMap<String, Effect>,
 }
 
-/// What edits did to one file.
+/// The effects of edits on one file.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct Effect {
     /// Line of the last edit.
     pub seq: u64,
     pub turn: u32,
     pub edits: u32,
-    /// Lines of the file when an edit last wrote all of it.
+    /// Line count when an edit last wrote the complete file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written_lines: Option<u64>,
-    /// What edits of parts did since, or at all.
+    /// Lines changed by partial edits since then, or in total.
     pub since_written: LineCounts,
     pub is_deleted: bool,
-    /// The branch it was deleted on: others may still have the file.
+    /// The branch it was deleted on: other branches may still have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deleted_on: Option<String>,
-    /// A command wrote to the file since, in a way that was not seen.
+    /// A command wrote to the file since; its new content is unknown.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_outdated: bool,
-    /// Functions, types, headings that edits added, the last ones.
+    /// Functions, types and headings that edits added, newest last.
     pub names: Vec<String>,
 }
 
@@ -83,7 +83,7 @@ impl Effects {
         effect.deleted_on = None;
         effect.is_outdated &= !edit.is_whole;
         if edit.is_whole {
-            // What stood there before is not known.
+            // The previous content is unknown.
             effect.written_lines = Some(edit.counts.added);
             effect.since_written = LineCounts::default();
         } else {
@@ -93,14 +93,14 @@ impl Effects {
         effect
     }
 
-    /// A command changed the file, nobody saw how.
+    /// Records that a command changed the file in an unknown way.
     pub(super) fn outdate(&mut self, path: &str) {
         if let Some(effect) = self.files.get_mut(path) {
             effect.is_outdated = true;
         }
     }
 
-    /// Files whose names stand in a program that writes files.
+    /// Files named in a program that writes files.
     pub(super) fn named_in(&self, program: &str) -> Vec<String> {
         let paths = self.files.iter().filter(|(_, effect)| !effect.is_deleted);
         paths
@@ -117,12 +117,13 @@ impl Effects {
         files
     }
 
-    /// Files changed after line `seq`, the one changed last first; not those that came and went.
+    /// Files changed after line `seq`, newest first, without scratch files and those created and deleted
+    /// here.
     pub(super) fn since(&self, seq: u64) -> Vec<&str> {
         self.newest()
             .into_iter()
             .take_while(|(_, effect)| effect.seq > seq)
-            .filter(|(path, effect)| !effect.is_passed() && !is_scratch(path))
+            .filter(|(path, effect)| !effect.is_transient() && !is_scratch(path))
             .map(|(path, _)| path)
             .collect()
     }
@@ -133,8 +134,8 @@ impl Effects {
 }
 
 impl Effect {
-    /// The thread made the file, as far as it is known, and removed it.
-    pub(super) fn is_passed(&self) -> bool {
+    /// The thread created the file, as far as is known, and deleted it.
+    pub(super) fn is_transient(&self) -> bool {
         self.is_deleted && self.written_lines.is_some()
     }
 
@@ -161,8 +162,8 @@ impl Effect {
         self.names.push(text::prefix(name, NAME_BYTES).to_owned());
     }
 
-    /// Reads the lines of an edit: keeps the names that it newly declares and shows the added lines worth quoting, with
-    /// heading and strength.
+    /// Reads the lines of an edit: keeps the names it newly declares and visits the added lines worth
+    /// quoting, with heading and strength.
     pub(super) fn read(&mut self, edit: &FileEdit, mut visit: impl FnMut(&str, String, u16)) {
         let replaced = Replacements::of(edit);
         for line in replaced.removed() {
@@ -174,7 +175,7 @@ impl Effect {
             visit(heading, was.unwrap_or(text), strength * percent / 100);
         };
         let (path, added) = (edit.path.as_str(), edit.added.as_str());
-        // What was there before, in the same words, is not added.
+        // Names that were declared before are not new.
         let before = names_in(path, &edit.removed);
         if edit.is_whole {
             self.names.clear();
@@ -184,7 +185,7 @@ impl Effect {
             self.name(name);
         }
         if documents::is_document(path) {
-            // What a template leaves to be filled in is what was written there.
+            // Lines written into a template are the content to come.
             let least = if is_template(path) { TEMPLATE_STRENGTH } else { 0 };
             documents::passages(path, added, |passage| {
                 // The rest of a sentence whose beginning was not edited.
@@ -207,7 +208,8 @@ impl Effect {
     }
 }
 
-/// The names that lines of a file declare: headings and routes of a document, functions and types of code.
+/// The names that the lines of a file declare: headings and routes of a document, functions and types of
+/// code.
 fn names_in<'a>(path: &str, lines: &'a str) -> Vec<&'a str> {
     let lines = lines.lines().filter(|line| !line.starts_with(ANOTHER_PLACE)).take(ADDED_MAX);
     if !documents::is_document(path) {
@@ -217,14 +219,14 @@ fn names_in<'a>(path: &str, lines: &'a str) -> Vec<&'a str> {
     let is_prose = documents::is_prose(path);
     let names = lines.filter_map(|line| {
         is_code ^= line.trim().starts_with("```");
-        // A `#` in code and in configuration begins a comment.
+        // In code and configuration a `#` starts a comment.
         let title = super::lines::heading_of(line.trim()).filter(|_| is_prose && !is_code);
         title.or_else(|| openapi::route(line))
     });
     names.collect()
 }
 
-/// Whether a file stands where systems keep files of the moment; a worktree below `/tmp` is not meant.
+/// Whether a file is in a temporary folder. Worktrees below `/tmp` do not count.
 pub(super) fn is_scratch(path: &str) -> bool {
     let below_tmp = path.strip_prefix("/tmp/").or_else(|| path.strip_prefix("/private/tmp/"));
     path.contains("/AppData/Local/Temp/")
@@ -255,7 +257,7 @@ fn is_bracket(line: &str) -> bool {
 static TELLING_CODE: Phrases =
     Phrases::new(&["return", "Err(", "throw", "raise", "assert", "t.Run(", "it(", "test("]);
 
-/// Comments, messages, results and checks say what code is for; other lines say it rarely.
+/// Comments, messages, results and checks explain code; other lines rarely do.
 fn code_strength(line: &str) -> u16 {
     let is_comment =
         ["//", "#", "--", "/*", "*", "\"\"\"", "<!--"].iter().any(|mark| line.starts_with(mark));
@@ -268,7 +270,7 @@ fn code_strength(line: &str) -> u16 {
     }
 }
 
-/// Words that may stand before the one that declares.
+/// Modifiers that may precede the declaring keyword.
 const MODIFIERS: [&str; 14] = [
     "export",
     "pub",
@@ -286,7 +288,7 @@ const MODIFIERS: [&str; 14] = [
     "final",
 ];
 
-/// Words that declare the name that follows.
+/// Keywords that declare the name that follows.
 const DECLARING: [&str; 12] = [
     "fn",
     "func",
@@ -312,7 +314,7 @@ fn declared(line: &str) -> Option<&str> {
     if !DECLARING.contains(&word) {
         return None;
     }
-    // A method of Go names its receiver first.
+    // A Go method names its receiver first.
     let rest = match words.next()? {
         receiver if receiver.starts_with('(') => {
             words.find(|word| !word.ends_with(')') || word.contains('('))?
@@ -342,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_leaves_counts_names_and_telling_lines() {
+    fn an_edit_records_counts_names_and_informative_lines() {
         let mut effects = Effects::default();
         let added = "/// Fails when full.\npub fn submit(&mut self) {\n    if self.is_full() {\n        return Err(\"the queue is full\");\n    }\n}\n";
         let mut edit = FileEdit {
@@ -364,7 +366,7 @@ mod tests {
             seen[1].0.contains("submit") && seen[1].0.contains("the queue is full"),
             "{seen:?}"
         );
-        // A function that an edit only changes is not added.
+        // A function that an edit only changes does not count as added.
         let changed = "pub fn submit(&mut self) {\npub fn close(self) {\n".to_owned();
         let removed = "pub fn submit(&self) {\n".to_owned();
         let later = FileEdit { added: changed, removed, ..edit.clone() };
@@ -377,7 +379,7 @@ mod tests {
         }
         assert_eq!(effects.since(3), ["src/pool.rs"]);
         assert_eq!(effects.since(4), [""; 0]);
-        // What stood there before it was written whole is not known.
+        // The content before a complete rewrite is unknown.
         edit.is_whole = true;
         assert_eq!(effects.record((5, 1), &edit).counts(), "written whole (6 lines)");
         edit.is_whole = false;

@@ -1,13 +1,13 @@
-//! Lines of one kind, bounded.
+//! Evidence of one kind, with a size limit.
 
 use std::collections::{HashMap, VecDeque};
 
 use rustc_hash::FxBuildHasher;
 use serde::{Deserialize, Serialize};
 
-use super::telling;
+use super::strength;
 
-/// A line and where it stands.
+/// A quoted line and its position.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Line {
     #[serde(rename = "s")]
@@ -15,10 +15,10 @@ pub(super) struct Line {
     /// Turn, from 1; 0 before the first.
     #[serde(rename = "t")]
     pub turn: u32,
-    /// How telling its form is, in percent of an ordinary line of its kind.
+    /// How informative its form is, in percent of an ordinary line of its kind.
     #[serde(rename = "w")]
     pub strength: u16,
-    /// File it belongs to, or who else says it; empty for the agent's own words.
+    /// Its file, or its author if not the agent itself; otherwise empty.
     #[serde(rename = "g", default, skip_serializing_if = "String::is_empty")]
     pub group: String,
     #[serde(rename = "h", default, skip_serializing_if = "String::is_empty")]
@@ -34,13 +34,13 @@ pub(super) struct EvidenceLines {
     bytes: usize,
 }
 
-/// What is left of the strength of a line that was true only when it was said.
+/// Percentage that remains of the strength of a line that only described a moment.
 const PASSING_PERCENT: u16 = 35;
 
-/// How often bytes of earlier turns count when there is no room.
+/// Multiplier for bytes of earlier turns during eviction.
 const EARLIER_TIMES: usize = 4;
 
-/// Bytes a line takes beside its texts.
+/// Overhead in bytes per line, beyond its texts.
 const LINE_BYTES: usize = 40;
 
 impl Line {
@@ -67,11 +67,12 @@ impl EvidenceLines {
         self.bytes = self.lines.iter().map(Line::bytes).sum();
     }
 
-    /// What the last report asked, or told of the state of things, is answered or outdated by the next one.
+    /// Lowers the strength of questions and statuses in the last report, since the next report answers or
+    /// outdates them.
     pub(super) fn weaken_last(&mut self) {
         let last = self.lines.back().map(|line| line.turn);
         let of_last = self.lines.iter_mut().rev().take_while(|line| Some(line.turn) == last);
-        for line in of_last.filter(|line| telling::is_passing(&line.heading, &line.text)) {
+        for line in of_last.filter(|line| strength::is_passing(&line.heading, &line.text)) {
             line.strength = line.strength * PASSING_PERCENT / 100;
         }
     }
@@ -80,8 +81,8 @@ impl EvidenceLines {
         *self = Self::default();
     }
 
-    /// Drops at least `bytes`: weak lines before others, each time from the group that has the most, so that one long
-    /// document does not cost what was read of the others. Groups of earlier turns count several times.
+    /// Drops at least `bytes`: weak lines first, each time from the largest group, so that one long document
+    /// does not displace the others. Groups of earlier turns weigh more.
     fn evict(&mut self, bytes: usize) {
         let mut left = bytes;
         let mut is_kept = vec![true; self.lines.len()];
@@ -103,7 +104,8 @@ impl EvidenceLines {
         self.bytes = self.lines.iter().map(Line::bytes).sum();
     }
 
-    /// What each group has, with its oldest lines first that may go, or the weak ones of its older half.
+    /// The size of each group with the lines to evict, oldest first: all of them, or the weak ones of the
+    /// older half.
     fn groups(&self, is_kept: &[bool], is_weak_only: bool) -> Vec<Group> {
         let newest = self.lines.back().map_or(0, |line| line.turn);
         let mut places: HashMap<&str, usize, FxBuildHasher> = HashMap::default();
@@ -129,7 +131,7 @@ impl EvidenceLines {
     }
 }
 
-/// Lines of one group when some of them must go.
+/// A group of lines during eviction.
 #[derive(Default)]
 struct Group {
     bytes: usize,
@@ -138,7 +140,7 @@ struct Group {
 }
 
 impl Group {
-    /// The group that ranks first loses a line.
+    /// The group with the highest rank loses a line.
     fn rank(&self) -> (bool, usize) {
         (!self.lines.is_empty(), self.bytes * self.times)
     }
@@ -149,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_bound_holds_and_weak_old_lines_go_first() {
+    fn the_limit_holds_and_weak_old_lines_are_evicted_first() {
         let mut lines = EvidenceLines::default();
         for seq in 0..400 {
             let strength = if seq % 2 == 0 { 50 } else { 150 };
@@ -166,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_document_does_not_cost_a_short_one() {
+    fn a_long_document_does_not_displace_a_short_one() {
         let mut lines = EvidenceLines::default();
         let line = |seq, group: &str, strength| Line {
             seq,

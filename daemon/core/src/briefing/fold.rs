@@ -1,6 +1,6 @@
-//! Steps in order → evidence.
+//! Turns steps into evidence, in order.
 
-use super::collect::{Briefing, CommandRun, FileEdit, Running};
+use super::collect::{Briefing, CommandRun, FileEdit, RunningCall};
 use super::documents;
 use crate::rollout::dialog;
 use crate::rollout::patch::LineCounts;
@@ -10,25 +10,25 @@ use crate::step::{
 };
 use crate::{paths, text};
 
-/// Programs that only prepare for the one that matters.
+/// Programs that only prepare for the main command.
 const PREPARING: [&str; 7] = ["cd", "echo", "set", "export", "source", "pushd", "true"];
 
-/// Bytes of added lines kept for the calls that wait: more only delays what a later edit shows again.
+/// Maximum bytes of added lines to hold for unanswered calls. Content beyond it appears with a later edit.
 const WAITING_BYTES: usize = 32 * 1_024;
 
 impl Briefing {
-    /// Takes in the next step; paths are shown below `folder`.
+    /// Records the next step; paths are shown relative to `folder`.
     pub fn step(&mut self, folder: Option<&str>, at: At, step: &Step<'_>) {
         match step {
-            Step::Asked { words, .. } => self.request(at.seq, words.redacted(), folder),
-            Step::Said(words) => self.words(at.seq, words.redacted()),
-            Step::Thought(words) => self.thought(at.seq, words.redacted(), folder),
+            Step::Asked { words, .. } => self.begin_turn(at.seq, words.redacted(), folder),
+            Step::Said(words) => self.hold_words(at.seq, words.redacted()),
+            Step::Thought(words) => self.record_thought(at.seq, words.redacted(), folder),
             Step::Reported(words) => {
-                self.reported(at.seq, words.redacted(), folder);
+                self.record_agent_report(at.seq, words.redacted(), folder);
             }
-            Step::Compacted(words) => self.compacted(at.seq, words.redacted(), folder),
-            Step::Called(called) => self.called(at, called, folder),
-            Step::Answered(answered) => self.ended(at, answered, folder),
+            Step::Compacted(words) => self.record_summary(at.seq, words.redacted(), folder),
+            Step::Called(called) => self.begin_call(at, called, folder),
+            Step::Answered(answered) => self.end_call(at, answered, folder),
             Step::Ran { script, exit_code } => {
                 let outcome = exit_code.map_or(CommandOutcome::Unknown, CommandOutcome::Exit);
                 let program = program_of(script);
@@ -43,11 +43,11 @@ impl Briefing {
                     counts: None,
                     printed: "",
                 };
-                self.ran(run, folder);
+                self.record_command(run, folder);
             }
             Step::FilesChanged(changes) => {
                 for change in changes {
-                    self.edited(at.seq, &edit(change, Places { from: folder, folder }));
+                    self.record_edit(at.seq, &edit(change, Places { from: folder, folder }));
                 }
             }
             Step::TurnComplete => self.end_turn(false, folder),
@@ -56,14 +56,14 @@ impl Briefing {
         }
     }
 
-    fn called(&mut self, at: At, called: &Called, folder: Option<&str>) {
+    fn begin_call(&mut self, at: At, called: &Called, folder: Option<&str>) {
         let Called { call, action } = called;
         let from = call.starts_in(folder);
         let places = Places { from: from.as_deref(), folder };
         let edits = match action {
             Action::Poll | Action::Ours | Action::Plan(_) | Action::ChangeStep { .. } => return,
             Action::Patch(changes) => changes.iter().map(|change| edit(change, places)).collect(),
-            Action::Script(script) => self.written(at.seq, script, places),
+            Action::Script(script) => self.script_edits(at.seq, script, places),
             Action::View { .. } | Action::Look { .. } | Action::AddStep | Action::Other { .. } => {
                 Vec::new()
             }
@@ -71,7 +71,7 @@ impl Briefing {
         let waiting: usize =
             self.running.iter().flat_map(|call| &call.edits).map(|edit| edit.added.len()).sum();
         let edits = if waiting > WAITING_BYTES { Vec::new() } else { edits };
-        let running = Running {
+        let running = RunningCall {
             seq: at.seq,
             call_id: call.id.clone(),
             what: match &call.work {
@@ -83,28 +83,28 @@ impl Briefing {
             is_known_running: false,
             printed: String::new(),
         };
-        self.call(running, folder);
+        self.record_call(running, folder);
         self.commands.census.agents |= is_for_agent(&call.what);
         if let Action::Other { tool, values } = action
             && tool == SKILL
         {
-            self.asked_for_skill(values);
+            self.record_skill(values);
         }
-        for (heading, words) in handed_on(action) {
-            self.hear(at.seq, heading, words, folder);
+        for (heading, words) in handed_over(action) {
+            self.record_remark(at.seq, heading, words, folder);
         }
     }
 
-    fn ended(&mut self, at: At, answered: &Answered<'_>, folder: Option<&str>) {
+    fn end_call(&mut self, at: At, answered: &Answered<'_>, folder: Option<&str>) {
         let Answered { call, outcome, .. } = answered;
         if *outcome == CommandOutcome::Running {
-            return self.runs_on(&call.id, answered.printed());
+            return self.mark_running(&call.id, answered.printed());
         }
-        let Some(running) = self.answered(&call.id) else { return };
-        self.hear_dialog(at.seq, answered);
+        let Some(running) = self.take_running(&call.id) else { return };
+        self.record_dialog(at.seq, answered);
         if !outcome.is_failure() {
             for edit in &running.edits {
-                self.edited(at.seq, edit);
+                self.record_edit(at.seq, edit);
                 self.commands.edited(at.seq, std::slice::from_ref(&edit.path));
             }
         }
@@ -123,25 +123,25 @@ impl Briefing {
                     counts: answered.tests(),
                     printed: answered.printed(),
                 };
-                self.ran(run, folder);
+                self.record_command(run, folder);
                 match reads.as_deref().filter(|_| !outcome.is_failure()) {
-                    Some(path) => self.viewed(at.seq, &places.shown(path), answered.printed()),
-                    // That nothing was found is an answer.
+                    Some(path) => self.record_view(at.seq, &places.shown(path), answered.printed()),
+                    // An empty search result is information, too.
                     None if *is_look && outcome.is_failure() => {
                         let said = match answered.printed().trim() {
                             "" => format!("{}, printed nothing", outcome.words()),
                             printed => format!("{}: {printed}", outcome.words()),
                         };
-                        self.saw(at.seq, run.script, &said, folder);
+                        self.record_output(at.seq, run.script, &said, folder);
                     }
                     None if outcome.is_failure() || Class::of(run.script).is_check() => {
-                        self.saw_more(at.seq, run.script, answered.printed(), folder);
+                        self.record_outcome_output(at.seq, run.script, answered.printed(), folder);
                     }
-                    None => self.saw(at.seq, run.script, answered.printed(), folder),
+                    None => self.record_output(at.seq, run.script, answered.printed(), folder),
                 }
             }
             Work::View { path } if !outcome.is_failure() => {
-                self.viewed(at.seq, &places.shown(path), answered.printed());
+                self.record_view(at.seq, &places.shown(path), answered.printed());
             }
             Work::Patch(changes) => {
                 let paths: Vec<String> =
@@ -150,32 +150,32 @@ impl Briefing {
                     let edit = running.edits.into_iter().find(|edit| !edit.added.is_empty());
                     self.refused = edit.map(|edit| (running.seq, edit)).or(self.refused.take());
                 }
-                self.patched(at.seq, &paths, *outcome, answered.printed());
+                self.record_patch(at.seq, &paths, *outcome, answered.printed());
             }
             Work::Other if is_for_agent(&call.what) && !outcome.is_failure() => {
                 let printed = answered.printed();
-                // One that runs in the background is only announced here, and reports later.
+                // An agent started in the background answers with an announcement and reports later.
                 if !printed.starts_with(['{', '[']) && !printed.starts_with(LAUNCHED) {
-                    self.reported(at.seq, printed, folder);
+                    self.record_agent_report(at.seq, printed, folder);
                 }
             }
             Work::View { .. } | Work::Search { .. } | Work::PlanStep { .. } | Work::Other => {}
         }
     }
 
-    /// A file was looked at: a document is evidence by its passages, of code the lines that were seen last.
-    fn viewed(&mut self, seq: u64, path: &str, printed: &str) {
+    /// Records a file that was read: a document's passages, or the last lines of code seen.
+    fn record_view(&mut self, seq: u64, path: &str, printed: &str) {
         if documents::is_licence(path) {
             return;
         }
-        self.read(seq, path, printed);
+        self.record_read(seq, path, printed);
         if !documents::is_document(path) {
-            self.saw(seq, path, printed, None);
+            self.record_output(seq, path, printed, None);
         }
     }
 
-    /// The person's words that stand in the answer of a call. Servers of tools may print what they like.
-    fn hear_dialog(&mut self, seq: u64, answered: &Answered<'_>) {
+    /// Records the person's words in a call's answer. Skips tool servers, whose output is untrusted.
+    fn record_dialog(&mut self, seq: u64, answered: &Answered<'_>) {
         let call = &answered.call;
         if call.is_outside {
             return;
@@ -183,19 +183,22 @@ impl Briefing {
         let tool = call.what.split(' ').next().unwrap_or_default();
         if dialog::asks(tool) {
             for choice in dialog::choices(tool, answered.printed()) {
-                self.chose(seq, &format!("{} → {}", choice.question, choice.answer));
+                self.record_dialog_answer(seq, &format!("{} → {}", choice.question, choice.answer));
             }
         }
         if answered.outcome == CommandOutcome::Refused
             && let Some(words) = dialog::declined(answered.printed())
         {
-            self.chose(seq, &format!("instead of {}: {words}", text::cut_words(&call.what, 80)));
+            self.record_dialog_answer(
+                seq,
+                &format!("instead of {}: {words}", text::cut_words(&call.what, 80)),
+            );
         }
     }
 
-    /// The files that a script writes from heredocs, whole texts that no patch shows, and those it removes that
-    /// were changed before.
-    fn written(&mut self, seq: u64, script: &Script, places: Places<'_>) -> Vec<FileEdit> {
+    /// The edits that a script makes: files written from heredocs, which no patch shows, and removals of
+    /// files that were changed before.
+    fn script_edits(&mut self, seq: u64, script: &Script, places: Places<'_>) -> Vec<FileEdit> {
         let mut edits: Vec<FileEdit> = Vec::new();
         let mut written = None;
         let programs = script.commands.iter().filter(|command| runs_input(command));
@@ -217,7 +220,7 @@ impl Briefing {
                     self.tasks.outdate(seq, &shown);
                     self.effects.outdate(&shown);
                 }
-                (Use::Written, Some(of)) if !is_passing(path) && written != Some(command) => {
+                (Use::Written, Some(of)) if !is_temporary(path) && written != Some(command) => {
                     written = Some(command);
                     edits.push(heredoc(of, shown));
                 }
@@ -228,7 +231,7 @@ impl Briefing {
     }
 }
 
-/// Where the relative paths of a call start, and the folder that paths are shown from.
+/// Where the relative paths of a call start, and the folder that shown paths are relative to.
 #[derive(Clone, Copy)]
 struct Places<'a> {
     from: Option<&'a str>,
@@ -236,7 +239,7 @@ struct Places<'a> {
 }
 
 impl Places<'_> {
-    /// The path without the thread's folder, when it is below it.
+    /// The path relative to the thread's folder if inside it.
     fn shown(self, path: &str) -> String {
         let path = paths::absolute(path, self.from);
         let below = self
@@ -246,7 +249,7 @@ impl Places<'_> {
     }
 }
 
-/// The program of a script that matters: the first that does not only prepare.
+/// The main program of a script: the first that is not preparation.
 fn program_of(called: &Called) -> String {
     let Action::Script(script) = &called.action else { return String::new() };
     let programs = script.commands.iter().filter_map(|command| command.words.first());
@@ -255,7 +258,7 @@ fn program_of(called: &Called) -> String {
     text::prefix(program, 40).to_owned()
 }
 
-/// Whether a command is handed a program that writes files.
+/// Whether a command runs an inline program that writes files.
 fn runs_input(command: &Command) -> bool {
     const INTERPRETERS: [&str; 5] = ["python", "python3", "node", "ruby", "perl"];
     let writes =
@@ -276,15 +279,15 @@ fn removal(path: String) -> FileEdit {
     FileEdit { path, added, removed, counts, is_whole: false, is_deleted: true }
 }
 
-/// What the agent tells others: the prompt of a sub-agent, prose that it writes to a file of the moment to hand it on.
-fn handed_on(action: &Action) -> Vec<(&'static str, &str)> {
+/// Texts that the agent hands over: the prompt of a sub-agent, prose written to a temporary file.
+fn handed_over(action: &Action) -> Vec<(&'static str, &str)> {
     match action {
         Action::Other { tool, values } if TO_AGENTS.contains(&tool.as_str()) => {
             vec![("told another agent", values)]
         }
         Action::Script(script) => {
             let commands = script.commands.iter().filter(|command| {
-                command.written.iter().any(|path| is_passing(path) && !path.starts_with("/dev/"))
+                command.written.iter().any(|path| is_temporary(path) && !path.starts_with("/dev/"))
             });
             let texts =
                 commands.map(|command| command.input.as_str()).filter(|text| is_prose(text));
@@ -294,22 +297,22 @@ fn handed_on(action: &Action) -> Vec<(&'static str, &str)> {
     }
 }
 
-/// Tools whose arguments are words for another agent.
+/// Tools whose arguments are addressed to another agent.
 const TO_AGENTS: [&str; 6] = ["Task", "Agent", "task", "spawn_agent", "send_input", "SendMessage"];
 
 /// Claude Code's tool that reads a skill.
 const SKILL: &str = "Skill";
 
-/// What Claude Code answers when an agent begins its work in the background.
+/// Claude Code's answer when an agent starts in the background.
 const LAUNCHED: &str = "Async agent launched";
 
-/// Whether a call, by its words, hands work to another agent: its answer is that agent's report.
+/// Whether a call hands work to another agent, so that its answer is that agent's report.
 fn is_for_agent(call: &str) -> bool {
     let tool = call.split(' ').next().unwrap_or_default();
     TO_AGENTS.contains(&tool)
 }
 
-/// Whether most lines are words rather than code.
+/// Whether most lines are prose rather than code.
 fn is_prose(text: &str) -> bool {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let (mut all, mut prose) = (0, 0);
@@ -321,8 +324,8 @@ fn is_prose(text: &str) -> bool {
     prose >= 2 && prose * 2 > all
 }
 
-/// Files that are gone tomorrow.
-fn is_passing(path: &str) -> bool {
+/// Whether a path is in a temporary folder or unresolved.
+fn is_temporary(path: &str) -> bool {
     path.starts_with("/tmp/") || path.starts_with("/dev/") || path.contains('$')
 }
 
@@ -354,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn words_for_another_agent_are_told_from_code_and_from_files_that_stay() {
+    fn prose_for_another_agent_is_recognised_but_not_code_or_files_that_remain() {
         let prompt =
             "Remove the old layout from the lexer.\nThe person wants no compatibility code.\n";
         let code = "import os\nfor name in os.listdir('.'):\n    print(name, end=';')\n";
@@ -365,11 +368,11 @@ mod tests {
             ("/tmp/list.py", code, false),
         ] {
             let action = script(&format!("cat > {path} <<'EOF'\n{body}EOF\n"));
-            assert_eq!(handed_on(&action).len(), usize::from(is_told), "{path}");
+            assert_eq!(handed_over(&action).len(), usize::from(is_told), "{path}");
         }
         let (tool, values) = ("Task".to_owned(), "explore: find the lexer".to_owned());
         assert_eq!(
-            handed_on(&Action::Other { tool, values }),
+            handed_over(&Action::Other { tool, values }),
             [("told another agent", "explore: find the lexer")]
         );
     }

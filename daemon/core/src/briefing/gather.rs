@@ -1,10 +1,10 @@
-//! All that may stand in a view, as quotes with their weights.
+//! Collects every quote that may appear in a view, with its weight.
 
 mod commands;
 mod listing;
 mod requests;
 mod shares;
-mod standing;
+mod state;
 mod units;
 
 use std::collections::{HashMap, HashSet};
@@ -22,41 +22,42 @@ use crate::{quote, text};
 /// Below this many tokens a view is small.
 pub(super) const SMALL_TOKENS: u64 = 3_000;
 
-/// Open tasks that are looked at for the names of files, names that are long enough, and what being named weighs.
+/// Open tasks to search for file names, the minimum length of such a name, and the weight factors of named
+/// files.
 const TASKS_AHEAD: usize = 8;
 const NAME_BYTES_MIN: usize = 6;
 const NAMED_WEIGHT: f64 = 1.5;
 const READ_FOR_STEP_WEIGHT: f64 = 1.25;
 
-/// Messages of one report stand within so many lines: an agent that is woken in the turn reports again.
+/// Messages of one report are at most this many lines apart: an agent woken in the same turn reports again.
 const SAME_REPORT: u64 = 6;
 
-/// Remarks that may still say how things stand.
+/// Remarks recent enough to describe the current state.
 const NEWEST_REMARKS: usize = 16;
 
-/// Names of a changed file that are shown, and their bytes.
+/// Maximum names shown for a changed file, and their bytes.
 const NAMES: usize = 8;
 const NAMES_BYTES: usize = 200;
 
-/// Bytes of the names of a file that the running turn changed, and that so many edits made.
+/// Maximum bytes of names for a file that the current turn edited at least this often.
 const OUTLINE_BYTES: usize = 400;
 const OUTLINE_EDITS: u32 = 5;
 
-/// The first lines of a file that was edited lately say what became of it, which is more than what was read says.
+/// The first lines of a recently edited file describe its change, which says more than what was read.
 const TELLING_RANKS: usize = 3;
 const TELLING_WEIGHT: f64 = 1.6;
 
-/// Where a file was edited, the lines that were added say more than those that were read.
+/// For an edited file, added lines say more than lines that were read.
 const EDITED_WEIGHT: f64 = 0.6;
 
-/// What the first and the last step of a template weigh.
+/// Weight factors of the first and the last step of a template.
 const FIRST_STEP: f64 = 0.85;
 const LAST_STEP: f64 = 1.25;
 
-/// Longest line of a small view: there two short lines say more than a long one.
+/// Maximum bytes of a line in a small view, where two short lines say more than one long line.
 const SMALL_LINE_BYTES: usize = 320;
 
-/// The quotes to choose from, and what the work is about.
+/// The quotes to choose from, and the subject of the work.
 pub(super) fn gather(
     briefing: &Briefing,
     extra: &Extra<'_>,
@@ -67,7 +68,7 @@ pub(super) fn gather(
     builder.raise_named();
     builder.leave_out_dropped();
     units::link(&mut builder.candidates);
-    // The first line of a request's list has its heading.
+    // A request's heading is already part of its first line.
     let requests = builder.candidates.iter_mut().filter(|it| it.kind == EvidenceKind::Request);
     requests.for_each(|request| request.heading.clear());
     let focus = builder.focus();
@@ -108,7 +109,7 @@ impl Builder<'_> {
                 if kind == EvidenceKind::Ran && (self.failed(line) || self.runs(line)) {
                     continue;
                 }
-                // The newest ones are the likeliest to be wanted.
+                // The newest ones are the most useful.
                 let strength = match () {
                     () if commands::only_watches(line) => 15,
                     () if order < 8 => 100,
@@ -130,7 +131,8 @@ impl Builder<'_> {
         self.pending_edits();
     }
 
-    /// Each file that the last turns edited comes with what was done there, before any says all.
+    /// Raises the first lines of each recently edited file, so that every file appears before any is
+    /// complete.
     fn raise_first_of_edits(&mut self, first: usize) {
         let (briefing, now) = (self.briefing, self.briefing.turn());
         let is_recent = |quote: &Quote| {
@@ -145,7 +147,7 @@ impl Builder<'_> {
         }
     }
 
-    /// What the person dropped is no candidate, nor is what stands below a file or a turn of that name.
+    /// Removes quotes that the person dropped, and those grouped under a dropped file or turn.
     fn leave_out_dropped(&mut self) {
         let extra = self.extra;
         self.candidates.retain(|quote| {
@@ -158,7 +160,7 @@ impl Builder<'_> {
         }
     }
 
-    /// What stands in a file that the next tasks name, or that the running request does, is wanted for them.
+    /// Raises quotes from files that the next tasks or the current request name.
     fn raise_named(&mut self) {
         let mut ahead = self.briefing.active().1.to_owned();
         let tasks = self.briefing.tasks.current().map(|(_, tasks)| tasks).unwrap_or_default();
@@ -190,20 +192,20 @@ impl Builder<'_> {
         self.max_tokens < SMALL_TOKENS
     }
 
-    /// Whether the command stands among the failed ones, with what it said.
+    /// Whether the command is among the failures, which quote its output.
     fn failed(&self, command: &str) -> bool {
         let words = command.rsplit_once(" (").map_or(command, |(words, _)| words);
         let head = text::prefix(words, 60);
         self.briefing.commands.failures.iter().any(|failure| failure.text.starts_with(head))
     }
 
-    /// Whether the command was called and has no result yet: it stands below what runs.
+    /// Whether the command has no result yet; it is then listed as running.
     fn runs(&self, command: &str) -> bool {
         let mut running = self.briefing.running.iter();
         running.any(|running| running.what.starts_with(text::prefix(command, 60)))
     }
 
-    /// What the last turns were about, and what many turns speak of.
+    /// The subject of the last turns, and the terms that many turns share.
     fn focus(&self) -> Focus {
         let mut focus = Focus::default();
         let now = self.briefing.turn();
@@ -275,12 +277,12 @@ impl Builder<'_> {
                 && (documents::decides(&line.text) || documents::decides(&line.heading));
             let turns = if holds { 0 } else { now.saturating_sub(line.turn) };
             let age = usize::try_from(turns).unwrap_or(2);
-            // What was said on the way is soon outdated by what was said after it.
+            // Remarks are soon outdated by later ones.
             let is_older = kind == EvidenceKind::Remark && line.seq < newest;
-            // A template whose turn was reported has been followed.
+            // A template is done once its turn has a report.
             let is_followed =
                 kind == EvidenceKind::Template && line.turn < now && self.is_reported(line.turn);
-            // So have been the thoughts of such a turn.
+            // So are the thoughts of that turn.
             let is_reported = line.heading == THOUGHT && line.turn < now;
             let percent = match () {
                 () if is_followed || is_reported => 25,
@@ -298,7 +300,8 @@ impl Builder<'_> {
         }
     }
 
-    /// The later steps of a template are the likelier to be open, and the last ones say what to hand over.
+    /// Weighs later steps of a template higher: they are more likely open, and the last ones say what to
+    /// deliver.
     fn template(&mut self) {
         let first = self.candidates.len();
         self.lines(EvidenceKind::Template, &self.briefing.template);
@@ -309,13 +312,13 @@ impl Builder<'_> {
         }
     }
 
-    /// Whether the agent reported in that turn or later.
+    /// Whether the agent answered in that turn or later.
     fn is_reported(&self, turn: u32) -> bool {
         self.briefing.outcome(turn) == TurnOutcome::Answered
             || self.briefing.is_answered_after(turn)
     }
 
-    /// What was read of documents, less what the thread wrote there itself.
+    /// Quotes from documents that were read, without lines that the thread wrote itself.
     fn documents(&mut self) {
         let added = &self.briefing.added;
         let own: HashSet<(&str, &str)> =
@@ -341,7 +344,7 @@ impl Builder<'_> {
         }
     }
 
-    /// A small view has no room for what only tells versions of a file apart.
+    /// Omits the file hash in a small view.
     fn file_words<'t>(&self, words: &'t str) -> &'t str {
         words.split(", hash=").next().filter(|_| self.is_small()).unwrap_or(words)
     }
@@ -359,7 +362,7 @@ impl Builder<'_> {
             let (mut age, mut strength) = (2, 100);
             if let Some(effect) = self.briefing.effects.of(&file.path) {
                 age = usize::try_from(now.saturating_sub(effect.turn)).unwrap_or(2);
-                // The only edit wrote all of it: the count says so.
+                // The only edit wrote the complete file, as the count shows.
                 if effect.written_lines.is_some() && file.words == "edited" && effect.edits == 1 {
                     text = format!("{} (", file.path);
                 }
@@ -368,17 +371,17 @@ impl Builder<'_> {
                 }
                 let now_on = self.briefing.commands.git.branch();
                 let on = effect.deleted_on.as_deref().filter(|on| Some(*on) != now_on);
-                if let Some(on) = on.filter(|_| !effect.is_passed()) {
+                if let Some(on) = on.filter(|_| !effect.is_transient()) {
                     text.push_str(&format!(", on branch {on}"));
                 }
-                if effect.is_passed() {
+                if effect.is_transient() {
                     text.push_str(" again; it was made here");
                     strength = 15;
                 } else if !effect.is_deleted {
                     text.push_str(if text.ends_with('(') { "" } else { ", " });
                     text.push_str(&effect.counts());
                 }
-                // A document that grows edit by edit is told by its outline, other files by their newest names.
+                // A growing document is summarised by its outline, other files by their newest names.
                 let is_growing = age == 0 && effect.edits >= OUTLINE_EDITS && !self.is_small();
                 let (names, bytes) = match () {
                     () if is_growing => (usize::MAX, OUTLINE_BYTES),

@@ -1,46 +1,46 @@
-//! What git printed: the branch, the commits with the newest last, what is not committed.
+//! State from git output: the branch, the commits with the newest last, uncommitted files.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use super::checks::{Finished, has_git, push};
+use super::checks::{FinishedCommand, has_git, push};
 use super::documents;
 use crate::text;
 
 const LINES_MAX: usize = 24;
 const REPLACED_MAX: usize = 8;
 
-/// How the repository stood when git was last asked.
+/// The repository's state as git last printed it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct GitState {
     pub lines: VecDeque<GitLine>,
-    /// Ids of commits that an amended one replaced: reports may still name them.
+    /// Ids of commits that were amended away: reports may still name them.
     pub replaced: VecDeque<String>,
 }
 
-/// A line that git printed, or a state it told.
+/// A line printed by git, or a state derived from it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct GitLine {
     pub seq: u64,
     pub turn: u32,
     pub text: String,
-    /// The folder git ran in, where it is not the thread's: another worktree or repository.
+    /// The folder git ran in, if it is another worktree or repository.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub place: String,
-    /// It tells the commit that was checked out: one made here, or the first of a log of all.
+    /// Whether it names the checked-out commit: one made here, or the first entry of a complete log.
     pub is_head: bool,
 }
 
-/// Opens the line of uncommitted files: only the newest one counts.
+/// Opens the line of uncommitted files, of which only the newest counts.
 pub(super) const UNCOMMITTED: &str = "uncommitted at the last look: ";
 
-/// Uncommitted files that are kept, and what stands for the others.
+/// Maximum uncommitted files to keep, and the suffix of a longer list.
 const UNCOMMITTED_MAX: usize = 60;
 const AND_MORE: &str = " and more";
 
-/// The files of a list that matter most, those of `own` first, at most `most`.
+/// The most important files of a list, at most `most`: those of `own` first, those of agents last.
 pub(super) fn first_of_listed(listed: &str, own: impl Fn(&str) -> bool, most: usize) -> String {
     let (listed, is_cut) = match listed.strip_suffix(AND_MORE) {
         Some(listed) => (listed, true),
@@ -62,22 +62,22 @@ pub(super) fn first_of_listed(listed: &str, own: impl Fn(&str) -> bool, most: us
 }
 
 impl GitState {
-    /// The branch that was checked out when git last told one of the thread's own folder.
+    /// The checked-out branch that git last printed for the thread's own folder.
     pub(super) fn branch(&self) -> Option<&str> {
         let mut here = self.lines.iter().rev().filter(|line| line.place.is_empty());
         here.find_map(|line| branch_of(&line.text).or_else(|| made_on(&line.text).map(|on| on.0)))
     }
 
-    /// Index of the line that last told the newest commit of a place.
+    /// Index of the line that last named the newest commit of a place.
     pub(super) fn head(&self, place: &str) -> Option<usize> {
         self.lines.iter().rposition(|line| line.is_head && line.place == place)
     }
 
-    pub(super) fn read(&mut self, run: &Finished<'_>) {
+    pub(super) fn read(&mut self, run: &FinishedCommand<'_>) {
         if !runs_git(run.command) {
             return;
         }
-        // What replaces commits makes the lines of those it replaced untrue.
+        // Rewriting commits invalidates the lines of the old ones.
         if run.command.contains("--amend") {
             self.amend(run);
         }
@@ -94,9 +94,11 @@ impl GitState {
         let mut is_headed = false;
         for line in run.printed.lines().take(200) {
             let bare = line.trim();
-            // Of several such lines the first is git's, if it is: others are headings of a text printed with it.
+            // Only the first `##` line can be git's branch line; others are headings of a text printed with
+            // it.
             let is_heading = bare.starts_with("## ");
-            if is_heading && (std::mem::replace(&mut is_headed, true) || !tells_branch(run.command))
+            if is_heading
+                && (std::mem::replace(&mut is_headed, true) || !prints_branch(run.command))
                 || bare.starts_with("* ") && !run.command.contains("git branch")
             {
                 continue;
@@ -105,8 +107,7 @@ impl GitState {
                 uncommitted.push(path);
             } else if is_log_line(bare) {
                 listed.push(bare);
-            } else if let Some(moved) = moved(bare).and_then(|line| self.told_of_remote(run, line))
-            {
+            } else if let Some(moved) = moved(bare).and_then(|line| self.remote_update(run, line)) {
                 self.add(run, moved, false);
             } else if made_on(bare).is_some() || is_branch_state(bare) {
                 if is_branch_state(bare) {
@@ -119,13 +120,13 @@ impl GitState {
                 self.add(run, text::one_line_cut(bare, 160), made_on(bare).is_some());
             }
         }
-        let is_told = |line: &GitLine| line.seq == run.seq && branch_of(&line.text).is_some();
-        if let Some(branch) = entered(run).filter(|_| !self.lines.iter().any(is_told)) {
+        let names_branch = |line: &GitLine| line.seq == run.seq && branch_of(&line.text).is_some();
+        if let Some(branch) = entered(run).filter(|_| !self.lines.iter().any(names_branch)) {
             self.drop_here(run, is_branch_state);
             self.add(run, format!("On branch {branch}"), false);
         }
-        // A log begins with the newest commit, which stands last here. One of a part, a branch or a file says nothing of
-        // where the work stands.
+        // A log starts with the newest commit; here the newest comes last. A log of a path, branch or file
+        // does not show the current commit.
         let is_of_all = lists_all(run.command);
         if !is_of_all && (self.head(run.place).is_some() || run.command.contains(" -- ")) {
             listed.clear();
@@ -138,8 +139,8 @@ impl GitState {
         self.note_uncommitted(run, uncommitted);
     }
 
-    /// A push, or a fetch of the branch that is checked out: where the remote stands.
-    fn told_of_remote(&mut self, run: &Finished<'_>, line: &str) -> Option<String> {
+    /// Records a push, or a fetch of the checked-out branch: where the remote stands.
+    fn remote_update(&mut self, run: &FinishedCommand<'_>, line: &str) -> Option<String> {
         let line = text::one_line_cut(line, 150);
         if has_git(run.command, "push") {
             return Some(format!("pushed: {line}"));
@@ -148,16 +149,16 @@ impl GitState {
         let branch = states.find_map(|known| branch_of(&known.text)).unwrap_or("main");
         let remote = line.split(" -> ").nth(1)?.split_whitespace().next()?;
         let is_here = remote.strip_prefix("origin/") == Some(branch);
-        let is_told =
+        let is_relevant =
             is_here && ["git fetch", "git pull"].iter().any(|it| run.command.contains(it));
-        if is_told {
+        if is_relevant {
             self.drop_here(run, |text| text.starts_with("fetched: "));
         }
-        is_told.then(|| format!("fetched: {line}"))
+        is_relevant.then(|| format!("fetched: {line}"))
     }
 
-    /// What a status of the whole tree lists, or that it lists nothing.
-    fn note_uncommitted(&mut self, run: &Finished<'_>, mut paths: Vec<&str>) {
+    /// Records the files that a status of the complete tree lists, or that it is clean.
+    fn note_uncommitted(&mut self, run: &FinishedCommand<'_>, mut paths: Vec<&str>) {
         let is_clean = run.printed.contains("nothing to commit")
             || run.printed.lines().any(|line| line.starts_with("## "));
         if !looks_at_all(run.command) || paths.is_empty() && !is_clean {
@@ -171,13 +172,13 @@ impl GitState {
         self.add(run, format!("{UNCOMMITTED}{listed}"), false);
     }
 
-    /// Drops lines of the place the command ran in.
-    fn drop_here(&mut self, run: &Finished<'_>, is_dropped: impl Fn(&str) -> bool) {
+    /// Drops lines of the folder the command ran in.
+    fn drop_here(&mut self, run: &FinishedCommand<'_>, is_dropped: impl Fn(&str) -> bool) {
         self.lines.retain(|line| line.place != run.place || !is_dropped(&line.text));
     }
 
-    /// The commit that an amended one replaced is that of the same branch.
-    fn amend(&mut self, run: &Finished<'_>) {
+    /// Replaces the last commit made on the same branch.
+    fn amend(&mut self, run: &FinishedCommand<'_>) {
         let made = run.printed.lines().map(str::trim).find_map(made_on);
         let is_same_branch = |line: &GitLine| {
             let old = made_on(&line.text);
@@ -195,19 +196,19 @@ impl GitState {
         }
     }
 
-    fn add(&mut self, run: &Finished<'_>, text: String, is_head: bool) {
+    fn add(&mut self, run: &FinishedCommand<'_>, text: String, is_head: bool) {
         let new = commit_of(&text);
-        // A commit that is seen again was not replaced for good.
+        // A commit that appears again was not replaced.
         self.replaced.retain(|id| new.is_none_or(|new| new.0 != id));
         let is_same = |known: &GitLine| match (commit_of(&known.text), new) {
             (Some(known), Some(new)) => known.0 == new.0,
             _ => known.text == text && known.place == run.place,
         };
-        // A log of a part may list an older commit again: it stays where it was.
+        // An older commit repeated in a partial log keeps its position.
         if new.is_some() && !is_head && self.lines.iter().any(is_same) {
             return;
         }
-        // What a commit printed names its branch, a log does not.
+        // The output of `git commit` names the branch, a log does not.
         let made = self.lines.iter().find(|known| is_same(known) && made_on(&known.text).is_some());
         let kept = made.map(|made| made.text.clone());
         self.lines.retain(|known| !is_same(known));
@@ -218,7 +219,7 @@ impl GitState {
     }
 }
 
-/// The branch that a line of state names.
+/// The branch named in a status line.
 fn branch_of(line: &str) -> Option<&str> {
     let rest = ["## ", "On branch ", "Switched to branch '", "Already on '", "* "];
     let rest = rest.iter().find_map(|opening| line.strip_prefix(opening))?;
@@ -226,8 +227,9 @@ fn branch_of(line: &str) -> Option<&str> {
     Some(rest[..end].split("...").next().unwrap_or_default())
 }
 
-/// The branch that a command went to: git may tell of it on a stream that was not kept, or behind a long list of files.
-fn entered<'c>(run: &Finished<'c>) -> Option<&'c str> {
+/// The branch that a command checked out. Git's message may be on a stream that was not kept, or after a long
+/// list of files.
+fn entered<'c>(run: &FinishedCommand<'c>) -> Option<&'c str> {
     let says = |words: &str| run.printed.contains(words);
     let mut parts = run.command.split(['&', ';', '|']).map(str::trim);
     let words = parts.find_map(|part| {
@@ -236,7 +238,7 @@ fn entered<'c>(run: &Finished<'c>) -> Option<&'c str> {
     let mut words = words.split_whitespace();
     match words.next()? {
         "-b" | "-B" | "-c" | "-C" => words.next(),
-        // A file may be checked out, too.
+        // `git checkout` also accepts a file.
         name => {
             let is_branch = says("Your branch ") || says("Switched to ") || says("Already on ");
             Some(name).filter(|name| is_branch && !name.starts_with('-'))
@@ -244,12 +246,12 @@ fn entered<'c>(run: &Finished<'c>) -> Option<&'c str> {
     }
 }
 
-/// Whether one of the commands of the line is git's.
+/// Whether one of the line's commands is git.
 fn runs_git(line: &str) -> bool {
     line.split(['&', ';', '|']).any(|part| part.trim_start().starts_with("git "))
 }
 
-/// The path of a line of `git status`, short or long.
+/// The path in a line of `git status`, short or long.
 fn changed_path(line: &str) -> Option<&str> {
     let bare = line.trim_start();
     for word in ["modified:", "new file:", "deleted:", "renamed:"] {
@@ -266,9 +268,9 @@ fn changed_path(line: &str) -> Option<&str> {
     is_state.then(|| path.trim())
 }
 
-/// Tells the branch and how it stands to its remote: only the newest holds.
+/// Whether a line states the branch and its relation to the remote; only the newest is valid.
 fn is_branch_state(line: &str) -> bool {
-    // `## main...origin/main [behind 1]`, and no heading of a text that was printed with it.
+    // `## main...origin/main [behind 1]`, as opposed to a heading.
     if let Some(branch) = line.strip_prefix("## ") {
         let words = branch.split_once(' ').map_or("[", |(_, words)| words);
         return words.starts_with('[') || branch.starts_with("No commits yet");
@@ -277,14 +279,14 @@ fn is_branch_state(line: &str) -> bool {
     marks.iter().any(|mark| line.starts_with(mark))
 }
 
-/// What `git push` and `git fetch` say they did: `1926682b..59388c9f  main -> main`.
+/// A ref update printed by `git push` or `git fetch`: `1926682b..59388c9f  main -> main`.
 fn moved(line: &str) -> Option<&str> {
     let (from, to) = line.split_once(" -> ")?;
     let is_push = from.contains("..") || from.starts_with("* [new ");
     (is_push && !to.contains("FETCH_HEAD")).then_some(line)
 }
 
-/// The commands of a line as if each git ran in its folder, and the folder that `-C` names in the last one.
+/// The line without git's global options, and the folder of the last `-C`.
 pub(super) fn without_options(line: &str) -> (Cow<'_, str>, Option<String>) {
     if !line.contains("git -") {
         return (Cow::Borrowed(line), None);
@@ -313,12 +315,12 @@ pub(super) fn without_options(line: &str) -> (Cow<'_, str>, Option<String>) {
     (Cow::Owned(out.join(" ")), folder)
 }
 
-/// The branch of a line by which git tells a commit that it made.
+/// The branch in the line that `git commit` prints.
 pub(super) fn branch_of_commit(line: &str) -> Option<&str> {
     made_on(line).map(|(branch, _)| branch)
 }
 
-/// Branch and id of `[main 1926682b] feat: …`, by which git tells a commit that it made.
+/// Branch and id of `[main 1926682b] feat: …`, as printed by `git commit`.
 fn made_on(line: &str) -> Option<(&str, &str)> {
     let place = line.strip_prefix('[')?.split_once("] ")?.0;
     let (branch, id) = place.rsplit_once(' ')?;
@@ -326,15 +328,15 @@ fn made_on(line: &str) -> Option<(&str, &str)> {
     is_id.then_some((branch, id))
 }
 
-/// Whether a status tells its branch on a line of its own.
-fn tells_branch(script: &str) -> bool {
+/// Whether a status prints its branch in a separate line.
+fn prints_branch(script: &str) -> bool {
     script.split_whitespace().any(|word| {
         word == "--branch" || word.starts_with('-') && !word.starts_with("--") && word.contains('b')
     })
 }
 
-/// Whether a status is that of the whole tree: behind its options stands no path. A word without dot and slash is the next
-/// command of the script.
+/// Whether a status covers the complete tree: no path follows its options. A word without dot or slash is the
+/// next command of the script.
 fn looks_at_all(script: &str) -> bool {
     let parts = script.split(['&', ';', '|']).map(str::trim);
     let looking =
@@ -347,7 +349,7 @@ fn looks_at_all(script: &str) -> bool {
     })
 }
 
-/// Whether a log begins with the commit that is checked out: it names no file, branch or author.
+/// Whether a log starts with the checked-out commit: it names no file, branch or author.
 fn lists_all(script: &str) -> bool {
     let parts = script.split(['&', ';', '|']).map(str::trim);
     let mut logs = parts.filter_map(|part| part.strip_prefix("git log"));

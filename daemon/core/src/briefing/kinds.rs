@@ -1,8 +1,8 @@
-//! The kinds of evidence, with the share of a view each may take first and the weight of its lines.
+//! The kinds of evidence, with the share of a view that each may fill first and the weights of its lines.
 //!
-//! The table is meant to be read and changed. It was set on eight sessions whose questions and answers were labelled
-//! by hand: two thirds of what readers asked for stood in the agent's reports, the person's words and the
-//! lines that edits added.
+//! The values were tuned on eight sessions whose questions and answers were labelled by hand: two thirds of
+//! the answers were in the agent's reports, the person's words and the lines that edits added. Change them
+//! freely.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,19 +12,19 @@ use serde::{Deserialize, Serialize};
 pub enum EvidenceKind {
     /// Typed by the person.
     Request,
-    /// A step of the prompt template that the person sent last.
+    /// A step of the last prompt template.
     Template,
-    /// Said by the agent at the end of a turn.
+    /// The agent's message at the end of a turn.
     Report,
-    /// Said by the agent on the way, or reported by a sub-agent.
+    /// The agent's message between calls, or a sub-agent's report.
     Remark,
-    /// Accepted by the host: a decision or a fact with its evidence.
+    /// A decision or a fact with its evidence, accepted by the host.
     Accepted,
-    /// Read in a document.
+    /// From a document that was read.
     Document,
-    /// Read in a document that says how to work here, or that the person named.
+    /// From a document with rules for this work, or one that the person named.
     Rule,
-    /// A changed file and what became of it.
+    /// A changed file and its state.
     File,
     /// Added by an edit.
     Added,
@@ -33,29 +33,29 @@ pub enum EvidenceKind {
     Check,
     /// Branch, commits, uncommitted files.
     Git,
-    /// An item of a task list that is kept in a file.
+    /// An item of a task list in a file.
     TaskItem,
-    /// A command that did something.
+    /// A command with an effect.
     Ran,
     /// A file that was read or searched.
     Look,
-    /// Printed by one of the last commands.
+    /// Output of a recent command.
     Seen,
     /// A step of the agent's plan.
     Plan,
-    /// Where the work stands now.
+    /// The current state of the work.
     Now,
 }
 
-/// How a kind is treated.
+/// The limits and weights of a kind.
 pub(super) struct KindRule {
     pub kind: EvidenceKind,
     pub title: &'static str,
-    /// Percent of the view it may take before others had their turn.
+    /// Percentage of the view it may fill before other kinds get their turn.
     pub share_percent: u32,
-    /// Weight of a line said in the last turn, in the turn before, and earlier.
+    /// Weight of a line of the last turn, the turn before, and earlier turns.
     pub weights: [f64; 3],
-    /// Bytes of evidence that are kept.
+    /// Maximum bytes of evidence to keep.
     pub bytes_max: usize,
 }
 
@@ -92,7 +92,7 @@ pub(super) const RULES: [KindRule; 18] = [
 ];
 
 impl EvidenceKind {
-    /// What stands behind the title: how to read the lines below it.
+    /// How to read the lines below the title; appended to it.
     pub(super) fn legend(self) -> &'static str {
         match self {
             Self::Report => " as told then, oldest first: later ones overrule earlier ones",

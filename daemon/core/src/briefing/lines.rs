@@ -1,15 +1,15 @@
-//! A message split into the lines worth quoting alone: sentences, list items, table rows, with their heading.
+//! Splits a message into lines worth quoting alone, with their headings: sentences, list items, table rows.
 
 use std::borrow::Cow;
 
 use crate::text;
 
-/// Longest prose that stays one line; longer prose is split into sentences.
+/// Longer prose is split into sentences.
 const SENTENCE_BYTES: usize = 220;
 
 /// A line of a message.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Spoken<'a> {
+pub(super) struct MessageLine<'a> {
     pub heading: &'a str,
     pub text: &'a str,
     pub shape: Shape,
@@ -24,11 +24,12 @@ pub(super) enum Shape {
     Code,
 }
 
-/// Splits `message` and shows each line to `visit`. Words that end with a colon are the heading of the list or
-/// code below them, and nothing without it; a short item is the heading of the items nested in it.
-pub(super) fn split<'a>(message: &'a str, mut visit: impl FnMut(Spoken<'a>)) {
+/// Splits `message` and passes each line to `visit`. Words that end with a colon become the heading of the
+/// list or code below them and are dropped without one; a short item is the heading of the items nested in
+/// it.
+pub(super) fn split<'a>(message: &'a str, mut visit: impl FnMut(MessageLine<'a>)) {
     let (mut section, mut lead_in, mut is_code, mut has_items) = ("", None, false, false);
-    // The item that others are nested in, as it stands and as a heading.
+    // The parent of nested items, raw and as a heading.
     let mut parent: Option<(&str, &str)> = None;
     let mut lines = message.lines().filter(|line| !line.trim().is_empty()).peekable();
     while let Some(whole) = lines.next() {
@@ -45,41 +46,42 @@ pub(super) fn split<'a>(message: &'a str, mut visit: impl FnMut(Spoken<'a>)) {
         let heading = nested.map(|(_, title)| title).or(lead_in).unwrap_or(section);
         if is_code {
             has_items = true;
-            visit(Spoken { heading, text: line, shape: Shape::Code });
+            visit(MessageLine { heading, text: line, shape: Shape::Code });
         } else if let Some(title) = heading_of(line) {
             (section, lead_in) = (title, None);
         } else if line.starts_with('|') {
             has_items = true;
-            visit(Spoken { heading, text: line, shape: Shape::Row });
+            visit(MessageLine { heading, text: line, shape: Shape::Row });
         } else if let Some(item) = item_of(line) {
             has_items = true;
             let is_parent = lines.peek().is_some_and(|next| is_nested(next, whole));
             if is_parent && nested.is_none() && item.len() <= LEAD_IN_BYTES {
                 parent = Some((whole, item.trim_end_matches([':', '：'])));
             } else {
-                visit(Spoken { heading, text: item, shape: Shape::Item });
+                visit(MessageLine { heading, text: item, shape: Shape::Item });
             }
         } else if leads(line, lines.peek().copied()) {
             lead_in = Some(line.trim_end_matches([':', '：', ' ']));
             has_items = false;
         } else if let Some(heading) = lead_in.filter(|_| !has_items && line.ends_with(GOES_ON)) {
-            // Items that somebody typed without a mark.
-            visit(Spoken { heading, text: line, shape: Shape::Item });
+            // Items typed without a bullet.
+            visit(MessageLine { heading, text: line, shape: Shape::Item });
         } else {
-            // Below a list the words go on from before it; what follows the lead-in itself belongs to it.
+            // After a list, prose returns to the section's heading; directly after the lead-in, it belongs to
+            // the lead-in.
             let heading = lead_in.take().filter(|_| !has_items).unwrap_or(section);
-            sentences(line, |text| visit(Spoken { heading, text, shape: Shape::Prose }));
+            sentences(line, |text| visit(MessageLine { heading, text, shape: Shape::Prose }));
         }
     }
 }
 
-/// Ends a sentence.
+/// Characters that end a sentence.
 const ENDS: [char; 6] = ['.', '!', '?', '。', '！', '？'];
 
-/// Ends an item of several.
+/// Characters that end an item of a series.
 const GOES_ON: [char; 3] = [',', ';', ')'];
 
-/// Whether a line is the heading of what follows: it ends with a colon, or with no end of a sentence above a list.
+/// Whether a line is a heading: it ends with a colon, or precedes a list without ending a sentence.
 fn leads(line: &str, next: Option<&str>) -> bool {
     let is_above_list = || {
         let is_open = !line.ends_with(ENDS) && line.len() <= LEAD_IN_BYTES * 3 / 2;
@@ -92,7 +94,7 @@ fn indent(line: &str) -> usize {
     line.len() - line.trim_start().len()
 }
 
-/// Whether a line is an item below the item `outer`: a dash below a number needs no room before it.
+/// Whether a line is an item nested in `outer`: a dash below a number needs no indentation.
 fn is_nested(line: &str, outer: &str) -> bool {
     let is_numbered = |line: &str| line.trim_start().starts_with(|c: char| c.is_ascii_digit());
     let is_below = indent(line) > indent(outer)
@@ -100,10 +102,10 @@ fn is_nested(line: &str, outer: &str) -> bool {
     is_below && item_of(line.trim()).is_some()
 }
 
-/// Longest words that can be a heading of what follows.
+/// Maximum bytes of a lead-in.
 const LEAD_IN_BYTES: usize = 100;
 
-/// The words of a heading: `## Title`, or a line of bold words alone.
+/// The text of a heading: `## Title`, or a line that is all bold.
 pub(super) fn heading_of(line: &str) -> Option<&str> {
     let hashes = line.bytes().take_while(|byte| *byte == b'#').count();
     if (1..=6).contains(&hashes) && line[hashes..].starts_with(' ') {
@@ -114,7 +116,7 @@ pub(super) fn heading_of(line: &str) -> Option<&str> {
     (!bold.contains("**")).then(|| bold.trim_end_matches(':'))
 }
 
-/// The words of a list item, its mark left out; a number stays, since people answer by it.
+/// The text of a list item without its bullet; a number stays, since people refer to it.
 pub(super) fn item_of(line: &str) -> Option<&str> {
     if let Some(rest) = line.strip_prefix(['-', '*', '•'])
         && rest.starts_with(' ')
@@ -128,7 +130,7 @@ pub(super) fn item_of(line: &str) -> Option<&str> {
     is_numbered.then_some(line)
 }
 
-/// Whether a line only draws: a rule, or the second row of a table.
+/// Whether a line is a horizontal rule or the separator row of a table.
 fn is_rule(line: &str) -> bool {
     line.bytes().all(|byte| matches!(byte, b'-' | b'=' | b'*' | b'_' | b'|' | b':' | b' '))
 }
@@ -137,7 +139,7 @@ fn sentences<'a>(line: &'a str, mut visit: impl FnMut(&'a str)) {
     let mut rest = line;
     while rest.len() > SENTENCE_BYTES {
         let Some(mut end) = sentence_end(rest) else { break };
-        // A sentence that refers to the one before says nothing without it.
+        // A sentence that refers to the previous one means nothing without it.
         while end < SENTENCE_BYTES && refers_back(&rest[end..]) {
             end += sentence_end(&rest[end..]).unwrap_or(rest.len() - end);
         }
@@ -150,7 +152,7 @@ fn sentences<'a>(line: &'a str, mut visit: impl FnMut(&'a str)) {
     }
 }
 
-/// The sentences of a paragraph, each alone.
+/// Visits the sentences of a paragraph.
 pub(super) fn each_sentence<'a>(paragraph: &'a str, mut visit: impl FnMut(&'a str)) {
     let mut rest = paragraph;
     while let Some(end) = sentence_end(rest) {
@@ -163,7 +165,7 @@ pub(super) fn each_sentence<'a>(paragraph: &'a str, mut visit: impl FnMut(&'a st
     }
 }
 
-/// Whether a sentence begins with a word for what was said before it.
+/// Whether a sentence starts with a word that refers to the previous one.
 fn refers_back(sentence: &str) -> bool {
     const WORDS: [&str; 14] = [
         "this", "that", "these", "those", "it", "its", "so", "same", "both", "they", "which",
@@ -179,7 +181,7 @@ fn refers_back(sentence: &str) -> bool {
     }
 }
 
-/// Where the first sentence of 40 bytes or more ends.
+/// The end of the first sentence of at least 40 bytes.
 fn sentence_end(text: &str) -> Option<usize> {
     let mut stopped = false;
     for (at, letter) in text.char_indices() {
@@ -199,7 +201,7 @@ fn sentence_end(text: &str) -> Option<usize> {
     None
 }
 
-/// One line of at most `bytes`: links to the place they name become that name, paths below `folder`
+/// One line of at most `bytes`: links whose target repeats their name become the name, paths inside `folder`
 /// become relative.
 pub(super) fn tidy(line: &str, folder: Option<&str>, bytes: usize) -> String {
     let line = without_links(line);
@@ -211,12 +213,12 @@ pub(super) fn tidy(line: &str, folder: Option<&str>, bytes: usize) -> String {
         _ => line,
     };
     let line = text::one_line(&line);
-    // A sentence often ends with what it is about.
+    // Allow a quarter more, because the end of a sentence is often its subject.
     let bytes = if line.len() <= bytes + bytes / 4 { line.len() } else { bytes };
     text::cut_words(&line, bytes).into_owned()
 }
 
-/// Without the marks of bold words; `**` beside a slash is a pattern of files.
+/// Removes bold markers; `**` next to a slash is a glob.
 fn without_bold(line: &str) -> String {
     let mut out = String::with_capacity(line.len());
     let mut rest = line;
@@ -230,7 +232,7 @@ fn without_bold(line: &str) -> String {
     out + rest
 }
 
-/// Replaces `[name](target)` by `name` where the target only repeats it.
+/// Replaces `[name](target)` by `name` if the target only repeats it.
 fn without_links(line: &str) -> Cow<'_, str> {
     if !line.contains("](") {
         return Cow::Borrowed(line);
@@ -263,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_is_split_into_lines_with_their_headings() {
+    fn a_message_is_split_into_lines_with_headings() {
         let message = "Done.\n\n## Changes\n- `a.rs`: parses\n1. first\n**Risks:**\n| a | b |\n|---|---|\n```sh\nmake\n```\nStill open:\n- b\nAll else works.\nSuggested message:\n`docs: begin`\nBye.\n";
         let mut seen = Vec::new();
         split(message, |spoken| seen.push((spoken.heading, spoken.text, spoken.shape)));
@@ -284,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_nested_in_an_item_stands_below_it() {
+    fn nested_items_have_their_parent_as_heading() {
         let message = "1. Must have\n\n- a score\n- a list\n2. Later\n   - video\nWe begin now.\n- `a.rs`:\n  - parses\n- `b.rs`\n- c\n";
         let mut seen = Vec::new();
         split(message, |spoken| seen.push((spoken.heading, spoken.text)));

@@ -1,14 +1,14 @@
-//! The operations that a description of an HTTP API declares (OpenAPI, YAML): what a line of it alone does not say.
+//! The operations that an OpenAPI description (YAML) declares, which no single line of it shows.
 
 use super::documents::without_number;
 
 const METHODS: [&str; 7] = ["get:", "post:", "put:", "patch:", "delete:", "head:", "options:"];
 
-/// Bytes of what a response means.
+/// Maximum bytes of a response's description.
 const MEANING_BYTES: usize = 60;
 
-/// Each operation in a line: `POST /tasks: Submit a task (202 Accepted, 409 Queue full)`; none where the text is no
-/// description of an API.
+/// Formats each operation as a line: `POST /tasks: Submit a task (202 Accepted, 409 Queue full)`. Empty if
+/// the text is no API description.
 pub(super) fn operations(text: &str) -> Vec<String> {
     let mut operations: Vec<Operation<'_>> = Vec::new();
     let mut current = None;
@@ -33,7 +33,7 @@ struct Operation<'a> {
     method: &'a str,
     route: &'a str,
     summary: &'a str,
-    /// Status codes and what they mean.
+    /// Status codes and their meanings.
     responses: Vec<(&'a str, &'a str)>,
 }
 

@@ -1,7 +1,7 @@
-//! How a command ended, in words.
+//! Formats the outcome of a command.
 
 use super::chain;
-use super::checks::Finished;
+use super::checks::FinishedCommand;
 use crate::rollout::output;
 use crate::rollout::shell::Class;
 use crate::step::CommandOutcome;
@@ -15,11 +15,11 @@ pub(super) fn words(outcome: CommandOutcome) -> String {
     }
 }
 
-/// Counts first; of a failure the lines that say what failed, else the line that says how it went. An exit code that is
-/// another command's, as `tail`'s is in `test | tail`, proves nothing and is not shown.
-pub(super) fn result(run: &Finished<'_>) -> String {
+/// The result of a check: counts first, then the failing lines, else the line that reports success. The exit
+/// code of another command, such as `tail` in `test | tail`, proves nothing and is omitted.
+pub(super) fn result(run: &FinishedCommand<'_>) -> String {
     let part = chain::checking_part(run.command);
-    // What several checks printed is that of none alone.
+    // The output of several checks belongs to no single one.
     let is_only = chain::parts_run(run.command, false)
         .into_iter()
         .filter(|part| Class::of(part).is_check())
@@ -51,9 +51,9 @@ pub(super) fn result(run: &Finished<'_>) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-/// The same of a line of several commands as a whole: what failed inside of it and did not end it is told as that.
-pub(super) fn of_line(run: &Finished<'_>) -> String {
-    // The last line of a list says nothing of the list.
+/// The result of a line of several commands: a failure inside that did not end it is mentioned as such.
+pub(super) fn of_line(run: &FinishedCommand<'_>) -> String {
+    // The last line of a listing does not describe the listing.
     if run.is_look && run.printed.trim().contains('\n') {
         return words(run.outcome);
     }
@@ -73,7 +73,7 @@ fn last_line(printed: &str) -> &str {
     printed.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default()
 }
 
-/// The last line in which a program of that class says itself that it passed.
+/// The last line in which a program of that class reports success itself.
 fn success_line(class: Class, printed: &str) -> Option<&str> {
     let (openings, marks): (&[&str], &[&str]) = match class {
         Class::Test => (&["ok ", "ok\t", "pass"], &[" passed", "test result: ok"]),

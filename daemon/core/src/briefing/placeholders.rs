@@ -1,16 +1,16 @@
-//! What a template leaves to be filled in, and documents in which nobody did.
+//! Placeholders of a template, and documents in which nobody replaced them.
 
 use std::collections::HashSet;
 
 use super::documents::VALUES_MARKS;
 
-/// Opens the note that a document is a template still.
+/// Opens the note that a document is an unfilled template.
 pub(super) const UNFILLED: &str = "not filled in yet: ";
 
-/// Fewer different placeholders may be meant to stay; so many are named.
+/// Minimum distinct placeholders, since fewer may be intentional; also the number that the note lists.
 const UNFILLED_MIN: usize = 3;
 
-/// A note that nobody has filled in a document that is not kept as a template.
+/// A note that a document's placeholders were not replaced, unless it is kept as a template.
 pub(super) fn unfilled(path: &str, text: &str) -> Option<String> {
     let inside = text.split('[').skip(1).filter_map(|part| part.split_once(']'));
     let mut names: Vec<&str> =
@@ -24,7 +24,7 @@ pub(super) fn unfilled(path: &str, text: &str) -> Option<String> {
     Some(format!("{UNFILLED}[{first}], {} such placeholders", names.len()))
 }
 
-/// Whether a line is mostly a template's `[what to write here]`, which nobody has filled in.
+/// Whether a line is mostly an unreplaced placeholder, `[what to write here]`.
 pub(super) fn is_placeholder(line: &str) -> bool {
     if line.contains("ACTION REQUIRED") || line.contains("{{") {
         return true;
@@ -44,14 +44,14 @@ pub(super) fn is_placeholder(line: &str) -> bool {
     has_name || asking > 0 && asking * 3 >= line.len()
 }
 
-/// `PROJECT_NAME`; `US1` and `T001` name things.
+/// `PROJECT_NAME`, but not `US1` or `T001`, which name things.
 fn is_name(inside: &str) -> bool {
     let of_name = |b: u8| b.is_ascii_uppercase() || b == b'_' || b.is_ascii_digit();
     let is_numbered = inside.bytes().any(|b| b.is_ascii_digit());
     inside.len() > 3 && inside.bytes().all(of_name) && (!is_numbered || inside.contains('_'))
 }
 
-/// Whether a path names what is kept to be filled in elsewhere.
+/// Whether a path names a template.
 pub(super) fn is_template(path: &str) -> bool {
     path.contains("template")
 }
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nobody_filled_in_is_told_from_what_is_open() {
+    fn unreplaced_placeholders_are_recognised() {
         for (line, expected) in [
             ("Storage: [if applicable, e.g., PostgreSQL, files or N/A]", true),
             ("**Version**: [CONSTITUTION_VERSION]", true),
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_that_nobody_filled_in_is_told_as_that() {
+    fn a_document_with_unreplaced_placeholders_gets_a_note() {
         let names = ["PROJECT_NAME", "PRINCIPLE_1_NAME", "PRINCIPLE_1_NAME", "GUIDANCE_FILE"];
         let text: String = names.iter().map(|name| format!("- [{name}] of it\n")).collect();
         assert_eq!(

@@ -1,21 +1,21 @@
-//! What the person typed, told apart from the prompt template or command that carried it.
+//! Separates what the person typed from the prompt template or command around it.
 
-use super::lines::{Shape, Spoken};
+use super::lines::{MessageLine, Shape};
 use crate::phrases::Phrases;
 
-/// A person's message taken apart.
+/// A person's message, split into typed words and template.
 #[derive(Debug, PartialEq, Eq, Default)]
 pub(super) struct Prompt<'a> {
-    /// Their own words; empty where a template was sent without any.
+    /// Typed words; empty if a template was sent without any.
     pub typed: String,
-    /// The template's text, when there is one.
+    /// The template's text, if any.
     pub template: Option<&'a str>,
-    /// What to call the template.
+    /// A name for the template.
     pub name: String,
 }
 
-/// Separates typed words from templates: the slots that slash commands and prompt files leave for the
-/// person's words, skills, and blocks that make up most of a message and stood in an earlier one.
+/// Separates typed words from templates. Templates are slash commands and prompt files with a slot for the
+/// person's words, skills, and blocks that make up most of a message and also occurred in an earlier one.
 pub(super) fn parse(message: &str, was_seen: impl Fn(&str) -> bool) -> Prompt<'_> {
     if let Some((before, input)) = message.split_once("## User Input") {
         let typed = fenced(input);
@@ -47,7 +47,7 @@ pub(super) fn parse(message: &str, was_seen: impl Fn(&str) -> bool) -> Prompt<'_
         typed.push_str(line);
         typed.push('\n');
     }
-    // What is short was typed again.
+    // A short message that repeats was typed again.
     if dropped * 2 > message.len() && message.len() > TEMPLATE_BYTES_MIN {
         let name = name_of(message);
         return Prompt { typed: typed.trim().to_owned(), template: Some(message), name };
@@ -61,7 +61,7 @@ const TEMPLATE_BYTES_MIN: usize = 600;
 /// Shorter lines repeat by chance.
 pub(super) const REPEATED_BYTES_MIN: usize = 40;
 
-/// The first line of a template that says something.
+/// The first meaningful line of a template.
 fn name_of(template: &str) -> String {
     let skipped = ["```", "<", "You **MUST** consider", "---"];
     let mut lines = template.lines().map(|line| line.trim().trim_start_matches('#').trim());
@@ -70,7 +70,7 @@ fn name_of(template: &str) -> String {
     crate::text::one_line_cut(line.unwrap_or("prompt template"), 90)
 }
 
-/// The text between the first pair of code fences, and what follows it.
+/// The text in the first code fence, and the text after it.
 fn fenced(text: &str) -> Option<(&str, &str)> {
     let (_, rest) = text.split_once("```")?;
     let (_, body) = rest.split_once('\n')?;
@@ -82,10 +82,10 @@ fn between<'a>(text: &'a str, open: &str, close: &str) -> Option<&'a str> {
     Some(rest.split_once(close)?.0)
 }
 
-/// Strength of a template's line, if it is a step or a rule: numbered, bold, or said with emphasis.
-pub(super) fn step_strength(spoken: &Spoken<'_>) -> Option<u16> {
+/// Strength of a template's line if it is a step or a rule: numbered, bold or emphasised.
+pub(super) fn step_strength(spoken: &MessageLine<'_>) -> Option<u16> {
     let text = spoken.text;
-    // Lists of patterns, such as what to ignore per language, are reference, not steps.
+    // Lists of patterns, such as files to ignore per language, are reference material.
     if text.matches("`, `").count() > 1 {
         return None;
     }
@@ -93,20 +93,20 @@ pub(super) fn step_strength(spoken: &Spoken<'_>) -> Option<u16> {
     if words.iter().any(|word| text.contains(word)) {
         return Some(120);
     }
-    // What the agent has to report at the end is its last step.
+    // Reporting is the agent's last step.
     if spoken.heading.contains("Report") || spoken.heading.contains("report") {
         return Some(130);
     }
     let is_numbered = text.starts_with(|c: char| c.is_ascii_digit());
     match spoken.shape {
         Shape::Item if is_numbered || text.contains("**") => Some(90),
-        // What belongs to a step.
+        // A detail of a step.
         Shape::Item if text.len() > 24 => Some(55),
         _ => None,
     }
 }
 
-/// Words in which people set limits and state preferences, in the languages they write.
+/// Words that express limits and preferences, in several languages.
 static LIMIT_WORDS: Phrases = Phrases::new(&[
     "must",
     "never",
@@ -186,18 +186,18 @@ static LIMIT_WORDS: Phrases = Phrases::new(&[
     "항상", // ko
 ]);
 
-/// Whether a sentence of the person's states a limit or a preference that outlives its turn.
+/// Whether a sentence of the person states a limit or a preference that outlives its turn.
 pub(super) fn is_limit(sentence: &str) -> bool {
     let lower = sentence.to_lowercase();
     LIMIT_WORDS.is_in(&lower)
 }
 
-/// Longest message that may only answer what the agent asked or offered, and one that may name an option and say more.
+/// Maximum length of a message that only answers, and of one that may name an option and say more.
 const ANSWER_BYTES: usize = 40;
 const CHOICE_BYTES: usize = 240;
 
-/// What a short answer refers to: the options of the agent's last report that it names, else the question that
-/// the report ends with.
+/// The text that a short answer refers to: the options of the agent's last report that it names, else the
+/// question at the report's end.
 pub(super) fn answered(typed: &str, report: &[&str]) -> Vec<String> {
     if typed.is_empty() || typed.len() > CHOICE_BYTES {
         return Vec::new();
@@ -206,7 +206,8 @@ pub(super) fn answered(typed: &str, report: &[&str]) -> Vec<String> {
     let chosen = |line: &&&str| named.iter().any(|option| is_option(line, option));
     let is_offered = |line: &&str| (1..=OPTIONS_MAX).any(|it| is_option(line, &it.to_string()));
     if report.iter().any(|line| chosen(&line)) {
-        // What was not picked was left for later or decided against. Of two lists the last one was offered.
+        // Keep all options, since those not picked were postponed or rejected. Of two lists the last one was
+        // offered.
         let listed: Vec<&str> = report.iter().copied().filter(|line| is_offered(line)).collect();
         let first = listed.iter().rposition(|line| is_option(line, "1")).unwrap_or(0);
         let is_of_list = listed[first..].iter().any(|line| chosen(&line));
@@ -224,7 +225,7 @@ pub(super) fn answered(typed: &str, report: &[&str]) -> Vec<String> {
     let is_asked = |line: &&str| asks(line) || offers(line) || is_step(line);
     let asked =
         report.iter().enumerate().filter(|(_, line)| is_asked(line)).map(|(index, line)| {
-            // The rest of a sentence means what its beginning says.
+            // The rest of a sentence needs its beginning.
             let before = index.checked_sub(1).map(|before| report[before]);
             match before.filter(|_| line.starts_with(char::is_lowercase)) {
                 Some(before) => format!("{before} {line}"),
@@ -236,21 +237,21 @@ pub(super) fn answered(typed: &str, report: &[&str]) -> Vec<String> {
     asked.into_iter().skip(skipped).collect()
 }
 
-/// Options of a list that was offered.
+/// Maximum options of a list.
 const OPTIONS_MAX: usize = 6;
 
-/// Bytes that may follow a question in its line.
+/// Maximum bytes after a question in its line.
 const BEHIND_BYTES: usize = 40;
 
-/// Whether a line of the agent's asks the person something.
+/// Whether a line asks the person something.
 pub(super) fn asks(line: &str) -> bool {
     let line = line.trim_end_matches(['*', ')', '"', '`', ' ', '»', '”']);
-    // A few words may stand behind the question: what it would cost, the keys to press.
+    // A few words may follow the question, such as a cost or the keys to press.
     let behind = line.rfind("? ").map_or(usize::MAX, |at| line.len() - at);
     line.ends_with(['?', '？']) || line.contains("? [") || behind <= BEHIND_BYTES
 }
 
-/// Whether a line of the agent's offers the person to do something.
+/// Whether a line offers to do something.
 pub(super) fn offers(line: &str) -> bool {
     static OFFERS: Phrases = Phrases::new(&[
         "if you want",
@@ -276,7 +277,7 @@ pub(super) fn offers(line: &str) -> bool {
     OFFERS.is_in(&lower)
 }
 
-/// The options that an answer names: letters and numbers standing alone.
+/// The options that an answer names: single letters and numbers.
 fn options(typed: &str) -> Vec<String> {
     let words = typed.split(|c: char| !c.is_alphanumeric());
     let is_option = |word: &&str| {
@@ -287,15 +288,15 @@ fn options(typed: &str) -> Vec<String> {
     words.filter(is_option).map(str::to_owned).collect()
 }
 
-/// Whether a line is an option that the answer picks.
+/// Whether the answer picks this line.
 pub(super) fn picks(typed: &str, line: &str) -> bool {
     options(typed).iter().any(|option| is_option(line, option))
 }
 
-/// Words of a longer message that may pick an option.
+/// Words of a longer message to search for an option.
 const PICK_WORDS: usize = 8;
 
-/// The option that a longer message picks: its first word, or the one behind a word for an option.
+/// The option that a longer message picks: its first word, or the word after one like "option".
 fn picked(typed: &str) -> Vec<String> {
     const WORDS: [&str; 14] = [
         "option",
@@ -321,7 +322,7 @@ fn picked(typed: &str) -> Vec<String> {
     first.or_else(behind).map(|word| options(&word.to_uppercase())).unwrap_or_default()
 }
 
-/// Whether a line of a list or table is the option of that name: `B) …`, `2. …`, `| A | …`, `[C] …`.
+/// Whether a line of a list or table is the given option: `B) …`, `2. …`, `| A | …`, `[C] …`.
 fn is_option(line: &str, option: &str) -> bool {
     let line = line.trim_start_matches(['|', ' ', '*', '[', '(', '`']);
     line.strip_prefix(option).is_some_and(|rest| {
@@ -337,7 +338,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn typed_words_are_told_from_templates() {
+    fn typed_words_are_separated_from_templates() {
         let of =
             |message: &'static str| parse(message, |line| line.starts_with("You are the reviewer"));
         let template = "\n## User Input\n\n```text\nPhase 3\n```\n\nYou **MUST** consider it.\n\n1. CommandRun the script that lists tasks.";
@@ -388,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_known_in_ten_languages() {
+    fn limits_are_recognised_in_ten_languages() {
         for sentence in [
             "we don't need backward compatibility",
             "nutze nur die Bibliothek",

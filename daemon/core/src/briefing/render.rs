@@ -1,4 +1,4 @@
-//! The chosen lines as text.
+//! Renders the chosen lines as text.
 
 use super::collect::{ANSWERS, Briefing, TurnOutcome};
 use super::gather::{SMALL_TOKENS, gather};
@@ -7,48 +7,48 @@ use super::write::write;
 use crate::choice::{Choices, cost};
 use crate::{quote, text, tokens};
 
-/// A view, and what it is made of.
+/// A rendered view and its lines.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rendered {
     pub text: String,
-    /// The lines that were chosen, in the order of the text; header, pins and request are not among them.
+    /// The chosen lines in the order of the text, without header, pins and request.
     pub lines: Vec<ViewLine>,
-    /// Pins that do not stand whole.
+    /// Number of pins that are not shown in full.
     pub pins_incomplete: usize,
 }
 
-/// A line that was chosen for a view.
+/// A line chosen for a view.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ViewLine {
     /// Title of its section.
     pub section: &'static str,
     pub text: String,
-    /// The line of the transcript it was taken from, where it is of one.
+    /// The transcript line it was taken from, if any.
     pub seq: Option<u64>,
 }
 
-/// What the host knows beside the transcript, as lines of their own.
+/// What the host knows in addition to the transcript.
 #[derive(Default)]
 pub struct Extra<'a> {
     /// First line of the text.
     pub header: String,
-    /// Text that stands above the view: what it says needs no saying again.
+    /// Text that precedes the view, which need not repeat it.
     pub above: &'a str,
-    /// What the person wants it to be about: lines that speak of it are chosen first.
+    /// What the view is to be about: lines about it are chosen first.
     pub focus: &'a str,
-    /// Folder that paths are shown from.
+    /// Folder that shown paths are relative to.
     pub folder: Option<&'a str>,
-    /// Steps of the plan: mark and words, whether it is open.
+    /// Steps of the plan: formatted line, and whether it is open.
     pub plan: Vec<(String, bool)>,
-    /// Decisions and facts that the host accepted.
+    /// Decisions and facts accepted by the host.
     pub accepted: Vec<String>,
-    /// Changed files, the one changed last first.
+    /// Changed files, newest first.
     pub files: Vec<ChangedFile>,
-    /// Commands that did something, the one run last first.
+    /// Commands with an effect, newest first.
     pub ran: Vec<String>,
-    /// Files read or searched, the last one first.
+    /// Files read or searched, newest first.
     pub looked_at: Vec<String>,
-    /// What the person pinned and dropped. Pins stand in `header`.
+    /// The person's pins and drops. The text of pins is in `header`.
     pub choices: Option<&'a Choices>,
 }
 
@@ -58,22 +58,22 @@ impl Extra<'_> {
     }
 }
 
-/// A changed file, as the host knows it.
+/// A changed file as the host knows it.
 pub struct ChangedFile {
-    /// As it is shown.
+    /// The path to show.
     pub path: String,
-    /// What became of it and whether it still is so: `edited 2x, changed on disk since`.
+    /// Its state: `edited 2x, changed on disk since`.
     pub words: String,
 }
 
-/// The briefing within `max_tokens`, by bytes / 4 and by o200k alike. It ends with the request, verbatim if it
-/// fits: a model goes on from what it read last.
+/// Renders the briefing within `max_tokens`, both by bytes / 4 and by o200k. It ends with the request,
+/// verbatim if it fits, because a model continues from what it read last.
 pub fn render(briefing: &Briefing, extra: &Extra<'_>, max_tokens: u64) -> Rendered {
     let bytes = tokens::bytes_of(max_tokens);
     let mut request_bytes = bytes * REQUEST_PERCENT / 100;
     let (quotes, focus) = gather(briefing, extra, max_tokens);
     let selection = Selection::new(quotes, &focus, extra.above);
-    // What the lines may cost by their estimates, which are a little off.
+    // Budget for lines, whose estimated costs are slightly off.
     let mut room = max_tokens;
     let (mut text, mut lines) = (String::new(), Vec::new());
     let mut is_over = false;
@@ -86,7 +86,7 @@ pub fn render(briefing: &Briefing, extra: &Extra<'_>, max_tokens: u64) -> Render
         if cost > max_tokens {
             is_over = true;
             let shrunk = |size: u64| (size * max_tokens / cost).saturating_sub(2);
-            // The request is cut only where no line is left to leave out.
+            // The request is cut only when no line is left to omit.
             if room > beside {
                 room = shrunk(room.min(tokens::of_text(&fuller)));
             } else {
@@ -98,7 +98,7 @@ pub fn render(briefing: &Briefing, extra: &Extra<'_>, max_tokens: u64) -> Render
             (text, lines) = (fuller, chosen);
         }
         let left = max_tokens - cost;
-        // What was over once is near its best.
+        // After an overrun, the result is close to optimal.
         if left * 50 < max_tokens || is_over {
             break;
         }
@@ -119,10 +119,10 @@ pub fn render(briefing: &Briefing, extra: &Extra<'_>, max_tokens: u64) -> Render
     Rendered { text, lines: lines.collect(), pins_incomplete: 0 }
 }
 
-/// Percent of a view that the last request may take, unless room is left.
+/// Maximum percentage of a view for the last request, unless room is left.
 const REQUEST_PERCENT: usize = 30;
 
-/// Bytes for the names of changed files that have no line of their own. A small view has no room for them.
+/// Bytes for names of changed files that have no line of their own; none in a small view.
 fn other_files_bytes(max_tokens: u64) -> usize {
     match max_tokens < SMALL_TOKENS {
         true => 0,
@@ -130,10 +130,10 @@ fn other_files_bytes(max_tokens: u64) -> usize {
     }
 }
 
-/// Times that a view is chosen: again with what was left over, or with less where tokens are short.
+/// Maximum selection passes: with room that was left over, or less after an overrun.
 const PASSES: usize = 8;
 
-/// The section of the request to go on with.
+/// The section with the request to continue.
 fn task(briefing: &Briefing, extra: &Extra<'_>, bytes: usize) -> String {
     let (seq, request) = briefing.active();
     if request.is_empty() {

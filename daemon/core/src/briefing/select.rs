@@ -1,11 +1,11 @@
-//! Chooses lines for a budget: the most said about what matters, for the fewest tokens.
+//! Chooses lines for a budget: the most information on the subject for the fewest tokens.
 //!
-//! A line is worth the terms it says that nothing chosen says yet. A term weighs more when the last turns
-//! are about it, when many turns speak of it, and when few lines hold it. Greedy choice by worth for cost is
-//! within a constant of the best for such (submodular) sums, and fast: worth only falls, so a line is
-//! looked at again only when it comes up.
+//! A line is worth the terms it contains that no chosen line contains yet. A term weighs more if the last
+//! turns are about it, if many turns mention it, and if few lines contain it. Greedy choice by worth per cost
+//! is within a constant factor of the optimum for such submodular sums, and fast: worth only falls, so a line
+//! is re-evaluated only when it reaches the top.
 //!
-//! Numbers are summed in one order and only `+ × ÷ √` are used, so every machine chooses alike.
+//! Sums have a fixed order and use only `+ × ÷ √`, so every machine chooses the same lines.
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, HashMap, HashSet};
@@ -21,24 +21,24 @@ use crate::tokens;
 #[derive(Debug, Clone)]
 pub(super) struct Quote {
     pub kind: EvidenceKind,
-    /// Ranks lines of a section in the text.
+    /// Order of lines within a section.
     pub order: (u64, u64),
     /// Weight of its kind and age times the strength of its form.
     pub weight: f64,
-    /// Label above it: a turn or a file; lines of one group share it. The line of a file is a label itself.
+    /// Label above it: a turn or a file; lines of one group share it. A file's line is its own label.
     pub group: String,
     pub heading: String,
     pub text: String,
-    /// Must stand in the view, whatever it says.
+    /// Must appear in the view, regardless of its worth.
     pub is_fixed: bool,
-    /// The next line goes on from it: where that is left out, the view says so.
+    /// The next line continues it: if that is omitted, the view marks the gap.
     pub goes_on: bool,
-    /// Neighbours of one number are chosen together; 0 stands alone.
+    /// Neighbours with the same number are chosen together; 0 means alone.
     pub unit: u32,
 }
 
 impl Quote {
-    /// The line of the transcript it was taken from; `None` for what is counted or put together from many.
+    /// The transcript line it was taken from; `None` for counts and combined lines.
     pub fn seq(&self) -> Option<u64> {
         use EvidenceKind::{
             Added, Check, Document, FailedCommand, Git, Remark, Report, Request, Rule, Seen,
@@ -62,7 +62,7 @@ impl Quote {
     }
 }
 
-/// What the work is about: terms and how often the last turns said them, or how many turns did.
+/// The subject of the work: terms, with how often the last turns used them and how many turns did.
 #[derive(Debug, Default)]
 pub(super) struct Focus {
     pub recent: HashMap<u32, u32, FxBuildHasher>,
@@ -70,7 +70,7 @@ pub(super) struct Focus {
 }
 
 impl Focus {
-    /// The words of a turn: `weight` for what is recent, 0 for older turns.
+    /// Adds the words of a turn; `weight` is 0 for older turns.
     pub(super) fn add(&mut self, text: &str, weight: u32) {
         for term in terms::of(text) {
             *self.central.entry(term).or_default() += 1;
@@ -90,18 +90,18 @@ impl Focus {
     }
 }
 
-/// Turns that speak of a term, from which on it counts most.
+/// Number of turns about a term at which its weight is highest.
 const CENTRAL_TURNS: u32 = 5;
 
-/// Worth of a term that was said this many times already.
+/// Factor for a term that was already said this many times.
 const AGAIN: [f64; 4] = [1.0, 0.35, 0.12, 0.05];
 
-/// Lines worth less wait until the others had more than their share, or are left out even where there is room.
+/// Minimum worth within the shares, and beyond them even if there is room.
 const WORTH_MIN_OF_SHARE: f64 = 0.02;
 const WORTH_MIN: f64 = 0.002;
 
-/// A line, or lines that are chosen together, of one kind and heading.
-struct Weighed {
+/// One line, or several of one kind and heading that are chosen together.
+struct Candidate {
     lines: Vec<Quote>,
     terms: Vec<u32>,
     tokens: u64,
@@ -127,20 +127,20 @@ impl PartialOrd for Offer {
     }
 }
 
-/// The candidates, ready to be chosen from for any budget.
+/// The candidates, ready for selection with any budget.
 pub(super) struct Selection {
-    weighed: Vec<Weighed>,
+    candidates: Vec<Candidate>,
     worth: HashMap<u32, f64, FxBuildHasher>,
-    /// Terms that the reader knows from elsewhere.
+    /// Terms that the reader already knows.
     said: HashMap<u32, usize, FxBuildHasher>,
 }
 
-/// A choice in the making.
-struct Choice<'a> {
-    weighed: &'a [Weighed],
+/// A selection in progress.
+struct SelectionState<'a> {
+    candidates: &'a [Candidate],
     worth: &'a HashMap<u32, f64, FxBuildHasher>,
     said: HashMap<u32, usize, FxBuildHasher>,
-    /// Groups and headings whose label is paid.
+    /// Groups and headings whose label is already counted.
     labels: HashSet<(EvidenceKind, &'a str, &'a str), FxBuildHasher>,
     used: [u64; RULES.len()],
     left: u64,
@@ -149,17 +149,17 @@ struct Choice<'a> {
 }
 
 impl Selection {
-    /// What `known` says needs no saying again.
-    pub(super) fn new(candidates: Vec<Quote>, focus: &Focus, known: &str) -> Self {
-        let mut weighed: Vec<Weighed> = Vec::with_capacity(candidates.len());
-        for line in candidates {
-            match weighed.last_mut().filter(|last| line.unit > 0 && last.unit() == line.unit) {
+    /// `known` is text that need not be repeated.
+    pub(super) fn new(quotes: Vec<Quote>, focus: &Focus, known: &str) -> Self {
+        let mut candidates: Vec<Candidate> = Vec::with_capacity(quotes.len());
+        for line in quotes {
+            match candidates.last_mut().filter(|last| line.unit > 0 && last.unit() == line.unit) {
                 Some(last) => last.add(line),
-                None => weighed.push(Weighed::of(line)),
+                None => candidates.push(Candidate::of(line)),
             }
         }
         let mut lines: HashMap<u32, u32, FxBuildHasher> = HashMap::default();
-        for term in weighed.iter().flat_map(|w| &w.terms) {
+        for term in candidates.iter().flat_map(|w| &w.terms) {
             *lines.entry(*term).or_default() += 1;
         }
         let most = f64::from(focus.recent.values().copied().max().unwrap_or(1).max(1));
@@ -174,32 +174,33 @@ impl Selection {
             (*term, rarity * (0.35 + 1.6 * recent + central))
         });
         let said = terms::of(known).into_iter().map(|term| (term, 1));
-        Self { weighed, worth: worth.collect(), said: said.collect() }
+        Self { candidates, worth: worth.collect(), said: said.collect() }
     }
 
     /// The lines to show within `budget` tokens.
     pub(super) fn select(&self, budget: u64) -> Vec<&Quote> {
-        let mut choice = Choice {
-            weighed: &self.weighed,
+        let mut choice = SelectionState {
+            candidates: &self.candidates,
             worth: &self.worth,
             said: self.said.clone(),
             labels: HashSet::default(),
             used: [0; RULES.len()],
             left: budget,
             budget,
-            chosen: vec![false; self.weighed.len()],
+            chosen: vec![false; self.candidates.len()],
         };
-        let fixed = (0..self.weighed.len()).filter(|index| self.weighed[*index].lines[0].is_fixed);
+        let fixed =
+            (0..self.candidates.len()).filter(|index| self.candidates[*index].lines[0].is_fixed);
         fixed.for_each(|index| choice.take(index));
-        // First each kind within its share, then what is left to whoever is worth it.
+        // First fill each kind's share, then the rest by worth.
         choice.fill(true);
         choice.fill(false);
-        let chosen = self.weighed.iter().zip(choice.chosen);
+        let chosen = self.candidates.iter().zip(choice.chosen);
         chosen.filter(|(_, is_chosen)| *is_chosen).flat_map(|(w, _)| &w.lines).collect()
     }
 }
 
-impl Weighed {
+impl Candidate {
     fn of(line: Quote) -> Self {
         let terms = terms::of(&line.text);
         let tokens = tokens::of_text(&line.text) + 1;
@@ -221,14 +222,14 @@ impl Weighed {
     }
 }
 
-impl<'a> Choice<'a> {
+impl<'a> SelectionState<'a> {
     fn fill(&mut self, within_shares: bool) {
-        let open = (0..self.weighed.len()).filter(|index| !self.chosen[*index]);
+        let open = (0..self.candidates.len()).filter(|index| !self.chosen[*index]);
         let mut heap: BinaryHeap<Offer> =
             open.map(|index| Offer { worth: self.worth_of(index), index }).collect();
         while let Some(Offer { index, .. }) = heap.pop() {
             let cost = self.cost(index);
-            let kind = self.weighed[index].lines[0].kind;
+            let kind = self.candidates[index].lines[0].kind;
             let share = self.budget * u64::from(kind.rule().share_percent) / 100;
             let is_over = within_shares && self.used[kind as usize] + cost > share;
             if cost > self.left || is_over {
@@ -247,23 +248,23 @@ impl<'a> Choice<'a> {
     }
 
     fn worth_of(&self, index: usize) -> f64 {
-        let line = &self.weighed[index];
+        let line = &self.candidates[index];
         let mut sum = 0.15;
         for term in &line.terms {
             let said = self.said.get(term).copied().unwrap_or(0).min(AGAIN.len() - 1);
             sum += self.worth.get(term).copied().unwrap_or(0.0) * AGAIN[said];
         }
-        // Costs count a little less than in full: a whole thought is worth more than two halves. Where room is short they
-        // count in full.
+        // Costs count slightly less than in full, because one complete thought is worth more than two halves.
+        // In a small budget they count in full.
         let cost = to_f64(self.cost(index) + 3);
         let counted =
             if self.budget < SMALL_TOKENS { cost } else { cost.sqrt() * cost.sqrt().sqrt() };
         line.lines[0].weight * sum / counted
     }
 
-    /// Tokens of a line, and of the labels above it that are not there yet.
+    /// Tokens of a line, and of the labels above it that are not counted yet.
     fn cost(&self, index: usize) -> u64 {
-        let Weighed { lines, tokens, .. } = &self.weighed[index];
+        let Candidate { lines, tokens, .. } = &self.candidates[index];
         let candidate = &lines[0];
         let label = |group: &'a str, heading: &'a str, words: &str| {
             let is_new = !words.is_empty()
@@ -282,13 +283,13 @@ impl<'a> Choice<'a> {
         if self.chosen[index] || cost > self.left {
             return;
         }
-        let line = &self.weighed[index];
+        let line = &self.candidates[index];
         let candidate = &line.lines[0];
         self.left -= cost;
         self.used[candidate.kind as usize] += cost;
         self.labels.insert((candidate.kind, &candidate.group, ""));
         self.labels.insert((candidate.kind, &candidate.group, &candidate.heading));
-        // Added lines stand below the line of their file.
+        // Added lines are shown below their file's line.
         if candidate.kind == EvidenceKind::File {
             self.labels.insert((EvidenceKind::Added, &candidate.group, ""));
         }

@@ -1,4 +1,4 @@
-//! Task lists that are kept in files: `- [ ] T012 write the parser`.
+//! Task lists in files: `- [ ] T012 write the parser`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,9 +13,9 @@ const ITEMS_MAX: usize = 96;
 pub(super) struct TaskList {
     /// By file, then by the id or first words of the item.
     files: BTreeMap<String, BTreeMap<String, TaskItem>>,
-    /// Files that a command changed in a way that was not seen, and where.
+    /// Files that a command changed in an unknown way, and at which line.
     outdated: BTreeMap<String, u64>,
-    /// Files that were changed here: others may be of other work.
+    /// Files changed by this thread; others may belong to other work.
     #[serde(default)]
     edited: BTreeSet<String>,
 }
@@ -30,9 +30,9 @@ pub(super) struct TaskItem {
 }
 
 impl TaskList {
-    /// Reads the items that stand in `lines` of a file.
+    /// Reads the items in `lines` of a file.
     pub(super) fn read<'a>(&mut self, seq: u64, path: &str, lines: impl Iterator<Item = &'a str>) {
-        // A template's items are nobody's work.
+        // The items of a template are examples.
         if path.contains("template") {
             return;
         }
@@ -51,7 +51,7 @@ impl TaskList {
         }
     }
 
-    /// A command changed the file: what is known of it may no longer hold.
+    /// A command changed the file: its known items may be outdated.
     pub(super) fn outdate(&mut self, seq: u64, path: &str) {
         if self.files.contains_key(path) {
             self.outdated.insert(path.to_owned(), seq);
@@ -64,7 +64,7 @@ impl TaskList {
         }
     }
 
-    /// Whether the list was changed here, by an edit or a command.
+    /// Whether this thread changed the list, by an edit or a command.
     pub(super) fn is_edited(&self, path: &str) -> bool {
         self.edited.contains(path) || self.is_outdated(path)
     }
@@ -73,13 +73,13 @@ impl TaskList {
         self.outdated.contains_key(path)
     }
 
-    /// Whether there may be more items than are known.
+    /// Whether items may be missing.
     pub(super) fn is_full(&self) -> bool {
         self.files.values().map(BTreeMap::len).sum::<usize>() >= ITEMS_MAX
     }
 
-    /// Drops an item that is done, else one of earlier work, the one seen longest ago; `false` where there is none: what
-    /// is open must not be hidden behind what is done.
+    /// Evicts a completed item, else the oldest of earlier work; `false` if there is none, because completed
+    /// items must not displace open ones.
     fn make_room(&mut self, seq: u64) -> bool {
         let all = self
             .files
@@ -93,7 +93,7 @@ impl TaskList {
         self.files.get_mut(&path).is_some_and(|items| items.remove(&key).is_some())
     }
 
-    /// The list that was seen last: its file, and its items in order. Others are of earlier work.
+    /// The most recently seen list: its file and its items in order. Others belong to earlier work.
     pub(super) fn current(&self) -> Option<(&str, Vec<&TaskItem>)> {
         let seen = |path: &str, items: &BTreeMap<String, TaskItem>| {
             let changed = self.outdated.get(path).copied();
@@ -106,7 +106,7 @@ impl TaskList {
     }
 }
 
-/// `T015–T020, T023` of items that are named so; empty where one is not.
+/// `T015–T020, T023` for items with such ids; empty if one has none.
 pub(super) fn ranges(items: &[&TaskItem]) -> String {
     let number = |item: &&TaskItem| {
         let id = item.text.split([' ', ':']).next().unwrap_or_default();
@@ -125,7 +125,7 @@ pub(super) fn ranges(items: &[&TaskItem]) -> String {
     runs.collect::<Vec<_>>().join(", ")
 }
 
-/// Whether a file that was only read keeps the tasks of some work, by its name: in others, boxes are examples.
+/// Whether a file that was only read is a task list, by its name: in other files, boxes are examples.
 pub(super) fn is_list(path: &str) -> bool {
     const WORDS: [&str; 12] = [
         "task",
@@ -145,13 +145,13 @@ pub(super) fn is_list(path: &str) -> bool {
     !is_manual(path) && WORDS.iter().any(|word| name.contains(word))
 }
 
-/// Whether a file tells agents how to work: its boxes are ticked anew in every work.
+/// Whether a file instructs agents: its boxes are ticked anew for each task.
 pub(super) fn is_manual(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     ["AGENTS.md", "CLAUDE.md", "GEMINI.md", "SKILL.md"].contains(&name)
 }
 
-/// Whether the item is ticked, and its words.
+/// Whether the item is ticked, and its text.
 fn item(line: &str) -> Option<(bool, &str)> {
     let at = line.find("[")?;
     let before = line[..at].trim_end();
@@ -168,7 +168,7 @@ fn item(line: &str) -> Option<(bool, &str)> {
     (!words.is_empty()).then_some((is_done, words))
 }
 
-/// The id that begins an item (`T012`, `1.2`), else its first words: the same in each edition of the file.
+/// The id of an item (`T012`, `1.2`), else its first words: stable across edits of the file.
 fn key(words: &str) -> &str {
     let first = words.split_whitespace().next().unwrap_or(words);
     if first.bytes().any(|byte| byte.is_ascii_digit()) { first } else { text::prefix(words, 48) }
@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_open_is_not_hidden_behind_what_is_done() {
+    fn completed_items_do_not_displace_open_ones() {
         let mut list = TaskList::default();
         let done: Vec<String> = (0..2 * ITEMS_MAX).map(|n| format!("- [x] T{n} done")).collect();
         list.read(1, "tasks.md", done.iter().map(String::as_str));

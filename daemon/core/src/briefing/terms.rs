@@ -1,9 +1,9 @@
-//! The words of a line that carry its meaning, as numbers.
+//! The meaningful words of a line, as hashes.
 
 use rustc_hash::FxHasher;
 use std::hash::Hasher as _;
 
-/// Words that say nothing about the subject, in the languages people write most.
+/// Words that say nothing about the subject, in the most common languages.
 const STOP_WORDS: [&str; 98] = [
     "a", "all", "also", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can",
     "could", "das", "de", "den", "der", "des", "did", "die", "do", "does", "done", "each", "ein",
@@ -15,7 +15,7 @@ const STOP_WORDS: [&str; 98] = [
     "were", "what", "when", "will", "with",
 ];
 
-/// [`STOP_WORDS`] as numbers in the same order: half of a view's time went into comparing strings.
+/// [`STOP_WORDS`] as numbers in the same order: comparing strings took half of a view's time.
 const STOP_NUMBERS: [u64; STOP_WORDS.len()] = {
     let mut numbers = [0; STOP_WORDS.len()];
     let mut index = 0;
@@ -49,7 +49,7 @@ fn push(terms: &mut Vec<u32>, word: &str) {
         }
         return;
     }
-    // Scripts without spaces: pairs of letters stand for words.
+    // In scripts without spaces, pairs of letters stand in for words.
     if word.chars().any(is_unspaced) {
         let letters: Vec<char> = word.chars().collect();
         terms.extend(letters.windows(2).map(|pair| hash(pair.iter().copied())));
@@ -58,7 +58,7 @@ fn push(terms: &mut Vec<u32>, word: &str) {
     terms.push(hash(word.to_lowercase().chars()));
 }
 
-/// At most eight ASCII letters as one number, in lower case, that sorts as they do.
+/// Up to eight ASCII letters as one number, in lower case, in the same sort order.
 const fn number(letters: &[u8]) -> u64 {
     let mut number = 0;
     let mut index = 0;
@@ -79,7 +79,7 @@ fn is_unspaced(letter: char) -> bool {
 fn hash(letters: impl Iterator<Item = char>) -> u32 {
     let mut hasher = FxHasher::default();
     letters.for_each(|letter| hasher.write_u32(u32::from(letter)));
-    // The upper half: the better mixed one.
+    // The upper half is better mixed.
     u32::try_from(hasher.finish() >> 32).unwrap_or_default()
 }
 
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn terms_are_words_and_pairs_of_letters_in_other_scripts() {
+    fn terms_are_words_or_pairs_of_letters_in_unspaced_scripts() {
         assert_eq!(of("the Parser keeps parser state"), of("parser keeps state"));
         assert_eq!(of("src/a.rs:4").len(), 1);
         assert_eq!(of("修复解析器").len(), 4);

@@ -3,7 +3,7 @@ mod edits;
 mod outputs;
 mod template;
 
-use super::collect::{CommandRun, FileEdit, Running};
+use super::collect::{CommandRun, FileEdit, RunningCall};
 use super::*;
 use crate::rollout::patch::LineCounts;
 use crate::step::CommandOutcome;
@@ -14,7 +14,7 @@ fn render(briefing: &Briefing, extra: &Extra<'_>, max_tokens: u64) -> String {
 
 fn calls(briefing: &mut Briefing, seq: u64, id: &str, what: &str) {
     let (call_id, what) = (id.to_owned(), what.to_owned());
-    let running = Running {
+    let running = RunningCall {
         seq,
         call_id,
         what,
@@ -23,8 +23,8 @@ fn calls(briefing: &mut Briefing, seq: u64, id: &str, what: &str) {
         is_known_running: false,
         printed: String::new(),
     };
-    briefing.call(running, None);
-    briefing.answered(id);
+    briefing.record_call(running, None);
+    briefing.take_running(id);
 }
 
 fn edits(briefing: &mut Briefing, seq: u64, path: &str, added: &str, removed: &str) {
@@ -32,13 +32,13 @@ fn edits(briefing: &mut Briefing, seq: u64, path: &str, added: &str, removed: &s
     let lines = |text: &str| text.lines().count() as u64;
     let counts = LineCounts { added: lines(&added), removed: lines(&removed) };
     let edit = FileEdit { path, added, removed, counts, is_whole: false, is_deleted: false };
-    briefing.edited(seq, &edit);
+    briefing.record_edit(seq, &edit);
 }
 
 #[test]
-fn a_stub_that_was_filled_in_is_not_shown_as_what_stands_there() {
+fn a_stub_that_was_filled_in_is_not_shown() {
     let mut briefing = Briefing::default();
-    briefing.request(1, "Write the dispatcher.", None);
+    briefing.begin_turn(1, "Write the dispatcher.", None);
     let stub =
         "class Dispatcher:\n    def call_tool(self, name):\n        raise NotImplementedError\n";
     edits(&mut briefing, 2, "src/dispatcher.py", stub, "");
@@ -50,10 +50,10 @@ fn a_stub_that_was_filled_in_is_not_shown_as_what_stands_there() {
 }
 
 #[test]
-fn what_was_thought_is_told_as_that_and_the_last_intention_until_something_follows() {
+fn thoughts_are_marked_and_the_last_intention_stays_until_something_follows() {
     let mut briefing = Briefing::default();
-    briefing.request(1, "Document the lexer.", None);
-    briefing.thought(
+    briefing.begin_turn(1, "Document the lexer.", None);
+    briefing.record_thought(
         2,
         "The user asked for documents only, so I won't change the code. Then I'll read the lexer.",
         None,
@@ -62,13 +62,13 @@ fn what_was_thought_is_told_as_that_and_the_last_intention_until_something_follo
     let text = told(&briefing);
     assert!(text.contains("thought, not said:\n The user asked for documents only"), "{text}");
     let mut spoken = briefing.clone();
-    spoken.words(3, "The lexer is the only file that needs it.");
+    spoken.hold_words(3, "The lexer is the only file that needs it.");
     calls(&mut spoken, 4, "w", "wc -l src/lexer.rs");
     assert!(told(&spoken).contains(" (said:)\n The lexer is"), "{}", told(&spoken));
     assert!(text.contains("thought last, not said (#2): Then I'll read the lexer."), "{text}");
     calls(&mut briefing, 3, "a", "cat src/lexer.rs");
     assert!(!told(&briefing).contains("thought last"), "{}", told(&briefing));
-    briefing.thought(4, "**Checking the grammar of strings**", None);
+    briefing.record_thought(4, "**Checking the grammar of strings**", None);
     let text = told(&briefing);
     assert!(text.contains("thought last, not said (#4): Checking the grammar"), "{text}");
 }
@@ -82,30 +82,30 @@ fn files_that_a_script_wrote_are_not_counted_and_the_view_says_so() {
 }
 
 #[test]
-fn of_a_long_output_the_beginning_and_the_end_may_be_quoted() {
+fn the_start_and_the_end_of_a_long_output_may_be_quoted() {
     let mut briefing = thread();
     let printed: String = (1..=40).map(|n| format!("src/part{n}/file.rs: read\n")).collect();
-    briefing.saw(20, "rg --files src", &printed, None);
+    briefing.record_output(20, "rg --files src", &printed, None);
     let text = render(&briefing, &Extra::default(), 4_000);
     assert!(text.contains("src/part10/") && text.contains("src/part40/"), "{text}");
     assert!(!text.contains("src/part11/"), "{text}");
 }
 
 #[test]
-fn a_request_whose_answer_came_with_a_later_one_is_not_said_to_have_none() {
+fn a_request_answered_by_a_later_report_is_not_marked_unanswered() {
     let mut briefing = Briefing::default();
-    briefing.request(1, "Rename the parser.", None);
+    briefing.begin_turn(1, "Rename the parser.", None);
     calls(&mut briefing, 2, "a", "sed -i s/a/b/ src/parser.rs");
-    briefing.request(3, "And the lexer too.", None);
+    briefing.begin_turn(3, "And the lexer too.", None);
     let told = |briefing: &Briefing| render(briefing, &Extra::default(), 2_000);
     assert!(told(&briefing).contains("#1 (no report) Rename"), "{}", told(&briefing));
-    briefing.words(4, "Both are renamed.");
-    briefing.request(5, "Thanks. Now the docs.", None);
+    briefing.hold_words(4, "Both are renamed.");
+    briefing.begin_turn(5, "Thanks. Now the docs.", None);
     assert!(told(&briefing).contains("#1 Rename"), "{}", told(&briefing));
 }
 
 #[test]
-fn boxes_in_what_was_only_read_are_tasks_where_the_file_says_so() {
+fn boxes_in_a_file_that_was_only_read_are_tasks_if_its_name_says_so() {
     let boxes = "- [ ] Run the linter\n- [ ] Update the changelog\n";
     for (path, is_told) in [
         ("AGENTS.md", false),
@@ -114,7 +114,7 @@ fn boxes_in_what_was_only_read_are_tasks_where_the_file_says_so() {
         ("TODO.md", true),
     ] {
         let mut briefing = thread();
-        briefing.read(12, path, boxes);
+        briefing.record_read(12, path, boxes);
         let text = render(&briefing, &Extra::default(), 2_000);
         assert_eq!(text.contains("of the items seen 0 ticked, 2 open"), is_told, "{path}: {text}");
     }
@@ -122,8 +122,8 @@ fn boxes_in_what_was_only_read_are_tasks_where_the_file_says_so() {
 
 fn thread() -> Briefing {
     let mut briefing = Briefing::default();
-    briefing.request(1, "Port the audit trait to core. We never break the public API.", None);
-    briefing.words(2, "I'll look at the trait first.");
+    briefing.begin_turn(1, "Port the audit trait to core. We never break the public API.", None);
+    briefing.hold_words(2, "I'll look at the trait first.");
     calls(&mut briefing, 3, "c1", "cat src/audit.rs");
     let added = "/// Sink of audit events.\npub trait AuditSink {\n    fn record(&self, event: &Event);\n}\n";
     edits(&mut briefing, 5, "src/core/audit.rs", added, "");
@@ -139,10 +139,10 @@ fn thread() -> Briefing {
         counts: None,
         printed: "all good",
     };
-    briefing.ran(run, None);
+    briefing.record_command(run, None);
     edits(&mut briefing, 8, "src/lib.rs", "pub mod core_of_all;\n", "pub mod a;\n");
-    briefing.words(9, "Moved the trait because two sinks share it.\n- `infra` keeps the **Postgres** sink\n\nShall I move the sink too?");
-    briefing.request(10, "yes", None);
+    briefing.hold_words(9, "Moved the trait because two sinks share it.\n- `infra` keeps the **Postgres** sink\n\nShall I move the sink too?");
+    briefing.begin_turn(10, "yes", None);
     briefing
 }
 
@@ -154,7 +154,7 @@ fn view(tokens: u64) -> String {
 }
 
 #[test]
-fn a_briefing_holds_the_request_what_it_answers_the_report_and_what_a_check_proves() {
+fn a_briefing_has_the_request_what_it_answers_the_report_and_the_checks() {
     let text = view(2_000);
     for expected in [
         "#1 Port the audit trait to core. We never break the public API.",
@@ -184,11 +184,11 @@ fn a_budget_is_never_exceeded_and_the_request_stays() {
 }
 
 #[test]
-fn only_the_newest_summary_is_told_without_its_introduction() {
+fn only_the_newest_summary_is_quoted_without_its_introduction() {
     let mut briefing = thread();
     for (seq, words) in [(11, "Seven steps are done."), (12, "All steps are done.")] {
         let opening = crate::rollout::contextual::CODEX_SUMMARY_OPENING;
-        briefing.compacted(seq, &format!("{opening} and so on:\n{words}"), None);
+        briefing.record_summary(seq, &format!("{opening} and so on:\n{words}"), None);
     }
     let text = render(&briefing, &Extra::default(), 2_000);
     assert!(text.contains("All steps are done."), "{text}");
@@ -196,9 +196,9 @@ fn only_the_newest_summary_is_told_without_its_introduction() {
 }
 
 #[test]
-fn words_of_turns_taken_back_are_gone_and_their_edits_stay() {
+fn a_rollback_removes_words_and_keeps_edits() {
     let mut briefing = thread();
-    briefing.words(11, "The sink moved as well.");
+    briefing.hold_words(11, "The sink moved as well.");
     briefing.roll_back(2, None);
     let text = render(&briefing, &Extra::default(), 2_000);
     assert!(!text.contains("audit trait") && !text.contains("sink moved"), "{text}");
@@ -206,7 +206,7 @@ fn words_of_turns_taken_back_are_gone_and_their_edits_stay() {
 }
 
 #[test]
-fn a_line_that_a_later_edit_took_out_is_not_quoted() {
+fn a_line_that_a_later_edit_removed_is_not_quoted() {
     let mut briefing = thread();
     edits(
         &mut briefing,
@@ -227,7 +227,7 @@ fn a_small_view_names_the_tasks_that_come_next() {
     let mut briefing = thread();
     let item = |n: u32| format!("- [{}] T{n:03} write part {n}", if n < 4 { "x" } else { " " });
     let list: Vec<String> = (1..30).map(item).collect();
-    briefing.read(11, "tasks.md", &list.join("\n"));
+    briefing.record_read(11, "tasks.md", &list.join("\n"));
     let text = render(&briefing, &Extra::default(), 660);
     assert!(
         text.contains("tasks.md: of the items seen 3 ticked (T001–T003), 26 open (T004–T029)"),
@@ -239,9 +239,9 @@ fn a_small_view_names_the_tasks_that_come_next() {
 }
 
 #[test]
-fn a_call_that_runs_is_named_once() {
+fn a_running_call_is_named_once() {
     let mut briefing = thread();
-    let running = Running {
+    let running = RunningCall {
         seq: 11,
         call_id: "c9".to_owned(),
         what: "cargo bench".to_owned(),
@@ -250,19 +250,19 @@ fn a_call_that_runs_is_named_once() {
         is_known_running: false,
         printed: String::new(),
     };
-    briefing.call(running, None);
+    briefing.record_call(running, None);
     let text = render(&briefing, &Extra::default(), 2_000);
     assert_eq!(text.matches("cargo bench").count(), 1, "{text}");
 }
 
 #[test]
-fn below_a_summary_a_view_says_what_the_summary_does_not() {
+fn below_a_summary_a_view_does_not_repeat_it() {
     let mut briefing = Briefing::default();
-    briefing.request(1, "Make the lexer quick.", None);
+    briefing.begin_turn(1, "Make the lexer quick.", None);
     let known = "- The lexer allocated a string for each token of the source.";
     let new = "- The parser keeps its table of operators in a sorted slice.";
-    briefing.words(2, &format!("{known}\n{new}\n"));
-    briefing.request(3, "go on", None);
+    briefing.hold_words(2, &format!("{known}\n{new}\n"));
+    briefing.begin_turn(3, "go on", None);
     let shown = |above| {
         let extra = Extra { above, ..Extra::default() };
         let text = render(&briefing, &extra, 90);
@@ -290,19 +290,19 @@ fn lines_that_speak_of_the_focus_are_chosen_first() {
 }
 
 #[test]
-fn a_patch_that_did_not_apply_is_told_until_its_file_is_edited() {
+fn a_patch_that_did_not_apply_is_shown_until_its_file_is_edited() {
     let mut briefing = thread();
     let printed = "apply_patch verification failed: Failed to find expected lines in src/lib.rs";
-    briefing.patched(11, &["src/lib.rs".to_owned()], CommandOutcome::Refused, printed);
+    briefing.record_patch(11, &["src/lib.rs".to_owned()], CommandOutcome::Refused, printed);
     let text = |briefing: &Briefing| render(briefing, &Extra::default(), 2_000);
     let failed = "#11 edit src/lib.rs → refused: apply_patch verification failed";
     assert!(text(&briefing).contains(failed), "{}", text(&briefing));
-    briefing.patched(14, &["src/lib.rs".to_owned()], CommandOutcome::Unknown, "");
+    briefing.record_patch(14, &["src/lib.rs".to_owned()], CommandOutcome::Unknown, "");
     assert!(text(&briefing).contains("; edited later, at #14"), "{}", text(&briefing));
 }
 
 #[test]
-fn a_document_in_the_making_is_told_by_its_outline() {
+fn a_growing_document_is_shown_by_its_outline() {
     let mut briefing = thread();
     for story in 1..12 {
         let added =
@@ -318,11 +318,15 @@ fn a_document_in_the_making_is_told_by_its_outline() {
 }
 
 #[test]
-fn another_agents_report_is_told_apart_and_answers_nothing() {
+fn another_agents_report_is_marked_and_answers_nothing() {
     let mut briefing = thread();
-    briefing.words(11, "The lexer is done. Shall I write the parser?");
-    briefing.reported(12, "The parser has two tables.\nShall I drop one?\n<usage>3</usage>", None);
-    briefing.request(13, "yes", None);
+    briefing.hold_words(11, "The lexer is done. Shall I write the parser?");
+    briefing.record_agent_report(
+        12,
+        "The parser has two tables.\nShall I drop one?\n<usage>3</usage>",
+        None,
+    );
+    briefing.begin_turn(13, "yes", None);
     let text = render(&briefing, &Extra::default(), 2_000);
     assert!(text.contains("turn 2, another agent (#12):\n The parser has two tables."), "{text}");
     assert!(
@@ -333,25 +337,25 @@ fn another_agents_report_is_told_apart_and_answers_nothing() {
 }
 
 #[test]
-fn what_the_agent_asks_at_the_end_waits_for_the_person() {
+fn the_closing_question_of_the_agent_is_open() {
     let mut briefing = thread();
-    briefing.words(11, "Moved the sink.\n\n- Which one goes next: the reader or the writer?");
+    briefing.hold_words(11, "Moved the sink.\n\n- Which one goes next: the reader or the writer?");
     briefing.end_turn(false, None);
     let text = render(&briefing, &Extra::default(), 2_000);
     let asked = "asked the person at the end: Which one goes next: the reader or the writer?";
     assert!(text.contains(asked) && text.matches("Which one").count() == 1, "{text}");
-    briefing.request(12, "The reader.", None);
+    briefing.begin_turn(12, "The reader.", None);
     assert!(!render(&briefing, &Extra::default(), 2_000).contains("asked the person"));
 }
 
 #[test]
-fn a_long_request_says_where_it_was_cut() {
+fn a_cut_in_a_long_request_is_marked() {
     let mut briefing = Briefing::default();
     let part = |n: u32| format!("Part {n} of the parser reads the tokens of kind {n} only. ");
     let request: String = (10..50).map(part).collect();
-    briefing.request(1, &request, None);
-    briefing.words(2, "Done.");
-    briefing.request(3, "Go on with the printer.", None);
+    briefing.begin_turn(1, &request, None);
+    briefing.hold_words(2, "Done.");
+    briefing.begin_turn(3, "Go on with the printer.", None);
     let whole = render(&briefing, &Extra::default(), 4_000);
     assert!(whole.contains("of kind 49 only.") && !whole.contains("[…]"), "{whole}");
     let text = render(&briefing, &Extra::default(), 300);
@@ -359,29 +363,29 @@ fn a_long_request_says_where_it_was_cut() {
 }
 
 #[test]
-fn lines_without_a_heading_do_not_stand_below_another_s() {
+fn lines_without_a_heading_are_not_below_the_heading_of_others() {
     let mut briefing = Briefing::default();
-    briefing.request(1, "Tidy up.", None);
+    briefing.begin_turn(1, "Tidy up.", None);
     let report = "## Removed\n- `old.rs`, which nothing used\n\n## Kept\n- `new.rs`, as it was\n";
-    briefing.words(2, report);
-    briefing.words(3, "All **tests** passed after it.");
+    briefing.hold_words(2, report);
+    briefing.hold_words(3, "All **tests** passed after it.");
     let text = render(&briefing, &Extra::default(), 2_000);
     assert!(text.contains("`new.rs`, as it was\n (elsewhere:)\n All tests passed"), "{text}");
 }
 
 #[test]
-fn what_commands_printed_and_an_unanswered_patch_would_add_is_told() {
+fn command_output_and_the_lines_of_an_unanswered_patch_are_shown() {
     let mut briefing = thread();
-    briefing.saw(11, "python3 --version", "Python 3.9.6\n", None);
+    briefing.record_output(11, "python3 --version", "Python 3.9.6\n", None);
     let code = "import sys\n".to_owned() + &"path = sys.path[0] + folder\n".repeat(9);
-    briefing.saw(12, "site.py", &code, None);
-    briefing.saw(13, "old.py", &code, None);
+    briefing.record_output(12, "site.py", &code, None);
+    briefing.record_output(13, "old.py", &code, None);
     edits(&mut briefing, 14, "old.py", "import os\n", "import sys\n");
     let (path, added) = ("new.py".to_owned(), "import re\n".to_owned());
     let (removed, counts) = (String::new(), LineCounts::default());
     let edit = FileEdit { path, added, removed, counts, is_whole: false, is_deleted: false };
-    briefing.call(
-        Running {
+    briefing.record_call(
+        RunningCall {
             seq: 15,
             call_id: "p".to_owned(),
             what: "apply_patch new.py".to_owned(),
@@ -402,9 +406,9 @@ fn what_commands_printed_and_an_unanswered_patch_would_add_is_told() {
 }
 
 #[test]
-fn a_list_that_a_command_changed_says_so_and_fixes_nothing() {
+fn a_list_that_a_command_changed_is_marked_and_fixes_no_line() {
     let mut briefing = thread();
-    briefing.read(11, "tasks.md", "- [ ] T1 write it\n- [x] T2 read it\n");
+    briefing.record_read(11, "tasks.md", "- [ ] T1 write it\n- [x] T2 read it\n");
     briefing.tasks.outdate(12, "tasks.md");
     let text = render(&briefing, &Extra::default(), 2_000);
     let line =
@@ -413,7 +417,7 @@ fn a_list_that_a_command_changed_says_so_and_fixes_nothing() {
 }
 
 #[test]
-fn a_failure_of_an_earlier_turn_stands_until_its_program_works() {
+fn a_failure_of_an_earlier_turn_is_shown_until_its_program_succeeds() {
     let fail = |briefing: &mut Briefing, seq, script: &str, program: &str, code| {
         let run = CommandRun {
             seq,
@@ -426,7 +430,7 @@ fn a_failure_of_an_earlier_turn_stands_until_its_program_works() {
             counts: None,
             printed: if code == 0 { "" } else { "error: no such file" },
         };
-        briefing.ran(run, None);
+        briefing.record_command(run, None);
     };
     let mut briefing = thread();
     fail(&mut briefing, 11, "python make.py", "python", 127);
@@ -436,7 +440,7 @@ fn a_failure_of_an_earlier_turn_stands_until_its_program_works() {
     let text = render(&briefing, &Extra::default(), 2_000);
     assert!(text.contains("#11 python") && text.contains("#12 gh auth"), "{text}");
     assert!(text.contains("pushes that worked; changed files"), "{text}");
-    briefing.request(20, "And now the docs.", None);
+    briefing.begin_turn(20, "And now the docs.", None);
     let text = render(&briefing, &Extra::default(), 2_000);
     let since = "error: no such file; no later run that worked was seen";
     assert!(text.contains("#11 python") && text.matches(since).count() == 3, "{text}");

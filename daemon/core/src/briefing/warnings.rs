@@ -1,21 +1,21 @@
-//! Lines by which a program warns, wherever in its output they stand.
+//! Finds warning lines anywhere in a program's output.
 
 use crate::text;
 
-/// First words of such a line, in small letters.
+/// First words of a warning, in lower case.
 const OPENINGS: [&str; 7] = ["warn", "[warn", "error", "[error", "deprecat", "⚠", "✗"];
 
-/// Warnings that are kept of the part of an output that is cut, and bytes of each.
+/// Maximum warnings to keep from the cut middle of an output, and bytes of each.
 const KEPT_MAX: usize = 4;
 const KEPT_BYTES: usize = 200;
 
-/// Whether a program warns by this line.
+/// Whether this line is a warning.
 pub(super) fn warns(line: &str) -> bool {
     let first = text::prefix(line.trim_start(), 12).to_lowercase();
     OPENINGS.iter().any(|opening| first.starts_with(opening))
 }
 
-/// An output of about `bytes`: its beginning, what it warns of in between, and its end.
+/// Cuts an output to about `bytes`: its start, warnings from the middle, and its end.
 pub(super) fn cut(printed: &str, bytes: usize) -> String {
     if printed.len() <= bytes {
         return printed.to_owned();

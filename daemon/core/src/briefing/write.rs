@@ -1,4 +1,4 @@
-//! Lines in their order, below the titles of their sections and the labels of their groups.
+//! Writes lines in order, under section titles and group labels.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -9,8 +9,8 @@ use super::render::Extra;
 use super::select::Quote;
 use crate::quote;
 
-/// Appends the chosen lines, section by section. Added lines stand below the line of their file, if that was
-/// chosen; the changed files that have no line are named within `bytes`.
+/// Appends the chosen lines by section. Added lines follow their file's line if that was chosen; changed
+/// files without a line are named within `bytes`.
 pub(super) fn write(out: &mut String, chosen: Vec<&Quote>, extra: &Extra<'_>, bytes: usize) {
     let lines = in_order(chosen);
     let of_kind = |kind| lines.iter().copied().filter(move |line| line.kind == kind);
@@ -32,7 +32,7 @@ pub(super) fn write(out: &mut String, chosen: Vec<&Quote>, extra: &Extra<'_>, by
                 write_line(out, line, &mut label);
                 continue;
             }
-            // Files of one folder, one below the other, need its name once.
+            // Consecutive files of one folder show its name once.
             let above = std::mem::replace(&mut above, folder_of(&line.group));
             match line.text.strip_prefix(above).filter(|_| above.len() >= FOLDER_BYTES_MIN) {
                 Some(name) => out.push_str(&format!("…/{name}\n")),
@@ -51,7 +51,7 @@ pub(super) fn write(out: &mut String, chosen: Vec<&Quote>, extra: &Extra<'_>, by
     }
 }
 
-/// `also created: src/a.rs, src/b.rs`: the newest first, a line for each thing that became of them.
+/// `also created: src/a.rs, src/b.rs`: newest first, one line per kind of change.
 fn name_others(out: &mut String, extra: &Extra<'_>, shown: &HashSet<&str>, mut room: usize) {
     let mut named: Vec<(&str, Vec<Cow<'_, str>>)> = Vec::new();
     let others = extra.files.iter().map(|file| (quote::line(&file.path), &file.words));
@@ -72,18 +72,18 @@ fn name_others(out: &mut String, extra: &Extra<'_>, shown: &HashSet<&str>, mut r
     }
 }
 
-/// A shorter folder is not worth its sign.
+/// Shorter folder names are not abbreviated.
 const FOLDER_BYTES_MIN: usize = 6;
 
-/// The folder of a path, with the slash behind it.
+/// The folder of a path, with the trailing slash.
 fn folder_of(path: &str) -> &str {
     path.rfind('/').map_or("", |slash| &path[..=slash])
 }
 
-/// Stands for the lines of a request that were left out.
+/// Placeholder for omitted lines of a request.
 const LEFT_OUT: &str = "  […]\n";
 
-/// Says where a request does not stand whole, and whose words follow where its beginning was left out.
+/// Marks omitted lines of a request, and repeats its number if the beginning was omitted.
 fn write_gap(out: &mut String, last: Option<&Quote>, line: &Quote) {
     let follows = last.is_some_and(|last| last.order.0 == line.order.0);
     let is_next = last.is_some_and(|last| last.order.1 + 1 == line.order.1);
@@ -96,7 +96,7 @@ fn write_gap(out: &mut String, last: Option<&Quote>, line: &Quote) {
     }
 }
 
-/// A group stands in one place: where its newest line belongs.
+/// Sorts lines; a group is placed where its newest line belongs.
 fn in_order(mut chosen: Vec<&Quote>) -> Vec<&Quote> {
     let mut newest: HashMap<(EvidenceKind, &str), (u64, u64)> = HashMap::new();
     for line in chosen.iter().filter(|line| !line.group.is_empty()) {
@@ -110,10 +110,10 @@ fn in_order(mut chosen: Vec<&Quote>) -> Vec<&Quote> {
     chosen
 }
 
-/// Ends what stands below a heading.
+/// Marks the end of lines under a heading.
 const NO_HEADING: &str = " (elsewhere:)\n";
 
-/// Ends what was only thought.
+/// Marks the end of thoughts.
 const SAID: &str = " (said:)\n";
 
 fn write_line<'a>(out: &mut String, line: &'a Quote, label: &mut (&'a str, &'a str)) {

@@ -1,32 +1,32 @@
-//! Calls as evidence: what runs, what the last ones were and printed, the skills that were asked for.
+//! Calls as evidence: which are running, the latest with their output, the skills that the agent invoked.
 
 use super::super::{checks, lines, warnings};
-use super::{Briefing, RecentCall, Running, SeenOutput, TurnOutcome};
+use super::{Briefing, RecentCall, RunningCall, SeenOutput, TurnOutcome};
 use crate::text;
 
-/// Bytes of one of the last calls: a line of several commands ends with the one that counts.
+/// Maximum bytes of one of the latest calls. The last command of a line is often the important one.
 const ACTION_BYTES: usize = 480;
 
-/// Outputs that are kept, and bytes of each.
+/// Maximum outputs to keep, and bytes of each.
 const OUTPUTS_MAX: usize = 16;
 const OUTPUT_BYTES: usize = 1_600;
 
-/// Of these, so many may be kept past their time because a program warned.
+/// Maximum outputs that are protected from eviction because they contain warnings.
 const WARNING_OUTPUTS_MAX: usize = 6;
 
-/// Skills that are known by name, and bytes of a name.
+/// Maximum skill names to keep, and bytes of a name.
 const SKILLS_MAX: usize = 8;
 const SKILL_BYTES: usize = 120;
 
-/// Bytes of what a running command printed.
+/// Maximum bytes of a running command's output.
 const RUNNING_BYTES: usize = 400;
 
-/// Calls without an answer that are kept.
+/// Maximum calls without an answer to keep.
 const RUNNING_MAX: usize = 16;
 
 impl Briefing {
-    /// The agent calls a tool: what it said before was said on the way.
-    pub(in crate::briefing) fn call(&mut self, running: Running, folder: Option<&str>) {
+    /// Records a call. Pending words become remarks, since a report is followed by no call.
+    pub(in crate::briefing) fn record_call(&mut self, running: RunningCall, folder: Option<&str>) {
         self.flush_remarks(folder);
         self.intention = None;
         if let Some(turn) = self.turns.back_mut() {
@@ -42,25 +42,25 @@ impl Briefing {
         }
         let call_id = running.call_id.clone();
         self.actions.push_back(RecentCall { call_id, text: whole });
-        self.running.push_back(Running { what, ..running });
+        self.running.push_back(RunningCall { what, ..running });
     }
 
-    /// The agent asked for a skill.
-    pub(in crate::briefing) fn asked_for_skill(&mut self, values: &str) {
+    /// Records that the agent invoked a skill.
+    pub(in crate::briefing) fn record_skill(&mut self, values: &str) {
         let name = text::prefix(values, SKILL_BYTES).to_owned();
         if !self.skills.contains(&name) {
             checks::push(&mut self.skills, name, SKILLS_MAX);
         }
     }
 
-    /// A call has its result; one that runs on stays, and is given as it was.
-    pub(in crate::briefing) fn answered(&mut self, call_id: &str) -> Option<Running> {
+    /// Removes and returns a call that has its result.
+    pub(in crate::briefing) fn take_running(&mut self, call_id: &str) -> Option<RunningCall> {
         let index = self.running.iter().rposition(|running| running.call_id == call_id)?;
         self.running.remove(index)
     }
 
-    /// A call was answered and runs on.
-    pub(in crate::briefing) fn runs_on(&mut self, call_id: &str, printed: &str) {
+    /// Marks a call as still running after its answer.
+    pub(in crate::briefing) fn mark_running(&mut self, call_id: &str, printed: &str) {
         let mut running = self.running.iter_mut().rev();
         if let Some(running) = running.find(|running| running.call_id == call_id) {
             running.is_known_running = true;
@@ -70,32 +70,32 @@ impl Briefing {
         }
     }
 
-    /// A call printed something that no other evidence is made of.
-    pub(in crate::briefing) fn saw(
+    /// Records output that yields no other evidence.
+    pub(in crate::briefing) fn record_output(
         &mut self,
         seq: u64,
         what: &str,
         printed: &str,
         folder: Option<&str>,
     ) {
-        // What git printed has a section of its own.
+        // Output of git has its own section.
         if !what.contains("git ") {
-            self.printed((seq, false), what, printed, folder);
+            self.push_output((seq, false), what, printed, folder);
         }
     }
 
-    /// A command failed, or checked something: more of what it said may stand where there is room.
-    pub(in crate::briefing) fn saw_more(
+    /// Records the output of a failure or a check, to quote if there is room.
+    pub(in crate::briefing) fn record_outcome_output(
         &mut self,
         seq: u64,
         what: &str,
         printed: &str,
         folder: Option<&str>,
     ) {
-        self.printed((seq, true), what, printed, folder);
+        self.push_output((seq, true), what, printed, folder);
     }
 
-    fn printed(
+    fn push_output(
         &mut self,
         (seq, is_told_elsewhere): (u64, bool),
         what: &str,
@@ -113,7 +113,7 @@ impl Briefing {
         self.outputs.push_back(output);
     }
 
-    /// What a program warned of stays longer than what it merely printed.
+    /// Outputs that contain warnings are kept longer than others.
     fn make_room_for_output(&mut self) {
         if self.outputs.len() < OUTPUTS_MAX {
             return;

@@ -5,7 +5,7 @@ use super::super::documents;
 use super::super::kinds::EvidenceKind;
 use super::{Builder, first_of};
 
-/// What is left of a failure of an earlier turn that was made good.
+/// Strength of an earlier turn's failure that was fixed.
 const MENDED_STRENGTH: u16 = 35;
 
 impl Builder<'_> {
@@ -14,19 +14,19 @@ impl Builder<'_> {
         let age = |turn: u32| usize::try_from(now.saturating_sub(turn)).unwrap_or(2);
         let commands = &self.briefing.commands;
         for (newer, check) in commands.checks.iter().rev().enumerate() {
-            let is_superseded = commands.has_passed_after(check);
-            if check.turn < now && check.outcome.is_failure() && is_superseded {
+            let has_passed_since = commands.has_passed_after(check);
+            if check.turn < now && check.outcome.is_failure() && has_passed_since {
                 continue;
             }
             let strength = match newer {
                 0 | 1 => 120,
-                _ if is_superseded => 40,
+                _ if has_passed_since => 40,
                 _ => 80,
             };
             let text = self.check_words(check);
             self.push(EvidenceKind::Check, (check.seq, 0), (age(check.turn), strength), text);
         }
-        // A check stands below CHECKS with its newest outcome.
+        // A check is listed under CHECKS with its latest outcome.
         let is_check = |seq: u64| commands.checks.iter().any(|check| check.seq == seq);
         for failure in commands.failures.iter().filter(|failure| !is_check(failure.seq)) {
             let mend = match (&failure.mend, failure.program.as_str()) {
@@ -35,7 +35,7 @@ impl Builder<'_> {
                     "; worked later".to_owned()
                 }
                 (Some(mend), _) => format!("; then worked: {mend}"),
-                // The report of its turn told what became of it.
+                // The report of that turn covers it.
                 (None, EDIT) if failure.turn < now => continue,
                 (None, program) if failure.is_usable => {
                     if failure.turn < now {
@@ -43,7 +43,7 @@ impl Builder<'_> {
                     }
                     format!("; {program} worked later")
                 }
-                // What of several commands worked later is not known.
+                // Which of several commands succeeded later is unknown.
                 (None, _) if failure.turn < now && !is_compound(&failure.text) => {
                     "; no later run that worked was seen".to_owned()
                 }
@@ -57,7 +57,7 @@ impl Builder<'_> {
         }
     }
 
-    /// A check says what it proves: nothing about files that changed since.
+    /// Notes files that changed after a check, which it does not cover.
     fn check_words(&self, check: &Check) -> String {
         let since = self.unchecked_since(check);
         let mut words = format!("#{} {} → {}", check.seq, check.command, check.result);
@@ -68,13 +68,13 @@ impl Builder<'_> {
         words
     }
 
-    /// Files changed after a check that it may speak of: prose matters to those that read it.
+    /// Files changed after a check that it would cover: prose counts only for checks that read prose.
     pub(super) fn unchecked_since(&self, check: &Check) -> Vec<&str> {
         let reads_prose = ["md", "doc", "lint", "vale", "prettier", "spell", "fmt"];
         let reads_prose = reads_prose.iter().any(|word| check.command.contains(word));
         let mut since = self.briefing.effects.since(check.seq);
         since.retain(|path| reads_prose || !documents::is_prose(path));
-        // One that names files speaks of them alone.
+        // A check that names files covers only those.
         let named: Vec<&str> = check.command.split(' ').filter(|word| names_file(word)).collect();
         if !named.is_empty() {
             since.retain(|path| {
@@ -85,14 +85,14 @@ impl Builder<'_> {
     }
 }
 
-/// Whether a command asks a program how things stand or waits for it, and changes nothing.
+/// Whether a command only queries or waits.
 pub(super) fn only_watches(command: &str) -> bool {
     const WATCHING: [&str; 8] =
         ["status", "capture", "wait", "list", "show", "logs", "view", "get"];
     command.split_whitespace().nth(1).is_some_and(|word| WATCHING.contains(&word))
 }
 
-/// Whether a word of a command is a file: it ends as files do, and is no option and no setting.
+/// Whether a word of a command is a file: it has a file extension and is neither option nor setting.
 fn names_file(word: &str) -> bool {
     let name = word.rsplit('/').next().unwrap_or(word);
     let ending = name
@@ -105,7 +105,7 @@ fn names_file(word: &str) -> bool {
         && !word.contains(['=', '*', ':'])
 }
 
-/// Whether a failure is of a line of several commands.
+/// Whether the failed line has several commands.
 fn is_compound(failure: &str) -> bool {
     let command = failure.split(" → ").next().unwrap_or_default();
     ["&&", ";", "<<", " | "].iter().any(|mark| command.contains(mark))

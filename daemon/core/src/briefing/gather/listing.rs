@@ -1,12 +1,12 @@
-//! What lists files, as one line of their names.
+//! Folds a file listing into one line of names.
 
-/// Bytes of the names that are shown.
+/// Maximum bytes of names to show.
 const NAMES_BYTES: usize = 360;
 
-/// An output with fewer lines is no listing worth folding.
+/// Shorter outputs are quoted as they are.
 const LINES_MIN: usize = 4;
 
-/// The names that an output lists, if that is most of what it does.
+/// The names that an output lists, if it is mostly a listing.
 pub(super) fn names(printed: &str) -> Option<String> {
     let lines: Vec<&str> = printed.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let names: Vec<&str> = lines.iter().filter_map(|line| name(line)).collect();
@@ -27,7 +27,7 @@ pub(super) fn names(printed: &str) -> Option<String> {
     Some(shown + &more)
 }
 
-/// The name in a line of `ls`, short or long; empty for what a long one adds.
+/// The name in a line of `ls`, short or long; empty for the total, `.` and `..`.
 fn name(line: &str) -> Option<&str> {
     if line.starts_with("total ") {
         return Some("");

@@ -9,13 +9,13 @@ use super::super::prompt;
 use super::Builder;
 use crate::text;
 
-/// Up to this length a typed text is an answer rather than a request.
+/// A typed text up to this length is an answer rather than a request.
 const SHORT_ANSWER_BYTES: usize = 30;
 
-/// Short answers of the last turns still tell where the work stands.
+/// Short answers of this many last turns still describe the current state.
 const RECENT_ANSWERS_TURNS: u32 = 4;
 
-/// Bytes by which a line of a report is known again where it is quoted beside its answer.
+/// Bytes of a report's line to compare with the quotation next to its answer.
 const OFFER_BYTES: usize = 200;
 
 /// The lines of a turn.
@@ -25,7 +25,7 @@ struct Turn<'l> {
 }
 
 impl Turn<'_> {
-    /// The few words that were typed, if no more were.
+    /// The typed text, if it is only a few words.
     fn short(&self) -> Option<&'_ Line> {
         match self.typed[..] {
             [one] if one.text.len() <= SHORT_ANSWER_BYTES => Some(one),
@@ -33,7 +33,7 @@ impl Turn<'_> {
         }
     }
 
-    /// The letters of what was typed and of what it answers.
+    /// The letters of the typed text and of what it answers, to detect repetitions.
     fn letters(&self) -> String {
         let lines = self.typed.iter().chain(&self.answers);
         let letters = lines.flat_map(|line| line.text.chars()).filter(|c| c.is_alphanumeric());
@@ -60,7 +60,7 @@ impl Builder<'_> {
                 continue;
             }
             if let Some(one) = turn.short() {
-                // The same words to the same question stand once, where they were typed last.
+                // Show a repeated answer to the same question once, at its last occurrence.
                 let letters = turn.letters();
                 let all = times.get(&letters).copied().unwrap_or(1);
                 let before = before.entry(letters).or_default();
@@ -79,7 +79,7 @@ impl Builder<'_> {
                 }
             }
             for &line in answers {
-                // What the last request answers is as much wanted as the request.
+                // The text that the last request answers matters as much as the request.
                 let strength = match line.turn == now {
                     true if !line.text.starts_with(WITH) => 250,
                     _ => line.strength,
@@ -90,26 +90,26 @@ impl Builder<'_> {
         }
     }
 
-    /// What was typed in a turn and what that answers, less what stands elsewhere.
+    /// The typed text of a turn and what it answers, without what other sections show.
     fn turn<'l>(&self, lines: &[&'l Line]) -> Turn<'l> {
         let now = self.briefing.turn();
         let is_answer = |line: &&Line| {
             [ANSWERS, CHOSE, WITH].iter().any(|opening| line.text.starts_with(opening))
         };
-        // What the running request answers stands beside it.
+        // `render` puts the text that the current request answers next to it.
         let is_beside = |line: &&Line| line.turn == now && line.text.starts_with(ANSWERS);
-        // A small view has no room for the name of every template that was followed.
+        // A small view omits the names of completed templates.
         let is_followed =
             |line: &&Line| self.is_small() && line.turn != now && line.text.starts_with(WITH);
         let answers = lines.iter().copied().filter(is_answer);
         let answers = answers.filter(|line| !is_beside(line) && !is_followed(line));
         let typed = lines.iter().copied().filter(|line| !is_answer(line));
-        // The last request stands at the end.
+        // `render` shows the last request at the end.
         let typed = typed.filter(|line| line.turn != now);
         Turn { typed: typed.collect(), answers: answers.collect() }
     }
 
-    /// A few words say nothing without what they answer, and little once the work went on from there.
+    /// Adds a short answer with the text it refers to, at low strength once the work moved on.
     fn short_answer(&mut self, typed: &Line, answers: &[&Line], times_before: u32) {
         let turns_ago = self.briefing.turn().saturating_sub(typed.turn);
         let mut text = format!("{}{}", self.mark(typed), typed.text);
@@ -118,7 +118,7 @@ impl Builder<'_> {
         }
         let is_recent = turns_ago <= RECENT_ANSWERS_TURNS;
         let is_picked = |answer: &&&Line| prompt::picks(&typed.text, offer(answer));
-        // What was left aside long ago was decided against.
+        // Options not picked in an old menu were rejected.
         let has_picked = !is_recent && answers.iter().any(|answer| is_picked(&answer));
         for answer in answers.iter().filter(|answer| !has_picked || is_picked(answer)) {
             text.push_str(&format!(" {}", answer.text));
@@ -135,7 +135,7 @@ impl Builder<'_> {
     fn mark(&self, line: &Line) -> String {
         let outcome = match self.briefing.outcome(line.turn) {
             TurnOutcome::Answered => "",
-            // What was said while the agent worked is in the report of a later turn.
+            // Messages typed while the agent worked are covered by the report of a later turn.
             TurnOutcome::Open if self.briefing.is_answered_after(line.turn) => "",
             TurnOutcome::Open => " (no report)",
             TurnOutcome::Interrupted if self.briefing.is_answered_after(line.turn) => {
@@ -147,7 +147,7 @@ impl Builder<'_> {
     }
 }
 
-/// Whether a line of a report is quoted beside the answer that the person gave to it.
+/// Whether a report's line is quoted next to the person's answer to it.
 pub(super) fn is_answered(requests: &EvidenceLines, line: &Line) -> bool {
     let mut answers = requests
         .iter()
@@ -155,7 +155,7 @@ pub(super) fn is_answered(requests: &EvidenceLines, line: &Line) -> bool {
     answers.any(|answer| offer(answer).starts_with(text::prefix(&line.text, OFFER_BYTES)))
 }
 
-/// What a short answer refers to, as the agent said it.
+/// The quoted text that a short answer refers to.
 fn offer(answer: &Line) -> &str {
     answer.text.strip_prefix(ANSWERS).unwrap_or(&answer.text)
 }

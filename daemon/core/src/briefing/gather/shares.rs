@@ -1,10 +1,11 @@
-//! What many files say first is worth more than all that one says.
+//! Limits how much one file contributes: the first lines of many files are worth more than all lines of one.
 
 use std::collections::HashMap;
 
 use super::super::select::Quote;
 
-/// Lines of one file that count in full, and up to where the others count less; those behind count less again.
+/// Number of a file's lines that count in full, and of those that count once reduced; the rest count twice
+/// reduced.
 pub(super) struct Ranks {
     full: usize,
     less: usize,
@@ -13,10 +14,10 @@ pub(super) struct Ranks {
 pub(super) const OF_DOCUMENT: Ranks = Ranks { full: 10, less: 24 };
 pub(super) const OF_EDITS: Ranks = Ranks { full: 20, less: 40 };
 
-/// What is left of a weight, each time.
+/// Weight factor per reduction.
 const RANK_WEIGHT: f64 = 0.6;
 
-/// The place of each quote among those of its group, the weightiest first.
+/// The rank of each quote within its group, highest weight first.
 pub(super) fn ranks(quotes: &[Quote]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..quotes.len()).collect();
     order.sort_by(|one, other| quotes[*other].weight.total_cmp(&quotes[*one].weight));
@@ -30,7 +31,7 @@ pub(super) fn ranks(quotes: &[Quote]) -> Vec<usize> {
     ranks
 }
 
-/// Lowers the weight of a group's weaker lines.
+/// Reduces the weight of a group's lower-ranked lines.
 pub(super) fn lower_behind(quotes: &mut [Quote], Ranks { full, less }: Ranks) {
     let ranks = ranks(quotes);
     for (quote, rank) in quotes.iter_mut().zip(ranks) {

@@ -1,25 +1,26 @@
-//! Lines that say their thing only together: a short list with its heading is chosen whole or not at all.
+//! Groups lines that only make sense together: a short list is chosen with its heading, whole or not at all.
 
 use super::super::kinds::EvidenceKind;
 use super::super::select::Quote;
 
-/// A list of so many lines and bytes is one unit; the parts of a longer one stand for themselves.
+/// Maximum lines and bytes of a list that forms one unit; longer lists are chosen line by line.
 const LINES_MAX: usize = 4;
 const BYTES_MAX: usize = 600;
 
-/// A step of a template has more parts, each a few words.
+/// Steps of a template have more, shorter parts.
 const STEP_LINES_MAX: usize = 7;
 
-/// The same for the person's words: half of what somebody asks for is another request.
+/// Limits for the person's words: half of a request would be a different request.
 const REQUEST_LINES_MAX: usize = 9;
 const REQUEST_BYTES_MAX: usize = 1_000;
 
-/// Rows of an enumeration that count in full, and what is left of the weight of the others.
+/// Rows of a long enumeration that count in full, the size from which it is long, and the factor for other
+/// rows.
 const ROWS_FULL: usize = 4;
 const ROWS_MANY: usize = 8;
 const ROW_WEIGHT: f64 = 0.6;
 
-/// Gives the lines of one message that stand below one heading a number in common.
+/// Numbers the units: lines of one message under one heading.
 pub(super) fn link(quotes: &mut [Quote]) {
     let mut unit = 0;
     let is_together = |one: &Quote, next: &Quote| {

@@ -2,8 +2,8 @@ use super::*;
 use crate::rollout::shell::Class;
 use crate::step::CommandOutcome;
 
-fn run<'a>(seq: u64, command: &'a str, printed: &'a str, place: &'a str) -> Finished<'a> {
-    Finished {
+fn run<'a>(seq: u64, command: &'a str, printed: &'a str, place: &'a str) -> FinishedCommand<'a> {
+    FinishedCommand {
         seq,
         turn: 1,
         command,
@@ -28,7 +28,7 @@ fn state(runs: &[(&str, &str)]) -> (Vec<String>, Option<String>, Vec<String>) {
 }
 
 #[test]
-fn a_status_of_one_file_and_headings_of_a_text_tell_nothing_of_the_tree() {
+fn a_status_of_one_file_and_headings_do_not_change_the_tree_state() {
     let all = ("git status --short", " M src/a.rs\n M src/b.rs\n");
     let one = ("git status --short AGENTS.md", " M AGENTS.md\n");
     let (lines, ..) = state(&[all, one]);
@@ -45,7 +45,7 @@ fn a_status_of_one_file_and_headings_of_a_text_tell_nothing_of_the_tree() {
 const MADE: (&str, &str) = ("git commit -m x", "[main aaaaaaa1] fix: the lexer");
 
 #[test]
-fn only_what_an_amend_replaced_is_gone() {
+fn an_amend_drops_only_the_commit_it_replaced() {
     let amended = ("git commit --amend --no-edit", "[main bbbbbbb2] fix: the lexer");
     let (lines, head, replaced) = state(&[MADE, amended]);
     assert_eq!((lines, replaced), (vec![amended.1.to_owned()], vec!["aaaaaaa1".to_owned()]));
@@ -68,7 +68,7 @@ fn only_what_an_amend_replaced_is_gone() {
 }
 
 #[test]
-fn what_another_worktree_tells_stands_apart() {
+fn the_state_of_another_worktree_is_separate() {
     let mut state = GitState::default();
     let mut read = |seq, command: &str, place: &str, printed: &str| {
         state.read(&run(seq, command, printed, place));
@@ -95,7 +95,7 @@ fn what_another_worktree_tells_stands_apart() {
 }
 
 #[test]
-fn options_of_git_do_not_hide_what_it_does() {
+fn global_options_of_git_do_not_hide_its_command() {
     for (line, expected, folder) in [
         ("git -C /w status", "git status", Some("/w")),
         ("git --no-pager -c a.b=c log -1", "git log -1", None),
@@ -108,7 +108,7 @@ fn options_of_git_do_not_hide_what_it_does() {
 }
 
 #[test]
-fn a_log_of_a_part_does_not_tell_the_newest_commit() {
+fn a_partial_log_does_not_name_the_newest_commit() {
     let newer = ("git commit -m y", "[main eeeeeee5] feat: the parser");
     let part = ("git log --oneline -- src/a.rs", "aaaaaaa1 fix: the lexer");
     assert_eq!(state(&[MADE, newer, part]).1.as_deref(), Some(newer.1));
@@ -120,7 +120,7 @@ fn a_log_of_a_part_does_not_tell_the_newest_commit() {
 }
 
 #[test]
-fn the_branch_that_was_gone_to_is_known_without_what_git_says_of_it() {
+fn a_checked_out_branch_is_known_without_the_message_of_git() {
     let listed = "M\tsrc/lexer.rs\nYour branch is up to date with 'origin/005-lexer'.\n";
     let long = "M\tsrc/lexer.rs\n".repeat(300) + "Switched to branch '005-lexer'\n";
     for (command, printed, expected) in [
@@ -138,7 +138,7 @@ fn the_branch_that_was_gone_to_is_known_without_what_git_says_of_it() {
 }
 
 #[test]
-fn files_of_agents_come_last_among_what_is_uncommitted() {
+fn files_of_agents_come_last_among_uncommitted_files() {
     let listed = ".codex/log/a.log, .claude/b.json, src/lexer.rs, README.md";
     let shown = first_of_listed(listed, |path| path == "README.md", 3);
     assert_eq!(shown, "README.md, src/lexer.rs, .codex/log/a.log and 1 more");

@@ -1,15 +1,15 @@
 use super::*;
 
 #[test]
-fn short_answers_stand_with_what_they_answer_and_old_ones_make_room() {
+fn short_answers_are_quoted_with_what_they_answer_and_old_ones_are_weak() {
     let mut briefing = Briefing::default();
     for turn in 0..40 {
-        briefing.request(
+        briefing.begin_turn(
             turn * 2,
             if turn == 20 { "Keep the old names in the lexer." } else { "ok" },
             None,
         );
-        briefing.words(
+        briefing.hold_words(
             turn * 2 + 1,
             &format!("Part {turn} is done.\n\nShall I write part {}?", turn + 1),
         );
@@ -21,7 +21,7 @@ fn short_answers_stand_with_what_they_answer_and_old_ones_make_room() {
 }
 
 #[test]
-fn the_same_answer_to_the_same_question_stands_once() {
+fn the_same_answer_to_the_same_question_is_shown_once() {
     let mut briefing = Briefing::default();
     let said = |turn: u64| match turn {
         0 => "Make a plan for the lexer.",
@@ -29,10 +29,10 @@ fn the_same_answer_to_the_same_question_stands_once() {
         _ => "Oui",
     };
     for turn in 0..9 {
-        briefing.request(turn * 2, said(turn), None);
-        briefing.words(turn * 2 + 1, "L'étape est faite.\n\nValides-tu ces choix ?");
+        briefing.begin_turn(turn * 2, said(turn), None);
+        briefing.hold_words(turn * 2 + 1, "L'étape est faite.\n\nValides-tu ces choix ?");
     }
-    briefing.request(20, "Rename the lexer.", None);
+    briefing.begin_turn(20, "Rename the lexer.", None);
     let text = render(&briefing, &Extra::default(), 4_000);
     assert!(
         text.contains("\n#16 Oui, as 6x before (said after: Valides-tu ces choix ?)"),
@@ -45,19 +45,22 @@ fn the_same_answer_to_the_same_question_stands_once() {
 /// A menu of two, the answer, and turns that follow.
 fn menu(answer: &str, turns_after: u64) -> String {
     let mut briefing = Briefing::default();
-    briefing.request(1, "Plan the store of the lexer.", None);
-    briefing.words(2, "Which store?\n\n1. One file for each grammar\n2. A table of all grammars\n");
-    briefing.request(3, answer, None);
-    briefing.words(4, "Then the store is settled.");
+    briefing.begin_turn(1, "Plan the store of the lexer.", None);
+    briefing.hold_words(
+        2,
+        "Which store?\n\n1. One file for each grammar\n2. A table of all grammars\n",
+    );
+    briefing.begin_turn(3, answer, None);
+    briefing.hold_words(4, "Then the store is settled.");
     for turn in 0..turns_after {
-        briefing.request(10 + turn * 2, &format!("Write part {turn} of it."), None);
-        briefing.words(11 + turn * 2, &format!("Part {turn} is written."));
+        briefing.begin_turn(10 + turn * 2, &format!("Write part {turn} of it."), None);
+        briefing.hold_words(11 + turn * 2, &format!("Part {turn} is written."));
     }
     render(&briefing, &Extra::default(), 4_000)
 }
 
 #[test]
-fn of_an_old_menu_what_was_picked_is_kept() {
+fn an_old_menu_keeps_only_the_picked_option() {
     let (picked, left) = ("A table of all grammars", "One file for each grammar");
     for (answer, turns_after, has_left) in [("2", 0, true), ("2", 9, false), ("later", 9, true)] {
         let text = menu(answer, turns_after);
@@ -67,7 +70,7 @@ fn of_an_old_menu_what_was_picked_is_kept() {
 }
 
 #[test]
-fn an_offer_that_stands_with_its_answer_is_not_told_as_a_report_too() {
+fn an_offer_quoted_with_its_answer_is_not_repeated_as_a_report() {
     let text = menu("2", 0);
     assert_eq!(text.matches("A table of all grammars").count(), 1, "{text}");
 }

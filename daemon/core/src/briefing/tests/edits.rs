@@ -8,7 +8,7 @@ fn patch_of_docs(briefing: &mut Briefing, seq: u64, added: &str) {
 }
 
 #[test]
-fn what_a_refused_edit_was_to_add_is_told_until_the_file_is_edited() {
+fn a_refused_edit_is_shown_until_its_file_is_edited() {
     let mut briefing = thread();
     patch_of_docs(&mut briefing, 12, "## Sample\n## Examples\n### Lexer\n");
     let told = |briefing: &Briefing| render(briefing, &Extra::default(), 4_000);
@@ -21,7 +21,7 @@ fn what_a_refused_edit_was_to_add_is_told_until_the_file_is_edited() {
 }
 
 #[test]
-fn a_small_edit_is_told_with_what_it_replaced_until_that_is_edited_again() {
+fn a_small_edit_is_shown_with_what_it_replaced_until_edited_again() {
     let mut briefing = thread();
     edits(
         &mut briefing,
@@ -47,9 +47,9 @@ fn a_small_edit_is_told_with_what_it_replaced_until_that_is_edited_again() {
 }
 
 #[test]
-fn what_a_running_command_printed_and_that_a_look_found_nothing_is_told() {
+fn output_of_a_running_command_and_empty_search_results_are_shown() {
     let mut briefing = thread();
-    let running = |id: &str, what: &str| Running {
+    let running = |id: &str, what: &str| RunningCall {
         seq: 20,
         call_id: id.to_owned(),
         what: what.to_owned(),
@@ -58,9 +58,9 @@ fn what_a_running_command_printed_and_that_a_look_found_nothing_is_told() {
         is_known_running: false,
         printed: String::new(),
     };
-    briefing.call(running("a", "git commit -m lexer"), None);
-    briefing.runs_on("a", "Running checks on 5 files...\n");
-    briefing.call(running("b", "git diff PLAN.md"), None);
+    briefing.record_call(running("a", "git commit -m lexer"), None);
+    briefing.mark_running("a", "Running checks on 5 files...\n");
+    briefing.record_call(running("b", "git diff PLAN.md"), None);
     let run = CommandRun {
         seq: 21,
         call_id: "b",
@@ -72,8 +72,8 @@ fn what_a_running_command_printed_and_that_a_look_found_nothing_is_told() {
         counts: None,
         printed: "",
     };
-    briefing.answered("b");
-    briefing.ran(run, None);
+    briefing.take_running("b");
+    briefing.record_command(run, None);
     let text = render(&briefing, &Extra::default(), 2_000);
     let state = "running at the last look: #20 git commit -m lexer; printed so far: Running checks";
     assert!(text.contains(state), "{text}");
@@ -83,7 +83,7 @@ fn what_a_running_command_printed_and_that_a_look_found_nothing_is_told() {
 #[test]
 fn changed_files_without_a_line_are_named() {
     let mut briefing = Briefing::default();
-    briefing.request(1, "Plant the trees.", None);
+    briefing.begin_turn(1, "Plant the trees.", None);
     let file =
         |n: u32| ChangedFile { path: format!("garden/bed_{n}.rs"), words: "edited 2x".to_owned() };
     let extra = || Extra { files: (0..500).map(file).collect(), ..Extra::default() };
@@ -93,14 +93,14 @@ fn changed_files_without_a_line_are_named() {
 }
 
 #[test]
-fn each_edited_file_is_told_by_its_lines_before_what_was_read() {
+fn lines_of_each_edited_file_come_before_what_was_read() {
     let mut briefing = Briefing::default();
-    briefing.request(1, "Make the templates ask for tests.", None);
+    briefing.begin_turn(1, "Make the templates ask for tests.", None);
     let words = ["engine", "backtest", "monitoring", "database", "strategy", "dashboard"];
     let guide: String = (0..60)
         .map(|n| format!("- The {} of part {n} keeps ledger {n}a apart.\n", words[n % 6]))
         .collect();
-    briefing.read(2, "README.md", &guide);
+    briefing.record_read(2, "README.md", &guide);
     for (seq, name) in [(3, "spec"), (4, "tasks"), (5, "plan")] {
         let added = format!("- Each story of the {name} names a suite that fails first.\n");
         edits(&mut briefing, seq, &format!("templates/{name}.md"), &added, "");

@@ -17,12 +17,12 @@ fn push_fails(briefing: &mut Briefing, seq: u64, code: i64) {
         counts: None,
         printed: if code == 0 { "" } else { &printed },
     };
-    briefing.ran(run, None);
-    briefing.saw_more(seq, "git push origin main", run.printed, None);
+    briefing.record_command(run, None);
+    briefing.record_outcome_output(seq, "git push origin main", run.printed, None);
 }
 
 #[test]
-fn what_a_failure_printed_stands_until_it_is_made_good() {
+fn the_output_of_a_failure_is_shown_until_it_is_fixed() {
     let mut briefing = thread();
     push_fails(&mut briefing, 20, 1);
     let told = |briefing: &Briefing| render(briefing, &Extra::default(), 4_000);
@@ -32,29 +32,39 @@ fn what_a_failure_printed_stands_until_it_is_made_good() {
 }
 
 #[test]
-fn a_rollback_takes_back_what_was_meant_and_refused() {
+fn a_rollback_removes_intentions_and_refused_edits() {
     let mut briefing = thread();
-    briefing.thought(20, "Then I'll read the lexer of strings.", None);
+    briefing.record_thought(20, "Then I'll read the lexer of strings.", None);
     assert!(briefing.intention.is_some());
     briefing.roll_back(1, None);
     assert!(briefing.intention.is_none() && briefing.refused.is_none());
 }
 
 #[test]
-fn the_ends_of_what_came_back_last_are_shown_in_a_small_view() {
+fn a_small_view_shows_start_and_end_of_the_newest_output() {
     let mut briefing = thread();
     let printed: String = (1..=40).map(|n| format!("grammar{n}.txt has {n} rules\n")).collect();
-    briefing.saw(20, "wc -l grammars/*", &printed, None);
+    briefing.record_output(20, "wc -l grammars/*", &printed, None);
     let text = render(&briefing, &Extra::default(), 300);
     assert!(text.contains("grammar1.txt has") && text.contains("grammar40.txt has"), "{text}");
 }
 
 #[test]
-fn what_a_program_warned_of_outlives_what_others_printed() {
+fn warnings_outlive_other_output() {
     let mut briefing = thread();
-    briefing.saw(20, "./setup.sh --json", "ERROR: two specs begin with 001\nplan copied\n", None);
+    briefing.record_output(
+        20,
+        "./setup.sh --json",
+        "ERROR: two specs begin with 001\nplan copied\n",
+        None,
+    );
     for n in 0..30 {
-        briefing.saw(21 + n, &format!("wc -l part{n}.txt"), &format!("{n} part{n}.txt"), None);
+        briefing.record_output(
+            21 + n,
+            &format!("wc -l part{n}.txt"),
+            &format!("{n} part{n}.txt"),
+            None,
+        );
     }
     let text = render(&briefing, &Extra::default(), 4_000);
     assert!(text.contains("ERROR: two specs begin with 001"), "{text}");
@@ -62,10 +72,10 @@ fn what_a_program_warned_of_outlives_what_others_printed() {
 }
 
 #[test]
-fn what_a_program_that_worked_warned_of_outlives_an_edit_of_a_file_it_names() {
+fn warnings_of_a_successful_program_outlive_edits_of_the_files_they_name() {
     let mut briefing = thread();
     let printed = "ERROR: two specs begin with 001, see the guide of the project\nCopied the template to specs/005/plan.md\n".repeat(8);
-    briefing.saw(20, "./setup.sh --json", &printed, None);
+    briefing.record_output(20, "./setup.sh --json", &printed, None);
     edits(&mut briefing, 21, "specs/005/plan.md", "The plan of the lexer stands here.\n", "");
     let text = render(&briefing, &Extra::default(), 4_000);
     assert!(text.contains("ERROR: two specs begin with 001"), "{text}");
@@ -73,13 +83,13 @@ fn what_a_program_that_worked_warned_of_outlives_an_edit_of_a_file_it_names() {
 }
 
 #[test]
-fn what_a_check_printed_last_is_told_though_its_outcome_is() {
+fn the_end_of_a_checks_output_is_shown_besides_its_outcome() {
     let mut briefing = thread();
     let printed = "aarch64\nbuilt grammars for amd64\n";
-    briefing.saw_more(20, "uname -m && cargo build --target x86_64", printed, None);
+    briefing.record_outcome_output(20, "uname -m && cargo build --target x86_64", printed, None);
     let text = render(&briefing, &Extra::default(), 2_000);
     assert!(text.contains("aarch64 | built grammars"), "{text}");
-    briefing.saw(21, "wc -l grammars.txt", "40 grammars.txt", None);
+    briefing.record_output(21, "wc -l grammars.txt", "40 grammars.txt", None);
     let text = render(&briefing, &Extra::default(), 2_000);
     assert!(!text.contains("aarch64 | built grammars"), "{text}");
 }

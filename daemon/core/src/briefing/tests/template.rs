@@ -1,6 +1,6 @@
 use super::*;
 
-/// A template whose steps say as much as each other.
+/// A template whose steps are equally informative.
 fn template() -> String {
     let trees = ["alder", "birch", "cedar", "dogwood", "elm", "fir"];
     let steps = (1..).zip(trees).map(|(step, tree)| format!("{step}. Plant the {tree} there.\n"));
@@ -11,20 +11,20 @@ fn template() -> String {
 #[test]
 fn later_steps_of_a_template_weigh_more() {
     let mut briefing = Briefing::default();
-    briefing.request(1, &template(), None);
+    briefing.begin_turn(1, &template(), None);
     let (quotes, _) = gather::gather(&briefing, &Extra::default(), 4_000);
     let steps = quotes.iter().filter(|quote| quote.text.contains(". Plant the"));
-    // The first one names the template, too.
+    // The first one also names the template.
     let weights: Vec<f64> = steps.map(|quote| quote.weight).skip(1).collect();
     assert!(weights.len() > 3 && weights.is_sorted_by(|one, next| one < next), "{weights:?}");
 }
 
 #[test]
-fn a_small_view_leaves_out_templates_that_were_followed() {
+fn a_small_view_omits_completed_templates() {
     let mut briefing = Briefing::default();
-    briefing.request(1, &template().replace("the north garden", ""), None);
-    briefing.request(9, &template(), None);
-    briefing.request(20, "Water the trees.", None);
+    briefing.begin_turn(1, &template().replace("the north garden", ""), None);
+    briefing.begin_turn(9, &template(), None);
+    briefing.begin_turn(20, "Water the trees.", None);
     for (max_tokens, followed) in [(2_000, 0), (4_000, 2)] {
         let (quotes, _) = gather::gather(&briefing, &Extra::default(), max_tokens);
         let requests = quotes.iter().filter(|quote| quote.kind == kinds::EvidenceKind::Request);

@@ -1,24 +1,24 @@
-//! What agents say as evidence: reports, words on the way, what another agent or a summary tells.
+//! Words of agents as evidence: reports, remarks on the way, reports of other agents, summaries.
 
 use super::super::kinds::EvidenceKind;
 use super::super::lines::{self, Shape};
-use super::super::telling;
+use super::super::strength;
 use super::{ANOTHER_AGENT, Briefing, push};
 use crate::rollout::contextual;
 use crate::text;
 
-/// Bytes of what the agent said last that wait for the turn's end: a report, or words on the way.
+/// Maximum bytes of the agent's words to hold until the turn's end, when they become a report or remarks.
 const PENDING_WORDS_BYTES: usize = 24 * 1_024;
 
-/// Heading of what the agent thought.
+/// Heading of the agent's thoughts.
 pub(in crate::briefing) const THOUGHT: &str = "thought, not said";
 
-/// Heading of what a model's summary says.
+/// Heading of a model's summary.
 const SUMMARY: &str = "summary of an earlier compaction";
 
 impl Briefing {
-    /// Words of the agent: the report of the turn, unless a call follows.
-    pub(in crate::briefing) fn words(&mut self, seq: u64, message: &str) {
+    /// Holds words of the agent: they become the turn's report unless a call follows.
+    pub(in crate::briefing) fn hold_words(&mut self, seq: u64, message: &str) {
         if message.trim().is_empty() {
             return;
         }
@@ -30,9 +30,14 @@ impl Briefing {
         }
     }
 
-    /// The agent thought: that counts as words on the way, its last intention as where it stands. Some agents give
-    /// no more than a title of what they thought, which is what they were about to do.
-    pub(in crate::briefing) fn thought(&mut self, seq: u64, words: &str, folder: Option<&str>) {
+    /// Records the agent's thoughts as remarks, and the last stated intention as the current state. Some
+    /// agents only log a title of each thought, which is the intention.
+    pub(in crate::briefing) fn record_thought(
+        &mut self,
+        seq: u64,
+        words: &str,
+        folder: Option<&str>,
+    ) {
         let turn = self.turn;
         self.intention = None;
         if let Some(title) = lines::heading_of(words.trim()) {
@@ -44,32 +49,43 @@ impl Briefing {
                 return;
             }
             lines::each_sentence(spoken.text, |sentence| {
-                if telling::intends(sentence) {
+                if strength::intends(sentence) {
                     self.intention = Some((seq, lines::tidy(sentence, folder, 260)));
                 }
                 let text = lines::tidy(sentence, folder, 260);
-                let kind = (EvidenceKind::Remark, telling::thought_strength(sentence));
+                let kind = (EvidenceKind::Remark, strength::thought_strength(sentence));
                 push(&mut self.remarks, (seq, turn), kind, ("", THOUGHT), text);
             });
         });
     }
 
-    /// A model summarised what came before. The summary takes in the one before it, whose state is no longer
-    /// true, and also stands before its compaction as ordinary words: those were not said to the person.
-    pub(in crate::briefing) fn compacted(&mut self, seq: u64, summary: &str, folder: Option<&str>) {
+    /// Records a model's summary of what came before. It replaces the previous summary, whose state is
+    /// outdated. The transcript also holds the summary as ordinary words before its compaction; those were
+    /// not addressed to the person, so they are dropped.
+    pub(in crate::briefing) fn record_summary(
+        &mut self,
+        seq: u64,
+        summary: &str,
+        folder: Option<&str>,
+    ) {
         self.pending_words.retain(|(_, words)| !summary.contains(text::prefix(words, 80)));
         self.remarks.retain(|line| line.heading != SUMMARY);
         let is_introduced = summary.starts_with(contextual::CODEX_SUMMARY_OPENING);
         let body = summary.split_once('\n').filter(|_| is_introduced).map_or(summary, |(_, b)| b);
-        self.hear(seq, SUMMARY, body, folder);
+        self.record_remark(seq, SUMMARY, body, folder);
     }
 
-    /// Another agent reported: what it says of its work is worth as much as a report of the agent's own.
-    pub(in crate::briefing) fn reported(&mut self, seq: u64, message: &str, folder: Option<&str>) {
+    /// Records another agent's report, which is worth almost as much as a report of the agent itself.
+    pub(in crate::briefing) fn record_agent_report(
+        &mut self,
+        seq: u64,
+        message: &str,
+        folder: Option<&str>,
+    ) {
         let message = text::cut_middle(message, PENDING_WORDS_BYTES / 2);
         let mut is_first = true;
         lines::split(&message, |spoken| {
-            // What the harness puts around it: ids, the state, what it cost.
+            // Skip the harness's wrapper: ids, state, cost.
             let words = spoken.text.trim_start_matches("<result>").trim_end_matches("</result>");
             if words.starts_with('<') && words.contains('>') {
                 return;
@@ -82,8 +98,8 @@ impl Briefing {
         });
     }
 
-    /// What was told another agent, or a summary that a model wrote of earlier work.
-    pub(in crate::briefing) fn hear(
+    /// Records a prompt for another agent, or a model's summary of earlier work.
+    pub(in crate::briefing) fn record_remark(
         &mut self,
         seq: u64,
         heading: &str,
@@ -104,7 +120,7 @@ impl Briefing {
         });
     }
 
-    /// What the agent said since its last call, which is the report of a turn that ended or is about to.
+    /// The agent's words since its last call: the report of a turn that ended or is about to.
     pub(in crate::briefing) fn pending_words(&self) -> impl Iterator<Item = (u64, &str)> {
         self.pending_words.iter().map(|(seq, words)| (*seq, words.as_str()))
     }
@@ -144,7 +160,7 @@ impl Briefing {
         let turn = self.turn;
         for (seq, words) in std::mem::take(&mut self.pending_words) {
             lines::split(&words, |spoken| {
-                let strength = telling::strength(spoken.text);
+                let strength = strength::of(spoken.text);
                 let line = lines::tidy(spoken.text, folder, 260);
                 push(
                     &mut self.remarks,
@@ -158,15 +174,15 @@ impl Briefing {
     }
 }
 
-/// Items and bold words carry results; the first line says what the message is about; code rarely says anything.
+/// Items and bold words carry results, the first line states the subject, and code rarely says anything.
 pub(in crate::briefing) fn report_strength(shape: Shape, is_first: bool, text: &str) -> u16 {
     let of_shape = match shape {
         Shape::Code => return 40,
         Shape::Item | Shape::Row => 110,
-        // "Yes, you are right." agrees with what stands elsewhere.
+        // "Yes, you are right." only agrees with a statement quoted elsewhere.
         Shape::Prose if text.len() < 40 && !text.contains(['`', '*', '/']) => 40,
         Shape::Prose if is_first || text.contains("**") => 110,
         Shape::Prose => 75,
     };
-    of_shape * telling::strength(text) / 100
+    of_shape * strength::of(text) / 100
 }

@@ -1,4 +1,4 @@
-//! How the work stands, as quotes: git, the task list, what ran and what runs.
+//! The state of the work as quotes: git, the task list, command output, running calls.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -15,40 +15,41 @@ use super::super::warnings;
 use super::{Builder, first_of, listing};
 use crate::text;
 
-/// An output so short is told whole; of longer ones lines from and up to so many bytes.
+/// Outputs up to this length are quoted whole; of longer ones, lines of at least and at most this many bytes.
 const ANSWER_BYTES: usize = 160;
 const LINE_BYTES_MIN: usize = 6;
 const LINE_BYTES: usize = 160;
 
-/// Lines of a long one that may be chosen: its beginning says what it is, its end how it came out.
+/// First and last lines of a long output to choose from: the start identifies it, the end holds its result.
 const LINES_FIRST: usize = 10;
 const LINES_LAST: usize = 10;
 
-/// Strength of a line by which a program warns.
+/// Strength of a warning.
 const WARNING_STRENGTH: u16 = 110;
 
-/// Strength of what came back last: the agent was about to act on it. So many first and last lines of a long one.
+/// Strength of the newest output, which the agent has not acted on yet, and its first and last lines that
+/// have it.
 const UNREAD_STRENGTH: u16 = 260;
 const UNREAD_LINES: usize = 3;
 
-/// Bytes of an edit without an answer.
+/// Maximum bytes of an unanswered edit.
 const PENDING_BYTES: usize = 900;
 
-/// Uncommitted files that are named.
+/// Maximum uncommitted files to name.
 const UNCOMMITTED_SHOWN: usize = 12;
 
-/// From this many tokens on a view has room for the tasks that come next, whatever else it says.
+/// A view of at least this many tokens always lists the next tasks.
 const TASKS_TOKENS: u64 = 1_500;
 const TASKS_NEXT: u16 = 3;
 
-/// Lines, such as options, that may follow what the agent asks at the end.
+/// Lines that may follow the agent's closing question, such as options.
 const LINES_AFTER: usize = 6;
 
 impl Builder<'_> {
     pub(super) fn git(&mut self) {
         let now = self.briefing.turn();
         let git = &self.briefing.commands.git;
-        // The newest of them are those that a report may still name.
+        // A report may still name the newest replaced commits.
         let newest: Vec<&str> = git.replaced.iter().rev().take(3).map(String::as_str).collect();
         if !newest.is_empty() {
             let text = format!("replaced by later commits, gone: {}", newest.join(", "));
@@ -59,7 +60,7 @@ impl Builder<'_> {
             let is_old = head.is_some_and(|head| index + 1 < head) && !line.text.starts_with('[');
             let strength = match () {
                 () if is_old || line.text.ends_with("(forced update)") => 30,
-                // What git told last is how things stand.
+                // The latest output of git is the current state.
                 () if index + 4 >= git.lines.len() => 140,
                 () if line.text.starts_with('[') => 100,
                 () => 60,
@@ -90,7 +91,7 @@ impl Builder<'_> {
         }
     }
 
-    /// What a look at uncommitted files could not know.
+    /// Names files edited after a status of the working tree.
     fn edited_since(&self, line: &GitLine) -> String {
         let since = self.briefing.effects.since(line.seq);
         if since.is_empty() || !line.place.is_empty() {
@@ -99,10 +100,10 @@ impl Builder<'_> {
         format!("(edited after it: {}) ", first_of(&since))
     }
 
-    /// What the last commands printed: short answers whole, of longer ones lines.
+    /// Quotes output of the latest commands: short ones whole, lines of longer ones.
     pub(super) fn outputs(&mut self) {
         let now = self.briefing.turn();
-        // What stood in a file before it was edited is no longer there.
+        // Output of a file's content is outdated once the file is edited.
         let is_edited = |output: &SeenOutput| {
             let since = self.briefing.effects.since(output.seq);
             let names = |path: &&str| output.what.contains(*path) || output.text.contains(*path);
@@ -113,9 +114,9 @@ impl Builder<'_> {
         let percent = if self.is_small() { 50 } else { 100 };
         let commands = &self.briefing.commands;
         let is_newest = |output: &SeenOutput| newest == Some(output.seq);
-        let told = |output: &&SeenOutput| !is_settled(commands, output, is_newest(output));
-        for output in self.briefing.outputs.iter().filter(told) {
-            // What a program that worked warned of holds whatever became of the files it names.
+        let visible = |output: &&SeenOutput| !is_settled(commands, output, is_newest(output));
+        for output in self.briefing.outputs.iter().filter(visible) {
+            // Warnings of a successful program hold even if the files they name were edited.
             let only_warnings = is_edited(output);
             if only_warnings && (output.is_told_elsewhere || !output.what.contains(' ')) {
                 continue;
@@ -140,9 +141,9 @@ impl Builder<'_> {
             }
             let lines =
                 output.text.lines().map(str::trim).filter(|line| line.len() > LINE_BYTES_MIN);
-            // Of a file that was read, single lines say less than of what a command answered.
-            let is_told = output.is_told_elsewhere || !output.what.contains(' ');
-            let strength = if is_told { 35 } else { 55 };
+            // A single line of a file says less than a line of a command's answer.
+            let is_secondary = output.is_told_elsewhere || !output.what.contains(' ');
+            let strength = if is_secondary { 35 } else { 55 };
             let lines: Vec<&str> = lines.collect();
             let (first, last) = (LINES_FIRST, lines.len().saturating_sub(LINES_LAST));
             let is_of_program = output.what.contains(' ');
@@ -165,7 +166,7 @@ impl Builder<'_> {
         }
     }
 
-    /// What a patch without an answer would change: nobody knows whether it did.
+    /// Shows what unanswered patches would change, since their outcome is unknown.
     pub(super) fn pending_edits(&mut self) {
         for running in &self.briefing.running {
             for edit in running.edits.iter().filter(|edit| !edit.added.is_empty()) {
@@ -219,9 +220,9 @@ impl Builder<'_> {
         for (order, task) in (1..).zip(&tasks) {
             let mark = if task.is_done { "x" } else { " " };
             ahead += u16::from(!task.is_done);
-            // The next item is the next thing to do; what comes long after it can be read in its file.
+            // The next item matters most; later items can be read in the file.
             let strength = match task.is_done {
-                // In a list that is done the count says it all.
+                // In a completed list the count suffices.
                 true => {
                     if open == 0 {
                         5
@@ -275,14 +276,14 @@ impl Builder<'_> {
                 let strength = if self.is_small() { 8 } else { 25 };
                 self.push(EvidenceKind::Now, (1, order), (0, strength), text);
             }
-            // Where the work stands.
+            // The last completed action marks where the work stopped.
             if let Some(newest) = self.candidates.last_mut().filter(|_| !ended.is_empty()) {
                 newest.is_fixed = true;
             }
         }
     }
 
-    /// The question or offer that the agent's last words end with stands here instead of among them.
+    /// Moves the closing question or offer of the agent's last words to NOW.
     fn waits_for_person(&mut self) {
         let now = self.briefing.turn();
         let has_spoken = self.briefing.pending_words().next().is_some()
@@ -302,7 +303,7 @@ impl Builder<'_> {
                 && !quote.text.starts_with('|')
         });
         let Some(asking) = asking else { return };
-        // A question that the agent went on from was not left to the person; an offer stands at the very end.
+        // Only a question near the end is still open; an offer must be the very last line.
         let (what, most) = match prompt::asks(&self.candidates[asking].text) {
             true => ("asked", LINES_AFTER),
             false => ("offered", 1),
@@ -318,12 +319,13 @@ impl Builder<'_> {
         );
     }
 
-    /// A small view has room for the beginning and the end of a command.
+    /// Shortens the middle of a command in a small view.
     fn short<'t>(&self, command: &'t str) -> Cow<'t, str> {
         if self.is_small() { text::cut_middle(command, 560) } else { Cow::Borrowed(command) }
     }
 
-    /// What kinds of commands were seen, and which were not: a script may hide any, so that no count would be true.
+    /// Lists which kinds of commands were seen and which were not. Scripts may hide commands, so counts would
+    /// be wrong.
     fn census(&self, census: Census) -> String {
         let has_only_failed = census.failed_pushes && !census.pushes;
         let kinds = [
@@ -358,7 +360,7 @@ impl Builder<'_> {
     }
 }
 
-/// Of a failure that was made good, or a check that ran again, the outcome is enough.
+/// Whether the outcome alone suffices: the failure was fixed, or the check is listed.
 fn is_settled(commands: &Commands, output: &SeenOutput, is_newest: bool) -> bool {
     let of_check = commands.checks.iter().any(|check| check.seq == output.seq);
     if of_check || !output.is_told_elsewhere {

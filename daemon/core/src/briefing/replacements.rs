@@ -1,4 +1,4 @@
-//! Small edits told as what they change: a line with what it replaces, and a line that only goes.
+//! Describes small edits as changes: a line with the text it replaced, and lines that were only removed.
 
 use std::collections::HashSet;
 
@@ -6,17 +6,18 @@ use super::collect::FileEdit;
 use crate::rollout::patch::ANOTHER_PLACE;
 use crate::text;
 
-/// An edit that takes out more lines is told by the lines it adds, and so is one that only takes out more than a few.
+/// Edits that remove more lines are described by their added lines; pure removals are quoted up to
+/// `REMOVED_MAX` lines.
 const LINES_MAX: usize = 16;
 const REMOVED_MAX: usize = 4;
 
-/// Bytes of what is replaced that are quoted, and of a line that goes.
+/// Maximum bytes quoted of replaced text, and of a removed line.
 const WAS_BYTES: usize = 90;
 const REMOVED_BYTES: usize = 140;
 
-/// Lines that have less than this in common, in percent of the shorter one, are not versions of each other.
+/// Minimum percentage of the shorter line that two versions of a line share.
 const COMMON_PERCENT: usize = 34;
-/// The same where nothing but their words says that one took the place of the other.
+/// The same, if only the words indicate that one line replaced the other.
 const COMMON_PERCENT_ALONE: usize = 60;
 
 /// Shorter lines are brackets and the like.
@@ -25,7 +26,7 @@ const LINE_BYTES_MIN: usize = 8;
 const WAS: &str = " (was: ";
 const REMOVED: &str = "removed: ";
 
-/// What a small edit put in the place of what.
+/// The line replacements of a small edit.
 #[derive(Default)]
 pub(super) struct Replacements<'a> {
     pairs: Vec<(&'a str, &'a str)>,
@@ -61,7 +62,7 @@ impl<'a> Replacements<'a> {
         Self { pairs: in_order(&added, &removed), removed: Vec::new() }
     }
 
-    /// ` (was: OLD)` for a text that holds a line which took the place of another: the words that differ.
+    /// ` (was: OLD)` for a text that contains a replacing line, with the words that differ.
     pub(super) fn was(&self, text: &str) -> Option<String> {
         let (new, old) = self.pairs.iter().find(|(new, _)| text.contains(new))?;
         let was = text::one_line_cut(&differing(old, new), WAS_BYTES);
@@ -75,12 +76,12 @@ impl<'a> Replacements<'a> {
     }
 }
 
-/// The text as it stands in the file.
+/// The quoted text as it is in the file.
 pub(super) fn without_was(text: &str) -> &str {
     text.split(WAS).next().unwrap_or(text)
 }
 
-/// The line that a quoted text says is gone.
+/// The removed line in a quoted text.
 pub(super) fn removed(text: &str) -> Option<RemovedLine<'_>> {
     text.strip_prefix(REMOVED).map(RemovedLine)
 }
@@ -98,7 +99,7 @@ fn lines_of(text: &str) -> Vec<&str> {
     lines.filter(|line| line.len() >= LINE_BYTES_MIN).collect()
 }
 
-/// Lines that are likely to be versions of each other, where some were only added or only taken out.
+/// Pairs likely versions of lines, if the edit also added or removed others.
 fn in_order<'a>(added: &[&'a str], removed: &[&'a str]) -> Vec<(&'a str, &'a str)> {
     let mut next = 0;
     let pair = |old: &&'a str| {
@@ -115,7 +116,7 @@ fn are_versions(new: &str, old: &str, percent: usize) -> bool {
     common * 100 >= old.len().min(new.len()) * percent
 }
 
-/// The words of `old` between those that both lines begin and end with.
+/// The words of `old` between the common start and end of both lines.
 fn differing(old: &str, new: &str) -> String {
     let (old, new): (Vec<&str>, Vec<&str>) =
         (old.split_whitespace().collect(), new.split_whitespace().collect());
@@ -144,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_told_with_the_words_it_replaces() {
+    fn a_line_is_quoted_with_the_words_it_replaces() {
         for (old, new, expected) in [
             (
                 "Work follows `/specs/[name]/` always.",
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_several_places_are_told_with_what_they_replace() {
+    fn lines_of_several_places_are_quoted_with_what_they_replace() {
         let removed = "- [ ] T001 Unit tests of the lexer (OPTIONAL)\n- [ ] T002 Tune the table of grammars\n";
         let added = "A line that is new altogether.\n- [ ] T001 Unit tests of the lexer (MANDATORY)\nAnother new one, of other words.\n- [ ] T002 Measure the table of grammars\n";
         let edit = edit(removed, added);
@@ -174,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_goes_is_told_and_large_edits_are_not() {
+    fn pure_removals_are_quoted_but_large_edits_are_not() {
         let edit_of_one = edit("keep this line\nThe old rule of the lexer", "keep this line");
         let lines: Vec<String> = Replacements::of(&edit_of_one).removed().collect();
         assert_eq!(lines, ["removed: The old rule of the lexer"]);

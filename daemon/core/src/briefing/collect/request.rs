@@ -1,4 +1,4 @@
-//! The person's messages as evidence: what they typed, what it answers, the steps of the template around it.
+//! The person's messages as evidence: what they typed, what it answers, the steps of a template around it.
 
 use super::super::kinds::EvidenceKind;
 use super::super::{lines, prompt};
@@ -9,30 +9,35 @@ use super::{
 use crate::digest::Digest128;
 use crate::{limits, text};
 
-/// Lines of earlier messages that are known again, so that a template is told from typed words.
+/// Digests of earlier lines to remember. A line that repeats is part of a template, not typed.
 const SEEN_LINES_MAX: usize = 1_024;
 
-/// Bytes of a typed message up to which it is quoted as one piece.
+/// Typed messages up to this length are quoted as one piece.
 const WHOLE_REQUEST_BYTES: usize = 500;
 
-/// Lines of a template that are kept.
+/// Maximum lines of a template to keep.
 const TEMPLATE_LINES: usize = 110;
 
-/// Bytes of a template's name beside words that were sent with it.
+/// Maximum bytes of a template's name next to typed words.
 const TEMPLATE_NAME_BYTES: usize = 56;
 
-/// Bytes of what the person said in a dialog.
+/// Maximum bytes of an answer in a dialog.
 const DIALOG_BYTES: usize = 600;
 
-/// A line so short is a title or a name.
+/// A line this short is a title or a name.
 const FRAGMENT_BYTES: usize = 16;
 
-/// Longer messages are mostly pasted, and their lines say little out of their places.
+/// Longer messages are mostly pasted, and their lines mean little out of context.
 const PASTED_BYTES: usize = 4 * 1_024;
 
 impl Briefing {
-    /// A message of the person's begins a turn.
-    pub(in crate::briefing) fn request(&mut self, seq: u64, message: &str, folder: Option<&str>) {
+    /// A message of the person begins a turn.
+    pub(in crate::briefing) fn begin_turn(
+        &mut self,
+        seq: u64,
+        message: &str,
+        folder: Option<&str>,
+    ) {
         self.end_turn(false, folder);
         let digests: Vec<u32> = message
             .lines()
@@ -58,7 +63,12 @@ impl Briefing {
         }
         let text = text::cut_middle(&before.text, EARLIER_BYTES).into_owned();
         self.earlier.push_back(ActiveRequest { text, ..before });
-        self.typed(seq, if typed.is_empty() { &name } else { &typed }, typed.is_empty(), folder);
+        self.record_typed(
+            seq,
+            if typed.is_empty() { &name } else { &typed },
+            typed.is_empty(),
+            folder,
+        );
         if template.is_some() && !typed.is_empty() {
             let text = format!("{WITH}{})", text::cut_words(&name, TEMPLATE_NAME_BYTES));
             self.push(EvidenceKind::Request, seq, 40, text);
@@ -79,13 +89,13 @@ impl Briefing {
         self.refused = None;
     }
 
-    /// The person answered in a dialog, in the middle of a turn.
-    pub(in crate::briefing) fn chose(&mut self, seq: u64, words: &str) {
+    /// Records the person's answer in a dialog, in the middle of a turn.
+    pub(in crate::briefing) fn record_dialog_answer(&mut self, seq: u64, words: &str) {
         let text = format!("{CHOSE}{})", text::one_line_cut(words, DIALOG_BYTES));
         self.push(EvidenceKind::Request, seq, 100, text);
     }
 
-    fn typed(&mut self, seq: u64, words: &str, is_template: bool, folder: Option<&str>) {
+    fn record_typed(&mut self, seq: u64, words: &str, is_template: bool, folder: Option<&str>) {
         if is_template {
             return self.push(EvidenceKind::Request, seq, 45, format!("{TEMPLATE}{words})"));
         }
@@ -102,7 +112,7 @@ impl Briefing {
         let is_pasted = words.len() > PASTED_BYTES;
         let (mut is_first, mut heading) = (true, "");
         lines::split(&words, |spoken| {
-            // What the lines below it are about was typed as well.
+            // The heading of the lines below was typed as well.
             let title = (spoken.heading != heading && !spoken.heading.is_empty())
                 .then(|| format!("{}: ", text::cut_words(spoken.heading, 120)));
             heading = spoken.heading;
@@ -155,7 +165,7 @@ fn is_data(line: &str) -> bool {
         || line.contains("\": ")
 }
 
-/// A quarter of the line's digest is enough to know it again.
+/// A quarter of the line's digest suffices to recognise it.
 fn digest(line: &str) -> u32 {
     u32::try_from(Digest128::of(line.as_bytes()).0 >> 96).unwrap_or_default()
 }

@@ -1,8 +1,9 @@
-//! How much a line of the agent's says by its form: reasons and findings last, announcements and questions pass.
+//! Rates how much a line of the agent says by its form: reasons and findings outweigh announcements and
+//! questions.
 
 use crate::phrases::Phrases;
 
-/// Words in which people and agents give a reason, a finding or a decision, in small letters.
+/// Words that indicate a reason, a finding or a decision, in lower case.
 static REASONS: Phrases = Phrases::new(&[
     "because",
     "root cause",
@@ -42,7 +43,7 @@ static REASONS: Phrases = Phrases::new(&[
     "потому",
 ]);
 
-/// First words of a line that only says what comes next.
+/// First words of a line that only announces what comes next.
 const ANNOUNCEMENTS: [&str; 32] = [
     "let me ",
     "now let me",
@@ -78,7 +79,7 @@ const ANNOUNCEMENTS: [&str; 32] = [
     "als nächstes",
 ];
 
-/// Headings and words of what was open when it was said.
+/// Headings and words of what was open at that time.
 static PASSING: Phrases = Phrases::new(&[
     "next step",
     "next:",
@@ -111,7 +112,7 @@ static PASSING: Phrases = Phrases::new(&[
 /// Further words of such headings, which lack the colon.
 static PASSING_HEADINGS: Phrases = Phrases::new(&["next", "select"]);
 
-/// Words of a line that only says that something is waited for.
+/// Words of a line that only reports waiting.
 static WAITING: Phrases = Phrases::new(&[
     "still running",
     "still waiting",
@@ -133,7 +134,7 @@ static WAITING: Phrases = Phrases::new(&[
     "no final output yet",
 ]);
 
-/// Words of a line that tells what was seen, on the way or of another agent.
+/// Words of a line that reports an observation, on the way or by another agent.
 static FINDINGS: Phrases = Phrases::new(&[
     " shows ",
     " shows that",
@@ -147,7 +148,7 @@ static FINDINGS: Phrases = Phrases::new(&[
 ]);
 
 /// Percent of an ordinary line.
-pub(super) fn strength(text: &str) -> u16 {
+pub(super) fn of(text: &str) -> u16 {
     let lower = text.to_lowercase();
     let lower = lower.trim_start_matches(['*', '`', ' ']);
     if WAITING.is_in(lower) {
@@ -168,7 +169,7 @@ pub(super) fn strength(text: &str) -> u16 {
     100
 }
 
-/// Whether a word is one of a thought that only weighs what may be.
+/// Whether a word expresses uncertainty in a thought.
 fn hedges(word: &str) -> bool {
     matches!(
         word,
@@ -195,7 +196,7 @@ fn hedges(word: &str) -> bool {
     )
 }
 
-/// Words of a thought that weighs a choice: what was chosen is said or done later.
+/// Words of a thought that weighs options; the choice itself is said or done later.
 static DELIBERATIONS: Phrases = Phrases::new(&[
     "weighing",
     "considering",
@@ -209,7 +210,7 @@ static DELIBERATIONS: Phrases = Phrases::new(&[
     "would be better",
 ]);
 
-/// Words of a limit that the agent sets itself, or that it knows from the person.
+/// Words of a limit that the agent sets itself, or has from the person.
 static LIMITS: Phrases = Phrases::new(&[
     "i won't",
     "i will not",
@@ -222,8 +223,8 @@ static LIMITS: Phrases = Phrases::new(&[
     "the user asked",
 ]);
 
-/// Percent of an ordinary line that a sentence weighs which the agent only thought: most where it is sure, and gives a
-/// reason or sets a limit.
+/// Strength of a sentence that the agent only thought, in percent of an ordinary line: highest if it is
+/// certain and gives a reason or sets a limit.
 pub(super) fn thought_strength(sentence: &str) -> u16 {
     let lower = sentence.to_lowercase();
     let is_unsure = || lower.split(|c: char| !c.is_alphanumeric()).any(hedges);
@@ -238,7 +239,7 @@ pub(super) fn thought_strength(sentence: &str) -> u16 {
     }
 }
 
-/// Whether a sentence tells what its speaker is about to do.
+/// Whether a sentence says what its author is about to do.
 pub(super) fn intends(sentence: &str) -> bool {
     const INTENTIONS: [&str; 9] = [
         "i'll ",
@@ -255,7 +256,7 @@ pub(super) fn intends(sentence: &str) -> bool {
     !lower.ends_with('?') && INTENTIONS.iter().any(|words| lower.starts_with(words))
 }
 
-/// Whether a line tells how things stood, or asks: a later report answers it.
+/// Whether a line only describes a moment or asks: a later report answers it.
 pub(super) fn is_passing(heading: &str, text: &str) -> bool {
     if text.ends_with(['?', '？']) || text.contains("? (") || is_menu(text) {
         return true;
@@ -287,12 +288,12 @@ mod tests {
             ("On passe à l’étape 4.", 30),
             ("The parser keeps its state.", 100),
         ] {
-            assert_eq!(strength(text), expected, "{text}");
+            assert_eq!(of(text), expected, "{text}");
         }
     }
 
     #[test]
-    fn of_thoughts_sure_reasons_and_limits_weigh_most() {
+    fn certain_reasons_and_limits_are_the_strongest_thoughts() {
         let thoughts = [
             "The user asked for documentation, and I won't touch the lexer.",
             "The cache is stale because the key left out the branch.",
@@ -308,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_open_is_known_by_its_words() {
+    fn open_points_are_recognised_by_their_words() {
         assert!(is_passing("Next steps", "Write the lexer."));
         assert!(is_passing("", "Would it help to split the file?"));
         assert!(is_passing("", "`runs/` remains untracked."));

@@ -273,13 +273,13 @@ fn below_a_summary_a_view_does_not_repeat_it() {
 }
 
 #[test]
-fn lines_that_speak_of_the_focus_are_chosen_first() {
+fn lines_about_the_focus_are_chosen_first() {
     let mut briefing = Briefing::default();
-    briefing.request(1, "Make the lexer quick.", None);
+    briefing.begin_turn(1, "Make the lexer quick.", None);
     let lexer = "- The lexer allocated a string for each token of the source.";
     let parser = "- The parser keeps its table of operators in a sorted slice.";
-    briefing.words(2, &format!("{lexer}\n{parser}\n"));
-    briefing.request(3, "go on with the lexer", None);
+    briefing.hold_words(2, &format!("{lexer}\n{parser}\n"));
+    briefing.begin_turn(3, "go on with the lexer", None);
     let view = |focus| render(&briefing, &Extra { focus, ..Extra::default() }, 90);
     let shown = |focus| (view(focus).contains("allocated"), view(focus).contains("sorted slice"));
     assert_eq!(shown(""), (false, true), "{}", view(""));

@@ -1,13 +1,12 @@
-//! The structured state of a thread: what an agent must know to go on, folded from its items.
+//! The structured state of a thread, folded from its items: what an agent needs to continue.
 //!
-//! It holds what measurement showed an agent needs next:
-//! files bound to what became of them, commands to their exit status, tests to their counts, plan
-//! steps to their state, the request verbatim. Every list is bounded and evicts deterministically;
-//! every text is redacted before it enters.
+//! Measurements showed that an agent needs the files with their state, commands with their exit status, tests
+//! with their counts, plan steps with their state, and the request verbatim. Every list is bounded and evicts
+//! deterministically; every text is redacted before it enters.
 //!
-//! The state holds only what the transcript says. What the host knows besides (the files on disk,
-//! updates the model proposed) is laid over it when it is served: [`staleness`], [`semantic`]. So
-//! deleting the database and folding again gives the same bytes.
+//! The state holds only what the transcript says. Knowledge of the host (files on disk, updates proposed by
+//! the model) is added when it is served: [`staleness`], [`semantic`]. So deleting the database and folding
+//! again gives the same bytes.
 
 pub mod checked;
 pub(crate) mod commands;
@@ -37,18 +36,18 @@ use requests::Requests;
 pub struct Checkpoint {
     /// Seq of the last line folded.
     pub seq: u64,
-    /// Folder that relative paths start from.
+    /// Base of relative paths.
     pub cwd: Option<String>,
-    /// What the person asked, oldest first; the last one is active.
+    /// The person's requests, oldest first; the last one is active.
     pub requests: Requests,
     pub plan: Plan,
     pub files: Files,
     pub commands: Commands,
-    /// What failed last, newest last.
+    /// The latest failures, newest last.
     pub errors: VecDeque<Failure>,
-    /// The agent's last words, newest last.
+    /// The agent's last messages, newest last.
     pub notes: VecDeque<Note>,
-    /// The thread's own lines, to brief whoever goes on.
+    /// Lines of the thread to brief the next agent.
     #[serde(default)]
     pub briefing: Briefing,
     /// Calls made so far.
@@ -64,22 +63,22 @@ pub struct Failure {
     #[serde(default, skip_serializing_if = "is_zero")]
     pub tokens: u64,
     pub what: String,
-    /// Its most telling lines.
+    /// Its most informative lines.
     pub text: String,
     /// Whether the same command has succeeded since.
     pub resolved: bool,
 }
 
-/// Words of the agent to the person.
+/// A message of the agent to the person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
     pub seq: u64,
-    /// The words, middle cut.
+    /// The text, shortened in the middle.
     pub text: String,
 }
 
 impl Checkpoint {
-    /// Keeps a failure; one of the same command replaces the earlier.
+    /// Records a failure; it replaces an earlier one of the same command.
     pub fn push_failure(&mut self, printed: Printed, what: &str, text: &str) {
         self.errors.retain(|failure| failure.what != what);
         if self.errors.len() >= limits::ERRORS {
@@ -91,14 +90,14 @@ impl Checkpoint {
         self.errors.push_back(Failure { seq, tokens, what, text, resolved: false });
     }
 
-    /// Marks the failure of a command that now succeeds.
+    /// Marks the failures of a command as resolved.
     pub fn resolve_failure(&mut self, what: &str) {
         for failure in self.errors.iter_mut().filter(|failure| failure.what == what) {
             failure.resolved = true;
         }
     }
 
-    /// Keeps words of the agent.
+    /// Records a message of the agent.
     pub fn push_note(&mut self, seq: u64, text: &str) {
         if self.notes.len() >= limits::NOTES {
             self.notes.pop_front();

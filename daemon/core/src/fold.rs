@@ -1,9 +1,8 @@
-//! Lines in order → identity, totals, checkpoint and index rows: all that is known of a transcript.
+//! Folds lines in order into identity, totals, checkpoint and index rows: the complete state of a transcript.
 //!
-//! A fold is a pure function of the lines it was given. It can be saved between any two of them and
-//! taken up again, by another process or another machine, with the same result to the byte as one
-//! that never stopped; so a crash costs at most the lines since the last save. Its size is bounded
-//! whatever the transcript.
+//! A fold is a pure function of its lines. It can be saved after any line and resumed by another process or
+//! machine, with a result identical to the byte, so a crash costs at most the lines since the last save. Its
+//! size is bounded for any transcript.
 
 mod bill;
 mod failures;
@@ -51,7 +50,7 @@ pub struct Place {
     pub bytes: u64,
 }
 
-/// A saved fold cannot be taken up: the caller folds the file from its start.
+/// A saved fold cannot be resumed: fold the file from its start.
 #[derive(Debug, thiserror::Error)]
 pub enum FoldError {
     /// Written by another version.
@@ -89,18 +88,18 @@ pub struct Fold {
     signals: Signals,
 }
 
-/// Bytes that most saved folds fit into: memory that grows is copied at each step.
+/// Initial capacity when saving. Most saved folds fit, which avoids copies while growing.
 const SAVED_BYTES: usize = 64 * 1_024;
 
-/// The version alone, so that a saved fold of another version is told from a broken one.
+/// The version alone, to distinguish another version from a broken fold.
 #[derive(Deserialize)]
 struct Version {
     version: u32,
 }
 
 impl Fold {
-    /// Version of the saved form. Raised with every change of what is folded or how: saved folds of
-    /// other versions are folded anew.
+    /// Version of the saved form. Raise it with every change of what is folded or how: folds of other
+    /// versions are folded again from the start.
     pub const VERSION: u32 = 34;
 
     /// The state before the first line.
@@ -122,10 +121,10 @@ impl Fold {
         }
     }
 
-    /// The state of a fork or revert before its own first line: what `base` knows of the work, with
-    /// an identity still to be read and line counters at zero.
+    /// The state of a fork or revert before its own first line: the work known to `base`, without identity
+    /// and with line counters at zero.
     ///
-    /// The lines to come may be of another program than those of the base.
+    /// The next lines may come from another program than those of `base`.
     pub fn branch(base: &Fold, source: Source) -> Self {
         let (head, failures) = (ThreadHead::new(source), Failures::default());
         let mut fold = Self { head, failures, ..base.clone() };
@@ -137,8 +136,8 @@ impl Fold {
         fold
     }
 
-    /// The state before the first line of a history that stands for all that `base` knows: its numbers go
-    /// on, and nothing of it is visible yet.
+    /// The state before the first line of a history that replaces `base`: counters continue, and nothing is
+    /// visible yet.
     pub fn succeed(base: &Fold) -> Self {
         let mut head = ThreadHead::new(base.head.source);
         head.compactions = base.head.compactions + 1;
@@ -149,8 +148,7 @@ impl Fold {
         fold
     }
 
-    /// Folds a line that says nothing new: it was made of what is known. It is visible and counted, and
-    /// the checkpoint stays as it is.
+    /// Folds a line derived from known state. It is visible and counted, but does not change the checkpoint.
     pub fn carried(&mut self, place: Place, line: &[u8]) -> Option<ItemRow> {
         let known = (self.checkpoint.clone(), self.reducer.clone());
         let (stepper, bill) = (self.stepper.clone(), self.bill.clone());
@@ -164,8 +162,8 @@ impl Fold {
         row
     }
 
-    /// Folds one complete line, given without its newline; the row when it is a history item. Lines
-    /// of any content are taken: what is not understood is counted.
+    /// Folds one complete line without its newline, and returns the row if it is a history item. Accepts any
+    /// content and counts what it does not understand.
     pub fn line(&mut self, place: Place, line: &[u8]) -> Option<ItemRow> {
         self.digested(place, line, Digest128::of(line))
     }
@@ -182,7 +180,7 @@ impl Fold {
         let mut row: Option<ItemRow> = None;
         let is_nameless = self.head.thread_id.is_none();
         let mut take = |entry: Entry<'_>| match (self.entry(place, &entry), &mut row) {
-            // One row a line: it is by whole lines that items are digested and given back.
+            // One row per line, because items are digested and returned by whole lines.
             (Some(more), Some(row)) => row.tokens = row.tokens.saturating_add(more.tokens),
             (Some(first), None) => row = Some(first),
             (None, _) => {}
@@ -195,8 +193,8 @@ impl Fold {
         Some(row)
     }
 
-    /// Folds a line over the bound by its first bytes (at most 4 KiB) and the digest of all. Its
-    /// place is kept, so that it can be given back; what it says is not read.
+    /// Folds a line over the size limit by its first bytes (at most 4 KiB) and the digest of all of it. Keeps
+    /// its position for retrieval without reading its content.
     pub fn oversized(&mut self, place: Place, head: &[u8], digest: Digest128) -> Option<ItemRow> {
         self.next_seq = place.line + 1;
         self.checkpoint.seq = place.line;
@@ -236,7 +234,7 @@ impl Fold {
         &self.visible
     }
 
-    /// The settings that the model was last told; `None` when it has to be told everything.
+    /// The settings the model last received; `None` if it must receive all of them.
     pub fn reference(&self) -> Option<&TurnSettings> {
         self.references.current()
     }
@@ -246,7 +244,7 @@ impl Fold {
         &self.meter
     }
 
-    /// What compactions cost, and how the work went on after each.
+    /// The cost of each compaction, and the work after it.
     pub fn bill(&self) -> &Bill {
         &self.bill
     }
@@ -256,7 +254,7 @@ impl Fold {
         &self.signals
     }
 
-    /// Tokens in the model's window now: what its provider counted, carried on by estimates.
+    /// Tokens in the model's window now: the provider's last count plus estimates.
     pub fn used(&self) -> u64 {
         self.meter.used(self.visible.tokens())
     }
@@ -271,22 +269,22 @@ impl Fold {
         self.reducer.take_touched()
     }
 
-    /// Renders the state; [`Fold::load`] gives back an equal one.
+    /// Serializes the state; [`Fold::load`] restores an equal one.
     ///
     /// # Errors
-    /// A part of the state that JSON cannot hold, which is a mistake in this program: nothing must be saved then.
+    /// A part of the state cannot be represented in JSON: a bug in this program. Save nothing then.
     pub fn save(&self) -> Result<Vec<u8>, FoldError> {
         let mut bytes = Vec::with_capacity(SAVED_BYTES);
         serde_json::to_writer(&mut bytes, self)?;
-        // Many of them wait to be stored together.
+        // Many saved folds may wait for a batched write.
         bytes.shrink_to_fit();
         Ok(bytes)
     }
 
-    /// Takes up a saved state.
+    /// Restores a saved state.
     ///
     /// # Errors
-    /// Another version, or not a saved state.
+    /// The bytes have another version, or are no saved state.
     pub fn load(bytes: &[u8]) -> Result<Self, FoldError> {
         let found = serde_json::from_slice::<Version>(bytes)?.version;
         if found != Self::VERSION {
@@ -333,7 +331,7 @@ impl Fold {
                 if let Some(model) = &settings.model {
                     self.head.model = Some(text::prefix(model, limits::NAME_BYTES).to_owned());
                 }
-                self.references.told(settings);
+                self.references.record_settings(settings);
                 self.bill.awaits();
             }
             Body::Item(item, tokens) => return self.item(place, item, *tokens, (asked, excerpt)),
@@ -345,7 +343,7 @@ impl Fold {
                     self.title_by = *by;
                 }
             }
-            // Of a message written again it is that of the history before.
+            // The usage of a message that is written again belongs to the earlier history.
             Body::Usage(_) if self.stepper.is_written_again(at) => {}
             Body::Usage(usage) => {
                 self.bill.reported(at, usage);
@@ -354,7 +352,7 @@ impl Fold {
             Body::TurnFailed(cause) => self.head.blocked = self.failures.failed(at, *cause),
             Body::Unknown => self.head.unknown += 1,
             Body::Malformed => self.head.malformed += 1,
-            // What they say happened is a step.
+            // These produce a step instead.
             Body::Folder { .. }
             | Body::RolledBack { .. }
             | Body::Branch { .. }
@@ -391,7 +389,7 @@ impl Fold {
             if self.head.created_at_ms == 0 {
                 self.head.created_at_ms = ms;
             }
-            // Clocks go back by seconds in real files.
+            // Real transcripts contain clocks that go back by seconds.
             self.head.updated_at_ms = self.head.updated_at_ms.max(ms);
         }
         At { seq: place.line, ms: at_ms.unwrap_or(0) }
@@ -460,7 +458,7 @@ impl Fold {
     fn compacted(&mut self, place: Place, at: At, compacted: &Compacted<'_>) -> ItemRow {
         self.head.compactions += 1;
         self.checkpoint.compactions += 1;
-        // The summary also stands just before as an ordinary answer: not words to the person.
+        // The summary also occurs just before as an ordinary answer, not addressed to the person.
         if let Some(note) = self.checkpoint.notes.back()
             && !compacted.message.is_empty()
             && !contextual::is_briefing(&compacted.message)

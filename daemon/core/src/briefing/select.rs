@@ -101,7 +101,7 @@ const WORTH_MIN_OF_SHARE: f64 = 0.02;
 const WORTH_MIN: f64 = 0.002;
 
 /// One line, or several of one kind and heading that are chosen together.
-struct Candidate {
+struct QuoteGroup {
     lines: Vec<Quote>,
     terms: Vec<u32>,
     tokens: u64,
@@ -129,7 +129,7 @@ impl PartialOrd for Offer {
 
 /// The candidates, ready for selection with any budget.
 pub(super) struct Selection {
-    candidates: Vec<Candidate>,
+    groups: Vec<QuoteGroup>,
     worth: HashMap<u32, f64, FxBuildHasher>,
     /// Terms that the reader already knows.
     said: HashMap<u32, usize, FxBuildHasher>,
@@ -137,7 +137,7 @@ pub(super) struct Selection {
 
 /// A selection in progress.
 struct SelectionState<'a> {
-    candidates: &'a [Candidate],
+    groups: &'a [QuoteGroup],
     worth: &'a HashMap<u32, f64, FxBuildHasher>,
     said: HashMap<u32, usize, FxBuildHasher>,
     /// Groups and headings whose label is already counted.
@@ -151,15 +151,15 @@ struct SelectionState<'a> {
 impl Selection {
     /// `known` is text that need not be repeated.
     pub(super) fn new(quotes: Vec<Quote>, focus: &Focus, known: &str) -> Self {
-        let mut candidates: Vec<Candidate> = Vec::with_capacity(quotes.len());
+        let mut groups: Vec<QuoteGroup> = Vec::with_capacity(quotes.len());
         for line in quotes {
-            match candidates.last_mut().filter(|last| line.unit > 0 && last.unit() == line.unit) {
+            match groups.last_mut().filter(|last| line.unit > 0 && last.unit() == line.unit) {
                 Some(last) => last.add(line),
-                None => candidates.push(Candidate::of(line)),
+                None => groups.push(QuoteGroup::of(line)),
             }
         }
         let mut lines: HashMap<u32, u32, FxBuildHasher> = HashMap::default();
-        for term in candidates.iter().flat_map(|w| &w.terms) {
+        for term in groups.iter().flat_map(|w| &w.terms) {
             *lines.entry(*term).or_default() += 1;
         }
         let most = f64::from(focus.recent.values().copied().max().unwrap_or(1).max(1));
@@ -174,33 +174,32 @@ impl Selection {
             (*term, rarity * (0.35 + 1.6 * recent + central))
         });
         let said = terms::of(known).into_iter().map(|term| (term, 1));
-        Self { candidates, worth: worth.collect(), said: said.collect() }
+        Self { groups, worth: worth.collect(), said: said.collect() }
     }
 
     /// The lines to show within `budget` tokens.
     pub(super) fn select(&self, budget: u64) -> Vec<&Quote> {
         let mut choice = SelectionState {
-            candidates: &self.candidates,
+            groups: &self.groups,
             worth: &self.worth,
             said: self.said.clone(),
             labels: HashSet::default(),
             used: [0; RULES.len()],
             left: budget,
             budget,
-            chosen: vec![false; self.candidates.len()],
+            chosen: vec![false; self.groups.len()],
         };
-        let fixed =
-            (0..self.candidates.len()).filter(|index| self.candidates[*index].lines[0].is_fixed);
+        let fixed = (0..self.groups.len()).filter(|index| self.groups[*index].lines[0].is_fixed);
         fixed.for_each(|index| choice.take(index));
         // First fill each kind's share, then the rest by worth.
         choice.fill(true);
         choice.fill(false);
-        let chosen = self.candidates.iter().zip(choice.chosen);
+        let chosen = self.groups.iter().zip(choice.chosen);
         chosen.filter(|(_, is_chosen)| *is_chosen).flat_map(|(w, _)| &w.lines).collect()
     }
 }
 
-impl Candidate {
+impl QuoteGroup {
     fn of(line: Quote) -> Self {
         let terms = terms::of(&line.text);
         let tokens = tokens::of_text(&line.text) + 1;
@@ -224,12 +223,12 @@ impl Candidate {
 
 impl<'a> SelectionState<'a> {
     fn fill(&mut self, within_shares: bool) {
-        let open = (0..self.candidates.len()).filter(|index| !self.chosen[*index]);
+        let open = (0..self.groups.len()).filter(|index| !self.chosen[*index]);
         let mut heap: BinaryHeap<Offer> =
             open.map(|index| Offer { worth: self.worth_of(index), index }).collect();
         while let Some(Offer { index, .. }) = heap.pop() {
             let cost = self.cost(index);
-            let kind = self.candidates[index].lines[0].kind;
+            let kind = self.groups[index].lines[0].kind;
             let share = self.budget * u64::from(kind.rule().share_percent) / 100;
             let is_over = within_shares && self.used[kind as usize] + cost > share;
             if cost > self.left || is_over {
@@ -248,7 +247,7 @@ impl<'a> SelectionState<'a> {
     }
 
     fn worth_of(&self, index: usize) -> f64 {
-        let line = &self.candidates[index];
+        let line = &self.groups[index];
         let mut sum = 0.15;
         for term in &line.terms {
             let said = self.said.get(term).copied().unwrap_or(0).min(AGAIN.len() - 1);
@@ -264,7 +263,7 @@ impl<'a> SelectionState<'a> {
 
     /// Tokens of a line, and of the labels above it that are not counted yet.
     fn cost(&self, index: usize) -> u64 {
-        let Candidate { lines, tokens, .. } = &self.candidates[index];
+        let QuoteGroup { lines, tokens, .. } = &self.groups[index];
         let candidate = &lines[0];
         let label = |group: &'a str, heading: &'a str, words: &str| {
             let is_new = !words.is_empty()
@@ -283,7 +282,7 @@ impl<'a> SelectionState<'a> {
         if self.chosen[index] || cost > self.left {
             return;
         }
-        let line = &self.candidates[index];
+        let line = &self.groups[index];
         let candidate = &line.lines[0];
         self.left -= cost;
         self.used[candidate.kind as usize] += cost;

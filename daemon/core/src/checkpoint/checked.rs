@@ -1,4 +1,4 @@
-//! What the disk confirms of a thread's knowledge, item by item, at the moment somebody else takes its work over.
+//! Compares a thread's knowledge with the disk, item by item, when another agent takes over its work.
 
 use super::files::FileState;
 use super::semantic::Update;
@@ -6,25 +6,25 @@ use super::staleness::{self, Standing};
 use super::view::{Scene, dependency_holds};
 use crate::limits;
 
-/// The files and facts that a thread knows, held against the disk.
+/// The files and facts of a thread, compared with the disk.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Checked {
-    /// Files that are as the thread saw them last.
+    /// Files unchanged since the thread last saw them.
     pub unchanged: usize,
-    /// Files with other content than then, the latest touched first, as the agent wrote them.
+    /// Files whose content changed, latest touched first, by the path the agent wrote.
     pub changed: Vec<String>,
-    /// Files that are gone, likewise.
+    /// Files that no longer exist, in the same order.
     pub gone: Vec<String>,
-    /// Files of which nobody can tell.
+    /// Files that cannot be compared.
     pub unverified: usize,
-    /// Facts whose files are as they were.
+    /// Facts whose files are unchanged.
     pub facts_valid: usize,
-    /// Keys of the facts whose files changed or cannot be seen.
+    /// Keys of facts whose files changed or cannot be read.
     pub facts_suspect: Vec<String>,
 }
 
 impl Checked {
-    /// Looks at the files that the thread read or changed, and at its facts; lists are bounded, the latest first.
+    /// Compares the files that the thread read or changed, and its facts; lists are bounded, latest first.
     pub fn of(scene: &Scene<'_>) -> Self {
         let mut checked = Self::default();
         let mut files: Vec<_> = scene.state.files.iter().collect();
@@ -66,7 +66,7 @@ mod tests {
     use crate::digest::ContentHash;
 
     #[test]
-    fn each_file_is_held_against_the_disk_and_what_was_merely_listed_is_not() {
+    fn read_and_changed_files_are_compared_with_the_disk_but_listed_ones_are_not() {
         let (then, other) = (ContentHash::of(b"then"), ContentHash::of(b"other"));
         let mut state = Checkpoint { cwd: Some("/w".to_owned()), ..Checkpoint::default() };
         let mut disk = Disk::new();

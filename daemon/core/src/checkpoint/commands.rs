@@ -1,4 +1,4 @@
-//! Commands that ran, each bound to how it ended.
+//! Commands that ran, each with its outcome.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,23 +21,23 @@ pub struct Command {
     pub text: String,
     /// Last line that ran it or answered it.
     pub seq: u64,
-    /// How its last run ended.
+    /// Outcome of its last run.
     pub outcome: CommandOutcome,
-    /// Times it ran.
+    /// Number of runs.
     pub runs: u32,
-    /// Tests its last run counted.
+    /// Test counts of its last run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tests: Option<TestCounts>,
-    /// What its last run printed.
+    /// Output of its last run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub printed: Option<Printed>,
-    /// It only looks at files: the files say it as well.
+    /// It only inspects files, which the file list also shows.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_look: bool,
 }
 
 impl Commands {
-    /// Notes a run.
+    /// Records a run.
     pub fn run(&mut self, seq: u64, redacted: &str, is_look: bool) {
         let text = text::cut_middle(redacted.trim(), limits::COMMAND_BYTES).into_owned();
         let before = self.list.iter().position(|command| command.text == text);
@@ -52,13 +52,13 @@ impl Commands {
             is_look,
         });
         if self.list.len() > limits::COMMANDS {
-            // A look is the cheapest to forget.
+            // Evict inspections first.
             let oldest_look = self.list.iter().position(|command| command.is_look);
             self.list.remove(oldest_look.unwrap_or(0));
         }
     }
 
-    /// Notes how the run at `seq` ended.
+    /// Records the outcome of the run at `seq`.
     pub fn end(
         &mut self,
         seq: u64,
@@ -71,14 +71,14 @@ impl Commands {
         Some(command)
     }
 
-    /// Notes what the run at `seq` printed.
+    /// Records the output of the run at `seq`.
     pub fn print(&mut self, seq: u64, printed: Printed) {
         if let Some(command) = self.list.iter_mut().rev().find(|command| command.seq == seq) {
             command.printed = Some(printed);
         }
     }
 
-    /// All, newest run first.
+    /// All commands, newest run first.
     pub fn newest(&self) -> impl Iterator<Item = &Command> {
         self.list.iter().rev()
     }
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rerun_moves_up_and_forgets_its_old_end() {
+    fn a_rerun_moves_to_the_front_and_drops_its_old_outcome() {
         let mut commands = Commands::default();
         commands.run(1, "cargo test", false);
         commands.end(1, CommandOutcome::Exit(101), None);
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn looks_are_forgotten_first() {
+    fn inspections_are_evicted_first() {
         let mut commands = Commands::default();
         commands.run(0, "make", false);
         for seq in 1..1_000 {

@@ -1,4 +1,4 @@
-//! The checkpoint as a JSON document (`checkpoint_v1`), with what is known besides.
+//! The checkpoint as a JSON document (`checkpoint_v1`), with the host's knowledge.
 
 use std::collections::BTreeMap;
 

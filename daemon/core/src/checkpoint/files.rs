@@ -1,7 +1,7 @@
-//! Files in play and what became of each.
+//! The files of a thread and their state.
 //!
-//! A file is known by its path made absolute where that is possible, and shown as the agent last
-//! wrote it, because that is what it will write next.
+//! A file is identified by its path, made absolute if possible. It is shown by the path the agent last wrote,
+//! since the agent will write that again.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub struct File {
     pub state: FileState,
     /// Last line that touched it.
     pub seq: u64,
-    /// When, Unix milliseconds; 0 unknown.
+    /// Time in Unix milliseconds; 0 unknown.
     pub at_ms: i64,
     #[serde(default, skip_serializing_if = "is_zero")]
     pub changes: u32,
@@ -35,15 +35,15 @@ pub struct File {
     /// Last line that read it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_seq: Option<u64>,
-    /// Hash of its content, where the transcript holds all of it.
+    /// Hash of its content, if the transcript holds all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<ContentHash>,
-    /// What its last reading printed, where that printed nothing else.
+    /// Output of its last read, if that command printed nothing else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub printed: Option<Printed>,
 }
 
-/// What became of a file, weakest first.
+/// State of a file, weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[derive(strum::IntoStaticStr)]
@@ -61,35 +61,35 @@ pub enum FileState {
 }
 
 impl FileState {
-    /// Whether the agent changed the file: such files are never forgotten before others.
+    /// Whether the agent changed the file: such files are evicted last.
     pub fn is_change(self) -> bool {
         matches!(self, Self::Edited | Self::Created | Self::Deleted)
     }
 }
 
-/// A file that lines read or changed.
+/// A file that a line read or changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Touch {
     /// Path as the agent wrote it.
     pub path: String,
     pub seq: u64,
-    /// When, Unix milliseconds; 0 unknown.
+    /// Time in Unix milliseconds; 0 unknown.
     pub at_ms: i64,
-    /// Folder a relative path starts from.
+    /// Base of a relative path.
     pub cwd: Option<String>,
 }
 
 #[derive(Debug, Clone)]
 pub struct FileTouch<'a> {
-    /// As the agent wrote it.
+    /// The path as the agent wrote it.
     pub path: &'a str,
-    /// Folder a relative path starts from.
+    /// Base of a relative path.
     pub cwd: Option<&'a str>,
     pub state: FileState,
     pub seq: u64,
     /// Unix milliseconds.
     pub at_ms: i64,
-    /// Hash of the whole content after it, if known.
+    /// Hash of the complete content afterwards, if known.
     pub hash: Option<ContentHash>,
 }
 
@@ -106,7 +106,7 @@ impl From<Use> for FileState {
 }
 
 impl Files {
-    /// Notes a touch.
+    /// Records a touch.
     pub fn touch(&mut self, touch: FileTouch<'_>) {
         let key = paths::absolute(touch.path, touch.cwd);
         let is_new = !self.map.contains_key(&key);
@@ -130,7 +130,7 @@ impl Files {
         if touch.state.is_change() {
             file.changes = file.changes.saturating_add(1);
             file.hash = touch.hash;
-            // What was read is no longer what is there.
+            // The content that was read is outdated.
             file.printed = None;
             file.state = after(file.state, touch.state);
         } else {
@@ -144,14 +144,14 @@ impl Files {
         }
     }
 
-    /// Notes what a reading of the file with this key printed.
+    /// Records the output of reading the file with this key.
     pub fn print(&mut self, key: &str, printed: Printed) {
         if let Some(file) = self.map.get_mut(key) {
             file.printed = Some(printed);
         }
     }
 
-    /// Takes back the reading at line `seq`, which failed.
+    /// Undoes the read at line `seq`, which failed.
     pub fn unread(&mut self, key: &str, seq: u64) {
         let is_only = |file: &File| file.seq == seq && file.reads <= 1 && !file.state.is_change();
         if self.map.get(key).is_some_and(is_only) {
@@ -163,17 +163,17 @@ impl Files {
         self.map.get(key)
     }
 
-    /// The file that a path written now would mean.
+    /// The file that `path` resolves to now.
     pub fn find(&self, path: &str, cwd: Option<&str>) -> Option<&File> {
         self.map.get(&paths::absolute(path, cwd))
     }
 
-    /// Key and file of all, in the order of keys.
+    /// Keys and files, ordered by key.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &File)> {
         self.map.iter().map(|(key, file)| (key.as_str(), file))
     }
 
-    /// All, newest touch first, ties by key.
+    /// All files, newest touch first, ties by key.
     pub fn newest(&self) -> Vec<(&str, &File)> {
         let mut files: Vec<_> = self.iter().collect();
         files.sort_by(|(key_a, a), (key_b, b)| b.seq.cmp(&a.seq).then(key_a.cmp(key_b)));
@@ -212,12 +212,13 @@ impl Files {
     }
 }
 
-/// Bytes that a saved file takes, about.
+/// Approximate size of a saved file entry.
 fn cost(key: &str, file: &File) -> usize {
     key.len() + file.path.len() + 132
 }
 
-/// What a file is after a change: new stays new, and one removed and made again is edited.
+/// The state of a file after a change: created files stay created, and a deleted file that is created again
+/// counts as edited.
 fn after(before: FileState, change: FileState) -> FileState {
     match (before, change) {
         (FileState::Created, FileState::Edited) => FileState::Created,
@@ -239,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn one_file_under_two_names_is_one() {
+    fn two_paths_of_one_file_share_an_entry() {
         let mut files = Files::default();
         files.touch(touch("src/../a.rs", FileState::Read, 1));
         files.touch(touch("/w/a.rs", FileState::Edited, 2));
@@ -253,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn states_follow_each_other() {
+    fn a_change_updates_the_state() {
         use FileState::{Created, Deleted, Edited, Read};
         for (touches, state) in [
             (vec![Created, Edited], Created),
@@ -271,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn changed_files_outlive_read_ones() {
+    fn changed_files_are_evicted_after_read_ones() {
         let mut files = Files::default();
         files.touch(touch("edited.rs", FileState::Edited, 0));
         for seq in 1..2_000 {

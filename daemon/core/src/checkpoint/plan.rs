@@ -1,11 +1,11 @@
-//! The agent's plan: steps and how far each is.
+//! The agent's plan: steps and their state.
 
 use serde::{Deserialize, Serialize};
 
 use crate::rollout::tool::{PlanStep, StepStatus};
 use crate::{limits, text};
 
-/// The plan as it stands.
+/// The current plan.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Plan {
     pub steps: Vec<Step>,
@@ -14,14 +14,14 @@ pub struct Plan {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
-    /// Stable name of the step: its place, from 1, or the id the model gave.
+    /// Stable id of the step: its number, from 1, or the model's id.
     pub id: String,
     /// What is to be done.
     pub text: String,
     pub state: StepState,
 }
 
-/// How far a step is.
+/// The progress of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepState {
@@ -41,7 +41,7 @@ impl From<StepStatus> for StepState {
 }
 
 impl Plan {
-    /// Replaces the plan by what the agent's planning tool was given.
+    /// Replaces the plan with the arguments of the agent's planning tool.
     pub fn replace(&mut self, seq: u64, steps: &[PlanStep]) {
         let numbered = steps.iter().take(limits::PLAN_STEPS).enumerate();
         self.steps = numbered
@@ -64,7 +64,7 @@ impl Plan {
         self.seq = seq;
     }
 
-    /// Changes the step of that id; one that is dropped goes.
+    /// Changes the step with that id, or removes it if it is dropped.
     pub fn change(&mut self, seq: u64, id: &str, status: Option<StepStatus>, is_dropped: bool) {
         if is_dropped {
             self.steps.retain(|step| step.id != id);

@@ -1,11 +1,11 @@
-//! What a call printed: where it stands, and what reading it again costs.
+//! The output of a call: its position, and the cost of reading it again.
 //!
-//! A view shows the price behind the line's number (`#412 1.3k`), so that an agent can decide whether
-//! the whole is worth its tokens before it asks for it: `<thread>#<line>` is the handle.
+//! A view shows the cost after the line's number (`#412 1.3k`), so that an agent can decide whether the
+//! complete output is worth its tokens before requesting it by its handle, `<thread>#<line>`.
 
 use serde::{Deserialize, Serialize};
 
-/// An answer in the transcript.
+/// An output in the transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Printed {
     pub seq: u64,
@@ -13,16 +13,16 @@ pub struct Printed {
     pub tokens: u64,
 }
 
-/// Tokens from which an answer is long enough to be named: a shorter one is as cheap to make again.
+/// Minimum tokens to show a handle: a shorter output is as cheap to produce again.
 const LONG_TOKENS: u64 = 500;
 
 impl Printed {
-    /// Whether a view names it.
+    /// Whether a view shows its handle.
     pub fn is_long(self) -> bool {
         self.tokens >= LONG_TOKENS
     }
 
-    /// The handle without its thread, and the price: `#412 1.3k`. Prices are rounded down.
+    /// The handle without its thread, and the cost, rounded down: `#412 1.3k`.
     pub fn words(self) -> String {
         let Self { seq, tokens } = self;
         match tokens {
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prices_are_short() {
+    fn costs_are_short() {
         for (tokens, words) in
             [(7, "#412 7"), (999, "#412 999"), (1_399, "#412 1.3k"), (23_900, "#412 23k")]
         {

@@ -1,8 +1,8 @@
-//! Steps in order → checkpoint.
+//! Turns steps into the checkpoint, in order.
 //!
-//! A command is noted when it is called and bound to its outcome when it is answered. Files count as
-//! changed once the change is known to have worked: by the call's answer, or by the harness's own report,
-//! whichever comes first.
+//! A command is recorded when called and bound to its outcome when answered. A file counts as changed once
+//! the change is known to have succeeded: by the call's answer or by the harness's own report, whichever
+//! comes first.
 
 use std::collections::VecDeque;
 
@@ -23,7 +23,7 @@ use crate::step::{
     Work, one_line_of,
 };
 
-/// What the reducer must remember besides the checkpoint.
+/// State of the reducer beyond the checkpoint.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Reducer {
     /// The agent spoke since the last request.
@@ -34,24 +34,24 @@ pub struct Reducer {
     touched: Vec<Touch>,
 }
 
-/// What a rollback restores.
+/// State that a rollback restores.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct TurnStart {
-    /// Only of the newest turns: few are taken back, and each plan is a copy.
+    /// Kept only for the newest turns: few are rolled back, and each plan is a copy.
     plan: Option<Plan>,
 }
 
 /// One touch of a file.
 struct Touching<'a> {
     path: &'a str,
-    /// Folder that a relative path starts from, if not the thread's.
+    /// Base of a relative path, if not the thread's folder.
     cwd: Option<String>,
     state: FileState,
     hash: Option<ContentHash>,
 }
 
 impl Reducer {
-    /// Takes in the next step.
+    /// Records the next step.
     pub fn step(&mut self, state: &mut Checkpoint, at: At, step: &Step<'_>) {
         state.briefing.step(state.cwd.as_deref(), at, step);
         match step {
@@ -83,7 +83,7 @@ impl Reducer {
         }
     }
 
-    /// Files touched since the last call, for the host to look at.
+    /// Files touched since the last call, for the host to inspect.
     pub fn take_touched(&mut self) -> Vec<Touch> {
         std::mem::take(&mut self.touched)
     }
@@ -149,7 +149,7 @@ impl Reducer {
                 Some(_) => output::failure_lines(printed, 3).join("\n"),
                 None => outcome.words(),
             };
-            // A search that found nothing also ends with a status that is not zero.
+            // A search without matches also exits with a non-zero status.
             if !lines.is_empty() {
                 state.push_failure(whole, &call.what, &lines);
             }
@@ -179,12 +179,12 @@ impl Reducer {
         }
     }
 
-    /// Applies the changes of a patch that worked.
+    /// Applies the changes of a successful patch.
     fn apply(&mut self, state: &mut Checkpoint, at: At, call: &Call, changes: &[Change]) {
         let cwd = call.starts_in(state.cwd.as_deref());
         for change in changes {
             let mut file_state = FileState::from(change.kind);
-            // Whole content written over a file that was read before makes nothing new.
+            // Overwriting a file that was read before does not create it.
             let known = state.files.find(&change.path, state.cwd.as_deref());
             if file_state == FileState::Created && known.is_some_and(|f| f.state >= FileState::Read)
             {
@@ -206,8 +206,7 @@ impl Reducer {
         self.touch(state, at, Touching { hash, ..Touching::of(&change.path, file_state, cwd) });
     }
 
-    /// The person took back the last turns: what they asked and planned is void. What was done to
-    /// files stays done.
+    /// Removes the requests and plans of the last turns. Changes to files remain.
     fn roll_back(&mut self, state: &mut Checkpoint, turns: u64) {
         let turns = usize::try_from(turns).unwrap_or(usize::MAX);
         state.requests.roll_back(turns);
@@ -252,7 +251,7 @@ impl From<ChangeKind> for FileState {
     }
 }
 
-/// Notes a call of a tool without a reading of its own.
+/// Records a call of a tool that has no handler of its own.
 fn other(state: &mut Checkpoint, at: At, (tool, values): (&str, &str), is_look: bool) {
     state.commands.run(at.seq, &one_line_of(tool, values), is_look);
 }

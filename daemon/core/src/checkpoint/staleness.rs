@@ -1,27 +1,26 @@
-//! Whether what is known of a file still holds, judged from what the host saw on disk.
+//! Whether knowledge of a file still holds, judged by the host's view of the disk.
 //!
-//! Nothing here is stored: staleness is derived each time it is served, so it cannot itself go
-//! stale. Unknown is not the same as unchanged.
+//! Nothing here is stored: staleness is derived whenever it is served, so it cannot become stale itself.
+//! Unknown is not the same as unchanged.
 
 use std::collections::BTreeMap;
 
 use crate::digest::ContentHash;
 
-/// A file as the host sees it now, beside what it saw when the thread last touched it.
+/// A file as the host sees it now, and as it was when the thread last touched it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OnDisk {
-    /// Hash when the thread last touched it, if the host looked in time.
+    /// Hash when the thread last touched it, if the host read it in time.
     pub then: Option<ContentHash>,
-    /// The file had already changed again when the host first looked: `then` is no witness of what
-    /// the agent saw.
+    /// The file had already changed when the host first read it: `then` does not show what the agent saw.
     pub late: bool,
     pub now: Now,
 }
 
-/// What is at a path now.
+/// The current content at a path.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Now {
-    /// Not looked at: outside the project, too large, unreadable.
+    /// Not inspected: outside the project, too large, or unreadable.
     #[default]
     Unknown,
     Missing,
@@ -32,22 +31,22 @@ pub enum Now {
 /// Files by key.
 pub type Disk = BTreeMap<String, OnDisk>;
 
-/// How far what the thread knows of a file can be trusted.
+/// How far a thread's knowledge of a file can be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Standing {
-    /// The same content as then.
+    /// Same content as then.
     Unchanged,
     /// Other content than then.
     Changed,
-    /// It was there and is gone.
+    /// It existed and is gone.
     Gone,
-    /// Nobody can tell.
+    /// Unknown.
     Unverified,
 }
 
-/// Judges a file whose content, after the thread's last touch, had the hash `known` (where the
-/// transcript tells) and is expected to exist or not.
+/// Judges a file. `known` is its hash after the thread's last touch, if the transcript records it; `expected`
+/// is whether it should exist.
 pub fn standing(known: Option<&ContentHash>, expected: bool, disk: Option<&OnDisk>) -> Standing {
     let Some(disk) = disk else { return Standing::Unverified };
     let witness = known.or(disk.then.as_ref().filter(|_| !disk.late));
@@ -58,7 +57,7 @@ pub fn standing(known: Option<&ContentHash>, expected: bool, disk: Option<&OnDis
         (Now::Content(_), _) if !expected => Standing::Changed,
         (Now::Content(now), Some(witness)) if now == witness => Standing::Unchanged,
         (Now::Content(_), Some(_)) => Standing::Changed,
-        // Seen late: only a change since then is certain.
+        // Read late: only a change since then is certain.
         (Now::Content(now), None) => match &disk.then {
             Some(then) if then != now => Standing::Changed,
             _ => Standing::Unverified,
@@ -71,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn standings_follow_what_was_seen() {
+    fn a_standing_compares_the_content_with_what_was_seen() {
         let (a, b) = (ContentHash::of(b"a"), ContentHash::of(b"b"));
         let seen =
             |then: Option<&ContentHash>, late, now| OnDisk { then: then.cloned(), late, now };

@@ -1,10 +1,10 @@
 //! `view_v1`: the checkpoint as text for a model.
 //!
-//! Pure and byte-stable: the same scene, caps and budget give the same bytes on every machine. The
-//! text never exceeds its budget, whatever the checkpoint holds.
+//! Pure and byte-stable: the same inputs, caps and budget give the same bytes on every machine. The text
+//! never exceeds its budget, for any checkpoint.
 //!
-//! The words are the thread's own, chosen by [`briefing`]; this module adds what the host knows beside the
-//! transcript: which files changed on disk since, and which decisions and facts it accepted.
+//! The text is quoted from the thread, chosen by [`briefing`]; this module adds the host's knowledge: which
+//! files changed on disk since, and which decisions and facts it accepted.
 
 mod lines;
 
@@ -21,34 +21,34 @@ pub use lines::dependency_holds;
 /// First line of every view.
 pub const HEADER: &str = "[SESSION_CHECKPOINT v1]";
 
-/// Tokens of a view for which nobody names a budget.
+/// Default budget of a view in tokens.
 pub const DEFAULT_TOKENS: u64 = 4_000;
 
-/// All a view is made of.
+/// The inputs of a view.
 #[derive(Debug, Clone, Copy)]
 pub struct Scene<'a> {
     pub thread_id: Option<&'a str>,
     pub state: &'a Checkpoint,
-    /// What was added and accepted.
+    /// Accepted updates and the person's choices.
     pub semantics: &'a Semantics,
-    /// What the host sees on disk.
+    /// Files as the host sees them on disk.
     pub disk: &'a Disk,
     /// What the person wants a view to be about; empty if they did not say. It is never quoted.
     pub focus: &'a str,
 }
 
-/// How many of each a view may hold, whatever room there is.
+/// Maximum entries of each kind in a view, even if there is room for more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ViewCaps {
     pub max_open_plan_steps: usize,
-    /// Plan steps done, the last ones.
+    /// The last completed plan steps.
     pub max_done_plan_steps: usize,
-    /// Decisions, the newest that stand.
+    /// The newest valid decisions.
     pub max_decisions: usize,
     pub max_facts_valid: usize,
     pub max_facts_suspect: usize,
-    /// Files and commands that were not changed, newest first.
+    /// Files and commands without changes, newest first.
     pub max_recent_artifacts: usize,
     pub max_value_chars: usize,
 }
@@ -67,15 +67,15 @@ impl Default for ViewCaps {
     }
 }
 
-/// Percent of a view that pins may take: the rest is for the request and the header.
+/// Maximum percentage of a view for pins; the rest is for the request and the header.
 const PINNED_PERCENT: u64 = 75;
 
-/// Renders the view within `max_tokens`, by bytes / 4 and by o200k alike.
+/// Renders the view within `max_tokens`, both by bytes / 4 and by o200k.
 pub fn render(scene: &Scene<'_>, caps: &ViewCaps, max_tokens: u64) -> String {
     render_below("", scene, caps, max_tokens).text
 }
 
-/// A view that stands below a text, such as a model's summary: it prefers what the text does not say.
+/// Renders a view to follow a text such as a model's summary; prefers content that the text does not have.
 pub fn render_below(above: &str, scene: &Scene<'_>, caps: &ViewCaps, max_tokens: u64) -> Rendered {
     let bytes = tokens::bytes_of(max_tokens);
     let choices = &scene.semantics.choices;
@@ -106,7 +106,7 @@ pub fn render_below(above: &str, scene: &Scene<'_>, caps: &ViewCaps, max_tokens:
     Rendered { pins_incomplete: pinned.incomplete, ..rendered }
 }
 
-/// A section of a view, and what it costs.
+/// A section of a view and its cost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ViewPart {
     pub name: String,
@@ -116,7 +116,7 @@ pub struct ViewPart {
     pub tokens: u64,
 }
 
-/// The sections of a view in their order; the first is its header. No word of others passes for a title.
+/// The sections of a view in order; the first is its header. Quoted text cannot look like a title.
 pub fn parts(text: &str) -> Vec<ViewPart> {
     let mut sections: Vec<(&str, usize, usize)> = Vec::new();
     for line in text.split_inclusive('\n') {

@@ -1,25 +1,25 @@
-//! Whether a thread is blocked: its newest turns failed for the same reason, and nothing came after.
+//! Whether a thread is blocked: its newest turns failed for the same reason, and nothing succeeded since.
 
 use serde::{Deserialize, Serialize};
 
 use crate::step::{At, Step};
 use crate::thread::{Blocked, TurnFailure};
 
-/// Requests in a row that the provider finds too long, before a thread counts as blocked: one alone is often followed by
-/// a compaction.
+/// Consecutive over-long requests after which a thread counts as blocked. A single one is often followed by a
+/// compaction.
 const FULL_TWICE: u32 = 2;
 
-/// Failures since the agent last did or said anything.
+/// Failures since the agent last acted or answered.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct Failures {
     cause: Option<TurnFailure>,
     failures: u32,
-    /// A request came since the newest failure: one failure is often reported twice.
+    /// A request came after the newest failure. One failure is often reported twice.
     is_asked: bool,
 }
 
 impl Failures {
-    /// Takes in the next step; whether the thread goes on.
+    /// Records the next step; returns whether the thread made progress.
     pub(super) fn step(&mut self, step: &Step<'_>) -> bool {
         match step {
             Step::Asked { .. } => self.is_asked = true,
@@ -32,7 +32,7 @@ impl Failures {
         false
     }
 
-    /// Takes in a failure: what blocks the thread, if anything does now.
+    /// Records a failure; returns what blocks the thread, if anything.
     pub(super) fn failed(&mut self, at: At, cause: TurnFailure) -> Option<Blocked> {
         match self.cause == Some(cause) {
             true if self.is_asked => self.failures += 1,
@@ -55,7 +55,7 @@ mod tests {
     fn blocked(source: Source, lines: &[Value]) -> Option<(TurnFailure, u32)> {
         let mut fold = Fold::new(source);
         for (line, value) in (0..).zip(lines) {
-            // A request that goes on from the same place as an earlier one takes that one back.
+            // A request from the same position as an earlier one replaces it.
             let mut value = value.clone();
             value["parentUuid"] = json!(line.to_string());
             let text = value.to_string();

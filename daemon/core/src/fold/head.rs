@@ -1,12 +1,12 @@
-//! Who a thread is: what its meta line says, and what it is called.
+//! The identity of a thread: its meta line and its title.
 
 use super::Fold;
 use crate::rollout::Meta;
 use crate::{limits, redact, text};
 
 impl Fold {
-    /// The first meta line names the thread. Later ones repeat it, or were copied from the thread it
-    /// was forked from.
+    /// The first meta line identifies the thread. Later ones repeat it, or were copied from the thread it was
+    /// forked from.
     pub(super) fn meta(&mut self, meta: &Meta) {
         if self.head.thread_id.is_some() {
             return;
@@ -35,27 +35,27 @@ impl Fold {
     }
 }
 
-/// A working folder worth keeping.
+/// The working folder, unless its path is too long to keep.
 pub(super) fn folder(path: Option<&str>) -> Option<String> {
     let path = path.filter(|path| path.len() <= limits::PATH_BYTES)?;
     Some(redact::redact(path).text.into_owned())
 }
 
-/// A request as the name of its thread: what the person wrote of it, without the frame that it came in.
+/// The title of a thread from a request: what the person wrote, without the frame around it.
 pub(super) fn title(request: &str) -> String {
     let words = without_prompt(without_images(in_template(request.trim())));
     let words = if words.is_empty() { request } else { words };
     text::cut(&text::one_line(words), limits::EXCERPT_BYTES).into_owned()
 }
 
-/// What was typed behind a command that stands for a long prompt: such prompts begin with it, fenced.
+/// The text typed after a command that expands to a long prompt, which quotes it in a fence at the start.
 fn in_template(request: &str) -> &str {
     let fenced = request.strip_prefix("## User Input").map(str::trim_start);
     let fenced = fenced.and_then(|rest| rest.strip_prefix("```text")?.split_once("```"));
     fenced.map_or(request, |(typed, _)| typed.trim())
 }
 
-/// The words behind images that stand before them.
+/// The words after leading images.
 fn without_images(mut request: &str) -> &str {
     while request.starts_with("<image") {
         let Some((_, rest)) = request.split_once("</image>") else { break };
@@ -64,7 +64,7 @@ fn without_images(mut request: &str) -> &str {
     request
 }
 
-/// The command behind a shell's prompt, as it is pasted from a terminal with what it printed.
+/// The command after a shell prompt, for text pasted from a terminal.
 fn without_prompt(request: &str) -> &str {
     let skip = |text: &'_ str| text.split_once(' ').map_or("", |(_, rest)| rest.trim_start()).len();
     let behind = |length: usize| &request[request.len() - length..];
@@ -73,7 +73,7 @@ fn without_prompt(request: &str) -> &str {
     match first {
         "$" | "❯" => behind(skip(request)),
         _ if is_of_host => behind(skip(request)),
-        // Arrow, folder, then the branch and a mark where there is one.
+        // An arrow and the folder, then optionally branch and state.
         "➜" => {
             let mut rest = behind(skip(behind(skip(request))));
             for mark in ["git:(", "✗"] {
@@ -92,7 +92,7 @@ mod tests {
     use super::title;
 
     #[test]
-    fn a_thread_goes_by_what_the_person_wrote() {
+    fn a_title_is_what_the_person_wrote() {
         for (request, expected) in [
             ("Fix the parser.\nNow.", "Fix the parser. Now."),
             ("## User Input\n\n```text\nmake a spec\n```\n\nYou **MUST** consider", "make a spec"),

@@ -1,9 +1,9 @@
-//! How full the model's window is, line after line: what the provider counted, what came since, and
-//! the course of both.
+//! How full the model's window is after each line, and its course over time.
 //!
-//! The provider's count is the truth for the history it was made of, and for that alone. It is carried
-//! on by our estimate of what followed the model's answer. A compaction or a rollback makes it void:
-//! from then on the history is estimated, and what the provider had counted beyond our estimate at its
+//! The provider's count is exact only for the history it was made of. Our estimate of the items after the
+//! model's answer is added to it. A compaction or a rollback invalidates it: then the history is estimated,
+//! plus the provider's excess over our estimate at its first report (instructions, tool schemas), so that the
+//! result right after is not too low.
 //! first report (instructions, tool schemas) is added, so that the count is not too low right after.
 
 use std::collections::VecDeque;
@@ -13,13 +13,13 @@ use serde::{Deserialize, Serialize};
 use crate::limits;
 use crate::rollout;
 
-/// The course is kept at this many places at most; then every second one is forgotten.
+/// Maximum points of the course; on overflow every second one is dropped.
 const POINTS_MAX: usize = 192;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
     pub seq: u64,
-    /// Tokens counted, the answer included.
+    /// Tokens counted, including the answer.
     pub tokens: u64,
     /// Our estimate of the same items.
     pub estimated: u64,
@@ -36,7 +36,7 @@ pub struct Point {
     pub tokens: u64,
 }
 
-/// A compaction, by its sizes.
+/// Window sizes around a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompactionPoint {
     pub seq: u64,
@@ -44,36 +44,36 @@ pub struct CompactionPoint {
     pub after: u64,
 }
 
-/// The gauge of a thread.
+/// Tracks the window of a thread.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Meter {
     window: Option<u64>,
-    /// The largest count the provider ever gave: so much has been in the window.
+    /// The largest count the provider ever reported.
     #[serde(default)]
     filled: u64,
     /// Tokens in the window when the agent last compacted by itself.
     #[serde(default)]
     agent_compacted_at: Option<u64>,
     report: Option<Report>,
-    /// What the provider counted beyond our estimate at its first report.
+    /// The provider's excess over our estimate at its first report.
     overhead: Option<u64>,
-    /// Our estimate up to the model's last own item; `None` while it has not spoken since the last
-    /// compaction or rollback, when a report can only repeat an older one.
+    /// Our estimate up to the model's last item; `None` while it has produced none since the last compaction
+    /// or rollback, when a report can only repeat an older one.
     at_model: Option<u64>,
     /// Our estimate now.
     #[serde(default)]
     estimated: u64,
-    /// Reports come before the items of the answer that they count, as Codex wrote them until 0.65.
+    /// Reports precede the items of the answer they count, as in Codex up to 0.65.
     #[serde(default)]
     is_early: bool,
-    /// The newest item is the model's own.
+    /// The newest item is the model's.
     #[serde(default)]
     ends_own: bool,
-    /// Items of the answer that an early report counts are still to come.
+    /// Items of the answer that an early report counts are yet to come.
     #[serde(default)]
     awaits_answer: bool,
     turns: u64,
-    /// Every so many items one is kept.
+    /// One of this many items becomes a point.
     stride: u64,
     items: u64,
     points: Vec<Point>,
@@ -86,37 +86,38 @@ impl Meter {
         self.window
     }
 
-    /// Tokens that the window has held, by the provider's counts; `None` before the first one.
+    /// The largest number of tokens the window has held, as counted by the provider; `None` before the first
+    /// count.
     pub fn filled(&self) -> Option<u64> {
         (self.filled > 0).then_some(self.filled)
     }
 
-    /// Tokens in the window when the agent last compacted by itself, where its transcripts tell.
+    /// Tokens in the window when the agent last compacted by itself, if its transcripts record it.
     pub fn agent_compacted_at(&self) -> Option<u64> {
         self.agent_compacted_at
     }
 
-    /// The provider's last count that still holds.
+    /// The provider's last valid count.
     pub fn report(&self) -> Option<Report> {
         self.report
     }
 
-    /// Tokens the provider counts beyond the items: instructions and tool schemas.
+    /// Tokens the provider counts in addition to the items: instructions and tool schemas.
     pub fn overhead(&self) -> u64 {
         self.overhead.unwrap_or(0)
     }
 
-    /// Whether counts stand before the answers that they are of.
+    /// Whether counts precede the answers they include.
     pub fn is_early(&self) -> bool {
         self.is_early
     }
 
-    /// Turns begun, those taken back left out.
+    /// Turns begun, without those rolled back.
     pub fn turns(&self) -> u64 {
         self.turns
     }
 
-    /// The course up to now, oldest first.
+    /// The course so far, oldest first.
     pub fn points(&self) -> &[Point] {
         &self.points
     }
@@ -142,7 +143,7 @@ impl Meter {
         self.agent_compacted_at = usage.compacted_at.or(self.agent_compacted_at);
         let Some(tokens) = usage.total_tokens else { return };
         let Some(at_model) = self.at_model else {
-            // Of an answer to come, unless the history was replaced: then it repeats an older one.
+            // It counts an answer to come, unless the history was replaced: then it repeats an older count.
             self.is_early |= self.overhead.is_none() && self.compactions.is_empty();
             return;
         };
@@ -157,7 +158,7 @@ impl Meter {
         self.turns += 1;
     }
 
-    /// An item was added; the history is now estimated at `estimated`.
+    /// Records an item; the history is now estimated at `estimated`.
     pub(super) fn item(&mut self, seq: u64, estimated: u64, is_models_own: bool) {
         self.estimated = estimated;
         self.ends_own = is_models_own;
@@ -180,7 +181,7 @@ impl Meter {
         self.mark(seq, estimated);
     }
 
-    /// The history was replaced: `before` is what was in the window.
+    /// Records that the history was replaced; `before` is the window's previous size.
     pub(super) fn compacted(&mut self, seq: u64, before: u64, estimated: u64) {
         self.renew();
         if self.compactions.len() >= limits::COMPACTION_POINTS {

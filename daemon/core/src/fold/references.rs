@@ -1,11 +1,11 @@
-//! The settings that the history tells the model, to compare the next turn's with.
+//! The settings that the history shows the model, to compare with those of the next turn.
 //!
-//! Settings are told at the beginning of a turn, on a line that is no item. They count from the first
-//! item after them: a bare line of settings is no turn. A compaction takes them away, and a rollback
-//! those of the turns it takes back.
+//! A transcript records settings at the start of a turn, in a line that is no item. They take effect with the
+//! first item after them: a line of settings alone is no turn. A compaction removes them, and a rollback
+//! removes those of the turns it undoes.
 //!
-//! After an old compaction, which wrote down no history to go on with, none count until the next one: what it
-//! put before the model stands nowhere, so whoever goes on from the transcript has to tell all of it again.
+//! An old compaction recorded no replacement history. Its context is unknown, so until the next compaction a
+//! resumed thread must resend all settings.
 
 use std::collections::VecDeque;
 
@@ -14,31 +14,31 @@ use serde::{Deserialize, Serialize};
 use crate::limits;
 use crate::rollout::TurnSettings;
 
-/// Settings remembered: as many as change in the turns that a rollback takes back.
+/// Maximum changes of settings to keep for rollbacks.
 const KNOWN: usize = 16;
 
-/// Settings by the line they count from.
+/// Settings by the line from which they hold.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct References {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pending: Option<TurnSettings>,
-    /// Oldest first; `None` where a compaction took them away.
+    /// Oldest first; `None` where a compaction removed them.
     #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
     known: VecDeque<(u64, Option<TurnSettings>)>,
-    /// Line of the compaction that wrote down no history, while it is the last one.
+    /// Line of the last compaction, if it recorded no history.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     unwritten: Option<u64>,
 }
 
 impl References {
-    /// What the model was last told; `None` when it has to be told everything.
+    /// The settings the model last received; `None` if it must receive all of them.
     pub fn current(&self) -> Option<&TurnSettings> {
         self.known.back().and_then(|(_, settings)| settings.as_ref())
     }
 
-    pub(super) fn told(&mut self, settings: &TurnSettings) {
+    pub(super) fn record_settings(&mut self, settings: &TurnSettings) {
         let mut settings = settings.clone();
-        // The others are bounded where they are read. A folder cut short would be another folder.
+        // Other fields are limited when read. A shortened path would name another folder.
         settings.cwd = settings.cwd.filter(|cwd| cwd.len() <= limits::PATH_BYTES);
         settings.model = settings.model.filter(|model| model.len() <= limits::NAME_BYTES);
         self.pending = Some(settings);
@@ -54,7 +54,7 @@ impl References {
         }
     }
 
-    /// Line `seq` replaces the history, by one that it wrote down or not.
+    /// Records that line `seq` replaces the history; `is_written` if it recorded the replacement.
     pub(super) fn compact(&mut self, seq: u64, is_written: bool) {
         self.pending = None;
         self.unwritten = (!is_written).then_some(seq);
@@ -86,19 +86,19 @@ mod tests {
     }
 
     #[test]
-    fn settings_count_from_the_first_item_until_they_are_taken_away() {
+    fn settings_hold_from_the_first_item_until_they_are_removed() {
         let mut references = References::default();
-        references.told(&in_folder("/a"));
+        references.record_settings(&in_folder("/a"));
         assert_eq!(references.current(), None, "a bare line of settings is no turn");
         references.item(3);
-        references.told(&in_folder("/b"));
+        references.record_settings(&in_folder("/b"));
         references.item(7);
         assert_eq!(references.current(), Some(&in_folder("/b")));
         references.roll_back(|seq| seq >= 6);
         assert_eq!(references.current(), Some(&in_folder("/a")));
         references.compact(9, true);
         assert_eq!(references.current(), None);
-        references.told(&in_folder("/a"));
+        references.record_settings(&in_folder("/a"));
         references.item(11);
         assert_eq!(references.current(), Some(&in_folder("/a")), "told anew after a compaction");
         references.roll_back(|seq| seq >= 9);
@@ -110,28 +110,28 @@ mod tests {
     }
 
     #[test]
-    fn after_a_compaction_that_wrote_down_no_history_all_is_to_be_told() {
+    fn after_a_compaction_without_recorded_history_all_settings_must_be_resent() {
         let mut references = References::default();
-        references.told(&in_folder("/a"));
+        references.record_settings(&in_folder("/a"));
         references.item(3);
         references.compact(5, false);
-        references.told(&in_folder("/b"));
+        references.record_settings(&in_folder("/b"));
         references.item(7);
         assert_eq!(references.current(), None);
         references.roll_back(|seq| seq >= 4);
         assert_eq!(references.current(), Some(&in_folder("/a")), "it is taken back too");
         references.compact(9, false);
         references.compact(10, true);
-        references.told(&in_folder("/b"));
+        references.record_settings(&in_folder("/b"));
         references.item(11);
         assert_eq!(references.current(), Some(&in_folder("/b")), "the last one counts");
     }
 
     #[test]
-    fn they_do_not_pile_up() {
+    fn kept_settings_are_bounded() {
         let mut references = References::default();
         for seq in 0..100 {
-            references.told(&in_folder(&format!("/{seq}")));
+            references.record_settings(&in_folder(&format!("/{seq}")));
             references.item(seq);
         }
         assert_eq!(references.known.len(), KNOWN);

@@ -1,16 +1,16 @@
-//! The index row of an item: a redacted beginning of its words, and where it stands.
+//! The index row of an item: its position and a redacted excerpt.
 
 use super::Place;
 use crate::digest::Digest128;
 use crate::item::{ItemKind, ItemRow};
 use crate::{limits, redact, text};
 
-/// What an item tells its index row.
+/// Input for an index row.
 pub(super) struct Row<'a> {
     pub(super) kind: ItemKind,
     pub(super) words: &'a str,
     pub(super) call_id: Option<&'a str>,
-    /// The beginning of the words where the reducer has redacted it already.
+    /// The start of the words, if the reducer has already redacted it.
     pub(super) shown: Option<String>,
 }
 
@@ -19,7 +19,7 @@ impl<'a> Row<'a> {
         Self { kind, words, call_id: None, shown: None }
     }
 
-    /// The digest is set once for the whole line.
+    /// The caller sets the digest once for the whole line.
     pub(super) fn index(self, place: Place, tokens: u64) -> ItemRow {
         let head = self.shown.unwrap_or_else(|| {
             let window = text::prefix(self.words, limits::EXCERPT_WINDOW_BYTES);

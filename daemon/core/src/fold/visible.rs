@@ -1,5 +1,5 @@
-//! How large a history the model sees now, and which lines it is made of, through compactions and
-//! rollbacks, without keeping it.
+//! The size of the history that the model sees and the lines it consists of, across compactions and
+//! rollbacks, without keeping the history itself.
 
 use std::collections::VecDeque;
 
@@ -9,19 +9,19 @@ use crate::item::breakdown::{Breakdown, ContextKind};
 use crate::limits;
 use crate::rollout::Replacement;
 
-/// Newest user messages that survive a compaction without a replacement history, in tokens.
+/// Tokens of the newest user messages that survive a compaction without a replacement history.
 const KEPT_USER_TOKENS: u64 = 20_000;
 
-/// Rolled-back spans kept. The oldest is forgotten first: it has most likely been compacted away.
+/// Maximum rolled-back spans to keep. The oldest is dropped first, since it was most likely compacted away.
 const VOIDS: usize = 64;
 
-/// Compactions that can be taken back, newest last. An older one has its history in the transcript still.
+/// Maximum compactions that can be undone, newest last. The transcript still holds the history of older ones.
 const REPLACED: usize = 16;
 
 /// The start of a turn, and what was visible before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Turn {
-    /// First line that goes when the turn is taken back.
+    /// First line to drop when the turn is rolled back.
     cut: u64,
     tokens: Breakdown,
     user_tokens: u64,
@@ -42,8 +42,8 @@ struct Replaced {
 
 /// The model-visible history in numbers.
 ///
-/// The base is chosen after rollbacks: taking back a turn also takes back the compactions in it, and
-/// with them what they had replaced comes back. Codex itself installs such a base all the same.
+/// The base is chosen after rollbacks: rolling back a turn also undoes its compactions and restores what they
+/// replaced. Codex itself keeps such a base.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Visible {
     tokens: Breakdown,
@@ -51,17 +51,17 @@ pub struct Visible {
     largest: Option<(u64, u64)>,
     /// Tokens of all requests so far.
     user_tokens: u64,
-    /// Line of the last compaction that holds.
+    /// Line of the last valid compaction.
     base: Option<u64>,
-    /// What the last compactions replaced, oldest first; the last one is the base's.
+    /// The history that the last compactions replaced, oldest first; the last entry belongs to the base.
     replaced: VecDeque<Replaced>,
-    /// The last turns, oldest first, also those before the base.
+    /// The last turns, oldest first, including those before the base.
     turns: VecDeque<Turn>,
-    /// Spans of lines taken back: first, and first after.
+    /// Rolled-back spans of lines: first line, and first line after.
     voids: VecDeque<(u64, u64)>,
-    /// First of the context items that stand directly above, and the tokens before it.
+    /// First of the context items directly before the next request, and the tokens before it.
     context: Option<(u64, Breakdown)>,
-    /// Line of the newest instructions of a model that was switched to, since the last compaction.
+    /// Line of the newest model-switch instructions since the last compaction.
     model_switch: Option<u64>,
 }
 
@@ -71,7 +71,7 @@ impl Visible {
         self.tokens.total()
     }
 
-    /// The same, by what they are spent on.
+    /// The tokens by kind of content.
     pub fn breakdown(&self) -> &Breakdown {
         &self.tokens
     }
@@ -81,23 +81,23 @@ impl Visible {
         self.largest
     }
 
-    /// Line of the newest instructions of a model that was switched to, since the last compaction.
+    /// Line of the newest model-switch instructions since the last compaction.
     pub fn model_switch(&self) -> Option<u64> {
         self.model_switch
     }
 
-    /// Line of the compaction that the history begins with; `None` when it begins with the thread.
+    /// Line of the compaction that the history starts with; `None` if it starts with the thread.
     pub fn base(&self) -> Option<u64> {
         self.base
     }
 
-    /// Estimated tokens added since the last compaction; `None` where none holds.
+    /// Estimated tokens added since the last valid compaction; `None` without one.
     pub fn grown(&self) -> Option<u64> {
         let last = self.replaced.back().filter(|last| Some(last.line) == self.base)?;
         Some(self.tokens().saturating_sub(last.after.total()))
     }
 
-    /// Whether the compaction on `line` is the one the history begins with, and can be taken back.
+    /// Whether the history starts with the compaction on `line`, and it can be undone.
     pub fn can_put_back(&self, line: u64) -> bool {
         self.base == Some(line) && self.replaced.back().is_some_and(|last| last.line == line)
     }
@@ -106,12 +106,12 @@ impl Visible {
         self.base.unwrap_or(0)
     }
 
-    /// Whether a line is visible: neither compacted away nor taken back.
+    /// Whether a line is visible: neither compacted away nor rolled back.
     pub fn holds(&self, seq: u64) -> bool {
         seq >= self.from() && !self.is_taken_back(seq)
     }
 
-    /// Whether a rollback took a line back.
+    /// Whether a line was rolled back.
     pub fn is_taken_back(&self, seq: u64) -> bool {
         self.voids.iter().any(|(first, after)| (*first..*after).contains(&seq))
     }
@@ -126,20 +126,20 @@ impl Visible {
         self.context = None;
     }
 
-    /// Context that a harness put in at line `seq`: it goes with the request below it.
+    /// Adds context that a harness inserted at line `seq`: it belongs to the request after it.
     pub(super) fn add_context(&mut self, seq: u64, tokens: &Breakdown) {
         let run = self.context.unwrap_or((seq, self.tokens));
         self.add(seq, tokens);
         self.context = Some(run);
     }
 
-    /// The item at line `seq` carries the instructions of a model that was switched to.
+    /// Records model-switch instructions at line `seq`.
     pub(super) fn switch_model(&mut self, seq: u64) {
         self.model_switch = Some(seq);
     }
 
-    /// A request of `tokens` at line `seq` begins a turn; it is added with the other items. The
-    /// context above the very first request is never taken back.
+    /// Begins a turn with a request of `tokens` at line `seq`, which is added like other items. A rollback
+    /// never removes the context before the very first request.
     pub(super) fn begin_turn(&mut self, seq: u64, tokens: u64) {
         let is_first = self.turns.is_empty() && self.base.is_none();
         let above = self.context.filter(|_| !is_first);
@@ -156,14 +156,14 @@ impl Visible {
         self.user_tokens = self.user_tokens.saturating_add(tokens);
     }
 
-    /// Drops the last turns, as told at line `seq`, with the compactions made since they began.
+    /// Drops the last turns and the compactions in them, as recorded at line `seq`.
     pub(super) fn roll_back(&mut self, seq: u64, turns: u64) {
         for _ in 0..turns {
             let Some(turn) = self.turns.pop_back() else { break };
             (self.tokens, self.user_tokens, self.base) = (turn.tokens, turn.user_tokens, turn.base);
             self.context = None;
             self.replaced.retain(|replaced| replaced.line < turn.cut);
-            // One that was smaller and stays is no longer known: better none than a wrong one.
+            // The next largest item is unknown; none is better than a wrong one.
             self.largest = self.largest.filter(|(largest, _)| *largest < turn.cut);
             self.model_switch = self.model_switch.filter(|switch| *switch < turn.cut);
             match self.voids.back_mut() {
@@ -176,7 +176,7 @@ impl Visible {
         }
     }
 
-    /// Line `seq` replaces the history: by the one given, or by the newest requests and the summary.
+    /// Replaces the history at line `seq` by `replacement`, else by the newest requests and the summary.
     pub(super) fn compact(
         &mut self,
         seq: u64,
@@ -203,8 +203,8 @@ impl Visible {
         self.replaced.push_back(Replaced { line: seq, before, after, base, largest, model_switch });
     }
 
-    /// Puts back what the compaction on `line` replaced; what came after it stays behind that. False, and
-    /// nothing changes, for one that is not the base.
+    /// Undoes the compaction on `line`: restores what it replaced, followed by what came after it. Returns
+    /// false without a change if it is not the base.
     pub(super) fn put_back(&mut self, line: u64) -> bool {
         if !self.can_put_back(line) {
             return false;
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rollback_takes_the_compactions_of_its_turns_back() {
+    fn a_rollback_undoes_the_compactions_of_its_turns() {
         let user = |tokens| Breakdown::of(ContextKind::User, tokens);
         let mut visible = Visible::default();
         visible.add_context(1, &user(50));
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_compaction_that_is_taken_back_leaves_what_came_after_it() {
+    fn undoing_a_compaction_keeps_what_came_after_it() {
         let user = |tokens| Breakdown::of(ContextKind::User, tokens);
         let mut visible = Visible::default();
         visible.begin_turn(1, 10);
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_switched_model_was_told_goes_with_its_turn_and_with_a_compaction() {
+    fn a_rollback_or_a_compaction_drops_model_switch_instructions() {
         let user = |tokens| Breakdown::of(ContextKind::User, tokens);
         let mut visible = Visible::default();
         visible.switch_model(1);
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rollback_takes_the_context_directly_above_the_request() {
+    fn a_rollback_drops_the_context_directly_before_the_request() {
         let user = |tokens| Breakdown::of(ContextKind::User, tokens);
         let mut visible = Visible::default();
         visible.begin_turn(2, 1);

@@ -5,17 +5,18 @@ use crate::checkpoint::files::{File, FileState};
 use crate::checkpoint::staleness::{self, Now, OnDisk, Standing};
 use crate::digest::ContentHash;
 
-/// The fewest digits of a hash that tell one content from another; a view shows twelve.
+/// Minimum digits of a hash to compare; a view shows twelve.
 const HASH_DIGITS_MIN: usize = 7;
 
-/// The content of `file` that a fact about it rests on: what the thread saw last. That is what is on disk
-/// now, unless it was changed since the thread touched it: then what was there before, so that the fact is
-/// suspect from the start, or `None` where that is not known, with the same result.
+/// The content of `file` that a fact depends on: what the thread saw last. That is the content on disk,
+/// unless it changed since the thread's last touch; then it is the previous content, so that the fact is
+/// suspect from the start, or `None` if that is unknown, with the same result.
 ///
-/// `said` is the hash that came with the update. It decides nothing (hashes are the host's alone), but one
-/// of another content is the word of somebody who has not seen this one.
+/// `said` is the hash in the update. It is only checked, since hashes come from the host alone; a mismatch
+/// means that its author has not seen this content.
 ///
 /// # Errors
+/// [`Rule::Hash`]: `said` is the hash of other content.
 /// [`Rule::Hash`]: `said` is of another content.
 pub fn bound(
     file: &File,
@@ -63,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fact_rests_on_what_the_thread_saw() {
+    fn a_fact_depends_on_the_content_the_thread_saw() {
         let (a, b) = (ContentHash::of(b"a"), ContentHash::of(b"b"));
         let disk = |then: Option<&ContentHash>, late, now: &ContentHash| OnDisk {
             then: then.cloned(),
@@ -72,11 +73,11 @@ mod tests {
         };
         for (known, disk, expected) in [
             (None, disk(Some(&a), false, &a), Some(&a)),
-            // Changed by somebody else since: the thread knows the old one.
+            // Changed by somebody else since: the thread knows the old content.
             (None, disk(Some(&a), false, &b), Some(&a)),
             (Some(&a), disk(None, false, &b), Some(&a)),
             (None, disk(Some(&a), true, &b), None),
-            // Never seen in time: what is there now is the best there is.
+            // Never seen in time: the current content is the best available.
             (None, disk(None, false, &b), Some(&b)),
             (None, OnDisk { then: Some(a.clone()), late: false, now: Now::Missing }, Some(&a)),
             (None, OnDisk::default(), None),
@@ -87,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hash_of_another_content_is_refused_and_decides_nothing() {
+    fn a_hash_of_other_content_is_rejected_and_never_stored() {
         let hash = ContentHash::of(b"a");
         let file = read(None);
         let disk = OnDisk { then: None, late: false, now: Now::Content(hash.clone()) };
@@ -97,7 +98,7 @@ mod tests {
         for said in ["", "abc", "deadbeefdeadbeef", &hash.as_str()[..3]] {
             assert_eq!(of(said), Err(Rule::Hash), "{said}");
         }
-        // Nothing to hold it against: unknown is suspect, whatever was said.
+        // Nothing to compare with: unknown content is suspect for any hash.
         assert_eq!(bound(&file, None, Some("deadbeef")), Ok(None));
     }
 }

@@ -1,11 +1,11 @@
-//! Tells a statement of what is so from a rule of behaviour.
+//! Distinguishes statements of fact from rules of behaviour.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// Words that command an agent for all time. A person's preference belongs into long-term memory,
-/// where the person sees it; a fact never needs these words together with an act.
+/// Standing orders to an agent. A person's preference belongs in long-term memory, where the person sees it;
+/// a fact never needs these words together with an action.
 static COMMANDS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
         r"(?ix-u)
@@ -25,7 +25,7 @@ static COMMANDS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
-/// The same in other languages: what opens a sentence that commands for all time, or ends one that forbids.
+/// The same in other languages: openings of a standing order, or endings of a prohibition.
 static COMMANDS_ELSEWHERE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
         r"(?ix)
@@ -43,24 +43,24 @@ static COMMANDS_ELSEWHERE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
-/// Where a sentence or a part of one begins that can be an order.
+/// The start of a sentence or clause that can be an order.
 const OPENING: &str =
     r"(?:^|[.!?;:,]\s+|\b(?:and|then)\s+)(?:(?:please|just|simply|first|so)\s+){0,2}";
 
-/// What holds a change to account.
+/// Names of safeguards.
 const CHECKS: &str = r"(?:tests?|test\s+suites?|testing|checks?|linters?|lint(?:ing)?|hooks?|ci|pipelines?|
     (?:code\s+)?reviews?|approvals?|verification|validation|confirmations?)";
 
-/// What stands between an order and the checks it is about.
+/// Words between an order and the safeguards it is about.
 const WHICH: &str = r"(?:(?:all|any|the|your|these|those|further|slow|failing|flaky|unit|integration|e2e|
     pre-commit|commit|git|code|security|type|whole|with)\s+){0,4}";
 
-/// Where such an order ends, so that `skip the test header` is none.
+/// The end of such an order, so that `skip the test header` does not match.
 const END: &str = r"(?:\s*$|\s*[.,;:!)`]|\s+(?:before|after|when|whenever|while|until|unless|and|or|because|if|
     as|since|they|entirely|altogether|completely|from\s+now|for\s+(?:now|every|each|all)|on\s+(?:every|each)|
     in\s+(?:the\s+)?(?:future|this))\b)";
 
-/// Orders to leave checks out, to act at every occasion, and to run what the network hands out.
+/// Orders to skip safeguards, to act on every occasion, and to run downloaded code.
 static ORDERS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let act = r"(?:run|execute|call|invoke|use|pipe|download|fetch|install|source|eval|push|commit|send|upload|post|visit)";
     let occasion = r"(?:every|each|any)\s+(?:\w+\s+)?(?:commit|push|pull|build|test|run|task|turn|session|request|change|merge|deploy|edit|step|command|answer|response|time)\w*";
@@ -82,7 +82,7 @@ static ORDERS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
-/// Orders to leave tests out, in other languages.
+/// Orders to skip tests, in other languages.
 static ORDERS_ELSEWHERE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
         r"(?ix)
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn orders_are_told_from_what_is_so() {
+    fn orders_are_distinguished_from_statements() {
         let specimens: Specimens = toml::from_str(include_str!("policy/specimens.toml")).unwrap();
         let passed: Vec<&String> =
             specimens.refused.iter().filter(|text| behaviour(text).is_none()).collect();

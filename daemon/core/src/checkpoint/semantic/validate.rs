@@ -1,4 +1,4 @@
-//! Checks a proposed update, and gives it the form in which it is kept.
+//! Validates a proposed update and normalises it for storage.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,25 +6,25 @@ use super::policy::behaviour;
 use super::{Evidence, EvidenceSource, Update, UpdateStep};
 use crate::{limits, redact, text};
 
-/// What the host knows about an update's references.
+/// The host's knowledge of an update's references.
 pub trait Known {
-    /// Whether this names a message of the person: its seq, or its handle.
+    /// Whether this names a message of the person, by seq or handle.
     fn user_message(&self, reference: &str) -> bool;
-    /// Whether this is a file the thread has seen.
+    /// Whether the thread has seen this file.
     fn file(&self, path: &str) -> bool;
-    /// Whether two paths name one file.
+    /// Whether two paths name the same file.
     fn is_same_file(&self, path: &str, other: &str) -> bool;
-    /// Whether this names a tool call or its output: a call id, a seq, a handle.
+    /// Whether this names a tool call or its output, by call id, seq or handle.
     fn tool_output(&self, reference: &str) -> bool;
-    /// Whether this decision stands.
+    /// Whether this decision exists and is not superseded.
     fn decision(&self, decision_id: &str) -> bool;
 }
 
-/// Why an update is refused.
+/// Why an update was rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rejection {
     pub rule: Rule,
-    /// What is wrong and where, for the model to mend.
+    /// The problem and its place, for the model to fix.
     pub reason: String,
 }
 
@@ -34,17 +34,17 @@ pub struct Rejection {
 pub enum Rule {
     /// A required text is empty.
     Empty,
-    /// More entries than are kept.
+    /// Too many entries.
     TooMany,
-    /// Two steps have one id, or a done mark names no step.
+    /// Two steps have the same id, or a done mark names no step.
     Steps,
     /// The evidence does not exist in this thread.
     Evidence,
-    /// A file the fact depends on was never seen, or the file it was read from is not among them.
+    /// A dependency was never seen, or the file the fact was read from is not among them.
     DependsOn,
-    /// A file the fact depends on has another content than the update says.
+    /// A dependency has other content than the update says.
     Hash,
-    /// It replaces a decision that does not stand.
+    /// It supersedes a decision that does not exist or is superseded itself.
     Supersedes,
     /// It is a rule of behaviour (S2).
     #[strum(serialize = "behaviour_policy")]
@@ -52,7 +52,7 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// How an update that breaks it is mended.
+    /// How to fix an update that breaks this rule.
     pub fn hint(self) -> &'static str {
         match self {
             Self::Empty => "give every text at least a word",
@@ -77,13 +77,13 @@ impl Rule {
     }
 }
 
-/// Characters of an id or key.
+/// Maximum characters of an id or key.
 const KEY_CHARS: usize = 80;
 
-/// Checks an update; gives it back redacted and cut to its bounds.
+/// Validates an update; returns it redacted and cut to its limits.
 ///
 /// # Errors
-/// The first rule it breaks. Nothing is kept then.
+/// The first rule it breaks. Store nothing then.
 pub fn validate(update: Update, known: &dyn Known) -> Result<Update, Rejection> {
     match update {
         Update::Plan { steps, done, evidence } => validate_plan(steps, done, evidence, known),
@@ -122,7 +122,7 @@ pub fn validate(update: Update, known: &dyn Known) -> Result<Update, Rejection> 
                     format!("depends_on names {:?}, which this thread never saw", stray.uri);
                 return Err(Rejection { rule: Rule::DependsOn, reason });
             }
-            // Else the fact would stand as valid whatever becomes of the file it was read from.
+            // Otherwise the fact would stay valid when the file it was read from changes.
             let is_bound =
                 depends_on.iter().any(|dep| known.is_same_file(&dep.uri, &evidence.reference));
             if evidence.source == EvidenceSource::File && !is_bound {
@@ -153,7 +153,7 @@ fn validate_plan(
     for step in &steps {
         check_text("step", &step.text)?;
         check_text("step id", &step.id)?;
-        // As they are kept: two long ones that differ in their ends alone would be one.
+        // Compare the stored forms: two long ids that differ only at the end would collide.
         if !ids.insert(key(&step.id)) {
             let reason = format!("step id {:?} is given twice", step.id);
             return Err(Rejection { rule: Rule::Steps, reason });
@@ -172,7 +172,8 @@ fn validate_plan(
 }
 
 fn check_text(field: &str, value: &str) -> Result<(), Rejection> {
-    // As it is kept, too: control characters are spaces there, and hide neither nothing nor an order.
+    // Also check the stored form, in which control characters are spaces, so that they cannot hide an empty
+    // text or an order.
     let line = text::one_line(value);
     if line.is_empty() {
         return Err(Rejection { rule: Rule::Empty, reason: format!("{field} is empty") });

@@ -1,5 +1,5 @@
-//! What the host knows beside the transcript, as lines: the plan, changed files and how they stand on
-//! disk, accepted facts and decisions.
+//! The host's knowledge as lines: the plan, changed files with their state on disk, accepted facts and
+//! decisions.
 
 use std::collections::HashSet;
 
@@ -17,10 +17,10 @@ use crate::quote;
 use crate::rollout::shell::{self, Class};
 use crate::text::{cut, cut_chars, one_line};
 
-/// Bytes of a command.
+/// Maximum bytes of a command.
 const COMMAND_BYTES: usize = 160;
 
-/// The header, most telling form first.
+/// The header, most detailed form first.
 pub(super) fn header(scene: &Scene<'_>) -> Vec<String> {
     let mut forms = Vec::new();
     let cwd = scene.state.cwd.as_deref().filter(|cwd| cwd.len() <= limits::PATH_BYTES);
@@ -35,7 +35,7 @@ pub(super) fn header(scene: &Scene<'_>) -> Vec<String> {
     forms
 }
 
-/// Files that were changed, the one changed last first.
+/// Changed files, newest first.
 pub(super) fn changed(scene: &Scene<'_>) -> Vec<ChangedFile> {
     let all = scene.state.files.newest().into_iter();
     let changed = all.filter(|(key, file)| file.state.is_change() && !is_scratch(key));
@@ -46,12 +46,12 @@ pub(super) fn changed(scene: &Scene<'_>) -> Vec<ChangedFile> {
     changed.map(line).collect()
 }
 
-/// A file of the moment: right below `/tmp`, where no worktree's files are.
+/// Whether a file is temporary: directly in `/tmp`, not in a worktree below it.
 fn is_scratch(key: &str) -> bool {
     key.strip_prefix("/tmp/").is_some_and(|name| !name.contains('/'))
 }
 
-/// What became of a file, how often, and how it stands on disk.
+/// The state of a file, the number of changes, and its state on disk.
 fn file_words(scene: &Scene<'_>, key: &str, file: &File) -> String {
     let mut words = file.state.into_str().to_owned();
     match file.state {
@@ -82,10 +82,10 @@ fn standing_words(
     }
 }
 
-/// Commands that did something and were no check, the one run last first, with how each ended.
+/// Commands with an effect that are no checks, newest first, with their outcomes.
 pub(super) fn ran(scene: &Scene<'_>, caps: &ViewCaps) -> Vec<String> {
     let commands = scene.state.commands.newest();
-    // What was answered in a dialog stands among the person's words.
+    // Answers in a dialog are shown among the person's words.
     let is_dialog = |command: &Command| {
         command.text.split(' ').next().is_some_and(crate::rollout::dialog::asks)
     };
@@ -94,13 +94,13 @@ pub(super) fn ran(scene: &Scene<'_>, caps: &ViewCaps) -> Vec<String> {
     });
     let lines = did.filter_map(command_line).take(caps.max_recent_artifacts);
     let mut lines: Vec<String> = lines.collect();
-    // Scripts that a program was handed look alike: the newest one stands for all.
+    // Inline scripts look alike: show only the newest.
     let mut seen = HashSet::new();
     lines.retain(|line| seen.insert(line.clone()));
     lines
 }
 
-/// `None` for what only writes texts: their files have lines of their own.
+/// `None` if the script only writes files, which have lines of their own.
 fn command_line(command: &Command) -> Option<String> {
     let deed = deed(&command.text)?;
     let mut words = command.outcome.words();
@@ -115,7 +115,7 @@ fn command_line(command: &Command) -> Option<String> {
     })
 }
 
-/// Files that were read or searched, the last one first, and whether each is still as it was.
+/// Files that were read or searched, newest first, and whether each is unchanged.
 pub(super) fn looked_at(scene: &Scene<'_>, caps: &ViewCaps) -> Vec<String> {
     let files = scene.state.files.newest().into_iter();
     let looked =
@@ -131,7 +131,7 @@ pub(super) fn looked_at(scene: &Scene<'_>, caps: &ViewCaps) -> Vec<String> {
     looked.take(caps.max_recent_artifacts).map(line).collect()
 }
 
-/// What a long output costs to read again.
+/// The cost of reading a long output again.
 fn price_words(printed: Option<Printed>) -> String {
     match printed.filter(|printed| printed.is_long()) {
         Some(printed) => format!(", {}", printed.words()),
@@ -139,7 +139,7 @@ fn price_words(printed: Option<Printed>) -> String {
     }
 }
 
-/// What a script did beside writing texts and setting variables.
+/// A script without the parts that write files or set variables.
 fn deed(script: &str) -> Option<String> {
     let gist = shell::gist(script);
     let sets = |part: &str| {
@@ -155,7 +155,7 @@ fn deed(script: &str) -> Option<String> {
     (!deed.is_empty()).then_some(deed)
 }
 
-/// Plan steps in order, and whether each is open: the open ones, and the last done ones.
+/// Plan steps in order, and whether each is open: all open ones and the last completed ones.
 pub(super) fn plan(scene: &Scene<'_>, caps: &ViewCaps) -> Vec<(String, bool)> {
     let mut steps: Vec<(&str, &str, StepState)> = Vec::new();
     match &scene.semantics.plan {
@@ -196,7 +196,7 @@ pub(super) fn plan(scene: &Scene<'_>, caps: &ViewCaps) -> Vec<(String, bool)> {
     lines
 }
 
-/// Facts whose files changed or cannot be seen.
+/// Facts whose files changed or cannot be read.
 pub(super) fn facts_suspect(scene: &Scene<'_>, caps: &ViewCaps) -> Vec<String> {
     facts(scene, caps, false, caps.max_facts_suspect)
 }
@@ -223,7 +223,7 @@ fn facts(scene: &Scene<'_>, caps: &ViewCaps, valid: bool, most: usize) -> Vec<St
     lines
 }
 
-/// A dependency holds if its content is known, then and now, and the same.
+/// A dependency holds if its content then and now is known and identical.
 pub fn dependency_holds(scene: &Scene<'_>, dependency: &Dependency) -> bool {
     let key = paths::absolute(&dependency.uri, scene.state.cwd.as_deref());
     let now = scene.disk.get(&key).map(|disk| &disk.now);
@@ -233,7 +233,7 @@ pub fn dependency_holds(scene: &Scene<'_>, dependency: &Dependency) -> bool {
     }
 }
 
-/// Decisions that stand, in the order they were made.
+/// Valid decisions in the order they were made.
 pub(super) fn decisions(scene: &Scene<'_>, caps: &ViewCaps) -> Vec<String> {
     let all = &scene.semantics.decisions;
     let skipped = all.len().saturating_sub(caps.max_decisions);
@@ -260,10 +260,10 @@ fn evidence_words(evidence: &Evidence) -> String {
     format!("{}:{}", evidence.source.into_str(), cut(&evidence.reference, 80))
 }
 
-/// The path as seen from the thread's folder, which the header names.
+/// The path relative to the thread's folder, which the header names.
 fn shown_path<'a>(scene: &Scene<'a>, key: &'a str, file: &'a File) -> &'a str {
     let cwd = scene.state.cwd.as_deref();
-    // A relative path that the agent wrote is shown as it wrote it, unless it wrote it elsewhere.
+    // A relative path is shown as the agent wrote it, unless it was written in another folder.
     let is_here = !file.path.starts_with('/') && paths::absolute(&file.path, cwd) == key;
     let path = if is_here { &file.path } else { key };
     let rest = cwd.and_then(|cwd| path.strip_prefix(cwd)?.strip_prefix('/'));

@@ -13,7 +13,7 @@ fn at(seq: u64) -> At {
     At { seq, ms: 0 }
 }
 
-/// Items on their way into the checkpoint.
+/// Feeds items into the checkpoint.
 #[derive(Default)]
 struct Feed {
     stepper: Stepper,
@@ -126,7 +126,7 @@ fn long_outputs() -> Checkpoint {
 }
 
 #[test]
-fn long_answers_are_named_with_their_price_where_there_is_room() {
+fn long_outputs_are_shown_with_their_cost_if_there_is_room() {
     let state = long_outputs();
     let text = view(&state, 2_000);
     assert!(text.contains("src/long.rs (read, #21 2.0k)"), "{text}");
@@ -134,7 +134,7 @@ fn long_answers_are_named_with_their_price_where_there_is_room() {
 }
 
 #[test]
-fn a_changed_file_forgets_what_its_reading_printed() {
+fn a_change_drops_the_output_of_reading_the_file() {
     let mut state = long_outputs();
     let patch = "*** Begin Patch\n*** Update File: src/long.rs\n@@\n+x\n*** End Patch";
     let done = "Exit code: 0\nOutput:\nSuccess.";
@@ -143,7 +143,7 @@ fn a_changed_file_forgets_what_its_reading_printed() {
 }
 
 #[test]
-fn a_file_that_is_still_as_read_says_so() {
+fn a_file_that_is_unchanged_is_marked() {
     let state = long_outputs();
     let (then, now) = (ContentHash::of(b"then"), ContentHash::of(b"now"));
     for (found, words) in [(&then, "(read, unchanged, #21 2.0k)"), (&now, "(read, changed on disk")]
@@ -160,7 +160,7 @@ fn a_file_that_is_still_as_read_says_so() {
 }
 
 #[test]
-fn commands_that_read_alike_are_told_once() {
+fn identical_commands_are_shown_once() {
     let mut state = session();
     let mut feed = Feed::default();
     for n in 0..3 {
@@ -191,9 +191,9 @@ fn chosen_view(state: &Checkpoint, semantics: &Semantics, max_tokens: u64) -> Re
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever the thread says and however large the view may be.
+    /// For any content of the thread and any size of the view.
     #[test]
-    fn a_pin_stands_and_a_drop_does_not(
+    fn a_pin_is_shown_and_a_drop_is_not(
         said in proptest::collection::vec("([a-z]{2,9} ){3,24}(zzdrop[0-4])?( [a-z]{2,9}){0,9}", 1..24),
         pins in proptest::collection::vec("PIN [a-zé]{3,12}( [a-z]{1,9}){0,30}", 0..5),
         max_tokens in 0_u64..3_000,
@@ -212,7 +212,7 @@ proptest! {
         prop_assert!(tokens::of_text(&text) <= max_tokens);
         let missing = pins.iter().filter(|pin| !text.contains(pin.as_str())).count();
         prop_assert!(missing <= pins_incomplete, "{missing} of {pins_incomplete}: {text}");
-        // The header and three quarters of the room are enough for these.
+        // The header and three quarters of the room suffice for these.
         let needed: u64 = pins.iter().map(|pin| choice::cost(pin) + 4).sum();
         prop_assert!(pins_incomplete == 0 || needed * 4 / 3 + 40 > max_tokens, "{needed} {max_tokens}");
         if pins_incomplete > 0 && max_tokens > 160 {

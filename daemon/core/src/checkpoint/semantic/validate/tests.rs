@@ -30,7 +30,7 @@ fn rule(json: &str) -> Option<Rule> {
 }
 
 #[test]
-fn what_is_grounded_passes() {
+fn grounded_updates_pass() {
     for json in [
         r#"{"kind":"plan","steps":[{"id":"1","text":"write the test"}],"done":{"1":true}}"#,
         r#"{"kind":"decision","decision_id":"d2","decision":"use sqlite","rationale":"one file","supersedes":"d1","evidence":{"source":"user","ref":"3"}}"#,
@@ -43,7 +43,7 @@ fn what_is_grounded_passes() {
 }
 
 #[test]
-fn what_is_not_is_refused_by_name() {
+fn other_updates_are_rejected_with_the_rule() {
     for (json, expected) in [
         (
             r#"{"kind":"fact","key":"k","value":"v","evidence":{"source":"user","ref":"99"}}"#,
@@ -109,7 +109,7 @@ fn unknown_fields_and_kinds_do_not_parse() {
 }
 
 #[test]
-fn later_updates_lie_over_earlier_ones() {
+fn later_updates_override_earlier_ones() {
     let fact = |seq: u64, key: &str| Accepted {
         seq,
         update: update(&format!(

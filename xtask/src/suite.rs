@@ -226,7 +226,7 @@ fn edges() -> anyhow::Result<StepResult> {
 
 fn agents() -> anyhow::Result<StepResult> {
     Ok(match crate::agents::check()? {
-        crate::agents::AgentsOutcome::Agreed => StepResult::Passed,
+        crate::agents::AgentsOutcome::Agreed(_) => StepResult::Passed,
         crate::agents::AgentsOutcome::Skipped(why) => StepResult::Skipped(why),
     })
 }

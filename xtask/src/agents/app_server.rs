@@ -34,14 +34,29 @@ const HANDOFF: &str = r#"<longhaul_context about=\"handoff\">"#;
 /// The time of each step of the session.
 const STEP_TIMEOUT: Duration = Duration::from_secs(40);
 
+/// The whole of it behind the gateway's plain form, and the compaction with its handoff behind the opaque one.
 pub(super) fn play(longhauld: &Path, binary: &Path, limit: Duration) -> anyhow::Result<Vec<Row>> {
+    let mut rows = in_form(longhauld, binary, limit, gateway::PLAIN)?;
+    rows.extend(in_form(longhauld, binary, limit, gateway::OPAQUE).context("the opaque form")?);
+    Ok(rows)
+}
+
+fn in_form(
+    longhauld: &Path,
+    binary: &Path,
+    limit: Duration,
+    form: gateway::Form,
+) -> anyhow::Result<Vec<Row>> {
     let mock = Mock::start()?;
     let codex = Codex::new(binary.to_owned(), mock.address(), Deadline::after(limit))?;
+    if form.name == gateway::OPAQUE.name {
+        gateway::go_to_built_in(&codex, &mock)?;
+    }
     settle(&codex)?;
     let nobody = Path::new("/nonexistent");
     let daemon = Daemon::start_with(longhauld, &codex.home(), nobody, CONFIG)?;
     let longhaul = longhauld.with_file_name("longhaul");
-    let stage = Stage { longhaul, codex, mock, form: gateway::PLAIN };
+    let stage = Stage { longhaul, codex, mock, form };
     stage.longhaul(&daemon, &["install", "codex", "--gateway", "--yes"])?;
     let _gateway = stage.gateway()?;
     trust::approve(&stage.codex)?;
@@ -82,8 +97,11 @@ impl Play<'_> {
         })?;
         let mut rows = self.compacted(&decision)?;
         rows.push(self.goes_on(&mut session)?);
-        rows.extend(self.sequences(&mut session)?);
-        rows.push(self.undone_in_session(&mut session)?);
+        if self.stage.form.name == gateway::PLAIN.name {
+            rows.extend(self.sequences(&mut session)?);
+            // Behind the opaque form a request never has the bytes of the transcript.
+            rows.push(self.undone_in_session(&mut session)?);
+        }
         session.close("/quit", Deadline::after(STEP_TIMEOUT))?;
         drop(server);
         Ok(rows)
@@ -103,7 +121,7 @@ impl Play<'_> {
         let records = listed["compactions"].as_array().map_or(0, Vec::len);
         let told = format!("{packets} packets and {asked} summaries asked of the model");
         Ok(vec![
-            Row::told("the policy, in a terminal", asked == 0 && packets > 0, told),
+            Row::told(self.stage.form.words[7], asked == 0 && packets > 0, told),
             Row::told("one decision, tied to it", decisions == 1 && is_tied, id.to_string()),
             Row::told("one record of it", records == 1, format!("{records} in the list")),
         ])
@@ -113,7 +131,7 @@ impl Play<'_> {
     fn goes_on(&self, session: &mut Terminal) -> anyhow::Result<Row> {
         let sent = self.turn(session, "and the lexer")?.to_string();
         let is_whole = sent.contains(BRIEFING) && sent.contains(HANDOFF);
-        Ok(Row::told("view and handoff in it", is_whole, format!("{} bytes", sent.len())))
+        Ok(Row::told(self.stage.form.words[8], is_whole, format!("{} bytes", sent.len())))
     }
 
     /// The person compacts, regrets it, and writes again: the request has the history of before.

@@ -45,7 +45,7 @@ pub(super) fn on_stage(
 }
 
 impl Claude {
-    fn new(binary: PathBuf, model: &str, deadline: Deadline) -> anyhow::Result<Self> {
+    pub(super) fn new(binary: PathBuf, model: &str, deadline: Deadline) -> anyhow::Result<Self> {
         let folder = tempfile::Builder::new().prefix("longhaul-agents-").tempdir()?;
         let model = model.to_owned();
         let claude = Self { binary, folder, model, deadline, ours: None };

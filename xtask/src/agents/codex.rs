@@ -7,6 +7,7 @@ use std::time::SystemTime;
 
 use anyhow::{Context as _, bail, ensure};
 
+use super::versions::Agent;
 use crate::npm;
 use crate::process::{Deadline, finish};
 
@@ -17,7 +18,7 @@ pub(super) enum Installation {
 
 /// Installs a version of a package below `folder`, unless it is there; `program` is what it brings.
 pub(super) fn install(
-    (package, program): (&str, &str),
+    Agent { package, program, .. }: &Agent,
     version: &str,
     folder: &Path,
     deadline: Deadline,

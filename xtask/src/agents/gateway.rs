@@ -29,15 +29,27 @@ const MARKER: &str = "longhaul-view-";
 /// What the person pins, and where it stands in a view.
 const PINNED: &str = "Amounts are whole cents.";
 const PINS: &str = "[PINNED]";
+/// What the person said before, and wants in no view any more.
+const DROPPED: &str = "second task";
 /// What a hook of ours would say again.
 const HOOK_CONTEXT: &str = r#"<longhaul_context about=\"compaction\">"#;
 
 /// The two forms: a provider of one's own, whose name decides, and the built-in one.
 pub(super) const PLAIN: Form = Form {
     name: "plain",
-    words: ["asks no model", "the turn goes on", "told once", "a resume", "a fork", "a pin stands"],
+    words: [
+        "asks no model",
+        "the turn goes on",
+        "told once",
+        "a resume",
+        "a fork",
+        "a pin stands",
+        "a drop is left out",
+        "the policy, in a terminal",
+        "view and handoff in it",
+    ],
 };
-const OPAQUE: Form = Form {
+pub(super) const OPAQUE: Form = Form {
     name: "opaque",
     words: [
         "asks no model, opaque",
@@ -46,13 +58,16 @@ const OPAQUE: Form = Form {
         "a resume, opaque",
         "a fork, opaque",
         "a pin stands, opaque",
+        "a drop is left out, opaque",
+        "the policy, opaque",
+        "view and handoff, opaque",
     ],
 };
 
 pub(super) struct Form {
-    name: &'static str,
+    pub(super) name: &'static str,
     /// What each row is about.
-    words: [&'static str; 6],
+    pub(super) words: [&'static str; 9],
 }
 
 pub(super) fn play(longhauld: &Path, binary: &Path, limit: Duration) -> anyhow::Result<Vec<Row>> {
@@ -72,7 +87,7 @@ pub(super) fn play(longhauld: &Path, binary: &Path, limit: Duration) -> anyhow::
 }
 
 /// Codex's own provider at another address: the form of an opaque item, and websockets are tried first.
-fn go_to_built_in(codex: &Codex, mock: &Mock) -> anyhow::Result<()> {
+pub(super) fn go_to_built_in(codex: &Codex, mock: &Mock) -> anyhow::Result<()> {
     let path = codex.home().join("config.toml");
     let text = fs::read_to_string(&path)?;
     let (own, _) = text.split_once("[model_providers.mock]").context("the mock's table")?;
@@ -105,7 +120,7 @@ impl Stage {
         rows.push(self.sends_the_view(self.form.words[3], &["resume", &thread, "second task"])?);
         gateway = self.gateway()?;
         rows.push(self.sends_the_view(self.form.words[4], &["fork", &thread, "another way"])?);
-        rows.push(self.pinned(&daemon, &thread)?);
+        rows.extend(self.chosen(&daemon, &thread)?);
         rows.push(undone(&daemon, &thread)?);
         rows.push(self.killed(&mut daemon)?);
         rows.push(self.doctor(&daemon, "and doctor says so", "left to the provider: no daemon")?);
@@ -184,18 +199,31 @@ impl Stage {
         Ok(Row::told(step, holds, format!("{} bytes in its first request", first.len())))
     }
 
-    /// What the person pinned stands in the view of the next compaction, as the next request carries it.
-    fn pinned(&self, daemon: &Daemon, thread: &str) -> anyhow::Result<Row> {
-        let pin = json!({ "thread_id": thread, "action": "pin", "text": PINNED });
-        daemon.connect()?.call("checkpoint/choose", &pin)?;
+    /// What the person pinned stands in the view of the next compaction, as the next request carries it, and what they
+    /// dropped does not.
+    fn chosen(&self, daemon: &Daemon, thread: &str) -> anyhow::Result<Vec<Row>> {
+        let mut wire = daemon.connect()?;
+        let before = wire.call("checkpoint/view", &json!({ "thread_id": thread }))?.to_string();
+        for (action, text) in [("pin", PINNED), ("drop", DROPPED)] {
+            let choice = json!({ "thread_id": thread, "action": action, "text": text });
+            wire.call("checkpoint/choose", &choice)?;
+        }
         self.mock.take();
         self.codex.exec(&[TRUSTED, "-c", COMPACT_AT_ONCE, "resume", thread, "and the tests"])?;
         let requests = self.mock.take();
         let asked = requests.iter().filter(|request| is_compaction(request)).count();
-        let last = requests.last().context("no request was sent")?.to_string();
-        let stands = last.contains(PINS) && last.contains(PINNED);
-        let told = format!("in a request of {} bytes, {asked} asked of the model", last.len());
-        Ok(Row::told(self.form.words[5], stands && asked == 0, told))
+        let last = requests.last().context("no request was sent")?;
+        // Codex itself keeps the person's last messages beside the view.
+        let items = last["input"].as_array().into_iter().flatten().map(Value::to_string);
+        let view: String = items.filter(|item| item.contains(VIEW)).collect();
+        let stands = view.contains(PINS) && view.contains(PINNED);
+        let told = format!("in a view of {} bytes, {asked} asked of the model", view.len());
+        let is_left_out = before.contains(DROPPED) && !view.contains(DROPPED) && !view.is_empty();
+        let was = if before.contains(DROPPED) { "it stood" } else { "it never stood" };
+        Ok(vec![
+            Row::told(self.form.words[5], stands && asked == 0, told),
+            Row::told(self.form.words[6], is_left_out, format!("{was} in the view before")),
+        ])
     }
 
     /// The daemon dies while a turn runs whose window is about to fill.

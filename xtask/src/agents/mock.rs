@@ -8,6 +8,7 @@ mod messages;
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context as _;
@@ -34,6 +35,8 @@ type Requests = Arc<Mutex<Vec<Value>>>;
 pub(super) struct Mock {
     address: String,
     requests: Requests,
+    /// Every request to Codex's model is too long for it.
+    is_full: Arc<AtomicBool>,
 }
 
 impl Mock {
@@ -42,13 +45,20 @@ impl Mock {
         let address = listener.local_addr()?.to_string();
         let requests = Requests::default();
         let seen = Arc::clone(&requests);
+        let is_full = Arc::new(AtomicBool::new(false));
+        let full = Arc::clone(&is_full);
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let seen = Arc::clone(&seen);
-                std::thread::spawn(move || drop(serve(stream, &seen)));
+                let (seen, full) = (Arc::clone(&seen), Arc::clone(&full));
+                std::thread::spawn(move || drop(serve(stream, &seen, &full)));
             }
         });
-        Ok(Self { address, requests })
+        Ok(Self { address, requests, is_full })
+    }
+
+    /// Has Codex's requests refused, those for a compaction included, as longer than the model's window.
+    pub(super) fn refuse(&self, is_full: bool) {
+        self.is_full.store(is_full, Ordering::Relaxed);
     }
 
     pub(super) fn address(&self) -> &str {
@@ -67,7 +77,7 @@ impl Mock {
 }
 
 /// Answers one request and closes.
-fn serve(stream: TcpStream, seen: &Requests) -> anyhow::Result<()> {
+fn serve(stream: TcpStream, seen: &Requests, is_full: &AtomicBool) -> anyhow::Result<()> {
     let mut reader = BufReader::new(stream.try_clone()?);
     let mut line = String::new();
     reader.read_line(&mut line)?;
@@ -107,6 +117,14 @@ fn serve(stream: TcpStream, seen: &Requests) -> anyhow::Result<()> {
                 &messages::refusal(&why),
             ),
         };
+    }
+    if is_full.load(Ordering::Relaxed) {
+        let error = json!({ "code": "context_length_exceeded",
+            "message": "Your input exceeds the context window of this model." });
+        let failed = json!({ "type": "response.failed",
+            "response": { "id": new_id("resp"), "status": "failed", "error": error } });
+        let event = format!("event: response.failed\ndata: {failed}\n\n");
+        return respond(stream, "text/event-stream", &event);
     }
     let is_plain = path.ends_with("/compact");
     let mut words = items(&request).iter().rev().filter(|item| item["role"] == "user");

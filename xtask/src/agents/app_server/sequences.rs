@@ -2,6 +2,7 @@
 //! message, a judge who says no, one who does not answer.
 
 use std::fs;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
@@ -11,7 +12,14 @@ use super::super::mock::{PART, is_compaction};
 use super::super::policy::is_over;
 use super::super::terminal::Terminal;
 use super::{Play, last};
+use crate::daemon;
+use crate::process::{Deadline, POLL};
 use crate::wire::Wire;
+
+/// As `hooks::ATTEMPTS`: a hook that is late leaves its turn's end out, and the next one decides.
+const ATTEMPTS: usize = 3;
+/// The time of each.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// How what we ask for notes in a file begins.
 const NOTES: &str = r#"<longhaul_context about=\"scratch\">"#;
@@ -85,19 +93,25 @@ impl Play<'_> {
     fn sequence(&mut self, session: &mut Terminal, way: &Way) -> anyhow::Result<Row> {
         fs::write(self.daemon.folder().join("config.toml"), way.config())?;
         self.wire.call("daemon/reload", &json!({}))?;
-        // What is compacted again must have grown since.
-        self.turn(session, &format!("and more, before {}", way.step))?;
         let before = newest(&mut self.wire)?["decision"]["decision_id"].clone();
         let made = made(&mut self.wire)?;
-        self.stage.mock.take();
-        session.enter(&format!("{PART}, for {}", way.step))?;
-        let decision = self.wait(session, way.step, |wire| {
-            let decision = newest(wire)?;
-            let is_new = decision["decision"]["decision_id"] != before;
-            let is_ended =
-                decision["compaction_id"].is_string() || decision["not_made"].is_string();
-            Ok((is_new && is_ended && is_over(wire, &decision)?).then_some(decision))
-        })?;
+        let mut ended = None;
+        for _ in 0..ATTEMPTS {
+            // What is compacted again must have grown since.
+            self.turn(session, &format!("and more, before {}", way.step))?;
+            self.stage.mock.take();
+            session.enter(&format!("{PART}, for {}", way.step))?;
+            ended = self.ended(&before)?;
+            if ended.is_some() {
+                break;
+            }
+        }
+        let Some(decision) = ended else {
+            let log = self.wire.call("policy/log", &json!({}))?;
+            let why =
+                format!("it decides nothing; the log: {log}; the session: {}", session.shown());
+            return Ok(Row::failed(way.step, why));
+        };
         let requests = self.stage.mock.take();
         let asked = requests.iter().filter(|request| is_compaction(request)).count();
         let notes = requests.iter().filter(|request| last(request).contains(NOTES)).count();
@@ -112,6 +126,22 @@ impl Play<'_> {
             "{records} records, {notes} requests for notes, {asked} summaries asked of the model {why}"
         );
         Ok(Row::told(way.step, agrees, told))
+    }
+
+    /// The decision after `before`, once it has its end.
+    fn ended(&mut self, before: &Value) -> anyhow::Result<Option<Value>> {
+        let until = Deadline::after(ATTEMPT_TIMEOUT);
+        while !until.is_over() {
+            let decision = newest(&mut self.wire)?;
+            let is_new = decision["decision"]["decision_id"] != *before;
+            let is_ended =
+                decision["compaction_id"].is_string() || decision["not_made"].is_string();
+            if is_new && is_ended && is_over(&mut self.wire, &decision)? {
+                return Ok(Some(decision));
+            }
+            daemon::pause(POLL);
+        }
+        Ok(None)
     }
 }
 

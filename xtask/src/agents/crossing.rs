@@ -1,0 +1,57 @@
+//! A thread of one real agent continued in the other: its first request there holds what the thread was about.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use serde_json::json;
+
+use super::claude::{self, Claude};
+use super::codex::{Codex, newest_in};
+use super::compare::Row;
+use super::mock::Mock;
+use crate::daemon::Daemon;
+use crate::process::Deadline;
+use crate::wire::Wire;
+
+const VIEW: &str = "[SESSION_CHECKPOINT v1]";
+
+pub(super) fn play(
+    longhauld: &Path,
+    (codex, claude): (PathBuf, PathBuf),
+    limit: Duration,
+) -> anyhow::Result<Vec<Row>> {
+    let mock = Mock::start()?;
+    let codex = Codex::new(codex, mock.address(), Deadline::after(limit))?;
+    let claude = Claude::new(claude, mock.address(), Deadline::after(limit))?;
+    let daemon = Daemon::start_with(longhauld, &codex.home(), &claude.home(), "")?;
+    let mut wire = daemon.connect()?;
+    claude.print(&["rename the parser"])?;
+    let id = continued(&mut wire, &newest_in(&claude.home().join("projects"))?, "codex")?;
+    mock.take();
+    codex.exec(&["resume", &id, "go on then"])?;
+    let sent = mock.take().first().context("Codex sent no request")?["input"].to_string();
+    let mut rows = vec![row("claude to codex", &sent, "rename the parser")];
+    // Claude Code looks for its sessions in the folder that it is started in.
+    let folder = claude.project();
+    codex.exec(&["-C", &folder.to_string_lossy(), "sort the imports"])?;
+    let id = continued(&mut wire, &codex.newest()?, "claude")?;
+    mock.take();
+    claude.print(&["--resume", &id, "go on then"])?;
+    rows.push(row("codex to claude", &claude::sent(&mock), "sort the imports"));
+    daemon.stop()?;
+    Ok(rows)
+}
+
+/// The thread that continues the one of a transcript.
+fn continued(wire: &mut Wire, transcript: &Path, to: &str) -> anyhow::Result<String> {
+    let synced = wire.call("thread/sync", &json!({ "path": transcript, "timeout_ms": 10_000 }))?;
+    let of = json!({ "thread_id": synced["thread_id"], "to": to, "strategy": "checkpoint" });
+    let made = wire.call("thread/continue", &of)?;
+    Ok(made["thread_id"].as_str().context("a continuation without an id")?.to_owned())
+}
+
+fn row(step: &'static str, sent: &str, request: &str) -> Row {
+    let holds = sent.contains(VIEW) && sent.contains(request) && sent.contains("go on then");
+    Row::told(step, holds, format!("{} bytes in its first request", sent.len()))
+}

@@ -825,9 +825,15 @@ export interface CompactionUndoResult {
   undone_at: number;
 }
 
-/** What compactions of threads took since the start of the daemon. */
+/** What our compactions of threads took, as far as they are stored, beside what agents' own take. */
 export interface CompactionsStatus {
-  /** How many there were. */
+  /** Compactions that agents made by themselves, on the four newest compacted threads, of which anything is recorded. */
+  agent_compactions?: number;
+  /** Milliseconds of one of these, the median. */
+  agent_duration_ms?: number | null;
+  /** Tokens of one of these, request and answer: medians of what is recorded. */
+  agent_tokens?: number | null;
+  /** How many there are. */
   compactions: number;
   /** Milliseconds, together. */
   duration_ms: number;
@@ -835,6 +841,8 @@ export interface CompactionsStatus {
   history_tokens: number;
   /** Requests to models for them. */
   requests: number;
+  /** When the oldest was made, Unix milliseconds; absent where there is none. */
+  since?: number | null;
   /** Tokens of these requests, input and answers. */
   tokens: number;
 }
@@ -2972,7 +2980,7 @@ export interface SourceStatus {
 
 /** The state of the daemon. Counters count since its start. */
 export interface StatusResult {
-  /** What compactions of threads took since the start. */
+  /** What compactions of threads took, and what those of their agents take. */
   compactions?: CompactionsStatus;
   /** Open connections, this one included. */
   connections: number;

@@ -16,7 +16,7 @@ use crate::salvage::MARK_PENDING;
 const APPLICATION_ID: u32 = 0x6c68_4442;
 
 /// Version reached when all migrations are applied.
-pub const SCHEMA_VERSION: u32 = 10;
+pub const SCHEMA_VERSION: u32 = 11;
 
 struct Migration {
     version: u32,
@@ -34,6 +34,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 8, sql: include_str!("../migrations/0008_note_origin.sql") },
     Migration { version: 9, sql: include_str!("../migrations/0009_age.sql") },
     Migration { version: 10, sql: include_str!("../migrations/0010_decision_end.sql") },
+    Migration { version: 11, sql: include_str!("../migrations/0011_compaction_costs.sql") },
 ];
 
 /// Brings the database to [`SCHEMA_VERSION`]; returns the version it had.

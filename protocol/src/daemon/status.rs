@@ -42,18 +42,21 @@ pub struct StatusResult {
     /// The model that may be asked, and what was spent; absent where none is configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelStatus>,
-    /// What compactions of threads took since the start.
+    /// What compactions of threads took, and what those of their agents take.
     #[serde(default)]
     pub compactions: CompactionsStatus,
     /// What a person should know.
     pub warnings: Vec<Warning>,
 }
 
-/// What compactions of threads took since the start of the daemon.
+/// What our compactions of threads took, as far as they are stored, beside what agents' own take.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CompactionsStatus {
-    /// How many there were.
+    /// How many there are.
     pub compactions: u64,
+    /// When the oldest was made, Unix milliseconds; absent where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<i64>,
     /// Requests to models for them.
     pub requests: u64,
     /// Tokens of these requests, input and answers.
@@ -62,6 +65,15 @@ pub struct CompactionsStatus {
     pub duration_ms: u64,
     /// What stood in the histories, an estimate: requests of their agents would have sent it.
     pub history_tokens: u64,
+    /// Compactions that agents made by themselves, on the four newest compacted threads, of which anything is recorded.
+    #[serde(default)]
+    pub agent_compactions: u64,
+    /// Tokens of one of these, request and answer: medians of what is recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_tokens: Option<u64>,
+    /// Milliseconds of one of these, the median.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_duration_ms: Option<u64>,
 }
 
 /// The model that may be asked.

@@ -12,7 +12,7 @@ use crate::compaction::{RunResult, Strategy, TemplateOverrides};
 /// read. Its checkpoint continues in the new thread, and its handles stay valid.
 ///
 /// # Errors
-/// `thread_not_found`; `invalid_params` where `to` takes no transcript of ours; `thread_busy` while the thread's own agent is at work and is to go on itself; `disk_full`,
+/// `thread_not_found`; `invalid_params` where `to` takes no transcript of ours; `thread_busy` while the session is open in its own agent and is to go on there; `disk_full`,
 /// `permission_denied`.
 #[derive(Debug, Clone, Copy)]
 pub struct Continue;

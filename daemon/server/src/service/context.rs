@@ -4,7 +4,7 @@ pub mod bill;
 pub mod resume;
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use longhaul_core::context::estimate;
 use longhaul_core::context::usage::{self, Remark, Sizes};
@@ -65,12 +65,14 @@ pub struct Contexts {
     snapshots: Arc<Snapshots>,
     config: Live,
     clock: Clock,
+    /// What `of_agents` read last.
+    agents: Mutex<Option<bill::AgentsKnown>>,
 }
 
 impl Contexts {
     #[must_use]
     pub fn new((store, snapshots, config, clock): (Store, Arc<Snapshots>, Live, Clock)) -> Self {
-        Self { store, snapshots, config, clock }
+        Self { store, snapshots, config, clock, agents: Mutex::default() }
     }
 
     /// Answers how full a window is.

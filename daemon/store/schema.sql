@@ -110,6 +110,8 @@ CREATE TABLE compaction (
 
 CREATE INDEX compaction_by_thread ON compaction (thread_id, created_at_ms DESC, compaction_id DESC);
 CREATE INDEX compaction_by_time ON compaction (created_at_ms DESC, compaction_id DESC);
+CREATE INDEX compaction_costs
+    ON compaction (thread_id, created_at_ms, requests, tokens_spent, duration_ms, tokens_before);
 
 -- What models cost, by UTC day: the budgets' memory, and what a person is told.
 CREATE TABLE model_usage (

@@ -102,7 +102,7 @@ fn compare_all(options: &AgentsArgs, limit: Duration) -> anyhow::Result<AgentsOu
         Some(path) => path.clone(),
         None => build()?,
     };
-    let stage = Stage { options, longhauld: &longhauld, limit };
+    let stage = AgentRun { options, longhauld: &longhauld, limit };
     let (mut differing, mut skipped) = (Vec::new(), Vec::new());
     let (mut codex, mut claude) = (None, None);
     let mut is_claude_missing = false;
@@ -111,7 +111,7 @@ fn compare_all(options: &AgentsArgs, limit: Duration) -> anyhow::Result<AgentsOu
         let Some((binary, rows)) = stage.codex(&version, &routes)? else {
             return Ok(AgentsOutcome::Skipped("Codex could not be installed from npm"));
         };
-        differing.extend(failed(rows, &format!("codex {version}")));
+        differing.extend(failed(&rows, &format!("codex {version}")));
         skipped.extend(routes.skipped());
         codex = routes.has(Route::Archive).then_some(binary);
     }
@@ -119,7 +119,7 @@ fn compare_all(options: &AgentsArgs, limit: Duration) -> anyhow::Result<AgentsOu
         let routes = Routes::of(&CLAUDE, &version, &options.only)?;
         match stage.claude(&version, &routes)? {
             Some((binary, rows)) => {
-                differing.extend(failed(rows, &format!("claude {version}")));
+                differing.extend(failed(&rows, &format!("claude {version}")));
                 claude = Some(binary);
             }
             None => is_claude_missing = true,
@@ -130,7 +130,7 @@ fn compare_all(options: &AgentsArgs, limit: Duration) -> anyhow::Result<AgentsOu
         println!("==> from one agent to the other");
         let mut rows = Vec::new();
         tried(&mut rows, "continue", crossing::play(&longhauld, (codex, claude), limit));
-        differing.extend(failed(rows, "both"));
+        differing.extend(failed(&rows, "both"));
     }
     ensure!(differing.is_empty(), "rows differ: {}", differing.join(", "));
     Ok(match is_claude_missing {
@@ -156,7 +156,7 @@ fn installed(agent: &Agent, version: &str, folder: &Path) -> anyhow::Result<Opti
 }
 
 /// Shows the rows, and names those that do not agree.
-fn failed(rows: Vec<Row>, version: &str) -> Vec<String> {
+fn failed(rows: &[Row], version: &str) -> Vec<String> {
     rows.iter().for_each(|row| println!("    {row}"));
     let differing = rows.iter().filter(|row| !row.agrees);
     differing.map(|row| format!("{version} {}", row.step)).collect()
@@ -171,13 +171,13 @@ fn tried(rows: &mut Vec<Row>, route: &'static str, made: anyhow::Result<Vec<Row>
 }
 
 /// What every version is driven with.
-struct Stage<'a> {
+struct AgentRun<'a> {
     options: &'a AgentsArgs,
     longhauld: &'a Path,
     limit: Duration,
 }
 
-impl Stage<'_> {
+impl AgentRun<'_> {
     fn deadline(&self) -> Deadline {
         Deadline::after(self.limit)
     }

@@ -135,6 +135,10 @@ pub(crate) fn status() -> Value {
         },
         "search": { "state": "indexing", "items": 98_765, "files_behind": 4, "bytes": 31_000_000 },
         "connections": 1, "requests": 1_234, "panics": 0,
+        "compactions": {
+            "compactions": 12, "since": now() - 260_000_000, "requests": 1, "tokens": 8_200, "duration_ms": 540,
+            "history_tokens": 1_900_000, "agent_compactions": 9, "agent_tokens": 158_300, "agent_duration_ms": 96_000,
+        },
         "warnings": [{ "kind": "clock", "message": "the clock jumped", "hint": "set it" }],
     })
 }

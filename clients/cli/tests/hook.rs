@@ -344,6 +344,23 @@ fn the_plugin_is_given_a_briefing_that_suits_the_window() {
     assert_eq!(desk.last_params("thread/sync")["path"], path);
 }
 
+/// A daemon that is there and answers nothing: Claude Code compacts in its own way, without a wait of minutes.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "what is measured is the time")]
+fn the_plugin_is_declined_in_time_where_the_daemon_is_slow() {
+    for silent in ["thread/sync", "compaction/run"] {
+        let desk = Desk::of_agents(script().on(silent, |_| Reply::Lines(Vec::new())));
+        let begun = std::time::Instant::now();
+        let answer = desk.compact(&json!({}));
+        let took = begun.elapsed();
+        let declined = answer["declined"].as_str().unwrap();
+        assert!(declined.contains("1000 ms"), "{silent}: {answer}");
+        // The plugin itself waits two seconds.
+        assert!(took < std::time::Duration::from_millis(1_900), "{silent}: {took:?}");
+        assert_eq!((&answer["protocol"], answer.get("text")), (&json!(1), None), "{silent}");
+    }
+}
+
 #[test]
 fn a_transcript_whose_first_lines_come_late_is_waited_for() {
     let asked = AtomicUsize::new(0);

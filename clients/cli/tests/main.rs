@@ -14,6 +14,7 @@ mod hook;
 mod hostile;
 mod install;
 mod print;
+mod rescue;
 mod tail;
 mod up;
 mod watch;

@@ -844,9 +844,15 @@ export interface CompactionUndoResult {
   undone_at: number;
 }
 
-/** Cost of the compactions of threads since the daemon's start. */
+/** Cost of our compactions of threads that are stored, beside that of the agents' own. */
 export interface CompactionsStatus {
-  /** How many there were. */
+  /** Compactions that agents made by themselves, on the four newest compacted threads, of which anything is recorded. */
+  agent_compactions?: number;
+  /** Milliseconds of one of these, the median. */
+  agent_duration_ms?: number | null;
+  /** Tokens of one of these, request and answer: medians of what is recorded. */
+  agent_tokens?: number | null;
+  /** How many there are. */
   compactions: number;
   /** Milliseconds, together. */
   duration_ms: number;
@@ -854,6 +860,8 @@ export interface CompactionsStatus {
   history_tokens: number;
   /** Requests to models for them. */
   requests: number;
+  /** When the oldest was made, Unix milliseconds; absent where there is none. */
+  since?: number | null;
   /** Tokens of these requests, input and answers. */
   tokens: number;
 }
@@ -2986,7 +2994,7 @@ export interface SourceStatus {
 
 /** The state of the daemon. Counters count since its start. */
 export interface StatusResult {
-  /** Cost of the compactions of threads since the start. */
+  /** Cost of our compactions of threads, beside that of the agents' own. */
   compactions?: CompactionsStatus;
   /** Open connections, this one included. */
   connections: number;

@@ -50,7 +50,9 @@ pub fn table(services: &Services, deps: &Deps) -> Result<Methods, TableError> {
     let Deps { config, events, counters, shutdown, .. } = deps;
     let stored = (services.ingest.clone(), services.keeping.clone());
     let mut table = Table::new(stored, services.projects.clone());
-    daemon::register(&mut table, &services.status, &services.reload, counters, shutdown)?;
+    let (contexts, texts) = (&services.contexts, &services.texts);
+    let status = (&services.status, contexts);
+    daemon::register(&mut table, status, &services.reload, counters, shutdown)?;
     event::register(&mut table, events)?;
     thread::register(&mut table, &services.threads, &services.contexts)?;
     thread::continuation::register(&mut table, &services.continuations)?;
@@ -58,7 +60,6 @@ pub fn table(services: &Services, deps: &Deps) -> Result<Methods, TableError> {
     search::register(&mut table, &services.searcher)?;
     archive::register(&mut table, &services.archive)?;
     history::register(&mut table, &services.handle_reader, &services.histories)?;
-    let (contexts, texts) = (&services.contexts, &services.texts);
     compaction::register(&mut table, &services.compaction, contexts, texts)?;
     checkpoint::register(&mut table, &services.checkpoints, &services.choices)?;
     thread::bill::register(&mut table, contexts)?;

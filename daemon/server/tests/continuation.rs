@@ -5,8 +5,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use longhaul_protocol::compaction::Strategy;
+use longhaul_protocol::daemon::CompactionsStatus;
 use longhaul_protocol::thread::{
-    AgentCost, Bill, BillParams, BlockedCause, Continue, ContinueParams, List, ListParams,
+    AgentCost, Bill, BillParams, BlockedCause, Continue, ContinueParams, CostSource, List,
+    ListParams,
 };
 use longhaul_protocol::{ErrorKind, Retry};
 use rustix::fs::{FlockOperation, flock};
@@ -102,7 +104,95 @@ async fn the_bill_of_a_continuation_names_the_compaction_it_began_with() {
     }
     let status = client.status().await.compactions;
     assert_eq!((status.compactions, status.requests, status.tokens), (1, 0, 0));
-    assert!(status.history_tokens > 0, "{status:?}");
+    assert!(status.history_tokens > 0 && status.since.is_some(), "{status:?}");
+    assert_eq!((status.agent_compactions, status.agent_tokens), (0, None), "none is recorded");
+}
+
+#[tokio::test]
+async fn the_bill_of_all_compactions_outlives_a_restart_and_tells_the_agents_own() {
+    let Session { daemon, mut client, .. } = session().await;
+    client.call::<Continue>(params(THREAD)).await.unwrap();
+    let before = client.status().await.compactions;
+    assert_eq!(before.compactions, 1);
+    drop(client);
+    let home = daemon.stopped().await;
+    let path = compacted_by_its_agent(home.path(), "c1");
+    let daemon = Daemon::over(home, "").await;
+    let mut client = daemon.connect().await;
+    client.sync_file(&path).await;
+    let after = client.status().await.compactions;
+    let expected = CompactionsStatus {
+        agent_compactions: 1,
+        agent_tokens: Some(155_000),
+        agent_duration_ms: Some(96_000),
+        ..before
+    };
+    assert_eq!(after, expected);
+}
+
+#[tokio::test]
+async fn a_thread_without_a_record_is_billed_by_others_of_its_model() {
+    let home = tempfile::tempdir().unwrap();
+    let paths = ["c1", "c2"].map(|id| compacted_by_its_agent(home.path(), id));
+    let of_model = |id: &str, model: &str| {
+        let path = home.path().join(format!(".claude/projects/-w/{id}.jsonl"));
+        fs::write(&path, turn(id, model)).unwrap();
+        path.canonicalize().unwrap()
+    };
+    let plain = of_model("c3", "claude-x");
+    let other = of_model("c4", "claude-y");
+    let daemon = Daemon::over(home, "").await;
+    let mut client = daemon.connect().await;
+    for path in paths.iter().chain([&plain, &other]) {
+        client.sync_file(path).await;
+    }
+    let unknown = AgentCost::default();
+    let known = |source, compactions| AgentCost {
+        source,
+        compactions,
+        input_tokens: Some(155_000),
+        output_tokens: None,
+        duration_ms: Some(96_000),
+    };
+    for (id, expected) in
+        [("c1", known(CostSource::Thread, 1)), ("c3", known(CostSource::Model, 2)), ("c4", unknown)]
+    {
+        let bill = client.call::<Bill>(BillParams { thread_id: id.into() }).await.unwrap();
+        assert_eq!(bill.agent, expected, "{id}");
+    }
+}
+
+/// A turn of a session of Claude Code.
+fn turn(id: &str, model: &str) -> String {
+    let line = |uuid: &str, more: Value| {
+        let mut line = serde_json::json!({ "sessionId": id, "cwd": "/w", "version": "2.1.0",
+            "isSidechain": false, "uuid": format!("{id}-{uuid}"),
+            "timestamp": "2026-01-02T03:04:05.000Z" });
+        line.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        format!("{line}\n")
+    };
+    let asked = serde_json::json!({ "type": "user",
+        "message": { "role": "user", "content": "Rename x to y in a.rs" } });
+    let answered = serde_json::json!({ "type": "assistant", "parentUuid": format!("{id}-u0"),
+        "message": { "model": model, "content": [{ "type": "text", "text": "Renamed." }] } });
+    line("u0", asked) + &line("u1", answered)
+}
+
+/// A session of Claude Code that it compacted itself, and recorded what that took.
+fn compacted_by_its_agent(home: &Path, id: &str) -> PathBuf {
+    let folder = home.join(".claude/projects/-w");
+    fs::create_dir_all(&folder).unwrap();
+    let boundary = serde_json::json!({ "type": "system", "subtype": "compact_boundary",
+        "sessionId": id, "cwd": "/w", "version": "2.1.0", "uuid": format!("{id}-u2"),
+        "timestamp": "2026-01-02T03:06:05.000Z",
+        "compactMetadata": { "trigger": "auto", "preTokens": 155_000, "durationMs": 96_000 } });
+    let summary = serde_json::json!({ "type": "user", "sessionId": id, "cwd": "/w",
+        "version": "2.1.0", "isCompactSummary": true, "uuid": format!("{id}-u3"),
+        "parentUuid": format!("{id}-u2"), "timestamp": "2026-01-02T03:06:05.000Z",
+        "message": { "role": "user", "content": "This session is being continued" } });
+    let path = folder.join(format!("{id}.jsonl"));
+    fs::write(&path, turn(id, "claude-x") + &format!("{boundary}\n{summary}\n")).unwrap();
+    path.canonicalize().unwrap()
 }
 
 #[tokio::test]

@@ -125,3 +125,17 @@ async fn a_deleted_session_goes_on_elsewhere() {
     fs::remove_file(&path).unwrap();
     not_put_back(&daemon, (SESSION, &path), "Rename x to y in a.rs").await;
 }
+
+#[tokio::test]
+async fn a_session_continues_in_codex_and_in_claude_code() {
+    let home = tempfile::tempdir().unwrap();
+    let session =
+        [header(), user("m1", "Rename x to y in a.rs"), edited(), model("m3", "Renamed.")];
+    let path = write(home.path(), "session-2026-01-02T03-04-5b1f0a52.jsonl", &lines(&session));
+    let daemon = Daemon::over(home, "").await;
+    let mut client = daemon.connect().await;
+    client.sync_file(&path).await;
+    for to in ["codex", "claude"] {
+        client.continues_in(SESSION, to, &["src/a.rs (edited", "Rename x to y"]).await;
+    }
+}

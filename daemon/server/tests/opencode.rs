@@ -290,3 +290,16 @@ async fn a_deleted_session_goes_on_elsewhere() {
     fs::remove_dir_all(home_of(daemon.home.path()).join("storage")).unwrap();
     not_put_back(&daemon, (SESSION, &path), "Rename x to y in a.rs").await;
 }
+
+#[tokio::test]
+async fn a_session_continues_in_codex_and_in_claude_code() {
+    let home = tempfile::tempdir().unwrap();
+    let path = write_files(home.path(), &begun());
+    write_files(home.path(), &ended());
+    let daemon = Daemon::over(home, "").await;
+    let mut client = daemon.connect().await;
+    client.sync_file(&path).await;
+    for to in ["codex", "claude"] {
+        client.continues_in(SESSION, to, &["src/a.rs (edited", "Rename x to y"]).await;
+    }
+}

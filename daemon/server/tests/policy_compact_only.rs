@@ -144,7 +144,7 @@ async fn what_no_client_carries_out_is_said_by_a_check() {
     let (_daemon, mut client) = daemon(home(), &text).await;
     let checked = client.call::<Check>(CheckParams { toml: None }).await.unwrap();
     let keys: Vec<&str> = checked.problems.iter().map(|problem| problem.key.as_str()).collect();
-    assert_eq!(keys, ["judge", "compaction_model"]);
+    assert_eq!(keys, ["packet_author", "scratch", "judge", "compaction_model"]);
     assert!(checked.problems.iter().all(|problem| !problem.is_fatal), "{:?}", checked.problems);
     let told = "[policy]\nscratch = true\n[shadow_policy.keen]\nmode = \"auto\"\n";
     let checked = client.call::<Check>(CheckParams { toml: Some(told.into()) }).await.unwrap();

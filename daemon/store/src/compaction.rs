@@ -57,6 +57,21 @@ pub struct CompactionBody {
     pub preimage: Vec<u8>,
 }
 
+/// Sums over the compactions of threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CompactionTotals {
+    pub compactions: u64,
+    /// When the oldest of them was made, Unix milliseconds.
+    pub since_ms: Option<i64>,
+    /// Requests to models.
+    pub requests: u64,
+    /// Tokens of these requests, input and output.
+    pub tokens_spent: u64,
+    pub duration_ms: u64,
+    /// Estimated tokens of the histories.
+    pub tokens_before: u64,
+}
+
 /// The last compaction of a page: the next one starts after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompactionCursor {
@@ -187,6 +202,34 @@ impl Store {
             compaction_id: row.compaction_id.clone(),
         });
         Ok((rows, next))
+    }
+
+    /// What all compactions of threads that are stored took.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn compaction_totals(&self) -> Result<CompactionTotals, StoreError> {
+        let pools = self.pools();
+        sqlx::query(
+            "SELECT count(*) AS compactions, min(created_at_ms) AS since_ms, \
+             coalesce(sum(requests), 0) AS requests, coalesce(sum(tokens_spent), 0) AS tokens_spent, \
+             coalesce(sum(duration_ms), 0) AS duration_ms, \
+             coalesce(sum(tokens_before), 0) AS tokens_before \
+             FROM compaction WHERE thread_id IS NOT NULL",
+        )
+        .try_map(|row: SqliteRow| {
+            Ok(CompactionTotals {
+                compactions: unsigned(&row, "compactions")?,
+                since_ms: get(&row, "since_ms")?,
+                requests: unsigned(&row, "requests")?,
+                tokens_spent: unsigned(&row, "tokens_spent")?,
+                duration_ms: unsigned(&row, "duration_ms")?,
+                tokens_before: unsigned(&row, "tokens_before")?,
+            })
+        })
+        .fetch_one(pools.reader())
+        .await
+        .map_err(|error| pools.sorted(error))
     }
 
     /// The threads that a compaction's receipt names.

@@ -63,7 +63,7 @@ pub use archive::{
     Piece, ThreadAge,
 };
 pub use commit::{Batch, FileCommit, FileOutcome};
-pub use compaction::{CompactionBody, CompactionCursor, CompactionRow};
+pub use compaction::{CompactionBody, CompactionCursor, CompactionRow, CompactionTotals};
 pub use error::{RetryClass, StoreError};
 pub use file::{BaseState, Cursor, FILES_AT_ONCE, FileId, FileRow, FileStat, FileState};
 pub use job::{EVENTS_PER_JOB_MAX, JobEvent, JobFilter, SCAN_MAX};

@@ -35,6 +35,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 9, sql: include_str!("../migrations/0009_age.sql") },
     Migration { version: 10, sql: include_str!("../migrations/0010_decision_end.sql") },
     Migration { version: 11, sql: include_str!("../migrations/0011_agent_gauge.sql") },
+    Migration { version: 12, sql: include_str!("../migrations/0012_compaction_costs.sql") },
 ];
 
 /// Brings the database to [`SCHEMA_VERSION`]; returns the version it had.

@@ -42,18 +42,21 @@ pub struct StatusResult {
     /// The configured model and what was spent; absent if none is configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelStatus>,
-    /// Cost of the compactions of threads since the start.
+    /// Cost of our compactions of threads, beside that of the agents' own.
     #[serde(default)]
     pub compactions: CompactionsStatus,
     /// What a person should know.
     pub warnings: Vec<Warning>,
 }
 
-/// Cost of the compactions of threads since the daemon's start.
+/// Cost of our compactions of threads that are stored, beside that of the agents' own.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CompactionsStatus {
-    /// How many there were.
+    /// How many there are.
     pub compactions: u64,
+    /// When the oldest was made, Unix milliseconds; absent where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<i64>,
     /// Requests to models for them.
     pub requests: u64,
     /// Tokens of these requests, input and answers.
@@ -62,6 +65,15 @@ pub struct CompactionsStatus {
     pub duration_ms: u64,
     /// Tokens of the compacted histories, an estimate: what requests of their agents would have sent.
     pub history_tokens: u64,
+    /// Compactions that agents made by themselves, on the four newest compacted threads, of which anything is recorded.
+    #[serde(default)]
+    pub agent_compactions: u64,
+    /// Tokens of one of these, request and answer: medians of what is recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_tokens: Option<u64>,
+    /// Milliseconds of one of these, the median.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_duration_ms: Option<u64>,
 }
 
 /// The configured model.

@@ -146,8 +146,8 @@ error_kinds! {
     ModelRateLimited = 3004 "model_rate_limited" Backoff None;
     /// The request's own time limit ran out.
     DeadlineExceeded = 3005 "deadline_exceeded" Backoff None;
-    /// The thread's own agent is writing to it.
-    ThreadBusy = 3007 "thread_busy" Backoff Some("wait for the turn to end, or stop the agent");
+    /// The thread is open in its own agent.
+    ThreadBusy = 3007 "thread_busy" Backoff Some("close the session in its agent, then run it again; another agent can continue it meanwhile");
     /// The daemon is shutting down.
     Draining = 3006 "draining" Reconnect Some("connect again: the next daemon starts on the first connection");
 

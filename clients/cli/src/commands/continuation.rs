@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use longhaul_client::Client;
+use longhaul_client::{Client, ClientError};
+use longhaul_protocol::ErrorKind;
 use longhaul_protocol::thread::{
     CheckedTree, Continue, ContinueParams, ContinueResult, ThreadSummary,
 };
@@ -95,10 +96,28 @@ pub(crate) async fn rescue(
     session: &Session,
 ) -> Result<(), Failure> {
     let params = ContinueParams { thread_id: thread.thread_id.clone(), to, ..Default::default() };
-    let events = follow(client, thread.thread_id).await;
-    let result = while_told("compacting", events, client.call::<Continue>(params)).await?;
+    let events = follow(client, thread.thread_id.clone()).await;
+    let called = while_told("compacting", events, client.call::<Continue>(params)).await;
+    let result = called.map_err(|error| still_open(error, &thread))?;
     let folder = thread.cwd.filter(|folder| is_elsewhere(folder));
     session.print(&ContinuePage { result, folder, command_only: false })
+}
+
+/// A blocked thread ends no turn: where its agent still has it open, only closing it helps.
+fn still_open(error: ClientError, thread: &ThreadSummary) -> Failure {
+    let is_busy =
+        matches!(&error, ClientError::Refused(wire) if wire.kind() == ErrorKind::ThreadBusy);
+    let failure = Failure::from(error);
+    match is_busy {
+        true => {
+            let id = &thread.thread_id;
+            let other = if thread.source == "claude" { "codex" } else { "claude" };
+            failure.with_hint(format!(
+                "close the session in its agent (/quit), then run longhaul rescue {id} again; or leave it open: longhaul rescue {id} --to {other}"
+            ))
+        }
+        false => failure,
+    }
 }
 
 #[derive(serde::Serialize)]

@@ -67,7 +67,7 @@ impl Page for StatusResult {
             ("served", served(self)),
             ("model", model(self)),
         ];
-        fields.extend(compacted(&self.compactions).map(|words| ("compacted", words)));
+        fields.extend(compacted(&self.compactions, style).map(|words| ("compacted", words)));
         if let Some(model) = &self.model {
             fields.push(("asked", asked(model)));
             fields.extend(job_bounds(model).map(|bounds| ("a job", bounds)));
@@ -116,18 +116,28 @@ fn asked(model: &ModelStatus) -> String {
     )
 }
 
-/// What compactions took since the start; `None` where there was none.
-fn compacted(taken: &CompactionsStatus) -> Option<String> {
+/// What our compactions took, and what the agents' own take; `None` where there was none of ours.
+fn compacted(taken: &CompactionsStatus, style: &Style) -> Option<String> {
     let each_ms = taken.duration_ms.checked_div(taken.compactions)?;
+    let requests = match taken.requests {
+        0 => "no request".to_owned(),
+        requests => format!("{}, {} tokens", counted(requests, "request"), tokens(taken.tokens)),
+    };
+    let since = taken.since.map(|at| format!(", the first {}", style.ago(at))).unwrap_or_default();
+    let own = [
+        taken.agent_tokens.map(|own| format!("{} tokens", tokens(own))),
+        taken.agent_duration_ms.map(duration),
+    ];
+    let own: Vec<String> = own.into_iter().flatten().collect();
+    let own = match own.is_empty() {
+        true => "none of theirs is recorded".to_owned(),
+        false => {
+            format!("recorded are {} each (median of {})", own.join(", "), taken.agent_compactions)
+        }
+    };
     Some(format!(
-        "{}: {}, {} each; the agents' own would have sent about {} tokens",
+        "{}{since}: {requests}, {} each; the agents' own would have sent about {} tokens; {own}",
         count(taken.compactions),
-        match taken.requests {
-            0 => "no request".to_owned(),
-            requests => {
-                format!("{}, {} tokens", counted(requests, "request"), tokens(taken.tokens))
-            }
-        },
         duration(each_ms),
         tokens(taken.history_tokens)
     ))

@@ -1,12 +1,13 @@
 //! Settings that nothing carries out: what the clients of longhaul cannot do, or the mode does not ask of them.
 //!
 //! In Codex the whole sequence is carried out where its app server holds the thread; the plugin of Claude Code compacts
-//! between two turns and does nothing else; hooks tell the person. Whoever writes a client of their own on `policy/step`
-//! may do more, which a check of the settings cannot know.
+//! between two turns and does nothing else; hooks tell the person. No agent lets us compact in the middle of a turn.
+//! Whoever writes a client of their own on `policy/step` may do more, which a check of the settings cannot know.
 
+use super::Tier;
 use super::settings::{Mode, Policy, Problem};
 
-/// What is set in the policy in force, and has no effect.
+/// What is set in the policy in force, and has no effect: nowhere, in Claude Code, or in the middle of a turn.
 #[must_use]
 pub fn without_effect(policy: &Policy) -> Vec<Problem> {
     let base = Policy::default();
@@ -15,12 +16,20 @@ pub fn without_effect(policy: &Policy) -> Vec<Problem> {
         let reason = match policy.mode {
             Mode::Auto => match needs {
                 Needs::Any => continue,
+                Needs::AppServer => {
+                    "none in Claude Code: its plugin compacts at once; Codex's app server carries it out"
+                }
+                Needs::MidTurn => {
+                    "none in the middle of a turn: there the agent compacts at its own limit; it counts when a turn ends"
+                }
                 Needs::Judge => "no client of longhaul judges; on_judgment_failure decides",
                 Needs::Model => {
                     "no client of longhaul has a model compact; the view is made without one"
                 }
             }
             .to_owned(),
+            // It tells of an emergency, which is all that is asked of it.
+            Mode::Tag | Mode::Suggest if matches!(needs, Needs::MidTurn) => continue,
             mode => only_told(mode),
         };
         problems.push(Problem { key: key.to_owned(), reason, is_fatal: false });
@@ -50,6 +59,10 @@ pub fn without_effect_in_shadow(shadow: &Policy, in_force: &Policy) -> Vec<Probl
 enum Needs {
     /// A client that acts.
     Any,
+    /// A client that sends the agent messages and waits for it.
+    AppServer,
+    /// A client that acts in the middle of a turn.
+    MidTurn,
     /// A client that judges.
     Judge,
     /// A compaction by a model.
@@ -58,12 +71,14 @@ enum Needs {
 
 /// The settings of carrying out that differ.
 fn set(policy: &Policy, base: &Policy) -> Vec<(&'static str, Needs)> {
+    let emergency = |policy: &Policy| policy.tiers.get(&Tier::Emergency).cloned();
     let all = [
-        ("packet_author", policy.packet_author != base.packet_author, Needs::Any),
-        ("scratch", policy.scratch != base.scratch, Needs::Any),
+        ("packet_author", policy.packet_author != base.packet_author, Needs::AppServer),
+        ("scratch", policy.scratch != base.scratch, Needs::AppServer),
         ("judge", policy.judge != base.judge, Needs::Judge),
         ("on_judgment_failure", policy.on_judgment_failure != base.on_judgment_failure, Needs::Any),
-        ("wait_ms", policy.wait_ms != base.wait_ms, Needs::Any),
+        ("wait_ms", policy.wait_ms != base.wait_ms, Needs::AppServer),
+        ("emergency", emergency(policy) != emergency(base), Needs::MidTurn),
         ("compaction_model", policy.compaction_model != base.compaction_model, Needs::Model),
         ("compaction_effort", policy.compaction_effort != base.compaction_effort, Needs::Model),
     ];
@@ -83,7 +98,6 @@ fn only_told(mode: Mode) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::Tier;
     use crate::policy::settings::{Author, Judge, OnFailure};
 
     fn all_set(mode: Mode) -> Policy {
@@ -99,6 +113,7 @@ mod tests {
             ..Policy::default()
         };
         policy.tiers.get_mut(&Tier::Asap).unwrap().judgment = true;
+        policy.tiers.get_mut(&Tier::Emergency).unwrap().percent_remaining_lt = 5;
         policy
     }
 
@@ -110,12 +125,18 @@ mod tests {
     #[test]
     fn what_no_client_carries_out_is_named_by_mode() {
         assert_eq!(without_effect(&Policy::default()), []);
-        let auto = keys(without_effect(&all_set(Mode::Auto)));
-        let unreached = ["judge", "compaction_model", "compaction_effort"];
-        assert_eq!(auto, unreached, "packets, judgments, their failures and waits are carried out");
-        for mode in [Mode::Off, Mode::Tag, Mode::Suggest] {
+        let auto = without_effect(&all_set(Mode::Auto));
+        let about = |words: &str| {
+            let told = auto.iter().filter(|problem| problem.reason.contains(words));
+            told.map(|problem| problem.key.as_str()).collect::<Vec<_>>()
+        };
+        assert_eq!(about("none in Claude Code"), ["packet_author", "scratch", "wait_ms"]);
+        assert_eq!(about("in the middle of a turn"), ["emergency"]);
+        assert_eq!(about("no client"), ["judge", "compaction_model", "compaction_effort"]);
+        assert_eq!(auto.len(), 7, "judgments and their failures are carried out everywhere");
+        for (mode, count) in [(Mode::Off, 9), (Mode::Tag, 8), (Mode::Suggest, 8)] {
             let told = keys(without_effect(&all_set(mode)));
-            assert_eq!(told.len(), 8, "{told:?}");
+            assert_eq!(told.len(), count, "{told:?}");
             assert!(told.contains(&"asap.judgment".to_owned()) && told.contains(&"wait_ms".into()));
         }
     }

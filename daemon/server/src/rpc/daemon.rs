@@ -19,6 +19,7 @@ use super::error::Failure;
 use super::table::{HANDSHAKE, Table, TableError, capability_bit};
 use crate::config::Reloaded;
 use crate::link::{CallContext, Caller, Counters};
+use crate::service::context::Contexts;
 use crate::service::reload::Reload;
 use crate::service::status::Status;
 use crate::shutdown::Shutdown as Switch;
@@ -33,7 +34,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 pub(super) fn register(
     table: &mut Table,
-    daemon: &Arc<Status>,
+    (daemon, contexts): (&Arc<Status>, &Arc<Contexts>),
     reloads: &Arc<Reload>,
     counters: &Arc<Counters>,
     stop: &Switch,
@@ -41,14 +42,17 @@ pub(super) fn register(
     let mut on = table.of(daemon);
     on.on::<Initialize>(initialize)?;
     on.on::<ShowConfig>(config)?;
-    let counts = counters.clone();
-    on.on::<wire::Status>(move |daemon, context, NoParams {}| {
-        let mut status = status::status(daemon, &counts);
-        if context.link.caller == Caller::Agent {
-            // They name transcripts of other projects.
-            status.ingest.errors.clear();
+    let (counts, contexts) = (counters.clone(), contexts.clone());
+    on.on_async::<wire::Status, _>(move |daemon, context, NoParams {}| {
+        let (counts, contexts) = (counts.clone(), contexts.clone());
+        async move {
+            let mut status = status::status(&daemon, &contexts, &counts).await;
+            if context.link.caller == Caller::Agent {
+                // They name transcripts of other projects.
+                status.ingest.errors.clear();
+            }
+            Ok(status)
         }
-        Ok(status)
     })?;
     let counts = counters.clone();
     on.on::<Metrics>(move |daemon, _, NoParams {}| Ok(status::metrics(daemon, &counts)))?;

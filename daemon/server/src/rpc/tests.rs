@@ -109,7 +109,7 @@ async fn a_table_that_does_not_fit_the_protocol_is_found_at_the_start() {
     let (services, deps) = services(home.path()).await;
     let mut table =
         Table::new((services.ingest.clone(), services.keeping.clone()), services.projects.clone());
-    let (status, reload) = (&services.status, &services.reload);
+    let (status, reload) = ((&services.status, &services.contexts), &services.reload);
     daemon::register(&mut table, status, reload, &deps.counters, &deps.shutdown).unwrap();
     assert!(matches!(
         table.of(&Arc::new(())).on::<Status>(|(), _, _| unreachable!()),

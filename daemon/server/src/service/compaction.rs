@@ -38,7 +38,7 @@ pub use gather::Gatherer;
 pub use given::GivenItems;
 pub use install::Installer;
 pub use ladder::{Ladder, Question};
-pub use log::{CompactionLog, CompactionTally};
+pub use log::CompactionLog;
 pub use loop_guard::LoopGuard;
 pub use packet::Packets;
 pub use preview::{Preview, line_tokens};

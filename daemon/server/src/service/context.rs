@@ -5,7 +5,7 @@ pub(super) mod known;
 pub mod resume;
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use longhaul_core::checkpoint::view::{self, ViewCaps};
 use longhaul_core::compaction::default_view_tokens;
@@ -88,12 +88,14 @@ pub struct Contexts {
     snapshots: Arc<Snapshots>,
     config: Live,
     clock: Clock,
+    /// What `of_agents` read last.
+    agents: Mutex<Option<bill::AgentsKnown>>,
 }
 
 impl Contexts {
     #[must_use]
     pub fn new((store, snapshots, config, clock): (Store, Arc<Snapshots>, Live, Clock)) -> Self {
-        Self { store, snapshots, config, clock }
+        Self { store, snapshots, config, clock, agents: Mutex::default() }
     }
 
     /// Measures a window.

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use longhaul_core::model::budget::{Budget, Spending};
-use longhaul_store::{OpenReport, RebuildReport, Store};
+use longhaul_store::{CompactionTotals, OpenReport, RebuildReport, Store};
 
-use super::compaction::{CompactionLog, CompactionTally};
+use super::compaction::CompactionLog;
 use super::memory::CuratorProcess;
 use super::search::{FullText, IndexState};
 use crate::clock::Clock;
@@ -102,10 +102,12 @@ impl Status {
         Some(ModelUse { choice, by_task, spent, budget })
     }
 
-    /// What compactions of threads took since the start.
-    #[must_use]
-    pub fn compactions(&self) -> CompactionTally {
-        self.compactions.tally()
+    /// What compactions of threads took; nothing where the store cannot be read, which other fields tell.
+    pub async fn compactions(&self) -> CompactionTotals {
+        let totals = self.compactions.totals().await;
+        totals
+            .inspect_err(|error| tracing::warn!(%error, "compactions are not counted"))
+            .unwrap_or_default()
     }
 
     /// What a person should know, `progress` included.

@@ -112,6 +112,26 @@ impl Client {
         self.call::<daemon::Status>(daemon::NoParams {}).await.unwrap()
     }
 
+    /// Continues a thread in an agent, and checks that the new one begins with what was known.
+    pub async fn continues_in(&mut self, thread_id: &str, to: &str, known: &[&str]) {
+        let (thread_id, to) = (thread_id.to_owned(), Some(to.to_owned()));
+        let params =
+            thread::ContinueParams { thread_id: thread_id.clone(), to, ..Default::default() };
+        let agent = params.to.clone().unwrap();
+        let continued = self.call::<thread::Continue>(params).await.unwrap();
+        assert_eq!(continued.command[0], agent);
+        let new = self.thread(&continued.thread_id).await;
+        assert_eq!(
+            (new.source.as_str(), new.continues.as_deref()),
+            (agent.as_str(), Some(thread_id.as_str()))
+        );
+        let history = self.history(&continued.thread_id).await;
+        let first = super::text_of(&history[0]);
+        for words in known {
+            assert!(first.contains(words), "{words} in {agent}:\n{first}");
+        }
+    }
+
     /// Subscribes this connection to events of these kinds.
     pub async fn subscribe(&mut self, kinds: &[EventKind]) -> event::SubscribeResult {
         let params = event::SubscribeParams { kinds: Some(kinds.to_vec()), since_seq: None };

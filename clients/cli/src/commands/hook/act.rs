@@ -32,14 +32,18 @@ const TURN_LIMIT: Duration = Duration::from_secs(1_800);
 const COMPACTION_LIMIT: Duration = Duration::from_secs(600);
 const CALL_MS: u64 = 35_000;
 
-/// Whether a decision asks for something, and the app server of the person's terminals holds the thread.
+/// Whether a decision asks for something, and the app server of the person's terminals holds the thread. A server that is
+/// too slow for a hook counts as one: what is started waits for it, and has the log say why nothing was made.
 pub(super) async fn can(hook: &Hook<'_>, stepped: &StepResult) -> bool {
     let is_due = stepped.decision.as_ref().is_some_and(|decision| decision.action != "wait");
     if hook.agent != Agent::Codex || stepped.watcher.mode != "auto" || !is_due {
         return false;
     }
     let held = async { AppServer::running(&stepped.thread_id).await?.is_working().await };
-    matches!(timeout_at(hook.until, held).await, Ok(Ok(_)))
+    let now = Instant::now();
+    // The other half is for starting it.
+    let until = now + hook.until.saturating_duration_since(now) / 2;
+    matches!(timeout_at(until, held).await, Ok(Ok(_)) | Err(_))
 }
 
 /// Starts it, without waiting for it; whether that worked.

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use longhaul_core::compaction::account::AgentAccount;
 use longhaul_protocol::PROTOCOL_REVISION;
 use longhaul_protocol::daemon::{
     CompactionsStatus, IngestError, IngestState, IngestStatus, MethodMetrics, MetricsResult,
@@ -9,16 +10,21 @@ use longhaul_protocol::daemon::{
     TaskModelStatus,
 };
 use longhaul_protocol::warning::Warning;
+use longhaul_store::CompactionTotals;
 
 use super::super::convert;
 use super::VERSION;
 use crate::ingest::Progress;
 use crate::link::Counters;
 use crate::metering::ProcessUse;
-use crate::service::compaction::CompactionTally;
+use crate::service::context::Contexts;
 use crate::service::status::{DaemonWarning, ModelUse, Status, StoreState};
 
-pub(super) fn status(daemon: &Status, counters: &Counters) -> StatusResult {
+pub(super) async fn status(
+    daemon: &Status,
+    contexts: &Contexts,
+    counters: &Counters,
+) -> StatusResult {
     let (progress, instance) = (daemon.ingest(), &daemon.instance);
     StatusResult {
         version: VERSION.to_owned(),
@@ -37,7 +43,7 @@ pub(super) fn status(daemon: &Status, counters: &Counters) -> StatusResult {
         requests: count(&counters.requests),
         panics: count(&counters.panics),
         model: daemon.model().map(model),
-        compactions: compactions(daemon.compactions()),
+        compactions: compactions(daemon.compactions().await, agents(contexts).await),
         warnings: daemon.warnings(&progress).into_iter().map(warning).collect(),
     }
 }
@@ -70,9 +76,28 @@ pub(super) fn metrics(daemon: &Status, counters: &Counters) -> MetricsResult {
     }
 }
 
-fn compactions(tally: CompactionTally) -> CompactionsStatus {
-    let CompactionTally { compactions, requests, tokens, duration_ms, history_tokens } = tally;
-    CompactionsStatus { compactions, requests, tokens, duration_ms, history_tokens }
+fn compactions(totals: CompactionTotals, agents: Option<AgentAccount>) -> CompactionsStatus {
+    CompactionsStatus {
+        compactions: totals.compactions,
+        since: totals.since_ms,
+        requests: totals.requests,
+        tokens: totals.tokens_spent,
+        duration_ms: totals.duration_ms,
+        history_tokens: totals.tokens_before,
+        agent_compactions: agents.map_or(0, |account| account.compactions),
+        agent_tokens: agents.and_then(|account| {
+            Some(account.input_tokens? + account.output_tokens.unwrap_or_default())
+        }),
+        agent_duration_ms: agents.and_then(|account| account.duration_ms),
+    }
+}
+
+/// Nothing where the store cannot be read, which other fields tell.
+async fn agents(contexts: &Contexts) -> Option<AgentAccount> {
+    let account = contexts.of_agents().await;
+    account
+        .inspect_err(|error| tracing::warn!(%error, "compactions of agents are not read"))
+        .unwrap_or_default()
 }
 
 fn count(counter: &AtomicU64) -> u64 {

@@ -1,9 +1,10 @@
 //! Stores, lists and finds compactions.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use longhaul_store::{
-    CompactionBody, CompactionCursor, CompactionRow, DecisionEnd, Store, StoreError,
+    CompactionBody, CompactionCursor, CompactionRow, CompactionTotals, DecisionEnd, Store,
+    StoreError,
 };
 
 use super::record::{Compaction, Notice};
@@ -11,17 +12,7 @@ use crate::jobs::{Jobs, Owner};
 use crate::service::error::ServiceError;
 use crate::service::retention::Retention;
 
-/// Totals of thread compactions since the daemon's start.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct CompactionTally {
-    pub compactions: u64,
-    pub requests: u64,
-    pub tokens: u64,
-    pub duration_ms: u64,
-    /// Tokens in the compacted histories, which their agents would have sent again.
-    pub history_tokens: u64,
-}
-
+/// How a compaction is stored.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Keeping<'a> {
     New,
@@ -35,13 +26,12 @@ pub struct CompactionLog {
     store: Store,
     jobs: Jobs,
     retention: Arc<Retention>,
-    tally: Mutex<CompactionTally>,
 }
 
 impl CompactionLog {
     #[must_use]
     pub fn new(store: Store, jobs: Jobs, retention: Arc<Retention>) -> Self {
-        Self { store, jobs, retention, tally: Mutex::default() }
+        Self { store, jobs, retention }
     }
 
     /// Stores a compaction, or adds a warning that it could not be stored.
@@ -112,21 +102,15 @@ impl CompactionLog {
             }
         }
         self.retention.note_compaction();
-        if compaction.thread_id.is_some() && !matches!(keeping, Keeping::InPlace) {
-            let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
-            tally.compactions += 1;
-            tally.requests += compaction.spent.requests;
-            tally.tokens += compaction.spent.tokens;
-            tally.duration_ms += compaction.duration_ms;
-            tally.history_tokens += compaction.tokens.0;
-        }
         Ok(())
     }
 
-    /// Totals since the daemon's start.
-    #[must_use]
-    pub fn tally(&self) -> CompactionTally {
-        *self.tally.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Costs of the stored compactions of threads.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub async fn totals(&self) -> Result<CompactionTotals, ServiceError> {
+        Ok(self.store.compaction_totals().await?)
     }
 
     /// Compactions, newest first.

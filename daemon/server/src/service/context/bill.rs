@@ -1,10 +1,10 @@
 //! Compares the cost of a thread's compactions with those its agent makes itself.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use longhaul_core::compaction::account::{AgentAccount, in_force};
 use longhaul_core::fold::{CompactionBill, Fold};
-use longhaul_store::{CompactionRow, Store, ThreadFilter};
+use longhaul_store::{CompactionRow, Store, ThreadFilter, ThreadRow};
 use serde::Deserialize;
 
 use super::Contexts;
@@ -14,7 +14,7 @@ use crate::service::error::ServiceError;
 /// Maximum compactions of a thread that are billed, newest first: as many as its fold keeps.
 const ROWS_MAX: u32 = 48;
 
-/// Threads of the same agent searched for the same model, newest first.
+/// Threads searched for compactions by their agents, newest first.
 const THREADS_LOOKED_AT: u32 = 256;
 
 /// Of these, how many have their compactions read.
@@ -37,6 +37,9 @@ pub enum AgentCost {
     Model(AgentAccount),
     Unknown,
 }
+
+/// Threads with how often each was compacted, and what is recorded on them.
+pub(super) type AgentsKnown = (Vec<(String, u64)>, Option<AgentAccount>);
 
 #[derive(Debug)]
 pub struct ThreadBill {
@@ -112,20 +115,59 @@ impl Contexts {
         let head = fold.head();
         let Some(model) = &head.model else { return Ok(AgentCost::Unknown) };
         let filter = ThreadFilter { source: Some(head.source), ..ThreadFilter::default() };
-        let (threads, _) = self.store.thread_list(&filter, THREADS_LOOKED_AT, None).await?;
-        let alike = threads.iter().filter(|thread| {
+        let compacted = self.compacted(&filter).await?;
+        let alike = compacted.into_iter().filter(|thread| {
             let head = thread.file.head.as_ref();
             thread.thread_id != thread_id
-                && head
-                    .is_some_and(|head| head.compactions > 0 && head.model.as_ref() == Some(model))
+                && head.is_some_and(|head| head.model.as_ref() == Some(model))
         });
+        let account = self.account(alike.map(|thread| thread.thread_id)).await?;
+        Ok(account.map_or(AgentCost::Unknown, AgentCost::Model))
+    }
+
+    /// What compactions by the agents themselves took, on the newest compacted threads of all agents. Read again when one
+    /// of these was compacted.
+    ///
+    /// # Errors
+    /// Reading failed.
+    pub async fn of_agents(&self) -> Result<Option<AgentAccount>, ServiceError> {
+        let compacted = self.compacted(&ThreadFilter::default()).await?;
+        let newest: Vec<(String, u64)> = compacted
+            .into_iter()
+            .take(THREADS_READ)
+            .map(|thread| {
+                let compactions = thread.file.head.as_ref().map_or(0, |head| head.compactions);
+                (thread.thread_id, compactions)
+            })
+            .collect();
+        let known = self.agents.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some((_, account)) = known.filter(|(of, _)| *of == newest) {
+            return Ok(account);
+        }
+        let account = self.account(newest.iter().map(|(id, _)| id.clone())).await?;
+        *self.agents.lock().unwrap_or_else(PoisonError::into_inner) = Some((newest, account));
+        Ok(account)
+    }
+
+    /// The newest threads that were compacted at all.
+    async fn compacted(&self, filter: &ThreadFilter) -> Result<Vec<ThreadRow>, ServiceError> {
+        let (mut threads, _) = self.store.thread_list(filter, THREADS_LOOKED_AT, None).await?;
+        threads.retain(|thread| thread.file.head.as_ref().is_some_and(|head| head.compactions > 0));
+        Ok(threads)
+    }
+
+    /// The compactions that agents made by themselves on the first few of these threads.
+    async fn account(
+        &self,
+        thread_ids: impl Iterator<Item = String>,
+    ) -> Result<Option<AgentAccount>, ServiceError> {
         let mut bills = Vec::new();
-        for thread in alike.take(THREADS_READ) {
-            if let Some(fold) = self.snapshots.fold(&thread.thread_id).await? {
+        for thread_id in thread_ids.take(THREADS_READ) {
+            if let Some(fold) = self.snapshots.fold(&thread_id).await? {
                 bills.extend(fold.bill().compactions().cloned());
             }
         }
-        Ok(AgentAccount::of(&bills).map_or(AgentCost::Unknown, AgentCost::Model))
+        Ok(AgentAccount::of(&bills))
     }
 }
 

@@ -156,7 +156,7 @@ fn doctor_tells_the_route_and_how_the_last_compaction_went() {
     ]);
     done(&home.run(&["install", "codex", "--gateway"]));
     let (state, detail) = home.checked();
-    assert!(state == "fail" && detail.contains("Codex reaches no provider"), "{detail}");
+    assert!(state == "fail" && detail.contains("Codex cannot reach its provider"), "{detail}");
 
     let mut settings = home.settings();
     settings.port = port;

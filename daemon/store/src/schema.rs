@@ -16,7 +16,7 @@ use crate::salvage::MARK_PENDING;
 const APPLICATION_ID: u32 = 0x6c68_4442;
 
 /// Version reached when all migrations are applied.
-pub const SCHEMA_VERSION: u32 = 11;
+pub const SCHEMA_VERSION: u32 = MIGRATIONS[MIGRATIONS.len() - 1].version;
 
 struct Migration {
     version: u32,

@@ -141,9 +141,12 @@ async fn live(
     }
     if status.signal() != Some(9) {
         let log = fs::read_to_string(place.file("log")).unwrap_or_default();
-        let tail: Vec<&str> = log.lines().rev().take(16).collect();
-        let tail: Vec<&str> = tail.into_iter().rev().collect();
-        return Err(format!("{status}\n{}", tail.join("\n")));
+        // The message of the panic, and the frames below it.
+        let lines: Vec<&str> = log.lines().collect();
+        let first = lines.iter().position(|line| line.contains(" panicked at "));
+        let first = first.unwrap_or(lines.len().saturating_sub(24));
+        let shown = &lines[first..lines.len().min(first + 24)];
+        return Err(format!("{status}\n{}", shown.join("\n")));
     }
     if let Some(disk) = disk {
         let journal = fs::read(place.file("journal")).unwrap_or_default();

@@ -29,6 +29,7 @@ const CORE: &[Floor] = &[
         "limits",
         "message_history",
         "paths",
+        "phrases",
         "quote",
         "redact",
         "template",

@@ -86,7 +86,7 @@ async function undo({ editor, page, client }) {
   await dialog.waitFor();
   await editor.shot("07-undo");
   await dialog.getByRole("button", { name: "Undo" }).click();
-  await editor.told(/Undone|undone/);
+  await editor.told(/Undone in longhaul's records \(\d+ items\)/);
   await editor.shot("08-undone");
   const { compactions } = await client.call("compaction/list", {});
   assert.ok(compactions[0].undone_at > 0);

@@ -306,3 +306,24 @@ async fn whatever_a_disk_does_what_was_promised_is_kept() {
     println!("{done} tried, {} failed", failed.len());
     assert!(failed.is_empty(), "again with: cargo xtask test faults --fault {}", failed[0]);
 }
+
+/// What a kill between `link` and `unlink` leaves.
+#[test]
+fn a_file_with_two_names_keeps_its_synced_bytes_under_both() {
+    use std::os::unix::fs::MetadataExt as _;
+    for keeping in [Keeping::All, Keeping::Journalled, Keeping::Strict] {
+        let (before, after) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let names = ["a", ".a.new"].map(|name| before.path().join(name));
+        std::fs::write(&names[0], "old ").unwrap();
+        std::fs::hard_link(&names[0], &names[1]).unwrap();
+        let file = std::fs::metadata(&names[0]).unwrap().ino();
+        let written = Record::Written { file, offset: 4, bytes: b"new".to_vec() };
+        let synced = Record::Synced { file, mtime_ns: 1 };
+        let disk = Disk::over(before.path(), keeping).after(&[written, synced]);
+        disk.write_to((before.path(), after.path()), &mut Chance::new(1));
+        for name in ["a", ".a.new"] {
+            let bytes = std::fs::read(after.path().join(name)).unwrap();
+            assert_eq!(bytes, b"old new", "{name} with {keeping:?}");
+        }
+    }
+}

@@ -94,11 +94,15 @@ impl Disk {
                 Node::Symlink(fs::read_link(&path).unwrap())
             } else {
                 let found = entry.metadata().unwrap();
-                let mtime_ns = found.mtime() * 1_000_000_000 + found.mtime_nsec();
-                let (synced, mtime_ns) = (fs::read(&path).unwrap(), mtime_ns.cast_unsigned());
-                self.by_inode.insert(found.ino(), self.contents.len());
-                self.contents.push(Content { synced, mtime_ns, since: Vec::new() });
-                Node::File(self.contents.len() - 1)
+                // A kill between link and unlink leaves two names for one file.
+                let known = self.by_inode.get(&found.ino()).copied();
+                Node::File(known.unwrap_or_else(|| {
+                    let mtime_ns = found.mtime() * 1_000_000_000 + found.mtime_nsec();
+                    let (synced, mtime_ns) = (fs::read(&path).unwrap(), mtime_ns.cast_unsigned());
+                    self.by_inode.insert(found.ino(), self.contents.len());
+                    self.contents.push(Content { synced, mtime_ns, since: Vec::new() });
+                    self.contents.len() - 1
+                }))
             };
             self.namings.push((Naming::Put { path: path.clone(), node }, true));
             if kind.is_dir() {

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use longhaul_protocol::memory::{Cite, CiteParams};
+use longhaul_protocol::memory::{Cite, CiteParams, Search, SearchParams};
 use serde_json::json;
 
+use crate::archive::{archived, expand, noticed};
 use crate::memory::{
     APP, FIRST, OFF, RULE, SECOND, ask, assert_run, daemon_with, list, run_all, run_due, status,
     summary, thread,
@@ -111,4 +112,31 @@ async fn threads_that_reached_the_network_can_be_left_out() {
     let text = summary(&mut client).await.text;
     assert!(text.contains("lock file"), "{text}");
     daemon.stopped().await;
+}
+
+#[tokio::test]
+async fn a_line_of_memory_leads_to_its_words_after_the_transcript_is_gone() {
+    let (daemon, mut client) = daemon_with(&[(FIRST, APP, RULE)], OFF).await;
+    run_all(&mut client).await;
+    archived(&mut client).await;
+    let query = "nextest says works".to_owned();
+    let params = SearchParams { query, cwd: Some(APP.into()), ..Default::default() };
+    let hits = ask::<Search>(&mut client, params).await.hits;
+    // The mark behind a line: `[person, 2026-03-02, THREAD #3; …]`.
+    let cites = |text: &str| {
+        let (_, seq) = text.split_once(&format!("{FIRST} #"))?;
+        let digits = seq.bytes().take_while(u8::is_ascii_digit).count();
+        Some(format!("{FIRST}#{}", &seq[..digits]))
+    };
+    let lines = hits.iter().flat_map(|hit| hit.text.lines());
+    let handle = lines.filter(|line| line.contains(RULE)).find_map(cites);
+    let handle = handle.unwrap_or_else(|| panic!("no line names its source: {hits:?}"));
+    let (words, from_archive) = expand(&mut client, &handle).await;
+    assert!(words[0].contains(RULE) && !from_archive, "{handle}: {words:?}");
+
+    for (path, _) in files_under(&daemon.home.path().join(".codex")) {
+        std::fs::remove_file(path).unwrap();
+    }
+    noticed(&mut client, FIRST).await;
+    assert_eq!(expand(&mut client, &handle).await, (words, true));
 }

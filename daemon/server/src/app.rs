@@ -257,7 +257,6 @@ impl App {
     }
 
     /// The daemon's handles, for whoever runs it in a process of their own.
-    #[must_use]
     pub fn deps(&self) -> Deps {
         self.deps.clone()
     }
@@ -316,7 +315,6 @@ impl AppError {
     }
 
     /// The exit code that tells a person or systemd what to do (sysexits).
-    #[must_use]
     pub fn exit_code(&self) -> u8 {
         const SOFTWARE: u8 = 70;
         const TRY_LATER: u8 = 75;
@@ -332,7 +330,6 @@ impl AppError {
     }
 
     /// What to do about it, in one sentence.
-    #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Lock(LockError::Held { .. })

@@ -47,31 +47,24 @@ pub struct Archive {
 }
 
 impl Archive {
-    #[must_use]
     pub fn new(state_dir: &Path) -> Self {
         Self { folder: state_dir.join(FOLDER), index: RwLock::default() }
     }
 
-    #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
     /// The index, once it is open.
-    #[must_use]
     pub fn index(&self) -> Option<ArchiveIndex> {
         self.index.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    #[must_use]
     pub fn pack(&self, number: i64) -> PathBuf {
         pack_at(&self.folder, number)
     }
 
     /// Opens the index, a damaged one made anew from the packs, and removes what a crash left.
-    ///
-    /// # Errors
-    /// The folder or the index cannot be made, or the disk is full.
     pub async fn open(&self) -> Result<ArchiveIndex, StoreError> {
         let access = |error: io::Error| StoreError::Access {
             path: self.folder.clone(),
@@ -127,9 +120,6 @@ impl Archive {
     }
 
     /// What an archived text says.
-    ///
-    /// # Errors
-    /// Those of reading the index.
     pub async fn text(
         &self,
         index: &ArchiveIndex,
@@ -140,9 +130,6 @@ impl Archive {
     }
 
     /// The archived text of one state of a file. Blocking, on a thread of the runtime.
-    ///
-    /// # Errors
-    /// There is none (`NotFound`), or the index cannot be read.
     pub fn text_of(&self, path: &str, generation: u64) -> io::Result<ArchivedText> {
         let not_found = || io::Error::from(io::ErrorKind::NotFound);
         let index = self.index().ok_or_else(not_found)?;
@@ -155,9 +142,6 @@ impl Archive {
 }
 
 /// The number of the next pack: above all that are there, named or not, and the last that is `named` and may be lost.
-///
-/// # Errors
-/// The folder cannot be read.
 pub fn next_pack(folder: &Path, named: i64) -> io::Result<i64> {
     Ok(packs_in(folder)?.last().map_or(named, |last| named.max(*last)) + 1)
 }

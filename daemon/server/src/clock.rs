@@ -41,7 +41,6 @@ struct Manual {
 
 impl Clock {
     /// The machine's clock.
-    #[must_use]
     #[expect(clippy::disallowed_methods, reason = "this module is the one reader of time")]
     pub fn system() -> Self {
         let began = Began { wall_ms: wall_ms(), boot_ms: boot_ms(Duration::ZERO) };
@@ -49,7 +48,6 @@ impl Clock {
     }
 
     /// A clock that stands at `now_ms` (Unix milliseconds) until it is moved, for tests.
-    #[must_use]
     pub fn manual(now_ms: i64) -> Self {
         let [boot_ms, boots, ids] = std::array::from_fn(|_| AtomicU64::new(0));
         let wall_ms = AtomicI64::new(now_ms);
@@ -57,7 +55,6 @@ impl Clock {
     }
 
     /// Now in whole Unix milliseconds; may jump when the machine's clock is set.
-    #[must_use]
     pub fn now_ms(&self) -> i64 {
         match &self.0 {
             Source::System { .. } => wall_ms(),
@@ -67,7 +64,6 @@ impl Clock {
 
     /// Now in whole Unix milliseconds, for what is removed by its age: a clock that was set ahead since the
     /// daemon began makes nothing old.
-    #[must_use]
     pub fn steady_ms(&self) -> i64 {
         let began = match &self.0 {
             Source::System { began, .. } => *began,
@@ -80,7 +76,6 @@ impl Clock {
     }
 
     /// What a clock on the wall shows now, as if it showed UTC; UTC itself on a manual clock.
-    #[must_use]
     pub fn local_ms(&self) -> i64 {
         let now_ms = self.now_ms();
         let (Source::System { .. }, Ok(at)) = (&self.0, jiff::Timestamp::from_millisecond(now_ms))
@@ -92,7 +87,6 @@ impl Clock {
     }
 
     /// Time since the clock was made; never jumps, so that durations are differences of it.
-    #[must_use]
     pub fn elapsed(&self) -> Duration {
         match &self.0 {
             Source::System { started, .. } => started.elapsed(),
@@ -101,7 +95,6 @@ impl Clock {
     }
 
     /// A new id: a version 7 UUID, sortable by time; a counted one on a manual clock.
-    #[must_use]
     pub fn new_id(&self) -> String {
         let now_ms = u64::try_from(self.now_ms()).unwrap_or(0);
         let uuid = match &self.0 {
@@ -121,7 +114,6 @@ impl Clock {
 
     /// This moment on both clocks, for what must outlive a jump of the wall clock and a restart. Where the
     /// machine does not tell its boot, this process counts as one.
-    #[must_use]
     pub fn moment(&self) -> Moment {
         let boot_ms = match &self.0 {
             Source::System { .. } => boot_ms(self.elapsed()),
@@ -131,7 +123,6 @@ impl Clock {
     }
 
     /// A number of 0..1 by chance, to spread what would else happen at once; 0.5 on a manual clock.
-    #[must_use]
     pub fn chance(&self) -> f64 {
         match &self.0 {
             Source::System { .. } => {

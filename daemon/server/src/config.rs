@@ -182,9 +182,6 @@ const VARIABLES: [&str; 3] = ["LONGHAUL_STATE_DIR", "LONGHAUL_SOCKET", "LONGHAUL
 
 impl Config {
     /// The configuration of this process.
-    ///
-    /// # Errors
-    /// As [`load`](Self::load), and [`ConfigError::NoHome`].
     pub fn of_process(args: &Args) -> Result<Self, ConfigError> {
         let base = Base::of_user().ok_or(ConfigError::NoHome)?;
         // Without a current folder relative paths have no sense; they then start at the root and are not found.
@@ -212,9 +209,6 @@ impl Config {
     }
 
     /// Puts the four layers together; the file is at `path` and says `text`.
-    ///
-    /// # Errors
-    /// As [`load`](Self::load), but for a file that cannot be read.
     pub fn of_text(
         text: &str,
         path: PathBuf,
@@ -275,25 +269,21 @@ impl Config {
     }
 
     /// This program, to be started in another role.
-    #[must_use]
     pub fn program(&self) -> PathBuf {
         self.launch.around.program.clone()
     }
 
     /// Where the file is, or would be.
-    #[must_use]
     pub fn file_place(&self) -> PathBuf {
         place(&self.launch.args, &self.launch.around)
     }
 
     /// The folder of the agent `source`; an empty path for a source that has none.
-    #[must_use]
     pub fn home(&self, source: Source) -> &Path {
         sources::home_of(&self.sources, source)
     }
 
     /// Tokens of the window of `model` of the agent `source`, if they are set.
-    #[must_use]
     pub fn window_of(&self, source: Option<Source>, model: Option<&str>) -> Option<u64> {
         let own = self.sources.iter().find(|settings| Some(settings.source) == source);
         let own = own.and_then(|settings| settings.window_of(model));
@@ -301,20 +291,17 @@ impl Config {
     }
 
     /// Milliseconds for which the provider of the agent `source` keeps what it cached, if they are set.
-    #[must_use]
     pub fn cache_lifetime_ms_of(&self, source: Source) -> Option<u64> {
         let own = self.sources.iter().find(|settings| settings.source == source)?;
         Some(own.cache_lifetime_s.saturating_mul(1_000)).filter(|ms| *ms > 0)
     }
 
     /// Price of a million input tokens of `model` that are not cached, if it is set.
-    #[must_use]
     pub fn input_price_of(&self, source: Source, model: Option<&str>) -> Option<f64> {
         self.sources.iter().find(|settings| settings.source == source)?.input_price_of(model)
     }
 
     /// Every key with its value and origin, in the order of the file, for people.
-    #[must_use]
     pub fn entries(&self) -> Vec<Entry> {
         let path = |key: &str, path: &Setting<PathBuf>| {
             (key.to_owned(), path.display().to_string(), path.origin.clone())

@@ -12,7 +12,6 @@ const SOCKETS: u64 = 2;
 ///
 /// The usual bound of 1024 is there for programs that use `select`; raising it up to the hard bound needs no
 /// right. Where the hard bound is lower than wanted, the accept loop lives with it.
-#[must_use]
 pub fn raise(connections_max: usize) -> Option<u64> {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let wanted = SOCKETS * connections_max as u64 + BESIDES_CLIENTS;

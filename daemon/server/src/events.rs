@@ -83,7 +83,6 @@ enum Look {
 
 impl EventHub {
     /// A hub whose seqs begin after those of every earlier daemon.
-    #[must_use]
     pub fn new(clock: Clock) -> Self {
         let next_seq = u64::try_from(clock.now_ms()).unwrap_or(0).saturating_mul(1000) + 1;
         let ring = Mutex::new(Ring { events: VecDeque::new(), next_seq, closed: None });
@@ -114,13 +113,11 @@ impl EventHub {
     }
 
     /// The seq of the newest event.
-    #[must_use]
     pub fn latest_seq(&self) -> u64 {
         self.0.ring().next_seq - 1
     }
 
     /// A reader of `kinds` (of every kind if empty), from now on or from the event after `since_seq`.
-    #[must_use]
     pub fn subscribe(&self, kinds: Vec<EventKind>, since_seq: Option<u64>) -> Subscriber {
         let next_seq = self.0.ring().next_seq;
         // A seq from the future is a mistake of the client's; from now on is the nearest sense.
@@ -144,13 +141,11 @@ impl Hub {
 
 impl Subscriber {
     /// The seq of the newest event that was passed on or passed over.
-    #[must_use]
     pub const fn seq(&self) -> u64 {
         self.cursor - 1
     }
 
     /// The seq of the newest event when the subscription began.
-    #[must_use]
     pub const fn began_after(&self) -> u64 {
         self.resume_until - 1
     }

@@ -38,9 +38,6 @@ pub enum FolderError {
 }
 
 /// Makes `path` (and its parents) if it is not there, and verifies that only this user may enter.
-///
-/// # Errors
-/// [`FolderError`]: what is wrong with the folder.
 pub fn make_private(path: &Path) -> Result<(), FolderError> {
     let failed = |source| FolderError::Failed { path: path.to_owned(), source };
     match make_synced(path) {
@@ -63,9 +60,6 @@ pub fn make_private(path: &Path) -> Result<(), FolderError> {
 
 /// Makes a folder and those above it, for the user alone, each new one synced into its parent: what is promised in it
 /// must not be lost with its name.
-///
-/// # Errors
-/// Those of making and of syncing.
 pub fn make_synced(folder: &Path) -> io::Result<()> {
     if folder.is_dir() {
         return Ok(());

@@ -78,7 +78,6 @@ pub const WORKER: &str = "worker:";
 
 impl Jobs {
     /// The table in `store`, for the daemon `instance`; kinds without `rules` have the default ones.
-    #[must_use]
     pub fn new(store: Store, clock: Clock, instance: &str, rules: BTreeMap<Kind, Rules>) -> Self {
         let (changed, _) = watch::channel(());
         let rules = Arc::new(RwLock::new(rules));
@@ -107,15 +106,11 @@ impl Jobs {
     }
 
     /// Name of this daemon as a holder.
-    #[must_use]
     pub fn holder(&self) -> String {
         format!("{DAEMON}{}", self.instance)
     }
 
     /// Takes back what daemons before this one left, and what outlived its lease. Returns how many.
-    ///
-    /// # Errors
-    /// Those of the store.
     pub async fn rescue(&self) -> Result<usize, JobError> {
         let mut taken = 0;
         for &kind in Kind::ALL {
@@ -144,9 +139,6 @@ impl Jobs {
     }
 
     /// Asks for a job.
-    ///
-    /// # Errors
-    /// Those of the store.
     pub async fn request(&self, request: JobRequest) -> Result<Job, JobError> {
         let (key, now) = (request.key.clone(), self.clock.moment());
         let decide = move |found| {
@@ -159,9 +151,6 @@ impl Jobs {
     }
 
     /// Claims the next job of `kind` for `holder`; `None` when none may run.
-    ///
-    /// # Errors
-    /// Those of the store.
     pub async fn claim(&self, kind: Kind, holder: &str) -> Result<Option<Claimed>, JobError> {
         // Nearly always one of the first may run; all are looked at only where none of them may.
         // Those that run are always all among them.
@@ -208,18 +197,12 @@ impl Jobs {
     }
 
     /// Renews a claim.
-    ///
-    /// # Errors
-    /// [`LeaseLost`]; no such job; those of the store.
     pub async fn renew(&self, key: &JobKey, token: &Token) -> Result<Claim, JobError> {
         let (rules, now, token) = (self.rules(key.kind), self.clock.moment(), token.clone());
         self.decide(key, move |job| job::renew(job, &token, &rules, &now)).await
     }
 
     /// Settles a claim as done.
-    ///
-    /// # Errors
-    /// [`LeaseLost`]; no such job; those of the store.
     pub async fn finish(&self, key: &JobKey, token: &Token) -> Result<Job, JobError> {
         let (rules, now, token) = (self.rules(key.kind), self.clock.moment(), token.clone());
         let finish = move |job| {
@@ -232,9 +215,6 @@ impl Jobs {
     }
 
     /// Settles a claim as failed.
-    ///
-    /// # Errors
-    /// [`LeaseLost`]; no such job; those of the store.
     pub async fn fail(
         &self,
         key: &JobKey,
@@ -253,9 +233,6 @@ impl Jobs {
     }
 
     /// Wakes a job; one that [always is](JobKey::is_standing) is made where there is none.
-    ///
-    /// # Errors
-    /// No such job; those of the store.
     pub async fn retry(&self, key: &JobKey) -> Result<Job, JobError> {
         let now = self.clock.moment();
         let asked = key.is_standing().then(|| JobRequest {
@@ -299,13 +276,11 @@ impl Jobs {
     }
 
     /// Milliseconds until whoever holds the claim must have stopped.
-    #[must_use]
     pub fn stop_in_ms(&self, claim: &Claim) -> u64 {
         claim.stop_at_boot_ms.saturating_sub(self.clock.moment().boot_ms)
     }
 
     /// What a run shows where its effect is stored; made just before.
-    #[must_use]
     pub fn fence(&self, owner: &Owner) -> Fence {
         let Owner { key, token } = owner.clone();
         Fence { key, token, now: self.clock.moment(), finishes: None }
@@ -313,7 +288,6 @@ impl Jobs {
 
     /// The same for what is the whole result of the run: storing it settles the claim. Followed by
     /// [`settled`](Self::settled).
-    #[must_use]
     pub fn finishing_fence(&self, owner: &Owner) -> Fence {
         Fence { finishes: Some(self.rules(owner.key.kind)), ..self.fence(owner) }
     }
@@ -324,33 +298,22 @@ impl Jobs {
     }
 
     /// Whether a run owns `job`, as of now.
-    ///
-    /// # Errors
-    /// [`LeaseLost`].
     pub fn check(&self, owner: &Owner, job: &Job) -> Result<(), JobError> {
         Ok(self.fence(owner).check(Some(job))?)
     }
 
-    /// # Errors
-    /// No such job; those of the store.
     pub async fn get(&self, key: &JobKey) -> Result<Job, JobError> {
         let job = self.store.job_get(key).await?;
         job.ok_or_else(|| JobError::NotFound(key.clone()))
     }
 
     /// Takes a job back.
-    ///
-    /// # Errors
-    /// No such job; those of the store.
     pub async fn cancel(&self, key: &JobKey) -> Result<Job, JobError> {
         let now = self.clock.moment();
         self.change(key, move |job| job::cancel(job, &now)).await
     }
 
     /// A job and why it does not run, or that it may.
-    ///
-    /// # Errors
-    /// No such job; those of the store.
     pub async fn why(&self, key: &JobKey) -> Result<(Job, Why), JobError> {
         let job = self.get(key).await?;
         let running = JobFilter { kind: Some(key.kind), state: Some(State::Running) };
@@ -361,29 +324,21 @@ impl Jobs {
     }
 
     /// Jobs that were changed last first.
-    ///
-    /// # Errors
-    /// Those of the store.
     pub async fn list(&self, filter: &JobFilter, limit: u32) -> Result<Vec<Job>, JobError> {
         Ok(self.store.job_list(filter, limit).await?)
     }
 
     /// What happened to a job, oldest first.
-    ///
-    /// # Errors
-    /// Those of the store.
     pub async fn events(&self, key: &JobKey) -> Result<Vec<JobEvent>, JobError> {
         Ok(self.store.job_events(key).await?)
     }
 
-    #[must_use]
     pub fn rules(&self, kind: Kind) -> Rules {
         let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
         rules.get(&kind).copied().unwrap_or_else(|| Rules::of(kind))
     }
 
     /// Told whenever jobs are asked for or settled; what came of them is in the store.
-    #[must_use]
     pub fn watch(&self) -> watch::Receiver<()> {
         self.changed.subscribe()
     }

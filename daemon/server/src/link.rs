@@ -84,7 +84,6 @@ impl Link {
     }
 
     /// The folder an agent works in, where it is known.
-    #[must_use]
     pub fn folder(&self) -> Option<&WorkFolder> {
         self.folder.get()
     }
@@ -95,7 +94,6 @@ impl Link {
     }
 
     /// Whether it ever sent a whole message.
-    #[must_use]
     pub fn has_spoken(&self) -> bool {
         self.spoken.load(Ordering::Relaxed)
     }
@@ -130,7 +128,6 @@ impl Link {
     }
 
     /// The abilities it holds; all of them until [`grant`](Self::grant) says otherwise.
-    #[must_use]
     pub fn granted(&self) -> u32 {
         self.granted.load(Ordering::Relaxed)
     }
@@ -141,7 +138,6 @@ impl Link {
     }
 
     /// Notes a subscription; the token is cancelled when it is to end.
-    #[must_use]
     pub fn subscribe(&self, subscription: &str) -> CancellationToken {
         let token = self.closed.child_token();
         self.live().insert(subscription.to_owned(), token.clone());
@@ -195,7 +191,6 @@ pub struct CallContext {
 
 impl CallContext {
     /// The name of the request in the log and in `error.data.request_id`.
-    #[must_use]
     pub fn request_id(&self) -> String {
         request_id(self.number)
     }

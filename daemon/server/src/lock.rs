@@ -81,7 +81,6 @@ impl Lock {
     }
 
     /// Whether the file that is locked is still the one at its path.
-    #[must_use]
     pub fn is_in_place(&self) -> bool {
         let identity = |found: Metadata| (found.dev(), found.ino());
         let there = std::fs::symlink_metadata(&self.path).map(identity);
@@ -90,9 +89,6 @@ impl Lock {
 }
 
 /// Takes what `take` takes as soon as nobody holds it any more, within [`PATIENCE`].
-///
-/// # Errors
-/// Those of `take`; of the last attempt where it is held all the time.
 pub async fn soon<T, E>(
     mut take: impl FnMut() -> Result<T, E>,
     is_held: impl Fn(&E) -> bool,

@@ -79,13 +79,11 @@ pub struct MessageHistory {
 
 impl MessageHistory {
     /// The prompts of the state folder `folder` and of Codex. With no `max_bytes` none is kept.
-    #[must_use]
     pub fn new(folder: &Path, codex_home: &Path, max_bytes: Option<u64>, clock: Clock) -> Self {
         let (folder, codex_home) = (folder.to_owned(), codex_home.to_owned());
         Self { folder, codex_home, max_bytes, clock, turn: Arc::default() }
     }
 
-    #[must_use]
     pub fn path(&self) -> PathBuf {
         self.folder.join("message_history.jsonl")
     }
@@ -127,9 +125,6 @@ impl MessageHistory {
     }
 
     /// Prompts of both logs, the newest first.
-    ///
-    /// # Errors
-    /// [`MessageHistoryError::File`]: a log that is there cannot be read.
     pub async fn lookup(&self, filter: Filter) -> Result<Page, MessageHistoryError> {
         let logs = self.logs();
         tokio::task::spawn_blocking(move || lookup::lookup(&logs, &filter)).await?

@@ -56,7 +56,6 @@ impl CallTimes {
     }
 
     /// Every method that was called, sorted by name.
-    #[must_use]
     pub fn summaries(&self) -> Vec<CallSummary> {
         let methods = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let summary = |(method, times): (&&'static str, &Times)| CallSummary {
@@ -83,7 +82,6 @@ pub struct ProcessUse {
 
 impl ProcessUse {
     /// As the system tells; `None` where there is no `/proc`.
-    #[must_use]
     pub fn now() -> Option<Self> {
         let told = std::fs::read_to_string("/proc/self/status").ok()?;
         Some(Self {
@@ -96,7 +94,6 @@ impl ProcessUse {
 }
 
 /// Processor time of all threads since the start.
-#[must_use]
 pub fn processor_time() -> Duration {
     let spent = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     Duration::try_from(spent).unwrap_or_default()

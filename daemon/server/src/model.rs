@@ -65,13 +65,11 @@ pub enum Task {
 
 impl ModelSettings {
     /// The model that is asked for a task.
-    #[must_use]
     pub fn of(&self, task: Task) -> Option<ModelChoice> {
         self.by_task.get(&task).or(self.default.as_ref()).cloned()
     }
 
     /// The models that are asked, for people.
-    #[must_use]
     pub fn choice_words(&self) -> String {
         let Some(default) = &self.default else { return "none".to_owned() };
         let own = self.by_task.iter();
@@ -80,13 +78,11 @@ impl ModelSettings {
     }
 
     /// Whether this provider is a program of the machine.
-    #[must_use]
     pub fn is_program(&self, provider: &str) -> bool {
         self.providers.get(provider).is_some_and(|known| matches!(known.kind, Kind::Command(_)))
     }
 
     /// The names of the providers, for people: what else is said of them may be secret.
-    #[must_use]
     pub fn provider_words(&self) -> String {
         let names: Vec<&str> = self.providers.keys().map(String::as_str).collect();
         if names.is_empty() { "none".to_owned() } else { names.join(", ") }
@@ -115,7 +111,6 @@ impl ModelChoice {
     }
 
     /// A model of which nothing else is known.
-    #[must_use]
     pub fn plain(provider: &str, model: &str) -> Self {
         let context_window = window_of(model);
         Self {
@@ -150,14 +145,12 @@ impl ModelChoice {
 pub const WINDOW_DEFAULT: u64 = 32_000;
 
 /// Window of a model for which none is said.
-#[must_use]
 pub fn window_of(model: &str) -> u64 {
     window::of_model(model).unwrap_or(WINDOW_DEFAULT)
 }
 
 /// Tokens of an answer when nobody says; a summary is far below. A small window leaves it a quarter of itself: what
 /// is asked must fit in beside it.
-#[must_use]
 pub fn output_of(context_window: u64) -> u64 {
     8_000.min(context_window / 4)
 }
@@ -214,13 +207,11 @@ struct Request<'a> {
 
 impl Models {
     /// A client over `settings` that keeps its accounts in `store`.
-    #[must_use]
     pub fn new(settings: ModelSettings, budget: Budget, store: Store, clock: Clock) -> Self {
         let ledger = Ledger::new(store, clock.clone(), budget);
         Self { settings: RwLock::new(Arc::new(settings)), client: OnceLock::new(), ledger, clock }
     }
 
-    #[must_use]
     pub fn settings(&self) -> Arc<ModelSettings> {
         Arc::clone(&self.settings.read().unwrap_or_else(PoisonError::into_inner))
     }
@@ -232,27 +223,21 @@ impl Models {
     }
 
     /// What may be spent.
-    #[must_use]
     pub fn budget(&self) -> Budget {
         self.ledger.budget()
     }
 
     /// What was spent today, all purposes together, as far as this process knows.
-    #[must_use]
     pub fn spent_today(&self) -> Spending {
         self.ledger.known_today()
     }
 
     /// The bound of the budget that last kept a request of today from being sent, in words.
-    #[must_use]
     pub fn refused_today(&self) -> Option<String> {
         self.ledger.refused_today()
     }
 
     /// Reads what earlier runs spent today.
-    ///
-    /// # Errors
-    /// The store cannot be read.
     pub async fn recall_spent(&self) -> Result<(), longhaul_store::StoreError> {
         self.ledger.today().await.map(drop)
     }

@@ -28,7 +28,6 @@ pub struct Base {
 
 impl Base {
     /// The folders of the user who runs the process; `None` when there is no home folder.
-    #[must_use]
     pub fn of_user() -> Option<Self> {
         let dirs = BaseDirs::new()?;
         let state = dirs.state_dir().unwrap_or_else(|| dirs.data_local_dir());
@@ -51,18 +50,15 @@ impl Base {
         }
     }
 
-    #[must_use]
     pub fn config_file(&self) -> PathBuf {
         self.config.join("longhaul/config.toml")
     }
 
-    #[must_use]
     pub fn state_dir(&self) -> PathBuf {
         self.state.join("longhaul")
     }
 
     /// The socket of a daemon with this state folder.
-    #[must_use]
     pub fn socket(&self, state_dir: &Path) -> PathBuf {
         let folder = match &self.runtime {
             Some(runtime) => runtime.join("longhaul"),
@@ -72,7 +68,6 @@ impl Base {
     }
 
     /// A path as a person writes it: `~/` is the home folder, a relative one starts at `from`.
-    #[must_use]
     pub fn resolve(&self, path: &Path, from: &Path) -> PathBuf {
         match path.strip_prefix("~") {
             Ok(rest) => self.home.join(rest),

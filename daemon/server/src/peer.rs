@@ -18,7 +18,6 @@ pub enum WorkFolder {
 ///
 /// `pid` is read from the socket, so it was right when the peer connected. A process that ended and whose number was
 /// given to another while the folder was read is told by the time it started.
-#[must_use]
 pub fn folder_of(pid: Option<i32>) -> Option<WorkFolder> {
     match pid.and_then(system::folder) {
         Some(folder) => Some(WorkFolder::Known(folder)),

@@ -113,15 +113,11 @@ pub struct Recorder {
 
 impl Recorder {
     /// Writes below `folder`, which is made when the first thread begins.
-    #[must_use]
     pub fn new(folder: PathBuf, clock: Clock) -> Self {
         Self { folder, clock, held: Held::default(), opening: Arc::default() }
     }
 
     /// Opens a thread, which begins as `opening` says (its `thread_id` is set here).
-    ///
-    /// # Errors
-    /// [`RecorderError::NotFound`] for a [`Key::Thread`] that is not there, [`RecorderError::File`].
     pub async fn open(&self, key: Key, opening: Opening) -> Result<Opened, RecorderError> {
         let thread_id = match &key {
             Key::Thread(thread_id) => thread_id.clone(),
@@ -207,9 +203,6 @@ impl Recorder {
     }
 
     /// Seq of the line that a client appended under an id.
-    ///
-    /// # Errors
-    /// [`RecorderError::NotFound`], [`RecorderError::File`].
     pub async fn seq_of(
         &self,
         thread_id: &str,
@@ -226,9 +219,6 @@ impl Recorder {
     }
 
     /// Lets go of what is held of a thread, when no append is under way.
-    ///
-    /// # Errors
-    /// [`RecorderError::NotFound`], [`RecorderError::File`].
     pub async fn close(&self, thread_id: &str) -> Result<Opened, RecorderError> {
         let mut log = self.log(thread_id).await?;
         let (path, seq) = on_blocking(move || {

@@ -62,7 +62,6 @@ struct Folder {
 
 impl Repositories {
     /// Without any look yet. `program`: `longhauld`, which becomes git for a look.
-    #[must_use]
     pub fn new(clock: Clock, program: PathBuf) -> Self {
         let permits = Arc::new(Semaphore::new(LOOKS_MAX));
         Self(Arc::new(Inner { clock, git: Git::new(program), folders: Mutex::default(), permits }))
@@ -91,7 +90,6 @@ impl Repositories {
     }
 
     /// Why no repository can be looked at on this machine, as far as it was tried.
-    #[must_use]
     pub fn unavailable(&self) -> Option<String> {
         self.0.git.unavailable()
     }

@@ -43,9 +43,6 @@ pub const LARGE: &[&str] = &[
 ];
 
 /// The table of all methods over `services`.
-///
-/// # Errors
-/// [`TableError`]: the table and the protocol differ.
 pub fn table(services: &Services, deps: &Deps) -> Result<Methods, TableError> {
     let Deps { config, events, counters, shutdown, .. } = deps;
     let stored = (services.ingest.clone(), services.keeping.clone());

@@ -11,9 +11,6 @@ use tokio::runtime::{Builder, Runtime};
 const BLOCKING_THREADS_MAX: usize = 8;
 
 /// A runtime with `worker_threads`, and no more of them than processors.
-///
-/// # Errors
-/// The system gives no more threads.
 pub fn start(worker_threads: usize) -> io::Result<Runtime> {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     Builder::new_multi_thread()

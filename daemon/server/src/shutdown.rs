@@ -29,13 +29,11 @@ impl Shutdown {
     }
 
     /// Whether it was pressed.
-    #[must_use]
     pub fn has_begun(&self) -> bool {
         self.token.is_cancelled()
     }
 
     /// Why it was pressed.
-    #[must_use]
     pub fn reason(&self) -> &'static str {
         self.reason.get().copied().unwrap_or("running")
     }
@@ -46,7 +44,6 @@ impl Shutdown {
     }
 
     /// A token that is cancelled when it is pressed.
-    #[must_use]
     pub fn token(&self) -> CancellationToken {
         self.token.clone()
     }
@@ -56,9 +53,6 @@ impl Shutdown {
 ///
 /// Signals are caught from the call on, not from the first poll: who had an answer from the daemon may
 /// send it one at once, and it must drain.
-///
-/// # Errors
-/// The process may not catch signals.
 pub fn watch_signals(shutdown: Shutdown) -> impl Future<Output = std::io::Result<()>> {
     let caught = [SignalKind::terminate(), SignalKind::interrupt()].map(signal);
     async move {

@@ -22,9 +22,6 @@ pub struct TakenSockets {
 }
 
 /// Takes the listening sockets of the `.socket` unit, told apart by their names; none where there is no unit.
-///
-/// # Errors
-/// A descriptor that was handed over is no listening Unix socket, or there are two of a kind.
 pub fn take_sockets() -> io::Result<TakenSockets> {
     let mut handed = ListenFd::from_env();
     let mut taken = TakenSockets::default();

@@ -18,9 +18,6 @@ use crate::config::ConfigError;
 static FILTER: OnceLock<reload::Handle<EnvFilter, Registry>> = OnceLock::new();
 
 /// Starts logging for the whole process with a tracing filter (`info`, `longhaul_daemon=debug`, …).
-///
-/// # Errors
-/// The filter cannot be read.
 pub fn start(filter: &str) -> Result<(), ParseError> {
     let (filter, handle) = reload::Layer::new(EnvFilter::try_new(filter)?);
     let lines = fmt::layer()

@@ -55,9 +55,6 @@ pub struct PackWriter {
 
 impl PackWriter {
     /// Begins the pack `number` with `text_bytes` of text.
-    ///
-    /// # Errors
-    /// The file cannot be made.
     pub fn begin(folder: &Path, number: i64, text_bytes: u64) -> io::Result<Self> {
         let path = super::pack_at(folder, number);
         let new = path.with_extension(NEW_EXTENSION);
@@ -74,9 +71,6 @@ impl PackWriter {
     }
 
     /// Adds a chunk.
-    ///
-    /// # Errors
-    /// Those of writing.
     pub fn add(&mut self, digest: ChunkDigest, chunk: &[u8]) -> io::Result<()> {
         let Some(encoder) = &mut self.encoder else { return Ok(()) };
         encoder.write_all(chunk)?;
@@ -201,9 +195,6 @@ fn trailer(file: &mut File) -> io::Result<Trailer> {
 }
 
 /// What a pack says of itself. Blocking.
-///
-/// # Errors
-/// [`PackError`].
 pub fn contents_of_pack(path: &Path) -> Result<PackContents, PackError> {
     let read = || -> io::Result<Option<PackContents>> {
         let mut file = File::open(path)?;
@@ -218,9 +209,6 @@ pub fn contents_of_pack(path: &Path) -> Result<PackContents, PackError> {
 }
 
 /// Reads a pack whole and compares its digest. Blocking.
-///
-/// # Errors
-/// [`PackError`].
 pub fn check_pack(path: &Path) -> Result<(), PackError> {
     let read = || -> io::Result<bool> {
         let mut file = File::open(path)?;
@@ -259,9 +247,6 @@ fn sorted<T>(path: &Path, read: io::Result<T>) -> Result<T, PackError> {
 }
 
 /// Gives `each` of these chunks of a pack, in the order of the pack, after comparing it with its digest. Blocking.
-///
-/// # Errors
-/// [`PackError`], and what `each` says.
 pub fn chunks_of_pack(
     path: &Path,
     mut chunks: Vec<PackedChunk>,

@@ -29,15 +29,11 @@ impl ArchivedText {
     }
 
     /// What the index says of it.
-    #[must_use]
     pub fn transcript(&self) -> &ArchivedTranscript {
         &self.transcript
     }
 
     /// The chunk with the byte `offset`, and its place; `None` behind the end.
-    ///
-    /// # Errors
-    /// The chunk is damaged (`InvalidData`), or its pack cannot be read.
     fn chunk_at(&self, offset: u64) -> io::Result<Option<(Arc<[u8]>, u64)>> {
         let index = self.pieces.partition_point(|piece| piece.offset <= offset).checked_sub(1);
         let Some((index, piece)) = index.and_then(|at| Some((at, self.pieces.get(at)?))) else {
@@ -78,9 +74,6 @@ impl ArchivedText {
     }
 
     /// Some bytes from `offset` on; none at the end.
-    ///
-    /// # Errors
-    /// A chunk is damaged, or its pack cannot be read.
     pub fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
         let Some((chunk, start)) = self.chunk_at(offset)? else { return Ok(0) };
         let from = usize::try_from(offset - start).unwrap_or(usize::MAX);
@@ -91,9 +84,6 @@ impl ArchivedText {
     }
 
     /// Where line `line` of the text begins, counted from 0.
-    ///
-    /// # Errors
-    /// As [`ArchivedText::read_at`].
     pub fn line_offset(&self, line: u64) -> io::Result<u64> {
         let before = self.pieces.partition_point(|piece| piece.lines_before < line);
         let Some(piece) = before.checked_sub(1).and_then(|at| self.pieces.get(at)) else {

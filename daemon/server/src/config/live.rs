@@ -36,13 +36,11 @@ pub struct Reloaded {
 
 impl Live {
     /// The configuration of a start.
-    #[must_use]
     pub fn new(config: Config) -> Self {
         Self { value: Arc::new(Mutex::new(Arc::new(config))) }
     }
 
     /// The values in force now.
-    #[must_use]
     pub fn now(&self) -> Arc<Config> {
         Arc::clone(&self.value.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -75,9 +73,6 @@ impl Live {
 
 impl Config {
     /// Reads the file anew, with the flags and the environment of the start.
-    ///
-    /// # Errors
-    /// As [`load`](Self::load).
     pub fn again(&self) -> Result<Self, ConfigError> {
         Self::load(&self.launch.args, &self.launch.around)
     }

@@ -76,7 +76,6 @@ pub enum KindName {
 }
 
 impl BudgetSettings {
-    #[must_use]
     pub fn bounds(&self) -> Budget {
         let bound = |setting: &Setting<u64>| (setting.value > 0).then_some(setting.value);
         Budget {

@@ -26,9 +26,6 @@ pub struct Policies {
 
 impl Policies {
     /// Puts the tables together. What they say twice, the named one says last.
-    ///
-    /// # Errors
-    /// A value that cannot be meant.
     pub(super) fn of(
         table: &PolicyTable,
         named: &BTreeMap<String, PolicyTable>,
@@ -49,9 +46,6 @@ impl Policies {
     }
 
     /// Policies of the text of a configuration file, whatever their values say.
-    ///
-    /// # Errors
-    /// The text cannot be read, or holds shadows that no policy can be told from.
     pub fn of_text(text: &str) -> Result<Self, ConfigError> {
         let file = File::parse(text)?;
         check_names(&file.shadow_policy)?;
@@ -74,14 +68,12 @@ impl Policies {
     }
 
     /// Names and modes, for a list of what changed.
-    #[must_use]
     pub fn words(&self) -> String {
         let names: Vec<&str> = self.all().map(|policy| policy.name.as_str()).collect();
         format!("{:?}: {}", self.in_force.mode, names.join(", ")).to_lowercase()
     }
 
     /// What is wrong with each, and what of it has no effect, by its name.
-    #[must_use]
     pub fn problems(&self) -> Vec<(String, Problem)> {
         let of = |policy: &Policy| {
             let name = policy.name.clone();

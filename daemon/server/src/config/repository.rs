@@ -14,7 +14,6 @@ pub struct RepositorySettings {
 }
 
 impl RepositoryConfig {
-    #[must_use]
     pub fn settings(&self) -> RepositorySettings {
         RepositorySettings {
             observe: *self.observe,

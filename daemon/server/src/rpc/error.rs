@@ -32,13 +32,11 @@ pub struct Failure {
 
 impl Failure {
     /// A failure of a kind; `message` goes out, so it holds no transcript text and no secret.
-    #[must_use]
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self { error: Box::new(WireError::new(kind, message)), cause: None }
     }
 
     /// A defect of ours, with what is known about it.
-    #[must_use]
     pub fn internal(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::new(ErrorKind::Internal, "a defect of the daemon").because(cause)
     }
@@ -56,7 +54,6 @@ impl Failure {
     }
 
     /// Another error of the same cause.
-    #[must_use]
     pub fn replaced_by(self, kind: ErrorKind, message: &str) -> Self {
         Self { error: Box::new(WireError::new(kind, message)), ..self }
     }
@@ -68,7 +65,6 @@ impl Failure {
     }
 
     /// A parameter that means nothing; `expected` says what would.
-    #[must_use]
     pub fn invalid(field: &str, expected: &str) -> Self {
         Self::new(ErrorKind::InvalidParams, format!("params.{field}: {expected}"))
             .with_detail(json!({ "field": field }))
@@ -86,7 +82,6 @@ impl Failure {
     }
 
     /// What an agent may not do; `message` says what, the kind's hint who may.
-    #[must_use]
     pub fn forbidden(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Forbidden, message)
     }
@@ -122,7 +117,6 @@ impl Failure {
     }
 
     /// No such thread.
-    #[must_use]
     pub fn thread_not_found(thread: &str) -> Self {
         Self::new(ErrorKind::ThreadNotFound, format!("no thread {thread:?}"))
     }
@@ -142,19 +136,16 @@ impl Failure {
     }
 
     /// The kind that goes out.
-    #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.error.kind()
     }
 
     /// The file that its detail names.
-    #[must_use]
     pub(super) fn path(&self) -> Option<&str> {
         self.error.data.as_ref()?.detail.as_ref()?.get("path")?.as_str()
     }
 
     /// Turns the failure into what goes out, and logs what does not.
-    #[must_use]
     pub(super) fn answer(
         mut self,
         method: &'static str,

@@ -85,7 +85,6 @@ pub(super) struct MethodEntry {
 impl Table {
     /// An empty table. A call that finds the database damaged has `ingest` repair it, and nothing is answered that
     /// is not kept; one of an agent is held to its project by what `projects` tells.
-    #[must_use]
     pub fn new((ingest, keeping): (Arc<Ingest>, Arc<Keeping>), projects: Arc<Projects>) -> Self {
         let blocking = Arc::new(Semaphore::new(BLOCKING_CALLS_MAX));
         let references = Arc::new(References::new(projects.clone()));
@@ -104,9 +103,6 @@ impl Table {
     }
 
     /// The finished table: every method of the protocol has a handler.
-    ///
-    /// # Errors
-    /// [`TableError::Missing`].
     pub fn finish(self) -> Result<Methods, TableError> {
         match METHODS.iter().find(|info| self.methods.method(info.name).is_none()) {
             Some(info) => Err(TableError::Missing(info.name)),
@@ -146,9 +142,6 @@ impl Table {
 
 impl<S: Send + Sync + 'static> Handlers<'_, S> {
     /// Registers a method that is answered at once: it neither waits nor computes for long.
-    ///
-    /// # Errors
-    /// [`TableError`]: the name is taken or unknown.
     pub fn on<M: Method>(
         &mut self,
         handler: impl Fn(&S, &CallContext, M::Params) -> Result<M::Result, Failure>
@@ -178,9 +171,6 @@ impl<S: Send + Sync + 'static> Handlers<'_, S> {
     }
 
     /// Registers a method that waits. Dropping its future, when the client is gone, gives the work up.
-    ///
-    /// # Errors
-    /// [`TableError`]: the name is taken or unknown.
     pub fn on_async<M, F>(
         &mut self,
         handler: impl Fn(Arc<S>, CallContext, M::Params) -> F + Send + Sync + 'static,
@@ -226,9 +216,6 @@ impl<S: Send + Sync + 'static> Handlers<'_, S> {
     ///
     /// It runs on a thread for blocking work, a bounded number at the same time; a call that waits for its
     /// turn is given up with its connection, one that runs is not, and its answer is thrown away.
-    ///
-    /// # Errors
-    /// [`TableError`]: the name is taken or unknown.
     pub fn on_blocking<M: Method>(
         &mut self,
         handler: impl Fn(&S, &CallContext, M::Params) -> Result<M::Result, Failure>

@@ -36,7 +36,6 @@ pub struct ItemIndex {
 }
 
 impl ItemIndex {
-    #[must_use]
     pub fn new(store: Store) -> Self {
         Self { store }
     }

@@ -34,7 +34,6 @@ pub struct JobStates {
 }
 
 impl JobStates {
-    #[must_use]
     pub fn new(jobs: Jobs, scanner: Arc<Scanner>, config: Live) -> Self {
         Self { jobs, scanner, config }
     }

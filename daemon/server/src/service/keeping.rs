@@ -22,9 +22,6 @@ use crate::lock::Lock;
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Opens the database. What is made from now on counts as made now, not when it was in use last.
-///
-/// # Errors
-/// As [`Store::open`].
 pub async fn open(path: &Path, clock: &Clock) -> Result<(Store, OpenReport), StoreError> {
     let (store, opened) = Store::open(path, clock.now_ms()).await?;
     store.lived_ms(clock.moment()).await?;
@@ -41,7 +38,6 @@ pub struct Keeping {
 }
 
 impl Keeping {
-    #[must_use]
     pub fn new(folder: PathBuf, lock: Option<Arc<Lock>>, store: Store) -> Self {
         Self { folder, lock, store }
     }

@@ -14,7 +14,6 @@ pub struct Prompts {
 }
 
 impl Prompts {
-    #[must_use]
     pub fn new(history: MessageHistory) -> Self {
         Self { history }
     }
@@ -44,9 +43,6 @@ impl Prompts {
     }
 
     /// Prompts, the newest first.
-    ///
-    /// # Errors
-    /// A file that is there cannot be read.
     pub async fn lookup(&self, filter: Filter) -> Result<Page, ServiceError> {
         Ok(self.history.lookup(filter).await?)
     }

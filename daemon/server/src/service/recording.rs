@@ -48,7 +48,6 @@ pub struct Recordings {
 }
 
 impl Recordings {
-    #[must_use]
     pub fn new(recorder: Arc<Recorder>, ingest: Arc<Ingest>, threads: Arc<Threads>) -> Self {
         Self { recorder, ingest, threads }
     }
@@ -94,9 +93,6 @@ impl Recordings {
     }
 
     /// Waits until everything appended is ingested, and releases the thread.
-    ///
-    /// # Errors
-    /// No such thread, an I/O error, or ingestion is behind.
     pub async fn close(&self, thread_id: &str) -> Result<Opened, ServiceError> {
         let closed = self.recorder.close(thread_id).await?;
         let target = SyncTarget::Path(closed.path.clone());

@@ -17,9 +17,6 @@ pub(super) fn name_of(thread_id: &str) -> String {
 }
 
 /// The names of all of them. Blocking.
-///
-/// # Errors
-/// The file is there and cannot be read.
 pub(super) fn read(folder: &Path) -> io::Result<HashSet<String>> {
     match std::fs::read_to_string(folder.join(FILE)) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(HashSet::new()),
@@ -28,9 +25,6 @@ pub(super) fn read(folder: &Path) -> io::Result<HashSet<String>> {
 }
 
 /// Adds a thread; it is on the disk when this returns. Blocking.
-///
-/// # Errors
-/// Those of writing.
 pub(super) fn add(folder: &Path, thread_id: &str) -> io::Result<()> {
     let name = name_of(thread_id);
     if read(folder)?.contains(&name) {

@@ -29,7 +29,6 @@ pub struct ArchiveKeeper {
 
 impl ArchiveKeeper {
     /// Starts archiving and returns at once; the index is opened in the background.
-    #[must_use]
     pub fn start(
         (archive, hints): (Arc<Archive>, Arc<Hints>),
         (store, ingest): (Store, Arc<Ingest>),
@@ -63,12 +62,10 @@ impl ArchiveKeeper {
         self.shared.archive.close().await;
     }
 
-    #[must_use]
     pub fn archive(&self) -> &Arc<Archive> {
         &self.shared.archive
     }
 
-    #[must_use]
     pub fn returns(&self) -> Returns {
         Returns { shared: Arc::clone(&self.shared) }
     }

@@ -40,9 +40,6 @@ pub(super) struct Tail {
 }
 
 /// Reads about `bytes_max` bytes after what `known` has. Blocking.
-///
-/// # Errors
-/// Those of reading.
 pub(super) fn read(
     file: &FileRow,
     known: ArchivedTranscript,

@@ -29,9 +29,6 @@ pub struct Restored {
 
 impl ArchiveKeeper {
     /// Writes the text of a thread back to where its agent looks, or to `to`; never over a file that is there.
-    ///
-    /// # Errors
-    /// There is no such text, a file is there, the path is no file of its agent, or it cannot be written.
     pub async fn restore(
         &self,
         thread_id: &str,

@@ -27,9 +27,6 @@ pub struct ArchivedRows {
 
 impl Returns {
     /// The lines of a handle in the archived text whose digest it has.
-    ///
-    /// # Errors
-    /// The index cannot be read.
     pub async fn find(&self, handle: &Handle) -> Result<Option<ArchivedRows>, ServiceError> {
         let Some(index) = self.shared.archive.index() else { return Ok(None) };
         for row in index.transcripts_of_thread(&handle.of).await? {

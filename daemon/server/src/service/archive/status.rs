@@ -57,8 +57,6 @@ pub struct CheckReport {
 }
 
 impl ArchiveKeeper {
-    /// # Errors
-    /// The index cannot be read, or is not open yet.
     pub async fn state(&self) -> Result<ArchiveState, ServiceError> {
         let (shared, index) = (&self.shared, self.index()?);
         let settings = shared.config.now().archive.clone();
@@ -87,9 +85,6 @@ impl ArchiveKeeper {
     }
 
     /// The archived texts that were not replaced, of one thread or of all, those that grew last first.
-    ///
-    /// # Errors
-    /// The index cannot be read, or is not open yet.
     pub async fn threads(
         &self,
         thread_id: Option<&str>,
@@ -114,9 +109,6 @@ impl ArchiveKeeper {
     }
 
     /// Reads the packs of a thread, or all, whole.
-    ///
-    /// # Errors
-    /// The archive cannot be read.
     pub async fn check(&self, thread_id: Option<&str>) -> Result<CheckReport, ServiceError> {
         let index = self.index()?;
         let mut packs = index.packs().await?;

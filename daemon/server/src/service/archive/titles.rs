@@ -19,9 +19,6 @@ const TITLE_BYTES: u64 = 1 << 20;
 impl ArchiveKeeper {
     /// Gives threads the names that people gave them, else their first requests. The store knows these of threads whose
     /// transcripts are gone, too, until it is made anew: then the archived text tells.
-    ///
-    /// # Errors
-    /// The store or the index cannot be read.
     pub async fn titled(
         &self,
         mut threads: Vec<ArchivedThread>,

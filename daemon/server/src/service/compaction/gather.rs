@@ -31,7 +31,6 @@ pub struct Gatherer {
 }
 
 impl Gatherer {
-    #[must_use]
     pub fn new(
         (store, snapshots): (Store, Arc<Snapshots>),
         (index, archive): (ItemIndex, Arc<Archive>),

@@ -68,7 +68,6 @@ pub struct Ladder {
 }
 
 impl Ladder {
-    #[must_use]
     pub fn new(
         models: Arc<Models>,
         histories: Arc<Histories>,

@@ -42,7 +42,6 @@ pub struct Packets {
 }
 
 impl Packets {
-    #[must_use]
     pub fn new(store: Store, models: Arc<Models>, config: Live, clock: Clock) -> Self {
         Self { store, models, config, clock }
     }

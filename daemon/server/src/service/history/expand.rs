@@ -53,7 +53,6 @@ pub struct HandleReader {
 
 impl HandleReader {
     /// `preimages` is the folder of stored histories.
-    #[must_use]
     pub fn new(
         (store, index): (Store, ItemIndex),
         preimages: PathBuf,
@@ -64,9 +63,6 @@ impl HandleReader {
     }
 
     /// Returns the items behind `handle`, from line `from`, at most `max_bytes` of them (but at least one).
-    ///
-    /// # Errors
-    /// The handle never existed, or the transcript has changed since.
     pub async fn expand(
         &self,
         handle: &Handle,
@@ -77,9 +73,6 @@ impl HandleReader {
     }
 
     /// The same items in history form, from the first.
-    ///
-    /// # Errors
-    /// As [`expand`](Self::expand).
     pub async fn history_items(
         &self,
         handle: &Handle,

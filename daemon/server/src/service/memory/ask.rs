@@ -78,9 +78,6 @@ pub(super) struct MemoryQuestion<'a> {
 
 impl MemoryQuestion<'_> {
     /// What the model learned of a thread.
-    ///
-    /// # Errors
-    /// [`AskError`].
     pub(super) async fn about(&mut self, question: Question) -> Result<Reading, AskError> {
         let (mut question, mut corrections) = (question, 0);
         let mut input = vec![item("user", &question.user)];
@@ -113,9 +110,6 @@ impl MemoryQuestion<'_> {
     }
 
     /// One answer.
-    ///
-    /// # Errors
-    /// Those of the provider and of the budgets.
     pub(super) async fn ask(
         &mut self,
         instructions: &str,

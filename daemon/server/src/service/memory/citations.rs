@@ -27,15 +27,11 @@ pub struct Citations {
 }
 
 impl Citations {
-    #[must_use]
     pub fn new((store, publications): (Store, Arc<Publications>), clock: Clock) -> Self {
         Self { store, publications, clock }
     }
 
     /// Counts what an answer used.
-    ///
-    /// # Errors
-    /// Those of the store.
     pub async fn count(
         &self,
         answer: Option<&str>,

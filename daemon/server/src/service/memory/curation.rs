@@ -113,7 +113,6 @@ pub struct Curation {
 }
 
 impl Curation {
-    #[must_use]
     pub fn new(
         publisher: Arc<Publisher>,
         (store, models, jobs): (Store, Arc<Models>, Jobs),
@@ -125,9 +124,6 @@ impl Curation {
     }
 
     /// Asks for the job, if a model is to edit the files and something changed since it last succeeded.
-    ///
-    /// # Errors
-    /// Those of the store and of the folder.
     pub(super) async fn request(&self) -> Result<(), ServiceError> {
         if self.choice().is_none() {
             return Ok(());
@@ -176,9 +172,6 @@ impl Curation {
     }
 
     /// What a worker that claimed the job has to do; `None` when there is nothing any more.
-    ///
-    /// # Errors
-    /// The files are too large; those of the store and of the folder.
     pub(in crate::service) async fn task(
         &self,
         owner: &Owner,
@@ -224,9 +217,6 @@ impl Curation {
     }
 
     /// The model's next step, or why its answer is none.
-    ///
-    /// # Errors
-    /// The claim is lost; the run is at its end.
     pub(in crate::service) async fn ask(
         &self,
         owner: &Owner,
@@ -241,9 +231,6 @@ impl Curation {
     }
 
     /// Takes the files of a worker and settles its job.
-    ///
-    /// # Errors
-    /// The claim is lost; the files cannot be believed; they are not those in force any more; those of the store.
     pub(in crate::service) async fn deliver(
         &self,
         owner: &Owner,
@@ -299,9 +286,6 @@ impl Curation {
     }
 
     /// Settles a claim as failed. What ended the run here counts, and not what the worker says of it.
-    ///
-    /// # Errors
-    /// The claim is lost; those of the store.
     pub(in crate::service) async fn fail(
         &self,
         owner: &Owner,
@@ -324,9 +308,6 @@ impl Curation {
 
     /// Settles what `worker` left that ended, or never claimed the job: `why`, by its stable name. What another
     /// worker holds is left to it.
-    ///
-    /// # Errors
-    /// Those of the store.
     pub(super) async fn abandoned(
         &self,
         worker: &str,
@@ -393,7 +374,6 @@ impl Curation {
 }
 
 /// A failure that the daemon did not cause.
-#[must_use]
 pub fn worker_failed(detail: String) -> (&'static str, Failure) {
     ("worker_failed", Failure { kind: FailureKind::Transient, detail, retry_after_ms: None })
 }

@@ -42,7 +42,6 @@ pub struct CuratorProcess {
 
 impl CuratorProcess {
     /// `program` is the daemon's own, `socket` where it is found.
-    #[must_use]
     pub fn new(curation: Arc<Curation>, jobs: Jobs, program: &Path, socket: PathBuf) -> Self {
         // The daemon's own is a link of the kernel to its file; what an upgrade replaced still names its folder.
         let file = std::fs::read_link(program).unwrap_or_else(|_| program.to_owned());
@@ -50,7 +49,6 @@ impl CuratorProcess {
     }
 
     /// Where its program should lie, if it is to be started and is not there.
-    #[must_use]
     pub fn missing(&self) -> Option<&Path> {
         (self.curation.is_left_to_us() && !self.program.is_file()).then_some(&self.program)
     }

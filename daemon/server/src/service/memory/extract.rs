@@ -86,7 +86,6 @@ pub struct Extraction {
 }
 
 impl Extraction {
-    #[must_use]
     pub fn new(
         (publications, reads): (Arc<Publications>, ReadCounter),
         (store, models, jobs): (Store, Arc<Models>, Jobs),
@@ -157,9 +156,6 @@ impl Extraction {
 
     /// The thread for a worker outside, which the daemon asks about as it would ask its own model. `None`: nobody
     /// asks for anything in it, and its job is done.
-    ///
-    /// # Errors
-    /// No such thread; the transcript; those of the store.
     pub(in crate::service) async fn task(
         &self,
         owner: &Owner,
@@ -179,9 +175,6 @@ impl Extraction {
     /// Takes the answer of a worker outside to the first `lines` of the thread and settles its job; returns what was
     /// left out of it. What it proves is looked for in the transcript once more: nothing of the worker's account of
     /// the thread is believed.
-    ///
-    /// # Errors
-    /// Nothing of it can be taken; no such thread; the claim is lost; those of the store.
     pub(in crate::service) async fn deliver(
         &self,
         owner: &Owner,

@@ -47,9 +47,6 @@ impl Folder {
     }
 
     /// Writes `files` whole to a staging folder of `generation`, synced.
-    ///
-    /// # Errors
-    /// Those of writing.
     pub(super) fn stage(&self, generation: u64, files: &Files) -> io::Result<PathBuf> {
         let staging = self.generations.join(format!(".staging-g{generation}"));
         match fs::remove_dir_all(&staging) {
@@ -76,9 +73,6 @@ impl Folder {
     }
 
     /// Puts a staged generation in force.
-    ///
-    /// # Errors
-    /// Those of renaming; something else stands where the link belongs.
     pub(super) fn switch(&self, generation: u64, staging: &Path) -> io::Result<()> {
         let target = self.of(generation);
         if target.exists() {
@@ -89,9 +83,6 @@ impl Folder {
     }
 
     /// Makes the link lead to a generation.
-    ///
-    /// # Errors
-    /// Those of renaming; something else stands where the link belongs.
     pub(super) fn point_at(&self, generation: u64) -> io::Result<()> {
         let target = PathBuf::from("memory.d").join(format!("g{generation}"));
         match fs::symlink_metadata(&self.link) {
@@ -124,9 +115,6 @@ impl Folder {
     }
 
     /// The files of a generation as they are now; `None` when it is not there.
-    ///
-    /// # Errors
-    /// Those of reading.
     pub(super) fn found(&self, generation: u64) -> io::Result<Option<Files>> {
         let root = self.of(generation);
         if !root.is_dir() {

@@ -41,7 +41,6 @@ pub struct MemoryNotes {
 }
 
 impl MemoryNotes {
-    #[must_use]
     pub fn new(
         (store, publications): (Store, Arc<Publications>),
         (publisher, archive): (Arc<Publisher>, Arc<ArchiveKeeper>),
@@ -106,9 +105,6 @@ impl MemoryNotes {
     }
 
     /// All notes, oldest first, those of the project of `cwd` alone where it is given.
-    ///
-    /// # Errors
-    /// Those of the store.
     pub async fn list(&self, cwd: Option<String>) -> Result<Vec<NoteRow>, ServiceError> {
         let project = cwd.as_deref().map(project_or_folder);
         let mut notes = self.store.notes().await?;
@@ -118,9 +114,6 @@ impl MemoryNotes {
     }
 
     /// Makes a note of the person's of one that waits, in its place. `origin` is whose decision it is.
-    ///
-    /// # Errors
-    /// No such note waits, or it is not the person who decides; those of the store and of the folder.
     pub async fn confirm(&self, note_id: &str, origin: Origin) -> Result<NewNote, ServiceError> {
         let waiting = self.waiting(note_id, origin).await?;
         let note = self.note(&waiting.text, waiting.project, origin);
@@ -130,9 +123,6 @@ impl MemoryNotes {
     }
 
     /// Discards a note that waits; answers the number of the memory without it.
-    ///
-    /// # Errors
-    /// As for [`confirm`](Self::confirm).
     pub async fn discard(&self, note_id: &str, origin: Origin) -> Result<u64, ServiceError> {
         self.waiting(note_id, origin).await?;
         Ok(self.forget(Exclusion::Note(note_id.to_owned())).await?.generation)
@@ -149,9 +139,6 @@ impl MemoryNotes {
     }
 
     /// Forgets, and publishes without it before it returns.
-    ///
-    /// # Errors
-    /// There is no such thread; those of the store and of the folder.
     pub async fn forget(&self, what: Exclusion) -> Result<ForgetResult, ServiceError> {
         let what = match what {
             Exclusion::Project(cwd) => Exclusion::Project(project_or_folder(&cwd)),

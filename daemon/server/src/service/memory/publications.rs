@@ -31,7 +31,6 @@ pub struct Publications {
 
 impl Publications {
     /// The memory folder lies in `state_dir`.
-    #[must_use]
     pub fn new(store: Store, state_dir: &Path) -> Self {
         Self { store, folder: Folder::new(state_dir), newest: Mutex::new(None) }
     }

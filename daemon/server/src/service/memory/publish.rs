@@ -66,7 +66,6 @@ pub struct Publisher {
 }
 
 impl Publisher {
-    #[must_use]
     pub fn new(
         (publications, store): (Arc<Publications>, Store),
         jobs: Jobs,
@@ -100,9 +99,6 @@ impl Publisher {
     }
 
     /// Makes the folder what the store says, as after a crash.
-    ///
-    /// # Errors
-    /// Those of the store and of the folder.
     pub async fn settle(&self) -> Result<(), ServiceError> {
         let _making = self.making.lock().await;
         let generations = self.store.generations().await?;

@@ -90,7 +90,6 @@ pub struct MemoryReader {
 }
 
 impl MemoryReader {
-    #[must_use]
     pub fn new(
         (store, publications): (Store, Arc<Publications>),
         config: Live,
@@ -100,9 +99,6 @@ impl MemoryReader {
     }
 
     /// What a thread in `cwd` is told.
-    ///
-    /// # Errors
-    /// Those of the store.
     pub async fn summary(
         &self,
         cwd: Option<String>,
@@ -129,9 +125,6 @@ impl MemoryReader {
     }
 
     /// What a session in `cwd` is told at its start, at most `max_tokens` tokens.
-    ///
-    /// # Errors
-    /// Those of the store.
     pub async fn start(
         &self,
         cwd: Option<String>,
@@ -169,9 +162,6 @@ impl MemoryReader {
     }
 
     /// Finds passages; those with all words first.
-    ///
-    /// # Errors
-    /// The query has no word or too many; those of the store.
     pub async fn search(
         &self,
         search: MemorySearch,
@@ -206,15 +196,11 @@ impl MemoryReader {
     }
 
     /// The folder people and agents know.
-    #[must_use]
     pub fn root(&self) -> String {
         self.publications.folder().path().display().to_string()
     }
 
     /// The files, by path, as a person left them.
-    ///
-    /// # Errors
-    /// Those of the store and of the folder.
     pub async fn files(&self) -> Result<Vec<FileEntry>, ServiceError> {
         let Some(newest) = self.store.generations().await?.into_iter().next() else {
             return Ok(Vec::new());
@@ -233,9 +219,6 @@ impl MemoryReader {
 
     /// Lines of a file from `line` (from 1) on, at most `max_lines` and `max_tokens`. With a `cwd`, lines about
     /// other projects than its own are left blank, so that numbers of lines stay.
-    ///
-    /// # Errors
-    /// There is no such file; those of the store.
     pub async fn read(
         &self,
         (path, cwd): (String, Option<&str>),
@@ -339,7 +322,6 @@ pub(super) fn kind_of(path: &str) -> &'static str {
 
 impl MemoryHit {
     /// The kind of file it stands in.
-    #[must_use]
     pub fn source(&self) -> &'static str {
         kind_of(&self.passage.path)
     }

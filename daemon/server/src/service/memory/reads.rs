@@ -21,7 +21,6 @@ pub struct ReadCounter {
 }
 
 impl ReadCounter {
-    #[must_use]
     pub fn new(
         (store, publications): (Store, Arc<Publications>),
         citations: Arc<Citations>,

@@ -23,7 +23,6 @@ pub struct MemoryRuns {
 }
 
 impl MemoryRuns {
-    #[must_use]
     pub fn new(
         (scanner, waves): (Arc<Scanner>, Waves),
         publications: Arc<Publications>,
@@ -34,9 +33,6 @@ impl MemoryRuns {
     }
 
     /// Makes memory.
-    ///
-    /// # Errors
-    /// There is no such thread; those of the store; consolidation failed.
     pub async fn run(&self, request: RunRequest) -> Result<RunCounts, ServiceError> {
         let began = self.clock.elapsed();
         // Right after a start there is nothing to be seen yet: what is still unread then waits for the next run.

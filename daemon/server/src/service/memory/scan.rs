@@ -67,7 +67,6 @@ pub struct Scanner {
 }
 
 impl Scanner {
-    #[must_use]
     pub fn new(store: Store, config: Live, clock: Clock) -> Self {
         Self { store, config, clock }
     }
@@ -115,9 +114,6 @@ impl Scanner {
     }
 
     /// Why a thread is not extracted now; `None` when it is due.
-    ///
-    /// # Errors
-    /// There is no such thread; those of the store.
     pub async fn why_not_extracted(
         &self,
         thread_id: String,

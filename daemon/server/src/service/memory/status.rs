@@ -54,7 +54,6 @@ pub struct MemoryOverview {
 }
 
 impl MemoryOverview {
-    #[must_use]
     pub fn new(
         (store, publications): (Store, Arc<Publications>),
         jobs: Jobs,
@@ -64,9 +63,6 @@ impl MemoryOverview {
     }
 
     /// How memory is; with `thread_id`, also why that thread is left out.
-    ///
-    /// # Errors
-    /// There is no such thread; those of the store.
     pub async fn status(&self, thread_id: Option<String>) -> Result<MemoryStatus, ServiceError> {
         let why = match thread_id {
             Some(thread_id) => self.scanner.why_not_extracted(thread_id).await?,

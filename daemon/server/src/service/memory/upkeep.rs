@@ -52,7 +52,6 @@ pub struct Upkeep {
 }
 
 impl Upkeep {
-    #[must_use]
     pub fn new(
         (scanner, runs): (Arc<Scanner>, Arc<MemoryRuns>),
         publisher: Arc<Publisher>,

@@ -70,7 +70,6 @@ pub struct Waves {
 }
 
 impl Waves {
-    #[must_use]
     pub fn new(store: Store, jobs: Jobs, config: Live, clock: Clock, events: EventHub) -> Self {
         Self { store, jobs, config, clock, events }
     }

@@ -30,7 +30,6 @@ pub struct Adviser {
 }
 
 impl Adviser {
-    #[must_use]
     pub fn new(models: Arc<Models>, config: Live) -> Self {
         Self { models, config }
     }

@@ -67,7 +67,6 @@ pub struct Surroundings {
 }
 
 impl Surroundings {
-    #[must_use]
     pub fn new(
         repositories: Repositories,
         store: Store,

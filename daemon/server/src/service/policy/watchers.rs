@@ -46,7 +46,6 @@ pub struct Watchers {
 }
 
 impl Watchers {
-    #[must_use]
     pub fn new(
         (store, events, contexts): (Store, EventHub, Arc<Contexts>),
         (surroundings, adviser): (Surroundings, Arc<Adviser>),
@@ -58,15 +57,11 @@ impl Watchers {
     }
 
     /// How the active policy applies decisions.
-    #[must_use]
     pub fn mode(&self) -> Mode {
         self.config.now().policies.in_force.mode
     }
 
     /// Decides on a thread under every policy.
-    ///
-    /// # Errors
-    /// There is no such thread, it has no items, or reading failed.
     pub async fn evaluate(
         &self,
         subject: Subject,
@@ -119,9 +114,6 @@ impl Watchers {
     }
 
     /// Reports an event to a thread's watcher.
-    ///
-    /// # Errors
-    /// There is no such thread, it has no items, or reading or storing failed.
     pub async fn step(
         &self,
         subject: Subject,

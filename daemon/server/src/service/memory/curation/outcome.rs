@@ -29,7 +29,6 @@ pub enum CurationEnd {
 }
 
 impl CurationEnd {
-    #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
             Self::Fault(fault) => fault.kind.into_str(),

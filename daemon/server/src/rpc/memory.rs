@@ -296,7 +296,7 @@ async fn run(
         skipped: ran.skipped.into_iter().map(skip_count).collect(),
         generation: ran.generation,
         changed: ran.is_changed,
-        editing: ran.is_edited,
+        editing: ran.is_being_edited,
         duration_ms: ran.duration_ms,
     })
 }

@@ -1,4 +1,4 @@
-//! Use of memory: which files and threads an answer rests on.
+//! Counts which files and threads of memory an answer used.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::publications::Publications;
 use crate::clock::Clock;
 use crate::service::error::ServiceError;
 
-/// What was counted as used.
+/// The uses that were counted.
 #[derive(Debug)]
 pub struct CitationResult {
     pub kinds: Vec<String>,
@@ -31,7 +31,6 @@ impl Citations {
         Self { store, publications, clock }
     }
 
-    /// Counts what an answer used.
     pub async fn count(
         &self,
         answer: Option<&str>,

@@ -1,4 +1,4 @@
-//! What `[memory]` means for extraction and consolidation.
+//! `[memory]` as the core's rules and bounds.
 
 use longhaul_core::memory::{consolidate, eligible};
 

@@ -1,4 +1,4 @@
-//! Looking at the repositories that threads work in.
+//! `[repository]`: whether and how to inspect the repositories that threads work in.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::tables::RepositoryConfig;
 pub struct RepositorySettings {
     pub observe: bool,
     pub graphite: bool,
-    /// Of one look.
+    /// Of one inspection.
     pub timeout: Duration,
 }
 

@@ -141,7 +141,7 @@ fn config(daemon: &Status, _: &CallContext, _: NoParams) -> Result<ShowConfigRes
     });
     Ok(ShowConfigResult {
         file: config.file.as_ref().map(|path| path.display().to_string()),
-        path: config.file_place().display().to_string(),
+        path: config.file_path().display().to_string(),
         values: values.collect(),
     })
 }

@@ -58,7 +58,7 @@ impl Watchers {
 
     /// How the active policy applies decisions.
     pub fn mode(&self) -> Mode {
-        self.config.now().policies.in_force.mode
+        self.config.now().policies.active.mode
     }
 
     /// Decides on a thread under every policy.
@@ -96,7 +96,7 @@ impl Watchers {
         if record && subject.as_of.is_none() {
             self.record(&situation, &mut said).await?;
         }
-        let policy = &policies.in_force;
+        let policy = &policies.active;
         let meter = fold.meter();
         let course = Course {
             points: meter.points(),
@@ -205,9 +205,7 @@ impl Watchers {
         let rows: Vec<_> = policies
             .all()
             .zip(said.iter())
-            .map(|(policy, said)| {
-                row_of(policy, situation, &said.decision, &policies.in_force.name)
-            })
+            .map(|(policy, said)| row_of(policy, situation, &said.decision, &policies.active.name))
             .collect();
         let change = move |found: Option<String>| (found, rows, ());
         let at = (situation.thread_id.as_str(), situation.at_ms);

@@ -68,7 +68,7 @@ async fn list(
         if next.is_empty() {
             break;
         }
-        let next = keeper.titled(next).await?;
+        let next = keeper.with_titles(next).await?;
         found.extend(next.into_iter().filter(|thread| has_words(thread, &words)));
     }
     let is_cut = found.len() > rows;

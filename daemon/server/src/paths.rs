@@ -1,4 +1,4 @@
-//! Where things live when nobody says otherwise.
+//! Default paths.
 //!
 //! | what | place |
 //! |---|---|
@@ -7,14 +7,14 @@
 //! | socket | `$XDG_RUNTIME_DIR/longhaul/v1.sock`, else `<state>/run/v1.sock` |
 //! | agents | as `longhaul_core::rollout::source` has it |
 //!
-//! The major protocol version is in the socket's name, so that an old daemon can never answer a new client.
+//! The socket's name contains the major protocol version, so that an old daemon never answers a new client.
 
 use std::path::{Path, PathBuf};
 
 use directories::BaseDirs;
 use longhaul_protocol::PROTOCOL_MAJOR;
 
-/// The folders of the user everything else is placed under.
+/// The user's folders that contain everything else.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Base {
     pub home: PathBuf,
@@ -22,12 +22,12 @@ pub struct Base {
     pub config: PathBuf,
     /// `$XDG_STATE_HOME`.
     pub state: PathBuf,
-    /// `$XDG_RUNTIME_DIR`; absent outside a login session.
+    /// `$XDG_RUNTIME_DIR`; `None` outside a login session.
     pub runtime: Option<PathBuf>,
 }
 
 impl Base {
-    /// The folders of the user who runs the process; `None` when there is no home folder.
+    /// The folders of the process's user; `None` without a home folder.
     pub fn of_user() -> Option<Self> {
         let dirs = BaseDirs::new()?;
         let state = dirs.state_dir().unwrap_or_else(|| dirs.data_local_dir());
@@ -39,7 +39,7 @@ impl Base {
         })
     }
 
-    /// A user whose folders all lie under `root`, for tests.
+    /// Folders under `root`, for tests.
     #[must_use]
     pub fn under(root: &Path) -> Self {
         Self {
@@ -67,7 +67,7 @@ impl Base {
         folder.join(format!("v{PROTOCOL_MAJOR}.sock"))
     }
 
-    /// A path as a person writes it: `~/` is the home folder, a relative one starts at `from`.
+    /// Resolves a path as a person writes it: `~/` is the home folder; a relative one is relative to `from`.
     pub fn resolve(&self, path: &Path, from: &Path) -> PathBuf {
         match path.strip_prefix("~") {
             Ok(rest) => self.home.join(rest),

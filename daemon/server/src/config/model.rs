@@ -172,7 +172,7 @@ fn provider(name: &str, table: ProviderTable) -> Result<Provider, ConfigError> {
     }
     let remote = match (table.remote_compaction, &kind) {
         (Some(remote), Kind::Http(WireApi::Responses)) | (Some(remote @ Remote::No), _) => {
-            RemoteSetting::Said(remote)
+            RemoteSetting::Configured(remote)
         }
         (Some(_), _) => {
             return Err(invalid("remote_compaction", "only for kind = \"responses\""));
@@ -292,7 +292,7 @@ mod tests {
         let choice = settings.default.unwrap();
         assert_eq!((choice.model.as_str(), choice.context_window), ("qwen", 32_000));
         assert_eq!(choice.max_output_tokens, 8_000);
-        assert_eq!(settings.providers["open"].remote, RemoteSetting::Said(Remote::Streamed));
+        assert_eq!(settings.providers["open"].remote, RemoteSetting::Configured(Remote::Streamed));
         assert_eq!(settings.providers["local"].remote, RemoteSetting::Assumed(Remote::No));
     }
 
@@ -325,7 +325,7 @@ mod tests {
                 "p",
                 "https://api.openai.com/v1",
                 "remote_compaction = \"no\"",
-                RemoteSetting::Said(Remote::No),
+                RemoteSetting::Configured(Remote::No),
             ),
         ] {
             let text =

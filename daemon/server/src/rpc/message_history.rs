@@ -11,7 +11,7 @@ use longhaul_protocol::message_history::{
 use super::error::Failure;
 use super::{Table, TableError, convert};
 use crate::link::CallContext;
-use crate::message_history::{Filter, Found, LogInfo, Place};
+use crate::message_history::{Filter, LogInfo, Place, PromptMatch};
 use crate::service::message_history::Prompts;
 
 /// Maximum bytes of a path or a query.
@@ -99,7 +99,7 @@ fn place_of(cursor: &str) -> Result<Place, Failure> {
     })
 }
 
-fn message(found: Found) -> wire::Message {
+fn message(found: PromptMatch) -> wire::Message {
     wire::Message {
         source: found.place.origin.into_str().to_owned(),
         log_id: found.log_id,

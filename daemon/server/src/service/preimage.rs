@@ -23,7 +23,7 @@ use longhaul_core::thread::Source;
 use serde::{Deserialize, Serialize};
 
 use super::error::ServiceError;
-use super::item_index::Located;
+use super::item_index::FileRows;
 
 /// Prefix of compaction ids, which distinguishes them from threads.
 pub const PREFIX: &str = "cmp_";
@@ -135,7 +135,7 @@ pub fn read(folder: &Path, id: &str) -> Result<Vec<String>, ServiceError> {
 }
 
 /// Finds the lines of a handle: in the compaction's own history and in those it continues, oldest first.
-pub async fn locate(folder: &Path, handle: &Handle) -> Result<Vec<Located>, ServiceError> {
+pub async fn locate(folder: &Path, handle: &Handle) -> Result<Vec<FileRows>, ServiceError> {
     let (folder, handle) = (folder.to_owned(), handle.clone());
     tokio::task::spawn_blocking(move || {
         let gone = || ServiceError::HandleNotFound(handle.to_string());
@@ -143,13 +143,13 @@ pub async fn locate(folder: &Path, handle: &Handle) -> Result<Vec<Located>, Serv
         for _ in 0..DEPTH_MAX {
             let (path, mut rows, origin) = own(&folder, &id)?.ok_or_else(gone)?;
             rows.retain(|row| (handle.first..=handle.last).contains(&row.seq));
-            found.push(Located { source: Source::Longhaul, path, generation: None, rows });
+            found.push(FileRows { source: Source::Longhaul, path, generation: None, rows });
             match origin.base.filter(|_| handle.first < origin.first_seq) {
                 Some(base) => id = base,
                 None => break,
             }
         }
-        found.retain(|part: &Located| !part.rows.is_empty());
+        found.retain(|part: &FileRows| !part.rows.is_empty());
         found.reverse();
         let (path, first) = found
             .first()

@@ -12,7 +12,7 @@ use super::error::ServiceError;
 use super::memory::{
     Curation, CurationTask, Extraction, ExtractionTask, ModelMessage, ModelStep, worker_failed,
 };
-use crate::jobs::{Claimed, JobError, Jobs, Owner};
+use crate::jobs::{ClaimedJob, JobError, Jobs, Owner};
 
 pub enum Task {
     /// To read a thread.
@@ -98,7 +98,7 @@ impl Workers {
         Ok(None)
     }
 
-    fn assigned(&self, Claimed { job, claim }: Claimed, task: Option<Task>) -> Assigned {
+    fn assigned(&self, ClaimedJob { job, claim }: ClaimedJob, task: Option<Task>) -> Assigned {
         let (stop_in_ms, rules) = (self.jobs.stop_in_ms(&claim), self.jobs.rules(job.key.kind));
         Assigned { job, claim, task, stop_in_ms, heartbeat_ms: rules.heartbeat_ms }
     }

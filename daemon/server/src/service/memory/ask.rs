@@ -17,7 +17,7 @@ use longhaul_core::text;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio_util::sync::CancellationToken;
 
-use crate::model::{Answered, Call, ModelChoice, Models, Purpose};
+use crate::model::{Call, ModelChoice, Models, PaidAnswer, Purpose};
 
 /// Retries for one thread after an unusable answer.
 const CORRECTIONS_MAX: u32 = 1;
@@ -81,7 +81,7 @@ impl MemoryQuestion<'_> {
         let mut input = vec![item("user", &question.user)];
         loop {
             let schema = Schema { name: "memory".to_owned(), schema: question.schema.clone() };
-            let Answered { answer, digest, .. } =
+            let PaidAnswer { answer, digest, .. } =
                 match self.ask(&question.system, &input, &schema).await {
                     Ok(answered) => answered,
                     Err(fault) if fault.kind == FaultKind::ContextOverflow => {
@@ -112,7 +112,7 @@ impl MemoryQuestion<'_> {
         instructions: &str,
         input: &[Box<RawValue>],
         schema: &Schema,
-    ) -> Result<Answered, Fault> {
+    ) -> Result<PaidAnswer, Fault> {
         let ask = Ask {
             model: &self.choice.model,
             instructions,

@@ -14,7 +14,7 @@ use super::super::ask::{MemoryQuestion, item};
 use super::ModelStep;
 use super::outcome::CurationEnd;
 use crate::config::tables::MemorySettings;
-use crate::model::{Answered, ModelChoice, Models, Purpose};
+use crate::model::{ModelChoice, Models, PaidAnswer, Purpose};
 use crate::service::error::ServiceError;
 
 /// Maximum consecutive answers that are not steps, and maximum rejections of the files.
@@ -126,7 +126,7 @@ impl Progress {
             }
         };
         self.spent = question.spent;
-        let Answered { answer, digest, .. } = answer?;
+        let PaidAnswer { answer, digest, .. } = answer?;
         let step = AgentStep::read(&answer.text);
         match &step {
             Ok(_) => self.mistakes = 0,

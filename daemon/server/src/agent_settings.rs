@@ -1,7 +1,6 @@
-//! What the user told their agent about its window, in the agent's own configuration: a limit that is set
-//! there is the user's, and need not be said twice.
+//! The user's settings of context windows, from the agent's own configuration: they need not be repeated here.
 //!
-//! Read each time it is asked for: a few KiB, and what the user changed holds at once.
+//! The file has a few KiB and is read on every request, so changes apply at once.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -10,30 +9,30 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-/// The agents' configurations, below their folders.
+/// The agents' configurations, in their folders.
 const CODEX_FILE: &str = "config.toml";
 const CLAUDE_FILE: &str = "settings.json";
 
-/// What Claude Code appends to a model's name for its long window, and that window.
+/// The suffix by which Claude Code marks a model's long window, and that window.
 const CLAUDE_LONG: (&str, u64) = ("[1m]", 1_000_000);
 
-/// Bytes of it that are read; a longer one is not a configuration.
+/// Maximum bytes to read of a configuration; a longer file is not one.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// Bytes of a prompt in a file of its own.
+/// Maximum bytes of a prompt in a separate file.
 const PROMPT_BYTES_MAX: u64 = longhaul_core::template::TEMPLATE_BYTES as u64;
 
-/// A window and when to compact, in tokens, and how a summary is asked for, as far as the user said.
+/// The window and the compaction limit in tokens, and the prompt for a summary, as far as the user set them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct AgentSettings {
     pub(crate) window: Option<u64>,
     /// When to compact; 0 is before every turn.
     pub(crate) limit: Option<u64>,
-    /// What the user has a model asked when their agent compacts.
+    /// The prompt for the agent's own compactions.
     pub(crate) compact_prompt: Option<String>,
 }
 
-/// The keys that matter here; everything else is the agent's.
+/// The keys of Codex that matter here.
 #[derive(Deserialize, Default)]
 struct Codex {
     profile: Option<toml::Value>,
@@ -43,7 +42,7 @@ struct Codex {
     keys: Keys,
 }
 
-/// The keys that a profile may have, too.
+/// The keys that a profile may also have.
 #[derive(Deserialize, Default)]
 struct Keys {
     model_context_window: Option<toml::Value>,
@@ -58,14 +57,14 @@ struct Claude {
 }
 
 impl AgentSettings {
-    /// Those of Codex, whose folder is `home`. Nothing for a file that is not there or is no TOML: to tell the
-    /// user so is for the agent, which does not start with it.
+    /// The settings of Codex, whose folder is `home`. Empty for a missing or invalid file: the agent does not start with
+    /// an invalid one, and reports it itself.
     pub(crate) fn of_codex(home: &Path) -> Self {
-        let told = read(&home.join(CODEX_FILE), FILE_BYTES_MAX);
-        let Some(told) = told.and_then(|text| toml::from_str::<Codex>(&text).ok()) else {
+        let text = read(&home.join(CODEX_FILE), FILE_BYTES_MAX);
+        let Some(config) = text.and_then(|text| toml::from_str::<Codex>(&text).ok()) else {
             return Self::default();
         };
-        let Codex { profile, mut profiles, keys } = told;
+        let Codex { profile, mut profiles, keys } = config;
         let profile = profile.as_ref().and_then(toml::Value::as_str);
         let profile = profile.and_then(|name| profiles.remove(name));
         let profile = profile.and_then(|keys| keys.try_into::<Keys>().ok()).unwrap_or_default();
@@ -90,17 +89,17 @@ impl AgentSettings {
         }
     }
 
-    /// Those of Claude Code, whose transcripts name a model alike whether its window is the long one or not.
+    /// The settings of Claude Code, whose transcripts do not reveal whether a model has its long window.
     pub(crate) fn of_claude(home: &Path) -> Self {
         let text = read(&home.join(CLAUDE_FILE), FILE_BYTES_MAX).unwrap_or_default();
-        let told = serde_json::from_str::<Claude>(&text).ok().and_then(|told| told.model);
+        let model = serde_json::from_str::<Claude>(&text).ok().and_then(|settings| settings.model);
         let (mark, tokens) = CLAUDE_LONG;
-        let window = told.filter(|model| model.ends_with(mark)).map(|_| tokens);
+        let window = model.filter(|model| model.ends_with(mark)).map(|_| tokens);
         Self { window, ..Self::default() }
     }
 }
 
-/// A text file; `None` where there is none, or not one that small.
+/// Reads a text file; `None` if it does not exist or is too long.
 fn read(path: &Path, bytes_max: u64) -> Option<String> {
     let mut text = String::new();
     let file = File::open(path).ok().filter(|file| {
@@ -115,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn claude_code_names_its_long_window_in_its_settings_alone() {
+    fn claude_codes_long_window_is_marked_in_its_settings() {
         let home = tempfile::tempdir().unwrap();
         assert_eq!(AgentSettings::of_claude(home.path()), AgentSettings::default());
         for (text, window) in [
@@ -130,52 +129,55 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_taken_and_nothing_else_stands_in_the_way() {
+    fn valid_numbers_are_read_and_everything_else_is_ignored() {
         let home = tempfile::tempdir().unwrap();
-        let told = |text: &str| {
+        let read_codex = |text: &str| {
             std::fs::write(home.path().join(CODEX_FILE), text).unwrap();
             let AgentSettings { window, limit, .. } = AgentSettings::of_codex(home.path());
             (window, limit)
         };
         assert_eq!(AgentSettings::of_codex(home.path()), AgentSettings::default());
         let both = "model = \"m\"\nmodel_context_window = 200_000\nmodel_auto_compact_token_limit = 0\n[mcp_servers.x]\ncommand = \"y\"\n";
-        assert_eq!(told(both), (Some(200_000), Some(0)));
+        assert_eq!(read_codex(both), (Some(200_000), Some(0)));
         assert_eq!(
-            told("model_auto_compact_token_limit = -1\nmodel_context_window = 0\n"),
+            read_codex("model_auto_compact_token_limit = -1\nmodel_context_window = 0\n"),
             (None, None)
         );
-        assert_eq!(told("model_auto_compact_token_limit = \"many\"\n"), (None, None));
-        assert_eq!(told("model_auto_compact_token_limit = \n"), (None, None));
-        assert_eq!(told("[profiles.fast]\nmodel_auto_compact_token_limit = 9\n"), (None, None));
+        assert_eq!(read_codex("model_auto_compact_token_limit = \"many\"\n"), (None, None));
+        assert_eq!(read_codex("model_auto_compact_token_limit = \n"), (None, None));
+        assert_eq!(
+            read_codex("[profiles.fast]\nmodel_auto_compact_token_limit = 9\n"),
+            (None, None)
+        );
     }
     #[test]
-    fn a_profile_stands_above_the_rest_and_an_inline_prompt_above_a_file() {
+    fn a_profile_overrides_the_rest_and_an_inline_prompt_a_file() {
         let home = tempfile::tempdir().unwrap();
         let file = home.path().join("prompt.md");
         std::fs::write(&file, "\n from {a} file \n").unwrap();
-        let told = |text: &str| {
+        let read_codex = |text: &str| {
             std::fs::write(home.path().join(CODEX_FILE), text).unwrap();
-            let told = AgentSettings::of_codex(home.path());
-            (told.limit, told.compact_prompt)
+            let settings = AgentSettings::of_codex(home.path());
+            (settings.limit, settings.compact_prompt)
         };
         let words = |text: &str| Some(text.to_owned());
         let profiles =
             "[profiles.fast]\nmodel_auto_compact_token_limit = 9\ncompact_prompt = \"be quick\"\n";
         let top = "model_auto_compact_token_limit = 7\nexperimental_compact_prompt_file = \"prompt.md\"\n";
-        assert_eq!(told(&format!("{top}{profiles}")), (Some(7), words("from {a} file")));
+        assert_eq!(read_codex(&format!("{top}{profiles}")), (Some(7), words("from {a} file")));
         let chosen = format!("profile = \"fast\"\n{top}{profiles}");
-        assert_eq!(told(&chosen), (Some(9), words("be quick")));
+        assert_eq!(read_codex(&chosen), (Some(9), words("be quick")));
         let absolute = format!(
             "experimental_compact_prompt_file = {:?}\ncompact_prompt = \"  \"",
             file.display()
         );
-        assert_eq!(told(&absolute), (None, words("from {a} file")));
+        assert_eq!(read_codex(&absolute), (None, words("from {a} file")));
         assert_eq!(
-            told("compact_prompt = \"a\"\nexperimental_compact_prompt_file = \"prompt.md\""),
+            read_codex("compact_prompt = \"a\"\nexperimental_compact_prompt_file = \"prompt.md\""),
             (None, words("a"))
         );
         assert_eq!(
-            told("experimental_compact_prompt_file = \"nowhere.md\"\nprofile = \"none\""),
+            read_codex("experimental_compact_prompt_file = \"nowhere.md\"\nprofile = \"none\""),
             (None, None)
         );
     }

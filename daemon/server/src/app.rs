@@ -1,17 +1,17 @@
-//! From a configuration to a running daemon and back to nothing.
+//! Builds, runs and stops the daemon.
 //!
 //! # Theory of operation
 //! [`listen`] takes what only one daemon may have: the lock on the state folder, then the socket. Signals are caught
-//! before that: who finds the socket may send one, and it must be given up in order. [`App::build`]
-//! makes everything else; from here on clients can connect, and wait in the kernel's queue. [`App::run`] starts the
-//! tasks, the socket's first, so that no client waits for ingestion, and tells systemd.
+//! before that, because a process that finds the socket may send one, and the daemon must drain. [`App::build`] creates
+//! everything else; from then on clients can connect, and wait in the kernel's queue. [`App::run`] starts the tasks, the
+//! socket's first, so that no client waits for ingestion, and notifies systemd.
 //!
-//! Every task is awaited here. One that ends before the daemon is told to stop ends the daemon with an error:
-//! a daemon that is half dead is worse than one that systemd starts again.
+//! Every task is awaited here. A task that ends before the daemon is stopped ends the daemon with an error: a restart by
+//! systemd is better than a daemon without one of its tasks.
 //!
-//! Drain: STOPPING → subscriptions get `closing` → accepting stops → requests in flight finish, at most for the
-//! grace period → background tasks stop → the socket is unlinked → the lock is let go. A crash anywhere leaves
-//! the locks free (the kernel's), a dead socket file (the next start removes it) and a database that recovers.
+//! Drain: STOPPING → subscriptions get `closing` → accepting stops → requests in flight finish, for at most the grace
+//! period → background tasks stop → the socket is unlinked → the lock is released. A crash at any point leaves free locks
+//! (they are the kernel's), a dead socket file (which the next start removes) and a database that recovers.
 
 use std::future::Future;
 use std::io;
@@ -48,32 +48,29 @@ use work::OwnWork;
 mod simulation;
 mod work;
 
-/// Why a daemon did not start, or did not end well.
+/// Why a daemon did not start or ended with an error.
 #[derive(Debug, thiserror::Error)]
 pub enum AppError {
-    /// The state folder is not private.
     #[error(transparent)]
     Folder(#[from] FolderError),
-    /// Another daemon has the state folder, or the lock cannot be used.
+    /// Another daemon has the state folder, or the lock file cannot be used.
     #[error(transparent)]
     Lock(#[from] LockError),
-    /// There is no socket to listen on.
     #[error(transparent)]
     Bind(#[from] BindError),
-    /// What systemd handed over cannot be used.
-    #[error("the socket of systemd cannot be used")]
+    /// The sockets passed by systemd cannot be used.
+    #[error("cannot use the sockets passed by systemd")]
     Systemd(#[source] io::Error),
-    /// The database cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The method table does not fit the protocol.
-    #[error("the method table is wrong")]
+    /// The method table does not match the protocol.
+    #[error("the method table does not match the protocol")]
     Table(#[from] TableError),
-    /// A task ended although the daemon was not told to stop.
+    /// A task ended before the daemon was stopped.
     #[error("task `{name}` ended")]
     TaskEnded {
         name: &'static str,
-        /// Why, where it said so.
+        /// Its error, if any.
         #[source]
         source: Option<TaskFailure>,
     },
@@ -81,19 +78,19 @@ pub enum AppError {
 
 pub type TaskFailure = Box<dyn std::error::Error + Send + Sync>;
 
-/// What only one daemon may have.
-pub struct Held {
-    /// The person's socket. Declared first: it is given up before the state folder is.
+/// The resources that only one daemon may have.
+pub struct ExclusiveResources {
+    /// The person's socket. Declared first, so that it is released before the state folder.
     pub socket: Bound,
-    /// The agents' socket; `None` where it cannot be made, and then agents are not served.
+    /// The agents' socket; `None` if it cannot be created, and then agents are not served.
     pub agents: Option<Bound>,
     state: Arc<Lock>,
     shutdown: Shutdown,
-    /// Presses the switch when a signal comes.
+    /// Triggers the switch at a signal.
     signals: BoxFuture<'static, io::Result<()>>,
 }
 
-/// Whether this daemon may open its database, told before anybody can find its socket.
+/// Checks the version of the database, before clients can find the socket.
 ///
 /// # Errors
 /// [`AppError::Store`]: a newer daemon wrote it.
@@ -101,12 +98,12 @@ pub async fn check_database(config: &Config) -> Result<(), AppError> {
     Ok(longhaul_store::check_version(&config.state_dir.join(DATABASE)).await?)
 }
 
-/// Takes the state folder and the socket, the one of systemd if it hands one over.
+/// Takes the state folder and the sockets, using those passed by systemd.
 ///
 /// # Errors
-/// [`AppError::Lock`] or [`BindError::Lock`] with the holder's pid when another daemon runs; those of
-/// [`check_database`]; else what is wrong with the folders.
-pub async fn listen(config: &Config) -> Result<Held, AppError> {
+/// [`AppError::Lock`] or [`BindError::Lock`] with the holder's pid if another daemon runs; those of [`check_database`] and
+/// of creating the folders.
+pub async fn listen(config: &Config) -> Result<ExclusiveResources, AppError> {
     check_database(config).await?;
     let shutdown = Shutdown::default();
     let signals = watch_signals(shutdown.clone()).boxed();
@@ -119,7 +116,7 @@ pub async fn listen(config: &Config) -> Result<Held, AppError> {
         (Some(person), Some(agents)) => (Bound::adopt(person), Some(Bound::adopt(agents))),
         (Some(person), None) => {
             let socket = Bound::adopt(person);
-            let agents = beside(&socket.path, &state);
+            let agents = bind_agents_beside(&socket.path, &state);
             (socket, agents)
         }
         (None, _) => {
@@ -128,27 +125,26 @@ pub async fn listen(config: &Config) -> Result<Held, AppError> {
             (socket, Some(agents))
         }
     };
-    Ok(Held { socket, agents, state, shutdown, signals })
+    Ok(ExclusiveResources { socket, agents, state, shutdown, signals })
 }
 
 async fn bind(path: &Path, state: &Arc<Lock>) -> Result<Bound, BindError> {
     Ok(lock::soon(|| Bound::bind(path), BindError::is_held).await?.with_state_lock(state))
 }
 
-/// The agents' socket beside one of a unit that has only the person's.
-fn beside(socket: &Path, state: &Arc<Lock>) -> Option<Bound> {
+/// Binds the agents' socket beside the person's, for a unit that has only the latter.
+fn bind_agents_beside(socket: &Path, state: &Arc<Lock>) -> Option<Bound> {
     match Bound::bind(&of_agents(socket)) {
         Ok(agents) => Some(agents.with_state_lock(state)),
         Err(error) => {
             let hint = "install the units of this version: longhaul install systemd";
-            tracing::warn!(%error, hint, "agents are not served");
+            tracing::warn!(%error, hint, "cannot bind the agents' socket: agents are not served");
             None
         }
     }
 }
 
-/// Reads the configuration anew at every SIGHUP, which is caught from the call on: a terminal that closes
-/// must not take the daemon with it.
+/// Reloads the configuration at every SIGHUP. Catching it also keeps a closing terminal from ending the daemon.
 fn reload_on_hangup(
     reload: Arc<Reload>,
     stop: CancellationToken,
@@ -158,37 +154,40 @@ fn reload_on_hangup(
         let mut hangups = caught?;
         while let Some(Some(())) = stop.run_until_cancelled(hangups.recv()).await {
             if let Err(error) = reload.run() {
-                tracing::warn!(%error, "the configuration stays as it was");
+                tracing::warn!(%error, "the configuration was not changed");
             }
         }
         Ok(())
     }
 }
 
-/// A daemon that is ready to run.
+/// A daemon ready to run.
 pub struct App {
     deps: Deps,
     server: Server,
-    held: Held,
-    /// Tasks besides the shell's own, started after the socket's.
+    resources: ExclusiveResources,
+    /// Tasks besides the app's own, started after the socket's.
     background: Vec<(&'static str, BackgroundTask)>,
-    /// Cancelled when the requests in flight are done: background tasks outlive them.
+    /// Cancelled after the requests in flight, which background tasks must outlive.
     stop: CancellationToken,
 }
 
 type BackgroundTask = BoxFuture<'static, Result<(), TaskFailure>>;
 
 impl App {
-    /// Puts the daemon together: opens the database, a damaged one moved aside, and starts reading
-    /// transcripts in the background. Nothing is answered yet.
+    /// Builds the daemon: opens the database, moving a damaged one aside, and starts reading transcripts in the background.
+    /// It answers nothing yet.
     ///
     /// # Errors
-    /// [`AppError::Store`] when the database is of a newer version or cannot be opened;
-    /// [`AppError::Table`], a defect.
-    pub async fn build(config: Config, clock: Clock, held: Held) -> Result<Self, AppError> {
-        let (state, shutdown) = (Some(held.state.clone()), held.shutdown.clone());
+    /// [`AppError::Store`] if the database is of a newer version or cannot be opened; [`AppError::Table`] is a defect.
+    pub async fn build(
+        config: Config,
+        clock: Clock,
+        resources: ExclusiveResources,
+    ) -> Result<Self, AppError> {
+        let (state, shutdown) = (Some(resources.state.clone()), resources.shutdown.clone());
         let deps = Deps { shutdown, state, ..Deps::new(config, clock) };
-        let services = Services::open(deps.clone(), held.socket.path.clone()).await?;
+        let services = Services::open(deps.clone(), resources.socket.path.clone()).await?;
         let methods = rpc::table(&services, &deps)?;
         let config = deps.config.now();
         let bounds = Bounds {
@@ -199,12 +198,17 @@ impl App {
             ..Bounds::default()
         };
         let server = Server::new(methods, bounds, deps.counters.clone(), deps.clock.clone());
-        let app =
-            Self { deps, server, held, background: Vec::new(), stop: CancellationToken::new() };
+        let app = Self {
+            deps,
+            server,
+            resources,
+            background: Vec::new(),
+            stop: CancellationToken::new(),
+        };
         Ok(app.with_tasks(services))
     }
 
-    /// Adds the tasks of the services.
+    /// Adds the services' tasks.
     fn with_tasks(self, services: Services) -> Self {
         let Services { storage, reload, policy, jobs, keeping, .. } = services;
         let work = OwnWork {
@@ -221,7 +225,7 @@ impl App {
             .with_task("policy", |stop| async move {
                 tokio::select! {
                     () = stop.cancelled() => {}
-                    // Its events end when the daemon stops, a moment before this task is told to.
+                    // Its events end when the daemon stops, shortly before `stop` is cancelled.
                     () = policy.live.run() => stop.cancelled().await,
                 }
                 Ok(())
@@ -242,7 +246,7 @@ impl App {
             })
     }
 
-    /// Adds a task, which has to end when the token it is given is cancelled, and not before.
+    /// Adds a task that ends when its token is cancelled, and not before.
     #[must_use]
     pub fn with_task<F>(
         mut self,
@@ -256,27 +260,26 @@ impl App {
         self
     }
 
-    /// The daemon's handles, for whoever runs it in a process of their own.
-    #[must_use]
+    /// The daemon's handles, for embedding it in another process.
     pub fn deps(&self) -> Deps {
         self.deps.clone()
     }
 
-    /// Runs until told to stop, then drains.
+    /// Runs until stopped, then drains.
     ///
     /// # Errors
-    /// [`AppError::TaskEnded`] when a task ended by itself; the drain has been made all the same.
+    /// [`AppError::TaskEnded`] if a task ended early; the drain has completed nevertheless.
     pub async fn run(self) -> Result<(), AppError> {
-        let Self { deps, server, held, background, stop } = self;
-        let Held { socket, agents, state: _state, signals, .. } = held;
+        let Self { deps, server, resources, background, stop } = self;
+        let ExclusiveResources { socket, agents, state: _state, signals, .. } = resources;
         let path = socket.path.clone();
         let mut tasks = Tasks::default();
         tasks.spawn_until(&stop, "signals", signals);
-        // The right to the paths comes back here, to be given up when all tasks are done.
-        let (give_back, mut claims) = oneshot::channel();
+        // The claims on the paths come back here, to be released after all tasks.
+        let (return_claims, mut claims) = oneshot::channel();
         let accept = accept((socket, agents), Arc::new(server), deps.shutdown.token());
         tasks.spawn("socket", async {
-            drop(give_back.send(accept.await?));
+            drop(return_claims.send(accept.await?));
             Ok(())
         });
         tasks.spawn("watchdog", ok(systemd::feed_watchdog(stop.clone())));
@@ -287,14 +290,14 @@ impl App {
         tracing::info!(socket = %path.display(), pid = std::process::id(), "listening");
         systemd::ready(&format!("listening on {}", path.display()));
         let ended = tokio::select! {
-            // In this order: a task that ends because it was told to is no failure.
+            // In this order: a task that ends because of the stop has not failed.
             biased;
             () = deps.shutdown.wait() => None,
             ended = tasks.next() => ended,
         };
 
         let early = ended.map(|(name, result)| {
-            tracing::error!(task = name, "a task ended, so does the daemon");
+            tracing::error!(task = name, "a task ended early; stopping the daemon");
             deps.shutdown.begin("a task ended");
             AppError::TaskEnded { name, source: result.err() }
         });
@@ -315,8 +318,7 @@ impl AppError {
         matches!(self, Self::TaskEnded { name, .. } if *name == task)
     }
 
-    /// The exit code that tells a person or systemd what to do (sysexits).
-    #[must_use]
+    /// The exit code of sysexits for systemd or a person.
     pub fn exit_code(&self) -> u8 {
         const SOFTWARE: u8 = 70;
         const TRY_LATER: u8 = 75;
@@ -331,8 +333,7 @@ impl AppError {
         }
     }
 
-    /// What to do about it, in one sentence.
-    #[must_use]
+    /// The remedy, in one sentence.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Lock(LockError::Held { .. })
@@ -347,7 +348,7 @@ impl AppError {
     }
 }
 
-/// Serves both sockets. When one is broken, the other drains too. Gives back the right to their paths.
+/// Serves both sockets; if one fails, the other drains too. Returns the claims on their paths.
 async fn accept(
     (person, agents): (Bound, Option<Bound>),
     server: Arc<Server>,
@@ -366,19 +367,18 @@ async fn accept(
     Ok([person?, agents?])
 }
 
-/// The daemon's tasks, by name; none is ever left unawaited.
+/// The daemon's tasks, by name; all of them are awaited.
 #[derive(Debug, Default)]
 pub struct Tasks(JoinSet<(&'static str, Result<(), TaskFailure>)>);
 
 impl Tasks {
-    /// Starts a task that ends when the daemon stops.
     pub fn spawn(
         &mut self,
         name: &'static str,
         task: impl Future<Output = Result<(), TaskFailure>> + Send + 'static,
     ) {
         self.0.spawn(async move {
-            // Caught here, where the name is known.
+            // Catch panics here, where the task's name is known.
             match AssertUnwindSafe(task).catch_unwind().await {
                 Ok(result) => (name, result),
                 Err(_) => (name, Err("it panicked".into())),
@@ -386,7 +386,7 @@ impl Tasks {
         });
     }
 
-    /// Starts a task that knows no end and is dropped when `stop` is cancelled.
+    /// Starts a task that is dropped when `stop` is cancelled.
     pub fn spawn_until<E: Into<TaskFailure> + Send>(
         &mut self,
         stop: &CancellationToken,
@@ -402,12 +402,12 @@ impl Tasks {
         });
     }
 
-    /// Waits for a task to end; `None` when there is none.
+    /// Waits for the next task to end; `None` without tasks.
     async fn next(&mut self) -> Option<(&'static str, Result<(), TaskFailure>)> {
         self.0.join_next().await.map(joined)
     }
 
-    /// Waits until the task `name` has ended; answers the first failure on the way.
+    /// Waits until the task `name` has ended; returns the first failure until then.
     async fn until_ended(&mut self, name: &str) -> Option<AppError> {
         let mut failed = None;
         while let Some((ended, result)) = self.next().await {
@@ -427,7 +427,7 @@ impl Tasks {
 fn joined(
     ended: Result<(&'static str, Result<(), TaskFailure>), JoinError>,
 ) -> (&'static str, Result<(), TaskFailure>) {
-    // A task catches its own panics and nobody aborts it.
+    // A task catches its own panics and is never aborted.
     ended.unwrap_or_else(|error| ("unknown", Err(error.into())))
 }
 

@@ -1,19 +1,18 @@
-//! The archive's files: compressed copies of what transcripts said, for the day on which these are gone.
+//! The archive's files: compressed copies of transcripts, for when these are gone.
 //!
 //! # Theory of operation
 //!
-//! *Owns* the folder `archive` of the state folder (0700, files 0600). A text is a sequence of *chunks*
-//! ([`longhaul_core::archive::chunk`]), each stored once however many texts have it. Chunks lie in *packs* (`pack`):
-//! `NUMBER.pack` is one compressed frame of some MiB with a list of what it holds, is published by a rename when it is
-//! on the disk, and never changes. Which chunks a text has, and where they are, says `index.db`
-//! ([`longhaul_store::ArchiveIndex`]).
+//! *State*: the folder `archive` of the state folder (0700, files 0600). A text is a sequence of *chunks*
+//! ([`longhaul_core::archive::chunk`]), each stored once even if several texts have it. Chunks are in *packs* (`pack`):
+//! `NUMBER.pack` is one compressed frame of some MiB with a list of its contents. It is published by a rename when it is
+//! on disk, and never changes. `index.db` ([`longhaul_store::ArchiveIndex`]) maps a text to its chunks and their places.
 //!
-//! *Reading* ([`ArchivedText`]) decompresses the pack up to the chunk and compares its SHA-256: what does not have its
-//! digest is not given out. A flipped bit costs the chunks of one pack behind it.
+//! *Reading* ([`ArchivedText`]) decompresses the pack up to the chunk and compares its SHA-256; a chunk with another
+//! digest is never returned. A flipped bit costs the chunks behind it in one pack.
 //!
-//! *The index is damaged or lost*: it is made anew from the packs (`rebuild`).
+//! *A damaged or lost index* is rebuilt from the packs (`rebuild`).
 //!
-//! *Does not* decide what is archived, or when: that is `service::archive`.
+//! `service::archive` decides what is archived, and when.
 
 mod pack;
 mod rebuild;
@@ -32,14 +31,14 @@ pub use pack::{PackError, PackWriter, check_pack, chunks_of_pack, contents_of_pa
 pub(crate) use text::ArchivedReader;
 pub use text::ArchivedText;
 
-/// The folder, in the state folder.
+/// Name of the folder in the state folder.
 const FOLDER: &str = "archive";
 
 const INDEX: &str = "index.db";
 
 const PACK_EXTENSION: &str = "pack";
 
-/// The handle on the archive: where it is, and its index once that is open.
+/// The archive's folder, and its index once that is open.
 #[derive(Debug)]
 pub struct Archive {
     folder: PathBuf,
@@ -47,31 +46,24 @@ pub struct Archive {
 }
 
 impl Archive {
-    #[must_use]
     pub fn new(state_dir: &Path) -> Self {
         Self { folder: state_dir.join(FOLDER), index: RwLock::default() }
     }
 
-    #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
     /// The index, once it is open.
-    #[must_use]
     pub fn index(&self) -> Option<ArchiveIndex> {
         self.index.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    #[must_use]
     pub fn pack(&self, number: i64) -> PathBuf {
         pack_at(&self.folder, number)
     }
 
-    /// Opens the index, a damaged one made anew from the packs, and removes what a crash left.
-    ///
-    /// # Errors
-    /// The folder or the index cannot be made, or the disk is full.
+    /// Opens the index, rebuilding a damaged one from the packs, and removes what a crash left.
     pub async fn open(&self) -> Result<ArchiveIndex, StoreError> {
         let access = |error: io::Error| StoreError::Access {
             path: self.folder.clone(),
@@ -81,7 +73,7 @@ impl Archive {
         let path = self.folder.join(INDEX);
         let index = match ArchiveIndex::open(&path).await {
             Err(StoreError::Corrupt { detail, .. }) => {
-                tracing::warn!(path = %path.display(), detail, "the archive's index is made anew");
+                tracing::warn!(path = %path.display(), detail, "rebuilding the archive's index");
                 ArchiveIndex::remove(&path)?;
                 ArchiveIndex::open(&path).await?
             }
@@ -95,8 +87,8 @@ impl Archive {
         Ok(index)
     }
 
-    /// Brings packs and index together: an index that knows none is filled from the packs; of one that does, packs it
-    /// does not know were not committed, or not removed.
+    /// Reconciles packs and index. An empty index is rebuilt from the packs. Otherwise, packs that are not in the index
+    /// were not committed, or not removed.
     async fn settle(&self, index: &ArchiveIndex) -> Result<(), StoreError> {
         let access = |error: io::Error| StoreError::Access {
             path: self.folder.clone(),
@@ -118,7 +110,7 @@ impl Archive {
         Ok(())
     }
 
-    /// Forgets the index's connections, to be opened again.
+    /// Closes the index; it can be opened again.
     pub async fn close(&self) {
         let index = self.index.write().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(index) = index {
@@ -126,10 +118,7 @@ impl Archive {
         }
     }
 
-    /// What an archived text says.
-    ///
-    /// # Errors
-    /// Those of reading the index.
+    /// Opens an archived text.
     pub async fn text(
         &self,
         index: &ArchiveIndex,
@@ -139,10 +128,7 @@ impl Archive {
         Ok(ArchivedText::new(self.folder.clone(), transcript, pieces))
     }
 
-    /// The archived text of one state of a file. Blocking, on a thread of the runtime.
-    ///
-    /// # Errors
-    /// There is none (`NotFound`), or the index cannot be read.
+    /// The archived text of one generation of a file. Blocking, on a thread of the runtime.
     pub fn text_of(&self, path: &str, generation: u64) -> io::Result<ArchivedText> {
         let not_found = || io::Error::from(io::ErrorKind::NotFound);
         let index = self.index().ok_or_else(not_found)?;
@@ -154,10 +140,7 @@ impl Archive {
     }
 }
 
-/// The number of the next pack: above all that are there, named or not, and the last that is `named` and may be lost.
-///
-/// # Errors
-/// The folder cannot be read.
+/// The number of the next pack: above all existing ones, in the index or not, and above the last one in the index.
 pub fn next_pack(folder: &Path, named: i64) -> io::Result<i64> {
     Ok(packs_in(folder)?.last().map_or(named, |last| named.max(*last)) + 1)
 }
@@ -166,7 +149,7 @@ fn pack_at(folder: &Path, number: i64) -> PathBuf {
     folder.join(format!("{number:08}.{PACK_EXTENSION}"))
 }
 
-/// Numbers of the packs in a folder, in order. What a crash left half written is removed.
+/// Numbers of the packs in a folder, in order. Removes packs that a crash left half written.
 fn packs_in(folder: &Path) -> io::Result<Vec<i64>> {
     let mut numbers = Vec::new();
     for entry in fs::read_dir(folder)? {

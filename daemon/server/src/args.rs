@@ -8,15 +8,15 @@ use crate::config::sources::SourceHomes;
 
 /// The longhaul daemon: reads the transcripts of coding agents and answers over a Unix socket.
 ///
-/// Every flag can also be set in the configuration file or by an environment variable; a flag wins over
-/// the environment, the environment over the file.
+/// Every flag can also be set in the configuration file or by an environment variable. Flags override the environment, and
+/// the environment overrides the file.
 #[derive(Debug, Clone, Default, Parser)]
 #[command(name = "longhauld", version)]
 pub struct Args {
     /// Configuration file [default: ~/.config/longhaul/config.toml]
     #[arg(long, value_name = "FILE", env = "LONGHAUL_CONFIG")]
     pub config: Option<PathBuf>,
-    /// Print the values in force and where each comes from, then exit
+    /// Print the current values and their origins, then exit
     #[arg(long)]
     pub check_config: bool,
     /// Folders of agents.

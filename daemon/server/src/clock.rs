@@ -1,7 +1,7 @@
 //! The only reader of time and randomness.
 //!
-//! Everything else takes `now_ms` as a parameter or asks a [`Clock`] it was given, so that a test can
-//! stand still, jump and replay. Timers (how long to wait) are tokio's, which tests pause instead.
+//! Other code takes `now_ms` as a parameter or gets a [`Clock`], so that tests can stop time, jump and replay. Timers are
+//! tokio's, which tests pause instead.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -16,18 +16,18 @@ pub struct Clock(Source);
 
 #[derive(Debug, Clone)]
 enum Source {
-    System { started: Instant, began: Began },
+    System { started: Instant, began: StartTimes },
     Manual(Arc<Manual>),
 }
 
-/// Both clocks when the daemon began.
+/// Both clocks at the daemon's start.
 #[derive(Debug, Clone, Copy)]
-struct Began {
+struct StartTimes {
     wall_ms: i64,
     boot_ms: u64,
 }
 
-/// Milliseconds by which the wall clock may run ahead of the boot clock before it counts as set.
+/// Milliseconds by which the wall clock may run ahead of the boot clock before it counts as changed.
 const DRIFT_MS: i64 = 3_600_000;
 
 #[derive(Debug)]
@@ -41,23 +41,20 @@ struct Manual {
 
 impl Clock {
     /// The machine's clock.
-    #[must_use]
     #[expect(clippy::disallowed_methods, reason = "this module is the one reader of time")]
     pub fn system() -> Self {
-        let began = Began { wall_ms: wall_ms(), boot_ms: boot_ms(Duration::ZERO) };
+        let began = StartTimes { wall_ms: wall_ms(), boot_ms: boot_ms(Duration::ZERO) };
         Self(Source::System { started: Instant::now(), began })
     }
 
-    /// A clock that stands at `now_ms` (Unix milliseconds) until it is moved, for tests.
-    #[must_use]
+    /// A clock that stays at `now_ms` (Unix milliseconds) until it is moved, for tests.
     pub fn manual(now_ms: i64) -> Self {
         let [boot_ms, boots, ids] = std::array::from_fn(|_| AtomicU64::new(0));
         let wall_ms = AtomicI64::new(now_ms);
         Self(Source::Manual(Arc::new(Manual { start_ms: now_ms, wall_ms, boot_ms, boots, ids })))
     }
 
-    /// Now in whole Unix milliseconds; may jump when the machine's clock is set.
-    #[must_use]
+    /// Now in whole Unix milliseconds; jumps when the machine's clock is set.
     pub fn now_ms(&self) -> i64 {
         match &self.0 {
             Source::System { .. } => wall_ms(),
@@ -65,22 +62,20 @@ impl Clock {
         }
     }
 
-    /// Now in whole Unix milliseconds, for what is removed by its age: a clock that was set ahead since the
-    /// daemon began makes nothing old.
-    #[must_use]
+    /// Now in whole Unix milliseconds, for deletion by age: it does not advance when the clock is set ahead after the
+    /// daemon's start.
     pub fn steady_ms(&self) -> i64 {
         let began = match &self.0 {
             Source::System { began, .. } => *began,
-            Source::Manual(manual) => Began { wall_ms: manual.start_ms, boot_ms: 0 },
+            Source::Manual(manual) => StartTimes { wall_ms: manual.start_ms, boot_ms: 0 },
         };
         let moment = self.moment();
         let since_ms = moment.boot_ms.saturating_sub(began.boot_ms);
-        let carried_on = began.wall_ms.saturating_add_unsigned(since_ms);
-        moment.wall_ms.min(carried_on.saturating_add(DRIFT_MS))
+        let expected_ms = began.wall_ms.saturating_add_unsigned(since_ms);
+        moment.wall_ms.min(expected_ms.saturating_add(DRIFT_MS))
     }
 
-    /// What a clock on the wall shows now, as if it showed UTC; UTC itself on a manual clock.
-    #[must_use]
+    /// Local time in milliseconds, counted as if it were UTC; on a manual clock UTC itself.
     pub fn local_ms(&self) -> i64 {
         let now_ms = self.now_ms();
         let (Source::System { .. }, Ok(at)) = (&self.0, jiff::Timestamp::from_millisecond(now_ms))
@@ -91,8 +86,7 @@ impl Clock {
         now_ms.saturating_add(i64::from(offset.seconds()) * 1_000)
     }
 
-    /// Time since the clock was made; never jumps, so that durations are differences of it.
-    #[must_use]
+    /// Time since the clock was created; never jumps, so differences are durations.
     pub fn elapsed(&self) -> Duration {
         match &self.0 {
             Source::System { started, .. } => started.elapsed(),
@@ -100,8 +94,7 @@ impl Clock {
         }
     }
 
-    /// A new id: a version 7 UUID, sortable by time; a counted one on a manual clock.
-    #[must_use]
+    /// A new id: a version 7 UUID, sortable by time; counted on a manual clock.
     pub fn new_id(&self) -> String {
         let now_ms = u64::try_from(self.now_ms()).unwrap_or(0);
         let uuid = match &self.0 {
@@ -119,9 +112,8 @@ impl Clock {
         uuid.to_string()
     }
 
-    /// This moment on both clocks, for what must outlive a jump of the wall clock and a restart. Where the
-    /// machine does not tell its boot, this process counts as one.
-    #[must_use]
+    /// Now on both clocks, for what must survive a jump of the wall clock and a restart. If the machine does not reveal
+    /// its boot id, each process counts as a boot.
     pub fn moment(&self) -> Moment {
         let boot_ms = match &self.0 {
             Source::System { .. } => boot_ms(self.elapsed()),
@@ -130,8 +122,7 @@ impl Clock {
         Moment { wall_ms: self.now_ms(), boot: self.boot_id(), boot_ms }
     }
 
-    /// A number of 0..1 by chance, to spread what would else happen at once; 0.5 on a manual clock.
-    #[must_use]
+    /// A random number in 0..1, to spread simultaneous work; 0.5 on a manual clock.
     pub fn chance(&self) -> f64 {
         match &self.0 {
             Source::System { .. } => {
@@ -149,8 +140,8 @@ impl Clock {
         match &self.0 {
             Source::System { .. } => BOOT
                 .get_or_init(|| {
-                    let told = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
-                    told.map_or_else(|_| self.new_id(), |id| id.trim().to_owned())
+                    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
+                    id.map_or_else(|_| self.new_id(), |id| id.trim().to_owned())
                 })
                 .clone(),
             Source::Manual(manual) => {
@@ -159,8 +150,7 @@ impl Clock {
         }
     }
 
-    /// Lets `ms` milliseconds pass on a manual clock, back for a negative number; the system clock is not
-    /// moved.
+    /// Advances a manual clock by `ms` milliseconds, which may be negative; does not change the system clock.
     pub fn advance_ms(&self, ms: i64) {
         if let Source::Manual(manual) = &self.0 {
             manual.wall_ms.fetch_add(ms, Ordering::Relaxed);
@@ -168,14 +158,14 @@ impl Clock {
         }
     }
 
-    /// Sets the wall clock of a manual clock, as a person or a time server does: no time passes.
+    /// Sets the wall clock of a manual clock, as a person or a time server would; no time passes.
     pub fn set_wall_ms(&self, now_ms: i64) {
         if let Source::Manual(manual) = &self.0 {
             manual.wall_ms.store(now_ms, Ordering::Relaxed);
         }
     }
 
-    /// Starts a manual clock's machine anew: the boot clock begins at 0, under another name.
+    /// Simulates a reboot on a manual clock: the boot clock restarts at 0, with another boot id.
     pub fn reboot(&self) {
         if let Source::Manual(manual) = &self.0 {
             manual.boots.fetch_add(1, Ordering::Relaxed);
@@ -192,7 +182,7 @@ fn wall_ms() -> i64 {
     }
 }
 
-/// Milliseconds since the machine started, sleep included.
+/// Milliseconds since the machine started, including sleep.
 #[cfg(target_os = "linux")]
 fn boot_ms(_: Duration) -> u64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
@@ -202,7 +192,7 @@ fn boot_ms(_: Duration) -> u64 {
         .saturating_add(u64::try_from(time.tv_nsec / 1_000_000).unwrap_or(0))
 }
 
-/// Where the machine does not tell, the time since the daemon began.
+/// On other systems, the time since the daemon started.
 #[cfg(not(target_os = "linux"))]
 fn boot_ms(since: Duration) -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
@@ -213,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_manual_clock_moves_only_when_told_and_counts_its_ids() {
+    fn a_manual_clock_moves_only_when_advanced_and_counts_its_ids() {
         let clock = Clock::manual(1_700_000_000_000);
         let (first, second) = (clock.new_id(), clock.new_id());
         assert!(first < second, "{first} before {second}");
@@ -224,21 +214,21 @@ mod tests {
     }
 
     #[test]
-    fn a_wall_clock_that_is_set_moves_no_other() {
+    fn setting_the_wall_clock_moves_no_other_clock() {
         let clock = Clock::manual(1_000);
         clock.advance_ms(5);
         clock.set_wall_ms(-7);
         let moment = clock.moment();
         assert_eq!((moment.wall_ms, moment.boot_ms, clock.steady_ms()), (-7, 5, -7));
         clock.set_wall_ms(i64::MAX);
-        assert_eq!(clock.steady_ms(), 1_005 + DRIFT_MS, "set ahead, nothing is older");
+        assert_eq!(clock.steady_ms(), 1_005 + DRIFT_MS, "setting it ahead makes nothing older");
         clock.reboot();
         assert_eq!(clock.moment().boot_ms, 0);
         assert_ne!(clock.moment().boot, moment.boot);
     }
 
     #[test]
-    fn the_system_clock_is_after_the_day_this_was_written_and_its_ids_differ() {
+    fn the_system_clock_is_plausible_and_its_ids_differ() {
         let clock = Clock::system();
         assert!(clock.now_ms() > 1_700_000_000_000);
         assert_ne!(clock.new_id(), clock.new_id());

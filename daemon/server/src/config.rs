@@ -1,7 +1,7 @@
-//! What the daemon runs with: defaults < file < environment < flags.
+//! The daemon's configuration, in layers: defaults < file < environment < flags.
 //!
-//! Reading a configuration has no effect on anything: no folder is made, no socket bound. Each value
-//! keeps where it came from, since "which of the four places said so" is the first question about one.
+//! Loading it has no side effect: it creates no folder and binds no socket. Each value keeps its origin, because that
+//! is the first question about a value.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -66,14 +66,14 @@ pub struct Setting<T> {
     pub origin: Origin,
 }
 
-/// What is read was said by the file.
+/// A deserialized value comes from the file.
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Setting<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Ok(Self { value: T::deserialize(deserializer)?, origin: Origin::File })
     }
 }
 
-/// A key as it is listed: its value and origin in words for people.
+/// A listed key, with its value and origin for people.
 pub type Entry = (String, String, Origin);
 
 impl<T> Deref for Setting<T> {
@@ -84,17 +84,17 @@ impl<T> Deref for Setting<T> {
     }
 }
 
-/// The values in force. Paths are absolute, numbers within their bounds.
+/// The current values. Paths are absolute, numbers within their bounds.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// The file that was read, if there was one.
+    /// The file that was read, if any.
     pub file: Option<PathBuf>,
     /// Folder of the database, of the daemon's own transcripts and of the lock.
     pub state_dir: Setting<PathBuf>,
-    /// The socket to listen on, unless systemd hands one over.
+    /// The socket to listen on, unless systemd passes one.
     pub socket: Setting<PathBuf>,
     pub log: Setting<String>,
-    /// The agents whose transcripts can be read.
+    /// The agents whose transcripts may be read.
     pub sources: Vec<sources::SourceSettings>,
     pub ingest: Ingest,
     pub compaction: Compaction,
@@ -103,91 +103,75 @@ pub struct Config {
     pub message_history: MessageHistory,
     pub memory: MemorySettings,
     pub server: Server,
-    /// Models that may be asked; none by default.
+    /// Models to ask; none by default.
     pub models: ModelSettings,
     pub budget: BudgetSettings,
-    /// When threads are to be compacted.
+    /// When to compact threads.
     pub policies: Policies,
     pub jobs: jobs::JobSettings,
     pub repository: RepositoryConfig,
     launch: Arc<Launch>,
 }
 
-/// Why a configuration was refused; the daemon exits with 78 (`EX_CONFIG`).
+/// Why a configuration was rejected; the daemon exits with 78 (`EX_CONFIG`).
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// There is no home folder to place anything in.
     #[error("no home folder: set HOME")]
     NoHome,
-    /// The file named by a flag or the environment cannot be read.
     #[error("cannot read {}", path.display())]
     Unreadable {
         path: PathBuf,
         #[source]
         source: std::io::Error,
     },
-    /// The file cannot be understood.
+    /// The text of the file is invalid.
     #[error("line {line}: {reason}{}", hint.as_ref().map(|key| format!(" (did you mean `{key}`?)")).unwrap_or_default())]
     Syntax {
         /// Line of the file, from 1.
         line: usize,
-        /// What is wrong with it.
         reason: String,
-        /// The key that was probably meant.
+        /// The key that was probably intended.
         hint: Option<String>,
     },
-    /// The file that was read cannot be understood.
+    /// An error in the file that was read.
     #[error("{}, {error}", file.display())]
-    InFile {
-        file: PathBuf,
-        /// Where in it and why.
-        error: Box<ConfigError>,
-    },
-    /// A value cannot be meant.
+    InFile { file: PathBuf, error: Box<ConfigError> },
+    /// A value is invalid.
     #[error("{key}: {reason}")]
-    Invalid {
-        key: String,
-        /// What is wrong with its value.
-        reason: String,
-    },
-    /// A value is out of its bounds.
+    Invalid { key: String, reason: String },
     #[error("{key} = {given} is out of bounds: {min} to {max}")]
     OutOfBounds { key: &'static str, given: u64, min: u64, max: u64 },
 }
 
-/// What a configuration is made from, besides the file.
+/// The inputs of a configuration besides the file and the flags.
 #[derive(Debug, Clone)]
 pub struct Surroundings {
     pub base: Base,
-    /// The folder relative paths of flags and environment start at.
+    /// The base of relative paths in flags and environment.
     pub current_dir: PathBuf,
-    /// This program, to be started in another role.
+    /// The daemon's program, to start it in another role.
     pub program: PathBuf,
     /// Variables of the environment by name; an empty one counts as unset.
     pub env: BTreeMap<&'static str, OsString>,
 }
 
-/// How the process was started: with it the file can be read anew.
+/// How the process was started; needed to reload the file.
 #[derive(Debug)]
 struct Launch {
     args: Args,
     around: Surroundings,
 }
 
-/// This program, also where its file was replaced by an upgrade meanwhile.
+/// The running program, even after an upgrade replaced its file.
 const PROGRAM: &str = "/proc/self/exe";
 
-/// The environment variables that say something, besides those of the agents.
+/// The environment variables to read, besides those of the agents.
 const VARIABLES: [&str; 3] = ["LONGHAUL_STATE_DIR", "LONGHAUL_SOCKET", "LONGHAUL_LOG"];
 
 impl Config {
-    /// The configuration of this process.
-    ///
-    /// # Errors
-    /// As [`load`](Self::load), and [`ConfigError::NoHome`].
     pub fn of_process(args: &Args) -> Result<Self, ConfigError> {
         let base = Base::of_user().ok_or(ConfigError::NoHome)?;
-        // Without a current folder relative paths have no sense; they then start at the root and are not found.
+        // Without a current folder, relative paths are meaningless; they start at the root and are not found.
         let current_dir = std::env::current_dir().unwrap_or_else(|_| "/".into());
         let variables = VARIABLES.into_iter().chain(sources::variables());
         let set = variables.filter_map(|name| Some((name, std::env::var_os(name)?)));
@@ -195,26 +179,23 @@ impl Config {
         Self::load(args, &Surroundings { base, current_dir, program, env })
     }
 
-    /// Puts the four layers together.
+    /// Combines the four layers.
     ///
     /// # Errors
-    /// [`ConfigError`]: a file that was asked for and cannot be read, a key or value that is refused. A
-    /// missing file at the default place is no error.
+    /// [`ConfigError`]: a file named by a flag cannot be read, or a key or value is rejected. A missing file at the
+    /// default path is not an error.
     pub fn load(args: &Args, around: &Surroundings) -> Result<Self, ConfigError> {
-        let (path, wanted) = (place(args, around), args.config.is_some());
+        let (path, is_required) = (path_of(args, around), args.config.is_some());
         match std::fs::read_to_string(&path) {
             Ok(text) => Self::of_text(&text, path, args, around),
-            Err(error) if !wanted && error.kind() == std::io::ErrorKind::NotFound => {
+            Err(error) if !is_required && error.kind() == std::io::ErrorKind::NotFound => {
                 Self::assemble(args, around, File::default(), None)
             }
             Err(source) => Err(ConfigError::Unreadable { path, source }),
         }
     }
 
-    /// Puts the four layers together; the file is at `path` and says `text`.
-    ///
-    /// # Errors
-    /// As [`load`](Self::load), but for a file that cannot be read.
+    /// Combines the four layers, with `text` as the content of the file at `path`.
     pub fn of_text(
         text: &str,
         path: PathBuf,
@@ -274,53 +255,46 @@ impl Config {
         })
     }
 
-    /// This program, to be started in another role.
-    #[must_use]
+    /// The daemon's program, to start it in another role.
     pub fn program(&self) -> PathBuf {
         self.launch.around.program.clone()
     }
 
-    /// Where the file is, or would be.
-    #[must_use]
-    pub fn file_place(&self) -> PathBuf {
-        place(&self.launch.args, &self.launch.around)
+    /// The path of the file, whether or not it exists.
+    pub fn file_path(&self) -> PathBuf {
+        path_of(&self.launch.args, &self.launch.around)
     }
 
-    /// The folder of the agent `source`; an empty path for a source that has none.
-    #[must_use]
+    /// The folder of the agent `source`; an empty path if it has none.
     pub fn home(&self, source: Source) -> &Path {
         sources::home_of(&self.sources, source)
     }
 
-    /// Tokens of the window of `model` of the agent `source`, if they are set.
-    #[must_use]
+    /// The configured window of `model` of the agent `source`, in tokens.
     pub fn window_of(&self, source: Option<Source>, model: Option<&str>) -> Option<u64> {
         let own = self.sources.iter().find(|settings| Some(settings.source) == source);
         let own = own.and_then(|settings| settings.window_of(model));
         own.or_else(|| Some(*self.context.window_tokens).filter(|tokens| *tokens > 0))
     }
 
-    /// Milliseconds for which the provider of the agent `source` keeps what it cached, if they are set.
-    #[must_use]
+    /// How long the provider of the agent `source` keeps its cache, in milliseconds, if configured.
     pub fn cache_lifetime_ms_of(&self, source: Source) -> Option<u64> {
         let own = self.sources.iter().find(|settings| settings.source == source)?;
         Some(own.cache_lifetime_s.saturating_mul(1_000)).filter(|ms| *ms > 0)
     }
 
-    /// Price of a million input tokens of `model` that are not cached, if it is set.
-    #[must_use]
+    /// The configured price of a million uncached input tokens of `model`.
     pub fn input_price_of(&self, source: Source, model: Option<&str>) -> Option<f64> {
         self.sources.iter().find(|settings| settings.source == source)?.input_price_of(model)
     }
 
-    /// Every key with its value and origin, in the order of the file, for people.
-    #[must_use]
+    /// Every key with its value and origin, in the order of the file.
     pub fn entries(&self) -> Vec<Entry> {
         let path = |key: &str, path: &Setting<PathBuf>| {
             (key.to_owned(), path.display().to_string(), path.origin.clone())
         };
-        let words = |key: &str, words, is_said| {
-            (key.to_owned(), words, if is_said { Origin::File } else { Origin::Default })
+        let words = |key: &str, words, is_set| {
+            (key.to_owned(), words, if is_set { Origin::File } else { Origin::Default })
         };
         let models = &self.models;
         let mut entries = vec![
@@ -345,8 +319,8 @@ impl Config {
     }
 }
 
-/// The file that is read.
-fn place(args: &Args, around: &Surroundings) -> PathBuf {
+/// The path of the file to read.
+fn path_of(args: &Args, around: &Surroundings) -> PathBuf {
     match &args.config {
         Some(path) => around.base.resolve(path, &around.current_dir),
         None => around.base.config_file(),
@@ -360,7 +334,7 @@ fn or_default<T>(given: Option<T>, default: T) -> Setting<T> {
     }
 }
 
-/// The layers above the default, and what their relative paths are relative to.
+/// The layers above the default, and the base of the file's relative paths.
 struct Layers<'a> {
     around: &'a Surroundings,
     file_dir: &'a Path,

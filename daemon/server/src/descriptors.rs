@@ -1,18 +1,17 @@
-//! File descriptors: each client and each transcript being read takes one.
+//! The limit of file descriptors: each client and each open transcript takes one.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Descriptors for everything but clients: transcripts, watches, the database.
+/// Descriptors for everything except clients: transcripts, watches, the database.
 const BESIDES_CLIENTS: u64 = 1024;
 
-/// The person's and the agents'.
+/// The person's socket and the agents'.
 const SOCKETS: u64 = 2;
 
-/// Raises the process's own bound so that `connections_max` clients of each socket fit; answers the bound in force.
+/// Raises the process's limit so that `connections_max` clients of each socket fit; returns the resulting limit.
 ///
-/// The usual bound of 1024 is there for programs that use `select`; raising it up to the hard bound needs no
-/// right. Where the hard bound is lower than wanted, the accept loop lives with it.
-#[must_use]
+/// The usual limit of 1024 exists for programs that use `select`; raising it up to the hard limit needs no privilege. If
+/// the hard limit is too low, the accept loop handles the shortage.
 pub fn raise(connections_max: usize) -> Option<u64> {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let wanted = SOCKETS * connections_max as u64 + BESIDES_CLIENTS;
@@ -24,7 +23,7 @@ pub fn raise(connections_max: usize) -> Option<u64> {
     match setrlimit(Resource::Nofile, Rlimit { current: Some(raised), maximum }) {
         Ok(()) => Some(raised),
         Err(error) => {
-            tracing::warn!(%error, wanted, current, "bound on file descriptors not raised");
+            tracing::warn!(%error, wanted, current, "cannot raise the limit of file descriptors");
             Some(current)
         }
     }

@@ -1,15 +1,15 @@
-//! The event hub: what happened, for whoever wants to know, without ever waiting for them.
+//! The event hub: publishes events without waiting for subscribers.
 //!
 //! # Theory of operation
-//! Owned: one ring of the last [`EVENT_RING_MAX`] events. Publishing appends to the ring, drops the oldest
-//! event beyond the bound and wakes the subscribers; it never blocks and never fails. A subscriber is a
-//! place in the ring, not a queue: it costs a few bytes, and reads at its own speed. One that is more than
-//! [`EVENT_QUEUE_MAX`] events behind is moved forward and told so by a `gap` event that counts what it lost, so that
-//! nothing is lost in silence; state is in the store, and a client with a gap reads it there.
+//! *State*: a ring of the last [`EVENT_RING_MAX`] events. Publishing appends to the ring, drops the oldest event beyond
+//! the bound and wakes the subscribers; it never blocks and never fails. A subscriber is a place in the ring, not a queue:
+//! it takes a few bytes and reads at its own speed. A subscriber more than [`EVENT_QUEUE_MAX`] events behind is moved
+//! forward and gets a `gap` event with the number of lost events, so no loss is silent. The state itself is in the store,
+//! where a client reads it after a gap.
 //!
-//! Seqs rise across restarts as well: the first one is the start time in milliseconds × 1000, which a daemon that
-//! publishes fewer than a million events a second never catches up with. A client that resumes with a seq of an
-//! earlier daemon therefore gets a `gap`, never a wrong answer. A crash loses the ring, which is all it holds.
+//! Seqs increase across restarts: the first is the start time in milliseconds × 1000, which a daemon that publishes fewer
+//! than a million events a second never reaches. So a client that resumes with a seq of an earlier daemon gets a `gap`,
+//! never wrong events. A crash loses only the ring.
 //!
 //! When the daemon stops, every subscription ends with one `closing` event.
 
@@ -24,19 +24,18 @@ use tokio::sync::watch;
 
 use crate::clock::Clock;
 
-/// Something that happened, in the shape of the wire.
+/// An event, in the form of the wire.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Event {
-    /// Its place in the order of all events.
+    /// Its position in the order of all events.
     pub seq: u64,
-    /// When, Unix milliseconds.
     pub at: i64,
     pub kind: EventKind,
-    /// The facts, as the kind says.
+    /// Details, depending on the kind.
     pub data: Value,
 }
 
-/// The hub; clones are the same hub.
+/// The hub; clones share it.
 #[derive(Debug, Clone)]
 pub struct EventHub(Arc<Hub>);
 
@@ -53,7 +52,7 @@ struct Hub {
 #[derive(Debug)]
 struct Ring {
     events: VecDeque<Arc<Event>>,
-    /// The seq the next event gets; the ring holds the ones right before it, without holes.
+    /// The seq of the next event; the ring holds the events right before it, without gaps.
     next_seq: u64,
     /// Why the hub was closed.
     closed: Option<&'static str>,
@@ -66,31 +65,30 @@ pub struct Subscriber {
     changed: watch::Receiver<()>,
     /// Empty: every kind.
     kinds: Vec<EventKind>,
-    /// The next seq to look at.
+    /// The next seq to read.
     cursor: u64,
-    /// Events before this one were there when the subscription began: a resume may read the whole ring.
+    /// Events before this one existed when the subscription began; a resumed subscription may read the whole ring.
     resume_until: u64,
     ended: bool,
 }
 
-/// What a look at the ring found.
-enum Look {
+/// The next step of a subscriber.
+enum NextStep {
     Event(Arc<Event>),
     Gap { lost_from: u64 },
     Closed(&'static str),
-    Nothing,
+    Wait,
 }
 
 impl EventHub {
     /// A hub whose seqs begin after those of every earlier daemon.
-    #[must_use]
     pub fn new(clock: Clock) -> Self {
         let next_seq = u64::try_from(clock.now_ms()).unwrap_or(0).saturating_mul(1000) + 1;
         let ring = Mutex::new(Ring { events: VecDeque::new(), next_seq, closed: None });
         Self(Arc::new(Hub { clock, first_seq: next_seq, ring, changed: watch::Sender::new(()) }))
     }
 
-    /// Publishes an event and answers its seq; never waits.
+    /// Publishes an event and returns its seq; never waits.
     pub fn publish(&self, kind: EventKind, data: Value) -> u64 {
         let at = self.0.clock.now_ms();
         let seq = {
@@ -107,23 +105,21 @@ impl EventHub {
         seq
     }
 
-    /// Ends every subscription, now and later, with a `closing` event.
+    /// Ends all current and future subscriptions with a `closing` event.
     pub fn close(&self, reason: &'static str) {
         self.0.ring().closed.get_or_insert(reason);
         self.0.changed.send_replace(());
     }
 
     /// The seq of the newest event.
-    #[must_use]
     pub fn latest_seq(&self) -> u64 {
         self.0.ring().next_seq - 1
     }
 
     /// A reader of `kinds` (of every kind if empty), from now on or from the event after `since_seq`.
-    #[must_use]
     pub fn subscribe(&self, kinds: Vec<EventKind>, since_seq: Option<u64>) -> Subscriber {
         let next_seq = self.0.ring().next_seq;
-        // A seq from the future is a mistake of the client's; from now on is the nearest sense.
+        // A future seq is a mistake of the client; the best answer is to start now.
         let cursor = since_seq.map_or(next_seq, |seq| seq.saturating_add(1).min(next_seq));
         Subscriber {
             hub: self.0.clone(),
@@ -143,14 +139,12 @@ impl Hub {
 }
 
 impl Subscriber {
-    /// The seq of the newest event that was passed on or passed over.
-    #[must_use]
+    /// The seq of the newest event that was delivered or skipped.
     pub const fn seq(&self) -> u64 {
         self.cursor - 1
     }
 
     /// The seq of the newest event when the subscription began.
-    #[must_use]
     pub const fn began_after(&self) -> u64 {
         self.resume_until - 1
     }
@@ -164,20 +158,20 @@ impl Subscriber {
                 return None;
             }
             self.changed.mark_unchanged();
-            match self.look() {
-                Look::Event(event) => return Some(event),
-                Look::Gap { lost_from } => return Some(self.gap(lost_from)),
-                Look::Closed(reason) => {
+            match self.next_step() {
+                NextStep::Event(event) => return Some(event),
+                NextStep::Gap { lost_from } => return Some(self.gap(lost_from)),
+                NextStep::Closed(reason) => {
                     self.ended = true;
                     return Some(self.own_event(EventKind::Closing, json!({ "reason": reason })));
                 }
-                // The hub outlives its subscribers; a sender that is gone would mean the end all the same.
-                Look::Nothing => self.changed.changed().await.ok()?,
+                // The hub outlives its subscribers; a dropped sender would also mean the end.
+                NextStep::Wait => self.changed.changed().await.ok()?,
             }
         }
     }
 
-    fn look(&mut self) -> Look {
+    fn next_step(&mut self) -> NextStep {
         let hub = self.hub.clone();
         let ring = hub.ring();
         let queue_from =
@@ -188,32 +182,32 @@ impl Subscriber {
             false => ring_from.max(queue_from),
         };
         if self.cursor < oldest {
-            return Look::Gap { lost_from: std::mem::replace(&mut self.cursor, oldest) };
+            return NextStep::Gap { lost_from: std::mem::replace(&mut self.cursor, oldest) };
         }
         while self.cursor < ring.next_seq {
             let at = usize::try_from(self.cursor - ring_from).unwrap_or(usize::MAX);
             self.cursor += 1;
             match ring.events.get(at) {
                 Some(event) if self.kinds.is_empty() || self.kinds.contains(&event.kind) => {
-                    return Look::Event(event.clone());
+                    return NextStep::Event(event.clone());
                 }
                 Some(_) | None => {}
             }
         }
-        ring.closed.map_or(Look::Nothing, Look::Closed)
+        ring.closed.map_or(NextStep::Wait, NextStep::Closed)
     }
 
-    /// The event that stands for the lost ones, from `lost_from` up to the cursor.
+    /// The event that replaces the lost ones, from `lost_from` up to the cursor.
     fn gap(&self, lost_from: u64) -> Arc<Event> {
         let data = match lost_from >= self.hub.first_seq {
             true => json!({ "missed": self.cursor - lost_from, "next_seq": self.cursor }),
-            // Seqs of an earlier daemon: how many it published after that one, nobody knows.
+            // The number of events that the earlier daemon published after that seq is unknown.
             false => json!({ "next_seq": self.cursor }),
         };
         self.own_event(EventKind::Gap, data)
     }
 
-    /// An event for this subscriber alone: it stands at the subscriber's place and takes no seq of its own.
+    /// An event for this subscriber only: it has the subscriber's position and takes no seq.
     fn own_event(&self, kind: EventKind, data: Value) -> Arc<Event> {
         Arc::new(Event { seq: self.seq(), at: self.hub.clock.now_ms(), kind, data })
     }

@@ -1,7 +1,7 @@
-//! A private folder: made with mode 0700, or found to be the user's own and closed to everyone else.
+//! Private folders: created with mode 0700, or checked to be the user's own and closed to everyone else.
 //!
-//! An existing folder is verified, never repaired: loosening or tightening the mode of a folder somebody
-//! else chose (a home folder, `/tmp`) would be a surprise. What is found wrong is named with its remedy.
+//! An existing folder is checked, never repaired: changing the mode of a folder that someone else chose (a home folder,
+//! `/tmp`) would be a surprise. The error names the remedy.
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
@@ -11,40 +11,27 @@ use std::path::{Path, PathBuf};
 /// Why a folder is not private.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
-    /// It cannot be made or looked at.
+    /// It cannot be created or inspected.
     #[error("cannot make the folder {}", path.display())]
     Failed {
         path: PathBuf,
         #[source]
         source: io::Error,
     },
-    /// It is a symbolic link or no folder at all.
-    #[error("{} is not a folder of its own (a symbolic link or a file): name the real folder", path.display())]
+    /// It is a symbolic link or not a folder.
+    #[error("{} is a symbolic link or a file, not a folder: give the path of a folder", path.display())]
     NotAFolder { path: PathBuf },
-    /// It belongs to someone else.
     #[error("{} belongs to user {owner}, not to you: choose a folder of your own", path.display())]
-    Foreign {
-        path: PathBuf,
-        /// The owner's user id.
-        owner: u32,
-    },
-    /// Others may enter.
+    Foreign { path: PathBuf, owner: u32 },
     #[error("{} has mode {mode:04o}, others may enter: chmod 700 {}", path.display(), path.display())]
-    Open {
-        path: PathBuf,
-        /// Its permission bits.
-        mode: u32,
-    },
+    Open { path: PathBuf, mode: u32 },
 }
 
-/// Makes `path` (and its parents) if it is not there, and verifies that only this user may enter.
-///
-/// # Errors
-/// [`FolderError`]: what is wrong with the folder.
+/// Creates `path` and its parents if necessary, and checks that only this user may enter.
 pub fn make_private(path: &Path) -> Result<(), FolderError> {
     let failed = |source| FolderError::Failed { path: path.to_owned(), source };
     match make_synced(path) {
-        // A file or a dangling link in its place is reported by what it is, below.
+        // A file or a dangling link in its place is reported below.
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
         Ok(()) | Err(_) => {}
     }
@@ -61,11 +48,8 @@ pub fn make_private(path: &Path) -> Result<(), FolderError> {
     }
 }
 
-/// Makes a folder and those above it, for the user alone, each new one synced into its parent: what is promised in it
-/// must not be lost with its name.
-///
-/// # Errors
-/// Those of making and of syncing.
+/// Creates a private folder and its parents, and syncs each new one into its parent, so that a crash does not lose the
+/// folder together with files that were acknowledged.
 pub fn make_synced(folder: &Path) -> io::Result<()> {
     if folder.is_dir() {
         return Ok(());
@@ -97,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_private_is_named_with_its_remedy_and_left_alone() {
+    fn a_folder_that_is_not_private_is_reported_with_its_remedy_and_left_alone() {
         let dir = tempfile::tempdir().unwrap();
         let open = dir.path().join("open");
         fs::create_dir(&open).unwrap();

@@ -173,9 +173,6 @@ impl Ingest {
 
     /// Catches up a thread or file before all other files. Returns when everything written before the call, and
     /// everything up to `min_offset` (bytes of the file), is stored.
-    ///
-    /// # Errors
-    /// `NotFound`, `Outside`, `Deadline` after `timeout`, `Failed`, `Stopping`.
     pub async fn sync(
         &self,
         target: SyncTarget,
@@ -205,9 +202,6 @@ impl Ingest {
     }
 
     /// Lists everything now and waits until it is all stored.
-    ///
-    /// # Errors
-    /// `Deadline` after `timeout`, `Stopping`.
     pub async fn settle(&self, timeout: Duration) -> Result<(), SyncError> {
         let settled = async {
             let (reply, done) = oneshot::channel();
@@ -272,9 +266,6 @@ impl Ingest {
     }
 
     /// Catches up a thread like [`Ingest::sync`], without returning its position.
-    ///
-    /// # Errors
-    /// `Deadline` after `timeout`, `Stopping`.
     pub async fn read_thread(&self, thread_id: &str, timeout: Duration) -> Result<(), SyncError> {
         let read = async {
             let files = self.shared.unlisted(thread_id).await;
@@ -335,9 +326,6 @@ impl Ingest {
 
     /// Handles damage found by a reader of the store: moves the database aside and rebuilds it. Returns `false` if
     /// there is no damage.
-    ///
-    /// # Errors
-    /// The store cannot be recreated.
     pub async fn recover(&self) -> Result<bool, StoreError> {
         let is_damaged = self.shared.recover().await?;
         if is_damaged {
@@ -374,9 +362,6 @@ impl Ingest {
     }
 
     /// Waits until the files present at start are read and nothing is left to read.
-    ///
-    /// # Errors
-    /// The reason for which the store refuses what was read.
     pub async fn first_read(&self) -> Result<(), SyncError> {
         self.wait_until(|progress| {
             let is_read = progress.last_scan_at_ms.load(Ordering::Relaxed) != 0
@@ -422,9 +407,6 @@ impl Ingest {
     }
 
     /// The state of a thread after its line `seq`. Reads the transcript up to there, so its cost grows with `seq`.
-    ///
-    /// # Errors
-    /// As [`Ingest::fold`], and the transcript cannot be read.
     pub async fn fold_as_of(
         &self,
         thread_id: &str,

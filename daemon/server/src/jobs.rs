@@ -1,17 +1,16 @@
-//! Background jobs: the table, and whoever works through it.
+//! Background jobs: the table and its workers.
 //!
 //! # Theory of operation
-//! *Owns* nothing but a handle on the store: every decision is the core's, taken inside the store's write
-//! transaction. [`Jobs`] asks, claims, renews and settles; [`runner`] works through one kind in this
-//! process; workers outside call the same functions over the socket.
+//! *State*: only a handle on the store. The core makes every decision, inside the store's write transaction. [`Jobs`]
+//! requests, claims, renews and settles; [`runner`] runs one kind in this process; external workers call the same
+//! functions over the socket.
 //!
-//! *Liveness.* A holder inside this daemon is `daemon:<instance>`. Only one daemon can have the state
-//! folder (its lock is the kernel's, gone with the process), so at the start every claim of another
-//! instance is known to be dead and taken back at once; leases only matter for workers outside and for
-//! work that hangs.
+//! *Liveness.* A holder in this daemon is named `daemon:<instance>`. Only one daemon can have the state folder (its lock
+//! is the kernel's and ends with the process), so at the start all claims of other instances are dead and are taken
+//! back at once. Leases matter only for external workers and for work that hangs.
 //!
-//! *A crash* between claim and settling leaves a running row, which the next start takes back with its
-//! attempt counted. Settling shows the epoch, so a run that was taken over changes nothing.
+//! *A crash* between claim and settlement leaves a running row, which the next start takes back with its attempt
+//! counted. Settling checks the epoch, so a run that lost its job changes nothing.
 
 pub mod runner;
 
@@ -27,7 +26,7 @@ use tokio::sync::{Notify, watch};
 
 use crate::clock::Clock;
 
-/// The job table; clones are the same table.
+/// The job table; clones share it.
 #[derive(Debug, Clone)]
 pub struct Jobs {
     store: Store,
@@ -39,46 +38,42 @@ pub struct Jobs {
     configured: Arc<Notify>,
 }
 
-/// Why a call on a job failed.
 #[derive(Debug, thiserror::Error)]
 pub enum JobError {
-    /// There is no such job.
     #[error("no job {0}")]
     NotFound(JobKey),
-    /// The caller does not own it any more.
+    /// The caller no longer owns it.
     #[error(transparent)]
     Lost(#[from] LeaseLost),
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// A job that was claimed.
+/// A job with a new claim on it.
 #[derive(Debug, Clone)]
-pub struct Claimed {
-    /// The job as it stands.
+pub struct ClaimedJob {
     pub job: Job,
     pub claim: Claim,
 }
 
-/// A run as the owner of its job, carried to where its effect is stored.
+/// The run that owns a job, for the transaction that stores its effect.
 #[derive(Debug, Clone)]
 pub struct Owner {
     pub key: JobKey,
     pub token: Token,
 }
 
-/// Queued jobs looked at first for a claim.
+/// Queued jobs to inspect first for a claim.
 const CLAIM_PAGE: u32 = 16;
 
-/// Opens the name of a holder inside a daemon.
+/// Prefix of a holder in a daemon.
 const DAEMON: &str = "daemon:";
 
-/// Opens the name of a holder outside, so that none can pass for a daemon, whose claims end with it.
+/// Prefix of an external holder, so that it cannot pass for a daemon, whose claims end with it.
 pub const WORKER: &str = "worker:";
 
 impl Jobs {
     /// The table in `store`, for the daemon `instance`; kinds without `rules` have the default ones.
-    #[must_use]
     pub fn new(store: Store, clock: Clock, instance: &str, rules: BTreeMap<Kind, Rules>) -> Self {
         let (changed, _) = watch::channel(());
         let rules = Arc::new(RwLock::new(rules));
@@ -86,42 +81,40 @@ impl Jobs {
         Self { store, clock, instance, rules, changed, configured }
     }
 
-    /// Puts the rules of another configuration in force; a claim that is held keeps its lease until it is
-    /// renewed. What waited for another configuration is woken by [`keep_unparked`](Self::keep_unparked).
+    /// Replaces the rules. A held claim keeps its lease until it is renewed. Parked jobs are woken by
+    /// [`keep_unparked`](Self::keep_unparked).
     pub fn configure(&self, rules: BTreeMap<Kind, Rules>) {
         *self.rules.write().unwrap_or_else(PoisonError::into_inner) = rules;
         self.configured.notify_one();
         self.wake();
     }
 
-    /// Wakes what waits for another configuration, now and whenever there is one, until it is dropped.
+    /// Wakes parked jobs now and after every change of the configuration, until it is dropped.
     pub async fn keep_unparked(&self) {
         loop {
             match self.unpark().await {
                 Ok(0) => {}
-                Ok(woken) => tracing::info!(woken, "jobs are tried with the new configuration"),
-                Err(error) => tracing::warn!(%error, "parked jobs could not be woken"),
+                Ok(woken) => {
+                    tracing::info!(woken, "retrying parked jobs with the new configuration")
+                }
+                Err(error) => tracing::warn!(%error, "cannot wake parked jobs"),
             }
             self.configured.notified().await;
         }
     }
 
-    /// Name of this daemon as a holder.
-    #[must_use]
+    /// This daemon's name as a holder.
     pub fn holder(&self) -> String {
         format!("{DAEMON}{}", self.instance)
     }
 
-    /// Takes back what daemons before this one left, and what outlived its lease. Returns how many.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// Takes back the jobs of earlier daemons and those with an expired lease. Returns their number.
     pub async fn rescue(&self) -> Result<usize, JobError> {
         let mut taken = 0;
         for &kind in Kind::ALL {
             let (rules, now, own) = (self.rules(kind), self.clock.moment(), self.holder());
             let decide = move |jobs: &[Job]| {
-                // What a run of this kind was given is in no memory any more.
+                // The state of a curation was in the earlier daemon's memory.
                 let is_dead = |job: &Job| {
                     kind == Kind::Curate || {
                         let holder = job.lease.as_ref().map(|lease| lease.holder.as_str());
@@ -143,10 +136,6 @@ impl Jobs {
         Ok(taken)
     }
 
-    /// Asks for a job.
-    ///
-    /// # Errors
-    /// Those of the store.
     pub async fn request(&self, request: JobRequest) -> Result<Job, JobError> {
         let (key, now) = (request.key.clone(), self.clock.moment());
         let decide = move |found| {
@@ -159,12 +148,9 @@ impl Jobs {
     }
 
     /// Claims the next job of `kind` for `holder`; `None` when none may run.
-    ///
-    /// # Errors
-    /// Those of the store.
-    pub async fn claim(&self, kind: Kind, holder: &str) -> Result<Option<Claimed>, JobError> {
-        // Nearly always one of the first may run; all are looked at only where none of them may.
-        // Those that run are always all among them.
+    pub async fn claim(&self, kind: Kind, holder: &str) -> Result<Option<ClaimedJob>, JobError> {
+        // Nearly always one of the first jobs may run, so inspect all only if none of them may. The first ones include
+        // all running jobs.
         let page = CLAIM_PAGE.max(self.rules(kind).running_max.saturating_add(1));
         let (claimed, seen) = self.claim_among(page, kind, holder).await?;
         if claimed.is_some() || seen < page {
@@ -173,18 +159,18 @@ impl Jobs {
         Ok(self.claim_among(SCAN_MAX, kind, holder).await?.0)
     }
 
-    /// Claims among the first `limit` jobs; also tells how many there were.
+    /// Claims among the first `limit` jobs; also returns their number.
     async fn claim_among(
         &self,
         limit: u32,
         kind: Kind,
         holder: &str,
-    ) -> Result<(Option<Claimed>, u32), JobError> {
+    ) -> Result<(Option<ClaimedJob>, u32), JobError> {
         let rules = self.rules(kind);
         let (nonce, now, holder) = (self.clock.new_id(), self.clock.moment(), holder.to_owned());
         let decide = move |jobs: &[Job]| {
             let seen = u32::try_from(jobs.len()).unwrap_or(u32::MAX);
-            // What outlived its lease is taken back in the same step: nothing else has to look for it.
+            // Take back expired claims in the same step, so that nothing else has to look for them.
             let mut jobs = jobs.to_vec();
             let mut changed = Vec::new();
             for job in &mut jobs {
@@ -200,26 +186,19 @@ impl Jobs {
             let answer = claimed.map(|(job, claim)| {
                 changed.retain(|rescued| rescued.key != job.key);
                 changed.push(job.clone());
-                Claimed { job, claim }
+                ClaimedJob { job, claim }
             });
             (changed, (answer, seen))
         };
         Ok(self.store.jobs_decide(kind, limit, decide).await?)
     }
 
-    /// Renews a claim.
-    ///
-    /// # Errors
-    /// [`LeaseLost`]; no such job; those of the store.
     pub async fn renew(&self, key: &JobKey, token: &Token) -> Result<Claim, JobError> {
         let (rules, now, token) = (self.rules(key.kind), self.clock.moment(), token.clone());
         self.decide(key, move |job| job::renew(job, &token, &rules, &now)).await
     }
 
     /// Settles a claim as done.
-    ///
-    /// # Errors
-    /// [`LeaseLost`]; no such job; those of the store.
     pub async fn finish(&self, key: &JobKey, token: &Token) -> Result<Job, JobError> {
         let (rules, now, token) = (self.rules(key.kind), self.clock.moment(), token.clone());
         let finish = move |job| {
@@ -232,9 +211,6 @@ impl Jobs {
     }
 
     /// Settles a claim as failed.
-    ///
-    /// # Errors
-    /// [`LeaseLost`]; no such job; those of the store.
     pub async fn fail(
         &self,
         key: &JobKey,
@@ -252,13 +228,10 @@ impl Jobs {
         Ok(job)
     }
 
-    /// Wakes a job; one that [always is](JobKey::is_standing) is made where there is none.
-    ///
-    /// # Errors
-    /// No such job; those of the store.
+    /// Wakes a job; creates a [standing](JobKey::is_standing) one if it does not exist.
     pub async fn retry(&self, key: &JobKey) -> Result<Job, JobError> {
         let now = self.clock.moment();
-        let asked = key.is_standing().then(|| JobRequest {
+        let request = key.is_standing().then(|| JobRequest {
             key: key.clone(),
             input: self.clock.new_id(),
             payload: String::new(),
@@ -268,7 +241,7 @@ impl Jobs {
         let decide = move |found: Option<Job>| {
             let job = match found {
                 Some(job) => Some(job::retry(job, &now)),
-                None => asked.map(|asked| job::request(None, asked, &now)),
+                None => request.map(|request| job::request(None, request, &now)),
             };
             (job.clone(), job)
         };
@@ -277,7 +250,7 @@ impl Jobs {
         job.ok_or_else(|| JobError::NotFound(key.clone()))
     }
 
-    /// Wakes what waits for another configuration; returns how many.
+    /// Wakes parked jobs; returns their number.
     async fn unpark(&self) -> Result<usize, JobError> {
         let mut woken = 0;
         for &kind in Kind::ALL {
@@ -298,59 +271,45 @@ impl Jobs {
         Ok(woken)
     }
 
-    /// Milliseconds until whoever holds the claim must have stopped.
-    #[must_use]
+    /// Milliseconds until the holder of the claim must have stopped.
     pub fn stop_in_ms(&self, claim: &Claim) -> u64 {
         claim.stop_at_boot_ms.saturating_sub(self.clock.moment().boot_ms)
     }
 
-    /// What a run shows where its effect is stored; made just before.
-    #[must_use]
+    /// The proof of ownership for storing an effect; must be made just before.
     pub fn fence(&self, owner: &Owner) -> Fence {
         let Owner { key, token } = owner.clone();
         Fence { key, token, now: self.clock.moment(), finishes: None }
     }
 
-    /// The same for what is the whole result of the run: storing it settles the claim. Followed by
-    /// [`settled`](Self::settled).
-    #[must_use]
+    /// The same for an effect that is the whole result of the run: storing it settles the claim. Call
+    /// [`settled`](Self::settled) after it.
     pub fn finishing_fence(&self, owner: &Owner) -> Fence {
         Fence { finishes: Some(self.rules(owner.key.kind)), ..self.fence(owner) }
     }
 
-    /// Wakes whoever waits for a job that was settled with its result.
+    /// Wakes tasks that wait for a job that was settled with its result.
     pub fn settled(&self) {
         self.wake();
     }
 
-    /// Whether a run owns `job`, as of now.
-    ///
-    /// # Errors
-    /// [`LeaseLost`].
+    /// Whether a run owns `job` now.
     pub fn check(&self, owner: &Owner, job: &Job) -> Result<(), JobError> {
         Ok(self.fence(owner).check(Some(job))?)
     }
 
-    /// # Errors
-    /// No such job; those of the store.
     pub async fn get(&self, key: &JobKey) -> Result<Job, JobError> {
         let job = self.store.job_get(key).await?;
         job.ok_or_else(|| JobError::NotFound(key.clone()))
     }
 
-    /// Takes a job back.
-    ///
-    /// # Errors
-    /// No such job; those of the store.
+    /// Cancels a job.
     pub async fn cancel(&self, key: &JobKey) -> Result<Job, JobError> {
         let now = self.clock.moment();
         self.change(key, move |job| job::cancel(job, &now)).await
     }
 
-    /// A job and why it does not run, or that it may.
-    ///
-    /// # Errors
-    /// No such job; those of the store.
+    /// A job, and why it does not run, or that it may.
     pub async fn why(&self, key: &JobKey) -> Result<(Job, Why), JobError> {
         let job = self.get(key).await?;
         let running = JobFilter { kind: Some(key.kind), state: Some(State::Running) };
@@ -360,30 +319,22 @@ impl Jobs {
         Ok((job, why))
     }
 
-    /// Jobs that were changed last first.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// Jobs, those changed last first.
     pub async fn list(&self, filter: &JobFilter, limit: u32) -> Result<Vec<Job>, JobError> {
         Ok(self.store.job_list(filter, limit).await?)
     }
 
-    /// What happened to a job, oldest first.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// The events of a job, oldest first.
     pub async fn events(&self, key: &JobKey) -> Result<Vec<JobEvent>, JobError> {
         Ok(self.store.job_events(key).await?)
     }
 
-    #[must_use]
     pub fn rules(&self, kind: Kind) -> Rules {
         let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
         rules.get(&kind).copied().unwrap_or_else(|| Rules::of(kind))
     }
 
-    /// Told whenever jobs are asked for or settled; what came of them is in the store.
-    #[must_use]
+    /// Notified when jobs are requested or settled; their outcomes are in the store.
     pub fn watch(&self) -> watch::Receiver<()> {
         self.changed.subscribe()
     }
@@ -392,7 +343,7 @@ impl Jobs {
         self.changed.send_replace(());
     }
 
-    /// Changes a job that is there.
+    /// Changes an existing job.
     async fn change(
         &self,
         key: &JobKey,

@@ -2,22 +2,23 @@
 //!
 //! | floor | modules |
 //! |---|---|
-//! | whole | [`app`] puts everything together and takes it apart again; `main.rs` calls it |
-//! | edge | [`socket`] bytes to answers through a method table; [`rpc`] the method table. They are strangers: `app` joins them |
-//! | use-cases | [`service`] what methods work with |
+//! | whole | [`app`] builds, runs and stops the daemon; `main.rs` calls it |
+//! | edge | [`socket`] bytes to answers through a method table; [`rpc`] the method table. Neither knows the other: `app` joins them |
+//! | use-cases | [`service`] the logic behind the methods |
 //! | reading | [`ingest`] transcripts into the store |
-//! | files | [`discovery`] which transcripts there are; [`transcript`] opened, split into lines, given back; [`archive`] what is kept of them |
-//! | hub | [`events`] what happened, for whoever wants to know; [`recorder`] transcripts of clients that write none; [`message_history`] prompts for recall |
-//! | ground | [`clock`] [`config`] [`paths`] [`peer`] [`args`] [`telemetry`] [`systemd`] [`shutdown`] [`link`] [`lock`] [`folder`] [`new_file`] [`heap`] [`descriptors`] [`runtime`]; [`sandbox`] a locked-in child; [`model`] |
+//! | files | [`discovery`] lists transcripts; [`transcript`] opens them and splits them into lines; [`archive`] stores copies of them |
+//! | hub | [`events`] the event hub; [`recorder`] transcripts of clients that write none; [`message_history`] prompts for recall |
+//! | ground | [`clock`] [`config`] [`paths`] [`peer`] [`args`] [`telemetry`] [`systemd`] [`shutdown`] [`link`] [`lock`] [`folder`] [`new_file`] [`heap`] [`descriptors`] [`runtime`]; [`sandbox`] a confined child; [`model`] |
 //!
-//! A module uses only floors below its own. Time and randomness are read in `clock` alone, the environment in `main.rs` and the
+//! A module uses only lower floors. Only `clock` reads time and randomness; only `main.rs` and the ground floor read the
+//! environment.
 //! ground floor alone.
 
 #![allow(
     rustdoc::private_intra_doc_links,
-    reason = "read by who works on it: `cargo doc` with private items"
+    reason = "the documentation is for developers: `cargo doc` with private items"
 )]
-#![allow(missing_docs, reason = "a program: a doc comment has to say more than the name does")]
+#![allow(missing_docs, reason = "a program: a doc comment must say more than the name")]
 
 mod agent_settings;
 pub mod app;

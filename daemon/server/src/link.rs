@@ -1,7 +1,7 @@
-//! What the daemon knows about one connection and its calls.
+//! The state of a connection and its calls.
 //!
-//! The socket makes a [`Link`] for a connection and a [`CallContext`] for a call; handlers find them in
-//! jsonrpsee's `Extensions`. So the socket and the method table share this and stay strangers otherwise.
+//! The socket creates a [`Link`] for a connection and a [`CallContext`] for a call; handlers find them in jsonrpsee's
+//! `Extensions`. The socket and the method table share only this module.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -16,7 +16,7 @@ use tokio_util::task::TaskTracker;
 use crate::metering::CallTimes;
 use crate::peer::WorkFolder;
 
-/// Who is at the other end. The socket a connection came in on says it; nothing it sends does.
+/// The kind of client, determined by its socket alone and by nothing it sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Caller {
     /// The person: the command line, editors.
@@ -27,31 +27,29 @@ pub enum Caller {
 
 #[derive(Debug)]
 pub struct Link {
-    /// Who is at the other end.
     pub caller: Caller,
-    /// Unique in this daemon.
     pub id: ConnectionId,
-    /// The peer's process, where the system says.
+    /// The peer's process, if the system reveals it.
     pub pid: Option<i32>,
-    /// When it was accepted, by the daemon's clock.
+    /// When it was accepted, on the daemon's clock.
     pub since: Duration,
-    /// Cancelled when the connection is over: whatever works for it alone stops.
+    /// Cancelled when the connection ends; work for it alone stops.
     pub closed: CancellationToken,
-    /// Cancelled when its place is given to another connection.
+    /// Cancelled when its place goes to another connection.
     pub evicted: CancellationToken,
-    /// Subscriptions that are fed; awaited before the connection ends.
+    /// The tasks of its subscriptions, awaited before the connection ends.
     pub tasks: TaskTracker,
     pub(crate) sink: MethodSink,
     pub(crate) permits: BoundedSubscriptions,
-    /// Whether it ever sent a whole message.
+    /// Whether it ever sent a complete message.
     spoken: AtomicBool,
-    /// Milliseconds on the daemon's clock when it last sent a message or was given an answer.
+    /// Milliseconds on the daemon's clock of its last message or answer.
     active_ms: AtomicU64,
-    /// Whether the daemon works for it, and it reads; or has yet to see what it says.
+    /// Whether the daemon is working for it while it reads, or its first message is still expected.
     works: AtomicBool,
-    /// Abilities it holds, as bits; what each stands for is the method table's affair.
+    /// Its capabilities as bits, whose meaning is defined by the method table.
     granted: AtomicU32,
-    /// Of an agent: set once, by the system or else by the handshake.
+    /// An agent's folder, set once by the system or else by the handshake.
     folder: OnceLock<WorkFolder>,
     subscriptions: Mutex<HashMap<String, CancellationToken>>,
 }
@@ -83,25 +81,23 @@ impl Link {
         }
     }
 
-    /// The folder an agent works in, where it is known.
-    #[must_use]
+    /// The folder an agent works in, if known.
     pub fn folder(&self) -> Option<&WorkFolder> {
         self.folder.get()
     }
 
-    /// Notes the folder an agent works in; the first word holds.
+    /// Sets the folder an agent works in; later calls have no effect.
     pub(crate) fn note_folder(&self, folder: WorkFolder) {
         self.folder.get_or_init(|| folder);
     }
 
-    /// Whether it ever sent a whole message.
-    #[must_use]
+    /// Whether it ever sent a complete message.
     pub fn has_spoken(&self) -> bool {
         self.spoken.load(Ordering::Relaxed)
     }
 
-    /// How much another connection deserves its place, `None` where it is at work: those that never said
-    /// anything come first, those that subscribed last, and of the same kind the one that was idle for longest.
+    /// How readily it gives its place to another connection; `None` while the daemon works for it. Connections that never
+    /// sent a message come first, those with subscriptions last; within a kind, the one idle for longest.
     pub(crate) fn idleness(&self, now: Duration) -> Option<Idleness> {
         let is_at_work = self.works.load(Ordering::Relaxed);
         if is_at_work || self.evicted.is_cancelled() || self.closed.is_cancelled() {
@@ -129,26 +125,24 @@ impl Link {
         self.works.store(works, Ordering::Relaxed);
     }
 
-    /// The abilities it holds; all of them until [`grant`](Self::grant) says otherwise.
-    #[must_use]
+    /// Its capabilities; all of them before [`grant`](Self::grant).
     pub fn granted(&self) -> u32 {
         self.granted.load(Ordering::Relaxed)
     }
 
-    /// Replaces the abilities it holds.
+    /// Replaces its capabilities.
     pub fn grant(&self, abilities: u32) {
         self.granted.store(abilities, Ordering::Relaxed);
     }
 
-    /// Notes a subscription; the token is cancelled when it is to end.
-    #[must_use]
+    /// Adds a subscription; the token is cancelled when it must end.
     pub fn subscribe(&self, subscription: &str) -> CancellationToken {
         let token = self.closed.child_token();
         self.live().insert(subscription.to_owned(), token.clone());
         token
     }
 
-    /// Ends a subscription; answers whether there was one.
+    /// Ends a subscription; returns whether there was one.
     pub fn unsubscribe(&self, subscription: &str) -> bool {
         let token = self.live().remove(subscription);
         if let Some(token) = &token {
@@ -166,65 +160,62 @@ fn whole_ms(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Connections that do nothing, by kind; a later kind gives its place before an earlier one.
+/// Kinds of idle connections; a later kind gives up its place before an earlier one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum IdleKind {
     /// It has subscribed to events.
     Listening,
-    /// It asked and was answered.
+    /// It has no subscription and no open request.
     Quiet,
-    /// It never sent a whole message.
+    /// It never sent a complete message.
     Silent,
 }
 
-/// How idle a connection is; the greatest gives its place first.
+/// How idle a connection is; the greatest gives up its place first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Idleness {
     pub(crate) kind: IdleKind,
     pub(crate) idle_ms: u64,
 }
 
-/// A call in its surroundings.
+/// The context of a call.
 #[derive(Debug, Clone)]
 pub struct CallContext {
-    /// The connection it came on.
     pub link: Arc<Link>,
-    /// Its number since the start of the daemon; names it in the log.
+    /// Its number since the daemon's start, which names it in the log.
     pub number: u64,
 }
 
 impl CallContext {
-    /// The name of the request in the log and in `error.data.request_id`.
-    #[must_use]
+    /// The request's name in the log and in `error.data.request_id`.
     pub fn request_id(&self) -> String {
         request_id(self.number)
     }
 }
 
-/// The name of a request: the process makes it one of a journal that holds several daemons.
+/// The name of a request. The process id keeps it unique in a journal of several daemons.
 pub(crate) fn request_id(number: u64) -> String {
     format!("{}-{number}", std::process::id())
 }
 
-/// Counts since the start, for `daemon/status`.
+/// Counters since the start, for `daemon/status`.
 #[derive(Debug, Default)]
 pub struct Counters {
     pub connections: AtomicU64,
     /// Requests seen, answered or not.
     pub requests: AtomicU64,
-    /// Requests worked on now that were not answered at once.
+    /// Requests being processed that were not answered immediately.
     pub in_flight: AtomicU64,
-    /// Panics that were caught.
     pub panics: AtomicU64,
-    /// Connections that were refused or gave their place to another.
+    /// Connections that were rejected or evicted.
     pub refused: AtomicU64,
-    /// How long requests took, for `daemon/metrics`.
+    /// Durations of requests, for `daemon/metrics`.
     pub calls: CallTimes,
-    /// Wakes who waits for a request.
+    /// Notifies a task that waits for a request.
     pub activity: Activity,
 }
 
-/// Tells one waiter of the next request. A request that nobody waits for costs one load.
+/// Notifies one waiter of the next request. Without a waiter, a request costs one atomic load.
 #[derive(Debug, Default)]
 pub struct Activity {
     is_awaited: AtomicBool,
@@ -239,14 +230,13 @@ impl Activity {
         }
     }
 
-    /// Waits for the next request.
     pub(crate) async fn work_started(&self) {
         self.is_awaited.store(true, Ordering::Relaxed);
         self.work_started.notified().await;
     }
 }
 
-/// Counts one up while it lives.
+/// Increments a counter for its own lifetime.
 #[derive(Debug)]
 pub(crate) struct Gauge<'a>(&'a AtomicU64);
 

@@ -1,16 +1,15 @@
-//! One owner at a time: a lock file that names its holder.
+//! A lock file that names its holder.
 //!
 //! # Theory of operation
-//! The lock is the kernel's (`flock`) on an open file, not the file's existence: it ends with its
-//! process, however that ends, so a crash never leaves a lock behind. The file itself is never removed,
-//! since a process that unlinks a lock file lets two others each lock a different one. The holder's pid
-//! is written into it after the lock is taken, for the message of whoever comes second; a crash between
-//! the two leaves a file without a pid, which only makes that message shorter.
+//! The lock is the kernel's (`flock`) on an open file, not the file's existence. It ends with its process, so a crash never
+//! leaves a lock. The file is never removed, since after an unlink two processes could lock different files. The holder's
+//! pid is written after the lock is taken, for the error message of the next process; a crash in between leaves a file
+//! without a pid, which only shortens that message.
 //!
-//! A process that was killed may hold its lock for a moment longer: while the kernel takes it apart, or in a
-//! child it had forked that has not become its program yet. So [`soon`] tries again for [`PATIENCE`].
+//! A killed process may hold its lock for a moment longer: while the kernel tears it down, or in a forked child that has
+//! not called exec yet. So [`soon`] retries for [`PATIENCE`].
 //!
-//! A person may remove the file. Then the lock guards nothing any more: [`Lock::is_in_place`] tells.
+//! If a person removes the file, the lock protects nothing; [`Lock::is_in_place`] detects that.
 
 use std::fs::{File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
@@ -18,19 +17,19 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Bytes read of a lock file: a pid has at most ten digits.
+/// Bytes of a lock file to read: a pid has at most ten digits.
 const PID_BYTES_MAX: u64 = 16;
 
-/// How long a lock that is held is tried for.
+/// How long to try to take a held lock.
 ///
 /// # Source
-/// Chosen: the kernel needs some milliseconds to take a process of 100 MiB apart.
+/// Chosen: the kernel needs some milliseconds to tear down a process of 100 MiB.
 pub const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Time between two attempts.
+/// Pause between two attempts.
 const ATTEMPT: Duration = Duration::from_millis(10);
 
-/// A held lock; dropping it lets go.
+/// A held lock; dropping it releases it.
 #[derive(Debug)]
 pub struct Lock {
     path: PathBuf,
@@ -38,17 +37,15 @@ pub struct Lock {
     file: File,
 }
 
-/// Why a lock was not taken.
+/// Why a lock could not be taken.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Another process holds it.
     #[error("{} is held by {}", path.display(), holder(*pid))]
     Held {
         path: PathBuf,
-        /// The holder, where it had the time to say so.
+        /// The holder, if its pid is in the file.
         pid: Option<u32>,
     },
-    /// The lock file cannot be opened or written.
     #[error("cannot lock {}", path.display())]
     Failed {
         path: PathBuf,
@@ -62,10 +59,10 @@ fn holder(pid: Option<u32>) -> String {
 }
 
 impl Lock {
-    /// Takes the lock at `path`, or says who has it; never waits.
+    /// Takes the lock at `path` without waiting.
     ///
     /// # Errors
-    /// [`LockError::Held`] when another process has it, [`LockError::Failed`] when the file cannot be used.
+    /// [`LockError::Held`] if another process has it, [`LockError::Failed`] if the file cannot be used.
     pub fn take(path: &Path) -> Result<Self, LockError> {
         let failed = |source| LockError::Failed { path: path.to_owned(), source };
         let mut file = open(path).map_err(failed)?;
@@ -80,8 +77,7 @@ impl Lock {
         Ok(Self { path: path.to_owned(), file })
     }
 
-    /// Whether the file that is locked is still the one at its path.
-    #[must_use]
+    /// Whether the locked file is still the one at its path.
     pub fn is_in_place(&self) -> bool {
         let identity = |found: Metadata| (found.dev(), found.ino());
         let there = std::fs::symlink_metadata(&self.path).map(identity);
@@ -89,10 +85,7 @@ impl Lock {
     }
 }
 
-/// Takes what `take` takes as soon as nobody holds it any more, within [`PATIENCE`].
-///
-/// # Errors
-/// Those of `take`; of the last attempt where it is held all the time.
+/// Retries `take` while the lock is held, for at most [`PATIENCE`].
 pub async fn soon<T, E>(
     mut take: impl FnMut() -> Result<T, E>,
     is_held: impl Fn(&E) -> bool,
@@ -137,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_second_is_told_who_the_first_is_and_comes_in_when_it_is_gone() {
+    fn the_error_names_the_holder_and_the_lock_is_free_after_it() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lock");
         std::fs::write(&path, "123456789 left by a crash").unwrap();
@@ -151,7 +144,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_lock_of_a_process_that_is_being_taken_apart_is_waited_for() {
+    async fn a_lock_is_retried_until_its_process_has_ended() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lock");
         let is_held = |error: &LockError| matches!(error, LockError::Held { .. });
@@ -170,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_whose_file_was_removed_or_replaced_guards_nothing() {
+    fn a_lock_whose_file_was_removed_or_replaced_protects_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lock");
         let lock = Lock::take(&path).unwrap();

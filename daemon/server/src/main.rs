@@ -1,4 +1,4 @@
-//! `longhauld`: arguments, configuration, log, run; the exit code says how it went.
+//! `longhauld`: reads arguments and configuration, starts the log and runs; the exit code tells the result.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -11,23 +11,23 @@ use longhaul_daemon::config::Config;
 use longhaul_daemon::sandbox::git;
 use longhaul_daemon::{descriptors, heap, runtime, telemetry};
 
-/// Exit codes of sysexits(3): wrong use, the daemon's own fault, a configuration that cannot be used.
+/// Exit codes of sysexits(3): wrong usage, an internal error, an invalid configuration.
 const USAGE: u8 = 64;
 const SOFTWARE: u8 = 70;
 const CONFIG: u8 = 78;
 
 fn main() -> ExitCode {
-    if let Some(arguments) = git::asked() {
+    if let Some(arguments) = git::role_arguments() {
         return git::become_git(arguments);
     }
     heap::bound();
-    // Whatever is made from here on is its owner's alone.
+    // All files created from here on are private.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     let args = match Args::try_parse() {
         Ok(args) => args,
-        Err(asked) => {
-            let printed = asked.print().is_ok();
-            return if printed && !asked.use_stderr() {
+        Err(shown) => {
+            let printed = shown.print().is_ok();
+            return if printed && !shown.use_stderr() {
                 ExitCode::SUCCESS
             } else {
                 ExitCode::from(USAGE)
@@ -49,7 +49,7 @@ fn main() -> ExitCode {
         );
     }
     let descriptors = descriptors::raise(*config.server.connections_max);
-    tracing::debug!(descriptors, "bound on open files");
+    tracing::debug!(descriptors, "limit of open files");
     let tokio = match runtime::start(*config.server.worker_threads) {
         Ok(tokio) => tokio,
         Err(error) => return refuse(SOFTWARE, &error, None),
@@ -61,11 +61,11 @@ fn main() -> ExitCode {
 }
 
 async fn serve(config: Config) -> Result<(), AppError> {
-    let held = listen(&config).await?;
-    App::build(config, Clock::system(), held).await?.run().await
+    let resources = listen(&config).await?;
+    App::build(config, Clock::system(), resources).await?.run().await
 }
 
-/// Shows what it would run with, and whether it could start.
+/// Shows the configuration, and whether the daemon could start with it.
 fn check(config: &Config) -> ExitCode {
     let database = runtime::start(1).map(|tokio| tokio.block_on(check_database(config)));
     match database {
@@ -86,7 +86,7 @@ fn show(config: &Config) -> ExitCode {
     }
 }
 
-/// Says why, with every cause, and what to do about it.
+/// Prints the error with its causes and a hint.
 fn refuse(code: u8, error: &dyn std::error::Error, hint: Option<&str>) -> ExitCode {
     let mut text = format!("longhauld: {error}");
     let mut source = error.source();
@@ -95,7 +95,7 @@ fn refuse(code: u8, error: &dyn std::error::Error, hint: Option<&str>) -> ExitCo
         source = cause.source();
     }
     let hint = hint.map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
-    // Nobody is left to tell when standard error is gone.
+    // If standard error is closed, there is no other place to report it.
     drop(writeln!(std::io::stderr(), "{text}{hint}"));
     ExitCode::from(code)
 }

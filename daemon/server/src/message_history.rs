@@ -1,20 +1,18 @@
-//! Prompts for recall: our own file of them, and Codex's, which is only read.
+//! Prompts for recall: the daemon's own file, and Codex's, which is only read.
 //!
 //! # Theory of operation
 //!
-//! *Owns* `message_history.jsonl` in the state folder. Its first line names the log and says how many
-//! entries were trimmed before; the others are one prompt each. An entry's number is that count plus
-//! its place, so it stays the same for ever.
+//! *State*: `message_history.jsonl` in the state folder. Its first line has the log's id and the number of entries
+//! trimmed so far; every other line is one prompt. An entry's number is that count plus its index, so it never changes.
 //!
-//! *Writers* hold `message_history.lock` (the kernel's lock, free when its holder dies). It stands
-//! beside the file and not on it, since a trim puts another file in its place. Several processes may
-//! write; one waits for the other, a bounded time.
+//! *Writers* hold `message_history.lock` (a kernel lock, which ends with its holder). It is a separate file, because
+//! trimming replaces the log. Several processes may write; they wait for each other, up to a bound.
 //!
-//! *Appending* is one write at the end and a sync; a torn last line of an earlier crash is cut off
-//! before. *Trimming* writes what stays under another name, syncs it and renames it: a crash leaves
-//! the old file or the new one, never less than either.
+//! *Appending* is one write at the end and a sync. A torn last line from a crash is cut off first. *Trimming* writes the
+//! remaining entries to another file, syncs it and renames it: a crash leaves either the old file or the new one, both
+//! complete.
 //!
-//! *Readers* take no lock: they open one file, whole by construction, and leave a torn last line out.
+//! *Readers* take no lock: they open one file, which is always complete, and skip a torn last line.
 
 mod log;
 mod lookup;
@@ -29,10 +27,10 @@ use tokio::sync::Mutex;
 use crate::clock::Clock;
 use crate::lock::{Lock, LockError};
 
-pub use log::Kept;
-pub use lookup::{Filter, Found, LogInfo, Page, Place};
+pub use log::PromptEntry;
+pub use lookup::{Filter, LogInfo, Page, Place, PromptMatch};
 
-/// How often a lock that another process holds is tried, and the pause between.
+/// How often to try a lock held by another process, and the pause between.
 ///
 /// # Source
 /// Codex waits a second in all.
@@ -41,7 +39,7 @@ const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 const LOCK: &str = "message_history.lock";
 
-/// Why prompts were not written or read.
+/// Why prompts could not be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum MessageHistoryError {
     /// Another process holds the lock for too long.
@@ -49,19 +47,19 @@ pub enum MessageHistoryError {
     Busy,
     #[error("{}: {source}", path.display())]
     File { path: PathBuf, source: std::io::Error },
-    /// A task of ours died.
+    /// A background task panicked.
     #[error("a background task ended early")]
     Task(#[from] tokio::task::JoinError),
 }
 
-/// The program that keeps a log.
+/// The program that writes a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[derive(strum::IntoStaticStr, strum::EnumString, strum::VariantArray)]
 #[strum(serialize_all = "snake_case", const_into_str)]
-pub enum Origin {
+pub enum LogOwner {
     /// Codex: `$CODEX_HOME/history.jsonl`.
     Codex,
-    /// We.
+    /// The daemon.
     Longhaul,
 }
 
@@ -69,36 +67,40 @@ pub enum Origin {
 pub struct MessageHistory {
     folder: PathBuf,
     codex_home: PathBuf,
-    /// Bytes of our file; `None` keeps nothing.
+    /// Maximum bytes of the daemon's file; `None` stores no prompts.
     max_bytes: Option<u64>,
     clock: Clock,
-    /// Writers of this process, in order; others wait at the lock. With the prompt that could not be kept last, which
-    /// may be in the file all the same.
+    /// Orders the writers of this process; other processes wait at the lock. Holds the last prompt whose append failed: it
+    /// may be in the file nevertheless.
     turn: Arc<Mutex<Option<Message>>>,
 }
 
 impl MessageHistory {
-    /// The prompts of the state folder `folder` and of Codex. With no `max_bytes` none is kept.
-    #[must_use]
+    /// The prompts of the state folder `folder` and of Codex. Without `max_bytes`, none are stored.
     pub fn new(folder: &Path, codex_home: &Path, max_bytes: Option<u64>, clock: Clock) -> Self {
         let (folder, codex_home) = (folder.to_owned(), codex_home.to_owned());
         Self { folder, codex_home, max_bytes, clock, turn: Arc::default() }
     }
 
-    #[must_use]
     pub fn path(&self) -> PathBuf {
         self.folder.join("message_history.jsonl")
     }
 
-    fn logs(&self) -> [(Origin, PathBuf); 2] {
-        [(Origin::Longhaul, self.path()), (Origin::Codex, self.codex_home.join("history.jsonl"))]
+    fn logs(&self) -> [(LogOwner, PathBuf); 2] {
+        [
+            (LogOwner::Longhaul, self.path()),
+            (LogOwner::Codex, self.codex_home.join("history.jsonl")),
+        ]
     }
 
-    /// Keeps a prompt, its secrets already replaced; `at_ms` is set here. `None`: nothing is kept.
+    /// Stores a redacted prompt with the current time. `None` if prompts are not stored.
     ///
     /// # Errors
-    /// [`MessageHistoryError`]; the prompt was not kept, the others stand.
-    pub async fn append(&self, message: Message) -> Result<Option<Kept>, MessageHistoryError> {
+    /// The prompt was not stored; earlier prompts are unaffected.
+    pub async fn append(
+        &self,
+        message: Message,
+    ) -> Result<Option<PromptEntry>, MessageHistoryError> {
         let Some(max_bytes) = self.max_bytes else { return Ok(None) };
         let mut turn = Arc::clone(&self.turn).lock_owned().await;
         let lock = self.lock().await?;
@@ -114,22 +116,19 @@ impl MessageHistory {
         kept.await?.map(Some)
     }
 
-    /// Removes what a crash left of a file that was being made.
+    /// Removes an unfinished file that a crash left.
     pub fn sweep(&self) {
         let new = log::unfinished(&self.path());
-        // Where another process makes one, it is not left.
+        // Without the lock, another process may be writing it.
         if new.exists()
             && let Ok(_lock) = Lock::take(&self.folder.join(LOCK))
             && let Err(error) = std::fs::remove_file(&new)
         {
-            tracing::warn!(%error, path = %new.display(), "an unfinished file stays");
+            tracing::warn!(%error, path = %new.display(), "cannot remove an unfinished file");
         }
     }
 
     /// Prompts of both logs, the newest first.
-    ///
-    /// # Errors
-    /// [`MessageHistoryError::File`]: a log that is there cannot be read.
     pub async fn lookup(&self, filter: Filter) -> Result<Page, MessageHistoryError> {
         let logs = self.logs();
         tokio::task::spawn_blocking(move || lookup::lookup(&logs, &filter)).await?

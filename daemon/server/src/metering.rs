@@ -1,7 +1,6 @@
-//! How long calls take, and what the process takes.
+//! Durations of calls, and the process's use of resources.
 //!
-//! Owns one histogram for each method that was called: bounded by the closed list of methods, a few KiB
-//! each, and gone with the process.
+//! *State*: one histogram for each method that was called, a few KiB each; lost with the process.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -9,10 +8,10 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-/// Digits of a time that are kept: one part in a hundred.
+/// Significant digits of a duration: one part in a hundred.
 const DIGITS: u8 = 2;
 
-/// Times of calls, by method.
+/// Durations of calls, by method.
 #[derive(Debug, Default)]
 pub struct CallTimes(Mutex<BTreeMap<&'static str, Times>>);
 
@@ -22,41 +21,40 @@ struct Times {
     took_us: Histogram<u32>,
 }
 
-/// The times of one method, microseconds.
+/// The durations of a method's calls, in microseconds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallSummary {
     pub method: &'static str,
     pub calls: u64,
-    /// Those answered with an error.
+    /// Calls answered with an error.
     pub errors: u64,
-    /// Half of them took no longer.
+    /// The median.
     pub p50_us: u64,
-    /// 99 of 100 took no longer.
+    /// The 99th percentile.
     pub p99_us: u64,
     pub max_us: u64,
 }
 
 impl CallTimes {
-    /// Counts a call that was answered after `took`.
+    /// Records a call that was answered after `took`.
     pub fn note(&self, method: &'static str, took: Duration, is_error: bool) {
         let mut methods = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if !methods.contains_key(method) {
-            // Without bounds it grows as it must; two digits are in its range, so it is made.
+            // This fails only for an invalid number of digits.
             let Ok(took_us) = Histogram::new(DIGITS) else { return };
             methods.insert(method, Times { errors: 0, took_us });
         }
         if let Some(times) = methods.get_mut(method) {
             let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-            // It grows to what it is given; what it cannot hold is longer than any call lasts.
+            // The histogram grows as needed; it rejects only values longer than any call.
             if times.took_us.record(took_us.max(1)).is_err() {
-                tracing::debug!(method, took_us, "a time that cannot be counted");
+                tracing::debug!(method, took_us, "cannot record a duration");
             }
             times.errors += u64::from(is_error);
         }
     }
 
-    /// Every method that was called, sorted by name.
-    #[must_use]
+    /// All methods that were called, sorted by name.
     pub fn summaries(&self) -> Vec<CallSummary> {
         let methods = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let summary = |(method, times): (&&'static str, &Times)| CallSummary {
@@ -74,36 +72,34 @@ impl CallTimes {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessUse {
     pub resident_bytes: u64,
-    /// The most that was held.
+    /// The peak of `resident_bytes`.
     pub resident_peak_bytes: u64,
-    /// Processor time, of all threads.
+    /// Processor time of all threads.
     pub processor_ms: u64,
     pub threads: u64,
 }
 
 impl ProcessUse {
-    /// As the system tells; `None` where there is no `/proc`.
-    #[must_use]
+    /// The current use; `None` without `/proc`.
     pub fn now() -> Option<Self> {
-        let told = std::fs::read_to_string("/proc/self/status").ok()?;
+        let status = std::fs::read_to_string("/proc/self/status").ok()?;
         Some(Self {
-            resident_bytes: number(&told, "VmRSS:")? * 1_024,
-            resident_peak_bytes: number(&told, "VmHWM:")? * 1_024,
+            resident_bytes: number(&status, "VmRSS:")? * 1_024,
+            resident_peak_bytes: number(&status, "VmHWM:")? * 1_024,
             processor_ms: u64::try_from(processor_time().as_millis()).unwrap_or(u64::MAX),
-            threads: number(&told, "Threads:")?,
+            threads: number(&status, "Threads:")?,
         })
     }
 }
 
 /// Processor time of all threads since the start.
-#[must_use]
 pub fn processor_time() -> Duration {
     let spent = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     Duration::try_from(spent).unwrap_or_default()
 }
 
-fn number(told: &str, key: &str) -> Option<u64> {
-    let rest = told.lines().find_map(|line| line.strip_prefix(key))?;
+fn number(status: &str, key: &str) -> Option<u64> {
+    let rest = status.lines().find_map(|line| line.strip_prefix(key))?;
     rest.split_whitespace().next()?.parse().ok()
 }
 
@@ -112,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_right_to_a_hundredth_whatever_their_size() {
+    fn durations_are_accurate_to_a_hundredth_at_any_size() {
         let times = CallTimes::default();
         for us in 1..=1_000 {
             times.note("a/b", Duration::from_micros(us), us % 10 == 0);
@@ -128,9 +124,11 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn the_process_is_told_by_the_system() {
-        let told = ProcessUse::now().unwrap();
-        assert!(told.resident_bytes > 1 << 20 && told.resident_peak_bytes >= told.resident_bytes);
-        assert!(told.threads >= 1);
+    fn the_system_reports_the_process() {
+        let usage = ProcessUse::now().unwrap();
+        assert!(
+            usage.resident_bytes > 1 << 20 && usage.resident_peak_bytes >= usage.resident_bytes
+        );
+        assert!(usage.threads >= 1);
     }
 }

@@ -1,19 +1,18 @@
-//! Asking language models: the only place that opens a network connection, and only when a provider
-//! is configured.
+//! Asks language models: the only place that opens a network connection, and only if a provider is configured.
 //!
 //! # Theory of operation
-//! *Owns* the HTTP client, the providers by name, and the ledger of what was spent.
+//! *State*: the HTTP client, the providers by name, and the ledger of spending.
 //!
-//! *Steps of one request.* Look for the answer that an earlier run was given to the same request; check
-//! the budgets; write the request into the ledger as if its whole input were billed; send it, read the
-//! answer as it streams; correct the ledger by what the provider says; keep the answer. A failure that
-//! may pass is tried again within the caller's deadline, each try checked and counted on its own.
+//! *Steps of one request.* Look for a stored answer to the same request; check the budgets; write the request into the
+//! ledger as if its whole input were billed; send it and read the answer as it streams; correct the ledger by the
+//! provider's numbers; store the answer. A temporary failure is retried within the caller's deadline; each try is
+//! checked and counted separately.
 //!
-//! *A crash* before the ledger's entry: nothing was sent. After it: the entry stands, too high at
-//! worst. After the answer was kept: the next run gets it for nothing.
+//! *A crash* before the ledger's entry: nothing was sent. After it: the entry remains, at worst too high. After the
+//! answer is stored: the next run gets it without paying.
 //!
-//! *Cancelling* drops the response, which closes the connection: no provider goes on writing for
-//! nobody. Keys are read when they are needed, and are in no log, error or ledger.
+//! *Cancelling* drops the response, which closes the connection, so the provider stops generating. Keys are read when
+//! they are needed, and are in no log, error or ledger.
 
 mod command;
 mod http;
@@ -43,13 +42,13 @@ use ledger::Ledger;
 pub struct ModelSettings {
     /// Providers by name.
     pub providers: BTreeMap<String, Provider>,
-    /// The model that is asked when nobody names one; `None`: no model is ever asked.
+    /// The default model; `None`: no model is asked.
     pub default: Option<ModelChoice>,
-    /// The models of tasks that have one of their own.
+    /// Models for single tasks.
     pub by_task: BTreeMap<Task, ModelChoice>,
 }
 
-/// What a model is asked for.
+/// The purpose of a question to a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case", const_into_str)]
@@ -57,21 +56,19 @@ pub enum Task {
     Summary,
     /// The judgments of a policy.
     Judge,
-    /// What a thread taught.
+    /// Learnings of a thread.
     Extract,
-    /// Looking after the files of memory.
+    /// Edits of the files of memory.
     Consolidate,
 }
 
 impl ModelSettings {
-    /// The model that is asked for a task.
-    #[must_use]
+    /// The model for a task.
     pub fn of(&self, task: Task) -> Option<ModelChoice> {
         self.by_task.get(&task).or(self.default.as_ref()).cloned()
     }
 
-    /// The models that are asked, for people.
-    #[must_use]
+    /// The models in use, for people.
     pub fn choice_words(&self) -> String {
         let Some(default) = &self.default else { return "none".to_owned() };
         let own = self.by_task.iter();
@@ -79,32 +76,28 @@ impl ModelSettings {
         default.words() + &own.collect::<String>()
     }
 
-    /// Whether this provider is a program of the machine.
-    #[must_use]
+    /// Whether this provider is a program on this machine.
     pub fn is_program(&self, provider: &str) -> bool {
         self.providers.get(provider).is_some_and(|known| matches!(known.kind, Kind::Command(_)))
     }
 
-    /// The names of the providers, for people: what else is said of them may be secret.
-    #[must_use]
+    /// The names of the providers, for people; other settings may be secret.
     pub fn provider_words(&self) -> String {
         let names: Vec<&str> = self.providers.keys().map(String::as_str).collect();
         if names.is_empty() { "none".to_owned() } else { names.join(", ") }
     }
 }
 
-/// A model of a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelChoice {
     /// Name of the provider in the configuration.
     pub provider: String,
-    /// The model, as the provider calls it.
+    /// Its name at the provider.
     pub model: String,
-    /// Its context window in tokens.
     pub context_window: u64,
-    /// How hard it is to think.
+    /// Its reasoning effort.
     pub effort: Option<String>,
-    /// Tokens of an answer, at most.
+    /// Maximum tokens of an answer.
     pub max_output_tokens: u64,
 }
 
@@ -114,8 +107,7 @@ impl ModelChoice {
         format!("{}/{}{}", self.provider, self.model, effort.unwrap_or_default())
     }
 
-    /// A model of which nothing else is known.
-    #[must_use]
+    /// A model with defaults for everything else.
     pub fn plain(provider: &str, model: &str) -> Self {
         let context_window = window_of(model);
         Self {
@@ -127,7 +119,7 @@ impl ModelChoice {
         }
     }
 
-    /// Another model of the same provider; `context_window` is what the caller knows of it.
+    /// Another model of the same provider; `context_window` is the caller's value, if any.
     #[must_use]
     pub fn renamed(self, name: &str, effort: Option<&str>, context_window: Option<u64>) -> Self {
         let known = match self.model == name {
@@ -145,19 +137,15 @@ impl ModelChoice {
     }
 }
 
-/// Window of a model for which none is said and that the table does not have: small enough for every local server in
-/// use.
+/// Default window of a model that is not in the table: small enough for every local server in use.
 pub const WINDOW_DEFAULT: u64 = 32_000;
 
-/// Window of a model for which none is said.
-#[must_use]
+/// Default window of a model.
 pub fn window_of(model: &str) -> u64 {
     window::of_model(model).unwrap_or(WINDOW_DEFAULT)
 }
 
-/// Tokens of an answer when nobody says; a summary is far below. A small window leaves it a quarter of itself: what
-/// is asked must fit in beside it.
-#[must_use]
+/// Default tokens of an answer; a summary is far shorter. A small window leaves it a quarter, so that the question fits.
 pub fn output_of(context_window: u64) -> u64 {
     8_000.min(context_window / 4)
 }
@@ -170,42 +158,42 @@ pub struct Models {
     clock: Clock,
 }
 
-/// One request: what is asked of whom, for what, and how long it may take.
+/// One request, its purpose and its deadline.
 #[derive(Debug, Clone, Copy)]
 pub struct Call<'a> {
     pub provider: &'a str,
     pub ask: Ask<'a>,
     pub purpose: Purpose,
-    /// Spent by the same job so far.
+    /// Spent by the same job until now.
     pub job: Spending,
     /// Time for all tries together.
     pub deadline: Duration,
     pub cancel: &'a CancellationToken,
 }
 
-/// An answer and what the request cost, tries that failed included.
+/// An answer, with the cost of all tries.
 #[derive(Debug, Clone)]
-pub struct Answered {
+pub struct PaidAnswer {
     pub answer: Answer,
-    /// What was spent; nothing for an answer that was kept from before.
+    /// What was spent; nothing for a stored answer.
     pub spent: Spending,
-    /// Tries, 0 for an answer that was kept from before.
+    /// Number of tries, 0 for a stored answer.
     pub tries: u32,
-    /// Under which it is kept.
+    /// The key of the stored answer.
     pub digest: String,
 }
 
-/// A request that failed, and what it cost all the same.
+/// A failed request, with the cost of all tries.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{fault}")]
-pub struct Failed {
+pub struct FailedCall {
     pub fault: Fault,
     pub spent: Spending,
 }
 
-/// A call with all that its tries share.
+/// A call with the state shared by its tries.
 #[derive(Clone, Copy)]
-struct Request<'a> {
+struct PreparedCall<'a> {
     provider: &'a Provider,
     call: &'a Call<'a>,
     body: &'a [u8],
@@ -213,71 +201,63 @@ struct Request<'a> {
 }
 
 impl Models {
-    /// A client over `settings` that keeps its accounts in `store`.
-    #[must_use]
+    /// Asks by `settings` and keeps the ledger in `store`.
     pub fn new(settings: ModelSettings, budget: Budget, store: Store, clock: Clock) -> Self {
         let ledger = Ledger::new(store, clock.clone(), budget);
         Self { settings: RwLock::new(Arc::new(settings)), client: OnceLock::new(), ledger, clock }
     }
 
-    #[must_use]
     pub fn settings(&self) -> Arc<ModelSettings> {
         Arc::clone(&self.settings.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Replaces what is configured: requests from now on go by it.
+    /// Replaces the configuration for later requests.
     pub fn configure(&self, settings: ModelSettings, budget: Budget) {
         *self.settings.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
         self.ledger.bound(budget);
     }
 
     /// What may be spent.
-    #[must_use]
     pub fn budget(&self) -> Budget {
         self.ledger.budget()
     }
 
-    /// What was spent today, all purposes together, as far as this process knows.
-    #[must_use]
+    /// What this process knows to be spent today, for all purposes.
     pub fn spent_today(&self) -> Spending {
         self.ledger.known_today()
     }
 
-    /// The bound of the budget that last kept a request of today from being sent, in words.
-    #[must_use]
+    /// The bound of the budget that last rejected a request today, in words.
     pub fn refused_today(&self) -> Option<String> {
         self.ledger.refused_today()
     }
 
-    /// Reads what earlier runs spent today.
-    ///
-    /// # Errors
-    /// The store cannot be read.
+    /// Loads today's spending of earlier runs.
     pub async fn recall_spent(&self) -> Result<(), longhaul_store::StoreError> {
         self.ledger.today().await.map(drop)
     }
 
-    /// Asks, telling `progress` the words of the answer as they come.
+    /// Asks, and calls `progress` with the text of the answer as it arrives.
     ///
     /// # Errors
-    /// [`Failed`] after the last try, with [`FaultKind::NotFound`] for a provider that is not configured.
+    /// [`FailedCall`] after the last try, with [`FaultKind::NotFound`] for a provider that is not configured.
     pub async fn ask(
         &self,
         call: Call<'_>,
         progress: &(dyn Fn(&str) + Sync),
-    ) -> Result<Answered, Failed> {
+    ) -> Result<PaidAnswer, FailedCall> {
         let mut spent = Spending::default();
-        let failed = |fault, spent| Failed { fault, spent };
+        let failed = |fault, spent| FailedCall { fault, spent };
         let settings = self.settings();
         let Some(provider) = settings.providers.get(call.provider) else {
-            let fault = Fault::new(FaultKind::NotFound, "no such provider is configured");
+            let fault = Fault::new(FaultKind::NotFound, "this provider is not configured");
             return Err(failed(fault, spent));
         };
         let body = provider.body(&call.ask);
-        let request = Request { provider, call: &call, body: &body, progress };
+        let request = PreparedCall { provider, call: &call, body: &body, progress };
         let digest = digest_of(call.provider, &body);
         if let Some(answer) = self.ledger.kept_answer(&digest).await {
-            return Ok(Answered { answer, spent, tries: 0, digest });
+            return Ok(PaidAnswer { answer, spent, tries: 0, digest });
         }
         let started = self.clock.elapsed();
         let (mut tries, mut before) = (0, None);
@@ -296,9 +276,9 @@ impl Models {
                 Ok(answer) => {
                     let answer = answer.redacted();
                     self.ledger.keep_answer(&digest, &answer).await;
-                    return Ok(Answered { answer, spent, tries, digest });
+                    return Ok(PaidAnswer { answer, spent, tries, digest });
                 }
-                // That the time ran out on a further try says less than why there was one.
+                // The reason for the retry is more useful than its timeout.
                 Err(fault) if fault.kind == FaultKind::Timeout => {
                     return Err(failed(before.unwrap_or(fault), spent));
                 }
@@ -309,7 +289,7 @@ impl Models {
             let left_ms = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
             let wait_ms = backoff::wait_ms(&fault, tries, left_ms, self.clock.chance());
             let Some(wait_ms) = wait_ms else { return Err(failed(fault, spent)) };
-            tracing::info!(provider = call.provider, %fault, wait_ms, "a model is asked again");
+            tracing::info!(provider = call.provider, %fault, wait_ms, "asking a model again");
             before = Some(fault);
             tokio::select! {
                 () = call.cancel.cancelled() => return Err(failed(cancelled(), spent)),
@@ -318,19 +298,19 @@ impl Models {
         }
     }
 
-    /// Forgets a kept answer that was of no use, so that the same request is asked anew.
+    /// Deletes a useless stored answer, so that the same request is sent again.
     pub async fn forget(&self, digest: &str) {
         self.ledger.forget_answer(digest).await;
     }
 
-    /// One try, with what it cost either way.
+    /// One try, with its cost.
     async fn attempt(
         &self,
-        request: Request<'_>,
+        request: PreparedCall<'_>,
         left: Duration,
         job: Spending,
     ) -> Result<(Answer, Spending), (Fault, Spending)> {
-        let Request { provider, call, body, progress } = request;
+        let PreparedCall { provider, call, body, progress } = request;
         let input = tokens::of_bytes(body.len() as u64);
         let entry = self
             .ledger
@@ -351,7 +331,7 @@ impl Models {
             biased;
             () = call.cancel.cancelled() => Err(cancelled()),
             result = tokio::time::timeout(left, send) => result.unwrap_or_else(|_| {
-                Err(Fault::new(FaultKind::Timeout, "no whole answer before the deadline"))
+                Err(Fault::new(FaultKind::Timeout, "the answer was not complete before the deadline"))
             }),
         };
         let cost = self.ledger.close(&entry, &result).await;
@@ -361,7 +341,7 @@ impl Models {
         }
     }
 
-    /// The HTTP client, made when it is first needed: most users have none.
+    /// The HTTP client, created on first use: most users need none.
     fn client(&self) -> Result<&reqwest::Client, Fault> {
         if let Some(client) = self.client.get() {
             return Ok(client);
@@ -372,7 +352,7 @@ impl Models {
 }
 
 fn cancelled() -> Fault {
-    Fault::new(FaultKind::Cancelled, "the request was taken back")
+    Fault::new(FaultKind::Cancelled, "the request was cancelled")
 }
 
 fn add(a: Spending, b: Spending) -> Spending {

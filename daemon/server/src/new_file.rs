@@ -1,7 +1,7 @@
-//! A new file: published whole and synced under its name, or not at all, and never over a file that is there.
+//! Creates files: complete and synced under their final name, or not at all, and never over an existing file.
 //!
-//! The folder may belong to another program. Nothing in it is touched but the hidden file that the call makes; a
-//! crash leaves at most that file, which no program lists.
+//! The folder may belong to another program. A call touches nothing in it except its own hidden file; a crash leaves at
+//! most that file, which programs do not list.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -13,34 +13,34 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use crate::folder::make_synced;
 
-/// End of the name of a file that is being written; the leading dot keeps it from being listed.
+/// Extension of an unfinished file; with the leading dot, programs do not list it.
 pub const NEW: &str = ".new";
 
-/// Hidden names that are tried: those of crashed and concurrent calls are taken.
+/// Maximum hidden names to try: crashed and concurrent calls may have taken some.
 const NAMES_MAX: u32 = 1_000;
 
-/// Makes the file at `path` with what `write` puts into it.
+/// Creates the file at `path` with the content that `write` writes.
 ///
 /// # Errors
-/// `AlreadyExists` when anything stands at `path`, a dangling link included; what `write` says; those of the disk.
+/// `AlreadyExists` if anything is at `path`, even a dangling link; those of `write` and of the disk.
 pub fn publish(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     let (Some(folder), Some(_)) = (path.parent(), path.file_name()) else {
         return Err(io::Error::new(ErrorKind::InvalidInput, "not the path of a file"));
     };
-    // What `write` puts together may take long.
+    // Check first, since `write` may take long.
     if path.symlink_metadata().is_ok() {
         return Err(ErrorKind::AlreadyExists.into());
     }
     make_synced(folder)?;
     let (mut file, new) = stage(path)?;
     let written = write(&mut file).and_then(|()| file.sync_all()).and_then(|()| link(&new, path));
-    // This call made it. Should removing it fail, a hidden file is left.
+    // This call created it. If removing fails, a hidden file remains.
     fs::remove_file(&new).ok();
     written?;
     File::open(folder)?.sync_all()
 }
 
-/// A new hidden file beside `path`, under a name that nobody has.
+/// Creates a hidden file beside `path`, under an unused name.
 fn stage(path: &Path) -> io::Result<(File, PathBuf)> {
     for number in 0..NAMES_MAX {
         let mut name = OsString::from(".");
@@ -54,10 +54,10 @@ fn stage(path: &Path) -> io::Result<(File, PathBuf)> {
             Err(error) => return Err(error),
         }
     }
-    Err(io::Error::other(format!("{NAMES_MAX} unfinished files stand beside {}", path.display())))
+    Err(io::Error::other(format!("{NAMES_MAX} unfinished files are beside {}", path.display())))
 }
 
-/// Gives the file its name. A plain rename would replace a file that came to be there meanwhile.
+/// Gives the file its final name. A plain rename could replace a file created in the meantime.
 fn link(new: &Path, path: &Path) -> io::Result<()> {
     match fs::hard_link(new, path) {
         // Some file systems have no hard links.
@@ -85,10 +85,10 @@ mod tests {
     }
 
     #[test]
-    fn of_many_that_publish_one_file_one_does_and_its_bytes_stay() {
+    fn of_many_concurrent_calls_for_one_file_one_succeeds_and_its_bytes_stay() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("sessions/a.jsonl");
-        // All of them stand before the name is taken.
+        // All calls have passed the first check before one takes the name.
         let barrier = std::sync::Barrier::new(8);
         let run = |byte: u8| {
             publish(&path, |file| {
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn files_and_links_of_others_stay_as_they_are() {
+    fn files_and_links_of_others_are_not_changed() {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         fs::write(at(".a.0.new"), "theirs").unwrap();

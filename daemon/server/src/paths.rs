@@ -1,4 +1,4 @@
-//! Where things live when nobody says otherwise.
+//! Default paths.
 //!
 //! | what | place |
 //! |---|---|
@@ -7,14 +7,14 @@
 //! | socket | `$XDG_RUNTIME_DIR/longhaul/v1.sock`, else `<state>/run/v1.sock` |
 //! | agents | as `longhaul_core::rollout::source` has it |
 //!
-//! The major protocol version is in the socket's name, so that an old daemon can never answer a new client.
+//! The socket's name contains the major protocol version, so that an old daemon never answers a new client.
 
 use std::path::{Path, PathBuf};
 
 use directories::BaseDirs;
 use longhaul_protocol::PROTOCOL_MAJOR;
 
-/// The folders of the user everything else is placed under.
+/// The user's folders that contain everything else.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Base {
     pub home: PathBuf,
@@ -22,13 +22,12 @@ pub struct Base {
     pub config: PathBuf,
     /// `$XDG_STATE_HOME`.
     pub state: PathBuf,
-    /// `$XDG_RUNTIME_DIR`; absent outside a login session.
+    /// `$XDG_RUNTIME_DIR`; `None` outside a login session.
     pub runtime: Option<PathBuf>,
 }
 
 impl Base {
-    /// The folders of the user who runs the process; `None` when there is no home folder.
-    #[must_use]
+    /// The folders of the process's user; `None` without a home folder.
     pub fn of_user() -> Option<Self> {
         let dirs = BaseDirs::new()?;
         let state = dirs.state_dir().unwrap_or_else(|| dirs.data_local_dir());
@@ -40,7 +39,7 @@ impl Base {
         })
     }
 
-    /// A user whose folders all lie under `root`, for tests.
+    /// Folders under `root`, for tests.
     #[must_use]
     pub fn under(root: &Path) -> Self {
         Self {
@@ -51,18 +50,15 @@ impl Base {
         }
     }
 
-    #[must_use]
     pub fn config_file(&self) -> PathBuf {
         self.config.join("longhaul/config.toml")
     }
 
-    #[must_use]
     pub fn state_dir(&self) -> PathBuf {
         self.state.join("longhaul")
     }
 
     /// The socket of a daemon with this state folder.
-    #[must_use]
     pub fn socket(&self, state_dir: &Path) -> PathBuf {
         let folder = match &self.runtime {
             Some(runtime) => runtime.join("longhaul"),
@@ -71,8 +67,7 @@ impl Base {
         folder.join(format!("v{PROTOCOL_MAJOR}.sock"))
     }
 
-    /// A path as a person writes it: `~/` is the home folder, a relative one starts at `from`.
-    #[must_use]
+    /// Resolves a path as a person writes it: `~/` is the home folder; a relative one is relative to `from`.
     pub fn resolve(&self, path: &Path, from: &Path) -> PathBuf {
         match path.strip_prefix("~") {
             Ok(rest) => self.home.join(rest),

@@ -1,28 +1,26 @@
-//! The folder a process works in, as the system tells it: that is the project an agent may ask about.
+//! The working folder of a process, as reported by the system: it determines the project that an agent may access.
 //!
-//! Only Linux tells, by `/proc/PID/cwd`, and not to a daemon in a user namespace of its own, in which a user's
-//! systemd puts a service with a read-only file system. There nothing is known, and a client's own word counts only
-//! where the configuration says so. Where the system tells of others and not of this process (it hides itself, or
-//! has ended), nothing is believed in any case.
+//! Only Linux reports it, by `/proc/PID/cwd`, and not to a daemon in a user namespace of its own, such as a systemd user
+//! service with a read-only file system. Without a report, a client's own statement counts only if the configuration
+//! allows that. If the system reports other processes but not this one (it hides itself, or has ended), a statement never
+//! counts.
 
-/// What is known about the folder of a process.
+/// The known working folder of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WorkFolder {
-    /// It works here.
     Known(String),
-    /// The system would tell, but not of this process.
+    /// The system can report folders, but not that of this process.
     Hidden,
 }
 
-/// The folder the process `pid` works in; `None` where the system does not tell.
+/// The working folder of the process `pid`; `None` if the system does not report any.
 ///
-/// `pid` is read from the socket, so it was right when the peer connected. A process that ended and whose number was
-/// given to another while the folder was read is told by the time it started.
-#[must_use]
+/// `pid` comes from the socket, so it was right when the peer connected. If the process has ended and its number was
+/// reused, its start time differs.
 pub fn folder_of(pid: Option<i32>) -> Option<WorkFolder> {
     match pid.and_then(system::folder) {
         Some(folder) => Some(WorkFolder::Known(folder)),
-        None => system::TELLS.then(system::sees_all)?.then_some(WorkFolder::Hidden),
+        None => system::REPORTS.then(system::sees_all)?.then_some(WorkFolder::Hidden),
     }
 }
 
@@ -32,31 +30,31 @@ mod system {
     use std::os::unix::fs::MetadataExt;
     use std::path::PathBuf;
 
-    pub(super) const TELLS: bool = true;
+    pub(super) const REPORTS: bool = true;
 
     pub(super) fn folder(pid: i32) -> Option<String> {
         let process = PathBuf::from(format!("/proc/{pid}"));
-        let before = started(&process)?;
+        let before = start_ticks(&process)?;
         let link = process.join("cwd");
         let folder = fs::read_link(&link).ok()?;
-        // In a mount namespace of its own it may work in another folder under this name.
+        // In another mount namespace, this path may be another folder.
         let (there, here) = (fs::metadata(&link).ok()?, fs::metadata(&folder).ok()?);
         let is_same = (there.dev(), there.ino()) == (here.dev(), here.ino());
-        let is_alive = started(&process)? == before;
+        let is_alive = start_ticks(&process)? == before;
         if is_same && is_alive { folder.into_os_string().into_string().ok() } else { None }
     }
 
-    /// When a process started, in the kernel's ticks: with its number, its identity.
+    /// The start time of a process in the kernel's ticks, which identifies it together with its number.
     ///
     /// # Source
-    /// proc_pid_stat(5): field 22. The second field, a name in brackets, may hold blanks and brackets.
-    fn started(process: &std::path::Path) -> Option<u64> {
+    /// proc_pid_stat(5): field 22. The second field, a name in brackets, may contain blanks and brackets.
+    fn start_ticks(process: &std::path::Path) -> Option<u64> {
         let stat = fs::read_to_string(process.join("stat")).ok()?;
         stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(19)?.parse().ok()
     }
 
-    /// Whether this process is in the first user namespace: there the system hides no process of the same user
-    /// that does not hide itself.
+    /// Whether this process is in the initial user namespace. There, the system hides only those processes of the same user
+    /// that hide themselves.
     pub(super) fn sees_all() -> bool {
         let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
         map.split_ascii_whitespace().eq(["0", "0", "4294967295"])
@@ -65,7 +63,7 @@ mod system {
 
 #[cfg(not(target_os = "linux"))]
 mod system {
-    pub(super) const TELLS: bool = false;
+    pub(super) const REPORTS: bool = false;
 
     pub(super) fn folder(_: i32) -> Option<String> {
         None
@@ -83,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_is_where_the_system_sees_it_and_an_ended_one_nowhere() {
+    fn a_running_process_has_a_folder_and_an_ended_one_has_none() {
         let temp = tempfile::tempdir().unwrap();
         let folder = temp.path().canonicalize().unwrap();
         let mut cat = Command::new("cat");

@@ -1,8 +1,7 @@
 //! The project's instructions (AGENTS.md) as Codex would read them at its next start in a folder.
 //!
-//! Read each time they are asked for, as [`crate::agent_settings`] is: what the user changed holds at once.
-//! Files that cannot be read count as not there; which of them count, and how they are joined, is decided in
-//! [`longhaul_core::context::project`].
+//! Read on every request, as [`crate::agent_settings`] is, so changes apply at once. Unreadable files count as missing.
+//! [`longhaul_core::context::project`] decides which files count and how they are joined.
 
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -11,21 +10,21 @@ use std::path::{Path, PathBuf};
 use longhaul_core::context::project::{InstructionRules, InstructionText};
 use serde::Deserialize;
 
-/// Bytes of the file that holds everywhere: the agent has no bound for it, and a longer one is a mistake.
+/// Maximum bytes of the global file: the agent has no bound for it, and a longer one is a mistake.
 const GLOBAL_BYTES_MAX: u64 = 256 * 1_024;
 
-/// Bytes of the agent's configuration that are read.
+/// Maximum bytes to read of the agent's configuration.
 const CONFIG_BYTES_MAX: u64 = 1 << 20;
 
-/// The keys of the agent's configuration that matter here.
+/// The keys of Codex's configuration that matter here.
 #[derive(Default, Deserialize)]
-struct Told {
+struct CodexConfig {
     project_doc_max_bytes: Option<toml::Value>,
     project_doc_fallback_filenames: Option<toml::Value>,
     project_root_markers: Option<toml::Value>,
 }
 
-/// What a thread in `cwd` is told, from the root of its project down to it; `None` when there is nothing.
+/// The instructions for a thread in `cwd`, from the project's root down to it; `None` if there are none.
 pub(crate) fn read(codex_home: &Path, cwd: &Path) -> Option<String> {
     let rules = rules(codex_home);
     let mut joined = InstructionText::new(&rules);
@@ -47,7 +46,7 @@ pub(crate) fn read(codex_home: &Path, cwd: &Path) -> Option<String> {
     joined.finish(&global.unwrap_or_default())
 }
 
-/// The folders from the project's root to `cwd`; `cwd` alone where nothing marks a root.
+/// The folders from the project's root to `cwd`; only `cwd` if nothing marks a root.
 fn folders<'a>(cwd: &'a Path, markers: &[String]) -> Vec<&'a Path> {
     let is_root = |folder: &Path| markers.iter().any(|marker| folder.join(marker).exists());
     let depth = cwd.ancestors().position(is_root).unwrap_or(0);
@@ -56,14 +55,14 @@ fn folders<'a>(cwd: &'a Path, markers: &[String]) -> Vec<&'a Path> {
     folders
 }
 
-/// Where a file of the project really is. One that is a link out of the project is passed by: a repository could
-/// have any file of the person's read as its instructions.
+/// The real path of a project's file. A link out of the project is skipped: a repository could make the daemon read any
+/// file of the person as its instructions.
 fn inside(path: &Path, root: &Path) -> Option<PathBuf> {
     let real = path.canonicalize().ok()?;
     (real.starts_with(root) && is_file(&real)).then_some(real)
 }
 
-/// A folder or a pipe of that name is passed by: reading it would fail, or never end.
+/// Skips folders and pipes, since reading them would fail or never end.
 fn is_file(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|found| found.is_file())
 }
@@ -75,17 +74,17 @@ fn beginning(path: &Path, bytes_max: u64) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// What the user told the agent; a key of another shape counts as not said.
+/// The user's settings of the agent; a key of another type counts as unset.
 fn rules(codex_home: &Path) -> InstructionRules {
     let bytes = beginning(&codex_home.join("config.toml"), CONFIG_BYTES_MAX).unwrap_or_default();
-    let told: Told = toml::from_str(&String::from_utf8_lossy(&bytes)).unwrap_or_default();
-    let usual = InstructionRules::default();
-    let bytes_max = told.project_doc_max_bytes.and_then(|value| value.as_integer());
+    let config: CodexConfig = toml::from_str(&String::from_utf8_lossy(&bytes)).unwrap_or_default();
+    let defaults = InstructionRules::default();
+    let bytes_max = config.project_doc_max_bytes.and_then(|value| value.as_integer());
     let texts = |value: Option<toml::Value>| value?.try_into::<Vec<String>>().ok();
     InstructionRules {
-        bytes_max: bytes_max.and_then(|max| u64::try_from(max).ok()).unwrap_or(usual.bytes_max),
-        fallback_names: texts(told.project_doc_fallback_filenames).unwrap_or_default(),
-        root_markers: texts(told.project_root_markers).unwrap_or(usual.root_markers),
+        bytes_max: bytes_max.and_then(|max| u64::try_from(max).ok()).unwrap_or(defaults.bytes_max),
+        fallback_names: texts(config.project_doc_fallback_filenames).unwrap_or_default(),
+        root_markers: texts(config.project_root_markers).unwrap_or(defaults.root_markers),
     }
 }
 

@@ -1,40 +1,39 @@
-//! Transcripts of clients that write none: opened, appended to, never lost.
+//! Records the transcripts of clients that write none.
 //!
 //! # Theory of operation
 //!
-//! *Owns* the files below `<state>/threads`: no one else writes there, and only one daemon has the
-//! state folder. One file is one thread, in the Codex envelope, so that every later stage reads one
-//! kind of input; the file is the only memory there is. What is held here of it (`Log`: its length,
-//! its lines, which client ids stand in it) is a cache that is read back from the file.
+//! *State*: the files below `<state>/threads`. Nothing else writes there, and only one daemon has the state folder. A
+//! file is one thread in Codex's format, so that later stages read a single kind of input, and it is the only durable
+//! state. The `Log` of a file (its length, its lines, the client ids in it) is a cache that can be rebuilt from it.
 //!
-//! *One writer a thread.* A `Log` stands behind a mutex that serves in order; the lock moves into the
-//! blocking thread that writes, so a client that hangs up does not let the next one in too early. Of
-//! the logs that nobody uses the least recently used are let go, so memory is bounded.
+//! *One writer per thread.* A `Log` is behind a fair mutex. Its guard moves into the blocking thread that writes, so a
+//! client that disconnects does not admit the next one too early. The least recently used of the idle logs are dropped,
+//! which bounds memory.
 //!
-//! *Opening.* The id is made from the client's name and key, so the same key leads to the same file
-//! with no table of keys. The first lines are written under another name, synced and linked to
-//! theirs ([`crate::new_file`]), the folders synced. A crash before that leaves nothing that is listed; after it, the thread.
+//! *Opening.* The id is derived from the client's name and key, so the same key leads to the same file without a table
+//! of keys. The first lines are written to a temporary file, synced and linked to their name ([`crate::new_file`]), and
+//! the folders are synced. A crash before that leaves nothing visible; after it, the thread exists.
 //!
 //! *Appending.* One write for the whole batch, one `fdatasync`, then the answer.
-//! - Killed before the write: nothing. In the middle: whole lines and a torn one. After: all lines.
-//! - The next append compares the file with the cache. If they differ (after a start there is no
-//!   cache) the file is read: the torn line is cut off, or ended where only its newline is missing,
-//!   and what stands is synced before any of it is called a duplicate.
-//! - A write that fails (full disk) is taken back by cutting the file to its old length. Should that
-//!   fail too, the cache is forgotten and the next append repairs the file as after a crash.
+//! - Killed before the write: nothing is written. During it: complete lines and a torn one. After it: all lines.
+//! - The next append compares the file with the cache. If they differ, or there is no cache after a start, the file is
+//!   read: a torn line is cut off, or completed if only its newline is missing, and the file is synced before any line
+//!   counts as a duplicate.
+//! - A failed write (full disk) is reverted by truncating the file to its old length. If that fails too, the cache is
+//!   dropped, and the next append repairs the file as after a crash.
 //!
-//! An id that comes again with other content refuses the batch: content is what stands in the file, the
-//! time of writing left out and secrets replaced.
+//! An id sent again with other content rejects the batch. The content is what is in the file, redacted and without the
+//! time of writing.
 //!
-//! So an item that was answered is there exactly once, and one that was not is there once or not at
-//! all, and sending it again is right in either case.
+//! So an acknowledged item is in the file exactly once, an unacknowledged one at most once, and sending it again is
+//! always right.
 //!
-//! *Does not* know the wire, check or redact items (`service::recording`), or read for others: that
-//! is `ingest`, for which these files are one more source.
+//! The recorder does not know the wire, does not check or redact items (`service::recording`), and does not read for
+//! others: `ingest` reads these files as one more source.
 
 mod file;
-mod held;
 mod log;
+mod open_logs;
 mod place;
 
 use std::path::{Path, PathBuf};
@@ -46,58 +45,53 @@ use tokio::sync::{Mutex, OwnedMutexGuard};
 use uuid::{Builder, Variant, Version};
 
 use crate::clock::Clock;
-use held::Held;
 use log::Log;
+use open_logs::OpenLogs;
 
-pub use log::{Appended, Line};
+pub use log::{AppendReport, Line};
 
 /// Why a thread was not written.
 #[derive(Debug, thiserror::Error)]
 pub enum RecorderError {
-    /// No thread of ours has that id.
+    /// The recorder has no thread with that id.
     #[error("no thread {0:?} was opened here")]
     NotFound(String),
-    /// Others have appended.
+    /// Another client has appended.
     #[error("the thread is at seq {present}, not {expected}")]
-    Stale {
-        /// What the caller expected.
-        expected: u64,
-        present: u64,
-    },
-    /// The transcript is as long as one may be.
+    Stale { expected: u64, present: u64 },
+    /// The transcript has its maximum size.
     #[error("the thread is full: {limit} is {max}")]
     Full { limit: &'static str, max: u64, given: u64 },
-    /// An addition has the client's id of one that says something else.
+    /// An addition reuses a client id with other content.
     #[error("items[{index}] has the id of another item of the thread")]
     Conflict {
-        /// Which one of the batch.
+        /// Its index in the batch.
         index: usize,
         client_item_id: String,
     },
     #[error("{}: {source}", path.display())]
     File { path: PathBuf, source: std::io::Error },
-    /// A task of ours died.
+    /// A background task panicked.
     #[error("a background task ended early")]
     Task(#[from] tokio::task::JoinError),
 }
 
-/// Which thread a client opens.
+/// The thread to open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Key {
     Thread(String),
-    /// The one this client has under its own key.
+    /// The client's thread with this key.
     Client(String),
     New,
 }
 
-/// A thread that is open.
+/// A thread opened for writing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Opened {
+pub struct OpenThread {
     pub thread_id: String,
     pub path: PathBuf,
-    /// Seq of its last line.
     pub seq: u64,
-    /// Whether it was begun just now.
+    /// Whether it was created by this call.
     pub created: bool,
 }
 
@@ -106,23 +100,19 @@ pub struct Opened {
 pub struct Recorder {
     folder: PathBuf,
     clock: Clock,
-    held: Held,
-    /// Held while a thread is looked for and begun, so that one key begins one thread.
+    logs: OpenLogs,
+    /// Locked while a thread is looked up and created, so that a key creates one thread.
     opening: Arc<Mutex<()>>,
 }
 
 impl Recorder {
-    /// Writes below `folder`, which is made when the first thread begins.
-    #[must_use]
+    /// Writes below `folder`, which is created with the first thread.
     pub fn new(folder: PathBuf, clock: Clock) -> Self {
-        Self { folder, clock, held: Held::default(), opening: Arc::default() }
+        Self { folder, clock, logs: OpenLogs::default(), opening: Arc::default() }
     }
 
-    /// Opens a thread, which begins as `opening` says (its `thread_id` is set here).
-    ///
-    /// # Errors
-    /// [`RecorderError::NotFound`] for a [`Key::Thread`] that is not there, [`RecorderError::File`].
-    pub async fn open(&self, key: Key, opening: Opening) -> Result<Opened, RecorderError> {
+    /// Opens a thread, creating it with `opening` if necessary (its `thread_id` is set here).
+    pub async fn open(&self, key: Key, opening: Opening) -> Result<OpenThread, RecorderError> {
         let thread_id = match &key {
             Key::Thread(thread_id) => thread_id.clone(),
             Key::Client(name) => id_of_key(&opening.originator, name),
@@ -141,9 +131,9 @@ impl Recorder {
         });
         let found = found.await?.map_err(|source| self.failed(&self.folder, source))?;
         let (path, created) = found.ok_or_else(|| RecorderError::NotFound(thread_id.clone()))?;
-        let mut log = self.held.log(&thread_id, path.clone()).lock_owned().await;
+        let mut log = self.logs.log(&thread_id, path.clone()).lock_owned().await;
         if log.path() != path {
-            // The file was deleted or moved since, and this is where the thread is now.
+            // The file was deleted or moved; this is its current path.
             *log = Log::at(path);
         }
         let (path, seq) = on_blocking(move || {
@@ -152,20 +142,20 @@ impl Recorder {
         })
         .await?;
         let seq = seq.map_err(|source| self.failed(&path, source))?;
-        Ok(Opened { thread_id, path, seq, created })
+        Ok(OpenThread { thread_id, path, seq, created })
     }
 
-    /// Appends lines that `make` makes, which is asked for them when it is this batch's turn and off
-    /// the async threads; answers when they are on the disk.
+    /// Appends the lines that `make` returns. It is called on a blocking thread when the batch has its turn. Returns when
+    /// the lines are on disk.
     ///
     /// # Errors
-    /// Those of `make`, and [`RecorderError`]; nothing was written then.
+    /// Those of `make`, and [`RecorderError`]; then nothing was written.
     pub async fn append<E: From<RecorderError> + Send + 'static>(
         &self,
         thread_id: &str,
         expected_seq: Option<u64>,
         make: impl FnOnce(i64) -> Result<Vec<Line>, E> + Send + 'static,
-    ) -> Result<Appended, E> {
+    ) -> Result<AppendReport, E> {
         let mut log = self.log(thread_id).await?;
         let (at_ms, thread_id) = (self.clock.now_ms(), thread_id.to_owned());
         let appended = on_blocking(move || {
@@ -176,11 +166,11 @@ impl Recorder {
         appended.await?
     }
 
-    /// Appends one line that is made of those after `covered_seq`, with nobody's line between; answers its seq
-    /// when it is on the disk. Does nothing where the thread holds a line of that id already.
+    /// Appends one line computed from those after `covered_seq`, with no other line in between; returns its seq when it is
+    /// on disk. Does nothing if the thread already has a line with this id.
     ///
     /// # Errors
-    /// Those of `make`, and [`RecorderError`]; nothing was written then.
+    /// Those of `make`, and [`RecorderError`]; then nothing was written.
     pub async fn append_after<E: From<RecorderError> + Send + 'static>(
         &self,
         thread_id: &str,
@@ -206,10 +196,7 @@ impl Recorder {
         appended.await?
     }
 
-    /// Seq of the line that a client appended under an id.
-    ///
-    /// # Errors
-    /// [`RecorderError::NotFound`], [`RecorderError::File`].
+    /// Seq of the line appended under a client id.
     pub async fn seq_of(
         &self,
         thread_id: &str,
@@ -225,32 +212,29 @@ impl Recorder {
         seq.map_err(|source| self.failed(&path, source))
     }
 
-    /// Lets go of what is held of a thread, when no append is under way.
-    ///
-    /// # Errors
-    /// [`RecorderError::NotFound`], [`RecorderError::File`].
-    pub async fn close(&self, thread_id: &str) -> Result<Opened, RecorderError> {
+    /// Drops the cache of a thread, after the current append.
+    pub async fn close(&self, thread_id: &str) -> Result<OpenThread, RecorderError> {
         let mut log = self.log(thread_id).await?;
         let (path, seq) = on_blocking(move || {
             let read = log.seq();
             (log.path().to_owned(), read)
         })
         .await?;
-        self.held.let_go(thread_id);
+        self.logs.drop_idle(thread_id);
         let seq = seq.map_err(|source| self.failed(&path, source))?;
-        Ok(Opened { thread_id: thread_id.to_owned(), path, seq, created: false })
+        Ok(OpenThread { thread_id: thread_id.to_owned(), path, seq, created: false })
     }
 
-    /// The log of a thread, alone.
+    /// Locks the log of a thread.
     async fn log(&self, thread_id: &str) -> Result<OwnedMutexGuard<Log>, RecorderError> {
-        let log = match self.held.get(thread_id) {
+        let log = match self.logs.get(thread_id) {
             Some(log) => log,
             None => {
                 let (folder, wanted) = (self.folder.clone(), thread_id.to_owned());
                 let found = tokio::task::spawn_blocking(move || place::find(&folder, &wanted));
                 let found = found.await?.map_err(|source| self.failed(&self.folder, source))?;
                 let path = found.ok_or_else(|| RecorderError::NotFound(thread_id.to_owned()))?;
-                self.held.log(thread_id, path)
+                self.logs.log(thread_id, path)
             }
         };
         Ok(log.lock_owned().await)
@@ -267,7 +251,7 @@ async fn on_blocking<T: Send + 'static>(
     Ok(tokio::task::spawn_blocking(work).await?)
 }
 
-/// The id of the thread that a client has under a key: a UUID of version 8, the same at any time.
+/// The id of a client's thread with a key: a UUID of version 8, always the same.
 fn id_of_key(originator: &str, key: &str) -> String {
     let named = format!("{originator}\0{key}");
     let digest = Digest128::of(named.as_bytes()).0;

@@ -1,16 +1,15 @@
-//! Looks at the repository a thread works in, by the `git` of the machine.
+//! Inspects the repositories that threads work in, with the machine's `git`.
 //!
 //! # Theory of operation
-//! *Owns* the last look at each folder, at most `FOLDERS_MAX`. A look that is younger than
-//! `FRESH` is given again; else one is taken, one at a time for each folder and `LOOKS_MAX` in all, and
-//! the asker waits for it at most as long as it says. Who does not wait gets the look before, and the
-//! next one finds the new. A look is bounded in time and in bytes read; what goes over is killed. *A
-//! crash* leaves nothing: looks are only kept in memory, and those that a decision was made with are kept
-//! with it.
+//! *State*: the last inspection of each folder, at most `FOLDERS_MAX`. One younger than `FRESH` is reused. Otherwise a
+//! new one runs, one at a time per folder and `CONCURRENT_MAX` in all, and the caller waits for it up to its own limit. If
+//! the limit passes, the caller gets the previous result, and the next call gets the new one. An inspection is bounded in
+//! time and in bytes read; one that exceeds them is killed. *A crash* loses nothing of value: results are in memory only,
+//! and those that a decision used are stored with the decision.
 //!
-//! A folder may be anyone's: an unpacked archive can bring a configuration that names programs. git runs in
-//! a sandbox, and what it would run for the repository is switched off besides (see `git.rs`). Where
-//! there is no sandbox nothing is looked at, and `daemon/status` tells why.
+//! A folder may be hostile: an unpacked archive can contain a configuration that names programs. git runs in a sandbox,
+//! and in addition everything it would run for the repository is disabled (see `git.rs`). Without a sandbox, no
+//! repository is inspected, and `daemon/status` says why.
 
 mod git;
 mod graphite;
@@ -27,16 +26,16 @@ use crate::clock::Clock;
 use crate::config::repository::RepositorySettings;
 use git::Git;
 
-/// Folders whose last look is kept.
+/// Maximum folders with a cached result.
 const FOLDERS_MAX: usize = 64;
 
-/// Looks at the same time.
-const LOOKS_MAX: usize = 2;
+/// Maximum concurrent inspections.
+const CONCURRENT_MAX: usize = 2;
 
-/// How long a look counts as the present.
+/// How long a result counts as current.
 const FRESH: Duration = Duration::from_millis(1_000);
 
-/// The repositories that threads work in.
+/// Inspects the repositories of threads.
 #[derive(Debug, Clone)]
 pub struct Repositories(Arc<Inner>);
 
@@ -48,29 +47,28 @@ struct Inner {
     permits: Arc<Semaphore>,
 }
 
-/// The last look at a folder.
+/// The last inspection of a folder.
 #[derive(Debug, Clone, Default)]
 struct Folder {
-    /// When it was asked for last, since the daemon began.
+    /// When it was last requested, since the daemon's start.
     asked: Duration,
-    /// When the look was taken; `None`: never.
+    /// When it last finished; `None`: never.
     taken: Option<Duration>,
     found: Option<Repository>,
-    /// One is being taken.
+    /// Whether one is running.
     is_busy: bool,
 }
 
 impl Repositories {
-    /// Without any look yet. `program`: `longhauld`, which becomes git for a look.
-    #[must_use]
+    /// `program` is `longhauld`, which becomes git.
     pub fn new(clock: Clock, program: PathBuf) -> Self {
-        let permits = Arc::new(Semaphore::new(LOOKS_MAX));
+        let permits = Arc::new(Semaphore::new(CONCURRENT_MAX));
         Self(Arc::new(Inner { clock, git: Git::new(program), folders: Mutex::default(), permits }))
     }
 
-    /// The repository of a folder, waiting at most `wait` for a new look; `None` when there is none, or
-    /// none was seen yet.
-    pub async fn look(
+    /// The repository of a folder. Waits at most `wait` for a new inspection; `None` if there is no repository, or no
+    /// result yet.
+    pub async fn inspect(
         &self,
         folder: &str,
         settings: RepositorySettings,
@@ -79,7 +77,7 @@ impl Repositories {
         if !settings.observe || !Path::new(folder).is_absolute() {
             return None;
         }
-        if let Begun::No(known) = self.begin(folder) {
+        if let Lookup::Cached(known) = self.begin(folder) {
             return known.map(|known| *known);
         }
         let (this, name) = (self.clone(), folder.to_owned());
@@ -90,14 +88,13 @@ impl Repositories {
         }
     }
 
-    /// Why no repository can be looked at on this machine, as far as it was tried.
-    #[must_use]
+    /// Why repositories cannot be inspected on this machine, if that was found.
     pub fn unavailable(&self) -> Option<String> {
         self.0.git.unavailable()
     }
 
-    /// Whether the caller is to take a look.
-    fn begin(&self, folder: &str) -> Begun {
+    /// Whether the caller must run an inspection.
+    fn begin(&self, folder: &str) -> Lookup {
         let now = self.0.clock.elapsed();
         let mut folders = self.0.folders.lock().unwrap_or_else(PoisonError::into_inner);
         if folders.len() >= FOLDERS_MAX && !folders.contains_key(folder) {
@@ -105,29 +102,29 @@ impl Repositories {
             let oldest = oldest.min_by_key(|(_, known)| known.asked).map(|(name, _)| name.clone());
             match oldest {
                 Some(oldest) => folders.remove(&oldest),
-                None => return Begun::No(None),
+                None => return Lookup::Cached(None),
             };
         }
         let known = folders.entry(folder.to_owned()).or_default();
         known.asked = now;
         let is_fresh = known.taken.is_some_and(|taken| now.saturating_sub(taken) < FRESH);
         if is_fresh || known.is_busy {
-            return Begun::No(known.found.clone().map(Box::new));
+            return Lookup::Cached(known.found.clone().map(Box::new));
         }
         known.is_busy = true;
-        Begun::Yes
+        Lookup::Run
     }
 
     async fn take(&self, folder: &str, settings: RepositorySettings) -> Option<Repository> {
         let inner = &self.0;
-        // Never closed.
+        // The semaphore is never closed.
         let _permit = Arc::clone(&inner.permits).acquire_owned().await.ok();
         let now_ms = inner.clock.now_ms();
-        let looking = inner.git.look(folder, settings.graphite, now_ms);
+        let looking = inner.git.inspect(folder, settings.graphite, now_ms);
         let found = match tokio::time::timeout(settings.timeout, looking).await {
             Ok(found) => found,
             Err(_) => {
-                tracing::debug!(folder, "looking at a repository took too long");
+                tracing::debug!(folder, "the inspection of a repository timed out");
                 None
             }
         };
@@ -146,10 +143,10 @@ impl Repositories {
     }
 }
 
-/// Whether a look was begun.
-enum Begun {
-    Yes,
-    No(Option<Box<Repository>>),
+/// Whether the caller runs an inspection, or the result to use.
+enum Lookup {
+    Run,
+    Cached(Option<Box<Repository>>),
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The methods of the protocol: handlers by namespace, each over the services it needs.
+//! Handlers for the methods of the protocol, by namespace, each with the services it needs.
 
 use std::sync::Arc;
 
@@ -31,8 +31,7 @@ mod thread;
 
 pub use table::{Table, TableError};
 
-/// Methods whose answers may have megabytes. They are read and put together within milliseconds, so that
-/// others can wait for their turn.
+/// Methods whose answers may have megabytes. Each takes only milliseconds, so calls of them can queue for their turn.
 pub const LARGE: &[&str] = &[
     wire::checkpoint::Get::NAME,
     wire::compaction::Get::NAME,
@@ -42,10 +41,6 @@ pub const LARGE: &[&str] = &[
     wire::history::Get::NAME,
 ];
 
-/// The table of all methods over `services`.
-///
-/// # Errors
-/// [`TableError`]: the table and the protocol differ.
 pub fn table(services: &Services, deps: &Deps) -> Result<Methods, TableError> {
     let Deps { config, events, counters, shutdown, .. } = deps;
     let stored = (services.ingest.clone(), services.keeping.clone());

@@ -1,19 +1,16 @@
-//! The async runtime: as few threads as serve, since each that idles costs memory.
+//! The async runtime, with few threads, since each idle one costs memory.
 
 use std::io;
 
 use tokio::runtime::{Builder, Runtime};
 
-/// Threads for blocking work at most: files, the database, and what keeps a processor busy.
+/// Maximum threads for blocking work: files, the database, and computations.
 ///
 /// # Source
-/// Chosen: twice the calls that may keep a processor busy (`service`), so that files and the store find one.
+/// Chosen: twice the concurrent computations (`service`), so that files and the store always find a thread.
 const BLOCKING_THREADS_MAX: usize = 8;
 
-/// A runtime with `worker_threads`, and no more of them than processors.
-///
-/// # Errors
-/// The system gives no more threads.
+/// Starts a runtime with `worker_threads`, at most one per processor.
 pub fn start(worker_threads: usize) -> io::Result<Runtime> {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     Builder::new_multi_thread()

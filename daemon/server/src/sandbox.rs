@@ -1,3 +1,3 @@
-//! This program as a child process that may do little: it reads one repository.
+//! This program as a confined child process that reads one repository.
 
 pub mod git;

@@ -98,7 +98,6 @@ pub struct Deps {
 }
 
 impl Deps {
-    #[must_use]
     pub fn new(config: Config, clock: Clock) -> Self {
         Self {
             config: Live::new(config),

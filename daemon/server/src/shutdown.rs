@@ -1,18 +1,18 @@
-//! The one switch that stops the daemon, and who may press it.
+//! The switch that stops the daemon.
 //!
-//! Pressed by SIGTERM, SIGINT or `daemon/shutdown`. The drain order is `app`'s: tell systemd, close the
-//! subscriptions, stop accepting, let requests in flight finish, stop the background tasks, unlink the
-//! socket last. A second signal ends the process at once: whoever sends it has waited long enough.
+//! SIGTERM, SIGINT and `daemon/shutdown` trigger it. `app` drains in this order: notify systemd, close the subscriptions,
+//! stop accepting, finish requests in flight, stop the background tasks, unlink the socket. A second signal ends the
+//! process at once, because its sender has waited long enough.
 
 use std::sync::{Arc, OnceLock};
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// The exit code of a process that was told twice.
-const EXIT_TOLD_TWICE: i32 = 130;
+/// The exit code after a second signal.
+const EXIT_SECOND_SIGNAL: i32 = 130;
 
-/// A handle on the switch; clones are the same switch.
+/// A handle on the switch; clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct Shutdown {
     token: CancellationToken,
@@ -20,7 +20,7 @@ pub struct Shutdown {
 }
 
 impl Shutdown {
-    /// Presses the switch; the first reason is kept.
+    /// Triggers the switch; keeps the first reason.
     pub fn begin(&self, reason: &'static str) {
         if self.reason.set(reason).is_ok() {
             tracing::info!(reason, "stopping");
@@ -28,37 +28,27 @@ impl Shutdown {
         self.token.cancel();
     }
 
-    /// Whether it was pressed.
-    #[must_use]
     pub fn has_begun(&self) -> bool {
         self.token.is_cancelled()
     }
 
-    /// Why it was pressed.
-    #[must_use]
     pub fn reason(&self) -> &'static str {
         self.reason.get().copied().unwrap_or("running")
     }
 
-    /// Waits until it is pressed.
     pub async fn wait(&self) {
         self.token.cancelled().await;
     }
 
-    /// A token that is cancelled when it is pressed.
-    #[must_use]
     pub fn token(&self) -> CancellationToken {
         self.token.clone()
     }
 }
 
-/// Turns signals into the switch, for as long as it is polled.
+/// Triggers the switch at signals, while it is polled.
 ///
-/// Signals are caught from the call on, not from the first poll: who had an answer from the daemon may
-/// send it one at once, and it must drain.
-///
-/// # Errors
-/// The process may not catch signals.
+/// Signals are caught from the call on, not from the first poll: a client that got an answer may send one immediately, and
+/// the daemon must drain.
 pub fn watch_signals(shutdown: Shutdown) -> impl Future<Output = std::io::Result<()>> {
     let caught = [SignalKind::terminate(), SignalKind::interrupt()].map(signal);
     async move {
@@ -70,8 +60,8 @@ pub fn watch_signals(shutdown: Shutdown) -> impl Future<Output = std::io::Result
                 _ = interrupt.recv() => "SIGINT",
             };
             if shutdown.has_begun() {
-                tracing::warn!(reason, "stopped without draining");
-                std::process::exit(EXIT_TOLD_TWICE);
+                tracing::warn!(reason, "stopping without draining");
+                std::process::exit(EXIT_SECOND_SIGNAL);
             }
             shutdown.begin(reason);
         }

@@ -83,7 +83,6 @@ pub struct Server {
 }
 
 impl Server {
-    #[must_use]
     pub fn new(methods: Methods, bounds: Bounds, counters: Arc<Counters>, clock: Clock) -> Self {
         Self {
             dispatcher: Arc::new(Dispatcher::new(methods, bounds, counters.clone(), clock.clone())),
@@ -95,7 +94,6 @@ impl Server {
     }
 
     /// Accepts processes of another user instead.
-    #[must_use]
     pub fn for_uid(self, uid: u32) -> Self {
         Self { uid, ..self }
     }

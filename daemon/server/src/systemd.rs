@@ -1,8 +1,8 @@
-//! The service manager: the sockets it hands over, and what it is told.
+//! The service manager: takes its sockets and sends notifications.
 //!
-//! Everything here is a no-op when the daemon was not started by systemd, so the rest of the shell never
-//! asks. The variables stay in the environment: unsetting them is only sound before the first thread,
-//! and the daemon starts no child that could mistake them for its own (they name a pid).
+//! Everything here does nothing if systemd did not start the daemon, so callers need not check. The variables stay in the
+//! environment: unsetting them is only sound before the first thread, and no child of the daemon could mistake them for
+//! its own (they contain a pid).
 
 use std::io;
 use std::os::unix::net::UnixListener;
@@ -17,26 +17,23 @@ use tokio_util::sync::CancellationToken;
 #[derive(Debug, Default)]
 pub struct TakenSockets {
     pub person: Option<UnixListener>,
-    /// The agents'; a unit of an earlier version has none.
+    /// The agents' socket; units of earlier versions have none.
     pub agents: Option<UnixListener>,
 }
 
-/// Takes the listening sockets of the `.socket` unit, told apart by their names; none where there is no unit.
-///
-/// # Errors
-/// A descriptor that was handed over is no listening Unix socket, or there are two of a kind.
+/// Takes the listening sockets of the `.socket` unit, distinguished by their names; none without a unit.
 pub fn take_sockets() -> io::Result<TakenSockets> {
-    let mut handed = ListenFd::from_env();
+    let mut passed = ListenFd::from_env();
     let mut taken = TakenSockets::default();
-    for index in 0..handed.len() {
-        let Some(listener) = handed.take_unix_listener(index)? else { continue };
+    for index in 0..passed.len() {
+        let Some(listener) = passed.take_unix_listener(index)? else { continue };
         let address = listener.local_addr()?;
         let is_of_agents = address.as_pathname().is_some_and(socket::is_of_agents);
         let place = if is_of_agents { &mut taken.agents } else { &mut taken.person };
         if place.replace(listener).is_some() {
-            let count = handed.len();
+            let count = passed.len();
             let why = format!(
-                "systemd handed over {count} sockets; one for the person and one for agents are expected"
+                "systemd passed {count} sockets, but only one for the person and one for agents are expected"
             );
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         }
@@ -44,17 +41,17 @@ pub fn take_sockets() -> io::Result<TakenSockets> {
     Ok(taken)
 }
 
-/// Says that the daemon answers on its socket.
+/// Notifies that the daemon answers on its socket.
 pub fn ready(status: &str) {
-    tell(&[NotifyState::Ready, NotifyState::Status(status)]);
+    notify(&[NotifyState::Ready, NotifyState::Status(status)]);
 }
 
-/// Says that the daemon is on its way out.
+/// Notifies that the daemon is stopping.
 pub fn stopping() {
-    tell(&[NotifyState::Stopping, NotifyState::Status("finishing requests in flight")]);
+    notify(&[NotifyState::Stopping, NotifyState::Status("finishing requests in flight")]);
 }
 
-/// Feeds the watchdog at half its period until `stop`; ends at once when none is asked for.
+/// Feeds the watchdog at half its period until `stop`, if the service manager wants that.
 ///
 /// It runs on the runtime that serves requests: a runtime that hangs stops feeding.
 pub async fn feed_watchdog(stop: CancellationToken) {
@@ -63,7 +60,7 @@ pub async fn feed_watchdog(stop: CancellationToken) {
     };
     let half = (period / 2).max(Duration::from_millis(1));
     loop {
-        tell(&[NotifyState::Watchdog]);
+        notify(&[NotifyState::Watchdog]);
         tokio::select! {
             () = stop.cancelled() => return,
             () = tokio::time::sleep(half) => {}
@@ -71,8 +68,8 @@ pub async fn feed_watchdog(stop: CancellationToken) {
     }
 }
 
-fn tell(states: &[NotifyState<'_>]) {
+fn notify(states: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
-        tracing::debug!(%error, "service manager not told");
+        tracing::debug!(%error, "cannot notify the service manager");
     }
 }

@@ -1,7 +1,7 @@
-//! What goes to the log: standard error, one line an event, made for the journal.
+//! The log: one line per event on standard error, formatted for the journal.
 //!
-//! No transcript text: events carry ids, paths, counts and durations. A panic's message is left out as
-//! well, since the standard library puts the string it failed on into it; its place is enough.
+//! It contains no transcript text: events have ids, paths, counts and durations. A panic's message is left out as well,
+//! since the standard library includes the string it failed on; its location suffices.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::OnceLock;
@@ -18,21 +18,18 @@ use crate::config::ConfigError;
 static FILTER: OnceLock<reload::Handle<EnvFilter, Registry>> = OnceLock::new();
 
 /// Starts logging for the whole process with a tracing filter (`info`, `longhaul_daemon=debug`, …).
-///
-/// # Errors
-/// The filter cannot be read.
 pub fn start(filter: &str) -> Result<(), ParseError> {
     let (filter, handle) = reload::Layer::new(EnvFilter::try_new(filter)?);
     let lines = fmt::layer()
         .with_writer(|| GatedStderr)
         .with_ansi(io::stderr().is_terminal())
         .with_target(false);
-    // The journal stamps every line itself; a second stamp would only push the text to the right.
+    // The journal stamps every line itself.
     let lines = match std::env::var_os("JOURNAL_STREAM") {
         Some(_) => lines.without_time().boxed(),
         None => lines.boxed(),
     };
-    // A test process starts several daemons; the first one's logging serves them all.
+    // A test process starts several daemons, which share the first one's logging.
     if tracing_subscriber::registry().with(filter).with(lines).try_init().is_ok() {
         drop(FILTER.set(handle));
         std::panic::set_hook(Box::new(|panic| {
@@ -43,7 +40,7 @@ pub fn start(filter: &str) -> Result<(), ParseError> {
     Ok(())
 }
 
-/// Standard error behind the gate: a path or a name in a field may hold anything.
+/// Standard error behind the text gate: paths and names in fields may contain anything.
 struct GatedStderr;
 
 impl Write for GatedStderr {
@@ -58,10 +55,10 @@ impl Write for GatedStderr {
     }
 }
 
-/// Replaces the filter; where nothing is logged it is only read.
+/// Replaces the filter; without a log it is only parsed.
 ///
 /// # Errors
-/// The filter cannot be read: the old one stays.
+/// The filter is invalid; the old one remains.
 pub fn filter(filter: &str) -> Result<(), ConfigError> {
     let invalid = |reason: String| ConfigError::Invalid { key: "log".to_owned(), reason };
     let filter = EnvFilter::try_new(filter).map_err(|error| invalid(error.to_string()))?;

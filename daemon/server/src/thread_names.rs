@@ -1,8 +1,7 @@
 //! Names that people gave their threads in Codex (`/rename`), from `$CODEX_HOME/session_index.jsonl`.
 //!
-//! A file of Codex's own that is only appended to: the last entry of a thread counts, so a name that was
-//! changed is found no more. It is read each time it is asked for, as [`crate::agent_settings`] is, from its
-//! end, and whatever is no entry is passed over. A name whose thread nobody knows names nothing.
+//! Codex only appends to this file. The last entry of a thread counts, so an earlier name is no longer found. It is read on
+//! every request, as [`crate::agent_settings`] is, from its end; lines that are not entries are skipped.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -12,10 +11,10 @@ use std::path::Path;
 use longhaul_core::{limits, redact, text};
 use serde::Deserialize;
 
-/// The file, below the agent's folder.
+/// The file, in the agent's folder.
 const FILE: &str = "session_index.jsonl";
 
-/// Bytes of it that are read: some ten thousand names, the newest.
+/// Bytes to read from its end: some ten thousand names.
 const BYTES_MAX: u64 = 1 << 20;
 
 #[derive(Deserialize)]
@@ -24,7 +23,7 @@ struct NameLine {
     thread_name: String,
 }
 
-/// The name of each thread that is wanted and has one, by the thread's id; secrets in it replaced.
+/// The redacted names of the wanted threads, by thread id.
 pub(crate) fn read(codex_home: &Path, wanted: impl Fn(&str) -> bool) -> HashMap<String, String> {
     let bytes = end_of(&codex_home.join(FILE)).unwrap_or_default();
     let entries = bytes.split(|byte| *byte == b'\n').filter_map(|line| {
@@ -32,11 +31,11 @@ pub(crate) fn read(codex_home: &Path, wanted: impl Fn(&str) -> bool) -> HashMap<
         wanted(&entry.id).then_some((entry.id, entry.thread_name))
     });
     let last: HashMap<String, String> = entries.collect();
-    let names = last.into_iter().map(|(id, name)| (id, shown(&name)));
+    let names = last.into_iter().map(|(id, name)| (id, clean(&name)));
     names.filter(|(_, name)| !name.is_empty()).collect()
 }
 
-fn shown(name: &str) -> String {
+fn clean(name: &str) -> String {
     text::prefix(&redact::redact(name.trim()).text, limits::NAME_BYTES).to_owned()
 }
 
@@ -63,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_entry_wins_and_an_earlier_name_is_no_more() {
+    fn the_last_entry_wins() {
         let text = concat!(
             r#"{"id":"a","thread_name":"parser","updated_at":"2026-03-02T09:00:00Z"}"#,
             "\n",
@@ -82,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_file_the_newest_are_read() {
+    fn the_newest_names_of_a_long_file_are_read() {
         let line =
             |number: usize| format!("{{\"id\":\"{number}\",\"thread_name\":\"n{number}\"}}\n");
         let text: String = (0..60_000).map(line).collect();

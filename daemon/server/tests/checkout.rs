@@ -23,7 +23,7 @@ pub const SETTINGS: RepositorySettings =
 /// The repository of a folder, by a look of its own.
 pub async fn seen(folder: &Path) -> Option<Repository> {
     let repositories = Repositories::new(Clock::manual(5), LONGHAULD.into());
-    repositories.look(folder.to_str().unwrap(), SETTINGS, PATIENCE).await
+    repositories.inspect(folder.to_str().unwrap(), SETTINGS, PATIENCE).await
 }
 
 /// Runs git in `folder` as a person does, without the settings of this machine.

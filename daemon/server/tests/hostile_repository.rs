@@ -257,7 +257,7 @@ fn where_nothing_can_be_confined_no_git_is_run_and_it_is_told_why() {
     let (found, why) = on_old_kernel(|| {
         let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let repositories = Repositories::new(Clock::manual(0), LONGHAULD.into());
-        let look = repositories.look(work.path(), SETTINGS, PATIENCE);
+        let look = repositories.inspect(work.path(), SETTINGS, PATIENCE);
         (tokio.block_on(look), repositories.unavailable())
     });
     assert_eq!(found, None);

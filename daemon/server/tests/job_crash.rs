@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use longhaul_core::job::{Job, JobKey, Kind, Rules, State};
 use longhaul_daemon::clock::Clock;
-use longhaul_daemon::jobs::{Claimed, JobError, Jobs, Owner};
+use longhaul_daemon::jobs::{ClaimedJob, JobError, Jobs, Owner};
 use longhaul_protocol::compaction::Strategy;
 use longhaul_protocol::{ErrorKind, compaction, memory};
 use longhaul_store::{Store, StoreError};
@@ -222,7 +222,7 @@ struct Stopped {
     key: JobKey,
     store: Store,
     other: Jobs,
-    claimed: Claimed,
+    claimed: ClaimedJob,
 }
 
 async fn stopped_past_its_lease() -> Stopped {

@@ -13,7 +13,7 @@ use longhaul_core::job::{
     Failure, FailureKind, Job, JobKey, JobRequest, Kind, Moment, Rules, State, Why,
 };
 use longhaul_daemon::clock::Clock;
-use longhaul_daemon::jobs::{Claimed, JobError, Jobs, Owner};
+use longhaul_daemon::jobs::{ClaimedJob, JobError, Jobs, Owner};
 use longhaul_store::{CompactionBody, CompactionRow, JobFilter, Store, StoreError};
 
 use crate::support::Chance;
@@ -113,7 +113,7 @@ impl World {
         }
     }
 
-    fn granted(&mut self, Claimed { job, claim }: Claimed) {
+    fn granted(&mut self, ClaimedJob { job, claim }: ClaimedJob) {
         let subject = job.key.subject.clone();
         let epochs = self.epochs.entry(subject.clone()).or_default();
         let newest = epochs.last().copied().unwrap_or(0);

@@ -108,7 +108,7 @@ async fn a_look_that_hangs_is_given_up_and_git_is_ended() {
     work.git(&["config", "include.path", pipe.to_str().unwrap()]);
     let settings = RepositorySettings { timeout: Duration::from_millis(300), ..SETTINGS };
     let repositories = Repositories::new(Clock::manual(0), LONGHAULD.into());
-    assert_eq!(repositories.look(work.path(), settings, PATIENCE).await, None);
+    assert_eq!(repositories.inspect(work.path(), settings, PATIENCE).await, None);
     // Nobody has the pipe open for reading any more.
     let ended = async {
         let flags = rustix::fs::OFlags::WRONLY | rustix::fs::OFlags::NONBLOCK;
@@ -125,7 +125,7 @@ async fn who_does_not_wait_gets_the_look_before() {
     work.commit("first");
     let clock = Clock::manual(0);
     let repositories = Repositories::new(clock.clone(), LONGHAULD.into());
-    let look = async |wait| repositories.look(work.path(), SETTINGS, wait).await;
+    let look = async |wait| repositories.inspect(work.path(), SETTINGS, wait).await;
     assert_eq!(look(Duration::ZERO).await, None);
     let known = async {
         while look(Duration::ZERO).await.is_none() {
@@ -138,6 +138,6 @@ async fn who_does_not_wait_gets_the_look_before() {
     clock.advance_ms(2_000);
     assert_eq!(look(PATIENCE).await.unwrap().commits.len(), 2);
     let off = RepositorySettings { observe: false, ..SETTINGS };
-    assert_eq!(repositories.look(work.path(), off, PATIENCE).await, None);
-    assert_eq!(repositories.look("relative", SETTINGS, PATIENCE).await, None);
+    assert_eq!(repositories.inspect(work.path(), off, PATIENCE).await, None);
+    assert_eq!(repositories.inspect("relative", SETTINGS, PATIENCE).await, None);
 }

@@ -107,6 +107,24 @@ const SERVICE: &[Floor] = &[
     floor(&["parts"]),
 ];
 
+/// The archive, lowest first.
+const ARCHIVE: &[Floor] = &[
+    floor(&["forgotten", "reading", "shared"]),
+    floor(&["publishing", "returning", "upkeep"]),
+    floor(&["archiver"]),
+    floor(&["keeper"]),
+    floor(&["restore", "status"]),
+    floor(&["titles"]),
+];
+
+/// The search, lowest first.
+const SEARCH: &[Floor] = &[
+    floor(&["progress", "query", "rare", "reading"]),
+    floor(&["indexer", "loose"]),
+    floor(&["full_text"]),
+    floor(&["reindex"]),
+];
+
 /// A compaction, lowest first.
 const COMPACTION: &[Floor] = &[
     floor(&["request"]),
@@ -156,9 +174,11 @@ fn the_shell_is_built_from_below() {
 #[test]
 fn the_use_cases_are_built_from_below() {
     check("daemon/server/src/service/", SERVICE);
+    check("daemon/server/src/service/archive/", ARCHIVE);
     check("daemon/server/src/service/compaction/", COMPACTION);
     check("daemon/server/src/service/memory/", MEMORY);
     check("daemon/server/src/service/policy/", POLICY);
+    check("daemon/server/src/service/search/", SEARCH);
 }
 
 #[test]

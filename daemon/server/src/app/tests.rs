@@ -13,19 +13,19 @@ async fn app(root: &Path) -> App {
         env: std::collections::BTreeMap::new(),
     };
     let config = Config::load(&Args::default(), &around).unwrap();
-    let held = listen(&config).await.unwrap();
-    App::build(config, Clock::manual(0), held).await.unwrap()
+    let resources = listen(&config).await.unwrap();
+    App::build(config, Clock::manual(0), resources).await.unwrap()
 }
 
 #[tokio::test]
-async fn a_task_that_ends_by_itself_ends_the_daemon_in_good_order() {
-    type Ended = fn() -> Result<(), TaskFailure>;
-    let endings: [(Ended, &str); 3] =
+async fn a_task_that_ends_early_ends_the_daemon_with_a_drain() {
+    type Ending = fn() -> Result<(), TaskFailure>;
+    let endings: [(Ending, &str); 3] =
         [(|| Ok(()), ""), (|| Err("no disk".into()), "no disk"), (|| panic!("bug"), "it panicked")];
     for (ending, reason) in endings {
         let home = tempfile::tempdir().unwrap();
         let app = app(home.path()).await.with_task("worker", |_| async move { ending() });
-        let (deps, socket) = (app.deps(), app.held.socket.path.clone());
+        let (deps, socket) = (app.deps(), app.resources.socket.path.clone());
         let error = app.run().await.unwrap_err();
         assert_eq!((error.to_string().as_str(), error.exit_code()), ("task `worker` ended", 70));
         let source = std::error::Error::source(&error).map(ToString::to_string);
@@ -36,7 +36,7 @@ async fn a_task_that_ends_by_itself_ends_the_daemon_in_good_order() {
 }
 
 #[tokio::test]
-async fn background_tasks_are_awaited_and_their_failure_in_the_drain_is_told() {
+async fn background_tasks_are_awaited_and_their_failure_in_the_drain_is_reported() {
     let home = tempfile::tempdir().unwrap();
     let app = app(home.path()).await.with_task("worker", |stop| async move {
         stop.cancelled().await;

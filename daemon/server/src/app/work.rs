@@ -1,4 +1,4 @@
-//! The daemon's own jobs, and what runs beside them.
+//! Runs the daemon's own jobs and maintenance.
 
 use std::sync::Arc;
 
@@ -29,16 +29,16 @@ pub(super) struct OwnWork {
 }
 
 impl OwnWork {
-    /// Takes back what daemons before left undone, then works through jobs until it is stopped.
+    /// Takes back the jobs of earlier daemons, then runs jobs until stopped.
     pub(super) async fn run(self, stop: CancellationToken) -> Result<(), TaskFailure> {
         let Self { memory, retention, jobs, .. } = &self;
         let _until_settled = self.storage.settle().await;
         match jobs.rescue().await {
             Ok(0) => {}
-            Ok(taken) => tracing::info!(taken, "jobs of an earlier run are taken up"),
-            Err(error) => tracing::warn!(%error, "jobs of an earlier run could not be looked for"),
+            Ok(taken) => tracing::info!(taken, "took back jobs of an earlier run"),
+            Err(error) => tracing::warn!(%error, "cannot take back jobs of an earlier run"),
         }
-        let beside = async {
+        let maintenance = async {
             tokio::select! {
                 () = stop.cancelled() => {}
                 _ = async {
@@ -60,19 +60,19 @@ impl OwnWork {
             self.work(PruneWork(retention.clone()), &stop),
             self.work(ReindexWork(self.full_text.clone()), &stop),
             self.curate(&stop),
-            beside,
+            maintenance,
         );
         Ok(())
     }
 
-    /// Starts the worker that edits the files of memory, unless others do it.
+    /// Starts the worker that edits the files of memory, unless external workers do that.
     async fn curate(&self, stop: &CancellationToken) {
         if !self.config.now().jobs.outside.contains(&Kind::Curate) {
             stop.run_until_cancelled(self.memory.curator.keep()).await;
         }
     }
 
-    /// Works through the jobs of one kind, unless workers outside do.
+    /// Runs the jobs of one kind, unless external workers do that.
     async fn work<W: runner::Work>(&self, work: W, stop: &CancellationToken) {
         if !self.config.now().jobs.outside.contains(&W::KIND) {
             runner::run(self.jobs.clone(), Arc::new(work), stop.clone()).await;

@@ -1,6 +1,6 @@
-//! One file of the archive: written whole or not at all, and never again.
+//! A file of the archive: written completely or not at all, and never changed.
 //!
-//! `MAGIC`, the compressed text of the chunks, the compressed list of what the pack holds, and the trailer with the
+//! It contains `MAGIC`, the compressed text of the chunks, the compressed list of its contents, and a trailer with the
 //! lengths and the digest of all bytes before it.
 
 use std::fs::{self, File, OpenOptions};
@@ -17,53 +17,51 @@ use longhaul_store::NewPack;
 use zstd::stream::read::Decoder;
 use zstd::stream::write::Encoder;
 
-/// End of the name of a pack that is being written.
+/// Extension of a pack that is being written.
 pub(super) const NEW_EXTENSION: &str = "new";
 
-/// How hard zstd tries.
+/// Compression level of zstd.
 ///
 /// # Source
-/// Measured with zstd's command line on the chunks of 73 MB of transcripts in packs of 16 MiB: level 3 takes 11.4 percent, 6 11.0, 9 10.7, 12 10.5, 19 9.9
-/// (25 times as long). In packs of 16 MiB of whole transcripts 9 takes 3 percent fewer bytes than 6 in 0.6 s instead of 0.5 s for 73 MB, 12
-/// another 1 percent in twice the time. Above 9 the tables take tens of MiB of memory.
+/// Measured with zstd's command line on the chunks of 73 MB of transcripts in packs of 16 MiB: level 3 takes 11.4 percent,
+/// 6 11.0, 9 10.7, 12 10.5, 19 9.9 (in 25 times the time). In packs of 16 MiB of whole transcripts, 9 takes 3 percent fewer
+/// bytes than 6 in 0.6 s instead of 0.5 s for 73 MB, 12 another 1 percent in twice the time. Above 9 the tables take tens of
+/// MiB of memory.
 const LEVEL: i32 = 9;
 
-/// The window, as a power of two: a pack fits into it, and matches are found over all of it.
+/// The window as a power of two: a whole pack fits into it, so matches are found everywhere in the pack.
 const WINDOW_LOG: u32 = 24;
 
-/// Bytes of a pack's list that are read: thousands of times what one has.
+/// Maximum bytes of a pack's list to read: thousands of times its usual size.
 const CONTENTS_BYTES_MAX: u64 = 64 << 20;
 
 #[derive(Debug, thiserror::Error)]
 pub enum PackError {
-    /// Its bytes are not what was written.
+    /// Its bytes have changed since it was written.
     #[error("the pack {} is damaged", .0.display())]
     Damaged(PathBuf),
     #[error("{}", path.display())]
     Io { path: PathBuf, source: io::Error },
 }
 
-/// A pack in the making; dropped before it is finished, it leaves nothing.
+/// Writes a pack; dropped before `finish`, it leaves nothing.
 pub struct PackWriter {
     number: i64,
     path: PathBuf,
     new: PathBuf,
-    encoder: Option<Encoder<'static, Digested>>,
+    encoder: Option<Encoder<'static, DigestWriter>>,
     contents: PackContents,
     text_bytes: u64,
 }
 
 impl PackWriter {
-    /// Begins the pack `number` with `text_bytes` of text.
-    ///
-    /// # Errors
-    /// The file cannot be made.
+    /// Starts the pack `number` with `text_bytes` of text.
     pub fn begin(folder: &Path, number: i64, text_bytes: u64) -> io::Result<Self> {
         let path = super::pack_at(folder, number);
         let new = path.with_extension(NEW_EXTENSION);
         let file =
             OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-        let mut out = Digested { file, digest: DigestStream::default(), bytes: 0 };
+        let mut out = DigestWriter { file, digest: DigestStream::default(), bytes: 0 };
         out.write_all(MAGIC)?;
         let mut encoder = Encoder::new(out, LEVEL)?;
         encoder.set_pledged_src_size(Some(text_bytes))?;
@@ -73,10 +71,6 @@ impl PackWriter {
         Ok(Self { number, path, new, encoder: Some(encoder), contents, text_bytes: 0 })
     }
 
-    /// Adds a chunk.
-    ///
-    /// # Errors
-    /// Those of writing.
     pub fn add(&mut self, digest: ChunkDigest, chunk: &[u8]) -> io::Result<()> {
         let Some(encoder) = &mut self.encoder else { return Ok(()) };
         encoder.write_all(chunk)?;
@@ -86,18 +80,18 @@ impl PackWriter {
         Ok(())
     }
 
-    /// Says which texts have its chunks, or chunks of other packs, and where.
+    /// Sets which texts have its chunks, or chunks of other packs, and where.
     pub fn describe(&mut self, transcripts: Vec<TranscriptName>, pieces: Vec<PackedPiece>) {
         (self.contents.transcripts, self.contents.pieces) = (transcripts, pieces);
     }
 
-    /// Publishes the pack: it is on the disk when this returns.
+    /// Publishes the pack, durably.
     ///
     /// # Errors
-    /// Those of writing: nothing is left.
+    /// Those of writing; nothing is left on disk then.
     pub fn finish(mut self) -> io::Result<NewPack> {
         let Some(encoder) = self.encoder.take() else {
-            return Err(io::Error::other("a pack is finished once"));
+            return Err(io::Error::other("the pack is already finished"));
         };
         let mut out = encoder.finish()?;
         let text_bytes = out.bytes - MAGIC.len() as u64;
@@ -125,19 +119,19 @@ impl PackWriter {
 
 impl Drop for PackWriter {
     fn drop(&mut self) {
-        // Gone already where it was published; what cannot be removed is removed at the next start.
+        // After publishing, there is no such file. If removing fails, the next start removes it.
         fs::remove_file(&self.new).ok();
     }
 }
 
-/// A file, and the digest of what was written to it.
-struct Digested {
+/// A file, with the digest of everything written to it.
+struct DigestWriter {
     file: File,
     digest: DigestStream,
     bytes: u64,
 }
 
-impl Write for Digested {
+impl Write for DigestWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.file.write(bytes)?;
         self.digest.update(&bytes[..written]);
@@ -150,7 +144,7 @@ impl Write for Digested {
     }
 }
 
-/// The text of a pack, read from its beginning to its end.
+/// Reads the text of a pack sequentially.
 pub(super) struct PackText {
     decoder: Decoder<'static, BufReader<Take<File>>>,
     at: u64,
@@ -166,12 +160,12 @@ impl PackText {
         Ok(Self { decoder, at: 0 })
     }
 
-    /// The first byte that is not read yet: only from there on can it be read.
+    /// The next byte to read; earlier ones cannot be read again.
     pub(super) fn at(&self) -> u64 {
         self.at
     }
 
-    /// The bytes from `offset` on, which is not before [`PackText::at`].
+    /// Reads `bytes` from `offset`, which must not be before [`PackText::at`].
     pub(super) fn read(&mut self, offset: u64, bytes: u64) -> io::Result<Vec<u8>> {
         let skipped = io::copy(&mut (&mut self.decoder).take(offset - self.at), &mut io::sink())?;
         self.at += skipped;
@@ -200,10 +194,7 @@ fn trailer(file: &mut File) -> io::Result<Trailer> {
     }
 }
 
-/// What a pack says of itself. Blocking.
-///
-/// # Errors
-/// [`PackError`].
+/// The contents of a pack, as described in it. Blocking.
 pub fn contents_of_pack(path: &Path) -> Result<PackContents, PackError> {
     let read = || -> io::Result<Option<PackContents>> {
         let mut file = File::open(path)?;
@@ -214,13 +205,10 @@ pub fn contents_of_pack(path: &Path) -> Result<PackContents, PackError> {
         decoder.take(CONTENTS_BYTES_MAX).read_to_end(&mut bytes)?;
         Ok(PackContents::decode(&bytes))
     };
-    sorted(path, read())?.ok_or_else(|| PackError::Damaged(path.to_owned()))
+    classify(path, read())?.ok_or_else(|| PackError::Damaged(path.to_owned()))
 }
 
-/// Reads a pack whole and compares its digest. Blocking.
-///
-/// # Errors
-/// [`PackError`].
+/// Reads a pack completely and compares its digest. Blocking.
 pub fn check_pack(path: &Path) -> Result<(), PackError> {
     let read = || -> io::Result<bool> {
         let mut file = File::open(path)?;
@@ -241,14 +229,14 @@ pub fn check_pack(path: &Path) -> Result<(), PackError> {
             digest.update(&buffer[..count]);
         }
     };
-    match sorted(path, read())? {
+    match classify(path, read())? {
         true => Ok(()),
         false => Err(PackError::Damaged(path.to_owned())),
     }
 }
 
-/// A pack that cannot be understood, or is not there, is damaged; a disk that cannot be read may be well tomorrow.
-fn sorted<T>(path: &Path, read: io::Result<T>) -> Result<T, PackError> {
+/// Classifies a read error. An invalid or missing pack is damaged; an unreadable disk may be readable later.
+fn classify<T>(path: &Path, read: io::Result<T>) -> Result<T, PackError> {
     read.map_err(|source| match source.kind() {
         io::ErrorKind::InvalidData
         | io::ErrorKind::UnexpectedEof
@@ -258,10 +246,7 @@ fn sorted<T>(path: &Path, read: io::Result<T>) -> Result<T, PackError> {
     })
 }
 
-/// Gives `each` of these chunks of a pack, in the order of the pack, after comparing it with its digest. Blocking.
-///
-/// # Errors
-/// [`PackError`], and what `each` says.
+/// Calls `each` with these chunks of a pack, in the order of the pack, after verifying their digests. Blocking.
 pub fn chunks_of_pack(
     path: &Path,
     mut chunks: Vec<PackedChunk>,
@@ -270,9 +255,9 @@ pub fn chunks_of_pack(
     if chunks.is_empty() {
         return Ok(());
     }
-    // A pack is read once, from its beginning to its end.
+    // A pack can only be read from start to end.
     chunks.sort_by_key(|chunk| chunk.offset);
-    let mut text = sorted(path, PackText::open(path))?;
+    let mut text = classify(path, PackText::open(path))?;
     for PackedChunk { digest, offset, bytes } in chunks {
         let chunk = text.read(offset, bytes).ok().filter(|chunk| ChunkDigest::of(chunk) == digest);
         each(digest, &chunk.ok_or_else(|| PackError::Damaged(path.to_owned()))?)?;

@@ -1,8 +1,8 @@
-//! The index made anew from what the packs say of themselves.
+//! Rebuilds the index from the descriptions in the packs.
 //!
-//! It is one transaction: an index that knew only some of the packs would have the others removed. Texts of which a
-//! stretch is missing are left out: they are archived again from their transcripts, where these are. A pack that cannot
-//! be read stays, marked as damaged.
+//! It is one transaction, because an index with only some of the packs would remove the others. Texts with a missing part
+//! are left out; they are archived again from their transcripts, where these exist. An unreadable pack stays, marked as
+//! damaged.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -16,9 +16,9 @@ use longhaul_store::{
 
 use super::pack::contents_of_pack;
 
-/// A text as the packs tell it.
+/// A text as described by the packs.
 #[derive(Default)]
-struct Told {
+struct RebuiltText {
     newest: Option<TranscriptName>,
     pieces: BTreeMap<u64, NewPiece>,
 }
@@ -28,7 +28,7 @@ pub(super) async fn rebuild(
     index: &ArchiveIndex,
     packs: &[i64],
 ) -> Result<(), StoreError> {
-    let mut texts: HashMap<(String, i64), Told> = HashMap::new();
+    let mut texts: HashMap<(String, i64), RebuiltText> = HashMap::new();
     let mut bytes: HashMap<ChunkDigest, u64> = HashMap::new();
     let (mut known, mut damaged) = (Vec::new(), Vec::new());
     for &number in packs {
@@ -44,13 +44,13 @@ pub(super) async fn rebuild(
         known.push(NewPack { pack: number, bytes: on_disk, text_bytes, chunks: contents.chunks });
     }
     let (mut parts, mut left_out) = (Vec::new(), 0_usize);
-    for ((path, generation), told) in texts {
-        match part(path, generation, told, &bytes) {
+    for ((path, generation), text) in texts {
+        match part(path, generation, text, &bytes) {
             Some(part) => parts.push(part),
             None => left_out += 1,
         }
     }
-    tracing::warn!(texts = parts.len(), left_out, "the archive's index was made anew");
+    tracing::warn!(texts = parts.len(), left_out, "rebuilt the archive's index");
     index.commit(&known, &parts).await?;
     for pack in damaged {
         index.checked(pack, 0, false).await?;
@@ -64,39 +64,39 @@ async fn read(path: PathBuf) -> Option<PackContents> {
     match read.ok()? {
         Ok(contents) => Some(contents),
         Err(error) => {
-            tracing::error!(pack = shown, %error, "a pack of the archive cannot be read");
+            tracing::error!(pack = shown, %error, "cannot read a pack of the archive");
             None
         }
     }
 }
 
-/// Takes over what a pack tells; a later pack knows better.
-fn gather(texts: &mut HashMap<(String, i64), Told>, contents: &PackContents) {
+/// Adds the description of a pack; later packs override earlier ones.
+fn gather(texts: &mut HashMap<(String, i64), RebuiltText>, contents: &PackContents) {
     for piece in &contents.pieces {
         let Some(name) = contents.transcripts.get(piece.transcript) else { continue };
-        let told = texts.entry((name.path.clone(), name.generation)).or_default();
+        let text = texts.entry((name.path.clone(), name.generation)).or_default();
         let new = NewPiece {
             offset: piece.offset,
             lines_before: piece.lines_before,
             digest: piece.digest,
         };
-        told.pieces.insert(piece.offset, new);
-        if told.newest.as_ref().is_none_or(|newest| newest.updated_ms <= name.updated_ms) {
-            told.newest = Some(name.clone());
+        text.pieces.insert(piece.offset, new);
+        if text.newest.as_ref().is_none_or(|newest| newest.updated_ms <= name.updated_ms) {
+            text.newest = Some(name.clone());
         }
     }
 }
 
-/// The text of these pieces, if they are without a gap.
+/// The text of these pieces; `None` if there is a gap.
 fn part(
     path: String,
     generation: i64,
-    told: Told,
+    text: RebuiltText,
     bytes: &HashMap<ChunkDigest, u64>,
 ) -> Option<ArchivedPart> {
-    let name = told.newest?;
+    let name = text.newest?;
     let (mut end, mut pieces) = (0, Vec::new());
-    for piece in told.pieces.into_values() {
+    for piece in text.pieces.into_values() {
         if piece.offset != end {
             return None;
         }
@@ -106,7 +106,7 @@ fn part(
     let transcript = ArchivedTranscript {
         id: 0,
         path,
-        // How much of its transcript a redacted text holds is not known: it is kept for its handles, and begun anew.
+        // It is unknown how much of its transcript a redacted text covers: keep it for its handles, and archive it again.
         generation: if name.is_redacted { generation.min(-1) } else { generation },
         thread_id: name.thread_id,
         source: name.source,

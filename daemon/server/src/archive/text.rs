@@ -1,4 +1,4 @@
-//! An archived text, read anywhere.
+//! Random access to an archived text.
 
 use std::io::{self, ErrorKind, Read};
 use std::path::PathBuf;
@@ -9,35 +9,31 @@ use longhaul_store::{ArchivedTranscript, Piece};
 
 use super::pack::PackText;
 
-/// A text in the archive. Chunks are read as they are asked for; the last one, and the pack it came from, stay at hand.
+/// A text in the archive. Reads chunks on demand and caches the last one and its open pack.
 pub struct ArchivedText {
     folder: PathBuf,
     transcript: ArchivedTranscript,
     pieces: Vec<Piece>,
-    hand: Mutex<Hand>,
+    cache: Mutex<ReadCache>,
 }
 
 #[derive(Default)]
-struct Hand {
+struct ReadCache {
     chunk: Option<(usize, Arc<[u8]>)>,
     pack: Option<(i64, PackText)>,
 }
 
 impl ArchivedText {
     pub(super) fn new(folder: PathBuf, transcript: ArchivedTranscript, pieces: Vec<Piece>) -> Self {
-        Self { folder, transcript, pieces, hand: Mutex::default() }
+        Self { folder, transcript, pieces, cache: Mutex::default() }
     }
 
-    /// What the index says of it.
-    #[must_use]
+    /// Its row in the index.
     pub fn transcript(&self) -> &ArchivedTranscript {
         &self.transcript
     }
 
-    /// The chunk with the byte `offset`, and its place; `None` behind the end.
-    ///
-    /// # Errors
-    /// The chunk is damaged (`InvalidData`), or its pack cannot be read.
+    /// The chunk that contains the byte `offset`, and its own offset; `None` after the end.
     fn chunk_at(&self, offset: u64) -> io::Result<Option<(Arc<[u8]>, u64)>> {
         let index = self.pieces.partition_point(|piece| piece.offset <= offset).checked_sub(1);
         let Some((index, piece)) = index.and_then(|at| Some((at, self.pieces.get(at)?))) else {
@@ -46,25 +42,27 @@ impl ArchivedText {
         if offset >= piece.offset + piece.bytes {
             return match index + 1 == self.pieces.len() {
                 true => Ok(None),
-                false => Err(io::Error::new(ErrorKind::InvalidData, "a stretch is missing")),
+                false => {
+                    Err(io::Error::new(ErrorKind::InvalidData, "a part of the text is missing"))
+                }
             };
         }
         Ok(Some((self.chunk(index, piece)?, piece.offset)))
     }
 
     fn chunk(&self, index: usize, piece: &Piece) -> io::Result<Arc<[u8]>> {
-        let mut hand = self.hand.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, chunk)) = hand.chunk.as_ref().filter(|(at, _)| *at == index) {
+        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, chunk)) = cache.chunk.as_ref().filter(|(at, _)| *at == index) {
             return Ok(Arc::clone(chunk));
         }
-        let at_hand = hand.pack.take();
-        let at_hand =
-            at_hand.filter(|(pack, text)| *pack == piece.pack && text.at() <= piece.pack_offset);
-        let (pack, mut text) = match at_hand {
-            Some(at_hand) => at_hand,
+        let open = cache.pack.take();
+        let open =
+            open.filter(|(pack, text)| *pack == piece.pack && text.at() <= piece.pack_offset);
+        let (pack, mut text) = match open {
+            Some(open) => open,
             None => (piece.pack, PackText::open(&super::pack_at(&self.folder, piece.pack))?),
         };
-        // What cannot be decompressed is damaged, too.
+        // A chunk that cannot be decompressed is damaged, too.
         let damaged =
             || io::Error::new(ErrorKind::InvalidData, "a chunk of the archive is damaged");
         let chunk = text.read(piece.pack_offset, piece.bytes).map_err(|_| damaged())?;
@@ -72,15 +70,12 @@ impl ArchivedText {
             return Err(damaged());
         }
         let chunk: Arc<[u8]> = chunk.into();
-        hand.pack = Some((pack, text));
-        hand.chunk = Some((index, Arc::clone(&chunk)));
+        cache.pack = Some((pack, text));
+        cache.chunk = Some((index, Arc::clone(&chunk)));
         Ok(chunk)
     }
 
-    /// Some bytes from `offset` on; none at the end.
-    ///
-    /// # Errors
-    /// A chunk is damaged, or its pack cannot be read.
+    /// Reads some bytes at `offset`; none at the end.
     pub fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<usize> {
         let Some((chunk, start)) = self.chunk_at(offset)? else { return Ok(0) };
         let from = usize::try_from(offset - start).unwrap_or(usize::MAX);
@@ -90,10 +85,7 @@ impl ArchivedText {
         Ok(count)
     }
 
-    /// Where line `line` of the text begins, counted from 0.
-    ///
-    /// # Errors
-    /// As [`ArchivedText::read_at`].
+    /// The offset of line `line` of the text, counted from 0.
     pub fn line_offset(&self, line: u64) -> io::Result<u64> {
         let before = self.pieces.partition_point(|piece| piece.lines_before < line);
         let Some(piece) = before.checked_sub(1).and_then(|at| self.pieces.get(at)) else {
@@ -114,7 +106,7 @@ impl ArchivedText {
     }
 }
 
-/// An archived text from some offset on.
+/// Reads an archived text sequentially from an offset.
 pub(crate) struct ArchivedReader {
     text: Arc<ArchivedText>,
     at: u64,

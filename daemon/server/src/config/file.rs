@@ -1,7 +1,7 @@
-//! The shape of the configuration file.
+//! The structure of the configuration file.
 //!
-//! Every key may be left out; a key that is not here is refused, with the nearest one that is as the
-//! hint: a misspelt key that is passed over in silence is worse than none.
+//! Every key is optional. An unknown key is rejected, with the most similar known one as a hint: silently ignoring a
+//! misspelt key would be worse.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -28,13 +28,13 @@ use super::task_model::TaskModel;
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct File {
-    /// Folder for the database and whatever else the daemon remembers.
+    /// Folder for the database and the daemon's other data.
     pub state_dir: Option<PathBuf>,
-    /// Unix socket the daemon listens on; its folder must be yours alone (mode 0700).
+    /// Unix socket to listen on; its folder must be private (mode 0700).
     pub socket: Option<PathBuf>,
     /// What to log: `error`, `warn`, `info`, `debug`, `trace`, or a tracing filter.
     pub log: Option<String>,
-    /// The agents whose transcripts are read.
+    /// The agents whose transcripts to read.
     pub sources: BTreeMap<Source, SourceTable>,
     pub ingest: Ingest,
     pub compaction: Compaction,
@@ -43,20 +43,20 @@ pub struct File {
     pub message_history: MessageHistory,
     pub memory: MemorySettings,
     pub server: Server,
-    /// The model that is asked for summaries and memory.
+    /// The model for summaries and memory.
     pub model: Option<Model>,
-    /// Who can be asked, by name.
+    /// The models' providers, by name.
     pub providers: BTreeMap<String, ProviderTable>,
     pub budget: BudgetSettings,
-    /// When threads are to be compacted.
+    /// When to compact threads.
     pub policy: PolicyTable,
-    /// Policies that are only watched, by name.
+    /// Policies that are evaluated without effect, by name.
     pub shadow_policy: BTreeMap<String, PolicyTable>,
     pub jobs: BTreeMap<Kind, JobTable>,
     pub repository: RepositoryConfig,
 }
 
-/// Tables by their place in the file, with the names of their keys.
+/// The tables by their path in the file, with the names of their keys.
 fn tables() -> [(&'static str, &'static [&'static str]); 18] {
     [
         ("", fields_of::<File>()),
@@ -80,7 +80,7 @@ fn tables() -> [(&'static str, &'static [&'static str]); 18] {
     ]
 }
 
-/// Every key, for hints and for the test that each of them is documented.
+/// All keys, for hints and for the test that each is documented.
 pub(super) fn keys() -> impl Iterator<Item = String> {
     tables().into_iter().flat_map(|(table, fields)| {
         fields.iter().map(move |field| match table {
@@ -90,7 +90,7 @@ pub(super) fn keys() -> impl Iterator<Item = String> {
     })
 }
 
-/// The names of a struct's fields in their order, as its derived `Deserialize` states them.
+/// The names of a struct's fields in order, taken from its derived `Deserialize`.
 pub(super) fn fields_of<T: DeserializeOwned>() -> &'static [&'static str] {
     struct Fields<'a>(&'a mut &'static [&'static str]);
 
@@ -98,7 +98,7 @@ pub(super) fn fields_of<T: DeserializeOwned>() -> &'static [&'static str] {
         type Error = serde::de::value::Error;
 
         fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Self::Error> {
-            Err(Self::Error::custom("only the names of fields are asked for"))
+            Err(Self::Error::custom("only the names of fields are needed"))
         }
 
         fn deserialize_struct<V: Visitor<'de>>(
@@ -122,14 +122,14 @@ pub(super) fn fields_of<T: DeserializeOwned>() -> &'static [&'static str] {
     fields
 }
 
-/// Similarity from which another key counts as what was meant, from 0 to 1.
+/// Minimum similarity, from 0 to 1, of a key to suggest.
 ///
 /// # Source
 /// Chosen: `scan_intervall` and `scan_interval` meet it, `color` and `log` do not.
-const MEANT: f64 = 0.7;
+const SIMILARITY_MIN: f64 = 0.7;
 
 impl File {
-    /// Reads the text of a configuration file.
+    /// Parses the text of a configuration file.
     ///
     /// # Errors
     /// [`ConfigError::Syntax`] with line, reason and, for an unknown key, the nearest known one.
@@ -143,7 +143,7 @@ impl File {
         })
     }
 
-    /// Holds every number within its bounds.
+    /// Checks the bounds of all numbers.
     ///
     /// # Errors
     /// [`ConfigError::OutOfBounds`], and [`ConfigError::Invalid`] for memory by a model without `[model]`.
@@ -158,30 +158,30 @@ impl File {
         self.budget.check()?;
         self.repository.check()?;
         if *self.memory.engine == Engine::Model && self.model.is_none() {
-            let reason = "a model makes memory only where [model] says which".to_owned();
+            let reason = "memory by a model needs a [model]".to_owned();
             return Err(ConfigError::Invalid { key: "memory.engine".to_owned(), reason });
         }
         Ok(())
     }
 }
 
-/// The key an error of serde complains about.
+/// The key that an error of serde is about.
 fn unknown_key(reason: &str) -> Option<&str> {
     reason.strip_prefix("unknown field `")?.split('`').next()
 }
 
-/// The known key most like `key`, and where it belongs.
+/// The known key that is most similar to `key`, with its table.
 fn nearest_key(key: &str) -> Option<String> {
     if let Some(table) = sources::table_of(key) {
         return Some(table);
     }
-    let likeness = |known: &str| {
+    let similarity = |known: &str| {
         let last = known.rsplit('.').next().unwrap_or(known);
         strsim::jaro_winkler(key, last).max(strsim::jaro_winkler(key, known))
     };
-    let keys = keys().map(|known| (likeness(&known), known));
-    let (likeness, nearest) = keys.max_by(|a, b| a.0.total_cmp(&b.0))?;
-    (likeness >= MEANT).then_some(nearest)
+    let keys = keys().map(|known| (similarity(&known), known));
+    let (similarity, nearest) = keys.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    (similarity >= SIMILARITY_MIN).then_some(nearest)
 }
 
 #[cfg(test)]
@@ -201,10 +201,10 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_key_is_refused_with_its_line_and_the_one_that_was_meant() {
+    fn an_unknown_key_is_rejected_with_its_line_and_the_most_similar_key() {
         let check = |text: &str, line: usize, hint: Option<&str>| match File::parse(text) {
-            Err(ConfigError::Syntax { line: at, hint: said, reason }) => {
-                assert_eq!((at, said.as_deref()), (line, hint), "{text}: {reason}");
+            Err(ConfigError::Syntax { line: at, hint: suggested, reason }) => {
+                assert_eq!((at, suggested.as_deref()), (line, hint), "{text}: {reason}");
             }
             other => panic!("{text}: {other:?}"),
         };

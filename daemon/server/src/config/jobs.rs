@@ -1,7 +1,7 @@
-//! `[jobs.KIND]`: what a kind of background job may take, and who does it.
+//! `[jobs.KIND]`: limits of a kind of background job, and whether external workers run it.
 //!
-//! What is left out has the defaults of [`Rules::of`]. From a lease that is given the time between two
-//! renewals follows: a third of it, unless that is longer than by default.
+//! Absent keys have the defaults of [`Rules::of`]. The renewal interval is a third of the configured lease, but not
+//! longer than the default.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,26 +15,25 @@ use super::ConfigError;
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct JobTable {
-    /// Seconds a claim holds without being renewed. 1 to 604800.
+    /// Seconds of a claim without renewal. 1 to 604800.
     pub lease_s: Option<u64>,
-    /// Seconds of the first wait after a failure; doubled for each further one. 1 to 604800.
+    /// Seconds of the first wait after a failure; doubled after each further one. 1 to 604800.
     pub retry_s: Option<u64>,
     /// Seconds of the longest wait. 1 to 604800.
     pub retry_max_s: Option<u64>,
-    /// Attempts before a job is given up. 1 to 100.
+    /// Attempts before a job is dead. 1 to 100.
     pub attempts: Option<u64>,
-    /// Jobs of the kind that run at the same time. 1 to 64.
+    /// Maximum concurrent jobs of the kind. 1 to 64.
     pub parallel: Option<u64>,
-    /// Whether the daemon leaves them to workers outside of it (`job/claim`).
+    /// Whether external workers run them (`job/claim`).
     pub outside: Option<bool>,
 }
 
-/// The job table's rules in force.
+/// The current settings of all kinds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobSettings {
-    /// Of every kind.
     pub rules: BTreeMap<Kind, Rules>,
-    /// Kinds that workers outside the daemon do.
+    /// Kinds for external workers.
     pub outside: BTreeSet<Kind>,
 }
 
@@ -73,7 +72,7 @@ fn rules_of((kind, engine): (Kind, Engine), table: &JobTable) -> Result<Rules, C
     };
     let mut rules = Rules::of(kind);
     if (kind, engine) == (Kind::Extract, Engine::Deterministic) {
-        // Reading is work for a processor: no more at a time than there are. A model is waited for.
+        // Reading keeps a processor busy, so run at most one per processor. With a model, jobs mostly wait.
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         rules.running_max = rules.running_max.min(u32::try_from(processors).unwrap_or(1));
     }
@@ -91,7 +90,7 @@ fn rules_of((kind, engine): (Kind, Engine), table: &JobTable) -> Result<Rules, C
 }
 
 impl JobSettings {
-    /// What differs from the defaults, for people.
+    /// A short description of all rules, for people.
     pub(super) fn words(&self) -> String {
         let seconds = |ms: u64| ms / 1_000;
         let kinds = self.rules.iter().map(|(kind, rules)| {
@@ -113,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_out_has_the_defaults_and_a_short_lease_is_renewed_often() {
+    fn absent_keys_have_defaults_and_a_short_lease_is_renewed_often() {
         let defaults = settings(&BTreeMap::new(), Engine::Model).unwrap();
         assert_eq!(defaults.rules[&Kind::Consolidate], Rules::of(Kind::Consolidate));
         let compact = JobTable { lease_s: Some(3), parallel: Some(4), ..JobTable::default() };
@@ -125,11 +124,11 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_cannot_be_meant_names_its_key() {
+    fn an_invalid_value_names_its_key() {
         let prune = JobTable { attempts: Some(0), ..JobTable::default() };
         let tables = BTreeMap::from([(Kind::Prune, prune)]);
         let refused = settings(&tables, Engine::Model).unwrap_err();
-        let said = refused.to_string();
-        assert_eq!(said, "jobs.prune.attempts: 0 is out of bounds: 1 to 100");
+        let message = refused.to_string();
+        assert_eq!(message, "jobs.prune.attempts: 0 is out of bounds: 1 to 100");
     }
 }

@@ -1,69 +1,64 @@
-//! The values in force, which a reload replaces.
+//! The current configuration, which a reload replaces.
 //!
-//! *Owns* the one configuration that all parts read, each time they need it. A reload reads the file, takes
-//! over what can change while the daemon runs, and publishes the result in one step: nobody sees half of
-//! it. What only a start can set (folders, sockets, sizes of pools) stays as it was and is named. A file
-//! that is refused changes nothing.
+//! *State*: one configuration, which all parts read each time they need a value. A reload reads the file, takes over
+//! what can change while the daemon runs, and publishes the result in one step, so no reader sees a part of it. Values
+//! that need a restart (folders, sockets, sizes of pools) keep their old value and are listed. A rejected file changes
+//! nothing.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{Config, ConfigError, jobs};
 
-/// The configuration that is in force; clones are the same one.
+/// The current configuration; clones share it.
 #[derive(Debug, Clone)]
 pub struct Live {
     value: Arc<Mutex<Arc<Config>>>,
 }
 
-/// A key that the file gives another value than the daemon was run with.
+/// A key whose value in the file differs from the current one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
     pub key: String,
     pub before: String,
     /// The value of the file.
     pub after: String,
-    /// Whether it holds from now on; else from the next start.
+    /// Whether it applies now; otherwise after a restart.
     pub is_applied: bool,
 }
 
 #[derive(Debug, Clone)]
 pub struct Reloaded {
-    /// The values in force now.
+    /// The values after the reload.
     pub config: Arc<Config>,
     /// Keys whose value differs, in the order of the file.
     pub changes: Vec<Change>,
 }
 
 impl Live {
-    /// The configuration of a start.
-    #[must_use]
     pub fn new(config: Config) -> Self {
         Self { value: Arc::new(Mutex::new(Arc::new(config))) }
     }
 
-    /// The values in force now.
-    #[must_use]
     pub fn now(&self) -> Arc<Config> {
         Arc::clone(&self.value.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Reads the file anew and takes over what can change while the daemon runs; `accept` has the last
-    /// word before anything is published.
+    /// Reads the file again and takes over what can change while the daemon runs, if `accept` agrees.
     ///
     /// # Errors
-    /// The file cannot be read or is refused: the values in force stay.
+    /// The file cannot be read or is rejected; the current values remain.
     pub fn reload(
         &self,
         accept: impl FnOnce(&Config) -> Result<(), ConfigError>,
     ) -> Result<Reloaded, ConfigError> {
-        // Held while the file is read: of two reloads the one that read last is published last.
+        // Keep the lock while reading the file, so that of two reloads the later read is published last.
         let mut value = self.value.lock().unwrap_or_else(PoisonError::into_inner);
-        let wanted = value.again()?;
+        let wanted = value.load_again()?;
         let merged = value.with_live_values_of(&wanted);
         accept(&merged)?;
         let mut changes = changes(&value, &merged, true);
         changes.extend(self::changes(&merged, &wanted, false));
-        // What is no single key comes last.
+        // Changes that are not of a single key come last.
         let entries = merged.entries();
         changes.sort_by_key(|change| {
             entries.iter().position(|(key, ..)| *key == change.key).unwrap_or(entries.len())
@@ -74,15 +69,12 @@ impl Live {
 }
 
 impl Config {
-    /// Reads the file anew, with the flags and the environment of the start.
-    ///
-    /// # Errors
-    /// As [`load`](Self::load).
-    pub fn again(&self) -> Result<Self, ConfigError> {
+    /// Loads the file again, with the flags and environment of the start.
+    pub fn load_again(&self) -> Result<Self, ConfigError> {
         Self::load(&self.launch.args, &self.launch.around)
     }
 
-    /// This one with those values of `new` that need no start.
+    /// This configuration with those values of `new` that need no restart.
     fn with_live_values_of(&self, new: &Self) -> Self {
         let new = new.clone();
         Self {
@@ -108,9 +100,10 @@ fn changes(before: &Config, after: &Config, is_applied: bool) -> Vec<Change> {
         .filter(|(old, new)| old.1 != new.1)
         .map(|((key, before, _), (_, after, _))| Change { key, before, after, is_applied })
         .collect();
-    // Headers, timeouts and sources of keys have no entry: some may not be shown.
-    let is_told = changes.iter().any(|change| matches!(change.key.as_str(), "model" | "providers"));
-    if before.models != after.models && !is_told {
+    // Headers, timeouts and sources of keys have no entry, since some must not be shown.
+    let is_listed =
+        changes.iter().any(|change| matches!(change.key.as_str(), "model" | "providers"));
+    if before.models != after.models && !is_listed {
         let words = after.models.provider_words();
         changes.push(Change {
             key: "providers".to_owned(),
@@ -119,8 +112,8 @@ fn changes(before: &Config, after: &Config, is_applied: bool) -> Vec<Change> {
             is_applied,
         });
     }
-    let is_told = changes.iter().any(|change| change.key.contains("policy"));
-    if before.policies != after.policies && !is_told {
+    let is_listed = changes.iter().any(|change| change.key.contains("policy"));
+    if before.policies != after.policies && !is_listed {
         let (before, after) = (before.policies.words(), after.policies.words());
         changes.push(Change { key: "policy".to_owned(), before, after, is_applied });
     }

@@ -1,4 +1,4 @@
-//! What `[memory]` means for extraction and consolidation.
+//! `[memory]` as the core's rules and bounds.
 
 use longhaul_core::memory::{consolidate, eligible};
 
@@ -8,7 +8,6 @@ const HOUR_MS: i64 = 3_600_000;
 const DAY_MS: i64 = 24 * HOUR_MS;
 
 impl MemorySettings {
-    #[must_use]
     pub fn rules(&self) -> eligible::Rules {
         eligible::Rules {
             min_idle_ms: times(*self.min_idle_hours, HOUR_MS),
@@ -19,7 +18,6 @@ impl MemorySettings {
         }
     }
 
-    #[must_use]
     pub fn bounds(&self) -> consolidate::Bounds {
         consolidate::Bounds {
             max_threads: *self.max_threads,

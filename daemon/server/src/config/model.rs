@@ -1,7 +1,7 @@
-//! `[model]`, `[providers.NAME]` and `[budget]`: which models may be asked, and at what cost.
+//! `[model]`, `[providers.NAME]` and `[budget]`: which models to ask, and for how much.
 //!
-//! Without `[model]` no model is ever asked. A key stands in none of the tables: only the name of an
-//! environment variable, or a program that prints it.
+//! Without `[model]` no model is asked. The tables contain no keys: only the name of an environment variable, or a
+//! program that prints the key.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -19,19 +19,19 @@ use crate::model::{
 };
 use crate::model::{output_of, window_of};
 
-/// `[model]`: the model that is asked for summaries and memory.
+/// `[model]`: the model for summaries and memory.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Model {
     /// Name of a `[providers.NAME]`.
     pub provider: String,
-    /// The model, as its provider calls it.
+    /// Its name at the provider.
     pub name: String,
     /// Tokens of its context window.
     pub context_window: Option<u64>,
-    /// How hard it is to think, as its provider calls it.
+    /// Its reasoning effort, by the provider's name for it.
     pub effort: Option<String>,
-    /// Tokens of an answer, at most.
+    /// Maximum tokens of an answer.
     pub max_output_tokens: Option<u64>,
     /// For summaries.
     pub summary: Option<TaskModel>,
@@ -39,7 +39,7 @@ pub struct Model {
     pub judge: Option<TaskModel>,
     /// For reading a thread for memory.
     pub extract: Option<TaskModel>,
-    /// For looking after the files of memory.
+    /// For editing the files of memory.
     pub consolidate: Option<TaskModel>,
 }
 
@@ -47,9 +47,9 @@ pub struct Model {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProviderTable {
-    /// How it is spoken to.
+    /// The provider's API.
     pub kind: KindName,
-    /// The URL that `responses`, `chat/completions` or `messages` is added to.
+    /// The URL to which `responses`, `chat/completions` or `messages` is appended.
     pub base_url: Option<String>,
     /// Environment variable of the daemon that holds the key.
     pub key_env: Option<String>,
@@ -59,9 +59,9 @@ pub struct ProviderTable {
     pub command: Option<Vec<String>>,
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// Milliseconds until the provider is given up as silent.
+    /// Milliseconds without data after which a request to the provider fails.
     pub idle_timeout_ms: Option<u64>,
-    /// Whether the provider compacts histories itself; where nobody says, OpenAI and Azure do.
+    /// Whether the provider compacts histories itself; the default is yes for OpenAI and Azure.
     pub remote_compaction: Option<Remote>,
 }
 
@@ -76,7 +76,6 @@ pub enum KindName {
 }
 
 impl BudgetSettings {
-    #[must_use]
     pub fn bounds(&self) -> Budget {
         let bound = |setting: &Setting<u64>| (setting.value > 0).then_some(setting.value);
         Budget {
@@ -88,10 +87,10 @@ impl BudgetSettings {
     }
 }
 
-/// Puts the tables together.
+/// Combines the tables.
 ///
 /// # Errors
-/// [`ConfigError::Invalid`]: a provider that is not there, a value that cannot be meant.
+/// [`ConfigError::Invalid`]: an unknown provider or an invalid value.
 pub fn settings(
     model: Option<Model>,
     tables: BTreeMap<String, ProviderTable>,
@@ -122,7 +121,7 @@ pub fn settings(
 fn no_provider(table: &str, named: &str, known: &BTreeMap<String, Provider>) -> ConfigError {
     let known = known.keys().cloned().collect::<Vec<_>>().join(", ");
     let known = if known.is_empty() { "none" } else { &known };
-    let reason = format!("`{named}` is no provider; there are: {known}");
+    let reason = format!("unknown provider `{named}`; known providers: {known}");
     ConfigError::Invalid { key: format!("{table}.provider"), reason }
 }
 
@@ -131,8 +130,8 @@ fn choice(table: &str, model: Model) -> Result<ModelChoice, ConfigError> {
     let max_output_tokens = model.max_output_tokens.unwrap_or_else(|| output_of(context_window));
     if max_output_tokens > context_window / 2 {
         let reason = format!(
-            "{max_output_tokens} tokens of answer leave less than half of the window of \
-             {context_window} for what is asked"
+            "{max_output_tokens} tokens of answer are more than half of the window of \
+             {context_window}"
         );
         return Err(ConfigError::Invalid { key: format!("{table}.max_output_tokens"), reason });
     }
@@ -153,7 +152,7 @@ fn provider(name: &str, table: ProviderTable) -> Result<Provider, ConfigError> {
     let kind = match (table.kind, table.command) {
         (KindName::Command, Some(argv)) if !argv.is_empty() => Kind::Command(argv),
         (KindName::Command, _) => return Err(invalid("command", "name the program to run")),
-        (_, Some(_)) => return Err(invalid("command", "belongs to kind = \"command\" only")),
+        (_, Some(_)) => return Err(invalid("command", "only for kind = \"command\"")),
         (KindName::Responses, None) => Kind::Http(WireApi::Responses),
         (KindName::Chat, None) => Kind::Http(WireApi::Chat),
         (KindName::Messages, None) => Kind::Http(WireApi::Messages),
@@ -173,10 +172,10 @@ fn provider(name: &str, table: ProviderTable) -> Result<Provider, ConfigError> {
     }
     let remote = match (table.remote_compaction, &kind) {
         (Some(remote), Kind::Http(WireApi::Responses)) | (Some(remote @ Remote::No), _) => {
-            RemoteSetting::Said(remote)
+            RemoteSetting::Configured(remote)
         }
         (Some(_), _) => {
-            return Err(invalid("remote_compaction", "only kind = \"responses\" has it"));
+            return Err(invalid("remote_compaction", "only for kind = \"responses\""));
         }
         (None, Kind::Http(WireApi::Responses)) if is_openai(name, &base_url) => {
             RemoteSetting::Assumed(Remote::Unary)
@@ -197,7 +196,7 @@ fn provider(name: &str, table: ProviderTable) -> Result<Provider, ConfigError> {
     })
 }
 
-/// Whether a provider is OpenAI or Azure, which compact histories themselves: by its name, as Codex tells them, or by
+/// Whether a provider is OpenAI or Azure, which compact histories themselves: by its name, as Codex decides it, or by
 /// its address.
 fn is_openai(name: &str, url: &str) -> bool {
     let host = url.split("://").nth(1).and_then(|rest| rest.split(['/', ':']).next());
@@ -207,7 +206,7 @@ fn is_openai(name: &str, url: &str) -> bool {
         || host.ends_with(".openai.azure.com")
 }
 
-/// A key goes over an encrypted connection, or to this machine.
+/// Checks that a key is sent only over an encrypted connection or to this machine.
 fn check_url(url: &str, has_key: bool) -> Result<(), &'static str> {
     if url.starts_with("https://") {
         return Ok(());
@@ -222,7 +221,7 @@ fn check_url(url: &str, has_key: bool) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Whether the host of an authority is this machine, by its whole name or as an address.
+/// Whether the host of an authority is this machine, by its full name or its address.
 fn is_loopback(authority: &str) -> bool {
     let host = authority.rsplit('@').next().unwrap_or_default();
     let host = match host.strip_prefix('[').map(|rest| rest.split_once(']')) {
@@ -245,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_goes_over_plain_http_to_this_machine_alone() {
+    fn plain_http_with_a_key_is_allowed_to_this_machine_only() {
         let with_key = |url: &str| check_url(url, true).is_ok();
         for url in [
             "https://api.example/v1",
@@ -272,17 +271,17 @@ mod tests {
         ] {
             assert!(!with_key(url), "{url}");
         }
-        assert!(check_url("http://10.0.0.1/v1", false).is_ok(), "nothing to lose");
+        assert!(check_url("http://10.0.0.1/v1", false).is_ok(), "there is no key to leak");
     }
 
     #[test]
-    fn without_tables_no_model_is_asked() {
+    fn without_tables_there_is_no_model() {
         let settings = read("").unwrap();
         assert!(settings.default.is_none() && settings.providers.is_empty());
     }
 
     #[test]
-    fn a_model_is_chosen_from_its_provider() {
+    fn a_model_gets_its_providers_defaults() {
         let settings = read(
             "[model]\nprovider = \"local\"\nname = \"qwen\"\n\
              [providers.local]\nkind = \"chat\"\nbase_url = \"http://127.0.0.1:8080/v1\"\n\
@@ -293,12 +292,12 @@ mod tests {
         let choice = settings.default.unwrap();
         assert_eq!((choice.model.as_str(), choice.context_window), ("qwen", 32_000));
         assert_eq!(choice.max_output_tokens, 8_000);
-        assert_eq!(settings.providers["open"].remote, RemoteSetting::Said(Remote::Streamed));
+        assert_eq!(settings.providers["open"].remote, RemoteSetting::Configured(Remote::Streamed));
         assert_eq!(settings.providers["local"].remote, RemoteSetting::Assumed(Remote::No));
     }
 
     #[test]
-    fn the_window_of_a_known_model_need_not_be_said() {
+    fn the_window_of_a_known_model_is_the_default() {
         let window = |name: &str| {
             let text = format!(
                 "[model]\nprovider = \"p\"\nname = \"{name}\"\n[providers.p]\n\
@@ -311,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn openai_and_azure_compact_by_themselves_unless_the_person_says_no() {
+    fn openai_and_azure_compact_histories_unless_the_person_says_no() {
         for (name, url, more, expected) in [
             ("p", "https://api.openai.com/v1", "", RemoteSetting::Assumed(Remote::Unary)),
             (
@@ -326,7 +325,7 @@ mod tests {
                 "p",
                 "https://api.openai.com/v1",
                 "remote_compaction = \"no\"",
-                RemoteSetting::Said(Remote::No),
+                RemoteSetting::Configured(Remote::No),
             ),
         ] {
             let text =
@@ -336,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_window_leaves_room_for_what_is_asked() {
+    fn an_answer_takes_at_most_half_of_a_small_window() {
         let small = |more: &str| {
             read(&format!(
                 "[model]\nprovider = \"p\"\nname = \"m\"\ncontext_window = 4096\n{more}\n\
@@ -357,12 +356,12 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_meant_is_refused_by_its_key() {
+    fn an_invalid_value_is_rejected_by_its_key() {
         let provider = |body: &str| format!("[providers.p]\n{body}");
         for (text, expected) in [
             (
                 "[model]\nprovider = \"x\"\nname = \"m\"".to_owned(),
-                "model.provider: `x` is no provider",
+                "model.provider: unknown provider `x`",
             ),
             (
                 provider("kind = \"chat\"\nbase_url = \"ftp://x\""),

@@ -1,4 +1,4 @@
-//! Policies as configured: the one in force, and those that are only watched.
+//! The configured policies: the active one, and shadow policies, which are evaluated without effect.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,25 +10,22 @@ use super::{ConfigError, File};
 
 mod entries;
 
-/// Shadow policies, at most: each is decided on at every turn's end.
+/// Maximum shadow policies: each is evaluated at the end of every turn.
 const SHADOWS_MAX: usize = 8;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policies {
-    pub in_force: Policy,
-    /// Those that are only watched, by name.
+    pub active: Policy,
+    /// Evaluated without effect.
     pub shadows: Vec<Policy>,
-    /// Where a person's own texts are, a folder for each group.
+    /// Folder of the person's texts, with a folder for each group.
     pub templates: PathBuf,
-    /// What a person said of the one in force.
-    said: PolicyTable,
+    /// The keys that the file sets for the active policy.
+    configured: PolicyTable,
 }
 
 impl Policies {
-    /// Puts the tables together. What they say twice, the named one says last.
-    ///
-    /// # Errors
-    /// A value that cannot be meant.
+    /// Combines the tables. Keys of a named policy override those of `table`.
     pub(super) fn of(
         table: &PolicyTable,
         named: &BTreeMap<String, PolicyTable>,
@@ -48,10 +45,7 @@ impl Policies {
         }
     }
 
-    /// Policies of the text of a configuration file, whatever their values say.
-    ///
-    /// # Errors
-    /// The text cannot be read, or holds shadows that no policy can be told from.
+    /// The policies in the text of a configuration file, without checking their values.
     pub fn of_text(text: &str) -> Result<Self, ConfigError> {
         let file = File::parse(text)?;
         check_names(&file.shadow_policy)?;
@@ -63,31 +57,29 @@ impl Policies {
         named: &BTreeMap<String, PolicyTable>,
         templates: PathBuf,
     ) -> Self {
-        let in_force = Policy::default().with(DEFAULT, table);
-        let shadows = named.iter().map(|(name, table)| in_force.with(name, table)).collect();
-        Self { in_force, shadows, templates, said: table.clone() }
+        let active = Policy::default().with(DEFAULT, table);
+        let shadows = named.iter().map(|(name, table)| active.with(name, table)).collect();
+        Self { active, shadows, templates, configured: table.clone() }
     }
 
-    /// All of them, the one in force first.
+    /// All policies, the active one first.
     pub fn all(&self) -> impl Iterator<Item = &Policy> {
-        std::iter::once(&self.in_force).chain(&self.shadows)
+        std::iter::once(&self.active).chain(&self.shadows)
     }
 
-    /// Names and modes, for a list of what changed.
-    #[must_use]
+    /// Names and modes, for a list of changes.
     pub fn words(&self) -> String {
         let names: Vec<&str> = self.all().map(|policy| policy.name.as_str()).collect();
-        format!("{:?}: {}", self.in_force.mode, names.join(", ")).to_lowercase()
+        format!("{:?}: {}", self.active.mode, names.join(", ")).to_lowercase()
     }
 
-    /// What is wrong with each, and what of it has no effect, by its name.
-    #[must_use]
+    /// Invalid values and settings without effect, by the policy's name.
     pub fn problems(&self) -> Vec<(String, Problem)> {
         let of = |policy: &Policy| {
             let name = policy.name.clone();
             let unreached = match policy.name == DEFAULT {
                 true => reach::without_effect(policy),
-                false => reach::without_effect_in_shadow(policy, &self.in_force),
+                false => reach::without_effect_in_shadow(policy, &self.active),
             };
             let problems = policy.problems().into_iter().chain(unreached);
             problems.map(move |problem| (name.clone(), problem))
@@ -96,7 +88,7 @@ impl Policies {
     }
 }
 
-/// Shadows have names of their own, and are few.
+/// Checks the number and names of shadow policies.
 fn check_names(named: &BTreeMap<String, PolicyTable>) -> Result<(), ConfigError> {
     if named.len() <= SHADOWS_MAX && !named.contains_key(DEFAULT) {
         return Ok(());
@@ -112,24 +104,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shadow_policy_is_what_is_in_force_with_its_own_keys() {
+    fn a_shadow_policy_is_the_active_one_with_its_own_keys() {
         let text = "[policy]\nmode = \"auto\"\n[policy.asap]\npercent_remaining_lt = 50\n\
                     [shadow_policy.keen.early]\npercent_remaining_lt = 95\n";
         let policies = Policies::of_text(text).unwrap();
         let keen = &policies.shadows[0];
         let lt = |tier| keen.tiers[&tier].percent_remaining_lt;
         assert_eq!((lt(Tier::Early), lt(Tier::Ready), lt(Tier::Asap)), (95, 75, 50));
-        assert_eq!(keen.mode, policies.in_force.mode);
+        assert_eq!(keen.mode, policies.active.mode);
     }
 
     #[test]
-    fn what_cannot_be_meant_is_refused_by_its_key() {
+    fn an_invalid_value_is_rejected_by_its_key() {
         let file = File::parse("[shadow_policy.x.early]\npercent_remaining_lt = 101\n").unwrap();
         let refused = Policies::of(&file.policy, &file.shadow_policy, PathBuf::new());
         let expected = "shadow_policy.x.early.percent_remaining_lt: is more than 100";
         assert_eq!(refused.unwrap_err().to_string(), expected);
         assert!(File::parse("[policy.early]\nrequires_any_boundary = [\"comit\"]\n").is_err());
-        // What is refused when it is loaded is refused when it is checked.
+        // Loading and checking reject the same text.
         let refused = Policies::of_text("[shadow_policy.default]\nmode = \"off\"\n").unwrap_err();
         assert_eq!(refused.to_string(), "shadow_policy: at most 8, none of them named default");
     }

@@ -1,4 +1,4 @@
-//! Looking at the repositories that threads work in.
+//! `[repository]`: whether and how to inspect the repositories that threads work in.
 
 use std::time::Duration;
 
@@ -9,12 +9,11 @@ use super::tables::RepositoryConfig;
 pub struct RepositorySettings {
     pub observe: bool,
     pub graphite: bool,
-    /// Of one look.
+    /// Of one inspection.
     pub timeout: Duration,
 }
 
 impl RepositoryConfig {
-    #[must_use]
     pub fn settings(&self) -> RepositorySettings {
         RepositorySettings {
             observe: *self.observe,

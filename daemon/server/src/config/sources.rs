@@ -1,11 +1,11 @@
-//! Settings of the agents whose transcripts are read: the same for each, made from the table of sources.
+//! Settings of the agents whose transcripts are read: the same for each, generated from the table of sources.
 //!
 //! | | key | flag | environment |
 //! |---|---|---|---|
-//! | where the agent lives | `sources.NAME.home` | `--NAME-home` | as the agent calls it |
-//! | whether it is read | `sources.NAME.enabled` | | |
-//! | how large its models' windows are | `sources.NAME.context_window`, `.context_windows` | | |
-//! | what resuming a thread costs | `sources.NAME.cache_lifetime_s`, `.input_prices` | | |
+//! | the agent's folder | `sources.NAME.home` | `--NAME-home` | the agent's own variable |
+//! | whether to read it | `sources.NAME.enabled` | | |
+//! | its models' windows | `sources.NAME.context_window`, `.context_windows` | | |
+//! | the cost of resuming a thread | `sources.NAME.cache_lifetime_s`, `.input_prices` | | |
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -25,62 +25,62 @@ use super::{ConfigError, Entry, Layers, Setting, or_default};
 #[serde(deny_unknown_fields, default)]
 pub struct SourceTable {
     pub home: Option<PathBuf>,
-    /// Whether its transcripts are read.
+    /// Whether to read its transcripts.
     pub enabled: Option<bool>,
-    /// Tokens of its models' window.
+    /// Window of its models, in tokens.
     pub context_window: Option<u64>,
-    /// The same by the beginning of a model's name.
+    /// The same by prefix of a model's name.
     pub context_windows: Option<BTreeMap<String, u64>>,
-    /// For how long its provider keeps what it cached.
+    /// How long its provider keeps its cache.
     pub cache_lifetime_s: Option<u64>,
-    /// Price of a million input tokens that are not cached, by the beginning of a model's name.
+    /// Price of a million uncached input tokens, by prefix of a model's name.
     pub input_prices: Option<BTreeMap<String, f64>>,
 }
 
-/// One agent whose transcripts can be read.
+/// An agent whose transcripts may be read.
 #[derive(Debug, Clone)]
 pub struct SourceSettings {
     pub source: Source,
-    /// The agent's folder; need not exist.
+    /// The agent's folder; it may not exist.
     pub home: Setting<PathBuf>,
-    /// Whether its transcripts are read.
+    /// Whether to read its transcripts.
     pub enabled: Setting<bool>,
-    /// Tokens of its models' window; 0: as its transcript or the model's name says.
+    /// Window of its models, in tokens; 0: from its transcript or the model's name.
     pub context_window: Setting<u64>,
-    /// The same by the beginning of a model's name.
+    /// The same by prefix of a model's name.
     pub context_windows: Setting<BTreeMap<String, u64>>,
-    /// For how long its provider keeps what it cached; 0: as its transcript or its provider says.
+    /// How long its provider keeps its cache; 0: from its transcript or the provider's documentation.
     pub cache_lifetime_s: Setting<u64>,
-    /// Price of a million input tokens that are not cached, by the beginning of a model's name.
+    /// Price of a million uncached input tokens, by prefix of a model's name.
     pub input_prices: Setting<BTreeMap<String, f64>>,
 }
 
 impl SourceSettings {
-    /// Tokens of the window of `model`, if they are set: the longest beginning of its name counts.
+    /// The configured window of `model`, in tokens: by the longest matching prefix of its name.
     pub(super) fn window_of(&self, model: Option<&str>) -> Option<u64> {
         let named = of_model(&self.context_windows, model);
         named.or(Some(*self.context_window)).filter(|tokens| *tokens > 0)
     }
 
-    /// Price of a million input tokens of `model` that are not cached, if it is set.
+    /// The configured price of a million uncached input tokens of `model`.
     pub(super) fn input_price_of(&self, model: Option<&str>) -> Option<f64> {
         of_model(&self.input_prices, model)
     }
 }
 
-/// What is set for the longest beginning of the model's name.
+/// The value for the longest matching prefix of the model's name.
 fn of_model<T: Copy>(set: &BTreeMap<String, T>, model: Option<&str>) -> Option<T> {
-    // `openai/gpt-5` is `gpt-5`.
+    // `openai/gpt-5` counts as `gpt-5`.
     let model = model.map_or("", |name| name.rsplit('/').next().unwrap_or(name));
     let named = set.iter().filter(|(name, _)| model.starts_with(*name));
     named.max_by_key(|(name, _)| name.len()).map(|(_, value)| *value)
 }
 
-/// Folders of agents, as flags give them.
+/// Folders of agents from flags.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SourceHomes(pub BTreeMap<Source, PathBuf>);
 
-/// What the settings of an agent are called.
+/// The names of an agent's settings.
 struct Names {
     source: Source,
     home: Home,
@@ -96,20 +96,20 @@ static NAMES: LazyLock<Vec<Names>> = LazyLock::new(|| {
     Source::ALL.iter().filter_map(names).collect()
 });
 
-/// The variables that name homes.
+/// The environment variables of the agents' folders.
 pub(super) fn variables() -> impl Iterator<Item = &'static str> {
     NAMES.iter().map(|names| names.home.variable)
 }
 
-/// The table of a source that was named without `sources`.
+/// The table of a source named without `sources`, for a hint.
 pub(super) fn table_of(name: &str) -> Option<String> {
     NAMES.iter().any(|names| names.source.name() == name).then(|| format!("sources.{name}"))
 }
 
-/// Puts the layers together.
+/// Combines the layers.
 ///
 /// # Errors
-/// A table for transcripts that the daemon keeps itself.
+/// A table for the daemon's own transcripts.
 pub(super) fn settings(
     layers: &Layers<'_>,
     flags: &SourceHomes,
@@ -202,7 +202,7 @@ impl Names {
     }
 }
 
-/// The folder of `source`; an empty path for a source that has none.
+/// The folder of `source`; an empty path if it has none.
 pub(super) fn home_of(settings: &[SourceSettings], source: Source) -> &Path {
     let own = settings.iter().find(|settings| settings.source == source);
     own.map_or(Path::new(""), |settings| settings.home.as_path())
@@ -213,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_longest_beginning_of_a_models_name_counts_then_the_source() {
+    fn the_longest_prefix_of_a_models_name_wins_over_the_source() {
         let windows = [("claude-opus", 200_000), ("claude-opus-5", 1_000_000), ("gpt-5", 0)];
         let windows = windows.map(|(name, tokens)| (name.to_owned(), tokens)).into();
         let settings = SourceSettings {

@@ -1,7 +1,7 @@
-//! The tables of the file whose keys have a default: each key is declared once, here.
+//! The tables of the file whose keys have a default. Each key is declared once, here.
 //!
-//! A row is the key with its type, its default and, for a number, its bounds. Reading, checking and listing
-//! are made from it. `config.example.toml` explains the keys to people; a test holds it to this list.
+//! A row is the key with its type, its default and, for a number, its bounds. Reading, checking and listing are
+//! generated from it. `config.example.toml` explains the keys; a test compares it with this list.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -70,33 +70,33 @@ table! { "compaction" Compaction {
 } }
 
 table! { "context" Context {
-    /// Of every model; 0: as its transcript or name says.
+    /// For every model; 0: from its transcript or name.
     window_tokens: u64 = 0, 0..=100_000_000;
-    /// At which to compact, 0 for never. The default is where agents compact by themselves; more than the
-    /// effective window cannot be reached.
+    /// At which to compact, 0 for never. The default is that of the agents; more than the effective window is never
+    /// reached.
     auto_compact_percent: u64 = 90, 0..=95;
     /// Of the prices of `[sources.NAME]`.
     currency: String = "USD".to_owned();
 } }
 
 table! { "archive" ArchiveSettings {
-    /// Whether transcripts are archived; what is there is read all the same.
+    /// Whether to archive transcripts; the existing archive is read in any case.
     enabled: bool = true;
     /// 0 for the smaller of 5 GB and 2 percent of the disk.
     max_bytes: u64 = 0;
     /// 0 for no bound by age.
     max_age_days: u64 = 0, 0..=36_500;
-    /// Whether secrets are replaced before a text is archived.
+    /// Whether to redact secrets before a text is archived.
     redact: bool = false;
 } }
 
 table! { "message_history" MessageHistory {
     persistence: Persistence = Persistence::SaveAll;
-    /// Eight thousand prompts of a kilobyte: years of them, and read in milliseconds.
+    /// Eight thousand prompts of a kilobyte, which is years of them; reading them takes milliseconds.
     max_bytes: u64 = 8 << 20, 1 << 10..=64 << 20;
 } }
 
-/// Whether prompts that clients send are kept for recall.
+/// Whether to keep clients' prompts for recall.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, strum::Display)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case")]
@@ -108,37 +108,37 @@ pub enum Persistence {
 table! {
 /// Long-term memory.
 ///
-/// On by default: extraction without a model is reading of what is on this machine, into a private folder of
-/// this machine; nothing is sent anywhere, and nothing is injected unless a client asks for it. A model makes
-/// it only where the file says so.
+/// On by default: extraction without a model reads what is on this machine into a private folder on this machine.
+/// Nothing is sent anywhere, and nothing is injected unless a client requests it. A model is used only if the file
+/// says so.
 "memory" MemorySettings {
-    /// Whether it is made in the background.
+    /// Whether to build it in the background.
     enabled: bool = true;
-    /// A thread must rest so long before it is extracted.
+    /// Idle time before a thread is extracted.
     min_idle_hours: u64 = 6, 0..=8_760;
-    /// Reading a thread once costs milliseconds, so old ones are worth it.
+    /// Reading a thread once takes milliseconds, so old ones are worth it.
     max_age_days: u64 = 90, 1..=36_500;
     max_threads: usize = 256, 1..=4_096;
-    /// Threads read in one run, each a request where a model reads; the others are for the next one.
+    /// Maximum threads of one run, each a request if a model reads; the rest waits for the next run.
     max_threads_per_run: usize = 5_000, 1..=5_000;
-    /// A thread whose memory nobody used for so long is left out.
+    /// After which a thread with unused memory is left out.
     max_unused_days: u64 = 30, 1..=36_500;
     /// Of `memory_summary.md`.
     summary_tokens: u64 = 5_000, 500..=100_000;
-    /// Whether threads that a script ran once count.
+    /// Whether to extract threads that a script ran once.
     takes_exec: bool = false;
     engine: Engine = Engine::Deterministic;
-    /// Whether a thread that the model cannot read is read without one.
+    /// Whether to extract a thread without the model if the model fails.
     fallback: bool = true;
-    /// Tries together. Well within a lease, with time for a slow local model.
+    /// For all tries together. Well within a lease, with time for a slow local model.
     answer_timeout_s: u64 = 600, 1..=3_000;
-    /// As many as `budget.requests_per_job` lets one job ask by default.
+    /// The number that `budget.requests_per_job` allows one job by default.
     agent_turns: u64 = 16, 1..=200;
     /// Users of Codex complained about runs of 143,000 tokens; a first build over many threads needs more.
     agent_tokens: u64 = 400_000, 1_000..=100_000_000;
     /// Half a lease.
     agent_timeout_s: u64 = 1_800, 1..=36_000;
-    /// Whether threads that used the network, or tools that reach outside, are left out.
+    /// Whether to leave out threads that used the network, or tools that reach outside.
     excludes_outside: bool = false;
 } }
 
@@ -148,15 +148,15 @@ table! { "server" Server {
     write_timeout_ms: u64 = 30_000, 10..=3_600_000;
     /// How long requests in flight may take when the daemon stops.
     drain_ms: u64 = 5_000, 0..=60_000;
-    /// Two serve thousands of requests a second; each more costs memory that idles.
+    /// Two serve thousands of requests a second; each further one costs idle memory.
     worker_threads: usize = 2, 1..=64;
-    /// On, since hooks and the MCP bridge state the truth, and under systemd nothing else is known. Off, only what the
-    /// system tells counts.
+    /// On, because hooks and the MCP bridge state the true folder, and under systemd there is no other source. If off,
+    /// only the folder that the system reports counts.
     trust_stated_folder: bool = true;
 } }
 
 table! {
-/// What may be spent on models, 0 for no bound. A day (UTC) of hard work stays below the defaults, a loop does
+/// What may be spent on models, 0 for no bound. A day (UTC) of heavy work stays below the defaults, a runaway loop does
 /// not.
 "budget" BudgetSettings {
     requests_per_day: u64 = 500;
@@ -167,11 +167,11 @@ table! {
 } }
 
 table! { "repository" RepositoryConfig {
-    /// Whether git is asked about the folder a thread works in.
+    /// Whether to inspect the folder of a thread with git.
     observe: bool = true;
-    /// Whether what Graphite left there is read, too.
+    /// Whether to read Graphite's data there as well.
     graphite: bool = true;
-    /// A cold look at a large repository takes some hundred milliseconds; one that takes longer is worth less
-    /// than the time.
+    /// Inspecting a large repository with cold caches takes some hundred milliseconds; a longer inspection is not worth
+    /// the time.
     timeout_ms: u64 = 2_000, 50..=30_000;
 } }

@@ -1,4 +1,4 @@
-//! `[model.TASK]`: another model, or another effort, for one kind of question.
+//! `[model.TASK]`: another model, or another effort, for one task.
 
 use std::collections::BTreeMap;
 
@@ -7,36 +7,37 @@ use serde::Deserialize;
 use super::model::Model;
 use crate::model::Task;
 
-/// `[model.TASK]`: what is not said is as in `[model]`.
+/// `[model.TASK]`: absent keys are those of `[model]`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TaskModel {
     /// Name of a `[providers.NAME]`.
     pub provider: Option<String>,
-    /// The model, as its provider calls it.
+    /// Its name at the provider.
     pub name: Option<String>,
     /// Tokens of its context window.
     pub context_window: Option<u64>,
-    /// How hard it is to think, as its provider calls it.
+    /// Its reasoning effort, by the provider's name for it.
     pub effort: Option<String>,
-    /// Tokens of an answer, at most.
+    /// Maximum tokens of an answer.
     pub max_output_tokens: Option<u64>,
 }
 
-/// The models of the tasks that have one of their own.
+/// The models of the tasks with a table.
 pub(super) fn by_task(model: &Model) -> BTreeMap<Task, Model> {
     let Model { summary, judge, extract, consolidate, .. } = model;
-    let said = [
+    let tables = [
         (Task::Summary, summary),
         (Task::Judge, judge),
         (Task::Extract, extract),
         (Task::Consolidate, consolidate),
     ];
-    said.into_iter().filter_map(|(task, own)| Some((task, own.as_ref()?.over(model)))).collect()
+    tables.into_iter().filter_map(|(task, own)| Some((task, own.as_ref()?.over(model)))).collect()
 }
 
 impl TaskModel {
-    /// The window of a model says nothing of another one, nor the efforts of a provider of another's.
+    /// Combines this table with `[model]`. The window of one model does not apply to another, nor a provider's efforts to
+    /// another provider.
     fn over(&self, model: &Model) -> Model {
         let is_same_provider = self.provider.as_ref().is_none_or(|own| *own == model.provider);
         let is_same = is_same_provider && self.name.as_ref().is_none_or(|own| *own == model.name);
@@ -61,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_task_does_not_say_is_as_for_all() {
+    fn absent_keys_of_a_task_are_those_of_the_model() {
         let text = "[model]\nprovider = \"p\"\nname = \"large\"\ncontext_window = 100000\neffort = \"high\"\n\
                     [model.judge]\neffort = \"low\"\n[model.extract]\nname = \"mini\"\n\
                     [model.consolidate]\nprovider = \"q\"\nname = \"local\"\ncontext_window = 16000\n\
@@ -92,6 +93,9 @@ mod tests {
         );
         let wrong = text.replace("provider = \"q\"", "provider = \"r\"");
         let refused = read(&wrong).unwrap_err();
-        assert!(refused.starts_with("model.consolidate.provider: `r` is no provider"), "{refused}");
+        assert!(
+            refused.starts_with("model.consolidate.provider: unknown provider `r`"),
+            "{refused}"
+        );
     }
 }

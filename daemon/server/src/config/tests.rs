@@ -43,13 +43,13 @@ fn flags_win_over_environment_over_file_over_defaults() {
 }
 
 #[test]
-fn a_file_that_was_asked_for_must_be_there() {
+fn a_config_file_named_by_a_flag_must_exist() {
     let args = Args { config: Some("/nowhere/config.toml".into()), ..Args::default() };
     assert!(matches!(load(&args, &[], None), Err(ConfigError::Unreadable { .. })));
 }
 
 #[test]
-fn a_file_that_cannot_be_understood_is_named() {
+fn the_error_for_an_invalid_file_names_it() {
     let error = load(&Args::default(), &[], Some("\n[serve]\n")).unwrap_err().to_string();
     assert!(error.contains("config.toml, line 2: unknown field `serve`"), "{error}");
     assert!(error.ends_with("(did you mean `server`?)") || error.contains("server."), "{error}");
@@ -84,16 +84,16 @@ fn every_agent_has_the_same_settings() {
 }
 
 #[test]
-fn numbers_are_held_within_their_bounds() {
+fn numbers_must_be_within_their_bounds() {
     let error = load(&Args::default(), &[], Some("[server]\nconnections_max = 0\n")).unwrap_err();
     assert_eq!(error.to_string(), "server.connections_max = 0 is out of bounds: 1 to 65536");
 }
 
 #[test]
-fn every_key_of_the_file_is_shown_with_its_origin() {
+fn every_key_of_the_file_is_listed_with_its_origin() {
     let config = load(&Args::default(), &[], Some("[server]\ndrain_ms = 7\n")).unwrap();
     let entries = config.entries();
-    let shown: Vec<_> = entries.iter().map(|(key, ..)| key.as_str()).collect();
+    let listed: Vec<_> = entries.iter().map(|(key, ..)| key.as_str()).collect();
     let is_alone = |key: &String| {
         ["providers.", "jobs.", "model.", "shadow_policy."]
             .iter()
@@ -120,19 +120,19 @@ fn every_key_of_the_file_is_shown_with_its_origin() {
         .filter(|key| !tables.contains(&key.as_str()) && !tables_of_policy.contains(&key.as_str()))
         .map(|key| key.replace("NAME", "codex").replace("TIER", "ready"))
         .collect();
-    missing.retain(|key| !shown.contains(&key.as_str()));
-    assert!(missing.is_empty(), "{missing:?} are not shown");
+    missing.retain(|key| !listed.contains(&key.as_str()));
+    assert!(missing.is_empty(), "{missing:?} are not listed");
     for source in Source::ALL.iter().filter(|source| source.spec().home.is_some()) {
         for key in ["home", "enabled"] {
             let key = format!("sources.{}.{key}", source.name());
-            assert!(shown.contains(&key.as_str()), "{key} is not shown");
+            assert!(listed.contains(&key.as_str()), "{key} is not listed");
         }
     }
     assert!(entries.contains(&("server.drain_ms".to_owned(), "7".to_owned(), Origin::File)));
 }
 
 #[test]
-fn the_example_file_holds_every_key_with_its_default() {
+fn the_example_file_has_every_key_with_its_default() {
     let example = include_str!("../../config.example.toml");
     let set = |line: &str| match line.strip_prefix('#') {
         Some(key) if !key.starts_with(' ') => key.to_owned(),

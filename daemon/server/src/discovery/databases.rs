@@ -27,9 +27,6 @@ pub(crate) struct Databases {
 
 impl Databases {
     /// All sessions of a database. Blocking, on a thread of the runtime.
-    ///
-    /// # Errors
-    /// The database is missing or cannot be read.
     pub(super) fn sessions(&self, path: &Path, now_ms: i64) -> io::Result<Vec<SessionState>> {
         let state = SessionDatabase::at(path).state()?;
         let lock = || self.listed.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! Our own file: appended to, and trimmed when it is full. The caller holds the lock.
+//! Appends to the daemon's file, and trims it when it is full. The caller holds the lock.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Read as _, Write as _};
@@ -7,50 +7,49 @@ use std::path::{Path, PathBuf};
 
 use longhaul_core::message_history::{Header, Message, lines_to_drop};
 
-/// Bytes of the file that are read: more than any bound allows it to have.
+/// Bytes to read of the file: more than any configured bound.
 const FILE_BYTES_MAX: u64 = 256 << 20;
 
-/// For the user alone.
 const MODE: u32 = 0o600;
 
-/// Where a prompt was kept.
+/// The entry of a stored prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct PromptEntry {
     pub log_id: String,
     pub offset: u64,
-    /// Old prompts that made room.
+    /// Number of old prompts removed to make room.
     pub trimmed: u64,
 }
 
-/// A file as it stands.
+/// The content of the file.
 struct Content {
     text: Vec<u8>,
     header: Header,
-    /// Whether the header stands in the file.
+    /// Whether the file has a header.
     is_ours: bool,
-    /// First byte after the header, and after the last whole line.
+    /// The first byte after the header, and after the last complete line.
     start: usize,
     end: usize,
 }
 
-/// Whether two prompts are the same but for their time.
+/// Whether two prompts differ only in their time.
 pub(super) fn is_same(one: &Message, other: &Message) -> bool {
     Message { at_ms: 0, ..one.clone() } == Message { at_ms: 0, ..other.clone() }
 }
 
-/// Where the file is made that takes the place of the one at `path`.
+/// The path of the unfinished file that will replace the one at `path`.
 pub(super) fn unfinished(path: &Path) -> PathBuf {
     path.with_extension("jsonl.new")
 }
 
-/// Appends a prompt to the file at `path`, which is made, named `new_log_id`, when it is not there. One that `is_again`
-/// appended, because nobody could tell whether it was kept, and stands there, is only made durable.
+/// Appends a prompt to the file at `path`, which is created with the id `new_log_id` if it does not exist. If the append
+/// `is_again` tried after a failure and the prompt is already in the file, this only syncs it.
 pub(super) fn append(
     path: &Path,
     message: &Message,
     (max_bytes, is_again): (u64, bool),
     new_log_id: String,
-) -> io::Result<Kept> {
+) -> io::Result<PromptEntry> {
     let mut file = open(path)?;
     let content = Content::read(&mut file, new_log_id)?;
     let Content { text, header, start, end, .. } = &content;
@@ -61,13 +60,13 @@ pub(super) fn append(
         file.sync_data()?;
         sync_folder(path)?;
         let offset = header.base + lines.len() as u64 - 1;
-        return Ok(Kept { log_id: header.log_id.clone(), offset, trimmed: 0 });
+        return Ok(PromptEntry { log_id: header.log_id.clone(), offset, trimmed: 0 });
     }
     let mut lengths: Vec<u64> = lines.iter().map(|line| line.len() as u64).collect();
     lengths.push(line.len() as u64);
     let room = max_bytes.saturating_sub(header.line().len() as u64);
     let dropped = lines_to_drop(&lengths, room);
-    let kept = Kept {
+    let kept = PromptEntry {
         log_id: header.log_id.clone(),
         offset: header.base + lines.len() as u64,
         trimmed: dropped as u64,
@@ -97,21 +96,21 @@ fn open(path: &Path) -> io::Result<File> {
 fn append_line(file: &mut File, content: &Content, line: &str) -> io::Result<()> {
     let end = content.end as u64;
     if content.end < content.text.len() {
-        // Torn by a crash: nobody was told that it is kept.
+        // A torn line of a crash was never acknowledged.
         file.set_len(end)?;
     }
     let written = file.write_all(line.as_bytes()).and_then(|()| file.sync_data());
     if written.is_err() {
-        // Should this fail, too, a torn line is left, which the next append cuts off.
+        // If this fails as well, a torn line remains, which the next append cuts off.
         file.set_len(end).ok();
     }
     written
 }
 
-/// Puts `text` in the file's place, whole: a crash leaves the old file or this one.
+/// Replaces the file by one with `text`; a crash leaves the old file or the new one.
 fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
     let new = unfinished(path);
-    // A crash may have left one.
+    // A crash may have left a file there.
     match fs::remove_file(&new) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}

@@ -1,4 +1,4 @@
-//! Reading the logs: merged by time, the newest first, in bounded memory whatever their length.
+//! Reads the logs, merged by time, newest first, in bounded memory.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -9,69 +9,66 @@ use std::path::{Path, PathBuf};
 use longhaul_core::message_history::{Header, Message};
 use longhaul_core::redact::redact;
 
-use super::{MessageHistoryError, Origin};
+use super::{LogOwner, MessageHistoryError};
 
-/// Bytes of a line that is read; a longer one is counted and left out.
+/// Maximum bytes of a line to read; a longer one is counted and skipped.
 const LINE_BYTES_MAX: u64 = 4 << 20;
 
-/// Which prompts. What is absent lets all through.
+/// Selects prompts. Absent fields match all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
     pub log_id: Option<String>,
     pub offset: Option<u64>,
-    /// Holding all of these words, in any case.
+    /// Words that must all occur, in any case.
     pub words: Vec<String>,
-    pub origin: Option<Origin>,
+    pub origin: Option<LogOwner>,
     pub thread_id: Option<String>,
     pub cwd: Option<String>,
-    /// At most so many, at least one.
+    /// Maximum prompts, at least one.
     pub limit: usize,
-    /// Only older ones than this.
+    /// Only older prompts.
     pub before: Option<Place>,
 }
 
-/// A place in the order of all prompts: the older, the smaller.
+/// A place in the order of all prompts; older places are smaller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// Unix milliseconds.
     pub at_ms: i64,
-    pub origin: Origin,
+    pub origin: LogOwner,
     pub offset: u64,
 }
 
-/// A prompt that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct PromptMatch {
     pub place: Place,
     pub log_id: String,
-    /// What it says, secrets replaced.
+    /// The prompt, redacted.
     pub message: Message,
 }
 
 /// A log that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogInfo {
-    pub origin: Origin,
+    pub origin: LogOwner,
     pub log_id: String,
     pub path: PathBuf,
-    /// Number of its oldest prompt.
+    /// Number of the oldest prompt.
     pub first: u64,
-    /// Number of the next one.
+    /// Number of the next prompt.
     pub next: u64,
 }
 
-/// Prompts, the newest first.
+/// Prompts, newest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Page {
-    pub found: Vec<Found>,
-    /// The logs that were read.
+    pub found: Vec<PromptMatch>,
     pub logs: Vec<LogInfo>,
-    /// Where the next page begins, when there is one.
+    /// The start of the next page, if there is one.
     pub next: Option<Place>,
 }
 
 pub(super) fn lookup(
-    logs: &[(Origin, PathBuf)],
+    logs: &[(LogOwner, PathBuf)],
     filter: &Filter,
 ) -> Result<Page, MessageHistoryError> {
     let mut newest = Newest { found: BTreeMap::new(), max: filter.limit.max(1) + 1 };
@@ -83,7 +80,7 @@ pub(super) fn lookup(
         let failed = |source| MessageHistoryError::File { path: path.clone(), source };
         page.logs.extend(read(*origin, path, filter, &mut newest).map_err(failed)?);
     }
-    let mut found: Vec<Found> = newest.found.into_values().rev().collect();
+    let mut found: Vec<PromptMatch> = newest.found.into_values().rev().collect();
     if found.len() > filter.limit.max(1) {
         found.truncate(filter.limit.max(1));
         page.next = found.last().map(|found| found.place);
@@ -92,14 +89,14 @@ pub(super) fn lookup(
     Ok(page)
 }
 
-/// The newest of what it is given.
+/// Keeps the newest prompts.
 struct Newest {
-    found: BTreeMap<Place, Found>,
+    found: BTreeMap<Place, PromptMatch>,
     max: usize,
 }
 
 impl Newest {
-    fn add(&mut self, found: Found) {
+    fn add(&mut self, found: PromptMatch) {
         self.found.insert(found.place, found);
         if self.found.len() > self.max {
             self.found.pop_first();
@@ -107,9 +104,9 @@ impl Newest {
     }
 }
 
-/// Reads one log; `None` when it is not there or not the one that is asked for.
+/// Reads one log; `None` if it does not exist or has another id.
 fn read(
-    origin: Origin,
+    origin: LogOwner,
     path: &Path,
     filter: &Filter,
     newest: &mut Newest,
@@ -124,9 +121,9 @@ fn read(
     let inode = file.metadata()?.ino();
     let mut lines = Lines { reader: BufReader::with_capacity(256 << 10, file), line: Vec::new() };
     let (log_id, first) = match origin {
-        // The file is named by its inode, as Codex itself does.
-        Origin::Codex => (format!("codex-{inode}"), 0),
-        Origin::Longhaul => match lines.next()?.and_then(Header::parse) {
+        // Codex's log has its inode as its id, as in Codex itself.
+        LogOwner::Codex => (format!("codex-{inode}"), 0),
+        LogOwner::Longhaul => match lines.next()?.and_then(Header::parse) {
             Some(header) => (header.log_id, header.base),
             None => return Ok(None),
         },
@@ -143,25 +140,25 @@ fn read(
         }
         let Some(mut message) = Message::parse(line) else { continue };
         let place = Place { at_ms: message.at_ms, origin, offset };
-        if filter.lets_through(place, &message) {
+        if filter.matches(place, &message) {
             message.text = redact(&message.text).text.into_owned();
-            newest.add(Found { place, log_id: log_id.clone(), message });
+            newest.add(PromptMatch { place, log_id: log_id.clone(), message });
         }
     }
     Ok(Some(LogInfo { origin, log_id, path: path.to_owned(), first, next }))
 }
 
 impl Filter {
-    fn lets_through(&self, place: Place, message: &Message) -> bool {
+    fn matches(&self, place: Place, message: &Message) -> bool {
         let equals =
             |wanted: &Option<String>, given: &Option<String>| wanted.is_none() || wanted == given;
         self.before.is_none_or(|before| place < before)
             && equals(&self.thread_id, &message.thread_id)
             && equals(&self.cwd, &message.cwd)
-            && self.holds_words(&message.text)
+            && self.has_words(&message.text)
     }
 
-    fn holds_words(&self, text: &str) -> bool {
+    fn has_words(&self, text: &str) -> bool {
         if self.words.is_empty() {
             return true;
         }
@@ -170,7 +167,7 @@ impl Filter {
     }
 }
 
-/// Whole lines of a file; one that is over the bound is empty.
+/// The complete lines of a file; a line over the bound is empty.
 struct Lines {
     reader: BufReader<File>,
     line: Vec<u8>,

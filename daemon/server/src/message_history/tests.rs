@@ -24,7 +24,7 @@ fn desk(max_bytes: Option<u64>) -> Desk {
 }
 
 impl Desk {
-    async fn keep(&self, text: &str) -> Kept {
+    async fn keep(&self, text: &str) -> PromptEntry {
         self.clock.advance_ms(1);
         let message =
             Message { at_ms: 0, text: text.to_owned(), thread_id: Some("t".into()), cwd: None };
@@ -45,7 +45,7 @@ impl Desk {
     }
 }
 
-fn at(kept: &Kept) -> Filter {
+fn at(kept: &PromptEntry) -> Filter {
     Filter { log_id: Some(kept.log_id.clone()), offset: Some(kept.offset), ..Filter::default() }
 }
 
@@ -73,7 +73,7 @@ async fn stable_log_id_across_appends_and_trims() {
         let found = desk.texts(at(&last)).await;
         assert!(found[0].starts_with(&format!("{number} ")), "{found:?}");
     }
-    assert!(desk.texts(at(&first)).await.is_empty(), "trimmed: gone, not another one");
+    assert!(desk.texts(at(&first)).await.is_empty(), "it was trimmed");
     let log = &desk.find(Filter::default()).await.logs[0];
     assert_eq!(log.next, last.offset + 1);
     assert!(log.first > 40, "{log:?}");
@@ -99,7 +99,7 @@ async fn trim_to_the_cap_keeps_four_fifths_and_whole_lines() {
 }
 
 #[tokio::test]
-async fn the_newest_stays_though_it_alone_is_over_the_cap() {
+async fn the_newest_prompt_stays_even_if_it_exceeds_the_cap() {
     let desk = desk(Some(1_024));
     desk.keep("small").await;
     let kept = desk.keep(&"long ".repeat(1_000)).await;
@@ -130,7 +130,7 @@ async fn persistence_none_writes_nothing() {
 }
 
 #[tokio::test]
-async fn what_a_crash_leaves_costs_no_prompt() {
+async fn a_crash_loses_no_prompt() {
     let desk = desk(Some(1_500));
     desk.keep("one").await;
     // In the middle of a line.
@@ -149,7 +149,7 @@ async fn what_a_crash_leaves_costs_no_prompt() {
 }
 
 #[tokio::test]
-async fn codex_s_own_prompts_are_merged_by_time_and_never_written() {
+async fn codex_s_prompts_are_merged_by_time_and_never_written() {
     let desk = desk(Some(1 << 20));
     let seconds = START_MS / 1_000;
     let lines = format!(
@@ -161,10 +161,10 @@ async fn codex_s_own_prompts_are_merged_by_time_and_never_written() {
     desk.keep("ours").await;
     let page = desk.find(Filter::default()).await;
     let shown: Vec<_> = page.found.iter().map(|f| (f.place.origin, f.place.offset)).collect();
-    assert_eq!(shown, [(Origin::Codex, 2), (Origin::Longhaul, 0), (Origin::Codex, 0)]);
-    let only = Filter { origin: Some(Origin::Codex), ..Filter::default() };
+    assert_eq!(shown, [(LogOwner::Codex, 2), (LogOwner::Longhaul, 0), (LogOwner::Codex, 0)]);
+    let only = Filter { origin: Some(LogOwner::Codex), ..Filter::default() };
     assert_eq!(desk.texts(only).await, ["newer", "older"]);
-    let log_id = page.logs.iter().find(|log| log.origin == Origin::Codex).unwrap().log_id.clone();
+    let log_id = page.logs.iter().find(|log| log.origin == LogOwner::Codex).unwrap().log_id.clone();
     let place = Filter { log_id: Some(log_id), offset: Some(0), ..Filter::default() };
     assert_eq!(desk.texts(place).await, ["older"]);
     let path = desk.folder.path().join("codex/history.jsonl");
@@ -200,7 +200,7 @@ async fn pages_follow_each_other_without_gap_or_repetition() {
 }
 
 #[tokio::test]
-async fn words_are_found_in_any_case_and_order() {
+async fn words_match_in_any_case_and_order() {
     let desk = desk(Some(1 << 20));
     for text in ["Fix the PARSER now", "parse it", "Größe ändern"] {
         desk.keep(text).await;
@@ -218,7 +218,7 @@ async fn words_are_found_in_any_case_and_order() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lock_held_by_another_is_waited_for_and_then_refused() {
+async fn a_lock_of_another_process_is_waited_for_up_to_a_bound() {
     let desk = desk(Some(1 << 20));
     let held = Lock::take(&desk.folder.path().join("message_history.lock")).unwrap();
     let message = Message { at_ms: 0, text: "x".into(), thread_id: None, cwd: None };
@@ -233,7 +233,7 @@ async fn several_writers_lose_nothing() {
     let desk = desk(Some(1 << 20));
     let mut writers = tokio::task::JoinSet::new();
     for writer in 0..4 {
-        // Each of its own making, as in a process of its own: only the lock file is shared.
+        // Separate handles share only the lock file, as separate processes do.
         let other = MessageHistory::new(
             desk.folder.path(),
             &desk.folder.path().join("codex"),
@@ -256,27 +256,27 @@ async fn several_writers_lose_nothing() {
 }
 
 #[tokio::test]
-async fn a_prompt_that_comes_again_after_a_failure_is_kept_once() {
+async fn a_prompt_sent_again_after_a_failure_is_stored_once() {
     let desk = desk(Some(1 << 20));
     desk.keep("one").await;
     let two = Message { at_ms: 1, text: "two".into(), thread_id: Some("t".into()), cwd: None };
-    // Written, and then the folder could not be synced: whoever asked was told of a failure.
+    // It was written, but the folder could not be synced, so the caller got an error.
     let kept = desk.keep("two").await;
     *desk.history.turn.lock().await = Some(two);
     assert_eq!(desk.keep("two").await, kept);
     assert_eq!(desk.texts(Filter::default()).await, ["two", "one"]);
     desk.keep("two").await;
-    assert_eq!(desk.texts(Filter::default()).await, ["two", "two", "one"], "said twice");
+    assert_eq!(desk.texts(Filter::default()).await, ["two", "two", "one"], "sent twice");
 }
 
 #[tokio::test]
-async fn what_a_crash_left_is_removed_unless_somebody_is_at_it() {
+async fn an_unfinished_file_is_removed_unless_a_process_holds_the_lock() {
     let desk = desk(Some(1 << 20));
     let left = desk.folder.path().join("message_history.jsonl.new");
     fs::write(&left, "half").unwrap();
     let lock = Lock::take(&desk.folder.path().join(LOCK)).unwrap();
     desk.history.sweep();
-    assert!(left.exists(), "another process is at it");
+    assert!(left.exists(), "another process is writing it");
     drop(lock);
     desk.history.sweep();
     assert!(!left.exists());

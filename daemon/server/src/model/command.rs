@@ -1,5 +1,4 @@
-//! One try through a program of the user's: the request on its standard input, the words of the
-//! answer on its standard output.
+//! One try through the user's program: the request on its standard input, the text of the answer on its standard output.
 
 use std::process::Stdio;
 
@@ -8,10 +7,10 @@ use longhaul_core::model::{Answer, Fault, FaultKind, Usage};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 
-/// Bytes of a program's complaints that are read.
-const COMPLAINT_BYTES_MAX: u64 = 8 * 1_024;
+/// Maximum bytes of standard error to read.
+const ERROR_BYTES_MAX: u64 = 8 * 1_024;
 
-/// Runs the program; it is killed when nobody waits for it any more.
+/// Runs the program; dropping the future kills it.
 pub(super) async fn attempt(argv: &[String], body: &[u8]) -> Result<Answer, Fault> {
     let Some((program, arguments)) = argv.split_first() else {
         return Err(Fault::new(FaultKind::NotFound, "command is empty"));
@@ -24,11 +23,10 @@ pub(super) async fn attempt(argv: &[String], body: &[u8]) -> Result<Answer, Faul
         .kill_on_drop(true)
         .spawn()
         .map_err(|error| Fault::new(FaultKind::NotFound, &format!("{program}: {error}")))?;
-    let (input, output, complaints) =
-        (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let (input, output, errors) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let write = async {
         if let Some(mut input) = input {
-            // A program that answers without reading all of its input is not wrong.
+            // A program may answer without reading all of its input.
             let _closed_early = input.write_all(body).await;
             let _closed_early = input.shutdown().await;
         }
@@ -42,23 +40,23 @@ pub(super) async fn attempt(argv: &[String], body: &[u8]) -> Result<Answer, Faul
             None => Ok(()),
         }
     };
-    let mut said = Vec::new();
-    let complain = async {
-        match complaints {
-            Some(pipe) => pipe.take(COMPLAINT_BYTES_MAX).read_to_end(&mut said).await.map(drop),
+    let mut stderr = Vec::new();
+    let read_errors = async {
+        match errors {
+            Some(pipe) => pipe.take(ERROR_BYTES_MAX).read_to_end(&mut stderr).await.map(drop),
             None => Ok(()),
         }
     };
-    let ((), read, _) = tokio::join!(write, read, complain);
+    let ((), read, _) = tokio::join!(write, read, read_errors);
     read.map_err(|error| Fault::new(FaultKind::StreamCut, &error.to_string()))?;
     if words.len() > ANSWER_BYTES_MAX {
-        return Err(Fault::new(FaultKind::AnswerTooLarge, "the answer is over the bound"));
+        return Err(Fault::new(FaultKind::AnswerTooLarge, "the answer is too long"));
     }
     let status = child.wait().await;
     let status = status.map_err(|error| Fault::new(FaultKind::StreamCut, &error.to_string()))?;
     if !status.success() {
-        let said = String::from_utf8_lossy(&said);
-        let detail = format!("{program} ended with {status}: {}", said.trim());
+        let stderr = String::from_utf8_lossy(&stderr);
+        let detail = format!("{program} ended with {status}: {}", stderr.trim());
         return Err(Fault::new(FaultKind::Refused, &detail));
     }
     let text = String::from_utf8(words)

@@ -9,16 +9,15 @@ use reqwest::{Client, RequestBuilder, Response};
 
 use super::provider::Provider;
 
-/// Bytes of an error's body that are read.
 const ERROR_BYTES_MAX: usize = 64 * 1_024;
 
-/// The version of the Messages API that is spoken.
+/// Version of the Messages API.
 const MESSAGES_VERSION: &str = "2023-06-01";
 
-/// A client: no redirects, since a key must not follow one to another host, and few idle
-/// connections, since requests are rare.
+/// A client without redirects, since a key must not follow one to another host, and with few idle connections, since
+/// requests are rare.
 pub(super) fn client() -> Result<Client, Fault> {
-    // A second call finds the first one's choice in force, which is the same.
+    // A later call finds the same provider installed.
     let _already_chosen = rustls::crypto::ring::default_provider().install_default();
     Client::builder()
         .redirect(reqwest::redirect::Policy::none())
@@ -29,8 +28,7 @@ pub(super) fn client() -> Result<Client, Fault> {
         .map_err(|error| Fault::new(FaultKind::Unreachable, &chain(&error)))
 }
 
-/// Sends a request and reads its answer. What a fault tells is written down: it repeats nothing that was sent
-/// to prove who asks.
+/// Sends a request and reads its answer. The details of a fault are stored, so credentials are removed from them.
 pub(super) async fn attempt(
     client: &Client,
     provider: &Provider,
@@ -66,7 +64,7 @@ async fn exchange(
     reader.finish()
 }
 
-/// Sends a request; an answer that is no success is a fault.
+/// Sends a request; an unsuccessful status is a fault.
 async fn send(
     client: &Client,
     (provider, key): (&Provider, Option<&str>),
@@ -82,7 +80,7 @@ async fn send(
         .body(body);
     let request = authorized(request, (provider, key), wire)?;
     let sent = tokio::time::timeout(provider.timeouts.idle, request.send()).await;
-    let silent = || Fault::new(FaultKind::Timeout, "the provider sends nothing");
+    let silent = || Fault::new(FaultKind::Timeout, "the provider does not respond");
     let mut response = sent.map_err(|_| silent())?.map_err(|error| of_transport(&error))?;
     let status = response.status();
     if status.is_success() {
@@ -104,7 +102,10 @@ fn authorized(
             WireApi::Responses | WireApi::Chat => (AUTHORIZATION.as_str(), format!("Bearer {key}")),
         };
         let mut value = HeaderValue::from_str(&text).map_err(|_| {
-            Fault::new(FaultKind::Unauthorized, "the key holds characters no header may have")
+            Fault::new(
+                FaultKind::Unauthorized,
+                "the key contains characters that are not allowed in a header",
+            )
         })?;
         value.set_sensitive(true);
         request = request.header(name, value);
@@ -118,23 +119,23 @@ fn authorized(
     Ok(request)
 }
 
-/// Reads a body of at most `most` bytes.
+/// Reads a body of at most `bytes_max` bytes.
 pub(super) async fn read(
     response: &mut Response,
     provider: &Provider,
-    most: usize,
+    bytes_max: usize,
 ) -> Result<Vec<u8>, Fault> {
     let mut body = Vec::new();
     while let Some(bytes) = next(response, provider).await? {
-        if body.len() + bytes.len() > most {
-            return Err(Fault::new(FaultKind::AnswerTooLarge, "the answer is over the bound"));
+        if body.len() + bytes.len() > bytes_max {
+            return Err(Fault::new(FaultKind::AnswerTooLarge, "the answer is too long"));
         }
         body.extend_from_slice(&bytes);
     }
     Ok(body)
 }
 
-/// The next piece of a body, `None` at its end.
+/// The next piece of a body; `None` at the end.
 async fn next(
     response: &mut Response,
     provider: &Provider,
@@ -162,8 +163,8 @@ fn of_transport(error: &reqwest::Error) -> Fault {
     Fault::new(kind, &chain(error))
 }
 
-/// The seconds a provider asks to be left alone. One that names a moment means it by its own clock, which stands
-/// in the `Date` of its answer.
+/// The seconds to wait before the next request. A time is relative to the provider's clock, which is in the `Date` of its
+/// answer.
 fn retry_after(headers: &HeaderMap) -> Option<String> {
     let text = |value: &HeaderValue| value.to_str().ok().map(str::to_owned);
     let moment = |value: &HeaderValue| {
@@ -177,7 +178,7 @@ fn retry_after(headers: &HeaderMap) -> Option<String> {
     }
 }
 
-/// An error and its causes; without the URL, which may hold a key.
+/// An error and its causes, without the URL, which may contain a key.
 fn chain(error: &reqwest::Error) -> String {
     let mut words = String::from("HTTP");
     let mut cause = std::error::Error::source(error);
@@ -194,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wait_is_asked_for_in_seconds_or_as_a_moment_of_the_providers_own_clock() {
+    fn retry_after_is_in_seconds_or_a_time_of_the_providers_clock() {
         let asked = |after: &'static str, date: Option<&'static str>| {
             let mut headers = HeaderMap::new();
             headers.insert(RETRY_AFTER, HeaderValue::from_static(after));
@@ -205,7 +206,11 @@ mod tests {
         assert_eq!(asked("2.5", Some(now)).as_deref(), Some("2.5"));
         assert_eq!(asked(later, Some(now)).as_deref(), Some("90"));
         assert_eq!(asked(now, Some(later)).as_deref(), Some("0"), "it is over");
-        assert_eq!(asked(later, None).as_deref(), Some(later), "a moment by no clock is no wait");
+        assert_eq!(
+            asked(later, None).as_deref(),
+            Some(later),
+            "without a date it cannot be converted"
+        );
         assert_eq!(retry_after(&HeaderMap::new()), None);
     }
 }

@@ -1,4 +1,4 @@
-//! What was spent: checked before a request is sent, written before, corrected after.
+//! The ledger of spending: checked and written before a request is sent, corrected after.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -11,14 +11,14 @@ use serde::{Deserialize, Serialize};
 use super::Call;
 use crate::clock::Clock;
 
-/// What a request is for; the ledger keeps them apart.
+/// The purpose of a request, by which the ledger accounts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Purpose {
     /// A summary, or a provider's own compaction.
     Compaction,
-    /// Memory out of one thread.
+    /// The memory of one thread.
     Extraction,
     Consolidation,
     /// A judgment of the policy.
@@ -32,22 +32,22 @@ pub(super) struct Ledger {
     store: Store,
     clock: Clock,
     budget: Mutex<Budget>,
-    /// One request at a time is checked and written, or two could take the same last place.
+    /// Serializes checking and writing, or two requests could use the same rest of a budget.
     opening: tokio::sync::Mutex<()>,
-    /// The last day that was looked at and what it had, for those who may not wait for the store.
+    /// The last day read from the store and its spending, for callers that cannot wait for the store.
     known: Mutex<(i64, Spending)>,
-    /// The last request that was not sent because of a bound: when, and which bound in words.
+    /// The last request rejected by a bound: when, and the bound in words.
     refused: Mutex<Option<(i64, String)>>,
 }
 
-/// A request that is under way.
+/// The entry of an unfinished request.
 #[derive(Debug)]
 pub(super) struct OpenRequest {
     row: UsageRow,
     input: u64,
 }
 
-/// An answer as it is kept.
+/// A stored answer.
 #[derive(Serialize, Deserialize)]
 struct StoredAnswer {
     text: String,
@@ -61,7 +61,7 @@ impl Ledger {
         Self { store, clock, budget, opening: tokio::sync::Mutex::default(), known, refused }
     }
 
-    /// Replaces what may be spent.
+    /// Replaces the budget.
     pub(super) fn bound(&self, budget: Budget) {
         *self.budget.lock().unwrap_or_else(PoisonError::into_inner) = budget;
         self.note_refused(None);
@@ -72,14 +72,14 @@ impl Ledger {
         *self.budget.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What was spent today, as last seen.
+    /// Today's spending, as last read.
     pub(super) fn known_today(&self) -> Spending {
         let known = *self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let is_today = known.0 == budget::day_of(self.clock.now_ms());
         if is_today { known.1 } else { Spending::default() }
     }
 
-    /// The bound that last kept a request of today from being sent, in words; another budget forgets it.
+    /// The bound that last rejected a request today, in words; a new budget resets it.
     pub(super) fn refused_today(&self) -> Option<String> {
         let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let today = budget::day_of(self.clock.now_ms());
@@ -90,7 +90,7 @@ impl Ledger {
         *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = refused;
     }
 
-    /// What was spent today, out of the store.
+    /// Today's spending from the store.
     pub(super) async fn today(&self) -> Result<Spending, StoreError> {
         let day = budget::day_of(self.clock.now_ms());
         let rows = self.store.usage_since(day).await?;
@@ -103,20 +103,23 @@ impl Ledger {
         Ok(spent)
     }
 
-    /// Checks the budgets and writes the request down, its whole input as spent. When the accounts
-    /// cannot be read or written nothing is sent: no bill without a record.
+    /// Checks the budgets and writes an entry with the whole input as spent. If the ledger cannot be read or written,
+    /// nothing is sent: there is no cost without a record.
     pub(super) async fn open(
         &self,
         call: &Call<'_>,
         job: Spending,
         input: u64,
     ) -> Result<OpenRequest, Fault> {
-        let unkept = |error: StoreError| {
-            Fault::new(FaultKind::BudgetSpent, &format!("the accounts cannot be kept: {error}"))
+        let unwritable = |error: StoreError| {
+            Fault::new(
+                FaultKind::BudgetSpent,
+                &format!("the ledger of spending cannot be written: {error}"),
+            )
         };
         let _one_at_a_time = self.opening.lock().await;
         let now_ms = self.clock.now_ms();
-        let today = self.today().await.map_err(unkept)?;
+        let today = self.today().await.map_err(unwritable)?;
         let budget = *self.budget.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(fault) = budget::check(&budget, (today, job), input, now_ms) {
             self.note_refused(Some((now_ms, fault.detail.clone())));
@@ -131,12 +134,12 @@ impl Ledger {
             input: input.cast_signed(),
             ..UsageRow::default()
         };
-        self.store.usage_add(&row).await.map_err(unkept)?;
+        self.store.usage_add(&row).await.map_err(unwritable)?;
         Ok(OpenRequest { row, input })
     }
 
-    /// Corrects an entry by what came of the request, and returns what it cost. Where the provider says
-    /// nothing the estimate stays, unless it has surely not read the input.
+    /// Corrects an entry by the outcome of the request, and returns the cost. Without numbers from the provider the
+    /// estimate stays, unless the provider certainly did not read the input.
     pub(super) async fn close(
         &self,
         entry: &OpenRequest,
@@ -145,11 +148,11 @@ impl Ledger {
         let (input, cached_input, output) = match result {
             Ok(answer) => {
                 let Usage { input, cached_input, output } = answer.usage;
-                let said = |count: u64, estimate: u64| if count > 0 { count } else { estimate };
+                let reported = |count: u64, estimate: u64| if count > 0 { count } else { estimate };
                 (
-                    said(input, entry.input),
+                    reported(input, entry.input),
                     cached_input,
-                    said(output, tokens::of_text(&answer.text)),
+                    reported(output, tokens::of_text(&answer.text)),
                 )
             }
             Err(fault) => (if fault.kind.is_billed() { entry.input } else { 0 }, 0, 0),
@@ -163,34 +166,34 @@ impl Ledger {
             ..entry.row.clone()
         };
         if let Err(error) = self.store.usage_add(&correction).await {
-            tracing::warn!(%error, "what a request cost could not be noted");
+            tracing::warn!(%error, "cannot record the cost of a request");
         }
-        // For whoever asks next; a store that cannot be read has complained already.
+        // Refreshes the cached spending; a store that cannot be read was already reported.
         drop(self.today().await);
         Spending { requests: 1, tokens: input.saturating_add(output), output_tokens: output }
     }
 
-    /// The answer an earlier run was given. One that cannot be read is none.
+    /// The stored answer of an earlier run; an unreadable one counts as none.
     pub(super) async fn kept_answer(&self, digest: &str) -> Option<Answer> {
         let body = self.store.answer_get(digest).await.ok()??;
         let kept: StoredAnswer = serde_json::from_slice(&body).ok()?;
         Some(Answer { text: kept.text, items: kept.items, usage: Usage::default() })
     }
 
-    /// Forgets an answer; where it cannot, the next run is given it again.
+    /// Deletes a stored answer; if that fails, the next run gets it again.
     pub(super) async fn forget_answer(&self, digest: &str) {
         if let Err(error) = self.store.answer_delete(digest).await {
-            tracing::warn!(%error, "an answer could not be forgotten");
+            tracing::warn!(%error, "cannot delete a stored answer");
         }
     }
 
-    /// Keeps an answer; without it the next run pays again, which is no failure of this one.
+    /// Stores an answer. If that fails, only the next run pays again.
     pub(super) async fn keep_answer(&self, digest: &str, answer: &Answer) {
         let kept = StoredAnswer { text: answer.text.clone(), items: answer.items.clone() };
         let Ok(body) = serde_json::to_vec(&kept) else { return };
         let now_ms = self.clock.now_ms();
         if let Err(error) = self.store.answer_put(digest, now_ms, &body).await {
-            tracing::warn!(%error, "an answer could not be kept");
+            tracing::warn!(%error, "cannot store an answer");
         }
     }
 }

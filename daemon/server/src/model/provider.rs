@@ -1,4 +1,4 @@
-//! Who is asked, and how they are reached.
+//! Providers of models, and their credentials.
 
 use std::time::Duration;
 
@@ -9,45 +9,44 @@ use tokio::process::Command;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Provider {
-    /// How it is spoken to.
+    /// The provider's API.
     pub kind: Kind,
-    /// Where, for HTTP: the URL that `responses`, `chat/completions` or `messages` is added to.
+    /// For HTTP: the URL to which `responses`, `chat/completions` or `messages` is appended.
     pub base_url: String,
     pub key: KeySource,
     pub headers: Vec<(String, String)>,
-    /// How long it is waited for.
+    /// Time limits.
     pub timeouts: Timeouts,
     /// Whether it can compact a history itself.
     pub remote: RemoteSetting,
 }
 
-/// How a provider is spoken to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
-    /// Over HTTP, in one of the known forms.
+    /// An HTTP API.
     Http(WireApi),
-    /// A program with its arguments: the request (in the Responses form) on its standard input, the
-    /// words of the answer on its standard output, status 0.
+    /// A program with its arguments: it gets the request (Responses format) on its standard input, and prints the text of
+    /// the answer on its standard output, with status 0.
     Command(Vec<String>),
 }
 
-/// Where a key is. It is never in the configuration itself.
+/// Where to get a key, which is never in the configuration itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeySource {
-    /// Nowhere: a local server needs none.
+    /// No key, for a local server.
     None,
-    /// In this environment variable of the daemon.
+    /// This environment variable of the daemon.
     Environment(String),
-    /// This program prints it.
+    /// The output of this program.
     Command(Vec<String>),
 }
 
-/// How long a provider is waited for.
+/// Time limits of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
-    /// Until the connection stands.
+    /// For establishing the connection.
     pub connect: Duration,
-    /// Between two pieces of an answer. Models that think long send nothing meanwhile.
+    /// Between two pieces of an answer. Models that think long send nothing in between.
     pub idle: Duration,
 }
 
@@ -69,25 +68,25 @@ pub enum Remote {
     Streamed,
 }
 
-/// The same, and whether a person said so.
+/// The setting, and whether a person made it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RemoteSetting {
-    Said(Remote),
+    Configured(Remote),
     /// By the provider's name or address.
     Assumed(Remote),
 }
 
-/// How long a program may take to print a key.
+/// Time limit of a program that prints a key.
 const KEY_COMMAND: Duration = Duration::from_secs(20);
 
-/// What stands in the place of a credential.
+/// Replaces a credential.
 const HIDDEN: &str = "[hidden]";
-/// Bytes from which a header's value is looked for in what a provider says.
+/// Minimum bytes of a header's value to hide in a provider's messages.
 const CREDENTIAL_BYTES_MIN: usize = 6;
 
 impl Provider {
-    /// The body of a request. Every request to a model passes here, so this is where its input is made legal: a
-    /// provider refuses a whole history for one call without an output.
+    /// The body of a request. Every request passes here, so this is where its input is made valid: providers reject a
+    /// whole history because of one call without an output.
     pub(super) fn body(&self, ask: &Ask<'_>) -> Vec<u8> {
         let mut input = normalize::for_request(ask.input, ask.without_images);
         if ask.endpoint == Endpoint::StreamedCompact {
@@ -100,35 +99,35 @@ impl Provider {
         }
     }
 
-    /// A fault that does not repeat the key, the value of a header or what stands behind the `?` of the URL.
+    /// Removes the key, the values of headers and the query of the URL from a fault.
     pub(super) fn without_credentials(&self, mut fault: Fault, key: Option<&str>) -> Fault {
         let headers = self.headers.iter().map(|(_, value)| value.as_str());
         let query = self.base_url.split_once('?').map(|(_, query)| query);
         for credential in headers.chain(query).chain(key) {
-            // Shorter ones, such as a version, would take letters out of ordinary words.
+            // Shorter values, such as a version, would hide parts of ordinary words.
             if credential.len() < CREDENTIAL_BYTES_MIN {
                 continue;
             }
             fault.detail = fault.detail.replace(credential, HIDDEN);
-            // A long message is cut, possibly inside of it.
+            // A long message is truncated, possibly inside the credential.
             let detail = fault.detail.trim_end_matches('…');
             let ends = (CREDENTIAL_BYTES_MIN..credential.len()).rev();
-            let mut begun = ends.filter_map(|end| credential.get(..end));
-            if let Some(begun) = begun.find(|begun| detail.ends_with(begun)) {
-                fault.detail = format!("{}{HIDDEN}", &detail[..detail.len() - begun.len()]);
+            let mut prefixes = ends.filter_map(|end| credential.get(..end));
+            if let Some(prefix) = prefixes.find(|prefix| detail.ends_with(prefix)) {
+                fault.detail = format!("{}{HIDDEN}", &detail[..detail.len() - prefix.len()]);
             }
         }
         fault
     }
 
-    /// The key, `None` where none is needed.
+    /// The key; `None` if none is needed.
     pub(super) async fn key(&self) -> Result<Option<String>, Fault> {
         let missing = |detail: &str| Fault::new(FaultKind::Unauthorized, detail);
         match &self.key {
             KeySource::None => Ok(None),
             KeySource::Environment(name) => match std::env::var(name) {
                 Ok(key) if !key.trim().is_empty() => Ok(Some(key.trim().to_owned())),
-                _ => Err(missing(&format!("the environment variable {name} holds no key"))),
+                _ => Err(missing(&format!("the environment variable {name} contains no key"))),
             },
             KeySource::Command(argv) => {
                 let Some((program, arguments)) = argv.split_first() else {
@@ -137,11 +136,11 @@ impl Provider {
                 let mut command = Command::new(program);
                 command.args(arguments).stdin(std::process::Stdio::null()).kill_on_drop(true);
                 let output = tokio::time::timeout(KEY_COMMAND, command.output()).await;
-                let failed = || missing(&format!("key_command `{program}` gave no key"));
+                let failed = || missing(&format!("key_command `{program}` printed no key"));
                 let output = output.map_err(|_| failed())?.map_err(|_| failed())?;
                 let key = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-                let gave_one = output.status.success() && !key.is_empty();
-                if gave_one { Ok(Some(key)) } else { Err(failed()) }
+                let has_key = output.status.success() && !key.is_empty();
+                if has_key { Ok(Some(key)) } else { Err(failed()) }
             }
         }
     }

@@ -106,7 +106,7 @@ async fn rig(kind: Kind, base_url: &str, budget: Budget) -> Rig {
         key: KeySource::Command(vec!["echo".into(), "the-key".into()]),
         headers: vec![("x-team".into(), "blue".into())],
         timeouts: Timeouts::default(),
-        remote: RemoteSetting::Said(Remote::No),
+        remote: RemoteSetting::Configured(Remote::No),
     };
     let providers = BTreeMap::from([("p".to_owned(), provider)]);
     let settings = ModelSettings { providers, ..ModelSettings::default() };
@@ -118,7 +118,7 @@ async fn ask(
     rig: &Rig,
     deadline: Duration,
     cancel: &CancellationToken,
-) -> Result<Answered, Failed> {
+) -> Result<PaidAnswer, FailedCall> {
     let item =
         json!({"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]});
     let input: [Box<RawValue>; 1] = [serde_json::value::to_raw_value(&item).unwrap()];

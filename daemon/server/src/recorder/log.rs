@@ -1,4 +1,4 @@
-//! One transcript of ours: what is known of the file, and the one way to add to it.
+//! One recorded transcript: the cached state of its file, and the only code that appends to it.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -11,39 +11,38 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::{RecorderError, file};
 
-/// Bytes of one transcript.
+/// Maximum bytes of one transcript.
 ///
 /// # Source
-/// Chosen: a thousand threads of a million tokens; what is longer is no conversation.
+/// Chosen: a thousand threads of a million tokens; anything longer is not a conversation.
 const THREAD_BYTES_MAX: u64 = 1 << 30;
 
-/// Lines of one transcript.
+/// Maximum lines of one transcript.
 ///
 /// # Source
-/// Chosen: each costs memory while the thread is written to, 24 MiB in all.
+/// Chosen: each takes memory while the thread is open, 24 MiB in all.
 const THREAD_LINES_MAX: u64 = 500_000;
 
-/// Bytes of a line that are held while a file is read. Ours are shorter, by the bounds of an item.
+/// Maximum bytes of a line while reading a file. Recorded lines are shorter, by the bounds of an item.
 const LINE_BYTES_MAX: u64 = 16 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// The client's own id of it.
+    /// The client's id of it.
     pub client_item_id: String,
-    /// The line, newline included, as `compose::line` makes it with that id.
+    /// The line with its newline, as `compose::line` makes it with that id.
     pub text: String,
-    /// Secrets that were replaced in it.
+    /// Number of redacted secrets.
     pub redacted: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Appended {
-    /// Seq of the last line.
+pub struct AppendReport {
     pub seq: u64,
     pub bytes: u64,
     pub appended: u64,
     pub duplicates: u64,
-    /// Secrets replaced in the lines written.
+    /// Number of secrets redacted in the written lines.
     pub redacted: u64,
 }
 
@@ -59,7 +58,7 @@ pub(super) enum AppendError {
         max: u64,
         given: u64,
     },
-    /// The line of this place in the batch has the id of one that says something else.
+    /// The line at this index of the batch reuses an id with other content.
     Conflict {
         index: usize,
         client_item_id: String,
@@ -70,31 +69,31 @@ pub(super) enum AppendError {
 #[derive(Debug)]
 pub(super) struct Log {
     path: PathBuf,
-    /// `None` before it was read, and whenever the file may not be what it was.
-    known: Option<Known>,
+    /// `None` before the file is read, and whenever it may have changed.
+    known: Option<FileContent>,
 }
 
-/// The file as it was when we last had it in hand. All of it is on the disk.
+/// The state of the file after the last access. All of it is on disk.
 #[derive(Debug, Default)]
-struct Known {
+struct FileContent {
     dev: u64,
     ino: u64,
     bytes: u64,
     lines: u64,
-    /// Lines by the digest of their client's id. Two ids of one thread share a digest with a chance of
-    /// one in a hundred million at its longest.
+    /// Lines by the digest of their client id. In the longest thread, two ids share a digest with a probability of one in
+    /// a hundred million.
     ids: HashMap<u64, KnownLine>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct KnownLine {
     seq: u64,
-    /// Digest of what it says.
+    /// Digest of its content.
     content: u64,
 }
 
 impl Log {
-    /// The transcript at `path`, unread.
+    /// The transcript at `path`, not read yet.
     pub(super) fn at(path: PathBuf) -> Self {
         Self { path, known: None }
     }
@@ -107,14 +106,13 @@ impl Log {
         self.known.as_ref().map_or(0, |known| known.ids.len())
     }
 
-    /// Seq of the last line.
     pub(super) fn seq(&mut self) -> io::Result<u64> {
         let file = file::open(&self.path)?;
         let known = self.read(&file)?;
         Ok(self.known.insert(known).seq())
     }
 
-    /// Seq of the line with a client's id.
+    /// Seq of the line with a client id.
     pub(super) fn seq_of(&mut self, client_item_id: &str) -> io::Result<Option<u64>> {
         let file = file::open(&self.path)?;
         let known = self.read(&file)?;
@@ -131,34 +129,36 @@ impl Log {
         lines.skip(usize::try_from(seq).unwrap_or(usize::MAX).saturating_add(1)).collect()
     }
 
-    /// Appends those of `lines` that are not there yet, all or none.
+    /// Appends those of `lines` that are not in the file yet, all or none.
     pub(super) fn append(
         &mut self,
         lines: &[Line],
         expected_seq: Option<u64>,
-    ) -> Result<Appended, AppendError> {
+    ) -> Result<AppendReport, AppendError> {
         let file = file::open(&self.path)?;
         let mut known = self.read(&file)?;
         let outcome = known.append(&file, lines, expected_seq);
-        // After a failed write nobody knows what stands in the file.
+        // After a failed write the content of the file is unknown.
         self.known = Some(known).filter(|_| !matches!(outcome, Err(AppendError::Io(_))));
         outcome
     }
 
-    /// What is known of the file, read from it where it is not what it was. The caller puts it back.
-    fn read(&mut self, file: &File) -> io::Result<Known> {
+    /// Takes the cached state, or reads the file if it has changed. The caller stores it again.
+    fn read(&mut self, file: &File) -> io::Result<FileContent> {
         let meta = file.metadata()?;
-        let is_same = |known: &Known| {
+        let is_same = |known: &FileContent| {
             (known.dev, known.ino, known.bytes) == (meta.dev(), meta.ino(), meta.len())
         };
         match self.known.take().filter(is_same) {
             Some(known) => Ok(known),
-            None => Ok(Known { dev: meta.dev(), ino: meta.ino(), ..Known::read(file)? }),
+            None => {
+                Ok(FileContent { dev: meta.dev(), ino: meta.ino(), ..FileContent::read(file)? })
+            }
         }
     }
 }
 
-impl Known {
+impl FileContent {
     fn seq(&self) -> u64 {
         self.lines.saturating_sub(1)
     }
@@ -168,42 +168,42 @@ impl Known {
         mut file: &File,
         lines: &[Line],
         expected_seq: Option<u64>,
-    ) -> Result<Appended, AppendError> {
-        let (there, new): (Vec<&Line>, Vec<&Line>) =
+    ) -> Result<AppendReport, AppendError> {
+        let (present, new): (Vec<&Line>, Vec<&Line>) =
             lines.iter().partition(|line| self.ids.contains_key(&digest(line)));
         self.check_content(lines)?;
         if let Some(expected) = expected_seq {
-            self.check_base(expected, &there, new.is_empty())?;
+            self.check_base(expected, &present, new.is_empty())?;
         }
         let text: String = new.iter().map(|line| line.text.as_str()).collect();
         self.check_room(new.len() as u64, text.len() as u64)?;
         if !new.is_empty() {
             let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_data());
             if let Err(error) = written {
-                // If this fails as well, the next append finds a file that it does not know.
+                // If this fails as well, the next append finds a changed file and reads it.
                 file.set_len(self.bytes).and_then(|()| file.sync_data()).ok();
                 return Err(error.into());
             }
         }
         self.bytes += text.len() as u64;
         for line in &new {
-            let held = KnownLine { seq: self.lines, content: content(&line.text) };
-            self.ids.insert(digest(line), held);
+            let known = KnownLine { seq: self.lines, content: content(&line.text) };
+            self.ids.insert(digest(line), known);
             self.lines += 1;
         }
-        Ok(Appended {
+        Ok(AppendReport {
             seq: self.seq(),
             bytes: self.bytes,
             appended: new.len() as u64,
-            duplicates: there.len() as u64,
+            duplicates: present.len() as u64,
             redacted: new.iter().map(|line| line.redacted).sum(),
         })
     }
 
-    /// An id that comes again must say what it said: the client would take another item for kept.
+    /// A reused id must have the same content, or the client would believe that its other item is stored.
     fn check_content(&self, lines: &[Line]) -> Result<(), AppendError> {
         let is_other = |line: &Line| {
-            self.ids.get(&digest(line)).is_some_and(|held| held.content != content(&line.text))
+            self.ids.get(&digest(line)).is_some_and(|known| known.content != content(&line.text))
         };
         match lines.iter().enumerate().find(|(_, line)| is_other(line)) {
             Some((index, line)) => {
@@ -214,15 +214,19 @@ impl Known {
         }
     }
 
-    /// Lines of others since `expected` make it stale; those of this very batch do not: they are an
-    /// earlier try of it.
-    fn check_base(&self, expected: u64, there: &[&Line], is_done: bool) -> Result<(), AppendError> {
-        let held = there.iter().filter_map(|line| self.ids.get(&digest(line)));
-        let own = held.filter(|held| held.seq > expected).count() as u64;
-        let present = self.seq();
-        match is_done || expected.checked_add(own) == Some(present) {
+    /// Lines of others after `expected` make it stale. Lines of this batch do not: they are from an earlier try.
+    fn check_base(
+        &self,
+        expected: u64,
+        present: &[&Line],
+        is_done: bool,
+    ) -> Result<(), AppendError> {
+        let known = present.iter().filter_map(|line| self.ids.get(&digest(line)));
+        let own = known.filter(|known| known.seq > expected).count() as u64;
+        let current = self.seq();
+        match is_done || expected.checked_add(own) == Some(current) {
             true => Ok(()),
-            false => Err(AppendError::Stale { expected, present }),
+            false => Err(AppendError::Stale { expected, present: current }),
         }
     }
 
@@ -237,7 +241,7 @@ impl Known {
         }
     }
 
-    /// Reads a file from its start, mends its end and syncs it.
+    /// Reads a file from its start, repairs its end and syncs it.
     fn read(mut file: &File) -> io::Result<Self> {
         let mut known = Self::default();
         file.seek(SeekFrom::Start(0))?;
@@ -262,7 +266,7 @@ impl Known {
         } else if pending > 0 {
             file.set_len(known.bytes)?;
         }
-        // What a crash left may not be on the disk yet, and will be called a duplicate.
+        // Lines written before a crash may not be on disk yet, but will count as duplicates.
         file.sync_data()?;
         Ok(known)
     }
@@ -271,14 +275,14 @@ impl Known {
         if let Ok(text) = std::str::from_utf8(line)
             && let Some(id) = compose::client_item_id(text)
         {
-            let held = KnownLine { seq: self.lines, content: content(text) };
-            self.ids.insert(xxh3_64(id.as_bytes()), held);
+            let line = KnownLine { seq: self.lines, content: content(text) };
+            self.ids.insert(xxh3_64(id.as_bytes()), line);
         }
         self.lines += 1;
     }
 }
 
-/// Whether only the newline is missing: no proper beginning of an object is an object.
+/// Whether only the newline is missing: no proper prefix of an object is an object.
 fn is_whole(rest: &[u8]) -> bool {
     rest.first() == Some(&b'{') && serde_json::from_slice::<serde::de::IgnoredAny>(rest).is_ok()
 }
@@ -298,7 +302,7 @@ impl From<io::Error> for AppendError {
 }
 
 impl AppendError {
-    /// With the place it happened at. A file that is gone takes its thread with it.
+    /// Adds the thread and the path. If the file is gone, so is its thread.
     pub(super) fn into_recorder(self, thread_id: &str, path: &Path) -> RecorderError {
         match self {
             Self::Stale { expected, present } => RecorderError::Stale { expected, present },

@@ -1,4 +1,4 @@
-//! Where the transcript of a thread lies, and how it comes to be there.
+//! Finds and creates the transcripts of threads.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -8,10 +8,10 @@ use longhaul_core::rollout::compose::{self, Opening};
 
 use crate::new_file::{self, NEW};
 
-/// Folders between the folder of all and a transcript: year, month, day.
+/// Levels of folders above a transcript: year, month, day.
 const DEPTH: usize = 3;
 
-/// The transcript of a thread, by its name: the folders are looked through, the newest first.
+/// Finds the transcript of a thread by its name, in the newest folders first.
 pub(super) fn find(folder: &Path, thread_id: &str) -> io::Result<Option<PathBuf>> {
     if thread_id.is_empty() {
         return Ok(None);
@@ -43,7 +43,7 @@ fn find_below(
     Ok(None)
 }
 
-/// Begins a transcript of our own, one at a time.
+/// Creates a transcript; the caller does this for one thread at a time.
 pub(super) fn begin(folder: &Path, opening: &Opening, at_ms: i64) -> io::Result<PathBuf> {
     let name = compose::file_name(at_ms, &opening.thread_id);
     let day = folder.join(compose::folder(at_ms));
@@ -53,7 +53,7 @@ pub(super) fn begin(folder: &Path, opening: &Opening, at_ms: i64) -> io::Result<
     Ok(path)
 }
 
-/// Removes what a crash left half made in a folder of our own, where only one thread is begun at a time.
+/// Removes unfinished files that a crash left. Only one thread is created at a time.
 fn sweep(day: &Path) {
     let entries = fs::read_dir(day).into_iter().flatten().filter_map(Result::ok);
     for entry in entries {

@@ -14,7 +14,7 @@ fn recorder() -> (TempDir, Recorder) {
     (folder, recorder)
 }
 
-/// A recorder that remembers nothing, as after a start.
+/// A recorder without a cache, as after a restart.
 fn again(folder: &TempDir) -> Recorder {
     Recorder::new(folder.path().join("threads"), Clock::manual(1_763_700_000_000))
 }
@@ -23,7 +23,7 @@ fn opening() -> Opening {
     Opening { cwd: "/w".into(), originator: "test".into(), ..Opening::default() }
 }
 
-async fn open(recorder: &Recorder) -> Opened {
+async fn open(recorder: &Recorder) -> OpenThread {
     recorder.open(Key::Client("k".into()), opening()).await.unwrap()
 }
 
@@ -35,22 +35,22 @@ fn line(id: &str) -> Line {
 
 async fn append(
     recorder: &Recorder,
-    thread: &Opened,
+    thread: &OpenThread,
     ids: &[&str],
     expected_seq: Option<u64>,
-) -> Result<Appended, RecorderError> {
+) -> Result<AppendReport, RecorderError> {
     let lines = ids.iter().map(|id| line(id)).collect();
     recorder.append(&thread.thread_id, expected_seq, |_| Ok::<_, RecorderError>(lines)).await
 }
 
-fn ids(thread: &Opened) -> Vec<String> {
+fn ids(thread: &OpenThread) -> Vec<String> {
     let text = fs::read_to_string(&thread.path).unwrap();
     assert!(text.ends_with('\n'), "torn");
     text.lines().filter_map(compose::client_item_id).collect()
 }
 
 #[tokio::test]
-async fn one_key_is_one_thread_also_after_a_restart_and_for_two_at_once() {
+async fn one_key_is_one_thread_after_a_restart_and_for_two_concurrent_calls() {
     let (folder, recorder) = recorder();
     let (first, second) = tokio::join!(open(&recorder), open(&recorder));
     assert_eq!((&first.thread_id, &first.path), (&second.thread_id, &second.path));
@@ -69,7 +69,7 @@ async fn one_key_is_one_thread_also_after_a_restart_and_for_two_at_once() {
 }
 
 #[tokio::test]
-async fn files_and_folders_are_for_the_user_alone() {
+async fn files_and_folders_are_private() {
     let (folder, recorder) = recorder();
     let thread = open(&recorder).await;
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
@@ -82,7 +82,7 @@ async fn files_and_folders_are_for_the_user_alone() {
 }
 
 #[tokio::test]
-async fn an_item_is_there_once_however_often_it_is_sent() {
+async fn an_item_is_stored_once_however_often_it_is_sent() {
     let (folder, recorder) = recorder();
     let thread = open(&recorder).await;
     let first = append(&recorder, &thread, &["a", "b"], None).await.unwrap();
@@ -97,25 +97,29 @@ async fn an_item_is_there_once_however_often_it_is_sent() {
 }
 
 #[tokio::test]
-async fn an_expected_seq_is_broken_by_others_and_not_by_an_earlier_try() {
+async fn an_expected_seq_is_stale_after_others_but_not_after_an_earlier_try() {
     let (_folder, recorder) = recorder();
     let thread = open(&recorder).await;
     append(&recorder, &thread, &["a"], Some(0)).await.unwrap();
     append(&recorder, &thread, &["a"], Some(0)).await.unwrap();
     let stale = append(&recorder, &thread, &["b"], Some(0)).await;
     assert!(matches!(stale, Err(RecorderError::Stale { expected: 0, present: 1 })), "{stale:?}");
-    // The first half of the batch is there, as a crash may leave it.
+    // The first half of the batch is in the file, as after a crash.
     let half = append(&recorder, &thread, &["a", "b"], Some(0)).await.unwrap();
     assert_eq!((half.appended, half.duplicates), (1, 1));
     let ahead = append(&recorder, &thread, &["c"], Some(9)).await;
     assert!(matches!(ahead, Err(RecorderError::Stale { expected: 9, present: 2 })));
     let done = append(&recorder, &thread, &["a", "b"], Some(0)).await.unwrap();
-    assert_eq!((done.appended, done.duplicates), (0, 2), "nothing to write is never stale");
+    assert_eq!(
+        (done.appended, done.duplicates),
+        (0, 2),
+        "without lines to write it is never stale"
+    );
     assert_eq!(ids(&thread), ["a", "b"]);
 }
 
 #[tokio::test]
-async fn a_torn_tail_is_mended_at_every_byte() {
+async fn a_torn_tail_is_repaired_at_every_byte() {
     let (folder, recorder) = recorder();
     let thread = open(&recorder).await;
     append(&recorder, &thread, &["a"], None).await.unwrap();
@@ -124,7 +128,7 @@ async fn a_torn_tail_is_mended_at_every_byte() {
     for cut in 1..torn.len() {
         fs::write(&thread.path, [&whole, &torn.as_bytes()[..cut]].concat()).unwrap();
         let appended = append(&again(&folder), &thread, &["a", "b", "c"], None).await.unwrap();
-        // Without its newline alone the line is whole.
+        // Without only its newline, the line is complete.
         let expected = if cut == torn.len() - 1 { (1, 2) } else { (2, 1) };
         assert_eq!((appended.appended, appended.duplicates), expected, "{cut}");
         assert_eq!(ids(&thread), ["a", "b", "c"], "{cut}");
@@ -132,7 +136,7 @@ async fn a_torn_tail_is_mended_at_every_byte() {
 }
 
 #[tokio::test]
-async fn what_happens_to_the_file_meanwhile_is_noticed() {
+async fn changes_of_the_file_by_others_are_noticed() {
     let (_folder, recorder) = recorder();
     let thread = open(&recorder).await;
     append(&recorder, &thread, &["a"], None).await.unwrap();
@@ -151,7 +155,7 @@ async fn what_happens_to_the_file_meanwhile_is_noticed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_writers_of_one_thread_are_ordered() {
+async fn concurrent_writers_of_one_thread_are_ordered() {
     let (folder, recorder) = recorder();
     let (thread, recorder) = (open(&recorder).await, Arc::new(recorder));
     let mut writers = tokio::task::JoinSet::new();
@@ -178,7 +182,7 @@ async fn many_writers_of_one_thread_are_ordered() {
 }
 
 #[tokio::test]
-async fn a_crash_while_a_thread_begins_leaves_nothing_that_stays() {
+async fn a_crash_while_a_thread_is_created_leaves_no_file() {
     let (_folder, recorder) = recorder();
     let thread = open(&recorder).await;
     let day = thread.path.parent().unwrap();
@@ -189,7 +193,7 @@ async fn a_crash_while_a_thread_begins_leaves_nothing_that_stays() {
 }
 
 #[tokio::test]
-async fn of_many_threads_only_some_are_held() {
+async fn the_number_of_open_logs_is_bounded() {
     let (_folder, recorder) = recorder();
     let mut threads = Vec::new();
     for number in 0..70 {
@@ -201,5 +205,5 @@ async fn of_many_threads_only_some_are_held() {
         let appended = append(&recorder, thread, &["a", "b"], None).await.unwrap();
         assert_eq!((appended.appended, appended.duplicates), (1, 1));
     }
-    assert!(recorder.held.count() <= 65);
+    assert!(recorder.logs.count() <= 65);
 }

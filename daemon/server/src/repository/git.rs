@@ -1,17 +1,17 @@
 //! Runs git so that a repository cannot make it do anything but answer.
 //!
-//! A repository may be hostile: an unpacked archive brings its configuration along. Two walls stand against what it
-//! names, and each holds alone. The first is the sandbox ([`crate::sandbox::git`]), which knows nothing of what
-//! git can be told: git starts no process, writes no file, opens no socket, and reads the repository, its own
-//! libraries and the user's settings. Where the machine cannot do that, nothing is looked at. The second are
-//! the settings below, by which git does not even try.
+//! A repository may be hostile: an unpacked archive brings its own configuration. Two barriers protect against what it
+//! names, and each suffices alone. The first is the sandbox ([`crate::sandbox::git`]), which does not depend on git's
+//! settings: git starts no process, writes no file, opens no socket, and reads only the repository, its own libraries
+//! and the user's settings. If the machine cannot provide it, nothing is inspected. The second are the settings below,
+//! with which git does not even try.
 //!
-//! | it names | by | the sandbox | the settings |
+//! | the repository names | by | the sandbox | the settings |
 //! |---|---|---|---|
 //! | a program that watches files | `core.fsmonitor` | no process | set to false |
-//! | programs at events | `core.hooksPath`, `.git/hooks` | no process | an empty place |
-//! | programs that files pass through | `filter.*.clean`, `.process` | no process | each one is set to nothing, by its exact bytes; a list that is not whole ends the look |
-//! | a program that checks signatures | `log.showSignature`, `gpg.program` | no process | not asked for |
+//! | programs at events | `core.hooksPath`, `.git/hooks` | no process | `/dev/null` |
+//! | programs that files pass through | `filter.*.clean`, `.process` | no process | each one is set to nothing, by its exact bytes; an incomplete list ends the inspection |
+//! | a program that checks signatures | `log.showSignature`, `gpg.program` | no process | not requested |
 //! | a git of its own | a `PATH` that leads into it | not run | |
 //! | a repository inside of a checkout | a bare one | | `safe.bareRepository` |
 //! | a fetch, by any transport or program | a partial clone, `protocol.*`, `core.sshCommand` | no socket, no process | no protocol is allowed |
@@ -19,10 +19,10 @@
 //! | a pager, an editor, a prompt | `core.pager` and the like | no process | none, and no terminal |
 //! | files of others | `.git` as a file or link, `commondir`, `include.path`, alternates, links | not opened | |
 //! | a working tree elsewhere | `core.worktree` | not opened | overridden |
-//! | more work than anyone has time for | huge files, pipes | time, memory, files | bounded in time, and killed |
+//! | too much work | huge files, pipes | time, memory, files | bounded in time, and killed |
 //!
-//! Folders of other users git refuses by itself (`safe.directory`). The folder is looked for by the child: a
-//! network disk that does not answer then holds up the child, which is killed, and not the daemon.
+//! git itself rejects folders of other users (`safe.directory`). The child resolves the folder, so a network disk that
+//! does not respond blocks the child, which is killed, and not the daemon.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
@@ -38,13 +38,13 @@ use tokio::process::{Child, Command};
 use super::graphite;
 use crate::sandbox::git::{ROLE, UNAVAILABLE};
 
-/// Bytes of an answer of git's that are read; what is over is cut off.
+/// Maximum bytes of git's output; the rest is cut off.
 const ANSWER_BYTES: u64 = 256 * 1_024;
 
-/// Filters that are switched off; a repository with more is not looked at.
+/// Maximum filters to disable; a repository with more is not inspected.
 const FILTERS_MAX: usize = 64;
 
-/// Settings for every run. An override by the environment counts before every file.
+/// Settings of every run. The environment overrides all files.
 const SETTINGS: &[(&str, &str)] = &[
     ("core.fsmonitor", "false"),
     ("core.hooksPath", "/dev/null"),
@@ -55,10 +55,10 @@ const SETTINGS: &[(&str, &str)] = &[
     ("submodule.recurse", "false"),
 ];
 
-/// Variables of ours that git may see: where it is found, and where the user's own settings are.
+/// Environment variables to pass to git: where it is found, and where the user's settings are.
 const PASSED: [&str; 3] = ["PATH", "HOME", "XDG_CONFIG_HOME"];
 
-/// All keys that are set, wherever.
+/// Lists all keys that are set anywhere.
 const KEYS: &[&str] = &["config", "--null", "--name-only", "--list"];
 
 const STATUS: &[&str] = &[
@@ -82,20 +82,20 @@ const REFLOG: &[&str] = &[
     "--",
 ];
 
-pub(super) struct Printed {
+pub(super) struct GitOutput {
     pub(super) bytes: Vec<u8>,
     is_cut: bool,
 }
 
-/// A setting for one run, by its exact bytes.
+/// A setting of one run, by its exact bytes.
 type Override = (OsString, &'static str);
 
-/// The git of the machine, confined.
+/// The machine's git, confined.
 #[derive(Debug)]
 pub(super) struct Git {
     /// `longhauld`, which becomes git.
     program: PathBuf,
-    /// Why none can be run on this machine.
+    /// Why git cannot run on this machine.
     unavailable: Mutex<Option<String>>,
 }
 
@@ -104,13 +104,13 @@ impl Git {
         Self { program, unavailable: Mutex::default() }
     }
 
-    /// Why no repository can be looked at.
+    /// Why repositories cannot be inspected.
     pub(super) fn unavailable(&self) -> Option<String> {
         self.unavailable.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Looks at the repository of a folder; `None` when there is none.
-    pub(super) async fn look(
+    /// Inspects the repository of a folder; `None` if there is none.
+    pub(super) async fn inspect(
         &self,
         folder: &str,
         graphite: bool,
@@ -121,8 +121,9 @@ impl Git {
             return None;
         }
         let mut seen = Repository { seen_ms: now_ms, ..Repository::default() };
-        let stack = async { if graphite { graphite::Found::of(self, folder).await } else { None } };
-        // None waits for another: each is a process, and most of its time is its start.
+        let stack =
+            async { if graphite { graphite::GraphiteData::of(self, folder).await } else { None } };
+        // Run them in parallel; process startup dominates.
         let (status, reflog, stack) =
             tokio::join!(self.status(folder), self.run(folder, REFLOG, &[]), stack);
         let status = status?;
@@ -136,18 +137,18 @@ impl Git {
         Some(seen)
     }
 
-    async fn status(&self, folder: &str) -> Option<Printed> {
+    async fn status(&self, folder: &str) -> Option<GitOutput> {
         let keys = self.run(folder, KEYS, &[]).await.filter(|keys| !keys.is_cut)?;
         self.run(folder, STATUS, &without_filters(&keys.bytes)?).await
     }
 
-    /// Runs git in `folder`; `None` when it ends with a refusal, or there is no git.
+    /// Runs git in `folder`; `None` if it fails or does not exist.
     pub(super) async fn run(
         &self,
         folder: &str,
         arguments: &[&str],
         more: &[Override],
-    ) -> Option<Printed> {
+    ) -> Option<GitOutput> {
         let mut command = Command::new(&self.program);
         command.arg(ROLE).arg(folder).args(arguments);
         surround(&mut command, more);
@@ -160,14 +161,14 @@ impl Git {
         let is_cut = bytes.len() as u64 > ANSWER_BYTES;
         if is_cut {
             bytes.pop();
-            return Some(Printed { bytes, is_cut });
+            return Some(GitOutput { bytes, is_cut });
         }
         let status = child.0.wait().await.ok()?;
         match status.code() == Some(i32::from(UNAVAILABLE)) {
             true => self.set_unavailable(Some(&String::from_utf8_lossy(&bytes))),
             false => self.set_unavailable(None),
         }
-        status.success().then_some(Printed { bytes, is_cut })
+        status.success().then_some(GitOutput { bytes, is_cut })
     }
 
     fn set_unavailable(&self, why: Option<&str>) {
@@ -176,13 +177,13 @@ impl Git {
             return;
         }
         if let Some(why) = why {
-            tracing::warn!(why, "repositories are not looked at: git cannot be confined");
+            tracing::warn!(why, "git sandbox unavailable: repository signals disabled");
         }
         *known = why.map(str::to_owned);
     }
 }
 
-/// Settings that switch off every filter among the keys; `None` when there are too many.
+/// Settings that disable every filter among the keys; `None` if there are too many.
 fn without_filters(keys: &[u8]) -> Option<Vec<Override>> {
     let mut off = Vec::new();
     for key in keys.split(|byte| *byte == 0).filter(|key| key.starts_with(b"filter.")) {
@@ -220,17 +221,17 @@ fn surround(command: &mut Command, more: &[Override]) {
     command.kill_on_drop(true).process_group(0);
 }
 
-/// A run of git; whatever it has started ends with it when nobody waits for it any more.
+/// A run of git. Dropping it kills all its processes.
 struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Without an id it has ended and was waited for: its number may be another's.
+        // Without an id it has exited and was waited for, so its number may belong to another process.
         let Some(id) = self.0.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)) else {
             return;
         };
         if let Err(error) = kill_process_group(id, Signal::KILL) {
-            tracing::debug!(%error, "git could not be ended");
+            tracing::debug!(%error, "cannot kill git");
         }
     }
 }
@@ -240,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn filters_are_switched_off_by_their_exact_bytes() {
+    fn filters_are_disabled_by_their_exact_bytes() {
         let keys =
             b"core.bare\0filter.a.b.clean\0filter.\xff.process\0filter.x.smudge\0filter..clean\0";
         let off = without_filters(keys).unwrap();

@@ -1,7 +1,7 @@
-//! The place of a branch in a stack of Graphite's, from what `gt` leaves in the repository.
+//! The position of a branch in a Graphite stack, from the data that `gt` stores in the repository.
 //!
-//! `gt` itself is not run: it asks its servers. What it keeps is read: a small JSON file beside git's own,
-//! and a note on each branch under `refs/branch-metadata/`.
+//! `gt` itself is not run, because it contacts its servers. Its data is a small JSON file in git's folder, and a note for
+//! each branch under `refs/branch-metadata/`.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -13,14 +13,14 @@ use rustix::fs::OFlags;
 
 use super::git::Git;
 
-/// Bytes of Graphite's own file that are read.
+/// Maximum bytes of Graphite's file.
 const FILE_BYTES: u64 = 16 * 1_024;
 
-/// What Graphite keeps of a repository.
-pub(super) struct Found(Vec<u8>);
+/// Graphite's data in a repository.
+pub(super) struct GraphiteData(Vec<u8>);
 
-impl Found {
-    /// `None` where it keeps nothing.
+impl GraphiteData {
+    /// `None` if there is none.
     pub(super) async fn of(git: &Git, folder: &str) -> Option<Self> {
         let shared = ["rev-parse", "--path-format=absolute", "--git-common-dir"];
         let shared = String::from_utf8(git.run(folder, &shared, &[]).await?.bytes).ok()?;
@@ -28,7 +28,7 @@ impl Found {
         tokio::task::spawn_blocking(move || read(&file)).await.ok()?.map(Self)
     }
 
-    /// The place of a branch.
+    /// The position of a branch.
     pub(super) async fn at(&self, git: &Git, folder: &str, branch: Option<&str>) -> Option<Stack> {
         let note = match branch {
             Some(branch) => {
@@ -41,7 +41,7 @@ impl Found {
     }
 }
 
-/// A regular file; a pipe in its place would not end.
+/// Reads a regular file; reading a pipe in its place would not end.
 fn read(path: &Path) -> Option<Vec<u8>> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     let file = File::options().read(true).custom_flags(flags).open(path).ok()?;

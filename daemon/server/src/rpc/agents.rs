@@ -1,9 +1,9 @@
-//! What a call on the agents' socket may carry, and what its answer may hold.
+//! Limits what a call on the agents' socket may contain and what its answer may hold.
 //!
-//! Which methods an agent may call stands in the protocol's own table. For those it may call for its project, every
-//! param it may give is listed here with what it names; what is not listed is refused, so that a new param is closed
-//! until somebody has said what it means. What names something (a thread, a folder, a handle) must be of the project
-//! the agent runs in, and an absent folder is the agent's. Answers are redacted, whatever the method.
+//! The protocol's table says which methods an agent may call. For those it may call for its project, this file lists
+//! every permitted param with what it names; other params are rejected, so a new param is closed until it is listed.
+//! Whatever a param names (a thread, a folder, a handle) must belong to the project the agent runs in; an absent folder
+//! means the agent's. Answers are redacted, whatever the method.
 
 use std::sync::Arc;
 
@@ -25,20 +25,20 @@ enum Field {
     /// Nothing that belongs to a project.
     Plain,
     Thread,
-    /// A transcript, whose thread is known from the answer alone.
+    /// A transcript, whose thread only the answer names.
     Transcript,
     Handle,
     Compaction,
-    /// A folder; absent, where nothing else is named: the agent's.
+    /// A folder. If it is absent and nothing else is named: the agent's folder.
     Folder,
-    /// A folder; absent, where nothing else is named: all folders of the agent's project, by
+    /// A folder. If it is absent and nothing else is named: all folders of the agent's project, by
     /// [`AgentGate::folders`].
     FolderOrProject,
-    /// This value, which is also the one that is meant where it is absent.
+    /// Only this value, which is also the default.
     Only(&'static str),
-    /// No item: an agent puts nothing into its own prompt in the daemon's name.
+    /// No items: an agent must not put items into its own prompt in the daemon's name.
     NoItems,
-    /// An event of a watcher: the end of a turn, of which the person is told and nothing is begun.
+    /// An event of a watcher: a turn's end that only informs the person and starts nothing.
     TurnEnd,
 }
 
@@ -46,7 +46,7 @@ use Field::{
     Compaction, Folder, FolderOrProject, Handle, NoItems, Only, Plain, Thread, Transcript, TurnEnd,
 };
 
-/// The params an agent may give, by method.
+/// The permitted params, by method.
 const FIELDS: &[(&str, &[(&str, Field)])] = &[
     ("checkpoint/apply", &[("thread_id", Thread), ("update", Plain), ("expected_seq", Plain)]),
     ("checkpoint/choices", &[("thread_id", Thread)]),
@@ -78,7 +78,7 @@ const FIELDS: &[(&str, &[(&str, Field)])] = &[
         "compaction/run",
         &[
             ("thread_id", Thread),
-            // The others may ask a model, at the person's cost.
+            // Other strategies may ask a model, at the person's cost.
             ("strategy", Only("checkpoint")),
             ("phase", Plain),
             ("initial_context", NoItems),
@@ -133,7 +133,7 @@ const FIELDS: &[(&str, &[(&str, Field)])] = &[
     ),
     ("memory/add_note", &[("text", Plain), ("cwd", Folder), ("origin", Plain)]),
     ("memory/cite", &[("answer", Plain)]),
-    // A path below the memory's own folder: which of its lines are the project's, the reader knows.
+    // A path in the memory folder; the reader knows which of its lines belong to the project.
     (
         "memory/read",
         &[("path", Plain), ("line", Plain), ("max_lines", Plain), ("max_tokens", Plain)],
@@ -215,13 +215,13 @@ const FIELDS: &[(&str, &[(&str, Field)])] = &[
 ];
 
 impl Field {
-    /// Whether it says which project a request is about.
+    /// Whether it determines the project of a request.
     fn is_binding(self) -> bool {
         matches!(self, Thread | Transcript | Handle | Compaction | Folder | FolderOrProject)
     }
 }
 
-/// Holds agents to their projects.
+/// Restricts agents to their projects.
 pub(super) struct AgentGate {
     projects: Arc<Projects>,
 }
@@ -231,7 +231,7 @@ impl AgentGate {
         Self { projects }
     }
 
-    /// The params of a call for the agent's own project, with the agent's folder where one is absent.
+    /// Checks the params of a call for the agent's own project, and fills in the agent's folder if absent.
     pub(super) async fn admit(
         &self,
         method: &'static str,
@@ -263,7 +263,10 @@ impl AgentGate {
         let has_default = |(_, field): &(&str, Field)| matches!(field, Folder | FolderOrProject);
         let needs_one = fields.iter().any(|(_, field)| field.is_binding());
         if needs_one && !is_bound && !fields.iter().any(has_default) {
-            return Err(Failure::invalid("thread_id", "an agent names a thread of its project"));
+            return Err(Failure::invalid(
+                "thread_id",
+                "an agent must name a thread of its project",
+            ));
         }
         for (name, field) in fields {
             if let Some(value) = params.get(*name) {
@@ -290,12 +293,18 @@ impl AgentGate {
             NoItems if value.as_array().is_some_and(Vec::is_empty) => return Ok(()),
             TurnEnd if is_turn_end(value) => return Ok(()),
             Only(expected) => {
-                return Err(Failure::forbidden(format!("params.{name}: {expected} only")));
+                return Err(Failure::forbidden(format!(
+                    "params.{name}: an agent may only give {expected}"
+                )));
             }
-            NoItems => return Err(Failure::forbidden(format!("params.{name}: no items only"))),
+            NoItems => {
+                return Err(Failure::forbidden(format!(
+                    "params.{name}: an agent may give no items"
+                )));
+            }
             TurnEnd => {
                 let why = format!(
-                    "params.{name}: turn_ended with notify_only or compact_only, and compaction_ended"
+                    "params.{name}: an agent may only send turn_ended with notify_only or compact_only, and compaction_ended"
                 );
                 return Err(Failure::forbidden(why));
             }
@@ -305,9 +314,9 @@ impl AgentGate {
             Folder | FolderOrProject => ProjectSubject::Folder(text()?),
         };
         self.is_own(subject, folder).await.map_err(|failure| match failure.kind() {
-            ErrorKind::Forbidden => {
-                Failure::forbidden(format!("params.{name} is not of the project in {folder}"))
-            }
+            ErrorKind::Forbidden => Failure::forbidden(format!(
+                "params.{name} does not belong to the project in {folder}"
+            )),
             _ => failure,
         })
     }
@@ -321,8 +330,8 @@ impl AgentGate {
         }
     }
 
-    /// The folders whose threads a list or a search may hold, `None` for any: the one that is named, of an agent
-    /// that names neither it nor a thread all of its project.
+    /// The folders whose threads a list or a search may show, `None` for any: the named folder, or for an agent that
+    /// names neither a folder nor a thread, all folders of its project.
     pub(super) async fn folders(
         &self,
         context: &CallContext,
@@ -336,7 +345,7 @@ impl AgentGate {
         }
     }
 
-    /// Refuses an answer about a thread of another project.
+    /// Rejects an answer about a thread of another project.
     pub(super) async fn check_answer(
         &self,
         context: &CallContext,
@@ -349,13 +358,13 @@ impl AgentGate {
     }
 }
 
-/// A result as JSON. It passes the gate for text here, where its types still say which strings have lines.
+/// A result as JSON. It passes the gate for text here, while its types still say which strings may have several lines.
 pub(super) fn readable(result: &impl Serialize) -> Result<Value, Failure> {
     let gated = gated(result).map_err(Failure::internal)?;
     serde_json::from_str(gated.get()).map_err(Failure::internal)
 }
 
-/// What an agent is given of an answer.
+/// The redacted answer for an agent.
 pub(super) fn redacted(mut answer: Value) -> Result<Box<RawValue>, Failure> {
     redact_value(&mut answer);
     to_raw_value(&answer).map_err(Failure::internal)
@@ -364,32 +373,32 @@ pub(super) fn redacted(mut answer: Value) -> Result<Box<RawValue>, Failure> {
 fn is_turn_end(event: &Value) -> bool {
     match event["kind"].as_str() {
         Some("turn_ended") => event["notify_only"] == true || event["compact_only"] == true,
-        // It ends no sequence but that of such a client.
+        // Ends only the sequence of such a client.
         Some("compaction_ended") => true,
         Some(_) | None => false,
     }
 }
 
-/// The folder the calling agent works in.
+/// The folder in which the calling agent works.
 pub(super) fn work_folder(context: &CallContext) -> Result<&str, Failure> {
     match context.link.folder() {
         Some(WorkFolder::Known(folder)) => Ok(folder),
         Some(WorkFolder::Hidden) => {
             let message = "the folder this agent works in cannot be read from its process";
             Err(Failure::forbidden(message)
-                .with_hint("connect from a process that does not hide from its own user"))
+                .with_hint("connect from a process whose folder its own user can read"))
         }
         None => Err(Failure::forbidden("the folder this agent works in cannot be checked")
             .with_hint(UNCHECKED)),
     }
 }
 
-/// What a person does where the system does not tell the folder of an agent.
-const UNCHECKED: &str = "the daemon may not look at its process, as under systemd: start it by longhaul up, or let \
-                         server.trust_stated_folder be true";
+/// The hint if the system does not reveal an agent's folder.
+const UNCHECKED: &str = "the daemon may not inspect its process, as under systemd: start the daemon with longhaul up, \
+                         or set server.trust_stated_folder = true";
 
-/// Takes over the folder an agent names in the handshake: where the system does not tell it, and `is_trusted`. An
-/// agent whose folder nobody knows is let in, and has no project.
+/// Notes the folder an agent states in the handshake, if the system does not reveal it and `is_trusted`. An agent
+/// without a known folder may connect, and has no project.
 pub(super) fn note_folder(
     context: &CallContext,
     folder: &str,
@@ -408,7 +417,7 @@ pub(super) fn note_folder(
     match own == folder || project_at(own) == project_at(folder) {
         true => Ok(()),
         false => Err(Failure::forbidden(format!(
-            "params.folder is not in the project of {own}, where this process works"
+            "params.folder is not in the project of {own}, the folder of this process"
         ))),
     }
 }

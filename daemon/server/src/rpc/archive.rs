@@ -27,12 +27,7 @@ async fn status(
     let state = keeper.state().await?;
     let totals = state.totals;
     Ok(wire::OverviewResult {
-        state: match state.work {
-            ArchiveWork::Idle => wire::ArchiveState::Idle,
-            ArchiveWork::Archiving => wire::ArchiveState::Archiving,
-            ArchiveWork::Stalled => wire::ArchiveState::Stalled,
-            ArchiveWork::Off => wire::ArchiveState::Off,
-        },
+        state: convert::same_variants!(state.work, ArchiveWork => wire::ArchiveState, Idle | Archiving | Stalled | Off),
         problem: state.problem,
         path: state.folder,
         bytes: state.bytes,
@@ -67,13 +62,13 @@ async fn list(
     let rows = convert::page_rows(params.limit) as usize;
     let words = params.words.unwrap_or_default().to_lowercase();
     let (mut rest, mut found) = (threads.into_iter(), Vec::new());
-    // Only so many titles are looked up as the page takes.
+    // Look up only as many titles as the page needs.
     while found.len() <= rows {
         let next: Vec<ArchivedThread> = rest.by_ref().take(rows + 1).collect();
         if next.is_empty() {
             break;
         }
-        let next = keeper.titled(next).await?;
+        let next = keeper.with_titles(next).await?;
         found.extend(next.into_iter().filter(|thread| has_words(thread, &words)));
     }
     let is_cut = found.len() > rows;
@@ -84,7 +79,7 @@ async fn list(
     Ok(wire::ListResult { threads: found.into_iter().map(row).collect(), next_cursor })
 }
 
-/// Whether all `words`, in small letters, stand in the title or the folder.
+/// Whether the title or the folder contains each of `words`, which are in lower case.
 fn has_words(thread: &ArchivedThread, words: &str) -> bool {
     let texts = [thread.title.as_ref(), thread.transcript.cwd.as_ref()];
     let texts = texts.map(|text| text.map_or_else(String::new, |text| text.to_lowercase()));

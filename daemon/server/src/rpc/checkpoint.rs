@@ -39,10 +39,7 @@ async fn choose(
     _: CallContext,
     params: ChooseParams,
 ) -> Result<ChooseResult, Failure> {
-    let action = match params.action {
-        wire::ChoiceAction::Pin => choice::ChoiceAction::Pin,
-        wire::ChoiceAction::Drop => choice::ChoiceAction::Drop,
-    };
+    let action = convert::same_variants!(params.action, wire::ChoiceAction => choice::ChoiceAction, Pin | Drop);
     let subject = match (params.text, params.handle) {
         (Some(text), None) => ChoiceSubject::Text(text),
         (None, Some(handle)) => {
@@ -51,7 +48,7 @@ async fn choose(
         _ => return Err(Failure::invalid("text", "give either text or handle")),
     };
     let chosen = choices.choose(&params.thread_id, action, &subject).await?;
-    Ok(ChooseResult { choice: shown(chosen.stored), was_there: chosen.already_active })
+    Ok(ChooseResult { choice: choice_of(chosen.stored), was_there: chosen.already_active })
 }
 
 async fn list_choices(
@@ -60,10 +57,10 @@ async fn list_choices(
     params: ChoicesParams,
 ) -> Result<ChoicesResult, Failure> {
     let stored = choices.list(&params.thread_id).await?;
-    let in_force = choice::Choices::of(stored.iter().map(|stored| stored.choice.clone()));
-    let pinned = choice::pinned(in_force.pins(), u64::MAX);
+    let active = choice::Choices::of(stored.iter().map(|stored| stored.choice.clone()));
+    let pinned = choice::pinned(active.pins(), u64::MAX);
     Ok(ChoicesResult {
-        choices: stored.into_iter().map(shown).collect(),
+        choices: stored.into_iter().map(choice_of).collect(),
         pinned_tokens: choice::cost(&pinned.text),
         pinned_tokens_max: PINNED_TOKENS,
     })
@@ -75,10 +72,10 @@ async fn unchoose(
     params: UnchooseParams,
 ) -> Result<UnchooseResult, Failure> {
     let stored = choices.remove(&params.thread_id, &params.choice_id).await?;
-    Ok(UnchooseResult { choice: shown(stored) })
+    Ok(UnchooseResult { choice: choice_of(stored) })
 }
 
-fn shown(stored: StoredChoice) -> wire::Choice {
+fn choice_of(stored: StoredChoice) -> wire::Choice {
     let StoredChoice { thread_id, created_at_ms, choice, .. } = stored;
     let (action, tokens) = match choice.action {
         choice::ChoiceAction::Pin => {
@@ -127,15 +124,16 @@ async fn view(
     })
 }
 
-/// A refusal is an answer, not an error: the model reads the reason and proposes again.
+/// A rejection is an answer, not an error: the model reads the reason and tries again.
 async fn apply(
     checkpoints: Arc<Checkpoints>,
     _: CallContext,
     params: ApplyParams,
 ) -> Result<ApplyResult, Failure> {
-    let said = convert::said_hashes(&params.update);
+    let claimed = convert::claimed_hashes(&params.update);
     let update = convert::update(params.update);
-    let applied = checkpoints.apply(&params.thread_id, update, &said, params.expected_seq).await?;
+    let applied =
+        checkpoints.apply(&params.thread_id, update, &claimed, params.expected_seq).await?;
     let rejection = applied.rejection.as_ref();
     Ok(ApplyResult {
         accepted: rejection.is_none(),

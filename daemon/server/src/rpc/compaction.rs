@@ -7,9 +7,9 @@ use longhaul_core::context::window::{self, WindowSources};
 use longhaul_core::template::TemplateGroup;
 use longhaul_core::thread::Source;
 use longhaul_protocol::compaction::{
-    Cancel, CancelParams, CancelResult, Get, GetParams, GetResult, List, ListParams, ListResult,
-    Phase, Preview, Run, RunParams, RunResult, Should, ShouldParams, ShouldResult, Start,
-    StartResult, Templates, Trigger, Undo, UndoParams, UndoReach, UndoResult,
+    self as wire, Cancel, CancelParams, CancelResult, Get, GetParams, GetResult, List, ListParams,
+    ListResult, Phase, Preview, Run, RunParams, RunResult, Should, ShouldParams, ShouldResult,
+    Start, StartResult, Templates, Trigger, Undo, UndoParams, UndoReach, UndoResult,
 };
 use longhaul_protocol::policy::{TemplatesParams, TemplatesResult};
 use longhaul_store::CompactionCursor;
@@ -127,12 +127,12 @@ async fn cancel(
 pub(super) fn request(params: RunParams) -> Result<Request, Failure> {
     let install = params.install.unwrap_or(false);
     if install && (params.thread_id.is_none() || params.as_of.is_some()) {
-        return Err(Failure::invalid("install", "only for a thread as it is now"));
+        return Err(Failure::invalid("install", "needs thread_id, without as_of"));
     }
     let subject = match (params.thread_id, params.items, params.as_of) {
         (Some(thread_id), None, as_of) => Subject::Thread { thread_id, as_of },
         (None, Some(items), None) => Subject::Items(items),
-        (None, Some(_), Some(_)) => return Err(Failure::invalid("as_of", "for a thread only")),
+        (None, Some(_), Some(_)) => return Err(Failure::invalid("as_of", "needs thread_id")),
         _ => return Err(Failure::invalid("thread_id", "give either thread_id or items")),
     };
     let trigger = match params.trigger {
@@ -144,13 +144,13 @@ pub(super) fn request(params: RunParams) -> Result<Request, Failure> {
         context_window: model.context_window,
         ..ModelRef::default()
     });
-    let asked = |model: longhaul_protocol::compaction::Model| ModelRef {
+    let model_ref = |model: wire::Model| ModelRef {
         provider: model.provider,
         name: model.name,
         effort: None,
         context_window: model.context_window,
     };
-    let previous = params.previous_model.map(asked);
+    let previous = params.previous_model.map(model_ref);
     let request = Request {
         subject,
         strategy: convert::strategy(params.strategy),
@@ -160,15 +160,14 @@ pub(super) fn request(params: RunParams) -> Result<Request, Failure> {
         finds_context: params.initial_context.is_none(),
         initial_context: params.initial_context.unwrap_or_default(),
         model: previous
-            .or_else(|| params.model.filter(|model| model.provider.is_some()).map(asked)),
+            .or_else(|| params.model.filter(|model| model.provider.is_some()).map(model_ref)),
         deadline_ms: params.deadline_ms,
         reason: params.reason.and_then(convert::reason),
         reader,
         templates: convert::own_texts(params.templates),
         focus: params.focus.as_deref().map(convert::focus).transpose()?,
-        agent_step: params.agent_step.map(|step| match step {
-            longhaul_protocol::compaction::AgentStep::Announced => AgentStep::Announced,
-            longhaul_protocol::compaction::AgentStep::Answered => AgentStep::Answered,
+        agent_step: params.agent_step.map(|step| {
+            convert::same_variants!(step, wire::AgentStep => AgentStep, Announced | Answered)
         }),
         install,
     };
@@ -225,7 +224,7 @@ async fn undo(
     };
     let reach = match (undone.restored_seq, source) {
         (Some(_), _) => UndoReach::Thread,
-        // Clients of ours that installed nothing hold their history themselves.
+        // The daemon's own clients that installed nothing hold their history themselves.
         (None, None | Some(Source::Longhaul)) => UndoReach::Caller,
         (None, Some(_)) => UndoReach::NotAgent,
     };

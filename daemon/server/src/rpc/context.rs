@@ -31,7 +31,7 @@ pub(super) fn register(
     contexts: &Arc<Contexts>,
     diffs: &Arc<SettingsDiffs>,
 ) -> Result<(), TableError> {
-    // Functions of their params alone.
+    // These depend on their params alone.
     let nothing = Arc::new(());
     let mut pure = table.of(&nothing);
     pure.on_blocking::<Estimate>(estimate)?;
@@ -188,7 +188,7 @@ async fn usage(
         return Err(Failure::invalid("thread_id", "give thread_id, items or both"));
     }
     if params.thread_id.is_none() && params.as_of.is_some() {
-        return Err(Failure::invalid("as_of", "for a thread only"));
+        return Err(Failure::invalid("as_of", "needs thread_id"));
     }
     let query = UsageQuery {
         thread_id: params.thread_id,

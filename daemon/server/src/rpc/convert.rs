@@ -1,4 +1,4 @@
-//! Between the wire's values and ours; nothing else.
+//! Converts between values of the wire and values of the core and the services; nothing else.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ use longhaul_core::compaction::{Phase, handle::Handle};
 use longhaul_core::template::Kind;
 use longhaul_core::thread::{Blocked, ThreadKind, TurnFailure};
 use longhaul_protocol::checkpoint::{Caps, Update};
-use longhaul_protocol::limit::FOCUS_BYTES_MAX;
+use longhaul_protocol::limit::{FOCUS_BYTES_MAX, PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX};
 use longhaul_protocol::warning::Warning;
 use longhaul_protocol::{compaction as wire, thread};
 use longhaul_store::{CompactionRow, FileRow, ThreadRow};
@@ -21,18 +21,22 @@ use super::error::Failure;
 use crate::service::compaction::{Compaction, Notice, Reason, Rung, TextSource, TextUsed};
 use crate::service::search::{IndexState, IndexWork};
 
-/// Rows of a page when the caller names no limit.
-const PAGE_ROWS_DEFAULT: u32 = longhaul_protocol::limit::PAGE_ROWS_DEFAULT;
+/// Converts between two enums by variants of the same name.
+macro_rules! same_variants {
+    ($value:expr, $from:ty => $to:ty, $($variant:ident)|+) => {
+        match $value {
+            $(<$from>::$variant => <$to>::$variant),+
+        }
+    };
+}
+pub(super) use same_variants;
 
-/// Most rows of a page.
-const PAGE_ROWS_MAX: u32 = longhaul_protocol::limit::PAGE_ROWS_MAX;
-
-/// A limit over the bound is lowered to it: the cursor tells that there is more.
+/// The rows of a page. Lowers a limit above the maximum: the cursor shows that there is more.
 pub(super) fn page_rows(limit: Option<u32>) -> u32 {
     limit.unwrap_or(PAGE_ROWS_DEFAULT).clamp(1, PAGE_ROWS_MAX)
 }
 
-/// What a view is to be about, without the secrets in it.
+/// The focus of a view, without secrets.
 pub(super) fn focus(words: &str) -> Result<String, Failure> {
     match words.len() > FOCUS_BYTES_MAX {
         true => {
@@ -43,7 +47,7 @@ pub(super) fn focus(words: &str) -> Result<String, Failure> {
     }
 }
 
-/// The variant of that name; the error lists all names.
+/// Parses the name of a variant; the error lists all names.
 pub(super) fn one_of<T>(field: &str, name: &str) -> Result<T, Failure>
 where
     T: FromStr + VariantArray,
@@ -85,22 +89,14 @@ pub(super) fn thread_summary(row: ThreadRow) -> thread::ThreadSummary {
         cli_version: head.cli_version,
         model: head.model,
         git_branch: head.git_branch,
-        kind: match head.kind {
-            ThreadKind::Interactive => thread::ThreadKind::Interactive,
-            ThreadKind::Exec => thread::ThreadKind::Exec,
-            ThreadKind::Subagent => thread::ThreadKind::Subagent,
-            ThreadKind::Other => thread::ThreadKind::Other,
-        },
+        kind: same_variants!(head.kind, ThreadKind => thread::ThreadKind, Interactive | Exec | Subagent | Other),
         blocked: head.blocked.map(blocked),
     }
 }
 
 fn blocked(blocked: Blocked) -> thread::BlockedThread {
     thread::BlockedThread {
-        cause: match blocked.cause {
-            TurnFailure::ContextFull => thread::BlockedCause::ContextFull,
-            TurnFailure::Compaction => thread::BlockedCause::Compaction,
-        },
+        cause: same_variants!(blocked.cause, TurnFailure => thread::BlockedCause, ContextFull | Compaction),
         failures: blocked.failures,
         at: Some(blocked.at_ms).filter(|ms| *ms > 0),
     }
@@ -110,7 +106,7 @@ pub(super) fn thread_file(
     (file, archived_bytes): (FileRow, u64),
     current: &FileRow,
 ) -> thread::ThreadFile {
-    // The length of a text that is made when it is read is known as far as it was read.
+    // The length of a text that is generated when it is read is known up to the position read.
     let bytes = match file.source.spec().has_places_of_file(&file.path) {
         true => file.stat.size,
         false => file.cursor.offset,
@@ -143,7 +139,7 @@ pub(super) fn caps(wire: Option<Caps>) -> ViewCaps {
     }
 }
 
-/// An update, the hashes a model sent left out: only the host knows them.
+/// An update without the hashes sent by a model: only the host knows them.
 pub(super) fn update(wire: Update) -> semantic::Update {
     match wire {
         Update::Plan(plan) => semantic::Update::Plan {
@@ -179,59 +175,37 @@ pub(super) fn update(wire: Update) -> semantic::Update {
 fn evidence(wire: longhaul_protocol::checkpoint::Evidence) -> semantic::Evidence {
     use longhaul_protocol::checkpoint::EvidenceSource as Wire;
     semantic::Evidence {
-        source: match wire.source {
-            Wire::User => semantic::EvidenceSource::User,
-            Wire::File => semantic::EvidenceSource::File,
-            Wire::ToolOutput => semantic::EvidenceSource::ToolOutput,
-        },
+        source: same_variants!(wire.source, Wire => semantic::EvidenceSource, User | File | ToolOutput),
         reference: wire.reference,
         hash: None,
     }
 }
 
-/// The hashes that came with a fact, by path: held against the host's, and never taken for them.
-pub(super) fn said_hashes(wire: &Update) -> BTreeMap<String, String> {
+/// The hashes that came with a fact, by path. They are compared with the host's, never used in their place.
+pub(super) fn claimed_hashes(wire: &Update) -> BTreeMap<String, String> {
     let Update::Fact(fact) = wire else { return BTreeMap::new() };
-    let said = |uri: &String, hash: &Option<String>| Some((uri.clone(), hash.clone()?));
-    let dependencies = fact.depends_on.iter().filter_map(|dep| said(&dep.uri, &dep.hash));
-    let read_from = said(&fact.evidence.reference, &fact.evidence.hash);
+    let claimed = |uri: &String, hash: &Option<String>| Some((uri.clone(), hash.clone()?));
+    let dependencies = fact.depends_on.iter().filter_map(|dep| claimed(&dep.uri, &dep.hash));
+    let read_from = claimed(&fact.evidence.reference, &fact.evidence.hash);
     dependencies.chain(read_from).collect()
 }
 
 pub(super) fn phase(wire: Option<wire::Phase>) -> Phase {
-    match wire {
-        None | Some(wire::Phase::Standalone) => Phase::Standalone,
-        Some(wire::Phase::PreTurn) => Phase::PreTurn,
-        Some(wire::Phase::MidTurn) => Phase::MidTurn,
-    }
+    let phase = wire.unwrap_or(wire::Phase::Standalone);
+    same_variants!(phase, wire::Phase => Phase, Standalone | PreTurn | MidTurn)
 }
 
 fn phase_out(phase: Phase) -> wire::Phase {
-    match phase {
-        Phase::Standalone => wire::Phase::Standalone,
-        Phase::PreTurn => wire::Phase::PreTurn,
-        Phase::MidTurn => wire::Phase::MidTurn,
-    }
+    same_variants!(phase, Phase => wire::Phase, Standalone | PreTurn | MidTurn)
 }
 
 pub(super) fn strategy(wire: Option<wire::Strategy>) -> Strategy {
-    match wire {
-        None | Some(wire::Strategy::Auto) => Strategy::Auto,
-        Some(wire::Strategy::Checkpoint) => Strategy::Checkpoint,
-        Some(wire::Strategy::Summary) => Strategy::Summary,
-        Some(wire::Strategy::Hybrid) => Strategy::Hybrid,
-        Some(wire::Strategy::Remote) => Strategy::Remote,
-    }
+    let strategy = wire.unwrap_or(wire::Strategy::Auto);
+    same_variants!(strategy, wire::Strategy => Strategy, Auto | Checkpoint | Summary | Hybrid | Remote)
 }
 
 pub(super) fn strategy_out(strategy: Strategy) -> wire::Strategy {
-    match strategy {
-        Strategy::Auto => wire::Strategy::Auto,
-        Strategy::Checkpoint => wire::Strategy::Checkpoint,
-        Strategy::Summary => wire::Strategy::Summary,
-        Strategy::Hybrid => wire::Strategy::Hybrid,
-        Strategy::Remote => wire::Strategy::Remote,
-    }
+    same_variants!(strategy, Strategy => wire::Strategy, Auto | Checkpoint | Summary | Hybrid | Remote)
 }
 
 fn trigger_out(trigger: &str) -> wire::Trigger {
@@ -282,16 +256,11 @@ fn text_used(used: TextUsed) -> wire::TemplateUsed {
     wire::TemplateUsed {
         name: used.kind.into_str().to_owned(),
         digest: used.digest,
-        source: match used.source {
-            TextSource::BuiltIn => wire::TemplateSource::BuiltIn,
-            TextSource::File => wire::TemplateSource::File,
-            TextSource::Agent => wire::TemplateSource::Agent,
-            TextSource::Call => wire::TemplateSource::Call,
-        },
+        source: same_variants!(used.source, TextSource => wire::TemplateSource, BuiltIn | File | Agent | Call),
     }
 }
 
-/// The caller's own texts, by their kinds.
+/// The caller's texts, by kind.
 pub(super) fn own_texts(wire: Option<wire::TemplateOverrides>) -> BTreeMap<Kind, String> {
     let wire::TemplateOverrides { summary_prompt, summary_prefix, checkpoint_guide } =
         wire.unwrap_or_default();
@@ -303,7 +272,7 @@ pub(super) fn own_texts(wire: Option<wire::TemplateOverrides>) -> BTreeMap<Kind,
     texts.into_iter().filter_map(|(kind, text)| Some((kind, text?))).collect()
 }
 
-/// Why, as the caller says; what a newer caller may say counts as nothing said.
+/// The caller's reason. A newer caller's unknown reason counts as none.
 pub(super) fn reason(wire: wire::Reason) -> Option<Reason> {
     match wire {
         wire::Reason::UserRequested => Some(Reason::UserRequested),
@@ -315,12 +284,7 @@ pub(super) fn reason(wire: wire::Reason) -> Option<Reason> {
 }
 
 fn reason_out(reason: Reason) -> wire::Reason {
-    match reason {
-        Reason::UserRequested => wire::Reason::UserRequested,
-        Reason::ContextLimit => wire::Reason::ContextLimit,
-        Reason::ModelDownshift => wire::Reason::ModelDownshift,
-        Reason::Policy => wire::Reason::Policy,
-    }
+    same_variants!(reason, Reason => wire::Reason, UserRequested | ContextLimit | ModelDownshift | Policy)
 }
 
 pub(super) fn entry(handle: &Handle, span: &Span) -> wire::Entry {
@@ -398,7 +362,7 @@ pub(super) fn summary(row: CompactionRow) -> wire::CompactionSummary {
     }
 }
 
-/// The word that a choice of the core is written as.
+/// The serialized name of a variant of the core.
 pub(super) fn word<T: serde::Serialize>(choice: &T) -> String {
     let value = serde_json::to_value(choice).unwrap_or_default();
     value.as_str().unwrap_or_default().to_owned()
@@ -406,11 +370,7 @@ pub(super) fn word<T: serde::Serialize>(choice: &T) -> String {
 
 pub(super) fn index_status(state: IndexState) -> thread::IndexStatus {
     thread::IndexStatus {
-        state: match state.work {
-            IndexWork::Idle => thread::IndexState::Idle,
-            IndexWork::Indexing => thread::IndexState::Indexing,
-            IndexWork::Stalled => thread::IndexState::Stalled,
-        },
+        state: same_variants!(state.work, IndexWork => thread::IndexState, Idle | Indexing | Stalled),
         items: state.items,
         files_behind: state.files_behind,
         bytes: state.bytes,

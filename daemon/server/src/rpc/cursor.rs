@@ -1,13 +1,12 @@
-//! Cursors of lists that are ordered by a time and an id: opaque to a client, `time:id` to us.
+//! Cursors of lists ordered by a time and an id: opaque to clients, `time:id` here.
 
 use super::error::Failure;
 
-/// A cursor as it goes out.
 pub(super) fn show(time_ms: i64, id: &str) -> String {
     format!("{time_ms}:{id}")
 }
 
-/// A cursor as it comes back: its time, Unix milliseconds, and its id.
+/// Reads a cursor of a client: its time in Unix milliseconds, and its id.
 pub(super) fn read(cursor: &str) -> Result<(i64, String), Failure> {
     let parts = cursor.split_once(':').and_then(|(time, id)| Some((time.parse().ok()?, id)));
     let (time_ms, id) =

@@ -26,7 +26,7 @@ use crate::shutdown::Shutdown as Switch;
 
 mod status;
 
-/// Bytes of a client's name and of its version; they are kept and logged.
+/// Maximum bytes of a client's name and version, which are kept and logged.
 const CLIENT_NAME_BYTES_MAX: usize = 128;
 const CLIENT_VERSION_BYTES_MAX: usize = 64;
 
@@ -48,7 +48,7 @@ pub(super) fn register(
         async move {
             let mut status = status::status(&daemon, &contexts, &counts).await;
             if context.link.caller == Caller::Agent {
-                // They name transcripts of other projects.
+                // Errors name transcripts of other projects.
                 status.ingest.errors.clear();
             }
             Ok(status)
@@ -56,7 +56,7 @@ pub(super) fn register(
     })?;
     let counts = counters.clone();
     on.on::<Metrics>(move |daemon, _, NoParams {}| Ok(status::metrics(daemon, &counts)))?;
-    // The answer is on its way before the drain begins to close anything: a request in flight is finished.
+    // A request in flight is finished: the drain closes nothing before this answer is sent.
     let (counts, stop, pid) = (counters.clone(), stop.clone(), daemon.instance.pid);
     on.on::<Shutdown>(move |_, _, NoParams {}| {
         let requests_in_flight = counts.in_flight.load(Ordering::Relaxed);
@@ -91,7 +91,7 @@ fn initialize(
     let methods =
         METHODS.iter().filter(|info| may_call(info.name, info.capability) && is_open(info.agents));
     let methods = methods.map(|info| info.name.to_owned()).collect();
-    // The handshake stays possible whatever was granted, else a connection could never widen it again.
+    // Always grant the handshake, or a connection could not ask for more later.
     context.link.grant(granted.iter().fold(HANDSHAKE, |bits, name| bits | capability_bit(name)));
     tracing::debug!(client = client.name, version = client.version, protocol, "handshake");
     Ok(InitializeResult {
@@ -116,7 +116,7 @@ fn bounded(field: &str, value: &str, max: usize) -> Result<(), Failure> {
         given if given <= max => Ok(()),
         given => Err(Failure::new(
             ErrorKind::LimitExceeded,
-            format!("{field} has {given} bytes, at most {max} are taken"),
+            format!("{field} has {given} bytes, the maximum is {max}"),
         )
         .with_detail(json!({ "limit": field, "max": max, "given": given }))),
     }
@@ -141,7 +141,7 @@ fn config(daemon: &Status, _: &CallContext, _: NoParams) -> Result<ShowConfigRes
     });
     Ok(ShowConfigResult {
         file: config.file.as_ref().map(|path| path.display().to_string()),
-        path: config.file_place().display().to_string(),
+        path: config.file_path().display().to_string(),
         values: values.collect(),
     })
 }

@@ -1,7 +1,7 @@
-//! What a handler answers when it cannot answer: outside a code and a message, inside the cause.
+//! A handler's failure: a code and a message for the client, and a cause for the log.
 //!
-//! The cause may hold paths, system texts or a query and has no way onto the wire: [`Failure`] has no
-//! `Display`. It is logged, whole and once, where the failure is answered.
+//! The cause may hold paths, system messages or a query, and cannot reach the wire: [`Failure`] has no `Display`. It is
+//! logged once, in full, when the failure is answered.
 
 use std::error::Error;
 use std::io;
@@ -31,50 +31,46 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// A failure of a kind; `message` goes out, so it holds no transcript text and no secret.
-    #[must_use]
+    /// A failure of a kind. The client sees `message`, so it must contain no transcript text and no secret.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self { error: Box::new(WireError::new(kind, message)), cause: None }
     }
 
-    /// A defect of ours, with what is known about it.
-    #[must_use]
+    /// A defect of the daemon; its cause is only logged.
     pub fn internal(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::new(ErrorKind::Internal, "a defect of the daemon").because(cause)
     }
 
-    /// Replaces the kind's own hint.
+    /// Replaces the kind's default hint.
     #[must_use]
     pub fn with_hint(self, hint: impl Into<String>) -> Self {
         Self { error: Box::new(self.error.with_hint(hint)), ..self }
     }
 
-    /// Adds the facts of this case, which go out.
+    /// Adds details for the client.
     #[must_use]
     pub fn with_detail(self, detail: Value) -> Self {
         Self { error: Box::new(self.error.with_detail(detail)), ..self }
     }
 
-    /// Another error of the same cause.
-    #[must_use]
+    /// Another error with the same cause.
     pub fn replaced_by(self, kind: ErrorKind, message: &str) -> Self {
         Self { error: Box::new(WireError::new(kind, message)), ..self }
     }
 
-    /// Adds the cause, which stays inside.
+    /// Adds the cause, which is only logged.
     #[must_use]
     pub fn because(self, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self { cause: Some(cause.into()), ..self }
     }
 
-    /// A parameter that means nothing; `expected` says what would.
-    #[must_use]
+    /// An invalid parameter; `expected` says what would be valid.
     pub fn invalid(field: &str, expected: &str) -> Self {
         Self::new(ErrorKind::InvalidParams, format!("params.{field}: {expected}"))
             .with_detail(json!({ "field": field }))
     }
 
-    /// The beginning of several ids; `message` says how many.
+    /// A prefix of several ids; `message` says of how many.
     fn ambiguous(message: &str, mut candidates: Vec<String>) -> Self {
         let is_cut = candidates.len() > CANDIDATES_SHOWN;
         candidates.truncate(CANDIDATES_SHOWN);
@@ -85,8 +81,7 @@ impl Failure {
             .with_detail(json!({ "candidates": candidates }))
     }
 
-    /// What an agent may not do; `message` says what, the kind's hint who may.
-    #[must_use]
+    /// A call that an agent may not make; `message` says which, the kind's hint who may.
     pub fn forbidden(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Forbidden, message)
     }
@@ -97,7 +92,7 @@ impl Failure {
             ChoiceError::Refused(refusal) => Self::of_refused_choice(refusal, message),
             ChoiceError::NotFound(_) => not_found(message),
             ChoiceError::Inherited { thread_id, .. } => not_found(message)
-                .with_hint(format!("remove it there: name the thread {thread_id}")),
+                .with_hint(format!("it belongs to the thread {thread_id}: remove it there")),
         }
     }
 
@@ -106,7 +101,7 @@ impl Failure {
             Self::new(ErrorKind::LimitExceeded, message.clone())
                 .with_detail(json!({ "limit": limit, "max": max, "given": given }))
         };
-        let remove = "longhaul pin --list shows them, longhaul pin --remove ID takes one back";
+        let remove = "longhaul pin --list lists them, longhaul pin --remove ID removes one";
         match *refusal {
             ChoiceRefusal::TooLong { given, max } => over("choice_bytes", given, max)
                 .with_hint("pin the sentence that matters, or the item by its handle"),
@@ -121,8 +116,6 @@ impl Failure {
         }
     }
 
-    /// No such thread.
-    #[must_use]
     pub fn thread_not_found(thread: &str) -> Self {
         Self::new(ErrorKind::ThreadNotFound, format!("no thread {thread:?}"))
     }
@@ -141,20 +134,16 @@ impl Failure {
         Self::new(kind, format!("the file {path} cannot be used")).because(source)
     }
 
-    /// The kind that goes out.
-    #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.error.kind()
     }
 
-    /// The file that its detail names.
-    #[must_use]
+    /// The path in its details.
     pub(super) fn path(&self) -> Option<&str> {
         self.error.data.as_ref()?.detail.as_ref()?.get("path")?.as_str()
     }
 
-    /// Turns the failure into what goes out, and logs what does not.
-    #[must_use]
+    /// Converts the failure into the client's error, and logs it with its cause.
     pub(super) fn answer(
         mut self,
         method: &'static str,
@@ -170,7 +159,7 @@ impl Failure {
             true => tracing::error!(method, request, kind = kind.name(), cause, "request failed"),
             false => tracing::debug!(method, request, kind = kind.name(), cause, "request refused"),
         }
-        // A path, a name or a key of a configuration may be in it.
+        // The message may contain a path, a name or a key of a configuration.
         let mut message = printable::block(&self.error.message).into_owned();
         let mut data = self.error.data.and_then(|data| gated(&data).ok());
         if context.link.caller == Caller::Agent {
@@ -181,7 +170,7 @@ impl Failure {
     }
 }
 
-/// An error and what it was caused by, in one line.
+/// An error and its causes in one line.
 fn chain(error: &(dyn Error + Send + Sync)) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
@@ -193,18 +182,18 @@ fn chain(error: &(dyn Error + Send + Sync)) -> String {
     text
 }
 
-/// What the disk answers when it fails.
+/// The system's error for a failing disk.
 const EIO: i32 = rustix::io::Errno::IO.raw_os_error();
 
-/// Ids that the error of an ambiguous one names.
+/// Maximum ids in the error of an ambiguous one.
 const CANDIDATES_SHOWN: usize = 8;
 
-/// What became of a compaction that is asked for and not there.
-const PRUNED: &str = "compaction/list names those that are kept; one that was begun is there when its job is \
-                      done, job/why tells how it is; older ones go by compaction.keep_days and \
-                      compaction.keep_per_thread of the configuration";
+/// The hint for a compaction that does not exist.
+const PRUNED: &str = "compaction/list names the kept ones; a started one exists when its job is done, see job/why; \
+                      old ones are deleted by compaction.keep_days and compaction.keep_per_thread of the \
+                      configuration";
 
-/// Whether a handle leads to items that were given, not to a thread's.
+/// Whether a handle refers to given items instead of a thread's.
 fn is_of_items(handle: &str) -> bool {
     handle.starts_with(preimage::PREFIX)
 }
@@ -223,7 +212,7 @@ fn curation_kind(why: CurationStop) -> ErrorKind {
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
         let failure = Self::new(ErrorKind::ConfigInvalid, error.to_string());
-        failure.with_hint("correct the file and reload; until then everything stays as it was")
+        failure.with_hint("correct the file and reload; the settings in use did not change")
     }
 }
 
@@ -236,7 +225,7 @@ impl From<ServiceError> for Failure {
             ServiceError::ThreadBusy(_) => failure(ErrorKind::ThreadBusy),
             ServiceError::ThreadReadOnly(_) => failure(ErrorKind::ThreadReadOnly),
             ServiceError::Superseded(_) => failure(ErrorKind::IllegalTransition)
-                .with_hint("undo the later ones first, the newest before the others"),
+                .with_hint("undo the later ones first, starting with the newest"),
             ServiceError::CheckpointNotFound(_) => failure(ErrorKind::CheckpointNotFound),
             ServiceError::HandleNotFound(handle) if is_of_items(&handle) => {
                 failure(ErrorKind::HandleNotFound).with_hint(PRUNED)
@@ -336,9 +325,7 @@ impl From<StoreError> for Failure {
             StoreError::Access { .. } => {
                 (ErrorKind::PermissionDenied, "the database cannot be used")
             }
-            StoreError::Fenced(_) => {
-                (ErrorKind::LeaseLost, "the run does not own its job any more")
-            }
+            StoreError::Fenced(_) => (ErrorKind::LeaseLost, "the run no longer owns its job"),
             StoreError::Closed { .. } => (ErrorKind::Draining, "the daemon is stopping"),
             StoreError::Io { .. } => {
                 (ErrorKind::DiskFailed, "the database could not be read or written")

@@ -1,8 +1,8 @@
-//! `event/subscribe` and `event/unsubscribe`: the event hub, fed into connections.
+//! `event/subscribe` and `event/unsubscribe`: passes events of the hub to connections.
 //!
-//! A subscription is one small task of its connection: it waits for the next event and for room in the
-//! connection's queue. It ends when the client unsubscribes, when the connection ends, or with a `closing`
-//! event when the daemon stops — never in silence.
+//! A subscription is a small task of its connection that waits for the next event and for room in the connection's
+//! queue. It ends when the client unsubscribes, when the connection ends, or with a `closing` event when the daemon
+//! stops; it never ends silently.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ pub(super) fn register(table: &mut Table, events: &EventHub) -> Result<(), Table
             events: events.clone(),
             id: id.into_owned(),
             sink,
-            subscription: name_of(state.id_provider.next_id()),
+            subscription: subscription_name(state.id_provider.next_id()),
             permit: state.subscription_permit,
         };
         let params = params.into_owned();
@@ -53,14 +53,13 @@ pub(super) fn register(table: &mut Table, events: &EventHub) -> Result<(), Table
     })
 }
 
-fn name_of(id: SubscriptionId<'_>) -> String {
+fn subscription_name(id: SubscriptionId<'_>) -> String {
     match id {
         SubscriptionId::Num(number) => number.to_string(),
         SubscriptionId::Str(name) => name.into_owned(),
     }
 }
 
-/// One call of `event/subscribe`.
 struct SubscribeCall {
     entry: Arc<MethodEntry>,
     events: EventHub,
@@ -71,7 +70,7 @@ struct SubscribeCall {
 }
 
 impl SubscribeCall {
-    /// Answers on the sink, which keeps the answer ahead of the first event, and starts the feed.
+    /// Answers through the sink, so that the answer precedes the first event, and starts the feed.
     async fn run(self, context: &CallContext, params: &Params<'_>) -> MethodResponse {
         let params = match self.entry.read::<Subscribe>(context, params) {
             Ok(params) => params,
@@ -109,16 +108,16 @@ impl SubscribeCall {
     ) -> (MethodResponse, Self) {
         let response = make(self.id.clone());
         if self.sink.send(response.to_json()).await.is_err() {
-            tracing::debug!("a subscriber was gone before its answer");
+            tracing::debug!("a client disconnected before its subscription was answered");
         }
         (response, self)
     }
 }
 
-/// Passes events on until there are no more or the connection is gone.
+/// Forwards events until they end or the connection does.
 async fn feed(mut subscriber: Subscriber, sink: &MethodSink, subscription: &str) {
     while let Some(event) = subscriber.next().await {
-        let params = Fed { subscription, result: &event };
+        let params = EventParams { subscription, result: &event };
         let notification = Notification { jsonrpc: "2.0", method: EVENT_NOTIFICATION, params };
         let Ok(message) = gated(&notification) else { continue };
         if sink.send(message).await.is_err() {
@@ -131,11 +130,11 @@ async fn feed(mut subscriber: Subscriber, sink: &MethodSink, subscription: &str)
 struct Notification<'a> {
     jsonrpc: &'static str,
     method: &'static str,
-    params: Fed<'a>,
+    params: EventParams<'a>,
 }
 
 #[derive(Serialize)]
-struct Fed<'a> {
+struct EventParams<'a> {
     subscription: &'a str,
     result: &'a Event,
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use longhaul_core::compaction::handle::Handle;
 use longhaul_protocol::history::{self as wire, Expand, ExpandParams, ExpandResult, Get};
 
+use super::convert::same_variants;
 use super::error::Failure;
 use super::{Table, TableError};
 use crate::link::CallContext;
@@ -42,10 +43,7 @@ async fn get(
         as_of,
         from,
         max_bytes: params.max_bytes.unwrap_or(EXPAND_BYTES_DEFAULT).min(EXPAND_BYTES_MAX),
-        opaque: match params.opaque {
-            None | Some(wire::Opaque::StandIn) => Opaque::StandIn,
-            Some(wire::Opaque::AsIs) => Opaque::AsIs,
-        },
+        opaque: same_variants!(params.opaque.unwrap_or(wire::Opaque::StandIn), wire::Opaque => Opaque, StandIn | AsIs),
     };
     let history = histories.visible(query).await?;
     Ok(wire::GetResult {
@@ -62,7 +60,7 @@ async fn get(
     })
 }
 
-/// The line a history is as of, and the position to go on from.
+/// The line that a cursor's history is as of, and the next position.
 fn read_cursor(cursor: &str) -> Option<(u64, Position)> {
     let mut numbers = cursor.splitn(3, '.').map(|number| number.parse::<u64>().ok());
     let (as_of, seq, index) = (numbers.next()??, numbers.next()??, numbers.next()??);
@@ -70,12 +68,7 @@ fn read_cursor(cursor: &str) -> Option<(u64, Position)> {
 }
 
 fn base_kind(kind: BaseKind) -> wire::BaseKind {
-    match kind {
-        BaseKind::Start => wire::BaseKind::Start,
-        BaseKind::Replacement => wire::BaseKind::Replacement,
-        BaseKind::Summary => wire::BaseKind::Summary,
-        BaseKind::Opaque => wire::BaseKind::Opaque,
-    }
+    same_variants!(kind, BaseKind => wire::BaseKind, Start | Replacement | Summary | Opaque)
 }
 
 fn place(place: ItemPlace) -> wire::Origin {

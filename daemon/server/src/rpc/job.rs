@@ -41,7 +41,7 @@ async fn list(jobs: Arc<Jobs>, _: CallContext, params: ListParams) -> Result<Lis
     let filter = JobFilter { kind: kind.transpose()?, state: state.transpose()? };
     let limit = convert::page_rows(params.limit);
     let found = jobs.list(&filter, limit).await.map_err(ServiceError::from)?;
-    Ok(ListResult { jobs: found.into_iter().map(shown).collect() })
+    Ok(ListResult { jobs: found.into_iter().map(job_of).collect() })
 }
 
 async fn get(jobs: Arc<Jobs>, _: CallContext, params: JobParams) -> Result<GetResult, Failure> {
@@ -54,7 +54,7 @@ async fn get(jobs: Arc<Jobs>, _: CallContext, params: JobParams) -> Result<GetRe
         state: event.state,
         detail: event.detail,
     };
-    Ok(GetResult { job: shown(job), events: events.into_iter().map(event).collect() })
+    Ok(GetResult { job: job_of(job), events: events.into_iter().map(event).collect() })
 }
 
 async fn why(
@@ -64,8 +64,8 @@ async fn why(
 ) -> Result<WhyResult, Failure> {
     let JobState { job, is_outside, due } = states.why(key(&params)?).await?;
     let (job, (reason, mut text, wait_ms)) = match job {
-        Some((job, why)) => (Some(job), told(why, is_outside)),
-        None => (None, ("not_asked", "nobody has asked for it".to_owned(), None)),
+        Some((job, why)) => (Some(job), describe(why, is_outside)),
+        None => (None, ("not_asked", "it was never requested".to_owned(), None)),
     };
     let mut skipped = None;
     match due {
@@ -73,45 +73,47 @@ async fn why(
         Some(Due::No(threads)) => (text, skipped) = (threads.text, Some(threads.reason.to_owned())),
         None => {}
     }
-    Ok(WhyResult { job: job.map(shown), reason: reason.to_owned(), skipped, text, wait_ms })
+    Ok(WhyResult { job: job.map(job_of), reason: reason.to_owned(), skipped, text, wait_ms })
 }
 
-/// Stable name, sentence, and milliseconds until it changes by itself.
-fn told(why: job::Why, is_outside: bool) -> (&'static str, String, Option<u64>) {
+/// The reason's stable name, its sentence, and milliseconds until it changes without a call.
+fn describe(why: job::Why, is_outside: bool) -> (&'static str, String, Option<u64>) {
     match why {
-        job::Why::Due if is_outside => ("due", "a worker outside may claim it".to_owned(), None),
-        job::Why::Due => ("due", "it runs as soon as a worker looks".to_owned(), None),
-        job::Why::NothingOwed => ("nothing_owed", "nothing is left to do".to_owned(), None),
+        job::Why::Due if is_outside => ("due", "an external worker may claim it".to_owned(), None),
+        job::Why::Due => ("due", "it runs as soon as a worker is free".to_owned(), None),
+        job::Why::NothingOwed => ("nothing_owed", "there is nothing to do".to_owned(), None),
         job::Why::Running { holder, lease_ms } => {
-            ("running", format!("{holder} runs it"), Some(lease_ms))
+            ("running", format!("{holder} is running it"), Some(lease_ms))
         }
         job::Why::Abandoned => {
-            ("abandoned", "its holder is gone; it is taken over at the next look".to_owned(), None)
+            ("abandoned", "its holder is gone; the next claim takes it over".to_owned(), None)
         }
         job::Why::Waiting { wait_ms, after: Some(failure) } => {
             ("waiting", format!("it waits after a failure: {failure}"), Some(wait_ms))
         }
         job::Why::Waiting { wait_ms, after: None } => {
-            ("waiting", "it has run a moment ago and rests".to_owned(), Some(wait_ms))
+            ("waiting", "it ran a moment ago and pauses".to_owned(), Some(wait_ms))
         }
-        job::Why::NoRoom { running_max } => {
-            ("no_room", format!("{running_max} of its kind run already, as many as may"), None)
-        }
-        job::Why::Dead { detail } => ("dead", format!("given up: {detail}"), None),
+        job::Why::NoRoom { running_max } => (
+            "no_room",
+            format!("{running_max} jobs of its kind are running, which is the maximum"),
+            None,
+        ),
+        job::Why::Dead { detail } => ("dead", format!("it failed for good: {detail}"), None),
         job::Why::Parked { detail } => {
-            ("parked", format!("waits for the configuration to change: {detail}"), None)
+            ("parked", format!("it waits for a change of the configuration: {detail}"), None)
         }
     }
 }
 
 async fn retry(jobs: Arc<Jobs>, _: CallContext, params: JobParams) -> Result<JobResult, Failure> {
     let job = jobs.retry(&key(&params)?).await.map_err(ServiceError::from)?;
-    Ok(JobResult { job: shown(job) })
+    Ok(JobResult { job: job_of(job) })
 }
 
 async fn cancel(jobs: Arc<Jobs>, _: CallContext, params: JobParams) -> Result<JobResult, Failure> {
     let job = jobs.cancel(&key(&params)?).await.map_err(ServiceError::from)?;
-    Ok(JobResult { job: shown(job) })
+    Ok(JobResult { job: job_of(job) })
 }
 
 fn key(params: &JobParams) -> Result<JobKey, Failure> {
@@ -119,10 +121,11 @@ fn key(params: &JobParams) -> Result<JobKey, Failure> {
 }
 
 fn key_of(job: &str) -> Result<JobKey, Failure> {
-    JobKey::parse(job).ok_or_else(|| Failure::invalid("job", "kind/subject, as job/list names it"))
+    JobKey::parse(job)
+        .ok_or_else(|| Failure::invalid("job", "kind/subject, as in the answer of job/list"))
 }
 
-fn shown(job: job::Job) -> Job {
+fn job_of(job: job::Job) -> Job {
     Job {
         job: job.key.to_string(),
         kind: job.key.kind.into_str().to_owned(),

@@ -27,7 +27,7 @@ use crate::service::memory::{
     RunRequest, SkippedThreads,
 };
 
-/// Reasons that a status lists.
+/// Maximum reasons in a status.
 const REASONS_MAX: usize = 16;
 
 pub(super) fn register(
@@ -59,17 +59,17 @@ async fn summary(
     params: SummaryParams,
 ) -> Result<SummaryResult, Failure> {
     let cwd = folder(params.cwd)?;
-    let told = match params.brief {
+    let summary = match params.brief {
         Some(true) => reader.start(cwd, params.max_tokens).await?,
         _ => reader.summary(cwd, params.max_tokens, params.framed.unwrap_or(true)).await?,
     };
     Ok(SummaryResult {
-        tokens: tokens::of_text(&told.text),
-        text: told.text.into(),
-        instructions: told.instructions.map(Block),
-        generation: told.generation,
-        published_at: (told.generation > 0).then_some(told.at_ms),
-        project: told.project,
+        tokens: tokens::of_text(&summary.text),
+        text: summary.text.into(),
+        instructions: summary.instructions.map(Block),
+        generation: summary.generation,
+        published_at: (summary.generation > 0).then_some(summary.at_ms),
+        project: summary.project,
     })
 }
 
@@ -86,10 +86,10 @@ async fn search(
         tokens_max: params.max_tokens,
     };
     let (hits, generation) = reader.search(search).await?;
-    Ok(SearchResult { hits: hits.into_iter().map(shown).collect(), generation })
+    Ok(SearchResult { hits: hits.into_iter().map(hit_of).collect(), generation })
 }
 
-fn shown(hit: MemoryHit) -> Hit {
+fn hit_of(hit: MemoryHit) -> Hit {
     let source = hit.source().to_owned();
     let MemoryHit { passage, score } = hit;
     Hit {
@@ -155,10 +155,10 @@ async fn read(
     })
 }
 
-/// Who the caller is, and so whose words its notes are: every handler of notes asks here and nowhere else.
-/// `said` is what the request claims; a connection that belongs to an agent is believed nothing more.
-fn caller(link: &Link, said: Option<wire::Origin>) -> Caller {
-    match said {
+/// The caller of a handler of notes, which decides whose words its notes are; every such handler asks here.
+/// `claimed` is what the request claims. A connection on the agents' socket is always an agent's.
+fn caller(link: &Link, claimed: Option<wire::Origin>) -> Caller {
+    match claimed {
         _ if link.caller == link::Caller::Agent => Caller::Agent,
         Some(wire::Origin::Person) => Caller::Person,
         Some(wire::Origin::Agent) => Caller::Agent,
@@ -166,11 +166,11 @@ fn caller(link: &Link, said: Option<wire::Origin>) -> Caller {
     }
 }
 
-fn origin(context: &CallContext, said: Option<wire::Origin>) -> Origin {
-    Origin::of_caller(caller(&context.link, said))
+fn origin(context: &CallContext, claimed: Option<wire::Origin>) -> Origin {
+    Origin::of_caller(caller(&context.link, claimed))
 }
 
-fn shown_origin(origin: Origin) -> wire::Origin {
+fn wire_origin(origin: Origin) -> wire::Origin {
     match origin {
         _ if origin.is_person() => wire::Origin::Person,
         Origin::AGENT => wire::Origin::Agent,
@@ -190,7 +190,7 @@ async fn add_note(
         note_id: added.note.note_id,
         project: added.note.project,
         text: added.note.text.into(),
-        origin: shown_origin(added.note.origin),
+        origin: wire_origin(added.note.origin),
         pending: !added.note.origin.is_person(),
         generation: added.generation,
     })
@@ -204,7 +204,7 @@ async fn list_notes(
     let limit = usize::try_from(convert::page_rows(params.limit)).unwrap_or(usize::MAX);
     let found = notes.list(folder(params.cwd)?).await?.into_iter();
     let found = found.map(|row: NoteRow| Note {
-        origin: shown_origin(row.origin),
+        origin: wire_origin(row.origin),
         pending: !row.origin.is_person(),
         note_id: row.note_id,
         project: row.project,
@@ -246,7 +246,10 @@ async fn cite(
 ) -> Result<CiteResult, Failure> {
     let CiteParams { answer, thread_ids, paths } = params;
     if answer.is_none() && thread_ids.is_none() && paths.is_none() {
-        return Err(Failure::invalid("answer", "or thread_ids, or paths: what was used"));
+        return Err(Failure::invalid(
+            "answer",
+            "give at least one of answer, thread_ids and paths",
+        ));
     }
     let (threads, paths) = (thread_ids.unwrap_or_default(), paths.unwrap_or_default());
     let cited = citations.count(answer.as_deref(), threads, paths).await?;
@@ -267,7 +270,10 @@ async fn forget(
     ];
     let mut named = named.into_iter().flatten();
     let (Some(what), None) = (named.next(), named.next()) else {
-        return Err(Failure::invalid("thread_id", "one of thread_id, cwd, entry_id and note_id"));
+        return Err(Failure::invalid(
+            "thread_id",
+            "give exactly one of thread_id, cwd, entry_id and note_id",
+        ));
     };
     let forgotten = notes.forget(what).await?;
     Ok(ForgetResult { removed: forgotten.gone, generation: forgotten.generation })
@@ -296,7 +302,7 @@ async fn run(
         skipped: ran.skipped.into_iter().map(skip_count).collect(),
         generation: ran.generation,
         changed: ran.is_changed,
-        editing: ran.is_edited,
+        editing: ran.is_being_edited,
         duration_ms: ran.duration_ms,
     })
 }
@@ -337,12 +343,12 @@ fn agent_run(row: AgentRow) -> AgentRun {
     let AgentRow { outcome, detail, mode, turns, tokens, at_ms, .. } = row;
     AgentRun { outcome, detail, mode, turns, tokens, at: at_ms }
 }
-
+/// A folder in the form of transcripts: absolute, without a slash at the end.
 fn skip_count(skipped: SkippedThreads) -> SkipCount {
     SkipCount { reason: skipped.reason.to_owned(), text: skipped.text, threads: skipped.threads }
 }
 
-/// A folder as transcripts name it: absolute, without a slash at its end.
+/// A folder in the form of transcripts: absolute, without a slash at the end.
 fn folder(path: Option<String>) -> Result<Option<String>, Failure> {
     let Some(path) = path else { return Ok(None) };
     if !path.starts_with('/') {

@@ -11,10 +11,10 @@ use longhaul_protocol::message_history::{
 use super::error::Failure;
 use super::{Table, TableError, convert};
 use crate::link::CallContext;
-use crate::message_history::{Filter, Found, LogInfo, Place};
+use crate::message_history::{Filter, LogInfo, Place, PromptMatch};
 use crate::service::message_history::Prompts;
 
-/// Bytes of a path or a query.
+/// Maximum bytes of a path or a query.
 const TEXT_BYTES_MAX: usize = 4_096;
 
 pub(super) fn register(table: &mut Table, prompts: &Arc<Prompts>) -> Result<(), TableError> {
@@ -52,7 +52,7 @@ async fn lookup(
     params: LookupParams,
 ) -> Result<LookupResult, Failure> {
     if params.offset.is_some() && params.log_id.is_none() {
-        return Err(Failure::invalid("offset", "needs the log_id it counts in"));
+        return Err(Failure::invalid("offset", "needs the log_id it belongs to"));
     }
     bounded("query", params.query.as_ref(), TEXT_BYTES_MAX)?;
     let words = params.query.as_deref().unwrap_or_default().split_whitespace();
@@ -99,7 +99,7 @@ fn place_of(cursor: &str) -> Result<Place, Failure> {
     })
 }
 
-fn message(found: Found) -> wire::Message {
+fn message(found: PromptMatch) -> wire::Message {
     wire::Message {
         source: found.place.origin.into_str().to_owned(),
         log_id: found.log_id,

@@ -1,4 +1,4 @@
-//! Params, read strictly: an unknown field, a wrong type or a positional list is refused by name and place.
+//! Reads params strictly: the error for an unknown field, a wrong type or a list names the field and the place.
 
 use jsonrpsee::types::Params;
 use longhaul_protocol::ErrorKind;
@@ -7,11 +7,11 @@ use serde_json::json;
 
 use super::error::Failure;
 
-/// Reads params; left out (or `[]`, as some libraries send it) they are an empty object.
+/// Reads params; absent params (or `[]`, which some libraries send) count as an empty object.
 pub(super) fn read<P: DeserializeOwned>(params: &Params<'_>) -> Result<P, Failure> {
     let text = match params.as_str().map(str::trim) {
         None | Some("" | "[]") => "{}",
-        // serde would take a list for the fields in their order: an order that is no contract.
+        // serde would accept a list of the fields in order, which is not part of the contract.
         Some(text) if text.starts_with('[') => {
             return Err(Failure::new(
                 ErrorKind::InvalidParams,
@@ -20,7 +20,7 @@ pub(super) fn read<P: DeserializeOwned>(params: &Params<'_>) -> Result<P, Failur
         }
         Some(text) => text,
     };
-    // Twice when it fails: following the path costs time that a good request need not spend.
+    // On failure, parse again to find the path: tracking it would slow down every good request.
     serde_json::from_str(text).map_err(|_| explain::<P>(text))
 }
 
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn left_out_params_are_empty_ones() {
+    fn absent_params_count_as_empty() {
         for text in [None, Some("{}"), Some("[]"), Some(" { } ")] {
             assert_eq!(
                 read::<SubscribeParams>(&Params::new(text)).unwrap(),
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_names_field_and_place() {
+    fn an_error_names_the_field_and_the_place() {
         let nested = r#"{"client":{"name":"x","version":"1","nam":2}}"#;
         assert!(
             place::<InitializeParams>(Some(nested))

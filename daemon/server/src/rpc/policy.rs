@@ -52,10 +52,8 @@ async fn evaluate(
     _: CallContext,
     params: EvaluateParams,
 ) -> Result<EvaluateResult, Failure> {
-    let point = match params.point {
-        Some(Point::MidTurn) => At::MidTurn,
-        Some(Point::TurnEnd) | None => At::TurnEnd,
-    };
+    let point = params.point.unwrap_or(Point::TurnEnd);
+    let point = convert::same_variants!(point, Point => At, TurnEnd | MidTurn);
     let subject = Subject {
         thread_id: params.thread_id,
         as_of: params.as_of,
@@ -71,8 +69,8 @@ async fn evaluate(
         turn: found.situation.turn,
         used: found.situation.used,
         window: found.situation.window,
-        decision: shown::said(&found.said),
-        shadows: found.shadows.iter().map(shown::said).collect(),
+        decision: shown::named_decision(&found.said),
+        shadows: found.shadows.iter().map(shown::named_decision).collect(),
         forecast: shown::forecast(&found.forecast),
         watcher: shown::watcher(&found.watcher, mode),
         repository: found.situation.repository.as_deref().map(shown::repository),
@@ -86,24 +84,24 @@ async fn step(
 ) -> Result<StepResult, Failure> {
     let StepParams { thread_id, event, agent, model, context_window } = params;
     let subject = Subject { thread_id: thread_id.clone(), as_of: None, model, context_window };
-    let stepped = watchers.step(subject, agent.as_deref(), told(event)?).await?;
+    let stepped = watchers.step(subject, agent.as_deref(), client_event(event)?).await?;
     let mode = watchers.mode();
     Ok(StepResult {
         thread_id,
         watcher: shown::watcher(&stepped.watcher, mode),
         effects: stepped.effects.into_iter().map(effect).collect(),
-        decision: stepped.said.as_ref().map(shown::said),
+        decision: stepped.said.as_ref().map(shown::named_decision),
     })
 }
 
-fn told(event: StepEvent) -> Result<ClientEvent, Failure> {
+fn client_event(event: StepEvent) -> Result<ClientEvent, Failure> {
     Ok(match event {
         StepEvent::TurnEnded { message, boundaries, notify_only, compact_only } => {
-            let heard = TurnWords { words: message, signs: signs(boundaries)? };
+            let words = TurnWords { words: message, signs: signs(boundaries)? };
             match (notify_only.unwrap_or(false), compact_only.unwrap_or(false)) {
-                (true, _) => ClientEvent::TurnSeen(heard),
-                (false, true) => ClientEvent::TurnEndedCompactOnly(heard),
-                (false, false) => ClientEvent::TurnEnded(heard),
+                (true, _) => ClientEvent::TurnSeen(words),
+                (false, true) => ClientEvent::TurnEndedCompactOnly(words),
+                (false, false) => ClientEvent::TurnEnded(words),
             }
         }
         StepEvent::MidTurn { boundaries } => {
@@ -137,7 +135,7 @@ fn told(event: StepEvent) -> Result<ClientEvent, Failure> {
     })
 }
 
-/// Signs by their names; where a turn is, the event says by itself.
+/// Parses signs by name. The end of a turn is an event of its own and not accepted as a sign.
 fn signs(names: Option<Vec<String>>) -> Result<BTreeSet<Boundary>, Failure> {
     let sign = |name: String| {
         let found = name.parse().ok().filter(|sign| *sign != Boundary::TurnComplete);
@@ -146,14 +144,14 @@ fn signs(names: Option<Vec<String>>) -> Result<BTreeSet<Boundary>, Failure> {
                 Boundary::ALL.iter().copied().filter(|sign| *sign != Boundary::TurnComplete);
             let known: Vec<_> = known.map(<&str>::from).collect();
             Failure::new(ErrorKind::InvalidParams, format!("no sign {name:?}"))
-                .with_hint(format!("there are {}", known.join(", ")))
+                .with_hint(format!("known signs: {}", known.join(", ")))
         })
     };
     names.unwrap_or_default().into_iter().map(sign).collect()
 }
 
-fn effect(asked: StepEffect) -> Effect {
-    let StepEffect { effect, question } = asked;
+fn effect(step_effect: StepEffect) -> Effect {
+    let StepEffect { effect, question } = step_effect;
     let named = |name: &str| Effect { effect: name.to_owned(), ..Effect::default() };
     match effect {
         Done::Notify { text } => Effect { text: Some(text.into()), ..named("notify") },
@@ -195,13 +193,13 @@ async fn explain(
     _: CallContext,
     params: ExplainParams,
 ) -> Result<ExplainResult, Failure> {
-    // What is no number is the id of no decision.
+    // An id that is not a number belongs to no decision.
     let id = params.decision_id.parse().unwrap_or(0);
     let found = decisions.explain(id).await.map_err(|error| match error {
         ServiceError::HandleNotFound(_) => {
             let message = format!("no decision {:?}", params.decision_id);
             Failure::new(ErrorKind::HandleNotFound, message)
-                .with_hint("policy/log names those that are kept; each thread keeps its newest 500")
+                .with_hint("policy/log lists the kept decisions: the newest 500 of each thread")
         }
         error => error.into(),
     })?;

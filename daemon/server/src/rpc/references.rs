@@ -1,7 +1,7 @@
-//! Ids and handles in params, made whole before a method reads them.
+//! Completes abbreviated ids and handles in params before a method reads them.
 //!
-//! The beginning of an id stands for the id it belongs to, and `#747` for a line of the thread that the same params
-//! name: what is printed somewhere can be given here. The gate for agents then sees whole ids.
+//! The beginning of an id stands for the id, and `#747` for a line of the thread named in the same params, so whatever
+//! is printed can be used as a param. The gate for agents then sees whole ids.
 
 use std::sync::Arc;
 
@@ -16,11 +16,11 @@ use crate::link::{CallContext, Caller};
 use crate::service::projects::{ProjectSubject, Projects};
 use crate::service::resolve::Resolver;
 
-/// Methods that write under an id: it may be new, so it is meant as it stands.
+/// Methods that write under an id, which may be new: their ids are used literally.
 const LITERAL: &[&str] =
     &[message_history::Append::NAME, thread::Append::NAME, thread::Close::NAME, thread::Open::NAME];
 
-/// The references among params; all else is passed over without being kept.
+/// The references in params; other fields are skipped.
 #[derive(Deserialize)]
 struct Named {
     thread_id: Option<String>,
@@ -28,7 +28,6 @@ struct Named {
     handle: Option<String>,
 }
 
-/// Makes references whole.
 pub(super) struct References {
     resolver: Resolver,
     projects: Arc<Projects>,
@@ -39,9 +38,9 @@ impl References {
         Self { resolver: Resolver::new(projects.clone()), projects }
     }
 
-    /// The params with whole references; `None` where they are whole already, or are no params at all, which the
-    /// strict reader then says.
-    pub(super) async fn resolved(
+    /// The params with complete references; `None` if they are already complete, or are not valid params, which the
+    /// strict reader then reports.
+    pub(super) async fn complete(
         &self,
         method: &'static str,
         context: &CallContext,

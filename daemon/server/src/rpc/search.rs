@@ -52,7 +52,7 @@ async fn search(
     })
 }
 
-/// A folder as transcripts name it: without a slash at its end.
+/// A folder in the form of transcripts: without a slash at the end.
 fn folder(path: String) -> String {
     match path.trim_end_matches('/') {
         "" => path,
@@ -63,7 +63,7 @@ fn folder(path: String) -> String {
 fn hit(hit: Hit) -> SearchHit {
     let Hit { ranked, file, row, thread_id, snippet } = hit;
     let head = file.head.as_ref();
-    // In a file that continues another the first line is not line 0 of the lineage.
+    // In a file that continues another, the first line is not line 0 of the lineage.
     let is_alone = head.is_none_or(|head| head.history_base.is_none());
     let line = is_alone.then_some(row.seq + 1);
     SearchHit {

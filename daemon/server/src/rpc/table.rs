@@ -1,10 +1,9 @@
 //! The method table: handlers by their method's marker type.
 //!
-//! A method is registered by its marker type, so that its name, its params and its result cannot come
-//! apart, over the service it needs, and in one of three ways: [`Handlers::on`] answers at once on the
-//! connection's own task, [`Handlers::on_async`] awaits, [`Handlers::on_blocking`] keeps a processor busy
-//! on a thread of its own. A name that is missing or unknown to the protocol makes [`Table::finish`] fail,
-//! which is the daemon's start.
+//! A handler is registered by the marker type, which keeps its name, params and result together, with the service it
+//! needs, in one of three ways: [`Handlers::on`] answers immediately on the connection's task, [`Handlers::on_async`]
+//! awaits, [`Handlers::on_blocking`] computes on a thread for blocking work. A missing or unknown name makes
+//! [`Table::finish`] fail, and with it the daemon's start.
 
 use std::sync::Arc;
 
@@ -29,31 +28,28 @@ use crate::link::{CallContext, Caller};
 use crate::service::keeping::Keeping;
 use crate::service::projects::Projects;
 
-/// Calls that may keep a thread of the blocking pool busy at the same time.
+/// Maximum concurrent calls on threads for blocking work.
 ///
 /// # Source
-/// Chosen: more than the processors of a laptop, fewer than the pool's threads, so that the store and
-/// files always find one.
+/// Chosen: more than the processors of a laptop, fewer than the pool's threads, so that the store and file reads always
+/// find one.
 const BLOCKING_CALLS_MAX: usize = 4;
 
-/// A method table that does not fit the protocol: a defect found at the start.
+/// The method table does not match the protocol: a defect, found at the start.
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
-    /// A method was registered twice.
     #[error("{0} is registered twice")]
     Twice(&'static str),
-    /// A method of the protocol has no handler.
     #[error("{0} has no handler")]
     Missing(&'static str),
-    /// A handler's method is not in the protocol.
-    #[error("{0} is no method of the protocol")]
+    #[error("{0} is not a method of the protocol")]
     Unknown(&'static str),
-    /// A method for an agent's own project is answered at once: there its project cannot be looked up.
+    /// A method for an agent's own project is registered by `on`, which cannot look up the project.
     #[error("{0} is for agents' own projects and must be registered by on_async or on_blocking")]
     Unheld(&'static str),
 }
 
-/// A method table in the making.
+/// Builds a method table.
 pub struct Table {
     ingest: Arc<Ingest>,
     keeping: Arc<Keeping>,
@@ -69,23 +65,22 @@ pub struct Handlers<'a, S> {
     service: Arc<S>,
 }
 
-/// What every call of one method shares.
+/// The state shared by all calls of one method.
 pub(super) struct MethodEntry {
     ingest: Arc<Ingest>,
     keeping: Arc<Keeping>,
     gate: Arc<AgentGate>,
     references: Arc<References>,
     name: &'static str,
-    /// What an agent may do with it.
+    /// What an agent may do with the method.
     agents: AgentAccess,
-    /// The bit of the capability it needs.
+    /// The bit of the capability that the method needs.
     capability: u32,
 }
 
 impl Table {
-    /// An empty table. A call that finds the database damaged has `ingest` repair it, and nothing is answered that
-    /// is not kept; one of an agent is held to its project by what `projects` tells.
-    #[must_use]
+    /// An empty table. If a call finds the database damaged, `ingest` repairs it. `keeping` rejects answers that would not
+    /// be kept. `projects` restricts agents to their project.
     pub fn new((ingest, keeping): (Arc<Ingest>, Arc<Keeping>), projects: Arc<Projects>) -> Self {
         let blocking = Arc::new(Semaphore::new(BLOCKING_CALLS_MAX));
         let references = Arc::new(References::new(projects.clone()));
@@ -93,20 +88,17 @@ impl Table {
         Self { ingest, keeping, gate, references, blocking, methods: Methods::new() }
     }
 
-    /// What holds agents to their projects, for handlers that look in several folders.
+    /// The gate for agents, for handlers that search several folders.
     pub(super) fn gate(&self) -> Arc<AgentGate> {
         self.gate.clone()
     }
 
-    /// Where the handlers of `service` are registered.
+    /// Registers handlers over `service`.
     pub fn of<S>(&mut self, service: &Arc<S>) -> Handlers<'_, S> {
         Handlers { table: self, service: service.clone() }
     }
 
-    /// The finished table: every method of the protocol has a handler.
-    ///
-    /// # Errors
-    /// [`TableError::Missing`].
+    /// Checks that every method of the protocol has a handler.
     pub fn finish(self) -> Result<Methods, TableError> {
         match METHODS.iter().find(|info| self.methods.method(info.name).is_none()) {
             Some(info) => Err(TableError::Missing(info.name)),
@@ -145,10 +137,7 @@ impl Table {
 }
 
 impl<S: Send + Sync + 'static> Handlers<'_, S> {
-    /// Registers a method that is answered at once: it neither waits nor computes for long.
-    ///
-    /// # Errors
-    /// [`TableError`]: the name is taken or unknown.
+    /// Registers a handler that answers immediately: it neither waits nor computes for long.
     pub fn on<M: Method>(
         &mut self,
         handler: impl Fn(&S, &CallContext, M::Params) -> Result<M::Result, Failure>
@@ -164,7 +153,7 @@ impl<S: Send + Sync + 'static> Handlers<'_, S> {
                 let result = result.and_then(|params| handler(&service, context, params));
                 match context.link.caller {
                     Caller::Person => entry.respond(id, result, response_max, context),
-                    // Answers that are made at once are short: redacting one takes no thread of its own.
+                    // These answers are short, so redact them on this task.
                     Caller::Agent => {
                         let result = result.and_then(|result| redacted(readable(&result)?));
                         entry.respond(id, result, response_max, context)
@@ -177,10 +166,7 @@ impl<S: Send + Sync + 'static> Handlers<'_, S> {
         self.table.insert(M::NAME, MethodCallback::Sync(Arc::new(callback)))
     }
 
-    /// Registers a method that waits. Dropping its future, when the client is gone, gives the work up.
-    ///
-    /// # Errors
-    /// [`TableError`]: the name is taken or unknown.
+    /// Registers a handler that awaits. Its future is dropped, and the work ends, when the client disconnects.
     pub fn on_async<M, F>(
         &mut self,
         handler: impl Fn(Arc<S>, CallContext, M::Params) -> F + Send + Sync + 'static,
@@ -203,7 +189,7 @@ impl<S: Send + Sync + 'static> Handlers<'_, S> {
                     Ok(params) => handler(service, context.clone(), params).await,
                     Err(failure) => Err(failure),
                 };
-                // Looked at when all is done: what was stored before is in the file that is there now.
+                // Check last: everything stored before is then in the current file.
                 let result = entry.keeping.check().map_err(Failure::from).and(result);
                 let result = match result {
                     Err(failure) => Err(entry.repaired(failure).await),
@@ -222,13 +208,10 @@ impl<S: Send + Sync + 'static> Handlers<'_, S> {
         self.table.insert(M::NAME, MethodCallback::Async(Arc::new(callback)))
     }
 
-    /// Registers a method that keeps a processor busy.
+    /// Registers a handler that computes.
     ///
-    /// It runs on a thread for blocking work, a bounded number at the same time; a call that waits for its
-    /// turn is given up with its connection, one that runs is not, and its answer is thrown away.
-    ///
-    /// # Errors
-    /// [`TableError`]: the name is taken or unknown.
+    /// It runs on a thread for blocking work, at most [`BLOCKING_CALLS_MAX`] at a time. A call that waits for its turn
+    /// ends with its connection; one that runs continues, and its answer is dropped.
     pub fn on_blocking<M: Method>(
         &mut self,
         handler: impl Fn(&S, &CallContext, M::Params) -> Result<M::Result, Failure>
@@ -248,7 +231,7 @@ impl<S: Send + Sync + 'static> Handlers<'_, S> {
                 };
                 match tokio::task::spawn_blocking(work).await {
                     Ok(result) => result,
-                    // The dispatcher answers a panic; it has to arrive there as one.
+                    // Resume the panic here: the dispatcher answers it.
                     Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
                     Err(error) => Err(Failure::internal(error)),
                 }
@@ -258,18 +241,18 @@ impl<S: Send + Sync + 'static> Handlers<'_, S> {
 }
 
 impl MethodEntry {
-    /// Answers damage that a call met: the transcripts are read again, or the one whose lines are not what they were.
-    /// Gives back what to tell of it.
+    /// Handles damage that a call found: rebuilds the database, or reads the transcript with changed lines again.
+    /// Returns the failure to answer.
     async fn repaired(&self, failure: Failure) -> Failure {
         match failure.kind() {
             ErrorKind::StoreCorrupt => match self.ingest.recover().await {
                 Ok(true) => {}
-                // SQLite tells damage also where the disk could not be read.
+                // SQLite reports damage also if the disk could not be read.
                 Ok(false) => {
-                    let message = "the database could not be read, and can be now";
+                    let message = "the database could not be read before and is readable now";
                     return failure.replaced_by(ErrorKind::DiskFailed, message);
                 }
-                Err(error) => tracing::error!(%error, "the damaged database cannot be begun anew"),
+                Err(error) => tracing::error!(%error, "cannot rebuild the damaged database"),
             },
             ErrorKind::SourceChanged => {
                 failure.path().into_iter().for_each(|path| self.ingest.doubt(path));
@@ -289,14 +272,14 @@ impl MethodEntry {
         params::read(params)
     }
 
-    /// The same with ids and handles made whole; holds an agent to its own project.
+    /// Like `read`, after completing ids and handles; restricts an agent to its own project.
     async fn admit<M: Method>(
         &self,
         context: &CallContext,
         params: &Params<'_>,
     ) -> Result<M::Params, Failure> {
         self.allow(context)?;
-        let whole = self.references.resolved(self.name, context, params).await?;
+        let whole = self.references.complete(self.name, context, params).await?;
         let whole = whole.as_deref().map(|text| Params::new(Some(text)));
         let params = whole.as_ref().unwrap_or(params);
         match (context.link.caller, self.agents) {
@@ -310,7 +293,7 @@ impl MethodEntry {
         }
     }
 
-    /// What an agent is answered: of its own project where the answer is about a thread, and redacted.
+    /// Checks that an answer to an agent is about its own project, and redacts it.
     async fn release<R: Serialize>(
         &self,
         context: &CallContext,
@@ -322,7 +305,7 @@ impl MethodEntry {
         redacting.await.map_err(Failure::internal)?
     }
 
-    /// Checks that the connection may call the method at all.
+    /// Checks that the connection may call the method.
     fn allow(&self, context: &CallContext) -> Result<(), Failure> {
         if context.link.caller == Caller::Agent && self.agents == AgentAccess::No {
             return Err(Failure::forbidden(format!("{} is not for agents", self.name)));
@@ -342,10 +325,10 @@ impl MethodEntry {
         context: &CallContext,
     ) -> MethodResponse {
         match result {
-            // Written at once: jsonrpsee's own writer looks at its bound for every comma.
+            // Serialize here: jsonrpsee's writer checks its bound at every comma.
             Ok(result) => match gated(&result) {
                 Ok(result) => {
-                    let payload = ResponsePayload::success(Shared(result.into()));
+                    let payload = ResponsePayload::success(SharedResult(result.into()));
                     MethodResponse::response(id, payload, response_max)
                 }
                 Err(error) => self.refuse(id, Failure::internal(error), context),
@@ -359,25 +342,25 @@ impl MethodEntry {
     }
 }
 
-/// A result as text that can be cloned, as jsonrpsee wants it, without being copied.
+/// A serialized result that jsonrpsee can clone without copying the text.
 #[derive(Clone)]
-struct Shared(Arc<RawValue>);
+struct SharedResult(Arc<RawValue>);
 
-impl Serialize for Shared {
+impl Serialize for SharedResult {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.0.serialize(serializer)
     }
 }
 
-/// The answer to a call that did not come through the socket's dispatcher, which is a defect.
+/// The answer to a call without a context. It did not come through the socket's dispatcher, which is a defect.
 pub(super) fn no_context(id: Id<'_>) -> MethodResponse {
     MethodResponse::error(id, jsonrpsee::types::ErrorCode::InternalError)
 }
 
-/// The right to negotiate: always held, else a connection that asked for little could not ask again.
+/// The right to negotiate. Every connection has it, or one that asked for little could not ask again.
 pub(super) const HANDSHAKE: u32 = 1 << 31;
 
-// The other bits stand for the capabilities, by their place in the list.
+// The other bits are the capabilities, by their index in the list.
 const _: () = assert!(CAPABILITIES.len() <= 31);
 
 pub(super) fn capability_bit(capability: &str) -> u32 {

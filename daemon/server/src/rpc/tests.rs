@@ -39,7 +39,7 @@ async fn empty_table(root: &Path) -> Table {
     Table::new((services.ingest, services.keeping), services.projects)
 }
 
-/// Answers `lines` with a table, as a daemon does.
+/// Sends `lines` to a server with this table and returns the answers.
 async fn answers(root: &Path, table: Table, lines: &[&str]) -> Vec<serde_json::Value> {
     let bound = Bound::bind(&root.join("run/v1.sock")).unwrap();
     let path = bound.path.clone();
@@ -86,7 +86,7 @@ async fn blocking_work_runs_on_another_thread_and_its_panic_has_the_right_id() {
 }
 
 #[tokio::test]
-async fn a_cause_stays_inside_and_the_request_id_goes_out() {
+async fn a_cause_stays_inside_and_the_client_gets_the_request_id() {
     let home = tempfile::tempdir().unwrap();
     let mut table = empty_table(home.path()).await;
     table
@@ -100,7 +100,7 @@ async fn a_cause_stays_inside_and_the_request_id_goes_out() {
 }
 
 #[tokio::test]
-async fn a_table_that_does_not_fit_the_protocol_is_found_at_the_start() {
+async fn a_table_that_does_not_match_the_protocol_is_rejected() {
     let home = tempfile::tempdir().unwrap();
     assert!(matches!(
         empty_table(home.path()).await.finish(),

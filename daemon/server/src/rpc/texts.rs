@@ -1,4 +1,4 @@
-//! The texts of a group and their files, as `policy/templates` and `compaction/templates` answer them.
+//! The result of `policy/templates` and `compaction/templates`: the texts of a group and their files.
 
 use longhaul_core::template::TemplateGroup;
 use longhaul_protocol::policy::{TemplateInfo, TemplatesResult};

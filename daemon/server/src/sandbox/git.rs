@@ -57,8 +57,7 @@ enum Refusal {
 
 /// The arguments of this role, when the process was started in it. Asked before anything else is done: a look
 /// starts several of these.
-#[must_use]
-pub fn asked() -> Option<impl Iterator<Item = OsString>> {
+pub fn role_arguments() -> Option<impl Iterator<Item = OsString>> {
     let mut arguments = std::env::args_os().skip(1);
     (arguments.next()? == ROLE).then_some(arguments)
 }

@@ -49,15 +49,11 @@ pub struct Checkpoints {
 }
 
 impl Checkpoints {
-    #[must_use]
     pub fn new(store: Store, snapshots: Arc<Snapshots>, index: ItemIndex, clock: Clock) -> Self {
         Self { store, snapshots, index, clock }
     }
 
     /// The checkpoint of a thread, its digest and the last line it covers.
-    ///
-    /// # Errors
-    /// Those of [`Snapshots::of`].
     pub async fn get(
         &self,
         thread_id: &str,
@@ -71,9 +67,6 @@ impl Checkpoints {
     }
 
     /// The checkpoint's text within `max_tokens`, of lines that speak of `focus` first.
-    ///
-    /// # Errors
-    /// Those of [`Snapshots::of`].
     pub async fn view(
         &self,
         thread_id: &str,

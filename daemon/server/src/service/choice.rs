@@ -45,7 +45,6 @@ pub struct PersonChoices {
 }
 
 impl PersonChoices {
-    #[must_use]
     pub fn new(
         store: Store,
         (snapshots, handles): (Arc<Snapshots>, Arc<HandleReader>),
@@ -95,9 +94,6 @@ impl PersonChoices {
     }
 
     /// The active choices, in the order they were made.
-    ///
-    /// # Errors
-    /// Those of [`Snapshots::of`].
     pub async fn list(&self, thread_id: &str) -> Result<Vec<StoredChoice>, ServiceError> {
         Ok(self.snapshots.of(thread_id, None).await?.choices)
     }

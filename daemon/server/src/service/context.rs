@@ -93,15 +93,11 @@ pub struct Contexts {
 }
 
 impl Contexts {
-    #[must_use]
     pub fn new((store, snapshots, config, clock): (Store, Arc<Snapshots>, Live, Clock)) -> Self {
         Self { store, snapshots, config, clock, agents: Mutex::default() }
     }
 
     /// Measures a window.
-    ///
-    /// # Errors
-    /// There is no such thread, it has no items, or reading failed.
     pub async fn usage(&self, query: UsageQuery) -> Result<Usage, ServiceError> {
         let given = match query.items {
             Some(items) => Some(tokio::task::spawn_blocking(move || weigh(&items)).await?),
@@ -168,9 +164,6 @@ impl Contexts {
     }
 
     /// Keeps what a running agent reports of a thread's window: its size, and the tokens in it.
-    ///
-    /// # Errors
-    /// There is no such thread, reading or storing failed.
     pub async fn report(
         &self,
         thread_id: &str,
@@ -211,9 +204,6 @@ fn weigh(items: &[Value]) -> ItemWeights {
 }
 
 /// The window settings of the agent of `source`.
-///
-/// # Errors
-/// The task that reads them failed.
 pub(super) async fn agent_settings(
     config: &Config,
     source: Source,

@@ -73,7 +73,6 @@ pub struct Continuations {
 }
 
 impl Continuations {
-    #[must_use]
     pub fn new(
         compactor: Arc<Compactor>,
         (snapshots, histories): (Arc<Snapshots>, Arc<Histories>),
@@ -85,7 +84,6 @@ impl Continuations {
     }
 
     /// Whether a model could be asked for a summary.
-    #[must_use]
     pub fn has_model(&self) -> bool {
         self.compactor.has_model()
     }

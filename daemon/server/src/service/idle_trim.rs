@@ -90,7 +90,6 @@ pub struct IdleTrim {
 }
 
 impl IdleTrim {
-    #[must_use]
     pub fn new(
         (store, full_text, archive): (Store, Arc<FullText>, Arc<Archive>),
         ingest: Arc<Ingest>,

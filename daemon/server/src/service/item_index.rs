@@ -1,5 +1,4 @@
-//! The item index by line: which transcripts the lines of a thread stand in, its own and those it continues
-//! by reference, and their rows there.
+//! The item index by line of a thread, across the transcripts that the thread continues by reference.
 
 use std::path::PathBuf;
 
@@ -9,34 +8,33 @@ use longhaul_store::{BaseState, FileRow, PageHead, Store};
 
 use super::error::ServiceError;
 
-/// Transcripts on the way to the first ancestor; as in ingestion.
+/// Maximum transcripts from a thread to its first ancestor; the same as in ingestion.
 const DEPTH_MAX: usize = 16;
 
-/// Lines of a lineage that stand in one file.
+/// The lines of a lineage in one file.
 #[derive(Debug)]
 pub struct Stretch {
     pub file: FileRow,
-    /// First line after them.
+    /// The line after the last one.
     pub end: u64,
 }
 
-/// Index rows, and the transcript they stand in.
-pub struct Located {
+/// Index rows of one transcript.
+pub struct FileRows {
     pub source: Source,
     pub path: PathBuf,
-    /// State of the file in which it was read; `None` of a file that is ours and not archived.
+    /// Generation of the file when it was read; `None` for a file of the daemon that is not archived.
     pub generation: Option<u64>,
     pub rows: Vec<ItemRow>,
 }
 
-/// The rows of the item index, by line of a thread and across the transcripts it continues.
+/// Reads the item index by line of a thread.
 #[derive(Clone)]
 pub struct ItemIndex {
     store: Store,
 }
 
 impl ItemIndex {
-    #[must_use]
     pub fn new(store: Store) -> Self {
         Self { store }
     }
@@ -56,14 +54,14 @@ impl ItemIndex {
         Ok(stretches)
     }
 
-    /// The index rows of lines `first` to `last` of the lineage that ends in `file`, by the
-    /// transcript they stand in, oldest first; none is empty.
+    /// The index rows of lines `first` to `last` of the lineage that ends in `file`, by transcript, oldest first; no
+    /// element is empty.
     pub async fn lineage_rows(
         &self,
         file: &FileRow,
         first: u64,
         last: u64,
-    ) -> Result<Vec<Located>, ServiceError> {
+    ) -> Result<Vec<FileRows>, ServiceError> {
         let mut pieces = Vec::new();
         for Stretch { file, end } in self.stretches(file, last.saturating_add(1)).await? {
             let mut rows = self.rows(&file, first, last).await?;
@@ -71,13 +69,13 @@ impl ItemIndex {
             if !rows.is_empty() {
                 let path = PathBuf::from(&file.path);
                 let generation = Some(file.cursor.generation);
-                pieces.push(Located { source: file.source, path, generation, rows });
+                pieces.push(FileRows { source: file.source, path, generation, rows });
             }
         }
         Ok(pieces)
     }
 
-    /// The file that `base` cuts: several of one thread can reach the cut, one at the same byte.
+    /// The file that `base` cuts. Several files of a thread may reach the cut, but only one has it at the same byte.
     async fn base_file(
         &self,
         base: &HistoryBase,
@@ -104,7 +102,7 @@ impl ItemIndex {
         Ok(reaching)
     }
 
-    /// The rows of the pages next to line `seq`.
+    /// The rows of the two pages around line `seq`.
     async fn rows_around(&self, file: &FileRow, seq: u64) -> Result<Vec<ItemRow>, ServiceError> {
         let generation = file.cursor.generation;
         let heads = self.store.page_heads(file.file_id, generation).await?;
@@ -126,7 +124,7 @@ impl ItemIndex {
     ) -> Result<Vec<ItemRow>, ServiceError> {
         let generation = file.cursor.generation;
         if first == last {
-            // One line is found by the index, whatever the length of the thread.
+            // The index finds a single line directly, however long the thread is.
             let row = self.store.item_at(file.file_id, generation, first).await?;
             return Ok(row.into_iter().collect());
         }
@@ -140,7 +138,7 @@ impl ItemIndex {
         Ok(rows)
     }
 
-    /// The pages of a stretch that hold lines from `first` up to `end`.
+    /// The pages of a stretch with lines from `first` up to `end`.
     pub async fn heads(
         &self,
         stretch: &Stretch,

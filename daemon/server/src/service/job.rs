@@ -1,4 +1,4 @@
-//! Why a job waits, as `job/why` tells it.
+//! Why a job runs or waits, for `job/why`.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use super::memory::{Scanner, SkippedThreads};
 use crate::config::Live;
 use crate::jobs::{JobError, Jobs};
 
-/// What is known of a job, or of the one there could be.
+/// The state of a job that may not exist.
 #[derive(Debug)]
 pub struct JobState {
-    /// `None` where nobody asked for it.
+    /// `None` if it was never requested.
     pub job: Option<(Job, Why)>,
-    /// Workers outside the daemon run its kind.
+    /// Whether external workers run its kind.
     pub is_outside: bool,
-    /// For the extraction of a thread that nothing is owed for.
+    /// For the extraction of a thread without pending work.
     pub due: Option<Due>,
 }
 
@@ -34,7 +34,6 @@ pub struct JobStates {
 }
 
 impl JobStates {
-    #[must_use]
     pub fn new(jobs: Jobs, scanner: Arc<Scanner>, config: Live) -> Self {
         Self { jobs, scanner, config }
     }
@@ -42,7 +41,7 @@ impl JobStates {
     /// Why a job runs or does not.
     ///
     /// # Errors
-    /// No such job, and none that is asked for without one; those of the store.
+    /// No such job, unless its kind is requested without a client or it always exists.
     pub async fn why(&self, key: JobKey) -> Result<JobState, ServiceError> {
         let job = match self.jobs.why(&key).await {
             Ok(found) => Some(found),

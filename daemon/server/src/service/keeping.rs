@@ -1,12 +1,12 @@
-//! Whether what is acknowledged is kept.
+//! Checks that acknowledged data is still on disk.
 //!
 //! # Theory of operation
-//! A person, or a program that cleans up, may remove the state folder or the database under a running daemon. SQLite
-//! goes on with the file that has no name any more, and all that is stored is lost with the process. So the lock
-//! file of the folder and the database are looked at by their paths: after every request that was carried out,
-//! before it is answered, and once a second. When one of them is not the file that was opened, the answer is
-//! `state_lost`, and the daemon ends as soon as that is noticed. It closes no database then: another daemon may
-//! have begun a new one under the same name. The next start makes a new folder and reads the transcripts again.
+//! A person or a clean-up program may remove the state folder or the database of a running daemon. SQLite then
+//! continues with the unlinked file, and everything stored is lost with the process. So the lock file of the folder
+//! and the database are checked by their paths: after every executed request, before it is answered, and once a
+//! second. If either is not the file that was opened, the answer is `state_lost`, and the daemon exits as soon as it
+//! notices. It closes no database then, because another daemon may have created a new one at the same path. The next
+//! start creates a new folder and reads the transcripts again.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,36 +18,32 @@ use super::error::ServiceError;
 use crate::clock::Clock;
 use crate::lock::Lock;
 
-/// Time between two looks without a request.
-const LOOK: Duration = Duration::from_secs(1);
+/// Interval between checks without a request.
+const CHECK_PERIOD: Duration = Duration::from_secs(1);
 
-/// Opens the database. What is made from now on counts as made now, not when it was in use last.
-///
-/// # Errors
-/// As [`Store::open`].
+/// Opens the database. The lived time counts from now, not from its last use.
 pub async fn open(path: &Path, clock: &Clock) -> Result<(Store, OpenReport), StoreError> {
     let (store, opened) = Store::open(path, clock.now_ms()).await?;
     store.lived_ms(clock.moment()).await?;
     Ok((store, opened))
 }
 
-/// Looks whether the state folder is the daemon's.
+/// Checks that the state folder is still the daemon's.
 #[derive(Debug)]
 pub struct Keeping {
     folder: PathBuf,
-    /// None where nobody else could have the folder, as in tests of the parts.
+    /// `None` if no other process can have the folder, as in tests of single parts.
     lock: Option<Arc<Lock>>,
     store: Store,
 }
 
 impl Keeping {
-    #[must_use]
     pub fn new(folder: PathBuf, lock: Option<Arc<Lock>>, store: Store) -> Self {
         Self { folder, lock, store }
     }
 
     /// # Errors
-    /// [`ServiceError::StateLost`]: what was stored is in no file that has a name.
+    /// [`ServiceError::StateLost`]: the stored data is in an unlinked file.
     pub fn check(&self) -> Result<(), ServiceError> {
         let is_ours = self.lock.as_ref().is_none_or(|lock| lock.is_in_place());
         match is_ours && self.store.is_in_place() {
@@ -58,9 +54,9 @@ impl Keeping {
 
     /// Waits until the state folder is lost.
     pub async fn lost(&self) -> ServiceError {
-        let mut looks = tokio::time::interval(LOOK);
+        let mut checks = tokio::time::interval(CHECK_PERIOD);
         loop {
-            looks.tick().await;
+            checks.tick().await;
             if let Err(lost) = self.check() {
                 return lost;
             }

@@ -1,23 +1,22 @@
-//! Long-term memory: made in the background, read by everyone.
+//! Long-term memory: built in the background, readable by all clients.
 //!
 //! # Theory of operation
-//! *Owns* the memory folder (`folder`) and, in the store, what was extracted and published. Two kinds of job
-//! make it: `extract` reads one thread that has come to rest (`extract`), `consolidate` puts all extractions
-//! together and publishes the files (`publish`). [`MemoryRuns`] asks for them, for a client or by itself.
+//! *State*: the memory folder (`folder`) and, in the store, the extractions and published generations. Two kinds
+//! of job build it: `extract` reads one idle thread (`extract`), `consolidate` merges all extractions and
+//! publishes the files (`publish`). [`MemoryRuns`] requests them, for a client or in the background.
 //!
-//! *Order of a publication*: what a person changed in the files is read and merged → the new files are written
-//! to a staging folder and synced → one transaction records the generation, if the one it was made from is
-//! still the newest → the folder is renamed and the link switched → older folders go. A reader goes through the
-//! link and sees one generation whole.
+//! *Order of a publication*: read and merge the person's edits of the files → write the new files to a staging
+//! folder and sync them → record the generation in one transaction, if its base is still the newest → rename the
+//! folder and switch the link → remove older folders. A reader follows the link and sees one complete generation.
 //!
 //! *A crash* before the transaction leaves a staging folder, which the next publication removes. After it, the
-//! folder is made from the store at the next start or publication ([`Publisher::settle`]). A run that was
-//! taken over finds a newer generation and publishes nothing.
+//! next start or publication writes the folder from the store ([`Publisher::settle`]). A run that lost its job
+//! finds a newer generation and publishes nothing.
 //!
-//! *A model*, where the configuration asks for one, reads threads (`ask`); a worker outside edits the published
-//! files with it (`curation`). Memory is made without it first, and stays so where it fails.
+//! *A model*, if configured, reads threads (`ask`), and an external worker edits the published files with it
+//! (`curation`). Memory is always built without the model first; if the model fails, that version remains.
 //!
-//! *Forgetting* does not wait for a job: it publishes at once, and removes what is older.
+//! *Forgetting* does not wait for a job: it publishes immediately and removes older generations.
 
 mod ask;
 mod baseline;

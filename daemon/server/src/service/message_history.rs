@@ -1,30 +1,31 @@
-//! `message_history/*`: prompts kept and found again.
+//! `message_history/*`: stores prompts for recall.
 
 use longhaul_core::message_history::Message;
 use longhaul_core::redact::redact;
 use longhaul_protocol::limit::MESSAGE_BYTES_MAX;
 
 use super::error::ServiceError;
-use crate::message_history::{Filter, Kept, MessageHistory, Page};
+use crate::message_history::{Filter, MessageHistory, Page, PromptEntry};
 
-/// The prompts of all clients, in one file of ours beside the agents' own.
+/// The prompts of all clients, in one file of the daemon beside the agents' own.
 #[derive(Debug)]
 pub struct Prompts {
     history: MessageHistory,
 }
 
 impl Prompts {
-    #[must_use]
     pub fn new(history: MessageHistory) -> Self {
         Self { history }
     }
 
-    /// Keeps a prompt without its secrets; says where, if prompts are kept at all, and how many secrets
-    /// there were.
+    /// Stores a redacted prompt; returns its entry, unless prompts are not stored, and the number of secrets.
     ///
     /// # Errors
-    /// The text is empty or over its bound, another process holds the file, or the disk.
-    pub async fn append(&self, message: Message) -> Result<(Option<Kept>, u64), ServiceError> {
+    /// The text is empty or too long, another process holds the lock, or the file cannot be written.
+    pub async fn append(
+        &self,
+        message: Message,
+    ) -> Result<(Option<PromptEntry>, u64), ServiceError> {
         let given = message.text.len();
         if message.text.trim().is_empty() {
             let reason = "must not be empty".to_owned();
@@ -44,9 +45,6 @@ impl Prompts {
     }
 
     /// Prompts, the newest first.
-    ///
-    /// # Errors
-    /// A file that is there cannot be read.
     pub async fn lookup(&self, filter: Filter) -> Result<Page, ServiceError> {
         Ok(self.history.lookup(filter).await?)
     }

@@ -1,4 +1,4 @@
-//! Ingesting speaks, subscribers hear: its reports as events of the daemon.
+//! Publishes reports of ingestion as events of the daemon.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::search::IndexProgress;
 use crate::events::EventHub;
 use crate::ingest::{IngestEvents, IngestWarning, ThreadUpdated};
 
-/// Passes reports on to the event hub, and to the indexer and the archiver what there is to do.
+/// Publishes reports of ingestion to the event hub, and sends hints to the indexer and the archiver.
 pub struct Notices {
     events: EventHub,
     index: Arc<IndexProgress>,
@@ -55,7 +55,7 @@ impl IngestEvents for Notices {
     }
 
     fn store_rebuilt(&self, moved_to: &Path) {
-        tracing::warn!(moved_to = %moved_to.display(), "the damaged database is built again");
+        tracing::warn!(moved_to = %moved_to.display(), "rebuilding the damaged database");
         let data = json!({ "moved_to": moved_to.display().to_string() });
         self.events.publish(EventKind::StoreRebuilt, data);
         self.index.hint_all();

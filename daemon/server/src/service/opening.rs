@@ -1,4 +1,4 @@
-//! Starts the tasks that read transcripts and what follows from them.
+//! Starts the tasks that read transcripts, and those that follow them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::folder;
 use crate::ingest::{Ingest, IngestDeps, IngestEvents as _, Limits, Root};
 use crate::message_history::MessageHistory;
 
-/// Starts what reads transcripts, what indexes them and what archives them.
+/// Starts ingestion, the indexer and the archiver.
 pub(super) fn reading(
     deps: &Deps,
     (store, opened): (&Store, &OpenReport),
@@ -34,9 +34,9 @@ pub(super) fn reading(
     if let Some(moved_to) = &opened.moved_aside {
         notices.store_rebuilt(moved_to);
     }
-    // Were it not there, the folder above would be watched for it, where every write to the store is an event.
+    // Without this folder, ingestion would watch the folder above it, where every write to the store is an event.
     if let Err(error) = folder::make_synced(own) {
-        tracing::warn!(%error, folder = %own.display(), "the folder of our own threads is not made");
+        tracing::warn!(%error, folder = %own.display(), "cannot create the folder of recorded threads");
     }
     let now = deps.clock.clone();
     let ingest = Arc::new(Ingest::start(IngestDeps {
@@ -53,17 +53,17 @@ pub(super) fn reading(
     let [indexing, archiving] =
         deps.followers.clone().unwrap_or_else(|| [Handle::current(), Handle::current()]);
     let full_text = {
-        let _there = indexing.enter();
+        let _entered = indexing.enter();
         FullText::start(&config.state_dir, store.clone(), ingest.clone(), progress)
     };
     let read = (store.clone(), ingest.clone());
     let (config, clock) = (deps.config.clone(), deps.clock.clone());
-    let _there = archiving.enter();
+    let _entered = archiving.enter();
     let archive = ArchiveKeeper::start((archive, hints), read, config, clock);
     (ingest, Arc::new(full_text), Arc::new(archive))
 }
 
-/// The folders that are read: those of the agents that are not left out, and our own.
+/// The folders to read: those of the enabled agents, and the daemon's own.
 fn roots(config: &Config, own: &Path) -> Vec<Root> {
     let mut roots = Vec::new();
     for agent in config.sources.iter().filter(|agent| *agent.enabled) {

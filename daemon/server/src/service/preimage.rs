@@ -23,7 +23,7 @@ use longhaul_core::thread::Source;
 use serde::{Deserialize, Serialize};
 
 use super::error::ServiceError;
-use super::item_index::Located;
+use super::item_index::FileRows;
 
 /// Prefix of compaction ids, which distinguishes them from threads.
 pub const PREFIX: &str = "cmp_";
@@ -60,9 +60,6 @@ pub const EXTENSIONS: [&str; 4] = ["jsonl", "tmp", "base", "fold"];
 const DEPTH_MAX: usize = 64;
 
 /// Stores the lines of a history under a compaction's id. Blocking.
-///
-/// # Errors
-/// The folder cannot be created or written.
 pub fn write(
     folder: &Path,
     id: &str,
@@ -83,9 +80,6 @@ pub fn write(
 }
 
 /// Stores the fold at a history's end. Blocking.
-///
-/// # Errors
-/// It cannot be written.
 pub fn write_fold(folder: &Path, id: &str, fold: &[u8]) -> Result<(), ServiceError> {
     put(folder, id, "fold", |file| file.write_all(fold))
 }
@@ -120,9 +114,6 @@ fn put(
 }
 
 /// The history that this one continues; empty if none. Blocking.
-///
-/// # Errors
-/// It exists but cannot be read.
 pub fn origin(folder: &Path, id: &str) -> Result<Origin, ServiceError> {
     let path = folder.join(format!("{id}.base"));
     let text = unless_gone(fs::read(&path)).map_err(|error| ServiceError::file(&path, error))?;
@@ -132,9 +123,6 @@ pub fn origin(folder: &Path, id: &str) -> Result<Origin, ServiceError> {
 }
 
 /// The lines of a stored history. Blocking.
-///
-/// # Errors
-/// It does not exist or cannot be read.
 pub fn read(folder: &Path, id: &str) -> Result<Vec<String>, ServiceError> {
     let path = folder.join(format!("{id}.jsonl"));
     match fs::read_to_string(&path) {
@@ -147,10 +135,7 @@ pub fn read(folder: &Path, id: &str) -> Result<Vec<String>, ServiceError> {
 }
 
 /// Finds the lines of a handle: in the compaction's own history and in those it continues, oldest first.
-///
-/// # Errors
-/// The lines do not exist or have changed.
-pub async fn locate(folder: &Path, handle: &Handle) -> Result<Vec<Located>, ServiceError> {
+pub async fn locate(folder: &Path, handle: &Handle) -> Result<Vec<FileRows>, ServiceError> {
     let (folder, handle) = (folder.to_owned(), handle.clone());
     tokio::task::spawn_blocking(move || {
         let gone = || ServiceError::HandleNotFound(handle.to_string());
@@ -158,13 +143,13 @@ pub async fn locate(folder: &Path, handle: &Handle) -> Result<Vec<Located>, Serv
         for _ in 0..DEPTH_MAX {
             let (path, mut rows, origin) = own(&folder, &id)?.ok_or_else(gone)?;
             rows.retain(|row| (handle.first..=handle.last).contains(&row.seq));
-            found.push(Located { source: Source::Longhaul, path, generation: None, rows });
+            found.push(FileRows { source: Source::Longhaul, path, generation: None, rows });
             match origin.base.filter(|_| handle.first < origin.first_seq) {
                 Some(base) => id = base,
                 None => break,
             }
         }
-        found.retain(|part: &Located| !part.rows.is_empty());
+        found.retain(|part: &FileRows| !part.rows.is_empty());
         found.reverse();
         let (path, first) = found
             .first()
@@ -185,9 +170,6 @@ pub async fn locate(folder: &Path, handle: &Handle) -> Result<Vec<Located>, Serv
 }
 
 /// The file of a compaction's own history, its rows, and the history it continues; `None` if it is gone. Blocking.
-///
-/// # Errors
-/// It cannot be read.
 pub fn own(
     folder: &Path,
     id: &str,
@@ -233,9 +215,6 @@ pub struct Stored {
 }
 
 /// The stored histories, newest first. Blocking.
-///
-/// # Errors
-/// The folder exists but cannot be read.
 pub fn list(folder: &Path) -> Result<Vec<Stored>, ServiceError> {
     let listed = (|| {
         let Some(entries) = unless_gone(fs::read_dir(folder))? else { return Ok(Vec::new()) };
@@ -260,9 +239,6 @@ pub fn list(folder: &Path) -> Result<Vec<Stored>, ServiceError> {
 }
 
 /// Removes the history of a compaction, complete or partial. Blocking.
-///
-/// # Errors
-/// It cannot be removed.
 pub fn remove(folder: &Path, id: &str) -> Result<(), ServiceError> {
     for extension in EXTENSIONS {
         let path = folder.join(format!("{id}.{extension}"));

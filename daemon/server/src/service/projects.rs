@@ -29,7 +29,6 @@ pub enum ProjectSubject<'a> {
 }
 
 impl Projects {
-    #[must_use]
     pub fn new(store: Store) -> Self {
         Self { store }
     }
@@ -39,9 +38,6 @@ impl Projects {
     }
 
     /// The project of `subject`; `None` for a thread without a folder or a compaction without a thread.
-    ///
-    /// # Errors
-    /// There is no such thread or compaction, the handle is invalid, or the store cannot be read.
     pub async fn of(&self, subject: ProjectSubject<'_>) -> Result<Option<String>, ServiceError> {
         let folder = match subject {
             ProjectSubject::Folder(folder) => Some(folder.to_owned()),
@@ -60,9 +56,6 @@ impl Projects {
     }
 
     /// The folders with threads in the project of `folder`: that folder first, then those with the newest threads.
-    ///
-    /// # Errors
-    /// The store cannot be read.
     pub async fn folders_of(&self, folder: &str) -> Result<Vec<String>, ServiceError> {
         let (own, known) = (folder.to_owned(), self.store.thread_folders().await?);
         let sorting = move || {
@@ -91,7 +84,6 @@ impl Projects {
 }
 
 /// The project of a folder, under one name however it is reached: a transcript may name it by a link.
-#[must_use]
 pub fn project_at(folder: &str) -> String {
     let real = Path::new(folder).canonicalize().ok();
     let real = real.and_then(|path| path.into_os_string().into_string().ok());

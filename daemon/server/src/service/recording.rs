@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::error::ServiceError;
 use super::threads::{SYNC_TIMEOUT_DEFAULT, Threads};
 use crate::ingest::{Ingest, SyncPoint, SyncTarget};
-use crate::recorder::{Appended, Key, Line, Opened, Recorder};
+use crate::recorder::{AppendReport, Key, Line, OpenThread, Recorder};
 
 /// Maximum bytes of a folder's path.
 const CWD_BYTES_MAX: usize = 4_096;
@@ -48,7 +48,6 @@ pub struct Recordings {
 }
 
 impl Recordings {
-    #[must_use]
     pub fn new(recorder: Arc<Recorder>, ingest: Arc<Ingest>, threads: Arc<Threads>) -> Self {
         Self { recorder, ingest, threads }
     }
@@ -57,7 +56,7 @@ impl Recordings {
     ///
     /// # Errors
     /// A name over its limit, a folder that is not absolute, no such thread, or an I/O error.
-    pub async fn open(&self, key: Key, opening: Opening) -> Result<Opened, ServiceError> {
+    pub async fn open(&self, key: Key, opening: Opening) -> Result<OpenThread, ServiceError> {
         if let Key::Client(name) = &key {
             bounded("client_thread_id", name, CLIENT_ID_BYTES_MAX)?;
         }
@@ -82,7 +81,7 @@ impl Recordings {
         thread_id: &str,
         additions: Vec<Addition>,
         expected_seq: Option<u64>,
-    ) -> Result<Appended, ServiceError> {
+    ) -> Result<AppendReport, ServiceError> {
         if additions.len() > APPEND_ITEMS_MAX {
             return Err(ServiceError::Limit {
                 limit: "items",
@@ -94,10 +93,7 @@ impl Recordings {
     }
 
     /// Waits until everything appended is ingested, and releases the thread.
-    ///
-    /// # Errors
-    /// No such thread, an I/O error, or ingestion is behind.
-    pub async fn close(&self, thread_id: &str) -> Result<Opened, ServiceError> {
+    pub async fn close(&self, thread_id: &str) -> Result<OpenThread, ServiceError> {
         let closed = self.recorder.close(thread_id).await?;
         let target = SyncTarget::Path(closed.path.clone());
         let reach = SyncPoint { offset: None, seq: Some(closed.seq) };

@@ -14,7 +14,6 @@ pub struct Reload {
 }
 
 impl Reload {
-    #[must_use]
     pub fn new(config: Live, models: Arc<Models>, jobs: Jobs) -> Self {
         Self { config, models, jobs }
     }

@@ -22,7 +22,6 @@ pub struct Resolver {
 }
 
 impl Resolver {
-    #[must_use]
     pub fn new(projects: Arc<Projects>) -> Self {
         Self { projects }
     }
@@ -48,9 +47,6 @@ impl Resolver {
     }
 
     /// Same as [`Resolver::thread`], for a compaction.
-    ///
-    /// # Errors
-    /// As [`Resolver::thread`].
     pub async fn compaction(&self, named: &str, own: Option<&str>) -> Result<String, ServiceError> {
         if named.is_empty() || named.len() >= preimage::PREFIX.len() + ID_CHARS {
             return Ok(named.to_owned());

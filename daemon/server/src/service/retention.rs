@@ -80,7 +80,6 @@ pub struct Retention {
 
 impl Retention {
     /// `preimages` is the folder of stored histories.
-    #[must_use]
     pub fn new(store: Store, jobs: Jobs, config: Live, clock: Clock, preimages: PathBuf) -> Self {
         let (compactions_made, prune_due) = (AtomicU64::new(0), Notify::new());
         Self { store, jobs, config, clock, preimages, compactions_made, prune_due }

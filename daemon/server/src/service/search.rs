@@ -80,21 +80,16 @@ pub struct Searcher {
 }
 
 impl Searcher {
-    #[must_use]
     pub fn new(store: Store, full_text: Arc<FullText>, clock: Clock) -> Self {
         Self { store, full_text, clock }
     }
 
     /// Progress of the index.
-    #[must_use]
     pub fn index_state(&self) -> IndexState {
         self.full_text.progress.state()
     }
 
     /// Finds items by their words.
-    ///
-    /// # Errors
-    /// The query has no words or too many; it takes too long; the index or the store cannot be read.
     pub async fn search(&self, search: SearchQuery) -> Result<SearchPage, ServiceError> {
         let found = tokio::time::timeout(SEARCH_TIME_MAX, self.search_untimed(search)).await;
         found.unwrap_or(Err(ServiceError::SearchDeadline))

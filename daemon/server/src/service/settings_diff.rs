@@ -38,7 +38,6 @@ pub struct SettingsDiffs {
 }
 
 impl SettingsDiffs {
-    #[must_use]
     pub fn new(
         snapshots: Arc<Snapshots>,
         histories: Arc<Histories>,
@@ -50,9 +49,6 @@ impl SettingsDiffs {
 
     /// Pairs `current` with the settings the model last saw. Requested documents that `current` omits are read as
     /// they are now.
-    ///
-    /// # Errors
-    /// There is no such thread, it has no items, or reading failed.
     pub async fn compared(
         &self,
         thread_id: &str,

@@ -79,16 +79,12 @@ pub struct Snapshots {
 }
 
 impl Snapshots {
-    #[must_use]
     pub fn new(store: Store, ingest: Arc<Ingest>) -> Self {
         Self { store, ingest, hashes: Arc::default() }
     }
 
     /// Gathers a thread as it is now, or as it was after line `as_of`. A past snapshot omits the files on disk,
     /// which are current.
-    ///
-    /// # Errors
-    /// There is no such thread, it has no items, or reading failed.
     pub async fn of(&self, thread_id: &str, as_of: Option<u64>) -> Result<Snapshot, ServiceError> {
         self.catch_up(thread_id).await?;
         let not_found = || ServiceError::ThreadNotFound(thread_id.to_owned());
@@ -138,9 +134,6 @@ impl Snapshots {
     }
 
     /// The fold of a thread, up to its ingested lines.
-    ///
-    /// # Errors
-    /// Reading failed.
     pub async fn fold(&self, thread_id: &str) -> Result<Option<Arc<Fold>>, ServiceError> {
         Ok(self.ingest.fold(thread_id).await?)
     }
@@ -177,9 +170,6 @@ impl Snapshots {
 
     /// Gathers a thread as it was after line `seq`, a moment ago, with the current files on disk. Later lines are
     /// omitted, so that a retry finds the same history.
-    ///
-    /// # Errors
-    /// As [`of`](Self::of).
     pub async fn as_requested(&self, thread_id: &str, seq: u64) -> Result<Snapshot, ServiceError> {
         let now = self.of(thread_id, None).await?;
         if now.seq() <= seq {
@@ -229,9 +219,6 @@ impl Snapshots {
     }
 
     /// The current state on disk of the files `keys` in the folder `cwd`, with earlier observations in `seen`.
-    ///
-    /// # Errors
-    /// The reading task failed.
     pub async fn files_now(
         &self,
         cwd: String,

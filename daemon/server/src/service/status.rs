@@ -67,7 +67,6 @@ pub struct Status {
 }
 
 impl Status {
-    #[must_use]
     pub fn store(&self) -> StoreState {
         let (store, opened) = &self.store;
         StoreState {
@@ -78,23 +77,19 @@ impl Status {
         }
     }
 
-    #[must_use]
     pub fn index(&self) -> IndexState {
         self.full_text.progress.state()
     }
 
-    #[must_use]
     pub fn ingest(&self) -> Progress {
         self.ingest.progress()
     }
 
-    #[must_use]
     pub fn uptime_ms(&self) -> u64 {
         u64::try_from(self.clock.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
     /// `None` where no model is configured.
-    #[must_use]
     pub fn model(&self) -> Option<ModelUse> {
         let settings = self.models.settings();
         let (choice, by_task) = (settings.default.clone()?, settings.by_task.clone());
@@ -111,7 +106,6 @@ impl Status {
     }
 
     /// What a person should know, `progress` included.
-    #[must_use]
     pub fn warnings(&self, progress: &Progress) -> Vec<DaemonWarning> {
         let mut warnings = warnings(progress, self.models.refused_today());
         warnings.extend(mended(self.store.0.pages_mended()));

@@ -23,7 +23,6 @@ pub struct Storage {
 }
 
 impl Storage {
-    #[must_use]
     pub fn new(
         ingest: Arc<Ingest>,
         (full_text, archive): (Arc<FullText>, Arc<ArchiveKeeper>),

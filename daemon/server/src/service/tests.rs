@@ -140,7 +140,7 @@ async fn the_reason_for_disabled_repository_signals_is_reported() {
     assert_eq!(told().collect::<Vec<_>>(), [""; 0]);
     let settings = fixture.deps.config.now().repository.settings();
     let folder = fixture.home.path().to_str().unwrap();
-    let found = policy.repositories.look(folder, settings, std::time::Duration::MAX).await;
+    let found = policy.repositories.inspect(folder, settings, std::time::Duration::MAX).await;
     assert_eq!(found, None, "the git sandbox program is missing");
     assert_eq!(told().collect::<Vec<_>>(), ["repositories_unseen"]);
 }

@@ -85,9 +85,6 @@ impl TextStore {
 
     /// Writes the built-in text of every kind without a file; existing files are not touched. A kind that falls
     /// back to another text is skipped: a copy would only diverge from it.
-    ///
-    /// # Errors
-    /// The folder or a file cannot be written.
     pub fn seed(&self, group: TemplateGroup) -> Result<Vec<Kind>, (PathBuf, std::io::Error)> {
         let folder = self.folder(group);
         fs::create_dir_all(&folder).map_err(|error| (folder, error))?;

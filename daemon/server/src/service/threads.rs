@@ -37,15 +37,11 @@ pub struct Threads {
 }
 
 impl Threads {
-    #[must_use]
     pub fn new(store: Store, (ingest, archive): (Arc<Ingest>, Arc<Archive>), config: Live) -> Self {
         Self { store, ingest, archive, config }
     }
 
     /// Threads, newest first.
-    ///
-    /// # Errors
-    /// The store cannot be read.
     pub async fn list(
         &self,
         filter: &ThreadFilter,
@@ -76,9 +72,6 @@ impl Threads {
     }
 
     /// A thread and all its files, each with its archived bytes.
-    ///
-    /// # Errors
-    /// There is no such thread, or the store cannot be read.
     pub async fn get(
         &self,
         thread_id: &str,
@@ -104,9 +97,6 @@ impl Threads {
     }
 
     /// At most `limit` items of a thread's current transcript.
-    ///
-    /// # Errors
-    /// There is no such thread; the store cannot be read.
     pub async fn items(
         &self,
         thread_id: &str,
@@ -118,9 +108,6 @@ impl Threads {
     }
 
     /// Waits until everything written before the call, and everything up to `reach`, is read.
-    ///
-    /// # Errors
-    /// There is no such thread or file, or the time is up.
     pub async fn sync(
         &self,
         target: SyncTarget,
@@ -139,9 +126,6 @@ impl Threads {
 }
 
 /// The target named by the caller: a thread or a file, not both.
-///
-/// # Errors
-/// Neither or both are given, or the path is not absolute.
 pub fn target(thread_id: Option<String>, path: Option<String>) -> Result<SyncTarget, ServiceError> {
     match (thread_id, path) {
         (Some(thread_id), None) => Ok(SyncTarget::Thread(thread_id)),

@@ -12,7 +12,7 @@ use super::error::ServiceError;
 use super::memory::{
     Curation, CurationTask, Extraction, ExtractionTask, ModelMessage, ModelStep, worker_failed,
 };
-use crate::jobs::{Claimed, JobError, Jobs, Owner};
+use crate::jobs::{ClaimedJob, JobError, Jobs, Owner};
 
 pub enum Task {
     /// To read a thread.
@@ -50,17 +50,12 @@ pub struct Workers {
 }
 
 impl Workers {
-    #[must_use]
     pub fn new(jobs: Jobs, extraction: Arc<Extraction>, curation: Arc<Curation>) -> Self {
         Self { jobs, extraction, curation }
     }
 
     /// Claims the next job of `kind` that has work for `holder`. A job that cannot be handed out fails, as it
     /// would in the daemon.
-    ///
-    /// # Errors
-    /// Those of the store.
-    /// Those of the store.
     pub async fn claim(&self, kind: Kind, holder: &str) -> Result<Option<Assigned>, ServiceError> {
         while let Some(claimed) = self.jobs.claim(kind, holder).await? {
             let (key, token) = (claimed.job.key.clone(), claimed.claim.token.clone());
@@ -103,15 +98,12 @@ impl Workers {
         Ok(None)
     }
 
-    fn assigned(&self, Claimed { job, claim }: Claimed, task: Option<Task>) -> Assigned {
+    fn assigned(&self, ClaimedJob { job, claim }: ClaimedJob, task: Option<Task>) -> Assigned {
         let (stop_in_ms, rules) = (self.jobs.stop_in_ms(&claim), self.jobs.rules(job.key.kind));
         Assigned { job, claim, task, stop_in_ms, heartbeat_ms: rules.heartbeat_ms }
     }
 
     /// Accepts a result and settles its job; returns the rejected parts with reasons.
-    ///
-    /// # Errors
-    /// No such job; the claim is lost; no part of the result is acceptable; those of the store.
     pub async fn complete(
         &self,
         key: JobKey,
@@ -145,9 +137,6 @@ impl Workers {
     }
 
     /// Asks the model for a worker that edits the memory files.
-    ///
-    /// # Errors
-    /// No such job; the claim is lost; the job's budget is used up; those of the model.
     pub async fn ask(
         &self,
         key: JobKey,
@@ -164,9 +153,6 @@ impl Workers {
     }
 
     /// Settles a job as failed.
-    ///
-    /// # Errors
-    /// No such job; the claim is lost; those of the store.
     pub async fn fail(
         &self,
         key: JobKey,

@@ -70,9 +70,6 @@ const MESSAGES_MAX: usize = 64;
 /// Each kind has its own bound on connections, so agents cannot lock the person out.
 ///
 /// Returns the claim to the path, to release after everything else.
-///
-/// # Errors
-/// The listener fails permanently.
 pub async fn serve(
     (bound, caller): (Bound, Caller),
     server: Arc<Server>,

@@ -74,9 +74,6 @@ pub enum BindError {
 
 impl Bound {
     /// Binds `path`, in the steps above.
-    ///
-    /// # Errors
-    /// [`BindError`], with [`LockError::Held`] inside if another daemon serves the path.
     pub fn bind(path: &Path) -> Result<Self, BindError> {
         let unfit = || BindError::PathUnfit { path: path.to_owned() };
         let failed = |source| BindError::Failed { path: path.to_owned(), source };
@@ -100,7 +97,6 @@ impl Bound {
     }
 
     /// Takes over a socket that systemd bound.
-    #[must_use]
     pub fn adopt(listener: UnixListener) -> Self {
         let address = listener.local_addr().ok();
         let path = address.and_then(|address| address.as_pathname().map(Path::to_owned));
@@ -110,13 +106,11 @@ impl Bound {
 
 impl Claim {
     /// Whether clients that connect to the path reach this socket.
-    #[must_use]
     pub fn is_in_place(&self) -> bool {
         identity(&self.path).is_ok_and(|there| there == self.identity)
     }
 
     /// Whether the state folder is still the one this daemon opened.
-    #[must_use]
     pub fn has_state(&self) -> bool {
         self.state.as_ref().is_none_or(|state| state.is_in_place())
     }
@@ -145,7 +139,6 @@ impl Claim {
 
 impl BindError {
     /// Whether another daemon has the path, maybe only briefly.
-    #[must_use]
     pub fn is_held(&self) -> bool {
         matches!(self, Self::Lock(LockError::Held { .. }))
     }

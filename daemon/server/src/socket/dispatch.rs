@@ -69,7 +69,6 @@ pub struct Dispatcher {
 }
 
 impl Dispatcher {
-    #[must_use]
     pub fn new(methods: Methods, bounds: Bounds, counters: Arc<Counters>, clock: Clock) -> Self {
         let held = Arc::new(Held::new(bounds.held_bytes_max));
         Self { methods, bounds, counters, clock, held, subscription_ids: CountedIds::default() }

@@ -63,7 +63,6 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
 }
 
 /// Parses one message; never fails.
-#[must_use]
 pub fn open(message: &[u8]) -> Envelope<'_> {
     let members: Members<'_> = match serde_json::from_slice(message) {
         // serde would read an array as the members in order.
@@ -140,7 +139,6 @@ fn echo(raw: &str) -> Cow<'static, str> {
 ///
 /// The first `"id"` member of the outermost object counts, not one inside params. Returns `null` if there is none
 /// or the bytes end before it does.
-#[must_use]
 pub fn recover_id(head: &[u8]) -> Cow<'static, str> {
     let mut depth = 0_usize;
     let mut at = 0;

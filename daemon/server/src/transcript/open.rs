@@ -86,9 +86,6 @@ impl Transcript {
     }
 
     /// Opens a transcript, or its archived text if the file is gone. Blocking, on a thread of the runtime.
-    ///
-    /// # Errors
-    /// As [`Transcript::open`].
     pub(crate) fn open_or_archived(
         source: Source,
         path: &Path,
@@ -103,9 +100,6 @@ impl Transcript {
     }
 
     /// The archived text of a transcript. Blocking, on a thread of the runtime.
-    ///
-    /// # Errors
-    /// The archive does not have it (`NotFound`), or it cannot be read.
     pub(crate) fn archived(source: Source, path: &Path, fallback: &Fallback) -> io::Result<Self> {
         let name = path.to_str().ok_or(ErrorKind::NotFound)?;
         let text = fallback.archive.text_of(name, fallback.generation)?;

@@ -16,9 +16,6 @@ pub(crate) enum Pieces {
 
 impl Pieces {
     /// The pieces from `offset` on. A document is only read from its beginning.
-    ///
-    /// # Errors
-    /// The transcript cannot be read.
     pub(crate) fn of(transcript: &Transcript, offset: u64, bytes_max: usize) -> io::Result<Self> {
         let text = transcript.text_from(offset)?;
         Ok(match transcript.layout {
@@ -51,9 +48,6 @@ pub struct Rest {
 
 /// Passes the pieces of the transcript at `path`, whose text comes from any reader, to `see`. A layout that is
 /// converted to lines is read as a whole first; records in several files are not supported.
-///
-/// # Errors
-/// The reader fails.
 pub fn each_piece(
     (layout, path): (Layout, &str),
     mut text: impl Read,

@@ -45,9 +45,6 @@ pub enum LineError {
 
 impl LineReader {
     /// Opens a transcript of `source`, plain or compressed; a deleted one is read from the archive.
-    ///
-    /// # Errors
-    /// It cannot be opened, and the archive does not have it.
     pub fn open(source: Source, path: &Path, fallback: Option<Fallback>) -> io::Result<Self> {
         let (transcript, archived) = match (Transcript::open(source, path), &fallback) {
             (Ok(transcript), _) => (Some(transcript), None),
@@ -132,9 +129,6 @@ impl LineReader {
     }
 
     /// The items on a line, byte for byte; several if a torn write left two.
-    ///
-    /// # Errors
-    /// As [`LineReader::read`].
     pub fn items(&mut self, row: &ItemRow) -> Result<Vec<Box<RawValue>>, LineError> {
         if row.kind == ItemKind::Oversized || row.bytes > LINE_BYTES_MAX {
             return Ok(place(row).into_iter().collect());
@@ -144,9 +138,6 @@ impl LineReader {
 
     /// The items on a line in history form: byte for byte if the line has them in the Responses form, else
     /// converted to it.
-    ///
-    /// # Errors
-    /// As [`LineReader::read`].
     pub fn history_items(&mut self, row: &ItemRow) -> Result<Vec<Box<RawValue>>, LineError> {
         let is_read = row.kind != ItemKind::Oversized && row.bytes <= LINE_BYTES_MAX;
         match self.source.spec().responses {

@@ -17,9 +17,6 @@ pub(crate) use folders::{messages_folder, session_of};
 use super::open::ASSEMBLED_BYTES_MAX;
 
 /// The state of a session; `None` if it does not exist. Blocking, on a thread of the runtime.
-///
-/// # Errors
-/// It cannot be read.
 pub(crate) fn stat(storage: RecordStorage, path: &Path) -> io::Result<Option<FileStat>> {
     match storage {
         RecordStorage::Folders(folders) => folders::stat(folders, path),
@@ -28,9 +25,6 @@ pub(crate) fn stat(storage: RecordStorage, path: &Path) -> io::Result<Option<Fil
 }
 
 /// The lines of a session, and the state in which they were read. Blocking, on a thread of the runtime.
-///
-/// # Errors
-/// It does not exist, is too large, or cannot be read.
 pub(super) fn read(records: Records, path: &Path) -> io::Result<(FileStat, Arc<[u8]>)> {
     let found = match records.storage {
         RecordStorage::Folders(folders) => folders::read(folders, path, ASSEMBLED_BYTES_MAX)?,

@@ -7,7 +7,7 @@ use longhaul_store::JobFilter;
 
 use super::life::{Life, outcome};
 use crate::jobs::runner::Work;
-use crate::jobs::{Claimed, JobError};
+use crate::jobs::{ClaimedJob, JobError};
 use crate::service::compaction::CompactWork;
 
 /// The lease of the configuration in `life`.
@@ -62,7 +62,7 @@ impl Life {
         "claimed".to_owned()
     }
 
-    fn granted(&mut self, Claimed { job, claim }: Claimed) {
+    fn granted(&mut self, ClaimedJob { job, claim }: ClaimedJob) {
         let (subject, now) = (job.key.subject.clone(), self.clock.moment());
         let newest = self.world.epochs.get(&subject).copied().unwrap_or(0);
         assert!(job.epoch > newest, "{subject} was given epoch {} after {newest}", job.epoch);

@@ -2,7 +2,6 @@ use longhaul_protocol::{AgentAccess, METHODS};
 
 use super::*;
 
-/// The names of a method's params, by the schema.
 fn params_of(schema: &Value, method: &str) -> Vec<String> {
     let of = schema["methods"][method]["params"]["$ref"].as_str().unwrap();
     let params = schema.pointer(of.trim_start_matches('#')).unwrap();
@@ -10,7 +9,7 @@ fn params_of(schema: &Value, method: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_methods_for_an_agents_own_project_and_no_others_have_their_params_listed() {
+fn exactly_the_methods_for_an_agents_own_project_have_listed_params() {
     let own: Vec<&str> = METHODS
         .iter()
         .filter(|info| info.agents == AgentAccess::OwnProject)
@@ -21,7 +20,7 @@ fn the_methods_for_an_agents_own_project_and_no_others_have_their_params_listed(
 }
 
 #[test]
-fn every_listed_param_exists_and_what_names_something_is_held_to_the_project() {
+fn every_listed_param_exists_and_names_are_checked_against_the_project() {
     let schema = longhaul_protocol::schema::schema();
     for (method, fields) in FIELDS {
         let known = params_of(&schema, method);

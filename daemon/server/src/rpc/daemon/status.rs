@@ -1,4 +1,4 @@
-//! `daemon/status` and `daemon/metrics`, out of the values of the service.
+//! Builds the results of `daemon/status` and `daemon/metrics` from the services' values.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -92,11 +92,11 @@ fn compactions(totals: CompactionTotals, agents: Option<AgentAccount>) -> Compac
     }
 }
 
-/// Nothing where the store cannot be read, which other fields tell.
+/// `None` if the store cannot be read, which other fields report.
 async fn agents(contexts: &Contexts) -> Option<AgentAccount> {
     let account = contexts.of_agents().await;
     account
-        .inspect_err(|error| tracing::warn!(%error, "compactions of agents are not read"))
+        .inspect_err(|error| tracing::warn!(%error, "cannot read the compactions of agents"))
         .unwrap_or_default()
 }
 

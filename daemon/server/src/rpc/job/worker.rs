@@ -1,4 +1,4 @@
-//! `job/claim`, `job/ask`, `job/heartbeat`, `job/complete`, `job/fail`: workers outside the daemon.
+//! `job/claim`, `job/ask`, `job/heartbeat`, `job/complete`, `job/fail`: for external workers.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use longhaul_protocol::job::{
 };
 
 use super::super::convert;
-use super::{key_of, shown};
+use super::{job_of, key_of};
 use crate::jobs::Jobs;
 use crate::jobs::WORKER;
 use crate::link::CallContext;
@@ -23,10 +23,10 @@ use crate::service::ServiceError;
 use crate::service::memory::{CurationTask, ExtractionTask, ModelMessage, ModelStep, Speaker};
 use crate::service::worker::{Assigned, Delivery, Task, Workers};
 
-/// Letters of a worker's name.
+/// Maximum characters of a worker's name.
 const WORKER_CHARS_MAX: usize = 64;
 
-/// Bytes of what a worker says about a failure.
+/// Maximum bytes of a worker's description of a failure.
 const DETAIL_BYTES_MAX: usize = 1_024;
 
 pub(super) fn register(table: &mut Handlers<'_, Jobs>) -> Result<(), TableError> {
@@ -60,7 +60,7 @@ async fn claim(
             input: task.map(input),
             stop_in_ms,
             heartbeat_ms,
-            job: shown(job),
+            job: job_of(job),
         });
     Ok(ClaimResult { claim })
 }
@@ -116,14 +116,7 @@ async fn ask(
 
 fn file_call(call: ToolCall) -> FileCall {
     let ToolCall { tool, path, text, new_text, line, lines } = call;
-    let tool = match tool {
-        ToolName::List => FileTool::List,
-        ToolName::Read => FileTool::Read,
-        ToolName::Write => FileTool::Write,
-        ToolName::Replace => FileTool::Replace,
-        ToolName::Search => FileTool::Search,
-        ToolName::Delete => FileTool::Delete,
-    };
+    let tool = convert::same_variants!(tool, ToolName => FileTool, List | Read | Write | Replace | Search | Delete);
     let (path, text, new_text) = (path.into(), text.into(), new_text.into());
     FileCall { tool, path, text, new_text, line, lines }
 }
@@ -157,7 +150,7 @@ async fn complete(
         })
     });
     let (job, refused) = workers.complete(key, token, delivery.transpose()?).await?;
-    Ok(CompleteResult { job: shown(job), refused })
+    Ok(CompleteResult { job: job_of(job), refused })
 }
 
 async fn fail(
@@ -166,18 +159,15 @@ async fn fail(
     params: FailParams,
 ) -> Result<JobResult, Failure> {
     let (key, token) = (key_of(&params.job)?, token_of(&params.token)?);
-    let kind = match params.kind {
-        FailKind::Transient => FailureKind::Transient,
-        FailKind::RateLimited => FailureKind::RateLimited,
-        FailKind::Overflow => FailureKind::Overflow,
-        FailKind::Unauthorized => FailureKind::Unauthorized,
-        FailKind::Permanent => FailureKind::Permanent,
-        FailKind::Interrupted => FailureKind::Interrupted,
-    };
+    let kind = convert::same_variants!(
+        params.kind,
+        FailKind => FailureKind,
+        Transient | RateLimited | Overflow | Unauthorized | Permanent | Interrupted
+    );
     let detail = text::one_line_cut(&redact(&params.detail).text, DETAIL_BYTES_MAX);
     let failure = job::Failure { kind, detail, retry_after_ms: params.retry_after_ms };
     let job = workers.fail(key, token, failure).await?;
-    Ok(JobResult { job: shown(job) })
+    Ok(JobResult { job: job_of(job) })
 }
 
 fn token_text(token: &Token) -> String {
@@ -188,5 +178,5 @@ fn token_of(text: &str) -> Result<Token, Failure> {
     let parts = text.split_once(':').and_then(|(epoch, nonce)| {
         Some(Token { epoch: epoch.parse().ok()?, nonce: nonce.to_owned() })
     });
-    parts.ok_or_else(|| Failure::invalid("token", "the token that job/claim answered"))
+    parts.ok_or_else(|| Failure::invalid("token", "the token from the answer of job/claim"))
 }

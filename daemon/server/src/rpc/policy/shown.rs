@@ -1,4 +1,4 @@
-//! What the core decides, in the words of the wire.
+//! Converts decisions and states of the core's policy to the wire.
 
 use std::collections::BTreeSet;
 
@@ -13,11 +13,11 @@ use longhaul_protocol::policy::{
     RepositoryState, Trigger, Watcher,
 };
 
-use super::super::convert::word;
+use super::super::convert::{same_variants, word};
 use crate::service::policy::NamedDecision;
 
-pub(super) fn said(said: &NamedDecision) -> Decision {
-    decision(&said.policy, said.decision_id, &said.decision)
+pub(super) fn named_decision(named: &NamedDecision) -> Decision {
+    decision(&named.policy, named.decision_id, &named.decision)
 }
 
 pub(super) fn decision(name: &str, id: Option<i64>, decision: &policy::Decision) -> Decision {
@@ -126,10 +126,7 @@ pub(super) fn would_compact(point: replay::WouldCompact) -> ReportPoint {
     ReportPoint {
         seq: point.seq,
         turn: point.turn,
-        point: match point.point {
-            At::TurnEnd => Point::TurnEnd,
-            At::MidTurn => Point::MidTurn,
-        },
+        point: same_variants!(point.point, At => Point, TurnEnd | MidTurn),
         tier: point.tier.into_str().to_owned(),
         percent_remaining: point.percent_remaining,
         boundaries: point.boundaries,

@@ -77,12 +77,12 @@ fn own(bill: CompactionBill) -> AgentCompaction {
     }
 }
 
-/// A price as it is told.
+/// The price of resuming.
 #[expect(clippy::cast_possible_truncation, reason = "a price is far below 2^64 millionths")]
 pub(in super::super) fn resume(price: &resume::ResumePrice) -> ResumePrice {
     let of = |tokens: u64| {
         let (per_million, currency) = price.input_price.as_ref()?;
-        // Millionths of the unit for millionths of a million tokens.
+        // The price is per million tokens, so the product is in millionths.
         let micros = (*per_million * tokens as f64).round();
         Some(Price { micros: micros as u64, currency: currency.clone() })
     };

@@ -16,17 +16,17 @@ pub(in super::super) fn register(
     table: &mut Table,
     continuations: &Arc<Continuations>,
 ) -> Result<(), TableError> {
-    table.of(continuations).on_async::<Continue, _>(go_on)
+    table.of(continuations).on_async::<Continue, _>(continue_thread)
 }
 
-async fn go_on(
+async fn continue_thread(
     continuations: Arc<Continuations>,
     _: CallContext,
     params: ContinueParams,
 ) -> Result<ContinueResult, Failure> {
     let strategy = match params.strategy {
         Some(Strategy::Remote) => {
-            let reason = "what a provider has encrypted cannot begin a new thread";
+            let reason = "a new thread cannot start with text encrypted by a provider";
             return Err(Failure::invalid("strategy", reason));
         }
         Some(Strategy::Auto) | None if continuations.has_model() => Strategy::Hybrid,

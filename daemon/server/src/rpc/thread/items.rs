@@ -17,7 +17,7 @@ pub(super) async fn items(
 ) -> Result<ItemsResult, Failure> {
     let (range, limit) = match (params.from_seq, params.last) {
         (Some(_), Some(_)) => {
-            return Err(Failure::invalid("last", "not together with from_seq"));
+            return Err(Failure::invalid("last", "give either from_seq or last"));
         }
         (Some(seq), None) => (ItemRange::From(seq), params.limit),
         (None, last) => (ItemRange::Last, last.or(params.limit)),

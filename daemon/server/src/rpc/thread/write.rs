@@ -100,14 +100,14 @@ async fn close(
     Ok(CloseResult { thread_id: closed.thread_id, path, seq: closed.seq })
 }
 
-/// The hints of the kinds are those of readers.
+/// Replaces the kinds' hints, which are written for readers.
 fn with_hint(failure: Failure) -> Failure {
     match failure.kind() {
         ErrorKind::StaleBase => {
-            failure.with_hint("look at what others have appended, then append with the present seq")
+            failure.with_hint("read what was appended in between, then append with the current seq")
         }
         ErrorKind::ThreadNotFound => {
-            failure.with_hint("only a thread of thread/open can be appended to")
+            failure.with_hint("thread/append works only on threads of thread/open")
         }
         _ => failure,
     }

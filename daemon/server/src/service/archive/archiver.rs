@@ -1,4 +1,4 @@
-//! The task that archives, when nothing more urgent is to do.
+//! The task that archives while ingestion is idle.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::Path;
@@ -15,37 +15,31 @@ use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::reading::{self, NewPart, ReadOutcome, Tail};
-use super::{ArchiveShared, forgotten, publishing, upkeep};
+use super::shared::{ArchiveShared, BATCH_BYTES};
+use super::{forgotten, publishing, upkeep};
 use crate::heap;
 use crate::ingest::{Compared, Ingest, Walk, compare};
 use crate::service::error::ServiceError;
 use crate::transcript::{LINE_BYTES_MAX, Transcript};
 
-/// Bytes of text in a batch, and so in a pack: what a crash costs, and what is held in memory.
-///
-/// # Source
-/// Measured with zstd's command line on the chunks of 73 MB of transcripts: packs of 4 MiB take 12.5 percent of the
-/// text, of 8 MiB 12.2, of 16 MiB 10.7. The archive of these transcripts has 11.2 percent, its index included.
-pub(super) const BATCH_BYTES: u64 = 16 << 20;
-
 const BATCH_FILES: usize = 512;
 
-/// Texts archived in one pass after which the heap is given back, before packs are put together.
-const TEXTS_MANY: usize = 4_096;
+/// After archiving this many texts in one pass, release the heap before packs are merged.
+const RELEASE_TEXTS: usize = 4_096;
 
-/// Time in which several hints become one pass.
+/// Time to collect hints for one pass.
 const SETTLE: Duration = Duration::from_millis(200);
 
-/// Time between two passes: an agent at work writes a line every few seconds, and each pass writes a pack.
+/// Pause between two passes: an agent at work writes a line every few seconds, and each pass writes a pack.
 const BETWEEN: Duration = Duration::from_secs(1);
 
-/// Longest rest after a batch.
+/// Maximum rest after a batch.
 const REST_MAX: Duration = Duration::from_millis(500);
 
-/// Longest pause after a failure.
+/// Maximum pause after a failure.
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 
-/// Time between two rounds of reading packs whole.
+/// Time between two rounds of reading whole packs.
 const CHECK_PERIOD: Duration = Duration::from_secs(3_600);
 
 pub(super) struct Archiver {
@@ -61,7 +55,7 @@ impl Archiver {
         let mut pause = Duration::from_secs(1);
         while !self.cancel.is_cancelled() {
             let Err(error) = self.work(&mut pause).await else { return };
-            tracing::warn!(%error, "the archive cannot be written");
+            tracing::warn!(%error, "cannot write the archive");
             self.shared.progress.set_stalled(Some(error.to_string()));
             if let ServiceError::Store(StoreError::Corrupt { .. }) = error {
                 self.shared.archive.close().await;
@@ -71,7 +65,7 @@ impl Archiver {
                 () = sleep(pause) => {}
             }
             pause = (pause * 2).min(PAUSE_MAX);
-            // What was not stored is found by looking at everything.
+            // Scan all files to find what was not stored.
             self.shared.hints.hint_all();
         }
     }
@@ -115,7 +109,7 @@ impl Archiver {
         }
     }
 
-    /// Archives all that is new; `false` when it was cancelled.
+    /// Archives everything new; `false` if cancelled.
     async fn pass(&self, index: &ArchiveIndex) -> Result<bool, ServiceError> {
         if self.cancel.run_until_cancelled(self.ingest.idle()).await.is_none() {
             return Ok(false);
@@ -140,13 +134,13 @@ impl Archiver {
             if is_done {
                 break;
             }
-            // Never a whole processor.
+            // Leave half of the processor to others.
             let rest = sleep((began.elapsed() / 2).min(REST_MAX));
             if self.cancel.run_until_cancelled(rest).await.is_none() {
                 return Ok(false);
             }
         }
-        if archived >= TEXTS_MANY {
+        if archived >= RELEASE_TEXTS {
             tokio::task::spawn_blocking(heap::release).await?;
         }
         let _turn = self.shared.turn.lock().await;
@@ -156,7 +150,7 @@ impl Archiver {
         Ok(true)
     }
 
-    /// The files that may have something new: those hinted at, or all that differ from the index.
+    /// The files that may have new text: the hinted ones, or all that differ from the index.
     async fn queue(&self, index: &ArchiveIndex) -> Result<VecDeque<FileId>, ServiceError> {
         let hints = self.shared.hints.take();
         if !hints.all {
@@ -173,7 +167,8 @@ impl Archiver {
             let Some(row) = rows.last() else { break };
             last = row.0;
             let rows = rows.into_iter();
-            reached.extend(rows.map(|(_, path, generation, at)| ((key(&path), generation), at)));
+            reached
+                .extend(rows.map(|(_, path, generation, at)| ((path_hash(&path), generation), at)));
         }
         let (mut behind, mut last) = (Vec::new(), FileId(0));
         loop {
@@ -182,17 +177,18 @@ impl Archiver {
             last = file.file_id;
             let is_behind = |file: &FileState| {
                 let generation = i64::try_from(file.generation).unwrap_or(i64::MAX);
-                !file.is_gone && reached.get(&(key(&file.path), generation)) != Some(&file.offset)
+                !file.is_gone
+                    && reached.get(&(path_hash(&file.path), generation)) != Some(&file.offset)
             };
             let files = files.into_iter().filter(is_behind);
             behind.extend(files.map(|file| (file.mtime_ns, file.file_id)));
         }
-        // The newest are missed first.
+        // Newest first: they would be missed first.
         behind.sort_by_key(|(mtime_ns, _)| std::cmp::Reverse(*mtime_ns));
         Ok(behind.into_iter().map(|(_, file)| file).collect())
     }
 
-    /// What is new in the next files, up to the bounds of a batch.
+    /// Reads the new text of the next files, up to the bounds of a batch.
     async fn batch(
         &self,
         index: &ArchiveIndex,
@@ -218,22 +214,22 @@ impl Archiver {
         Ok(reads)
     }
 
-    async fn excluded(&self, index: &ArchiveIndex) -> Result<Excluded, ServiceError> {
+    async fn excluded(&self, index: &ArchiveIndex) -> Result<Exclusions, ServiceError> {
         let folder = self.shared.archive.folder().to_owned();
         let forgotten = tokio::task::spawn_blocking(move || forgotten::read(&folder)).await?;
         let forgotten =
             forgotten.map_err(|error| ServiceError::file(self.shared.archive.folder(), error))?;
-        Ok(Excluded { forgotten, evicted: index.evicted().await?.into_iter().collect() })
+        Ok(Exclusions { forgotten, evicted: index.evicted().await?.into_iter().collect() })
     }
 
-    /// What is new in a file; `None` when there is nothing, or it cannot be read now.
+    /// Reads the new text of a file; `None` if there is none, or the file cannot be read now.
     async fn read(
         &self,
         index: &ArchiveIndex,
         file: FileRow,
         bytes_max: u64,
     ) -> Result<Option<NewPart>, ServiceError> {
-        let mut known = self.known(index, &file).await?;
+        let mut known = self.archived_state(index, &file).await?;
         known.updated_ms = file.head.as_ref().map_or(known.updated_ms, |head| head.updated_at_ms);
         known.lived_ms = self.store.lived_ms(self.shared.clock.moment()).await?;
         if known.source_bytes >= file.cursor.offset {
@@ -255,7 +251,7 @@ impl Archiver {
                 match tokio::task::spawn_blocking(read).await? {
                     Ok(tail) => tail,
                     Err(error) => {
-                        tracing::warn!(path = file.path, %error, "an archived text is begun anew");
+                        tracing::warn!(path = file.path, %error, "an archived text cannot be continued and is archived again");
                         index.replace(&known).await?;
                         self.shared.hints.hint(&file.path);
                         return Ok(None);
@@ -275,8 +271,8 @@ impl Archiver {
             }
             Ok(ReadOutcome::Gone) => Ok(None),
             Ok(ReadOutcome::Changed) => {
-                // Its lines are not those that were archived, or not those that were ingested: the first begins anew, the
-                // second is found out by ingestion, which gives a hint.
+                // Its lines differ from the archived ones, or from the ingested ones. In the first case, archive the file
+                // again; in the second, ingestion will notice and send a hint.
                 if before.id != 0 {
                     index.replace(&before).await?;
                     self.shared.hints.hint(&path);
@@ -284,14 +280,14 @@ impl Archiver {
                 Ok(None)
             }
             Err(error) => {
-                tracing::warn!(path, %error, "a transcript cannot be read for the archive");
+                tracing::warn!(path, %error, "cannot read a transcript for the archive");
                 Ok(None)
             }
         }
     }
 
-    /// What the index has of a file as it is now; of a file that was replaced, the old text is kept beside.
-    async fn known(
+    /// The index row of a file as it is now. If the file was replaced, its old text is kept beside the new one.
+    async fn archived_state(
         &self,
         index: &ArchiveIndex,
         file: &FileRow,
@@ -303,13 +299,13 @@ impl Archiver {
             if is_fit && row.generation == generation {
                 return Ok(row);
             }
-            if is_fit && still_stands(file, &row).await? {
-                // It was read anew, by another version, and says what it said.
+            if is_fit && is_unchanged(file, &row).await? {
+                // It was ingested again under another generation, with the same text.
                 index.relabel(row.id, generation).await?;
                 return Ok(ArchivedTranscript { generation, ..row });
             }
             match is_document(file) || row.is_redacted != is_redacted {
-                // Each turn of its agent writes a document anew: the last one has it all.
+                // An agent rewrites a document at every turn, and the last version contains all earlier ones.
                 true => index.remove_transcripts(&[row.id]).await?,
                 false => index.replace(&row).await?,
             }
@@ -334,7 +330,7 @@ impl Archiver {
         })
     }
 
-    /// Drops the same text under a path where there is no file any more: it was moved, or compressed.
+    /// Drops the same text under a path without a file: the file was moved or compressed.
     async fn drop_moved(
         &self,
         index: &ArchiveIndex,
@@ -353,8 +349,8 @@ impl Archiver {
     }
 }
 
-/// Whether the lines of a text still stand in its file.
-async fn still_stands(file: &FileRow, row: &ArchivedTranscript) -> Result<bool, ServiceError> {
+/// Whether the file still contains the archived lines.
+async fn is_unchanged(file: &FileRow, row: &ArchivedTranscript) -> Result<bool, ServiceError> {
     if row.checked_bytes == 0 || row.checked_bytes < row.source_bytes || is_document(file) {
         return Ok(false);
     }
@@ -365,17 +361,17 @@ async fn still_stands(file: &FileRow, row: &ArchivedTranscript) -> Result<bool, 
         let transcript = Transcript::open(source, Path::new(&path))?;
         compare(&transcript, &cursor, (Walk::default(), u64::MAX), LINE_BYTES_MAX)
     });
-    // A file that cannot be read now is looked at when it can.
+    // A file that cannot be read now is compared later.
     Ok(matches!(compared.await?, Ok(Compared::Same)))
 }
 
-/// What is not archived.
-struct Excluded {
+/// Threads and files not to archive.
+struct Exclusions {
     forgotten: HashSet<String>,
     evicted: HashMap<String, u64>,
 }
 
-impl Excluded {
+impl Exclusions {
     fn has(&self, file: &FileRow) -> bool {
         let Some(thread_id) = file.thread_id.as_deref() else { return true };
         let is_ephemeral = file.head.as_ref().is_some_and(|head| head.is_ephemeral);
@@ -386,8 +382,8 @@ impl Excluded {
     }
 }
 
-/// Stands for a path where there may be very many.
-fn key(path: &str) -> u128 {
+/// A fixed-size hash of a path, since there may be very many.
+fn path_hash(path: &str) -> u128 {
     xxhash_rust::xxh3::xxh3_128(path.as_bytes())
 }
 

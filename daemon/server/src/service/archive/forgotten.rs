@@ -1,6 +1,6 @@
-//! Threads that are not to be archived, in a file of its own: the index may be made anew, and this may not be lost.
+//! Threads not to archive, in a separate file: the index can be rebuilt, but this list must survive that.
 //!
-//! A line is the SHA-256 of a thread's id, so that the file itself does not name what was forgotten.
+//! A line is the SHA-256 of a thread's id, so the file does not reveal which threads were forgotten.
 
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
@@ -16,10 +16,7 @@ pub(super) fn name_of(thread_id: &str) -> String {
     ContentHash::of(thread_id.as_bytes()).as_str().to_owned()
 }
 
-/// The names of all of them. Blocking.
-///
-/// # Errors
-/// The file is there and cannot be read.
+/// The names of all forgotten threads. Blocking.
 pub(super) fn read(folder: &Path) -> io::Result<HashSet<String>> {
     match std::fs::read_to_string(folder.join(FILE)) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(HashSet::new()),
@@ -27,10 +24,7 @@ pub(super) fn read(folder: &Path) -> io::Result<HashSet<String>> {
     }
 }
 
-/// Adds a thread; it is on the disk when this returns. Blocking.
-///
-/// # Errors
-/// Those of writing.
+/// Adds a thread, durably. Blocking.
 pub(super) fn add(folder: &Path, thread_id: &str) -> io::Result<()> {
     let name = name_of(thread_id);
     if read(folder)?.contains(&name) {
@@ -38,7 +32,7 @@ pub(super) fn add(folder: &Path, thread_id: &str) -> io::Result<()> {
     }
     let path = folder.join(FILE);
     let mut file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
-    // The newline before it ends a line that a crash left half written.
+    // The leading newline ends a line that a crash left half written.
     file.write_all(format!("\n{name}\n").as_bytes())?;
     file.sync_all()?;
     File::open(folder)?.sync_all()

@@ -1,4 +1,4 @@
-//! The archive, started and stopped, and what a person does with it.
+//! Starts and stops the archiver, and forgets threads.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,7 +8,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::archiver::Archiver;
 use super::returning::Returns;
-use super::{ArchiveProgress, ArchiveShared, forgotten, upkeep};
+use super::shared::ArchiveShared;
+use super::{forgotten, upkeep};
 use crate::archive::{Archive, contents_of_pack};
 use crate::clock::Clock;
 use crate::config::Live;
@@ -16,10 +17,9 @@ use crate::ingest::Ingest;
 use crate::service::error::ServiceError;
 use crate::service::hints::Hints;
 
-/// Ids that are looked at for one beginning.
+/// Maximum ids to inspect for one prefix.
 const CANDIDATES_MAX: u32 = 100;
 
-/// The handle on the archive and its task.
 pub struct ArchiveKeeper {
     pub(super) shared: Arc<ArchiveShared>,
     pub(super) store: Store,
@@ -28,18 +28,16 @@ pub struct ArchiveKeeper {
 }
 
 impl ArchiveKeeper {
-    /// Starts archiving and returns at once; the index is opened in the background.
-    #[must_use]
+    /// Starts archiving and returns immediately; the index is opened in the background.
     pub fn start(
         (archive, hints): (Arc<Archive>, Arc<Hints>),
         (store, ingest): (Store, Arc<Ingest>),
         config: Live,
         clock: Clock,
     ) -> Self {
-        let (turn, progress) = (tokio::sync::Mutex::default(), ArchiveProgress::default());
-        // Until all was looked at, nobody may think that everything is archived.
+        // Until all files are checked, the archive must not count as complete.
         hints.hint_all();
-        let shared = Arc::new(ArchiveShared { archive, hints, config, clock, turn, progress });
+        let shared = Arc::new(ArchiveShared::new(archive, hints, config, clock));
         let cancel = CancellationToken::new();
         let archiver = Archiver {
             shared: Arc::clone(&shared),
@@ -51,7 +49,7 @@ impl ArchiveKeeper {
         Self { shared, store, cancel, task }
     }
 
-    /// Stops after the batch under way.
+    /// Stops after the current batch.
     pub async fn stop(&self) {
         self.cancel.cancel();
         let task = self.task.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -63,12 +61,10 @@ impl ArchiveKeeper {
         self.shared.archive.close().await;
     }
 
-    #[must_use]
     pub fn archive(&self) -> &Arc<Archive> {
         &self.shared.archive
     }
 
-    #[must_use]
     pub fn returns(&self) -> Returns {
         Returns { shared: Arc::clone(&self.shared) }
     }
@@ -77,9 +73,9 @@ impl ArchiveKeeper {
         self.shared.archive.index().ok_or(ServiceError::IndexNotOpen)
     }
 
-    /// The whole id of the one archived thread whose id begins with `named`: of a thread that the store does not know
-    /// any more, nobody else can tell.
-    pub(super) async fn whole(
+    /// The id of the only archived thread whose id begins with `named`. The store does not know threads whose transcripts
+    /// are gone, so their ids are completed here.
+    pub(super) async fn complete_id(
         &self,
         index: &ArchiveIndex,
         named: &str,
@@ -98,19 +94,19 @@ impl ArchiveKeeper {
         }
     }
 
-    /// Removes all that the archive has of a thread, and notes that it is not to be archived. Answers the bytes of its
-    /// texts.
+    /// Deletes everything the archive has of a thread, and records that it must not be archived again. Returns the bytes
+    /// of its texts.
     ///
     /// # Errors
-    /// The archive cannot be written. What was removed stays so; a second try goes on.
+    /// The archive cannot be written. What was deleted stays deleted, and another call continues.
     pub async fn forget(&self, thread_id: &str) -> Result<u64, ServiceError> {
         let index = self.index()?;
-        let thread_id = &self.whole(&index, thread_id).await?;
+        let thread_id = &self.complete_id(&index, thread_id).await?;
         let _turn = self.shared.turn.lock().await;
         let (folder, thread) = (self.shared.archive.folder().to_owned(), thread_id.clone());
-        let noting = move || forgotten::add(&folder, &thread);
-        let noted = tokio::task::spawn_blocking(noting).await?;
-        noted.map_err(|error| ServiceError::file(self.shared.archive.folder(), error))?;
+        let recording = move || forgotten::add(&folder, &thread);
+        let recorded = tokio::task::spawn_blocking(recording).await?;
+        recorded.map_err(|error| ServiceError::file(self.shared.archive.folder(), error))?;
         let rows = index.transcripts_of_thread(thread_id).await?;
         let bytes = rows.iter().map(|row| row.text_bytes).sum();
         let ids: Vec<i64> = rows.iter().map(|row| row.id).collect();
@@ -123,21 +119,21 @@ impl ArchiveKeeper {
         let due: Vec<i64> =
             index.packs().await?.iter().filter(|pack| is_due(pack)).map(|pack| pack.pack).collect();
         upkeep::rewrite(&self.shared, &index, is_due).await?;
-        // A damaged pack cannot be rewritten: what else it has goes with it.
+        // A damaged pack cannot be rewritten, so delete it with all its other chunks.
         for pack in index.packs().await?.iter().filter(|pack| due.contains(&pack.pack)) {
             tracing::error!(
                 pack = pack.pack,
-                "a damaged pack is removed with what was to be forgotten"
+                "deleting a damaged pack that contains forgotten text"
             );
             index.repack(&[pack.pack], None).await?;
             upkeep::remove(&self.shared, pack.pack)?;
         }
-        // Pages of the index still hold what was there.
+        // Pages of the index still contain the deleted text.
         index.scrub().await?;
         Ok(bytes)
     }
 
-    /// The packs whose own words name a thread.
+    /// The packs whose description names a thread.
     async fn packs_naming(
         &self,
         index: &ArchiveIndex,
@@ -149,7 +145,7 @@ impl ArchiveKeeper {
         let thread_id = thread_id.to_owned();
         let looking = move || {
             let names = |path: &std::path::Path| {
-                // One that cannot be read may name it.
+                // An unreadable pack may name it.
                 contents_of_pack(path).map_or(true, |contents| {
                     contents.transcripts.iter().any(|name| name.thread_id == thread_id)
                 })

@@ -1,4 +1,4 @@
-//! Chunks into a pack, then into the index.
+//! Writes chunks into a pack, then adds them to the index.
 
 use std::collections::HashSet;
 use std::io;
@@ -8,15 +8,15 @@ use longhaul_core::archive::chunk::ChunkDigest;
 use longhaul_core::archive::pack::{PackedPiece, TranscriptName};
 use longhaul_store::{ArchiveIndex, ArchivedPart, ArchivedTranscript, NewPack};
 
-use super::ArchiveShared;
 use super::reading::NewPart;
+use super::shared::ArchiveShared;
 use crate::archive::{PackWriter, next_pack};
 use crate::service::error::ServiceError;
 
-/// Stores what was read of some transcripts: on the disk when this returns.
+/// Stores the new parts of some transcripts, durably.
 ///
 /// # Errors
-/// The disk is full, or the index refuses: nothing of it is stored.
+/// The disk is full, or the index rejects the write; then nothing is stored.
 pub(super) async fn publish(
     shared: &ArchiveShared,
     index: &ArchiveIndex,
@@ -31,7 +31,7 @@ pub(super) async fn publish(
         parts.push(part);
         texts.push((text, chunks));
     }
-    let (names, pieces) = described(&parts);
+    let (names, pieces) = describe(&parts);
     let (folder, last) = (shared.archive.folder().to_owned(), index.last_pack().await?);
     let writing = move || {
         let mut chunks: Vec<(ChunkDigest, &[u8])> = Vec::new();
@@ -46,7 +46,7 @@ pub(super) async fn publish(
     Ok(index.commit(pack.as_slice(), &parts).await?)
 }
 
-/// Writes a pack with these chunks, behind the last that is named; `None` when there is nothing to say.
+/// Writes a pack with these chunks, numbered after the last pack in the index; `None` if there is nothing to write.
 fn write(
     (folder, last): (&Path, i64),
     chunks: &[(ChunkDigest, &[u8])],
@@ -65,8 +65,8 @@ fn write(
     pack.finish().map(Some)
 }
 
-/// What a pack says of these texts.
-fn described(parts: &[ArchivedPart]) -> (Vec<TranscriptName>, Vec<PackedPiece>) {
+/// The description of these texts for a pack.
+fn describe(parts: &[ArchivedPart]) -> (Vec<TranscriptName>, Vec<PackedPiece>) {
     let names = parts.iter().map(|part| name(&part.transcript)).collect();
     let pieces = parts.iter().enumerate().flat_map(|(transcript, part)| {
         part.pieces.iter().map(move |piece| PackedPiece {

@@ -1,4 +1,4 @@
-//! What is new in a transcript, cut into chunks: the part of archiving that reads and computes.
+//! Reads the new text of a transcript and cuts it into chunks.
 
 use std::io;
 use std::ops::Range;
@@ -12,26 +12,25 @@ use serde_json::Value;
 use crate::ingest::{Compared, Walk, compare};
 use crate::transcript::{Content, LINE_BYTES_MAX, Piece, Pieces, Transcript};
 
-/// What was read of a transcript.
+/// The new text of a transcript.
 pub(super) struct NewPart {
     pub(super) part: ArchivedPart,
     pub(super) text: Vec<u8>,
-    /// The chunks of its pieces, in their order, and where they stand in `text`.
+    /// The chunks of its pieces, in order, and their ranges in `text`.
     pub(super) chunks: Vec<(ChunkDigest, Range<usize>)>,
-    /// The cursor of ingestion was reached.
+    /// Whether it reaches ingestion's cursor.
     pub(super) is_whole: bool,
 }
 
-/// How reading went.
 pub(super) enum ReadOutcome {
     New(Box<NewPart>),
-    /// Other lines stand there than were ingested.
+    /// The file has other lines than were ingested.
     Changed,
-    /// The file is not there, or shorter than it was: ingestion will say what became of it.
+    /// The file is missing or shorter than before; ingestion will find out why.
     Gone,
 }
 
-/// The end of what is archived: the last chunk may go on.
+/// The end of the archived text: its last chunk, which new text may extend.
 #[derive(Default)]
 pub(super) struct Tail {
     pub(super) offset: u64,
@@ -39,10 +38,7 @@ pub(super) struct Tail {
     pub(super) chunk: Vec<u8>,
 }
 
-/// Reads about `bytes_max` bytes after what `known` has. Blocking.
-///
-/// # Errors
-/// Those of reading.
+/// Reads about `bytes_max` bytes after the text of `known`. Blocking.
 pub(super) fn read(
     file: &FileRow,
     known: ArchivedTranscript,
@@ -54,8 +50,8 @@ pub(super) fn read(
         opened => opened?,
     };
     let new = match known.is_redacted {
-        true => redacted(&transcript, file, known.source_bytes, bytes_max)?,
-        false => plain(&transcript, file, known.source_bytes, bytes_max)?,
+        true => read_redacted(&transcript, file, known.source_bytes, bytes_max)?,
+        false => read_plain(&transcript, file, known.source_bytes, bytes_max)?,
     };
     let Some(new) = new else { return Ok(ReadOutcome::Gone) };
     let mut new = cut(known, tail, new);
@@ -67,7 +63,7 @@ pub(super) fn read(
         if compared != Compared::Same {
             return Ok(ReadOutcome::Changed);
         }
-        // Behind a last line without its newline a later comparison cannot go on.
+        // After a last line without a newline, a later comparison cannot continue.
         if !file.cursor.open_end {
             known.checked_bytes = file.cursor.offset;
             known.checked_chain = file.cursor.chain;
@@ -76,13 +72,13 @@ pub(super) fn read(
     Ok(ReadOutcome::New(Box::new(new)))
 }
 
-/// New text, and the bytes of the transcript that it stands for.
+/// New text, and the number of bytes of the transcript that it comes from.
 struct NewText {
     text: Vec<u8>,
     source_bytes: u64,
 }
 
-fn plain(
+fn read_plain(
     transcript: &Transcript,
     file: &FileRow,
     from: u64,
@@ -94,8 +90,8 @@ fn plain(
     Ok((source_bytes == count).then_some(NewText { text, source_bytes }))
 }
 
-/// Whole lines, secrets replaced. A document has no lines of its own and is not archived like this.
-fn redacted(
+/// Reads whole lines and redacts them. A document has no lines and is not archived redacted.
+fn read_redacted(
     transcript: &Transcript,
     file: &FileRow,
     from: u64,
@@ -110,7 +106,7 @@ fn redacted(
         match pieces.next()? {
             Piece::Line(line) => {
                 match line.content {
-                    Content::Whole(bytes) => new.text.extend(redacted_line(bytes)),
+                    Content::Whole(bytes) => new.text.extend(redact_line(bytes)),
                     Content::Head(_) => {
                         new.text.extend(format!("{{\"oversized\":{}}}", line.bytes).bytes());
                     }
@@ -119,7 +115,7 @@ fn redacted(
                 new.source_bytes = line.next - from;
             }
             Piece::End { rest, .. } if !rest.is_empty() => {
-                new.text.extend(redacted_line(rest));
+                new.text.extend(redact_line(rest));
                 new.source_bytes += rest.len() as u64;
             }
             Piece::End { .. } => return Ok(None),
@@ -128,7 +124,7 @@ fn redacted(
     Ok(Some(new))
 }
 
-fn redacted_line(line: &[u8]) -> Vec<u8> {
+fn redact_line(line: &[u8]) -> Vec<u8> {
     if let Ok(mut value) = serde_json::from_slice::<Value>(line) {
         return match redact_value(&mut value) {
             0 => line.to_vec(),
@@ -138,7 +134,7 @@ fn redacted_line(line: &[u8]) -> Vec<u8> {
     redact(&String::from_utf8_lossy(line)).text.into_owned().into_bytes()
 }
 
-/// Cuts the last chunk anew with what follows it.
+/// Cuts the last chunk again together with the text that follows it.
 fn cut(known: ArchivedTranscript, tail: Tail, new: NewText) -> NewPart {
     let Tail { offset: from, mut lines_before, chunk: open } = tail;
     let transcript = ArchivedTranscript {

@@ -1,4 +1,4 @@
-//! An archived text back on the disk: where its agent looks, or elsewhere.
+//! Restores an archived text to its agent's folder, or to another path.
 
 use std::io::{self, BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -17,35 +17,32 @@ use crate::service::error::ServiceError;
 const COPY_BYTES: usize = 256 << 10;
 
 #[derive(Debug)]
-pub struct Restored {
+pub struct RestoredFile {
     pub thread_id: String,
     pub path: PathBuf,
     pub bytes: u64,
-    /// The text had its secrets replaced before it was archived.
+    /// Whether the text was redacted before it was archived.
     pub is_redacted: bool,
-    /// What resumes the thread where the file is back in its place.
+    /// Resumes the thread, if the file is back in its agent's folder.
     pub command: Vec<String>,
 }
 
 impl ArchiveKeeper {
-    /// Writes the text of a thread back to where its agent looks, or to `to`; never over a file that is there.
-    ///
-    /// # Errors
-    /// There is no such text, a file is there, the path is no file of its agent, or it cannot be written.
+    /// Writes the text of a thread to its agent's folder, or to `to`; never over an existing file.
     pub async fn restore(
         &self,
         thread_id: &str,
         to: Option<PathBuf>,
-    ) -> Result<Restored, ServiceError> {
+    ) -> Result<RestoredFile, ServiceError> {
         let index = self.index()?;
-        let thread_id = &self.whole(&index, thread_id).await?;
+        let thread_id = &self.complete_id(&index, thread_id).await?;
         let found = index.transcripts_of_thread(thread_id).await?.into_iter().next();
         let row = found.ok_or_else(|| ServiceError::NotArchived(thread_id.clone()))?;
         let is_in_place = to.is_none();
         let path = match to {
-            Some(to) if !to.is_absolute() => return Err(invalid("an absolute path")),
+            Some(to) if !to.is_absolute() => return Err(invalid("must be an absolute path")),
             Some(to) => to,
-            None => place_of(&row)?,
+            None => agents_path(&row)?,
         };
         let text = Arc::new(self.shared.archive.text(&index, row.clone()).await?);
         let (target, of) = (path.clone(), row.clone());
@@ -59,7 +56,7 @@ impl ArchiveKeeper {
             }
         }
         let ArchivedTranscript { thread_id, text_bytes: bytes, is_redacted, .. } = row;
-        Ok(Restored { thread_id, path, bytes, is_redacted, command })
+        Ok(RestoredFile { thread_id, path, bytes, is_redacted, command })
     }
 }
 
@@ -67,14 +64,14 @@ fn invalid(reason: &str) -> ServiceError {
     ServiceError::Invalid { field: "to", reason: reason.to_owned() }
 }
 
-/// Where the agent looks for the transcript, which it need not find compressed.
-fn place_of(row: &ArchivedTranscript) -> Result<PathBuf, ServiceError> {
+/// The path where the agent looks for the transcript, which may be uncompressed.
+fn agents_path(row: &ArchivedTranscript) -> Result<PathBuf, ServiceError> {
     match row.source.spec().layout(&row.path) {
         None | Some(Layout::Lines | Layout::Document(_)) => {}
         Some(_) => {
             return Err(invalid(&format!(
-                "a file: {} keeps sessions in a form of its own, and archived are the lines that were read; \
-                 longhaul continue {} --to codex goes on with it",
+                "a file, since {} does not keep sessions in lines and the archive has only the lines that were read; \
+                 longhaul continue {} --to codex resumes it in Codex",
                 row.source.spec().title,
                 row.thread_id
             )));
@@ -86,7 +83,7 @@ fn place_of(row: &ArchivedTranscript) -> Result<PathBuf, ServiceError> {
     Ok(PathBuf::from(row.path.strip_suffix(".zst").unwrap_or(&row.path)))
 }
 
-/// Writes a file whole and synced, or not at all. Blocking.
+/// Writes a complete, synced file, or none. Blocking.
 fn write(
     path: &Path,
     text: &Arc<ArchivedText>,
@@ -94,10 +91,10 @@ fn write(
 ) -> Result<(), ServiceError> {
     let failed = |error: io::Error| match error.kind() {
         ErrorKind::AlreadyExists => ServiceError::FileExists(path.display().to_string()),
-        ErrorKind::InvalidInput => invalid("the path of a file"),
+        ErrorKind::InvalidInput => invalid("must be the path of a file"),
         ErrorKind::InvalidData => ServiceError::ArchiveDamaged(row.thread_id.clone()),
         ErrorKind::ReadOnlyFilesystem => invalid(
-            "where the daemon may write: under systemd the agents' folders and its own, and what a drop-in with ReadWritePaths= adds",
+            "must be a folder that the daemon may write: under systemd its own, the agents', and those of ReadWritePaths= in a drop-in",
         ),
         _ => ServiceError::file(path, error),
     };
@@ -106,7 +103,7 @@ fn write(
     new_file::publish(path, |file| {
         let bytes = io::copy(&mut reader, file)?;
         if bytes != row.text_bytes {
-            return Err(io::Error::new(ErrorKind::InvalidData, "a stretch of the text is missing"));
+            return Err(io::Error::new(ErrorKind::InvalidData, "a part of the text is missing"));
         }
         let updated_ms = u64::try_from(row.updated_ms).unwrap_or(0);
         file.set_modified(UNIX_EPOCH + Duration::from_millis(updated_ms))

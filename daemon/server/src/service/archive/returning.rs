@@ -1,5 +1,5 @@
-//! Lines of a thread out of the archive, whatever the store knows of it: its transcript may have been replaced since,
-//! or the database lost.
+//! Finds the lines of a handle in the archive, whatever the store knows of the thread: its transcript may have been
+//! replaced since, or the database lost.
 
 use longhaul_core::compaction::handle::Handle;
 use longhaul_core::fold::{Fold, Place};
@@ -8,16 +8,14 @@ use longhaul_core::thread::Source;
 
 use std::sync::Arc;
 
-use super::ArchiveShared;
+use super::shared::ArchiveShared;
 use crate::service::error::ServiceError;
 use crate::transcript::{Content, LINE_BYTES_MAX, Line, LineReader, Piece, Pieces, Transcript};
 
-/// Finds lines in archived texts.
 pub struct Returns {
     pub(super) shared: Arc<ArchiveShared>,
 }
 
-/// Lines of an archived text.
 pub struct ArchivedRows {
     pub source: Source,
     pub path: String,
@@ -26,14 +24,11 @@ pub struct ArchivedRows {
 }
 
 impl Returns {
-    /// The lines of a handle in the archived text whose digest it has.
-    ///
-    /// # Errors
-    /// The index cannot be read.
+    /// The lines of a handle, from the archived text whose digest matches.
     pub async fn find(&self, handle: &Handle) -> Result<Option<ArchivedRows>, ServiceError> {
         let Some(index) = self.shared.archive.index() else { return Ok(None) };
         for row in index.transcripts_of_thread(&handle.of).await? {
-            // Replaced secrets change the digests: nothing would tell these lines from others.
+            // Redacted text has other digests, so it cannot be verified.
             if row.is_redacted || handle.first < row.first_seq {
                 continue;
             }
@@ -52,14 +47,14 @@ impl Returns {
                     return Ok(Some(ArchivedRows { source, path, rows, lines }));
                 }
                 Ok(_) => {}
-                Err(error) => tracing::warn!(path, %error, "an archived text cannot be read"),
+                Err(error) => tracing::warn!(path, %error, "cannot read an archived text"),
             }
         }
         Ok(None)
     }
 }
 
-/// The rows that ingestion would make of these lines: they are folded again.
+/// Folds the lines again, which gives the same rows as their ingestion.
 fn rows_of(
     transcript: &Transcript,
     source: Source,

@@ -1,4 +1,4 @@
-//! How the archive is.
+//! The status of the archive, its threads, and checks on request.
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -11,12 +11,11 @@ use crate::service::error::ServiceError;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArchiveWork {
-    /// Nothing is new.
     Idle,
     Archiving,
-    /// The archive cannot be written; it is tried again.
+    /// The archive cannot be written; it is retried.
     Stalled,
-    /// The configuration wants none; what is there is read all the same.
+    /// Disabled by the configuration; the existing archive is read in any case.
     Off,
 }
 
@@ -27,9 +26,9 @@ pub struct ArchiveState {
     pub problem: Option<String>,
     pub folder: String,
     pub totals: ArchiveTotals,
-    /// Of packs and index, on the disk.
+    /// Bytes of packs and index on disk.
     pub bytes: u64,
-    /// Transcripts that are gone, of which the archive has the text.
+    /// Archived transcripts whose files are gone.
     pub gone: u64,
     pub files_behind: u64,
     pub max_bytes: u64,
@@ -37,28 +36,25 @@ pub struct ArchiveState {
     pub is_redacted: bool,
 }
 
-/// An archived thread.
 #[derive(Debug)]
 pub struct ArchivedThread {
     pub transcript: ArchivedTranscript,
     pub is_gone: bool,
-    /// `None` before [`ArchiveKeeper::titled`], and where nothing was asked for.
+    /// `None` before [`ArchiveKeeper::with_titles`], and without a request.
     pub title: Option<String>,
 }
 
-/// What reading packs whole found.
+/// The result of reading whole packs.
 #[derive(Debug, Default)]
 pub struct CheckReport {
     pub packs: u64,
     pub bytes: u64,
     pub damaged_packs: u64,
-    /// Threads with a chunk in a damaged pack that no transcript makes good.
+    /// Threads with a chunk in a damaged pack that no transcript can replace.
     pub threads: Vec<String>,
 }
 
 impl ArchiveKeeper {
-    /// # Errors
-    /// The index cannot be read, or is not open yet.
     pub async fn state(&self) -> Result<ArchiveState, ServiceError> {
         let (shared, index) = (&self.shared, self.index()?);
         let settings = shared.config.now().archive.clone();
@@ -71,7 +67,7 @@ impl ArchiveKeeper {
             (None, true) => ArchiveWork::Idle,
         };
         let totals = index.totals().await?;
-        let gone = gone(&index).await?;
+        let gone = count_gone(&index).await?;
         Ok(ArchiveState {
             work,
             problem,
@@ -86,10 +82,7 @@ impl ArchiveKeeper {
         })
     }
 
-    /// The archived texts that were not replaced, of one thread or of all, those that grew last first.
-    ///
-    /// # Errors
-    /// The index cannot be read, or is not open yet.
+    /// The archived texts of one thread or of all, without replaced ones; those that grew last come first.
     pub async fn threads(
         &self,
         thread_id: Option<&str>,
@@ -97,7 +90,7 @@ impl ArchiveKeeper {
         let index = self.index()?;
         let mut rows = match thread_id {
             Some(thread_id) => {
-                let thread_id = self.whole(&index, thread_id).await?;
+                let thread_id = self.complete_id(&index, thread_id).await?;
                 index.transcripts_of_thread(&thread_id).await?
             }
             None => index.transcripts().await?,
@@ -113,15 +106,12 @@ impl ArchiveKeeper {
         Ok(tokio::task::spawn_blocking(looking).await?)
     }
 
-    /// Reads the packs of a thread, or all, whole.
-    ///
-    /// # Errors
-    /// The archive cannot be read.
+    /// Reads all packs of a thread, or of the archive, completely.
     pub async fn check(&self, thread_id: Option<&str>) -> Result<CheckReport, ServiceError> {
         let index = self.index()?;
         let mut packs = index.packs().await?;
         if let Some(thread_id) = thread_id {
-            let thread_id = &self.whole(&index, thread_id).await?;
+            let thread_id = &self.complete_id(&index, thread_id).await?;
             let mut own = std::collections::HashSet::new();
             let rows = index.transcripts_of_thread(thread_id).await?;
             if rows.is_empty() {
@@ -135,7 +125,7 @@ impl ArchiveKeeper {
         let mut report = CheckReport::default();
         for pack in packs {
             let _turn = self.shared.turn.lock().await;
-            // It may have been put together with others meanwhile.
+            // It may have been merged in the meantime.
             if !index.packs().await?.iter().any(|row| row.pack == pack.pack) {
                 continue;
             }
@@ -153,8 +143,8 @@ impl ArchiveKeeper {
     }
 }
 
-/// How many transcripts are not there any more; they are looked at a piece at a time.
-async fn gone(index: &ArchiveIndex) -> Result<u64, ServiceError> {
+/// Counts the archived transcripts whose files are gone, a page at a time.
+async fn count_gone(index: &ArchiveIndex) -> Result<u64, ServiceError> {
     let (mut gone, mut last) = (0, 0);
     loop {
         let rows = index.reached_after(last).await?;

@@ -1,4 +1,4 @@
-//! What archived threads are called, so that a person finds the one they lost.
+//! Titles of archived threads, so that a person can find a lost one.
 
 use std::collections::HashSet;
 
@@ -13,16 +13,13 @@ use crate::service::error::ServiceError;
 use crate::thread_names;
 use crate::transcript::{Content, LINE_BYTES_MAX, Piece, Pieces, Transcript};
 
-/// Bytes of a text that are looked through for its first request.
+/// Bytes of a text to search for its first request.
 const TITLE_BYTES: u64 = 1 << 20;
 
 impl ArchiveKeeper {
-    /// Gives threads the names that people gave them, else their first requests. The store knows these of threads whose
-    /// transcripts are gone, too, until it is made anew: then the archived text tells.
-    ///
-    /// # Errors
-    /// The store or the index cannot be read.
-    pub async fn titled(
+    /// Adds the names that people gave to the threads, or else their first requests. The store has the requests even of
+    /// threads whose transcripts are gone, until it is rebuilt; then they are read from the archived text.
+    pub async fn with_titles(
         &self,
         mut threads: Vec<ArchivedThread>,
     ) -> Result<Vec<ArchivedThread>, ServiceError> {
@@ -57,13 +54,13 @@ impl ArchiveKeeper {
         let text = self.shared.archive.text(index, row).await?;
         let read = tokio::task::spawn_blocking(move || first_request(source, text)).await?;
         Ok(read.unwrap_or_else(|error| {
-            tracing::warn!(path, %error, "the beginning of an archived text cannot be read");
+            tracing::warn!(path, %error, "cannot read the beginning of an archived text");
             None
         }))
     }
 }
 
-/// The first request in short, secrets replaced. Blocking.
+/// The first request, shortened and redacted. Blocking.
 fn first_request(source: Source, text: ArchivedText) -> std::io::Result<Option<String>> {
     let transcript = Transcript::of_archived(source, text);
     let mut pieces = Pieces::of(&transcript, 0, LINE_BYTES_MAX)?;

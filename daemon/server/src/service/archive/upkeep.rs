@@ -1,4 +1,4 @@
-//! The archive kept small, within its bounds, and sound.
+//! Keeps the archive small, within its bounds, and undamaged.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -10,32 +10,31 @@ use longhaul_core::archive::pack::{PackContents, PackedPiece, TranscriptName};
 use longhaul_core::digest::DigestStream;
 use longhaul_store::{ArchiveIndex, NewPack, PackRow, Store, ThreadAge};
 
-use super::ArchiveShared;
-use super::archiver::BATCH_BYTES;
+use super::shared::{ArchiveShared, BATCH_BYTES};
 use crate::archive::{
     PackError, PackWriter, check_pack, chunks_of_pack, contents_of_pack, next_pack,
 };
 use crate::service::error::ServiceError;
 
-/// Weight of a pack that is put together with others of its size, by size.
+/// Upper limits of the weight of small packs, by size class. Packs of one class are merged.
 const SMALL_WEIGHTS: [u64; 3] = [BATCH_BYTES / 64, BATCH_BYTES / 8, BATCH_BYTES / 2];
 
-/// Bytes of text that weigh as much as a chunk and the name of its text do while packs are put together. So tens of
-/// thousands of tiny texts are not held at once.
+/// Bytes of text that take as much memory as a chunk and the name of its text while packs are merged. Bounds the number
+/// of tiny texts held at once.
 const CHUNK_WEIGHT: u64 = 1 << 10;
 
-/// Packs of one size that are put together: so each line of an agent at work is written three more times.
+/// Packs of one class to merge at once: each line of an agent at work is rewritten three more times.
 const SMALL_PACKS: usize = 8;
 
-/// A pack is read whole when it was not for so long.
+/// Maximum time between two complete reads of a pack.
 const CHECKED_MAX_MS: i64 = 30 * 86_400_000;
 
-/// Bytes of packs that are read in one round.
+/// Maximum bytes of packs to read in one round.
 const CHECK_BYTES: u64 = 256 << 20;
 
 const DAY_MS: i64 = 86_400_000;
 
-/// Evicts what is over the bounds.
+/// Evicts threads until the archive is within its bounds.
 pub(super) async fn keep_bounds(
     shared: &ArchiveShared,
     index: &ArchiveIndex,
@@ -71,33 +70,33 @@ pub(super) async fn keep_bounds(
     if going.is_empty() {
         return Ok(());
     }
-    tracing::info!(threads = going.len(), "the archive is over its bounds: old threads go");
+    tracing::info!(threads = going.len(), "the archive exceeds its bounds: deleting old threads");
     index.evict(&going).await?;
     index.sweep().await?;
     rewrite(shared, index, |pack| pack.used_bytes < pack.text_bytes).await
 }
 
-/// Bytes on the disk of so many bytes of chunks.
+/// An estimate of the bytes on disk for `chunk_bytes` of chunks.
 fn scaled(chunk_bytes: u64, totals: &longhaul_store::ArchiveTotals) -> u64 {
     let product = u128::from(chunk_bytes) * u128::from(totals.bytes);
     u64::try_from(product / u128::from(totals.chunk_bytes.max(1))).unwrap_or(u64::MAX)
 }
 
-/// Puts small packs together, and rewrites those of which little is in use. A damaged one goes when all it had is stored again.
+/// Merges small packs, rewrites those with little in use, and removes damaged ones whose chunks are all stored again.
 pub(super) async fn merge(
     shared: &ArchiveShared,
     index: &ArchiveIndex,
 ) -> Result<(), ServiceError> {
     index.sweep().await?;
-    // Looking through all packs is asked for once where none is due, as it mostly is.
+    // Usually none is due, so list the packs once.
     let mut packs = index.packs().await?;
-    if packs.iter().any(is_made_good) {
-        rewrite(shared, index, is_made_good).await?;
+    if packs.iter().any(is_replaced) {
+        rewrite(shared, index, is_replaced).await?;
         packs = index.packs().await?;
     }
     for size in 0..SMALL_WEIGHTS.len() {
-        if packs.iter().filter(|pack| size_of(pack) == Some(size)).count() >= SMALL_PACKS {
-            rewrite(shared, index, |pack| size_of(pack) == Some(size)).await?;
+        if packs.iter().filter(|pack| size_class(pack) == Some(size)).count() >= SMALL_PACKS {
+            rewrite(shared, index, |pack| size_class(pack) == Some(size)).await?;
             packs = index.packs().await?;
         }
     }
@@ -107,9 +106,9 @@ pub(super) async fn merge(
     }
 }
 
-/// A damaged pack of which nothing is missed any more. Of one that could not be read when the index was made anew nobody
-/// knows what it had.
-fn is_made_good(pack: &PackRow) -> bool {
+/// A damaged pack of which no chunk is in use any more. The contents of a pack that could not be read when the index was
+/// rebuilt are unknown, so it does not count.
+fn is_replaced(pack: &PackRow) -> bool {
     pack.is_damaged && pack.text_bytes > 0 && pack.used_bytes == 0
 }
 
@@ -117,34 +116,44 @@ fn weight(pack: &PackRow) -> u64 {
     pack.used_bytes + pack.chunks * CHUNK_WEIGHT
 }
 
-/// The size of a small pack, an index of [`SMALL_WEIGHTS`].
-fn size_of(pack: &PackRow) -> Option<usize> {
+/// The class of a small pack, an index of [`SMALL_WEIGHTS`].
+fn size_class(pack: &PackRow) -> Option<usize> {
     let size = SMALL_WEIGHTS.iter().position(|small| weight(pack) < *small);
     size.filter(|_| !pack.is_damaged)
 }
 
-/// A large pack of which less than half is in use.
+/// Whether less than half of a large pack is in use.
 fn is_wasteful(pack: &PackRow) -> bool {
     !pack.is_damaged && pack.text_bytes >= BATCH_BYTES / 2 && pack.used_bytes < pack.text_bytes / 2
 }
 
-/// Rewrites the packs that `is_due`, those in use filled up to a batch; the old ones are removed.
+/// Rewrites the packs that `is_due` into packs of up to a batch in use, and removes the old ones.
 pub(super) async fn rewrite(
     shared: &ArchiveShared,
     index: &ArchiveIndex,
     is_due: impl Fn(&PackRow) -> bool,
 ) -> Result<(), ServiceError> {
     let due: Vec<PackRow> = index.packs().await?.into_iter().filter(|pack| is_due(pack)).collect();
-    let (mut group, mut held) = (Vec::new(), 0);
-    for pack in due {
-        if !group.is_empty() && held + weight(&pack) > BATCH_BYTES {
-            rewrite_group(shared, index, &std::mem::take(&mut group)).await?;
-            held = 0;
-        }
-        held += weight(&pack);
-        group.push(pack.pack);
+    for group in groups(due) {
+        rewrite_group(shared, index, &group).await?;
     }
-    rewrite_group(shared, index, &group).await
+    Ok(())
+}
+
+/// Groups packs in order, each group up to a batch by weight.
+fn groups(packs: Vec<PackRow>) -> Vec<Vec<i64>> {
+    let (mut groups, mut total): (Vec<Vec<i64>>, u64) = (Vec::new(), 0);
+    for pack in packs {
+        total += weight(&pack);
+        match groups.last_mut() {
+            Some(group) if total <= BATCH_BYTES => group.push(pack.pack),
+            _ => {
+                total = weight(&pack);
+                groups.push(vec![pack.pack]);
+            }
+        }
+    }
+    groups
 }
 
 async fn rewrite_group(
@@ -152,16 +161,13 @@ async fn rewrite_group(
     index: &ArchiveIndex,
     packs: &[i64],
 ) -> Result<(), ServiceError> {
-    if packs.is_empty() {
-        return Ok(());
-    }
     let mut used = Vec::new();
     for pack in packs {
         used.push((shared.archive.pack(*pack), index.contents(*pack).await?));
     }
-    let elsewhere = elsewhere(shared, index, packs).await?;
+    let foreign = foreign_pieces(shared, index, packs).await?;
     let (folder, last) = (shared.archive.folder().to_owned(), index.last_pack().await?);
-    let writing = move || put_together((&folder, last), used, elsewhere);
+    let writing = move || merge_packs((&folder, last), used, foreign);
     let written = match tokio::task::spawn_blocking(writing).await? {
         Ok(written) => written,
         Err(PackError::Damaged(path)) => return on_damage(shared, index, &path, packs).await,
@@ -174,29 +180,29 @@ async fn rewrite_group(
     Ok(())
 }
 
-/// Writes what is in use of some packs into one, a chunk at a time; `None` when nothing is.
-fn put_together(
+/// Writes the used chunks of some packs into one, a chunk at a time; `None` if none is used.
+fn merge_packs(
     (folder, last): (&Path, i64),
     used: Vec<(PathBuf, PackContents)>,
-    elsewhere: PackContents,
+    foreign: PackContents,
 ) -> Result<Option<NewPack>, PackError> {
     let failed = |source| PackError::Io { path: folder.to_owned(), source };
     let is_used = |contents: &PackContents| !contents.pieces.is_empty();
-    if !is_used(&elsewhere) && !used.iter().any(|(_, contents)| is_used(contents)) {
+    if !is_used(&foreign) && !used.iter().any(|(_, contents)| is_used(contents)) {
         return Ok(None);
     }
     let chunks = used.iter().flat_map(|(_, contents)| &contents.chunks);
     let text_bytes = chunks.map(|chunk| chunk.bytes).sum();
     let number = next_pack(folder, last).map_err(failed)?;
     let mut pack = PackWriter::begin(folder, number, text_bytes).map_err(failed)?;
-    let mut described = Described::default();
+    let mut description = PackDescription::default();
     for (path, mut contents) in used {
         let chunks = std::mem::take(&mut contents.chunks);
         chunks_of_pack(&path, chunks, |digest, chunk| pack.add(digest, chunk).map_err(failed))?;
-        described.add(contents);
+        description.add(contents);
     }
-    described.add(elsewhere);
-    pack.describe(described.names, described.pieces);
+    description.add(foreign);
+    pack.describe(description.names, description.pieces);
     pack.finish().map(Some).map_err(failed)
 }
 
@@ -210,24 +216,25 @@ pub(super) fn remove(shared: &ArchiveShared, pack: i64) -> Result<(), ServiceErr
     }
 }
 
-/// What these packs say of chunks in others and the index still says, too: nobody else may say it.
-async fn elsewhere(
+/// The pieces that these packs describe but whose chunks are in other packs, as far as the index still has them. No other
+/// pack describes them.
+async fn foreign_pieces(
     shared: &ArchiveShared,
     index: &ArchiveIndex,
     packs: &[i64],
 ) -> Result<PackContents, ServiceError> {
-    let mut kept = Described::default();
+    let mut kept = PackDescription::default();
     let mut known: HashMap<u128, HashMap<u64, ChunkDigest>> = HashMap::new();
     for pack in packs {
         let path = shared.archive.pack(*pack);
         let read = tokio::task::spawn_blocking(move || contents_of_pack(&path)).await?;
-        // One that cannot be read is found out when its chunks are.
+        // An unreadable pack is reported when its chunks are read.
         let Ok(mut contents) = read else { continue };
         let own: HashSet<ChunkDigest> = contents.chunks.iter().map(|chunk| chunk.digest).collect();
         contents.pieces.retain(|piece| !own.contains(&piece.digest));
         for piece in &contents.pieces {
             let name = &contents.transcripts[piece.transcript];
-            if let Entry::Vacant(unknown) = known.entry(key(name)) {
+            if let Entry::Vacant(unknown) = known.entry(text_hash(name)) {
                 let row = index.transcript_of(&name.path, name.generation).await?;
                 let pieces = match row {
                     Some(row) => index.pieces(row.id).await?,
@@ -238,42 +245,43 @@ async fn elsewhere(
             }
         }
         contents.pieces.retain(|piece| {
-            let places = known.get(&key(&contents.transcripts[piece.transcript]));
+            let places = known.get(&text_hash(&contents.transcripts[piece.transcript]));
             places.and_then(|places| places.get(&piece.offset)) == Some(&piece.digest)
         });
         kept.add(contents);
     }
-    let Described { names, pieces, .. } = kept;
+    let PackDescription { names, pieces, .. } = kept;
     Ok(PackContents { transcripts: names, chunks: Vec::new(), pieces })
 }
 
-/// Stands for a text where there may be very many.
-fn key(name: &TranscriptName) -> u128 {
+/// A fixed-size hash of a text's path and generation, since there may be very many.
+fn text_hash(name: &TranscriptName) -> u128 {
     let mut of = DigestStream::default();
     of.update(name.path.as_bytes());
     of.update(&name.generation.to_be_bytes());
     of.finish().0
 }
 
-/// What a pack will say: each text once, each place once.
+/// The description for a pack: each text once, each piece once.
 #[derive(Default)]
-struct Described {
+struct PackDescription {
     names: Vec<TranscriptName>,
     pieces: Vec<PackedPiece>,
     places: HashMap<u128, usize>,
     seen: HashSet<(usize, u64)>,
 }
 
-impl Described {
+impl PackDescription {
     fn add(&mut self, contents: PackContents) {
         let mut names: Vec<_> = contents.transcripts.into_iter().map(Some).collect();
         let mut places = vec![0; names.len()];
         for piece in contents.pieces {
             if let Some(name) = names[piece.transcript].take() {
-                places[piece.transcript] = *self.places.entry(key(&name)).or_insert_with(|| {
-                    self.names.push(name);
-                    self.names.len() - 1
-                });
+                places[piece.transcript] =
+                    *self.places.entry(text_hash(&name)).or_insert_with(|| {
+                        self.names.push(name);
+                        self.names.len() - 1
+                    });
             }
             let transcript = places[piece.transcript];
             if self.seen.insert((transcript, piece.offset)) {
@@ -283,7 +291,7 @@ impl Described {
     }
 }
 
-/// Reads some packs whole, those first that were not for longest.
+/// Reads some packs completely, those not read for longest first.
 pub(super) async fn check_some(
     shared: &ArchiveShared,
     index: &ArchiveIndex,
@@ -303,7 +311,7 @@ pub(super) async fn check_some(
     Ok(())
 }
 
-/// Reads a pack whole; whether it is sound.
+/// Reads a pack completely; returns whether it is undamaged.
 pub(super) async fn check(
     shared: &ArchiveShared,
     index: &ArchiveIndex,
@@ -319,8 +327,8 @@ pub(super) async fn check(
     Ok(index.packs().await?.iter().any(|row| row.pack == pack && !row.is_damaged))
 }
 
-/// Marks damaged packs: their chunks are stored again from the transcripts that are there. What is nowhere else stays,
-/// as far as it can be read.
+/// Marks damaged packs and archives their chunks again from the transcripts that exist. Chunks without a transcript stay,
+/// as far as they can be read.
 async fn on_damage(
     shared: &ArchiveShared,
     index: &ArchiveIndex,
@@ -338,4 +346,71 @@ async fn on_damage(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A pack of one chunk with `text_bytes`, of which `used_bytes` are in use.
+    fn pack(number: i64, text_bytes: u64, used_bytes: u64) -> PackRow {
+        PackRow {
+            pack: number,
+            bytes: text_bytes / 8,
+            text_bytes,
+            used_bytes,
+            chunks: 1,
+            is_damaged: false,
+            checked_ms: 0,
+        }
+    }
+
+    fn damaged(pack: PackRow) -> PackRow {
+        PackRow { is_damaged: true, ..pack }
+    }
+
+    #[test]
+    fn packs_are_merged_with_those_of_their_size_class() {
+        let class = |bytes| size_class(&pack(1, bytes, bytes));
+        assert_eq!(class(1), Some(0));
+        assert_eq!(class(BATCH_BYTES / 64), Some(1));
+        assert_eq!(class(BATCH_BYTES / 8), Some(2));
+        assert_eq!(class(BATCH_BYTES / 2), None, "large enough");
+        let many = PackRow { chunks: BATCH_BYTES / CHUNK_WEIGHT, ..pack(1, 1, 1) };
+        assert_eq!(size_class(&many), None, "tiny chunks have weight, too");
+        assert_eq!(size_class(&damaged(pack(1, 1, 1))), None);
+    }
+
+    #[test]
+    fn a_large_pack_is_rewritten_when_less_than_half_of_it_is_used() {
+        let half = BATCH_BYTES / 2;
+        assert!(is_wasteful(&pack(1, half, half / 2 - 1)));
+        assert!(!is_wasteful(&pack(1, half, half / 2)));
+        assert!(!is_wasteful(&pack(1, half - 1, 0)), "a small one is merged instead");
+        assert!(!is_wasteful(&damaged(pack(1, half, 0))));
+    }
+
+    #[test]
+    fn a_damaged_pack_is_removed_only_when_its_known_chunks_are_stored_elsewhere() {
+        assert!(is_replaced(&damaged(pack(1, 100, 0))));
+        assert!(!is_replaced(&damaged(pack(1, 100, 1))), "a chunk is only here");
+        assert!(!is_replaced(&damaged(pack(1, 0, 0))), "its contents are unknown");
+        assert!(!is_replaced(&pack(1, 100, 0)));
+    }
+
+    #[test]
+    fn a_group_of_packs_holds_at_most_a_batch() {
+        let most = BATCH_BYTES - CHUNK_WEIGHT;
+        let packs = vec![pack(1, most, most / 2), pack(2, most, most / 2), pack(3, most, most)];
+        assert_eq!(groups(packs), [vec![1], vec![2], vec![3]]);
+        let packs =
+            vec![pack(4, 9, 1), pack(5, most, most / 2), pack(6, 9, 1), pack(7, most, most)];
+        assert_eq!(groups(packs), [vec![4, 5, 6], vec![7]]);
+        assert_eq!(
+            groups(vec![pack(8, 2 * most, 2 * most)]),
+            [vec![8]],
+            "one that is larger is alone"
+        );
+        assert!(groups(Vec::new()).is_empty());
+    }
 }

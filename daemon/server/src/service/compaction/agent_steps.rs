@@ -25,7 +25,6 @@ pub struct AgentSteps {
 }
 
 impl AgentSteps {
-    #[must_use]
     pub fn new(store: Store, index: ItemIndex) -> Self {
         Self { store, index }
     }

@@ -36,7 +36,6 @@ pub struct CompactionJobs {
 }
 
 impl CompactionJobs {
-    #[must_use]
     pub fn new(
         (compactor, log, given): (Arc<Compactor>, Arc<CompactionLog>, Arc<GivenItems>),
         snapshots: Arc<Snapshots>,
@@ -46,9 +45,6 @@ impl CompactionJobs {
     }
 
     /// Starts a compaction in the background; returns its id and its job.
-    ///
-    /// # Errors
-    /// There is no such thread, no items were given, or the input could not be stored.
     pub async fn start(&self, mut request: Request) -> Result<(String, JobKey), ServiceError> {
         request.check_templates()?;
         self.compactor.check_install(&request).await?;
@@ -86,9 +82,6 @@ impl CompactionJobs {
     }
 
     /// Cancels an unfinished compaction; returns false if it is finished.
-    ///
-    /// # Errors
-    /// No compaction has this id.
     pub async fn cancel(&self, id: &str) -> Result<bool, ServiceError> {
         let done = self.store.compaction_get(id).await?.is_some();
         let key = JobKey { kind: Kind::Compact, subject: id.to_owned() };

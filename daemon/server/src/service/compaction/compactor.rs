@@ -45,15 +45,11 @@ pub struct Compactor {
 }
 
 impl Compactor {
-    #[must_use]
     pub fn new(steps: Steps, clock: Clock, events: EventHub) -> Self {
         Self { steps, clock, events }
     }
 
     /// Compacts.
-    ///
-    /// # Errors
-    /// There is no such thread, it has no items, or the record could not be stored.
     pub async fn run(&self, request: Request) -> Result<Compaction, ServiceError> {
         let earlier = self.steps.agent_steps.earlier(&request).await?;
         let keeping = if earlier.is_some() { Keeping::InPlace } else { Keeping::New };
@@ -66,9 +62,6 @@ impl Compactor {
     }
 
     /// The result of [`run`](Self::run) for a thread, as far as it does not depend on a model.
-    ///
-    /// # Errors
-    /// There is no such thread, or it has no items.
     pub async fn preview(&self, mut request: Request) -> Result<Preview, ServiceError> {
         let Steps { gatherer, packets, ladder, spans, .. } = &self.steps;
         let mut input = gatherer.gather("", &request).await?;
@@ -83,13 +76,11 @@ impl Compactor {
     }
 
     /// Whether a model is configured.
-    #[must_use]
     pub fn has_model(&self) -> bool {
         self.steps.ladder.has_model()
     }
 
     /// An id for a new compaction.
-    #[must_use]
     pub fn new_id(&self) -> String {
         preimage::id(&self.clock.new_id())
     }
@@ -100,9 +91,6 @@ impl Compactor {
     }
 
     /// Compacts under the id of `progress`; the caller publishes a failure.
-    ///
-    /// # Errors
-    /// As [`run`](Self::run).
     pub(super) async fn run_as(
         &self,
         progress: &ProgressEvents,

@@ -17,7 +17,7 @@ use crate::archive::Archive;
 use crate::config::Live;
 use crate::service::context::known::KnownWindow;
 use crate::service::error::ServiceError;
-use crate::service::item_index::{ItemIndex, Located};
+use crate::service::item_index::{FileRows, ItemIndex};
 use crate::service::snapshot::{Snapshot, Snapshots};
 use crate::transcript::{Fallback, LineReader};
 
@@ -31,7 +31,6 @@ pub struct Gatherer {
 }
 
 impl Gatherer {
-    #[must_use]
     pub fn new(
         (store, snapshots): (Store, Arc<Snapshots>),
         (index, archive): (ItemIndex, Arc<Archive>),
@@ -128,7 +127,7 @@ impl Gatherer {
         pick: fn(&[Box<RawValue>]) -> Option<KeptRequest>,
     ) -> Result<Option<KeptRequest>, ServiceError> {
         let pieces = self.index.lineage_rows(file, seq, seq).await?;
-        let Some(Located { source, path, generation, rows }) = pieces.into_iter().next() else {
+        let Some(FileRows { source, path, generation, rows }) = pieces.into_iter().next() else {
             return Ok(None);
         };
         let archive = Arc::clone(&self.archive);

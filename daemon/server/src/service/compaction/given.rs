@@ -38,7 +38,6 @@ pub struct GivenItems {
 
 impl GivenItems {
     /// `preimages` is the folder of stored histories.
-    #[must_use]
     pub fn new(preimages: PathBuf, log: Arc<CompactionLog>) -> Self {
         Self { preimages, log }
     }

@@ -31,7 +31,6 @@ pub struct Installer {
 }
 
 impl Installer {
-    #[must_use]
     pub fn new(recorder: Arc<Recorder>, snapshots: Arc<Snapshots>) -> Self {
         Self { recorder, snapshots }
     }

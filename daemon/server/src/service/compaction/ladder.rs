@@ -68,7 +68,6 @@ pub struct Ladder {
 }
 
 impl Ladder {
-    #[must_use]
     pub fn new(
         models: Arc<Models>,
         histories: Arc<Histories>,
@@ -277,7 +276,7 @@ impl Ladder {
         let reader = reader.or(input.fold.head().model.as_deref());
         let is_read = reader.is_some_and(window::is_of_openai);
         match provider.remote {
-            RemoteSetting::Said(remote) => remote,
+            RemoteSetting::Configured(remote) => remote,
             RemoteSetting::Assumed(remote) if is_read => remote,
             RemoteSetting::Assumed(remote) if request.strategy == Strategy::Remote => remote,
             RemoteSetting::Assumed(_) => Remote::No,

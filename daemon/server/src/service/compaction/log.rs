@@ -29,7 +29,6 @@ pub struct CompactionLog {
 }
 
 impl CompactionLog {
-    #[must_use]
     pub fn new(store: Store, jobs: Jobs, retention: Arc<Retention>) -> Self {
         Self { store, jobs, retention }
     }
@@ -106,17 +105,11 @@ impl CompactionLog {
     }
 
     /// Costs of the stored compactions of threads.
-    ///
-    /// # Errors
-    /// The store cannot be read.
     pub async fn totals(&self) -> Result<CompactionTotals, ServiceError> {
         Ok(self.store.compaction_totals().await?)
     }
 
     /// Compactions, newest first.
-    ///
-    /// # Errors
-    /// The store cannot be read.
     pub async fn list(
         &self,
         thread_id: Option<&str>,
@@ -127,9 +120,6 @@ impl CompactionLog {
     }
 
     /// One compaction, as it was returned.
-    ///
-    /// # Errors
-    /// No compaction has this id, or it cannot be read.
     pub async fn get(&self, id: &str) -> Result<Compaction, ServiceError> {
         let found = self.store.compaction_get(id).await?;
         let (row, body) = found.ok_or_else(|| ServiceError::CompactionNotFound(id.to_owned()))?;

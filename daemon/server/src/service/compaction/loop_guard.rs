@@ -19,7 +19,6 @@ pub struct LoopGuard {
 }
 
 impl LoopGuard {
-    #[must_use]
     pub fn new(store: Store, events: EventHub) -> Self {
         Self { store, events }
     }

@@ -42,7 +42,6 @@ pub struct Packets {
 }
 
 impl Packets {
-    #[must_use]
     pub fn new(store: Store, models: Arc<Models>, config: Live, clock: Clock) -> Self {
         Self { store, models, config, clock }
     }
@@ -69,11 +68,11 @@ impl Packets {
         let (config, settings) = (self.config.now(), self.models.settings());
         // The state of a watcher that gets no more events stays in the store: ignore an old packet.
         let waited = self.clock.now_ms().abs_diff(since_ms);
-        if waited >= config.policies.in_force.wait_ms.unsigned_abs() {
+        if waited >= config.policies.active.wait_ms.unsigned_abs() {
             return None;
         }
         let choice = settings.default.as_ref().filter(|_| request.model.is_none());
-        let policy = &config.policies.in_force;
+        let policy = &config.policies.active;
         let (model, effort) = (&policy.compaction_model, &policy.compaction_effort);
         if let Some(choice) = choice.filter(|_| model.is_some() || effort.is_some()) {
             let name = model.as_ref().unwrap_or(&choice.model).clone();

@@ -95,7 +95,6 @@ fn span_of(rows: &[ItemRow]) -> Option<Span> {
     })
 }
 
-#[must_use]
 pub fn line_tokens(line: &ViewLine) -> u64 {
     tokens::of_bytes(line.text.len() as u64 + 1)
 }

@@ -65,7 +65,6 @@ pub struct Compaction {
 }
 
 impl Compaction {
-    #[must_use]
     pub fn reason(&self) -> Reason {
         self.reason.unwrap_or_else(|| Reason::of("", &self.trigger))
     }

@@ -33,9 +33,6 @@ pub(super) struct Replacement {
 
 impl Replacement {
     /// Checks it against the history.
-    ///
-    /// # Errors
-    /// Its flaw.
     pub(super) fn check(&self, input: &Input) -> Result<(), worth::Flaw> {
         let request = input.kept.as_ref().map(|kept| &kept.item);
         worth::check(&self.history, request, input.sizes(&self.history))

@@ -99,7 +99,6 @@ pub enum Reason {
 
 impl Reason {
     /// The stored reason, or the one implied by the trigger in records older than reasons.
-    #[must_use]
     pub fn of(name: &str, trigger: &str) -> Self {
         match (name, trigger) {
             ("context_limit", _) | ("", "auto") => Self::ContextLimit,
@@ -112,7 +111,6 @@ impl Reason {
 
 impl Request {
     /// The thread whose history the result replaces.
-    #[must_use]
     pub fn installs_in(&self) -> Option<&str> {
         match &self.subject {
             Subject::Thread { thread_id, .. } | Subject::Begun { thread_id, .. } => {

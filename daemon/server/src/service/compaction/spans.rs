@@ -21,7 +21,6 @@ pub struct Spans {
 }
 
 impl Spans {
-    #[must_use]
     pub fn new(store: Store, index: ItemIndex) -> Self {
         Self { store, index }
     }

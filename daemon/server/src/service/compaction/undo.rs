@@ -45,7 +45,6 @@ pub struct Undo {
 
 impl Undo {
     /// `preimages` is the folder of stored histories.
-    #[must_use]
     pub fn new(
         store: Store,
         (log, installer): (Arc<CompactionLog>, Arc<Installer>),
@@ -58,9 +57,6 @@ impl Undo {
 
     /// Undoes a compaction: returns the replaced items as the transcript has them, restores them in the thread if
     /// the compaction was installed, and marks it as undone. Idempotent.
-    ///
-    /// # Errors
-    /// No compaction has this id, a later one is active, or the transcript has changed since.
     pub async fn run(&self, id: &str) -> Result<UndoOutcome, ServiceError> {
         let compaction = self.log.get(id).await?;
         let mut spans: Vec<Span> = compaction.receipt.dropped.clone();

@@ -65,9 +65,6 @@ struct SpentTokens {
 
 impl Contexts {
     /// The bill of a thread.
-    ///
-    /// # Errors
-    /// There is no such thread, it has no items, or reading failed.
     pub async fn bill(&self, thread_id: &str) -> Result<ThreadBill, ServiceError> {
         let snapshot = self.snapshots.of(thread_id, None).await?;
         let fold = Arc::clone(&snapshot.fold);
@@ -127,9 +124,6 @@ impl Contexts {
 
     /// What compactions by the agents themselves took, on the newest compacted threads of all agents. Read again when one
     /// of these was compacted.
-    ///
-    /// # Errors
-    /// Reading failed.
     pub async fn of_agents(&self) -> Result<Option<AgentAccount>, ServiceError> {
         let compacted = self.compacted(&ThreadFilter::default()).await?;
         let newest: Vec<(String, u64)> = compacted

@@ -21,9 +21,6 @@ pub(in crate::service) struct KnownWindow {
 
 impl KnownWindow {
     /// Gathers it for a thread, or for items of none.
-    ///
-    /// # Errors
-    /// Reading failed.
     pub(in crate::service) async fn of(
         store: &Store,
         config: Arc<Config>,

@@ -21,7 +21,6 @@ pub struct ResumePrice {
 impl ResumePrice {
     /// `None` if the provider's cache is unknown. `replacement_tokens` is the size of the text that replaces the
     /// history.
-    #[must_use]
     pub fn of(config: &Config, fold: &Fold, now_ms: i64, replacement_tokens: u64) -> Option<Self> {
         let head = fold.head();
         let idle_ms = u64::try_from(now_ms.saturating_sub(head.updated_at_ms)).unwrap_or(0);

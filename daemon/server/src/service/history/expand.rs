@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use crate::archive::Archive;
 use crate::service::archive::{ArchiveKeeper, ArchivedRows, Returns};
 use crate::service::error::ServiceError;
-use crate::service::item_index::{ItemIndex, Located};
+use crate::service::item_index::{FileRows, ItemIndex};
 use crate::service::preimage;
 use crate::transcript::{Fallback, LineError, LineReader};
 
@@ -53,7 +53,6 @@ pub struct HandleReader {
 
 impl HandleReader {
     /// `preimages` is the folder of stored histories.
-    #[must_use]
     pub fn new(
         (store, index): (Store, ItemIndex),
         preimages: PathBuf,
@@ -64,9 +63,6 @@ impl HandleReader {
     }
 
     /// Returns the items behind `handle`, from line `from`, at most `max_bytes` of them (but at least one).
-    ///
-    /// # Errors
-    /// The handle never existed, or the transcript has changed since.
     pub async fn expand(
         &self,
         handle: &Handle,
@@ -77,9 +73,6 @@ impl HandleReader {
     }
 
     /// The same items in history form, from the first.
-    ///
-    /// # Errors
-    /// As [`expand`](Self::expand).
     pub async fn history_items(
         &self,
         handle: &Handle,
@@ -144,7 +137,7 @@ impl HandleReader {
 
     /// Finds the handle's rows in the thread's current transcript and those it continues, else in another
     /// transcript of the thread: the current one can change.
-    async fn locate(&self, handle: &Handle) -> Result<Vec<Located>, ServiceError> {
+    async fn locate(&self, handle: &Handle) -> Result<Vec<FileRows>, ServiceError> {
         let not_found = || ServiceError::ThreadNotFound(handle.of.clone());
         let current = self.store.thread_get(&handle.of).await?.ok_or_else(not_found)?.file;
         let others = self.store.thread_files(&handle.of).await?;
@@ -175,7 +168,7 @@ async fn returned(
 ) -> Result<ItemsOfHandle, ServiceError> {
     let ArchivedRows { source, path, mut rows, lines } = found;
     rows.retain(|row| row.seq >= from.unwrap_or(handle.first));
-    let located = Located { source, path: path.into(), generation: None, rows };
+    let located = FileRows { source, path: path.into(), generation: None, rows };
     let handle = handle.to_string();
     let read = move || read(&handle, &located, (lines, form), max_bytes);
     tokio::task::spawn_blocking(read).await?
@@ -183,10 +176,10 @@ async fn returned(
 
 fn opened(
     handle: &str,
-    located: &Located,
+    located: &FileRows,
     archive: Arc<Archive>,
 ) -> Result<LineReader, ServiceError> {
-    let Located { source, path, generation, .. } = located;
+    let FileRows { source, path, generation, .. } = located;
     let fallback = generation.map(|generation| Fallback { archive, generation });
     match LineReader::open(*source, path, fallback) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -199,11 +192,11 @@ fn opened(
 
 fn read(
     handle: &str,
-    located: &Located,
+    located: &FileRows,
     (mut lines, form): (LineReader, ItemForm),
     max_bytes: u64,
 ) -> Result<ItemsOfHandle, ServiceError> {
-    let Located { path, rows, .. } = located;
+    let FileRows { path, rows, .. } = located;
     let shown = path.display().to_string();
     let changed = || ServiceError::SourceChanged { handle: handle.to_owned(), path: shown.clone() };
     let first = rows.first().ok_or_else(|| ServiceError::HandleNotFound(handle.to_owned()))?;

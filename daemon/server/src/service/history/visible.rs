@@ -81,15 +81,11 @@ pub struct Histories {
 }
 
 impl Histories {
-    #[must_use]
     pub fn new(index: ItemIndex, snapshots: Arc<Snapshots>, archive: Arc<Archive>) -> Self {
         Self { index, snapshots, archive }
     }
 
     /// A page of the items a model sees.
-    ///
-    /// # Errors
-    /// There is no such thread, it has no items, or its transcript changed since it was read.
     pub async fn visible(&self, query: HistoryQuery) -> Result<VisibleHistory, ServiceError> {
         let mut snapshot = self.snapshots.of(&query.thread_id, None).await?;
         if let Some(as_of) = query.as_of.filter(|as_of| *as_of < snapshot.seq()) {

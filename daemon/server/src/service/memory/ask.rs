@@ -1,9 +1,9 @@
-//! Asks the configured model for memory, and tells a failure by what happens next.
+//! Asks the configured model for memory, and maps its failures to job failures.
 //!
-//! *Steps.* The question is asked; a model whose window is smaller than was thought is asked about half as much of
-//! the thread; an answer of which nothing can be taken is shown to the model once, with the reason. What is
-//! refused is not kept, so that a later run asks anew; what is taken is kept until it is stored, so that a
-//! crash in between pays nothing twice.
+//! *Steps.* Ask the question. If the model's window turns out smaller than configured, ask again about half of the
+//! thread. If the whole answer is unusable, ask once more with the answer and the reason. Rejected answers are
+//! deleted, so a later run asks again. Accepted answers are kept until their result is stored, so a crash does
+//! not pay twice.
 
 use std::time::Duration;
 
@@ -17,26 +17,24 @@ use longhaul_core::text;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio_util::sync::CancellationToken;
 
-use crate::model::{Answered, Call, ModelChoice, Models, Purpose};
+use crate::model::{Call, ModelChoice, Models, PaidAnswer, Purpose};
 
-/// Times a model is asked again for one thread because its answer cannot be taken.
+/// Retries for one thread after an unusable answer.
 const CORRECTIONS_MAX: u32 = 1;
 
-/// Bytes of a refused answer that the model is shown.
+/// Maximum bytes of a rejected answer to show to the model.
 const SHOWN_BYTES: usize = 4 * 1_024;
 
-/// Why there is no answer.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(super) enum AskError {
     #[error("{0}")]
     Fault(Fault),
-    /// Nothing of the answer can be taken.
     #[error("answer_refused: {0}")]
     Refused(AnswerError),
 }
 
 impl AskError {
-    /// What the job table is told.
+    /// The failure to record in the job table.
     pub(super) fn failure(&self) -> Failure {
         use FaultKind as F;
         let (kind, retry_after_ms) = match self {
@@ -53,7 +51,7 @@ impl AskError {
                     | F::Unavailable
                     | F::Unreadable
                     | F::Incomplete => FailureKind::Transient,
-                    // Asked about less and less already.
+                    // The question was already halved as far as possible.
                     F::ContextOverflow | F::NotFound | F::Refused | F::AnswerTooLarge => {
                         FailureKind::Permanent
                     }
@@ -65,28 +63,25 @@ impl AskError {
     }
 }
 
-/// One job's conversation with a model.
+/// A job's conversation with a model.
 #[derive(Debug)]
 pub(super) struct MemoryQuestion<'a> {
     pub(super) models: &'a Models,
     pub(super) choice: &'a ModelChoice,
     pub(super) purpose: Purpose,
     pub(super) timeout: Duration,
-    /// Spent so far.
+    /// Requests and tokens of the job until now.
     pub(super) spent: Spending,
 }
 
 impl MemoryQuestion<'_> {
-    /// What the model learned of a thread.
-    ///
-    /// # Errors
-    /// [`AskError`].
+    /// Asks what the thread teaches.
     pub(super) async fn about(&mut self, question: Question) -> Result<Reading, AskError> {
         let (mut question, mut corrections) = (question, 0);
         let mut input = vec![item("user", &question.user)];
         loop {
             let schema = Schema { name: "memory".to_owned(), schema: question.schema.clone() };
-            let Answered { answer, digest, .. } =
+            let PaidAnswer { answer, digest, .. } =
                 match self.ask(&question.system, &input, &schema).await {
                     Ok(answered) => answered,
                     Err(fault) if fault.kind == FaultKind::ContextOverflow => {
@@ -112,16 +107,12 @@ impl MemoryQuestion<'_> {
         }
     }
 
-    /// One answer.
-    ///
-    /// # Errors
-    /// Those of the provider and of the budgets.
     pub(super) async fn ask(
         &mut self,
         instructions: &str,
         input: &[Box<RawValue>],
         schema: &Schema,
-    ) -> Result<Answered, Fault> {
+    ) -> Result<PaidAnswer, Fault> {
         let ask = Ask {
             model: &self.choice.model,
             instructions,
@@ -138,7 +129,7 @@ impl MemoryQuestion<'_> {
             purpose: self.purpose,
             job: self.spent,
             deadline: self.timeout,
-            // Whoever gives the job up drops this future: that closes the connection.
+            // A job that is given up drops this future, which closes the connection.
             cancel: &CancellationToken::new(),
         };
         let result = self.models.ask(call, &|_| {}).await;
@@ -149,8 +140,8 @@ impl MemoryQuestion<'_> {
     }
 }
 
-/// A message, in the Responses form.
+/// A message in the format of the Responses API.
 pub(super) fn item(role: &str, words: &str) -> Box<RawValue> {
-    // Serialising a value to memory cannot fail.
+    // Serializing a value to memory cannot fail.
     to_raw_value(&message(role, words)).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }

@@ -1,8 +1,8 @@
-//! The git baseline: the published folder is a repository of one commit, what was published.
+//! The git baseline: the published folder is a git repository with one commit of the published files.
 //!
-//! `git diff` in the memory folder tells a person what they, or a program of theirs, changed since. There is no
-//! history: each generation is a repository of its own, so that what was forgotten is in no old commit. Made
-//! while the folder is still staged; where there is no git, or it fails, memory is published without.
+//! `git diff` in the memory folder shows what a person or a program changed since the publication. Each generation
+//! is a new repository without history, so no old commit contains forgotten text. It is created in the staging
+//! folder. Without git, or if git fails, memory is published without a baseline.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tokio::process::Command;
 
-/// Time for one command: the files are few and small.
+/// Timeout of one git command; the files are few and small.
 const WITHIN: Duration = Duration::from_secs(10);
 
 /// Commits everything in `folder` as of `at_ms`, Unix milliseconds.
@@ -23,14 +23,14 @@ pub(super) async fn commit(folder: &Path, at_ms: i64) {
     for step in steps {
         if let Err(error) = git(folder, step, at_ms).await {
             tracing::debug!(step = step[0], error, "memory has no git baseline");
-            // A half of it would only confuse.
+            // Half a repository would mislead.
             drop(tokio::fs::remove_dir_all(folder.join(".git")).await);
             return;
         }
     }
 }
 
-/// Runs git as nobody configured it: no hooks, no signing, no filters, no prompt.
+/// Runs git without any configuration: no hooks, signing, filters or prompts.
 async fn git(folder: &Path, arguments: &[&str], at_ms: i64) -> Result<(), String> {
     let date = format!("@{} +0000", at_ms.div_euclid(1_000));
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -53,7 +53,7 @@ async fn git(folder: &Path, arguments: &[&str], at_ms: i64) -> Result<(), String
     }
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
     let output = tokio::time::timeout(WITHIN, command.output()).await;
-    let output = output.map_err(|_| "it takes too long".to_owned())?;
+    let output = output.map_err(|_| "timed out".to_owned())?;
     let output = output.map_err(|error| error.to_string())?;
     if output.status.success() {
         Ok(())
@@ -67,20 +67,20 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_published_files_are_one_commit_and_later_changes_show() {
+    async fn the_published_files_are_one_commit_and_git_shows_later_changes() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("MEMORY.md");
         std::fs::write(&file, "# Memory\n").unwrap();
         commit(folder.path(), 1_763_700_000_000).await;
-        let told = |arguments: &[&str]| {
+        let output = |arguments: &[&str]| {
             let mut git = std::process::Command::new("git");
             git.args(arguments).current_dir(folder.path());
             String::from_utf8(git.output().unwrap().stdout).unwrap()
         };
-        assert_eq!(told(&["rev-list", "--count", "--all"]).trim(), "1");
-        assert_eq!(told(&["status", "--porcelain"]), "");
+        assert_eq!(output(&["rev-list", "--count", "--all"]).trim(), "1");
+        assert_eq!(output(&["status", "--porcelain"]), "");
         std::fs::write(&file, "# Memory\n- mine\n").unwrap();
-        assert_eq!(told(&["status", "--porcelain"]), " M MEMORY.md\n");
+        assert_eq!(output(&["status", "--porcelain"]), " M MEMORY.md\n");
     }
 
     #[tokio::test]

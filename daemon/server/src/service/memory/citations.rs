@@ -1,4 +1,4 @@
-//! Use of memory: which files and threads an answer rests on.
+//! Counts which files and threads of memory an answer used.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::publications::Publications;
 use crate::clock::Clock;
 use crate::service::error::ServiceError;
 
-/// What was counted as used.
+/// The uses that were counted.
 #[derive(Debug)]
 pub struct CitationResult {
     pub kinds: Vec<String>,
@@ -27,15 +27,10 @@ pub struct Citations {
 }
 
 impl Citations {
-    #[must_use]
     pub fn new((store, publications): (Store, Arc<Publications>), clock: Clock) -> Self {
         Self { store, publications, clock }
     }
 
-    /// Counts what an answer used.
-    ///
-    /// # Errors
-    /// Those of the store.
     pub async fn count(
         &self,
         answer: Option<&str>,

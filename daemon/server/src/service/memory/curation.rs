@@ -1,20 +1,20 @@
-//! The job `curate`: a worker outside the daemon edits the published files with a model.
+//! The job `curate`: an external worker edits the published files with a model.
 //!
 //! # Theory of operation
-//! *When.* Asked for after each consolidation, where the configuration says so and something changed since the last
-//! success. What the rules made is in force before: nothing waits for a model.
+//! *When.* Requested after each consolidation, if configured and if something changed since the last success. The
+//! files that the rules made are already published: nothing waits for a model.
 //!
-//! *Steps.* A claim is given copies of the files, in the wording of the last success (the draft) → the worker asks
-//! for the model's next step ([`Curation::ask`]), runs the file tools that it names, and asks again; requests,
-//! tokens and time are counted here, and what is spent refuses the next question → the worker delivers the files
-//! ([`Curation::deliver`]) → the core holds them against what is known; a refusal is told to the worker, which may
-//! mend them → if what is in force is still what the work began with, they are published as a generation.
+//! *Steps.* A claim gets copies of the files, with the wording of the last success (the draft) → the worker asks for
+//! the model's next step ([`Curation::ask`]), runs the file tools it names, and asks again; requests, tokens and time
+//! are counted here, and a spent bound rejects the next question → the worker delivers the files
+//! ([`Curation::deliver`]) → the core checks them against the handbook; the worker gets the reason of a rejection and
+//! may fix the files → if the current generation is still the one the work began with, they become a generation.
 //!
-//! The lock of publications is not held while the model works: forgetting and notes do not wait. What is forgotten
-//! ends the question under way and refuses the next; a note that comes in between makes the work of no use.
+//! The publication lock is not held while the model works, so forgetting and notes do not wait. Forgetting cancels the
+//! current question and rejects the next; a note added during the work invalidates the work.
 //!
-//! *A crash* of the worker or the daemon ends the claim, and nothing of it is in force. Answers are kept: the run
-//! that repeats it is given them for nothing.
+//! *A crash* of the worker or the daemon ends the claim and publishes nothing. Answers are kept, so a repeated run gets
+//! them without another request.
 
 mod outcome;
 mod progress;
@@ -43,37 +43,37 @@ use outcome::CurationEnd;
 use progress::Progress;
 pub use progress::{ModelMessage, Speaker};
 
-/// Bytes of what is told of a failure.
+/// Maximum bytes of a failure's description.
 const DETAIL_BYTES: usize = 600;
 
-/// Bytes of all files that are handed out: whatever is escaped in them, they fit into a frame.
+/// Maximum bytes of all files for a worker. They fit into a frame however much of them is escaped.
 const FILES_BYTES_MAX: usize = 5 << 20;
 
-/// Bytes of the files, and of their paths, that are taken back: room for what the model adds.
+/// Maximum bytes of the delivered files and their paths: leaves room for what the model adds.
 const RESULT_BYTES_MAX: usize = 7 << 20;
 
-/// What a worker is given.
+/// The input of a worker.
 pub struct CurationTask {
     /// The first message to the model.
     pub request: String,
     pub files: Files,
-    /// Bytes of a conversation.
+    /// Maximum bytes of the conversation.
     pub messages_bytes_max: usize,
 }
 
-/// The answer of the model, and what it says.
+/// The model's answer and the step read from it.
 pub struct ModelStep {
     pub text: String,
-    /// Or why it is no step.
+    /// The step, or why the answer is not a step.
     pub step: Result<AgentStep, String>,
 }
 
-/// A claim that is worked on.
+/// A claim in progress.
 struct Run {
     owner: Owner,
     holder: String,
     base: Base,
-    /// What the rules make of all that is known.
+    /// What the rules make of everything known.
     known: Consolidation,
     draft: Files,
     task: AgentTask,
@@ -84,7 +84,7 @@ struct Run {
 }
 
 impl Run {
-    /// What of `files` may be published; or why nothing, for the model.
+    /// Returns the files that may be published, or the reason of the rejection for the model.
     fn judge(&self, mut files: Files) -> Result<Files, String> {
         files.retain(|path, _| !self.task.extras.contains(path));
         let (draft, book) = (&self.draft, &self.known.handbook);
@@ -93,7 +93,7 @@ impl Run {
     }
 }
 
-/// What there is to do.
+/// The input of a due curation.
 struct DueWork {
     base: Base,
     known: Consolidation,
@@ -101,7 +101,7 @@ struct DueWork {
     input: String,
 }
 
-/// Hands out the published files to be edited, and judges what comes back.
+/// Hands out the published files for editing, and checks what is delivered.
 pub struct Curation {
     publisher: Arc<Publisher>,
     store: Store,
@@ -113,7 +113,6 @@ pub struct Curation {
 }
 
 impl Curation {
-    #[must_use]
     pub fn new(
         publisher: Arc<Publisher>,
         (store, models, jobs): (Store, Arc<Models>, Jobs),
@@ -124,10 +123,7 @@ impl Curation {
         Self { publisher, store, models, jobs, config, clock, current }
     }
 
-    /// Asks for the job, if a model is to edit the files and something changed since it last succeeded.
-    ///
-    /// # Errors
-    /// Those of the store and of the folder.
+    /// Requests the job, if a model edits the files and something changed since its last success.
     pub(super) async fn request(&self) -> Result<(), ServiceError> {
         if self.choice().is_none() {
             return Ok(());
@@ -144,19 +140,19 @@ impl Curation {
         Ok(())
     }
 
-    /// The model that edits the files.
+    /// The model that edits the files, if configured.
     fn choice(&self) -> Option<ModelChoice> {
         let choice = self.models.settings().of(Task::Consolidate);
         choice.filter(|_| *self.config.now().memory.engine == Engine::Model)
     }
 
-    /// Whether a model edits the files, by a worker that the daemon starts.
-    pub(super) fn is_left_to_us(&self) -> bool {
+    /// Whether a worker started by the daemon edits the files with a model.
+    pub(super) fn uses_own_worker(&self) -> bool {
         let is_outside = self.config.now().jobs.outside.contains(&Kind::Curate);
         !is_outside && self.choice().is_some()
     }
 
-    /// What there is to do; `None` when nothing changed since the last success.
+    /// The work to do; `None` if nothing changed since the last success.
     async fn due(&self) -> Result<Option<DueWork>, ServiceError> {
         let (base, known) = {
             let _making = self.publisher.lock().await;
@@ -175,10 +171,7 @@ impl Curation {
         Ok(is_due.then_some(DueWork { base, known, baseline, input }))
     }
 
-    /// What a worker that claimed the job has to do; `None` when there is nothing any more.
-    ///
-    /// # Errors
-    /// The files are too large; those of the store and of the folder.
+    /// The input for a worker that claimed the job; `None` if nothing is left to do.
     pub(in crate::service) async fn task(
         &self,
         owner: &Owner,
@@ -201,7 +194,7 @@ impl Curation {
         }
         let window = tokens::bytes_of(budget_tokens(Some(choice.context_window)));
         let messages_bytes_max = window.saturating_sub(task.system.len());
-        let given = CurationTask {
+        let input_task = CurationTask {
             request: task.user.clone(),
             files: task.files.clone(),
             messages_bytes_max,
@@ -220,13 +213,10 @@ impl Curation {
             progress,
         };
         *self.slot() = Some(Arc::new(run));
-        Ok(Some(given))
+        Ok(Some(input_task))
     }
 
-    /// The model's next step, or why its answer is none.
-    ///
-    /// # Errors
-    /// The claim is lost; the run is at its end.
+    /// Asks for the model's next step.
     pub(in crate::service) async fn ask(
         &self,
         owner: &Owner,
@@ -240,10 +230,7 @@ impl Curation {
         asked.map_err(|end| progress.end(end))
     }
 
-    /// Takes the files of a worker and settles its job.
-    ///
-    /// # Errors
-    /// The claim is lost; the files cannot be believed; they are not those in force any more; those of the store.
+    /// Publishes the files of a worker and settles its job.
     pub(in crate::service) async fn deliver(
         &self,
         owner: &Owner,
@@ -259,7 +246,7 @@ impl Curation {
         let judged = run.clone();
         let judged = tokio::task::spawn_blocking(move || judged.judge(files)).await?;
         let files = judged.map_err(|reason| progress.end(CurationEnd::Refused(reason)))?;
-        // What is forgotten between the files and the row would come back with the row.
+        // Keep the lock until the row is stored, or the row could restore what is forgotten in between.
         let _making = self.publisher.lock().await;
         let is_new = match self.publish(&run, files.clone()).await {
             Ok(is_new) => is_new,
@@ -278,8 +265,8 @@ impl Curation {
         Ok(())
     }
 
-    /// Publishes the files, if the work began with what is in force; the caller holds the lock of publications.
-    /// False when they are what is in force.
+    /// Publishes the files, if the current generation is the one the work began with; the caller holds the publication
+    /// lock. Returns false if the files equal the current ones.
     async fn publish(&self, run: &Run, files: Files) -> Result<bool, ServiceError> {
         let base = self.publisher.base(self.clock.steady_ms()).await?;
         let began = &run.base;
@@ -295,23 +282,20 @@ impl Curation {
         let input = base.input.clone();
         let made = Consolidation { files, handbook, selected: run.known.selected.clone() };
         let owner = Some(&run.owner);
-        Ok(self.publisher.put_in_force((base, input), made, Purge::No, owner).await?.1)
+        Ok(self.publisher.publish_generation((base, input), made, Purge::No, owner).await?.1)
     }
 
-    /// Settles a claim as failed. What ended the run here counts, and not what the worker says of it.
-    ///
-    /// # Errors
-    /// The claim is lost; those of the store.
+    /// Settles a claim as failed. If the run was ended here, that reason overrides the worker's.
     pub(in crate::service) async fn fail(
         &self,
         owner: &Owner,
-        said: (&'static str, Failure),
+        reported: (&'static str, Failure),
     ) -> Result<Job, ServiceError> {
         let Ok(run) = self.run_of(owner) else {
-            return Ok(self.jobs.fail(&owner.key, &owner.token, said.1).await?);
+            return Ok(self.jobs.fail(&owner.key, &owner.token, reported.1).await?);
         };
         let progress = run.progress.lock().await;
-        let (outcome, failure) = progress.ended().unwrap_or(said);
+        let (outcome, failure) = progress.ended().unwrap_or(reported);
         let detail = text::one_line_cut(&redact(&failure.detail).text, DETAIL_BYTES);
         let failure = Failure { detail: detail.clone(), ..failure };
         let outcome = outcome.to_owned();
@@ -322,11 +306,8 @@ impl Curation {
         Ok(job)
     }
 
-    /// Settles what `worker` left that ended, or never claimed the job: `why`, by its stable name. What another
-    /// worker holds is left to it.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// Settles the job of `worker`, which exited or never claimed it, with the failure `why` and its stable name. A job
+    /// held by another worker is left alone.
     pub(super) async fn abandoned(
         &self,
         worker: &str,
@@ -334,7 +315,7 @@ impl Curation {
     ) -> Result<(), ServiceError> {
         if let Some(owner) = self.owner_of(worker) {
             return match self.fail(&owner, why).await {
-                // Taken back meanwhile, or its lease ran out: who took it settles it.
+                // Taken back or expired in the meantime: its next holder settles it.
                 Err(
                     ServiceError::Job(JobError::Lost(_) | JobError::NotFound(_))
                     | ServiceError::Store(StoreError::Fenced(_)),
@@ -356,14 +337,14 @@ impl Curation {
         Ok(())
     }
 
-    /// The claim that `worker` holds.
+    /// The claim held by `worker`.
     pub(super) fn owner_of(&self, worker: &str) -> Option<Owner> {
         let slot = self.slot();
         let run = slot.as_ref().filter(|run| run.holder.strip_prefix(WORKER) == Some(worker));
         run.map(|run| run.owner.clone())
     }
 
-    /// A name for a worker that nobody else has.
+    /// A unique worker name.
     pub(super) fn new_worker(&self) -> String {
         format!("curator-{}", self.clock.new_id())
     }
@@ -379,7 +360,7 @@ impl Curation {
         run.ok_or_else(|| JobError::from(LeaseLost::TakenOver).into())
     }
 
-    /// Forgets the claim of `owner`, which is settled or lost.
+    /// Drops the claim of `owner`, which is settled or lost.
     fn release(&self, owner: &Owner) {
         let mut slot = self.slot();
         if slot.as_ref().is_some_and(|run| run.owner.token == owner.token) {
@@ -392,8 +373,7 @@ impl Curation {
     }
 }
 
-/// A failure that the daemon did not cause.
-#[must_use]
+/// A failure outside the daemon.
 pub fn worker_failed(detail: String) -> (&'static str, Failure) {
     ("worker_failed", Failure { kind: FailureKind::Transient, detail, retry_after_ms: None })
 }

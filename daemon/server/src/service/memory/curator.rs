@@ -1,8 +1,8 @@
-//! Starts the program that does `curate` jobs, `longhaul-curator`, while there is one to do.
+//! Starts `longhaul-curator`, the program that runs `curate` jobs, while such a job is due.
 //!
-//! It is a client like any other and confines itself before it claims, under a name that nobody else has: where a
-//! worker of somebody else was first, the lease is that one's, and what it does is left to it. It ends when nothing
-//! is due, so that a daemon at rest has no second process.
+//! It is an ordinary client that confines itself before it claims, under a unique worker name. If another worker
+//! claimed first, that worker keeps the lease and settles the job. The program exits when nothing is due, so an
+//! idle daemon has no second process.
 
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
@@ -18,19 +18,19 @@ use super::curation::{Curation, worker_failed};
 use crate::jobs::{JobError, Jobs};
 use crate::service::error::ServiceError;
 
-/// The program, beside the daemon's own.
+/// The program, in the folder of the daemon's executable.
 const PROGRAM: &str = "longhaul-curator";
 
-/// Its exit code where this system cannot confine it.
+/// Its exit code if this system cannot confine it.
 const UNCONFINED: i32 = 69;
 
-/// Longest time without a look at the job: leases run out without anybody saying so.
+/// Maximum time between two checks of the job; an expired lease sends no notification.
 const LOOK: Duration = Duration::from_secs(60);
 
-/// Time between two runs.
+/// Pause after a run.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Bytes that are kept of what it says on standard error.
+/// Bytes to keep of its standard error.
 const WORDS_BYTES: u64 = 4 * 1_024;
 
 pub struct CuratorProcess {
@@ -41,21 +41,19 @@ pub struct CuratorProcess {
 }
 
 impl CuratorProcess {
-    /// `program` is the daemon's own, `socket` where it is found.
-    #[must_use]
+    /// `program` is the daemon's executable, `socket` the daemon's socket.
     pub fn new(curation: Arc<Curation>, jobs: Jobs, program: &Path, socket: PathBuf) -> Self {
-        // The daemon's own is a link of the kernel to its file; what an upgrade replaced still names its folder.
+        // `program` may be the kernel's link to the file; after an upgrade the old path still has the right folder.
         let file = std::fs::read_link(program).unwrap_or_else(|_| program.to_owned());
         Self { curation, jobs, program: file.with_file_name(PROGRAM), socket }
     }
 
-    /// Where its program should lie, if it is to be started and is not there.
-    #[must_use]
+    /// The missing program's path, if the daemon is to start it.
     pub fn missing(&self) -> Option<&Path> {
-        (self.curation.is_left_to_us() && !self.program.is_file()).then_some(&self.program)
+        (self.curation.uses_own_worker() && !self.program.is_file()).then_some(&self.program)
     }
 
-    /// Starts it whenever the job is due, until this is dropped, which kills it.
+    /// Starts the program whenever the job is due. Dropping this kills it.
     pub async fn keep(&self) {
         let mut changed = self.jobs.watch();
         loop {
@@ -63,14 +61,14 @@ impl CuratorProcess {
             let look = match self.wait().await {
                 Ok(None) => {
                     if let Err(error) = self.run().await {
-                        tracing::warn!(%error, "what became of the curator could not be noted");
+                        tracing::warn!(%error, "cannot record the curator's outcome");
                         tokio::time::sleep(LOOK).await;
                     }
                     continue;
                 }
                 Ok(Some(wait)) => wait.min(LOOK),
                 Err(error) => {
-                    tracing::warn!(%error, "the job of the curator could not be looked at");
+                    tracing::warn!(%error, "cannot read the curator's job");
                     LOOK
                 }
             };
@@ -81,7 +79,7 @@ impl CuratorProcess {
         }
     }
 
-    /// How long there is nothing to do; `None` when there is something.
+    /// Time until the job may be due; `None` if it is due.
     async fn wait(&self) -> Result<Option<Duration>, JobError> {
         Ok(match self.jobs.why(&JobKey::only(Kind::Curate)).await {
             Ok((_, Why::Due | Why::Abandoned)) => None,
@@ -91,16 +89,18 @@ impl CuratorProcess {
         })
     }
 
-    /// Runs it once, and settles what it leaves.
+    /// Runs the program once and settles any job it left.
     async fn run(&self) -> Result<(), ServiceError> {
         let worker = self.curation.new_worker();
-        let why = match self.ended(&worker).await {
+        let why = match self.spawn(&worker).await {
             Ok((status, _)) if status.success() && self.curation.owner_of(&worker).is_none() => {
-                // It is done, or another worker was first.
+                // The job is done, or another worker claimed it first.
                 tokio::time::sleep(PAUSE).await;
                 return Ok(());
             }
-            Ok((status, _)) if status.success() => worker_failed("it left its job".to_owned()),
+            Ok((status, _)) if status.success() => {
+                worker_failed("it exited without finishing its job".to_owned())
+            }
             Ok((status, words)) if status.code() == Some(UNCONFINED) => {
                 let (kind, retry_after_ms) = (FailureKind::Unauthorized, None);
                 ("sandbox_unavailable", Failure { kind, detail: words, retry_after_ms })
@@ -111,7 +111,7 @@ impl CuratorProcess {
         self.curation.abandoned(&worker, why).await
     }
 
-    async fn ended(&self, worker: &str) -> std::io::Result<(ExitStatus, String)> {
+    async fn spawn(&self, worker: &str) -> std::io::Result<(ExitStatus, String)> {
         let mut child = Command::new(&self.program)
             .arg("--socket")
             .arg(&self.socket)
@@ -123,9 +123,9 @@ impl CuratorProcess {
             .kill_on_drop(true)
             .spawn()?;
         let mut words = String::new();
-        if let Some(said) = child.stderr.take() {
-            // What is no text is no reason.
-            drop(said.take(WORDS_BYTES).read_to_string(&mut words).await);
+        if let Some(stderr) = child.stderr.take() {
+            // Output that is not UTF-8 is not a useful reason.
+            drop(stderr.take(WORDS_BYTES).read_to_string(&mut words).await);
         }
         Ok((child.wait().await?, text::one_line(&words).into_owned()))
     }

@@ -1,12 +1,12 @@
-//! The job `extract`: one thread, read from its transcript, into what a later thread can use.
+//! The job `extract`: turns the transcript of one thread into what a later thread can use.
 //!
-//! The transcript is read on a thread for blocking work; dropping the job stops it at the next line. What was
-//! extracted is stored only if the stored one did not read further, so a run that was taken over, or that a
-//! crash repeats, leaves what one run leaves.
+//! The transcript is read on a thread for blocking work; dropping the job stops it at the next line. An extraction
+//! is stored only if the stored one did not read further, so a run that lost its job, or is repeated after a crash,
+//! leaves the same result as a single run.
 //!
-//! Where a model is to read threads, the same pass collects what it is asked; what was extracted without it
-//! completes its answer. A failure of the model fails the job, by its kind: it waits, is parked, or is given
-//! up. What was extracted without the model is stored meanwhile with the reason, unless told otherwise.
+//! If a model is to read threads, the same pass collects the question for it, and the extraction without the model
+//! completes its answer. A failure of the model fails the job by its kind: it waits, is parked, or dies. Unless
+//! configured otherwise, the extraction without the model is stored in the meantime, with the reason.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,19 +33,19 @@ use crate::model::{Models, Purpose, Task};
 use crate::service::error::ServiceError;
 use crate::transcript::each_line;
 
-/// Version of what is made of a thread: another one extracts all threads again.
+/// Version of the extraction. A change extracts all threads again.
 pub const EXTRACT_VERSION: u32 = 5;
 
-/// Tokens of a thread that is handed to a worker outside: whatever is escaped in them, they fit into a frame.
+/// Maximum tokens of a thread for an external worker. They fit into a frame however much of them is escaped.
 const OUTSIDE_TOKENS_MAX: u64 = 500_000;
 
 pub struct ExtractWork(pub Arc<Extraction>);
 
-/// Why a thread is not read as it was to be.
+/// Why an extraction failed.
 enum ExtractError {
     /// The transcript or the store.
     Service(ServiceError),
-    /// The model; what came of the thread without it is stored where the configuration says so.
+    /// The model. The extraction without it is stored if the configuration allows that.
     Model(AskError),
 }
 
@@ -67,14 +67,14 @@ impl Work for ExtractWork {
     }
 }
 
-/// A thread as a worker outside reads it.
+/// The input of an external worker.
 pub struct ExtractionTask {
     pub question: Question,
-    /// Lines of the transcript that it is made of.
+    /// Lines of the transcript that the question covers.
     pub lines: u64,
 }
 
-/// Reads threads into what later ones can use.
+/// Reads threads into what later threads can use.
 pub struct Extraction {
     store: Store,
     publications: Arc<Publications>,
@@ -86,7 +86,6 @@ pub struct Extraction {
 }
 
 impl Extraction {
-    #[must_use]
     pub fn new(
         (publications, reads): (Arc<Publications>, ReadCounter),
         (store, models, jobs): (Store, Arc<Models>, Jobs),
@@ -96,7 +95,7 @@ impl Extraction {
         Self { store, publications, reads, models, jobs, config, clock }
     }
 
-    /// What the job table is told of a thread that cannot be read.
+    /// The failure to record in the job table.
     pub(in crate::service) fn failure(error: &ServiceError) -> Failure {
         let (kind, detail) = match error {
             ServiceError::ThreadNotFound(_) => {
@@ -130,7 +129,7 @@ impl Extraction {
             timeout: Duration::from_secs(*settings.answer_timeout_s),
             spent: Spending::default(),
         };
-        // Where no person speaks there is nothing to be asked.
+        // Without words of a person there is no question.
         let reading = match question {
             Some(question) => asked.about(question).await,
             None => Ok(Reading::default()),
@@ -138,7 +137,7 @@ impl Extraction {
         match reading {
             Ok(Reading { memory, refused }) => {
                 for error in &refused {
-                    tracing::info!(thread_id, %error, "a learning is left out");
+                    tracing::info!(thread_id, %error, "a learning was rejected");
                 }
                 extraction.memory = combine(extraction.memory, memory);
                 extraction.engine = Engine::Model;
@@ -155,11 +154,8 @@ impl Extraction {
         }
     }
 
-    /// The thread for a worker outside, which the daemon asks about as it would ask its own model. `None`: nobody
-    /// asks for anything in it, and its job is done.
-    ///
-    /// # Errors
-    /// No such thread; the transcript; those of the store.
+    /// The question about the thread for an external worker, the same as for the daemon's own model. `None` if no
+    /// person speaks in the thread; its job is done then.
     pub(in crate::service) async fn task(
         &self,
         owner: &Owner,
@@ -176,12 +172,9 @@ impl Extraction {
         Ok(None)
     }
 
-    /// Takes the answer of a worker outside to the first `lines` of the thread and settles its job; returns what was
-    /// left out of it. What it proves is looked for in the transcript once more: nothing of the worker's account of
-    /// the thread is believed.
-    ///
-    /// # Errors
-    /// Nothing of it can be taken; no such thread; the claim is lost; those of the store.
+    /// Stores the answer of an external worker about the first `lines` of the thread and settles its job; returns the
+    /// rejected learnings. Evidence is checked against the transcript again: nothing the worker says about the thread
+    /// is trusted.
     pub(in crate::service) async fn deliver(
         &self,
         owner: &Owner,
@@ -196,7 +189,7 @@ impl Extraction {
         }
         let reads = self.reads.unseen(thread_id).await;
         let (mut extraction, question) = self.read(row, Some(self.outside_tokens()), lines).await?;
-        let refused = |error: AnswerError| match error {
+        let invalid = |error: AnswerError| match error {
             AnswerError::TooLong { field, bytes, max } => {
                 ServiceError::Limit { limit: field, max: max as u64, given: bytes as u64 }
             }
@@ -204,16 +197,16 @@ impl Extraction {
         };
         let question = question.ok_or_else(|| ServiceError::Invalid {
             field: "result.lines",
-            reason: "nobody asks for anything in so many lines".to_owned(),
+            reason: "these lines contain no words of a person".to_owned(),
         })?;
-        let Reading { memory, refused } = question.read(answer).map_err(refused)?;
+        let Reading { memory, refused } = question.read(answer).map_err(invalid)?;
         extraction.memory = combine(extraction.memory, memory);
         extraction.engine = Engine::Model;
         self.put_extraction(&extraction, reads, self.jobs.finishing_fence(owner)).await?;
         Ok(refused.iter().map(AnswerError::to_string).collect())
     }
 
-    /// Tokens of a thread for a worker outside: as for the configured model, whoever asks.
+    /// Maximum tokens of a thread for an external worker: that of the configured model, whichever model it uses.
     fn outside_tokens(&self) -> u64 {
         let default = self.models.settings().of(Task::Extract);
         budget_tokens(default.map(|choice| choice.context_window)).min(OUTSIDE_TOKENS_MAX)
@@ -225,8 +218,8 @@ impl Extraction {
         if row.file.gone_at_ms.is_some() { Err(missing()) } else { Ok(row) }
     }
 
-    /// The claim is looked at as of now: reading takes a while, and a model longer. What the thread read of memory
-    /// counts with it, since its lines are not looked at for that again.
+    /// The fence checks the claim at the time of the write: reading takes a while, and a model longer. The thread's
+    /// reads of memory are counted with it, because these lines are not searched for reads again.
     async fn put_extraction(
         &self,
         extraction: &ExtractionRow,
@@ -239,8 +232,8 @@ impl Extraction {
         Ok(())
     }
 
-    /// Reads the first `lines` of a thread: what is extracted without a model, and with `question_tokens` what a
-    /// model would be asked.
+    /// Reads the first `lines` of a thread: the extraction without a model, and with `question_tokens` the question for
+    /// a model.
     async fn read(
         &self,
         row: ThreadRow,
@@ -293,7 +286,7 @@ fn thread_ref(thread_id: String, file: &FileRow) -> ThreadRef {
     ThreadRef { thread_id, source: file.source, project: cwd.and_then(project_of) }
 }
 
-/// Stops the reading thread when the job that waits for it is given up.
+/// Stops the reading thread when its job is dropped.
 struct StopOnDrop(Arc<AtomicBool>);
 
 impl Drop for StopOnDrop {

@@ -1,8 +1,8 @@
-//! The memory folder on the disk.
+//! The memory folder on disk.
 //!
-//! `<state>/memory` is a link to the generation in force, `<state>/memory.d/g<number>`; a generation is
-//! written beside it and becomes visible by one rename of the link. Folders are 0700, files 0600. Files are
-//! read without following links, and bounded.
+//! `<state>/memory` is a link to the current generation, `<state>/memory.d/g<number>`. A new generation is written
+//! beside it and becomes visible by one rename of the link. Folders have mode 0700, files 0600. Reads are bounded and
+//! do not follow links.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 
 use longhaul_core::memory::Files;
 
-/// Files of a generation that are looked at.
+/// Maximum files of a generation to read.
 const FILES_MAX: usize = 8_192;
 
-/// Bytes of a file that is looked at; a longer one is not one of memory.
+/// Maximum bytes of a file; longer files are not memory.
 const FILE_BYTES_MAX: u64 = 8 << 20;
 
-/// Folders inside folders.
+/// Maximum depth of folders.
 const DEPTH_MAX: usize = 6;
 
 #[derive(Debug, Clone)]
@@ -31,25 +31,21 @@ impl Folder {
         Self { link: state_dir.join("memory"), generations: state_dir.join("memory.d") }
     }
 
-    /// The path people and agents know.
+    /// The path that people and agents use.
     pub(super) fn path(&self) -> &Path {
         &self.link
     }
 
-    /// Every absolute path that leads to memory.
+    /// All absolute paths that lead to memory.
     pub(super) fn roots(&self) -> Vec<String> {
         [&self.link, &self.generations].map(|path| path.display().to_string()).into()
     }
 
-    /// The folder of a generation.
     pub(super) fn of(&self, generation: u64) -> PathBuf {
         self.generations.join(format!("g{generation}"))
     }
 
-    /// Writes `files` whole to a staging folder of `generation`, synced.
-    ///
-    /// # Errors
-    /// Those of writing.
+    /// Writes `files` to a staging folder of `generation`, synced.
     pub(super) fn stage(&self, generation: u64, files: &Files) -> io::Result<PathBuf> {
         let staging = self.generations.join(format!(".staging-g{generation}"));
         match fs::remove_dir_all(&staging) {
@@ -75,10 +71,7 @@ impl Folder {
         Ok(staging)
     }
 
-    /// Puts a staged generation in force.
-    ///
-    /// # Errors
-    /// Those of renaming; something else stands where the link belongs.
+    /// Makes a staged generation the current one.
     pub(super) fn switch(&self, generation: u64, staging: &Path) -> io::Result<()> {
         let target = self.of(generation);
         if target.exists() {
@@ -88,15 +81,13 @@ impl Folder {
         self.point_at(generation)
     }
 
-    /// Makes the link lead to a generation.
-    ///
-    /// # Errors
-    /// Those of renaming; something else stands where the link belongs.
+    /// Points the link at a generation. Fails if something other than a link is in its place.
     pub(super) fn point_at(&self, generation: u64) -> io::Result<()> {
         let target = PathBuf::from("memory.d").join(format!("g{generation}"));
         match fs::symlink_metadata(&self.link) {
             Ok(found) if !found.file_type().is_symlink() => {
-                let reason = format!("{} is not ours: move it away", self.link.display());
+                let reason =
+                    format!("{} is not a link of the daemon: move it away", self.link.display());
                 return Err(io::Error::new(io::ErrorKind::AlreadyExists, reason));
             }
             Ok(_) if fs::read_link(&self.link)? == target => return Ok(()),
@@ -112,21 +103,18 @@ impl Folder {
         self.link.parent().map_or(Ok(()), |parent| File::open(parent)?.sync_all())
     }
 
-    /// Removes what is neither in `kept` nor in force.
+    /// Removes all folders except those of the generations in `kept`.
     pub(super) fn sweep(&self, kept: &[u64]) {
         let Ok(entries) = fs::read_dir(&self.generations) else { return };
         let kept: Vec<PathBuf> = kept.iter().map(|generation| self.of(*generation)).collect();
         for entry in entries.flatten().filter(|entry| !kept.contains(&entry.path())) {
             if let Err(error) = fs::remove_dir_all(entry.path()) {
-                tracing::warn!(%error, "an old generation of memory cannot be removed");
+                tracing::warn!(%error, "cannot remove an old generation of memory");
             }
         }
     }
 
-    /// The files of a generation as they are now; `None` when it is not there.
-    ///
-    /// # Errors
-    /// Those of reading.
+    /// The files of a generation with the person's changes; `None` if its folder does not exist.
     pub(super) fn found(&self, generation: u64) -> io::Result<Option<Files>> {
         let root = self.of(generation);
         if !root.is_dir() {
@@ -137,10 +125,10 @@ impl Folder {
         Ok(Some(files))
     }
 
-    /// The text of one file of a generation as it is now.
+    /// The current text of one file of a generation.
     ///
     /// # Errors
-    /// It is not there, not a text, or its path leads out of the folder or through a link.
+    /// The file does not exist or is not text, or the path leaves the folder or goes through a link.
     pub(super) fn read(&self, generation: u64, path: &str) -> io::Result<String> {
         let root = self.of(generation);
         let whole = confined(&root, path)?;
@@ -159,21 +147,21 @@ fn make(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-/// `path` below `root`; refused where it could lead out of it or names something hidden.
+/// `path` below `root`; rejected if it could leave `root` or names a hidden file.
 fn confined(root: &Path, path: &str) -> io::Result<PathBuf> {
     let is_plain = |part: &str| !part.is_empty() && !part.starts_with('.') && !part.contains('\0');
     if path.split('/').all(is_plain) { Ok(root.join(path)) } else { Err(refused(path)) }
 }
 
 fn refused(path: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidInput, format!("{path:?} is no file of memory"))
+    io::Error::new(io::ErrorKind::InvalidInput, format!("{path:?} is not a file of memory"))
 }
 
 fn collect(folder: &Path, prefix: &str, files: &mut Files, depth: usize) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let Some(name) = entry.file_name().to_str().map(str::to_owned) else { continue };
-        // Hidden files and those that editors leave behind are not memory.
+        // Skip hidden files and backups of editors.
         if name.starts_with('.') || name.ends_with('~') || files.len() >= FILES_MAX {
             continue;
         }
@@ -189,7 +177,7 @@ fn collect(folder: &Path, prefix: &str, files: &mut Files, depth: usize) -> io::
     Ok(())
 }
 
-/// The text of a file; `None` when it is none, or too long.
+/// The text of a regular file; `None` if it is too long or not UTF-8.
 fn text_of(path: &Path) -> io::Result<Option<String>> {
     let file = File::open(path)?;
     let stat = file.metadata()?;
@@ -217,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_sees_one_generation_whole() {
+    fn a_reader_sees_one_complete_generation() {
         let state = tempfile::tempdir().unwrap();
         let folder = Folder::new(state.path());
         put(&folder, 1, &files("one"));
@@ -231,24 +219,24 @@ mod tests {
     }
 
     #[test]
-    fn no_set_is_torn_for_who_reads_while_others_are_published() {
+    fn concurrent_readers_never_see_a_partial_generation() {
         const LAST: u64 = 20;
         let state = tempfile::tempdir().unwrap();
         let folder = Folder::new(state.path());
         put(&folder, 1, &files("1"));
-        let in_force = || {
+        let current = || {
             let target = fs::read_link(state.path().join("memory")).unwrap();
             let name = target.file_name().unwrap().to_str().unwrap().to_owned();
             name.trim_start_matches('g').parse::<u64>().unwrap()
         };
-        // Who resolves the link reads one set, unless two others were published meanwhile.
+        // A reader of the link sees one complete set, unless two more were published in between.
         let read = || {
-            let number = in_force();
+            let number = current();
             match folder.found(number) {
                 Ok(Some(found)) if found.len() == 2 => {
                     assert_eq!(found["MEMORY.md"], number.to_string());
                 }
-                other => assert!(in_force() > number + 1, "{number}: {other:?}"),
+                other => assert!(current() > number + 1, "{number}: {other:?}"),
             }
             number
         };
@@ -264,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_of_a_crash_is_in_nobodys_way() {
+    fn leftovers_of_a_crash_do_not_prevent_a_publication() {
         let state = tempfile::tempdir().unwrap();
         let folder = Folder::new(state.path());
         folder.stage(1, &files("half")).unwrap();
@@ -276,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn no_path_leads_out() {
+    fn no_path_leaves_the_folder() {
         let state = tempfile::tempdir().unwrap();
         let folder = Folder::new(state.path());
         put(&folder, 1, &files("one"));
@@ -293,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_ours_is_left_alone() {
+    fn a_folder_in_place_of_the_link_is_left_alone() {
         let state = tempfile::tempdir().unwrap();
         let folder = Folder::new(state.path());
         fs::create_dir(state.path().join("memory")).unwrap();

@@ -1,4 +1,4 @@
-//! What a person or an agent tells memory: notes, and what to forget.
+//! Notes of people and agents, and forgetting.
 
 use std::sync::Arc;
 
@@ -15,23 +15,23 @@ use crate::clock::Clock;
 use crate::service::archive::ArchiveKeeper;
 use crate::service::error::ServiceError;
 
-/// A note that was taken.
+/// A published note.
 #[derive(Debug)]
 pub struct NewNote {
     pub note: NoteRow,
-    /// Number of the memory that holds it.
+    /// The generation that contains it.
     pub generation: u64,
 }
 
 #[derive(Debug)]
 pub struct ForgetResult {
-    /// Extractions and notes that went.
+    /// Number of deleted extractions and notes.
     pub gone: u64,
-    /// Number of the memory without it.
+    /// The first generation without them.
     pub generation: u64,
 }
 
-/// Notes, and what is to be forgotten: both are published at once.
+/// Adds notes and forgets; both are published immediately.
 pub struct MemoryNotes {
     store: Store,
     publications: Arc<Publications>,
@@ -41,7 +41,6 @@ pub struct MemoryNotes {
 }
 
 impl MemoryNotes {
-    #[must_use]
     pub fn new(
         (store, publications): (Store, Arc<Publications>),
         (publisher, archive): (Arc<Publisher>, Arc<ArchiveKeeper>),
@@ -50,11 +49,11 @@ impl MemoryNotes {
         Self { store, publications, publisher, archive, clock }
     }
 
-    /// Takes a note and publishes it. One that is not the person's is of a project, and recommends nothing that
-    /// memory would not.
+    /// Stores a note and publishes it. A note that is not the person's must name a project and must not recommend a
+    /// hazardous command.
     ///
     /// # Errors
-    /// It is blank, too long, or may not be taken; those of the store and of the folder.
+    /// The note is blank, too long, without a project, or names a hazardous command.
     pub async fn add(
         &self,
         text: &str,
@@ -70,15 +69,16 @@ impl MemoryNotes {
             return Err(invalid(format!("at most {NOTE_BYTES_MAX} bytes, not {}", text.len())));
         }
         if !origin.is_person() && cwd.is_none() {
-            let reason =
-                "a note that is not the person's is for the project of a folder".to_owned();
+            let reason = "only a person's note may apply to all projects: give a folder".to_owned();
             return Err(ServiceError::Invalid { field: "cwd", reason });
         }
         if !origin.is_person() && names_hazard(text) {
-            return Err(invalid("it names a command that memory must not recommend".to_owned()));
+            return Err(invalid(
+                "it names a hazardous command, which memory must not recommend".to_owned(),
+            ));
         }
         let note = self.note(text, cwd.as_deref().map(project_or_folder), origin);
-        // Who is told that a note could not be published says it again.
+        // A client that got an error when the publication failed may send the note again.
         let is_same = |known: &NoteRow| {
             (&known.text, &known.project, known.origin) == (&note.text, &note.project, note.origin)
         };
@@ -86,7 +86,7 @@ impl MemoryNotes {
         let note = match known {
             Some(known) => known,
             None => {
-                taken(self.store.note_add(&note).await?)?;
+                check_outcome(self.store.note_add(&note).await?)?;
                 note
             }
         };
@@ -94,7 +94,7 @@ impl MemoryNotes {
         Ok(NewNote { note, generation })
     }
 
-    /// A new note of these words.
+    /// A new note with redacted text.
     fn note(&self, text: &str, project: Option<String>, origin: Origin) -> NoteRow {
         NoteRow {
             note_id: format!("note_{}", self.clock.new_id()),
@@ -105,10 +105,7 @@ impl MemoryNotes {
         }
     }
 
-    /// All notes, oldest first, those of the project of `cwd` alone where it is given.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// All notes, oldest first; with `cwd`, only those of its project.
     pub async fn list(&self, cwd: Option<String>) -> Result<Vec<NoteRow>, ServiceError> {
         let project = cwd.as_deref().map(project_or_folder);
         let mut notes = self.store.notes().await?;
@@ -117,41 +114,32 @@ impl MemoryNotes {
         Ok(notes)
     }
 
-    /// Makes a note of the person's of one that waits, in its place. `origin` is whose decision it is.
-    ///
-    /// # Errors
-    /// No such note waits, or it is not the person who decides; those of the store and of the folder.
+    /// Replaces a pending note with a note of the person's. `origin` is the caller, who must be the person.
     pub async fn confirm(&self, note_id: &str, origin: Origin) -> Result<NewNote, ServiceError> {
-        let waiting = self.waiting(note_id, origin).await?;
-        let note = self.note(&waiting.text, waiting.project, origin);
-        taken(self.store.note_confirm(note_id, &note).await?)?;
+        let pending = self.pending(note_id, origin).await?;
+        let note = self.note(&pending.text, pending.project, origin);
+        check_outcome(self.store.note_confirm(note_id, &note).await?)?;
         let (generation, _) = self.publisher.publish(Purge::No, None).await?;
         Ok(NewNote { note, generation })
     }
 
-    /// Discards a note that waits; answers the number of the memory without it.
-    ///
-    /// # Errors
-    /// As for [`confirm`](Self::confirm).
+    /// Deletes a pending note; returns the first generation without it.
     pub async fn discard(&self, note_id: &str, origin: Origin) -> Result<u64, ServiceError> {
-        self.waiting(note_id, origin).await?;
+        self.pending(note_id, origin).await?;
         Ok(self.forget(Exclusion::Note(note_id.to_owned())).await?.generation)
     }
 
-    async fn waiting(&self, note_id: &str, origin: Origin) -> Result<NoteRow, ServiceError> {
+    async fn pending(&self, note_id: &str, origin: Origin) -> Result<NoteRow, ServiceError> {
         if !origin.is_person() {
-            let reason = "only a person decides about notes".to_owned();
+            let reason = "only a person may review notes".to_owned();
             return Err(ServiceError::Invalid { field: "note_id", reason });
         }
         let mut notes = self.store.notes().await?.into_iter();
-        let waiting = notes.find(|note| note.note_id == note_id && !note.origin.is_person());
-        waiting.ok_or_else(no_such_note)
+        let pending = notes.find(|note| note.note_id == note_id && !note.origin.is_person());
+        pending.ok_or_else(no_such_note)
     }
 
-    /// Forgets, and publishes without it before it returns.
-    ///
-    /// # Errors
-    /// There is no such thread; those of the store and of the folder.
+    /// Forgets `what`, and returns after a generation without it is published.
     pub async fn forget(&self, what: Exclusion) -> Result<ForgetResult, ServiceError> {
         let what = match what {
             Exclusion::Project(cwd) => Exclusion::Project(project_or_folder(&cwd)),
@@ -177,14 +165,14 @@ impl MemoryNotes {
             return Err(no_such_note());
         }
         let (generation, _) = self.publisher.publish(Purge::Yes(summary), None).await?;
-        // Pages of the database still hold what was there, in the note and in the memory that was replaced.
+        // Pages of the database still contain the deleted text.
         if let Err(error) = self.store.scrub().await {
-            tracing::warn!(%error, "the database's log is emptied later");
+            tracing::warn!(%error, "cannot empty the database's log now; a later checkpoint does");
         }
         Ok(ForgetResult { gone, generation })
     }
 
-    /// The file with the summary of a thread.
+    /// The path of a thread's summary.
     async fn summary_path(&self, thread_id: &str) -> Result<Option<String>, ServiceError> {
         let published = self.publications.newest().await?;
         let mut tasks = published.handbook.projects.values().flat_map(|project| &project.tasks);
@@ -193,7 +181,7 @@ impl MemoryNotes {
     }
 }
 
-fn taken(outcome: NoteOutcome) -> Result<(), ServiceError> {
+fn check_outcome(outcome: NoteOutcome) -> Result<(), ServiceError> {
     match outcome {
         NoteOutcome::Stored => Ok(()),
         NoteOutcome::Full { max } => {

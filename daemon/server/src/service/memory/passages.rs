@@ -1,8 +1,8 @@
-//! Published files → passages that are searched.
+//! Splits published files into passages for the search.
 //!
-//! A passage is a heading with what stands below it, or a few lines; small enough to be cited, large enough
-//! to be understood. `raw_memories.md` says what other files say, so it is left out: every hit would come twice.
-//! So does `memory_summary.md`, but for the lines that an agent wrote there.
+//! A passage is a heading with the text below it, or a few lines: short enough to cite, long enough to understand.
+//! `raw_memories.md` repeats the other files, so it is left out to avoid duplicate hits. So is `memory_summary.md`,
+//! except for lines that an agent wrote there.
 
 use std::collections::HashMap;
 
@@ -11,13 +11,13 @@ use longhaul_core::memory::consolidate::Handbook;
 use longhaul_core::memory::summary::{WrittenLine, written_on};
 use longhaul_store::Passage;
 
-/// Bytes after which a passage ends at the next line.
+/// A passage ends at the first line end after this many bytes.
 const PASSAGE_BYTES: usize = 600;
 
-/// Opens the part of a project in `MEMORY.md`.
+/// Starts a project's section in `MEMORY.md`.
 const GROUP: &str = "# Task Group: ";
 
-/// What a passage is about.
+/// The subject of a passage.
 #[derive(Debug, Clone, Default)]
 struct About {
     project: Option<String>,
@@ -33,7 +33,7 @@ pub(super) fn passages(files: &Files, handbook: &Handbook, at_ms: i64) -> Vec<Pa
         match path.as_str() {
             "raw_memories.md" => continue,
             "memory_summary.md" => {
-                out.extend(written_on(text).map(|line| of_first_page(path, line, at_ms)));
+                out.extend(written_on(text).map(|line| summary_passage(path, line, at_ms)));
                 continue;
             }
             _ => {}
@@ -52,7 +52,7 @@ pub(super) fn passages(files: &Files, handbook: &Handbook, at_ms: i64) -> Vec<Pa
             } else if path == "MEMORY.md" && line.starts_with("# ") {
                 about = About { at_ms, ..About::default() };
             }
-            // A task's heading, its summary's place and its keywords belong together.
+            // A task's heading, the path of its summary and its keywords stay together.
             let is_entry = path == "MEMORY.md"
                 && line.starts_with("- ")
                 && !line.starts_with("- rollout_summaries/");
@@ -64,26 +64,26 @@ pub(super) fn passages(files: &Files, handbook: &Handbook, at_ms: i64) -> Vec<Pa
             if line.trim().is_empty() {
                 continue;
             }
-            let passage = open.get_or_insert_with(|| begun(path, number, &about));
+            let passage = open.get_or_insert_with(|| new_passage(path, number, &about));
             passage.line_end = number;
             passage.text.push_str(line);
             passage.text.push('\n');
         }
         out.extend(open);
     }
-    // A heading alone says nothing that the passage below it would not be found by.
+    // A heading alone adds nothing: the passage below it contains the same words.
     out.retain(|passage| passage.text.lines().any(|line| !line.starts_with('#')));
     out
 }
 
-fn of_first_page(path: &str, line: WrittenLine<'_>, at_ms: i64) -> Passage {
+fn summary_passage(path: &str, line: WrittenLine<'_>, at_ms: i64) -> Passage {
     let project = line.project.map(str::to_owned);
-    let mut passage = begun(path, line.number, &About { project, thread_id: None, at_ms });
+    let mut passage = new_passage(path, line.number, &About { project, thread_id: None, at_ms });
     passage.text = format!("{}\n", line.words);
     passage
 }
 
-fn begun(path: &str, line: u64, about: &About) -> Passage {
+fn new_passage(path: &str, line: u64, about: &About) -> Passage {
     Passage {
         path: path.to_owned(),
         line_start: line,
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_the_first_page_what_an_agent_wrote_is_found() {
+    fn lines_written_by_an_agent_in_the_summary_are_passages() {
         let page = "# Memory summary\n\n## General tips\n\n- `MEMORY.md` has it all.\n- mind the port [id a1]\n\
                     \n### /w/app\n\n- cargo test\n- server on 8080 [id b2, c3]\n";
         let files = Files::from([("memory_summary.md".to_owned(), page.to_owned())]);

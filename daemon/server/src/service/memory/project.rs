@@ -1,14 +1,14 @@
-//! The project a folder lies in: the repository, so that its worktrees and subfolders share one memory.
+//! Maps a folder to its project: the repository, so that worktrees and subfolders share one memory.
 
 use std::path::{Path, PathBuf};
 
 use longhaul_core::memory::place;
 
-/// Bytes of a `.git` file that are read.
+/// Maximum bytes of a `.git` file to read.
 const POINTER_BYTES_MAX: u64 = 4_096;
 
-/// The root of the repository that `cwd` lies in, that of the main one for a worktree; `None` where there is
-/// none, or none any more.
+/// The root of the repository that contains `cwd`; for a worktree, that of the main repository. `None` without a
+/// repository, or if it no longer exists.
 pub(super) fn project_of(cwd: &str) -> Option<String> {
     let start = Path::new(cwd);
     if !start.is_absolute() {
@@ -17,7 +17,7 @@ pub(super) fn project_of(cwd: &str) -> Option<String> {
     start.ancestors().find_map(root_at).map(|root| root.display().to_string())
 }
 
-/// The project a thread in `cwd` belongs to: its repository, or else the folder by its name.
+/// The project of a thread in `cwd`: its repository, or else the folder's name.
 pub(crate) fn project_or_folder(cwd: &str) -> String {
     project_of(cwd).unwrap_or_else(|| place::project(cwd))
 }
@@ -33,13 +33,13 @@ fn root_at(folder: &Path) -> Option<PathBuf> {
     }
     let pointer = std::fs::read_to_string(&git).ok()?;
     let target = folder.join(pointer.trim().strip_prefix("gitdir:")?.trim());
-    Some(main_of(&git, &target).unwrap_or_else(|| folder.to_owned()))
+    Some(main_repository(&git, &target).unwrap_or_else(|| folder.to_owned()))
 }
 
 /// The repository whose worktree `git`, a `.git` file, claims to be: `target` is `<root>/.git/worktrees/<name>`.
-/// Anybody can write such a file, and would join two projects by it. So it is believed only where the repository
-/// knows the worktree: its `gitdir` leads back to the same file. A submodule is a project of its own.
-fn main_of(git: &Path, target: &Path) -> Option<PathBuf> {
+/// Anyone can write such a file to join two projects. So the claim counts only if the repository confirms it: the
+/// worktree's `gitdir` must lead back to the same file. A submodule is a project of its own.
+fn main_repository(git: &Path, target: &Path) -> Option<PathBuf> {
     let target = target.canonicalize().ok()?;
     let worktrees = target.parent().filter(|folder| folder.ends_with(".git/worktrees"))?;
     let root = worktrees.ancestors().nth(2)?;
@@ -66,7 +66,7 @@ mod tests {
         std::fs::create_dir_all(root.join("src/deep")).unwrap();
         std::fs::create_dir_all(&tree).unwrap();
         let expected = Some(root.display().to_string());
-        // git writes absolute paths, or relative ones where `worktree.useRelativePaths` is set.
+        // git writes absolute paths, or relative ones if `worktree.useRelativePaths` is set.
         for (there, back) in [
             (entry.display().to_string(), tree.join(".git").display().to_string()),
             ("../app/.git/worktrees/tree".to_owned(), "../../../../tree/.git".to_owned()),
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worktree_that_its_repository_does_not_know_is_a_project_of_its_own() {
+    fn a_worktree_unknown_to_its_repository_is_a_project_of_its_own() {
         let temp = tempfile::tempdir().unwrap();
         let temp = temp.path().canonicalize().unwrap();
         let (victim, tree, forged) = (temp.join("victim"), temp.join("tree"), temp.join("forged"));

@@ -1,4 +1,4 @@
-//! What is in force: the newest generation, read once and kept, and the folder it stands in.
+//! The newest generation, cached, and the memory folder.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,12 +17,11 @@ pub(super) struct Publication {
     pub(super) at_ms: i64,
     pub(super) threads: u64,
     pub(super) handbook: Handbook,
-    /// The first page.
+    /// The text of `memory_summary.md`.
     pub(super) page: String,
     pub(super) own: Own,
 }
 
-/// The newest generation and the memory folder.
 pub struct Publications {
     store: Store,
     folder: Folder,
@@ -30,8 +29,7 @@ pub struct Publications {
 }
 
 impl Publications {
-    /// The memory folder lies in `state_dir`.
-    #[must_use]
+    /// `state_dir` contains the memory folder.
     pub fn new(store: Store, state_dir: &Path) -> Self {
         Self { store, folder: Folder::new(state_dir), newest: Mutex::new(None) }
     }
@@ -40,7 +38,7 @@ impl Publications {
         &self.folder
     }
 
-    /// What is in force, from memory or from the store.
+    /// The newest generation, from the cache or the store.
     pub(super) async fn newest(&self) -> Result<Arc<Publication>, ServiceError> {
         let cached = self.newest.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(publication) = cached {
@@ -48,7 +46,7 @@ impl Publications {
         }
         let generations = self.store.generations().await?;
         let publication = match generations.first() {
-            Some(newest) => in_force(newest, &self.folder),
+            Some(newest) => publication_of(newest, &self.folder),
             None => Publication {
                 own: Own::new(self.folder.roots(), &Files::new()),
                 ..Publication::default()
@@ -57,19 +55,19 @@ impl Publications {
         Ok(self.keep(publication))
     }
 
-    /// Makes `generation` the newest.
+    /// Makes `generation` the newest in the cache.
     pub(super) fn set(&self, generation: &Generation) -> Arc<Publication> {
-        self.keep(in_force(generation, &self.folder))
+        self.keep(publication_of(generation, &self.folder))
     }
 
     fn keep(&self, publication: Publication) -> Arc<Publication> {
         let publication = Arc::new(publication);
-        let mut held = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
-        *held = Some(Arc::clone(&publication));
+        let mut cached = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
+        *cached = Some(Arc::clone(&publication));
         publication
     }
 
-    /// Does something in the folder, on a thread for blocking work.
+    /// Runs `work` in the folder, on a thread for blocking work.
     pub(super) async fn in_folder<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Folder) -> std::io::Result<T> + Send + 'static,
@@ -81,7 +79,7 @@ impl Publications {
     }
 }
 
-fn in_force(generation: &Generation, folder: &Folder) -> Publication {
+fn publication_of(generation: &Generation, folder: &Folder) -> Publication {
     Publication {
         generation: generation.generation,
         at_ms: generation.at_ms,

@@ -1,4 +1,4 @@
-//! The job `consolidate`: all that was extracted → the files, by generation.
+//! The job `consolidate`: builds the files of a new generation from all extractions.
 
 use std::sync::Arc;
 
@@ -26,32 +26,32 @@ use crate::events::EventHub;
 use crate::jobs::{Jobs, Owner};
 use crate::service::error::ServiceError;
 
-/// Extractions that one consolidation chooses from.
+/// Maximum extractions for one consolidation to choose from.
 const EXTRACTIONS_MAX: u32 = 4_096;
 
 const DAY_MS: i64 = 86_400_000;
 
-/// Whether what is older goes with it.
+/// Whether to delete older generations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Purge {
-    /// It stays as long as usual.
+    /// Keep the previous generation as usual.
     No,
-    /// It holds what is to be forgotten; so does a person's own version of this file.
+    /// Delete them, because they contain text to forget; also drop the person's version of this file.
     Yes(Option<String>),
 }
 
-/// What there is before a publication.
+/// The state before a publication.
 pub(super) struct Base {
-    /// The newest generation, 0 before the first.
+    /// Number of the newest generation, 0 before the first.
     pub(super) number: u64,
     pub(super) input: String,
     pub(super) files: Files,
-    /// Its files as they are now.
+    /// Its files with the person's changes.
     pub(super) found: Files,
     pub(super) edits: Edits,
 }
 
-/// Makes memory out of all that is known, and puts it in force.
+/// Builds memory from everything known and publishes it.
 pub struct Publisher {
     publications: Arc<Publications>,
     store: Store,
@@ -59,14 +59,13 @@ pub struct Publisher {
     config: Live,
     clock: Clock,
     events: EventHub,
-    /// Held while a publication is made.
+    /// Locked during a publication.
     making: Mutex<()>,
-    /// Told when something is to be forgotten: whoever works on older files stops.
+    /// Notified when something is to be forgotten; work on older files stops.
     purged: watch::Sender<()>,
 }
 
 impl Publisher {
-    #[must_use]
     pub fn new(
         (publications, store): (Arc<Publications>, Store),
         jobs: Jobs,
@@ -78,7 +77,7 @@ impl Publisher {
         Self { publications, store, jobs, config, clock, events, making, purged }
     }
 
-    /// Keeps others from publishing while it is held.
+    /// Locks out other publications.
     pub(super) async fn lock(&self) -> MutexGuard<'_, ()> {
         self.making.lock().await
     }
@@ -88,21 +87,18 @@ impl Publisher {
         self.purged.subscribe()
     }
 
-    /// What the agent last saw and published, where a model looks after the files.
+    /// What the agent last saw and published, if a model edits the files.
     pub(super) async fn agent_baseline(&self) -> Result<Option<Baseline>, ServiceError> {
         if *self.config.now().memory.engine != Engine::Model {
             return Ok(None);
         }
         let row = self.store.agent_get().await?;
         let baseline = row.and_then(|row| row.baseline);
-        // One of another version is none: the agent is given everything.
+        // A baseline of another version does not parse: the agent then gets everything.
         Ok(baseline.and_then(|json| serde_json::from_str(&json).ok()))
     }
 
-    /// Makes the folder what the store says, as after a crash.
-    ///
-    /// # Errors
-    /// Those of the store and of the folder.
+    /// Restores the folder from the store, for example after a crash.
     pub async fn settle(&self) -> Result<(), ServiceError> {
         let _making = self.making.lock().await;
         let generations = self.store.generations().await?;
@@ -116,10 +112,10 @@ impl Publisher {
         self.publications.in_folder(settling).await
     }
 
-    /// Publishes what is known now; returns the number in force, and whether it is a new one.
+    /// Publishes what is known now; returns the current generation's number, and whether it is new.
     ///
     /// # Errors
-    /// Those of the store and of the folder; nothing new is in force then.
+    /// If it fails, the previous generation stays current.
     pub(super) async fn publish(
         &self,
         purge: Purge,
@@ -132,7 +128,7 @@ impl Publisher {
             base.edits.files.remove(path);
         }
         if purge != Purge::No {
-            // The agent's wording of what is to be forgotten, too.
+            // The agent's wording may contain the text to forget.
             self.store.agent_baseline_purge().await?;
             self.purged.send_replace(());
         }
@@ -169,10 +165,10 @@ impl Publisher {
         if is_same && purge == Purge::No && base.number > 0 {
             return Ok((base.number, false));
         }
-        self.put_in_force((base, input), made, purge, owner).await
+        self.publish_generation((base, input), made, purge, owner).await
     }
 
-    /// Everything that memory is made of.
+    /// Loads everything that memory is built from.
     async fn sources(&self) -> Result<MemorySources, ServiceError> {
         let settings = self.config.now().memory.clone();
         let takes_outside = !settings.rules().excludes_outside;
@@ -188,7 +184,7 @@ impl Publisher {
         })
     }
 
-    /// What the rules make of all that is known now.
+    /// What the rules make of everything known.
     pub(super) async fn consolidated_by_rules(
         &self,
         edits: &Edits,
@@ -198,7 +194,7 @@ impl Publisher {
         Ok(tokio::task::spawn_blocking(move || consolidated(&sources, &edits, now_ms)).await?)
     }
 
-    pub(super) async fn put_in_force(
+    pub(super) async fn publish_generation(
         &self,
         (base, input): (Base, String),
         made: Consolidation,
@@ -248,8 +244,8 @@ impl Publisher {
         Ok((number, true))
     }
 
-    /// The newest generation, with what a person changed in it and in the one before: that may have been
-    /// open in an editor when the newest came.
+    /// The newest generation with the person's changes to it and to the one before, which may have been open in an
+    /// editor when the newest was published.
     pub(super) async fn base(&self, now_ms: i64) -> Result<Base, ServiceError> {
         let mut generations = self.store.generations().await?.into_iter();
         let Some(newest) = generations.next() else {
@@ -292,7 +288,7 @@ fn settle(folder: &Folder, newest: &Generation) -> std::io::Result<()> {
     folder.switch(newest.generation, &staging)
 }
 
-/// A person may write a secret into a file of memory; it stays there, and comes no further.
+/// A secret that a person wrote into a file of memory stays there, and is copied nowhere.
 fn redacted(files: Files) -> Files {
     let clean = |text: String| redact(&text).text.into_owned();
     files.into_iter().map(|(path, text)| (path, clean(text))).collect()
@@ -302,8 +298,8 @@ fn input_of(row: &ExtractionRow) -> serde_json::Value {
     json!([row.thread_id, row.next_seq, row.version, row.extracted_at_ms, row.uses])
 }
 
-/// When a thread was last of use. An old one that a person had extracted is kept as long as others are
-/// unused, and ranks below them.
+/// When a thread was last used. An old thread that a person had extracted is kept as long as unused ones, and ranks
+/// below them.
 fn last_used(row: &ExtractionRow, bounds: &Bounds, now_ms: i64) -> Option<i64> {
     let since_ms = now_ms.saturating_sub(bounds.max_unused_ms);
     let updated_ms = row.memory.as_ref().map_or(0, |memory| memory.updated_at_ms);
@@ -312,7 +308,7 @@ fn last_used(row: &ExtractionRow, bounds: &Bounds, now_ms: i64) -> Option<i64> {
     if is_old && is_fresh { Some(since_ms) } else { row.last_used_ms }
 }
 
-/// Everything that memory is made of, out of the store.
+/// Everything that memory is built from.
 struct MemorySources {
     threads: Vec<ExtractionRow>,
     notes: Vec<NoteRow>,

@@ -1,4 +1,4 @@
-//! Reading memory: what a thread is told, search, files. None of it writes anything.
+//! Reads memory: the summary for a thread, search, files. Writes nothing.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -20,43 +20,41 @@ use crate::clock::Clock;
 use crate::config::Live;
 use crate::service::error::ServiceError;
 
-/// Days after which what was learned counts less by two thirds of what freshness gives.
+/// Days after which the share of freshness has decayed by a factor of e.
 const FRESH_DAYS: f64 = 90.0;
 
-/// Share of a score that freshness gives: old and fitting beats new and hardly fitting.
+/// Share of freshness in a score: an old passage that matches well ranks above a new one that hardly matches.
 const FRESH_SHARE: f64 = 0.3;
 
-/// Accounts of threads that are read for the start of a session: some of them say the same.
+/// Maximum accounts of threads to read for the start of a session; not all contain last words.
 const ACCOUNTS_READ: usize = 12;
 
-/// How an agent reads memory while it works.
+/// Instructions for an agent on reading memory while it works.
 const READ_PATH: &str = include_str!("../../../../../templates/memory/read_path.md");
 
-/// What a thread is told.
+/// The memory for a thread.
 #[derive(Debug)]
 pub struct SummaryText {
     pub text: String,
-    /// How to read more; `None` when nothing is published.
+    /// How to read more; `None` if nothing is published.
     pub instructions: Option<String>,
-    /// Number in force, 0 for none.
+    /// Number of the current generation, 0 for none.
     pub generation: u64,
     /// When it was published, Unix milliseconds.
     pub at_ms: i64,
-    /// The project it is about.
     pub project: Option<String>,
 }
 
 #[derive(Debug, Clone)]
 pub struct MemorySearch {
     pub query: String,
-    /// Folder whose project it is about.
+    /// Folder whose project to search.
     pub cwd: Option<String>,
     pub hits_max: usize,
-    /// Tokens of all texts, at most.
+    /// Maximum tokens of all texts together.
     pub tokens_max: Option<u64>,
 }
 
-/// A passage that was found.
 #[derive(Debug)]
 pub struct MemoryHit {
     pub passage: Passage,
@@ -77,11 +75,9 @@ pub struct FileLines {
     pub start: u64,
     pub end: u64,
     pub text: String,
-    /// Where to go on.
     pub next: Option<u64>,
 }
 
-/// Reads what is in force.
 pub struct MemoryReader {
     store: Store,
     publications: Arc<Publications>,
@@ -90,7 +86,6 @@ pub struct MemoryReader {
 }
 
 impl MemoryReader {
-    #[must_use]
     pub fn new(
         (store, publications): (Store, Arc<Publications>),
         config: Live,
@@ -99,10 +94,7 @@ impl MemoryReader {
         Self { store, publications, config, clock }
     }
 
-    /// What a thread in `cwd` is told.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// The summary for a thread in `cwd`.
     pub async fn summary(
         &self,
         cwd: Option<String>,
@@ -128,10 +120,7 @@ impl MemoryReader {
         })
     }
 
-    /// What a session in `cwd` is told at its start, at most `max_tokens` tokens.
-    ///
-    /// # Errors
-    /// Those of the store.
+    /// The summary for the start of a session in `cwd`, at most `max_tokens` tokens.
     pub async fn start(
         &self,
         cwd: Option<String>,
@@ -150,7 +139,7 @@ impl MemoryReader {
         let (folder, number) = (self.publications.folder().clone(), published.generation);
         let reading = move || {
             let read = |(thread, path): (String, String)| {
-                // A person may have deleted it: then the outcome alone is told.
+                // If a person deleted it, only the outcome is shown.
                 let account = folder.read(number, &path).ok()?;
                 Some((thread, last_words(&account)?.to_owned()))
             };
@@ -168,10 +157,7 @@ impl MemoryReader {
         })
     }
 
-    /// Finds passages; those with all words first.
-    ///
-    /// # Errors
-    /// The query has no word or too many; those of the store.
+    /// Finds passages, those with all words first, and the generation searched.
     pub async fn search(
         &self,
         search: MemorySearch,
@@ -205,16 +191,12 @@ impl MemoryReader {
         Ok((bounded(hits, &search), published.generation))
     }
 
-    /// The folder people and agents know.
-    #[must_use]
+    /// The path of the memory folder that people and agents use.
     pub fn root(&self) -> String {
         self.publications.folder().path().display().to_string()
     }
 
-    /// The files, by path, as a person left them.
-    ///
-    /// # Errors
-    /// Those of the store and of the folder.
+    /// The files in order of their paths, with the person's changes.
     pub async fn files(&self) -> Result<Vec<FileEntry>, ServiceError> {
         let Some(newest) = self.store.generations().await?.into_iter().next() else {
             return Ok(Vec::new());
@@ -231,11 +213,8 @@ impl MemoryReader {
         Ok(found.into_iter().map(entry).collect())
     }
 
-    /// Lines of a file from `line` (from 1) on, at most `max_lines` and `max_tokens`. With a `cwd`, lines about
-    /// other projects than its own are left blank, so that numbers of lines stay.
-    ///
-    /// # Errors
-    /// There is no such file; those of the store.
+    /// Lines of a file from `line` (from 1) on, at most `max_lines` and `max_tokens`. With a `cwd`, lines about other
+    /// projects are blank, so that line numbers stay the same.
     pub async fn read(
         &self,
         (path, cwd): (String, Option<&str>),
@@ -248,17 +227,17 @@ impl MemoryReader {
         let reading = tokio::task::spawn_blocking(move || folder.read(number, &name));
         let mut whole = reading.await?.map_err(|_| ServiceError::Invalid {
             field: "path",
-            reason: "memory has no file of this name".to_owned(),
+            reason: "memory has no such file".to_owned(),
         })?;
         if let Some(cwd) = cwd {
             let projects = projects_of(&published.handbook, cwd);
-            whole = about((path, whole), &published.handbook, &projects);
+            whole = blank_other_projects((path, whole), &published.handbook, &projects);
         }
-        Ok(lines(&whole, line.max(1), (max_lines, max_tokens)))
+        Ok(cut_lines(&whole, line.max(1), (max_lines, max_tokens)))
     }
 }
 
-/// The names under which memory knows the project of `cwd`.
+/// The names of the project of `cwd` in memory.
 fn projects_of(handbook: &Handbook, cwd: &str) -> Vec<String> {
     let own = project_of(cwd);
     let scope = Scope { project: own.as_deref(), cwd: Some(cwd) };
@@ -266,9 +245,13 @@ fn projects_of(handbook: &Handbook, cwd: &str) -> Vec<String> {
     known.into_iter().chain(own).collect()
 }
 
-/// A file with every line blank that no passage about these projects, or about all, holds. What applies everywhere
-/// stands in one file alone: in the others a passage of no known project may be of any.
-fn about((path, whole): (String, String), handbook: &Handbook, projects: &[String]) -> String {
+/// Blanks every line that is in no passage about these projects or about all. Only `MEMORY.md` has general passages: in
+/// other files, a passage without a project may belong to any.
+fn blank_other_projects(
+    (path, whole): (String, String),
+    handbook: &Handbook,
+    projects: &[String],
+) -> String {
     let has_general = path == "MEMORY.md";
     let count = whole.lines().count();
     let mut is_shown = vec![false; count];
@@ -286,7 +269,7 @@ fn about((path, whole): (String, String), handbook: &Handbook, projects: &[Strin
     shown.flat_map(|line| [line, "\n"]).collect()
 }
 
-fn lines(whole: &str, start: u64, (max_lines, max_tokens): (u64, u64)) -> FileLines {
+fn cut_lines(whole: &str, start: u64, (max_lines, max_tokens): (u64, u64)) -> FileLines {
     let bytes_max = tokens::bytes_of(max_tokens).max(1);
     let (mut out, mut end, mut next) = (String::new(), start - 1, None);
     let skipped = usize::try_from(start - 1).unwrap_or(usize::MAX);
@@ -311,7 +294,7 @@ fn scored(hit: PassageMatch, now_ms: i64) -> MemoryHit {
     MemoryHit { passage: hit.passage, score: (score * 1e4).round() / 1e4 }
 }
 
-/// The best that fit, each text once.
+/// The best hits within the bounds, without duplicate texts.
 fn bounded(hits: Vec<MemoryHit>, search: &MemorySearch) -> Vec<MemoryHit> {
     let (mut seen, mut spent) = (HashSet::new(), 0);
     let mut kept = Vec::new();
@@ -332,14 +315,12 @@ fn place(passage: &Passage) -> (String, u64) {
     (passage.path.clone(), passage.line_start)
 }
 
-/// The kind of a file, as it goes out.
 pub(super) fn kind_of(path: &str) -> &'static str {
     UsageKind::of(path).map_or("other", Into::into)
 }
 
 impl MemoryHit {
-    /// The kind of file it stands in.
-    #[must_use]
+    /// The kind of its file.
     pub fn source(&self) -> &'static str {
         kind_of(&self.passage.path)
     }
@@ -350,11 +331,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_of_other_projects_are_left_blank() {
+    fn lines_about_other_projects_are_blank() {
         let whole = "# Memory\n# Everywhere\n- use tabs\n# Task Group: /w/own\n- run just\n\
                      # Task Group: /w/other\n- deploy by hand\n";
         let shown = |path: &str| {
-            about((path.to_owned(), whole.to_owned()), &Handbook::default(), &["/w/own".to_owned()])
+            blank_other_projects(
+                (path.to_owned(), whole.to_owned()),
+                &Handbook::default(),
+                &["/w/own".to_owned()],
+            )
         };
         let text = shown("MEMORY.md");
         assert!(text.contains("- use tabs") && text.contains("- run just"), "{text}");
@@ -362,19 +347,19 @@ mod tests {
         assert_eq!(text.lines().position(|line| line == "- run just"), Some(4));
         let summary = "a thread of nobody knows which project\n".to_owned();
         let path = "rollout_summaries/old.md".to_owned();
-        assert_eq!(about((path, summary), &Handbook::default(), &[]), "\n");
+        assert_eq!(blank_other_projects((path, summary), &Handbook::default(), &[]), "\n");
     }
 
     #[test]
-    fn a_file_is_read_on_where_it_was_left() {
+    fn a_file_is_read_in_parts() {
         let whole = "one\ntwo\nthree\nfour\n";
-        let first = lines(whole, 1, (2, 100));
+        let first = cut_lines(whole, 1, (2, 100));
         assert_eq!((first.text.as_str(), first.end, first.next), ("one\ntwo\n", 2, Some(3)));
-        let rest = lines(whole, 3, (99, 100));
+        let rest = cut_lines(whole, 3, (99, 100));
         assert_eq!((rest.text.as_str(), rest.end, rest.next), ("three\nfour\n", 4, None));
-        let long = lines(&"x".repeat(100), 1, (9, 5));
+        let long = cut_lines(&"x".repeat(100), 1, (9, 5));
         assert_eq!((long.text.len(), long.next), (20, None));
-        let past = lines(whole, 9, (9, 9));
+        let past = cut_lines(whole, 9, (9, 9));
         assert_eq!((past.text.as_str(), past.end, past.next), ("", 8, None));
     }
 }

@@ -1,7 +1,7 @@
-//! Reads of memory by commands of agents, noticed when their thread is extracted.
+//! Counts reads of memory files by agents' commands, when their thread is extracted.
 //!
-//! Lines that an earlier extraction has seen are not counted again. A crash between the extraction and the count
-//! loses the count: it is a hint of what is useful, and too few is better than the same read twice.
+//! Lines that an earlier extraction read are skipped. A crash between storing the extraction and counting loses the
+//! count: it is only a hint of what is useful, and a low count is better than counting a read twice.
 
 use std::sync::Arc;
 
@@ -13,7 +13,6 @@ use super::publications::Publications;
 use crate::service::error::ServiceError;
 use crate::transcript::each_line;
 
-/// Finds and counts reads of memory in transcripts.
 pub struct ReadCounter {
     store: Store,
     publications: Arc<Publications>,
@@ -21,7 +20,6 @@ pub struct ReadCounter {
 }
 
 impl ReadCounter {
-    #[must_use]
     pub fn new(
         (store, publications): (Store, Arc<Publications>),
         citations: Arc<Citations>,
@@ -29,11 +27,11 @@ impl ReadCounter {
         Self { store, publications, citations }
     }
 
-    /// Paths of memory files that the thread has read since it was last extracted; none where that cannot be told.
+    /// Paths of memory files that the thread read since its last extraction; empty if they cannot be determined.
     pub(super) async fn unseen(&self, thread_id: &str) -> Vec<String> {
         let found = self.find(thread_id).await;
         found.unwrap_or_else(|error| {
-            tracing::info!(thread_id, %error, "reads of memory are not counted");
+            tracing::info!(thread_id, %error, "cannot find this thread's reads of memory");
             Vec::new()
         })
     }
@@ -50,7 +48,7 @@ impl ReadCounter {
         let (path, running) = (row.file.path.clone(), Arc::new(()));
         let wanted = Arc::downgrade(&running);
         let reading = tokio::task::spawn_blocking(move || {
-            // Whoever asks may be gone: the job was taken back.
+            // Stops when the caller is dropped: the job was taken back.
             each_line(&row.file, |place, line| {
                 log.line(place, line);
                 wanted.strong_count() > 0
@@ -62,13 +60,13 @@ impl ReadCounter {
         found
     }
 
-    /// Counts them, by kind of file and by the thread whose summary it is.
+    /// Counts the paths, by kind of file and by the thread they summarize.
     pub(super) async fn count(&self, paths: Vec<String>) {
         if paths.is_empty() {
             return;
         }
         if let Err(error) = self.citations.count(None, Vec::new(), paths).await {
-            tracing::info!(%error, "reads of memory are not counted");
+            tracing::info!(%error, "cannot count reads of memory");
         }
     }
 }

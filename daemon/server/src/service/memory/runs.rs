@@ -1,4 +1,4 @@
-//! One making of memory: what is due is extracted, then everything is put together.
+//! Builds memory once: extracts the due threads, then consolidates.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use crate::clock::Clock;
 use crate::ingest::Ingest;
 use crate::service::error::ServiceError;
 
-/// How long a run waits for transcripts that are still unread after a start.
+/// Maximum wait for transcripts that are still unread after a start.
 const READ_WITHIN: Duration = Duration::from_secs(30);
 
-/// Makes memory, for a client or in the background.
+/// Builds memory, for a client or in the background.
 pub struct MemoryRuns {
     scanner: Arc<Scanner>,
     waves: Waves,
@@ -23,7 +23,6 @@ pub struct MemoryRuns {
 }
 
 impl MemoryRuns {
-    #[must_use]
     pub fn new(
         (scanner, waves): (Arc<Scanner>, Waves),
         publications: Arc<Publications>,
@@ -33,13 +32,9 @@ impl MemoryRuns {
         Self { scanner, waves, publications, ingest, clock }
     }
 
-    /// Makes memory.
-    ///
-    /// # Errors
-    /// There is no such thread; those of the store; consolidation failed.
     pub async fn run(&self, request: RunRequest) -> Result<RunCounts, ServiceError> {
         let began = self.clock.elapsed();
-        // Right after a start there is nothing to be seen yet: what is still unread then waits for the next run.
+        // After a start, wait for unread transcripts; those still unread after the timeout wait for the next run.
         if let Ok(read) = tokio::time::timeout(READ_WITHIN, self.ingest.first_read()).await {
             read?;
         }
@@ -58,7 +53,7 @@ impl MemoryRuns {
         self.waves.consolidate(&request).await?;
         ran.generation = self.publications.newest().await?.generation;
         ran.is_changed = ran.generation != before;
-        ran.is_edited = self.waves.is_edited().await?;
+        ran.is_being_edited = self.waves.is_being_edited().await?;
         let duration = self.clock.elapsed().saturating_sub(began);
         ran.duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         Ok(ran)

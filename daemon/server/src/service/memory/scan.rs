@@ -1,4 +1,4 @@
-//! Which threads are due, which are not, and why.
+//! Finds the threads that are due for extraction, and why others are not.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -13,53 +13,50 @@ use crate::clock::Clock;
 use crate::config::Live;
 use crate::service::error::ServiceError;
 
-/// Threads read in one step.
+/// Threads per query.
 const PAGE_THREADS: u32 = 256;
 
-/// Threads that are due that one look finds.
-///
-/// Threads that are not due do not count, so that old ones are
-/// reached.
+/// Maximum due threads of one scan. Threads that are not due do not count, so that old ones are reached.
 const DUE_MAX: usize = 5_000;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Scope {
     pub(super) thread_id: Option<String>,
     pub(super) current: Option<String>,
-    /// Rest and age do not matter.
+    /// Ignore the minimum idle time and the maximum age.
     pub(super) takes_all: bool,
-    /// A person waits: what had to do without its model is read again.
+    /// A person requested it: threads extracted without their model are read again.
     pub(super) is_manual: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DueThread {
     pub(super) thread_id: String,
-    /// Line after its last one.
+    /// Index after its last line.
     pub(super) next_seq: u64,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Scan {
     pub(super) threads: u64,
-    /// Those that are due, the newest and the oldest in turn.
+    /// Due threads, alternately the newest and the oldest.
     pub(super) due: Vec<DueThread>,
-    /// The others, by reason.
+    /// Other threads, by reason.
     pub(super) skipped: BTreeMap<&'static str, SkippedThreads>,
-    /// Milliseconds until the next one is due, where one rests.
+    /// Milliseconds until the next busy thread is due.
     pub(super) next_ms: Option<i64>,
 }
 
-/// Threads that are left out for one reason.
+/// Threads that are skipped for the same reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkippedThreads {
     pub reason: &'static str,
-    /// For a person, of the first of them.
+    /// Description of the first thread's reason, for a person.
     pub text: String,
     pub threads: u64,
 }
 
-/// Looks for threads that are due.
+/// Finds due threads.
 pub struct Scanner {
     store: Store,
     config: Live,
@@ -67,7 +64,6 @@ pub struct Scanner {
 }
 
 impl Scanner {
-    #[must_use]
     pub fn new(store: Store, config: Live, clock: Clock) -> Self {
         Self { store, config, clock }
     }
@@ -109,15 +105,12 @@ impl Scanner {
                 break;
             }
         }
-        scan.due = in_turn(scan.due);
+        scan.due = newest_and_oldest_alternately(scan.due);
         scan.due.truncate(DUE_MAX);
         Ok(scan)
     }
 
-    /// Why a thread is not extracted now; `None` when it is due.
-    ///
-    /// # Errors
-    /// There is no such thread; those of the store.
+    /// Why a thread is not extracted now; `None` if it is due.
     pub async fn why_not_extracted(
         &self,
         thread_id: String,
@@ -128,14 +121,14 @@ impl Scanner {
     }
 }
 
-/// What threads are held against.
+/// The conditions to check threads against.
 struct Eligibility<'a> {
     scope: &'a Scope,
     rules: Rules,
     engine: Engine,
     marks: HashMap<&'a str, &'a Watermark>,
     excluded: HashSet<Exclusion>,
-    /// Threads that reached outside, where such are left out.
+    /// Threads that used text from outside, if such are skipped.
     outside: HashSet<String>,
     now_ms: i64,
 }
@@ -183,7 +176,7 @@ impl Eligibility<'_> {
             reached_outside: self.outside.contains(&row.thread_id),
             updated_at_ms: head.updated_at_ms,
             items: head.items,
-            // The first request is the title; how many there are matters to nobody here.
+            // The first request is the title. Only whether there is one matters here.
             requests: u64::from(head.title.is_some()),
             next_seq: row.file.cursor.next_seq,
             extracted_seq: extracted.map(|mark| mark.next_seq),
@@ -191,8 +184,8 @@ impl Eligibility<'_> {
         })
     }
 
-    /// Whether a thread was read by whom it is to be read. What had to do without its model counts as read:
-    /// its job knows when to try again.
+    /// Whether a thread was read by the configured engine. One that was extracted without its model counts as read,
+    /// because its job schedules the next try.
     fn is_read(&self, mark: &Watermark) -> bool {
         match (self.engine, mark.engine) {
             (Engine::Deterministic, _) | (Engine::Model, Engine::Model) => true,
@@ -213,8 +206,8 @@ impl Eligibility<'_> {
     }
 }
 
-/// The first and the last in turn: threads come newest first, and the oldest must not wait for ever.
-fn in_turn(due: Vec<DueThread>) -> Vec<DueThread> {
+/// Takes alternately from the front and the back: threads arrive newest first, and the oldest must not starve.
+fn newest_and_oldest_alternately(due: Vec<DueThread>) -> Vec<DueThread> {
     let mut rest = std::collections::VecDeque::from(due);
     let mut ordered = Vec::with_capacity(rest.len());
     while let Some(newest) = rest.pop_front() {
@@ -232,12 +225,12 @@ mod tests {
     fn the_oldest_thread_is_next_to_the_newest() {
         let due = |next_seq| DueThread { thread_id: String::new(), next_seq };
         let seqs = |due: Vec<DueThread>| due.iter().map(|due| due.next_seq).collect::<Vec<_>>();
-        assert_eq!(seqs(in_turn((0..5).map(due).collect())), [0, 4, 1, 3, 2]);
-        assert_eq!(seqs(in_turn((0..1).map(due).collect())), [0]);
-        assert_eq!(seqs(in_turn(Vec::new())), [] as [u64; 0]);
-        // Of more than one look takes, the oldest are among those that are taken.
+        assert_eq!(seqs(newest_and_oldest_alternately((0..5).map(due).collect())), [0, 4, 1, 3, 2]);
+        assert_eq!(seqs(newest_and_oldest_alternately((0..1).map(due).collect())), [0]);
+        assert_eq!(seqs(newest_and_oldest_alternately(Vec::new())), [] as [u64; 0]);
+        // If one scan cannot take all, it takes some of the oldest.
         let many = DUE_MAX as u64 + 10;
-        let mut taken = in_turn((0..many).map(due).collect());
+        let mut taken = newest_and_oldest_alternately((0..many).map(due).collect());
         taken.truncate(DUE_MAX);
         assert!(seqs(taken).contains(&(many - 1)));
     }

@@ -1,4 +1,4 @@
-//! How memory is: for `memory/status`.
+//! Builds the result of `memory/status`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,41 +11,39 @@ use super::scan::{Scanner, Scope, SkippedThreads};
 use crate::jobs::Jobs;
 use crate::service::error::ServiceError;
 
-/// Jobs that are looked at to tell how many wait.
+/// Maximum jobs of a kind to inspect for the number of pending ones.
 const JOBS_MAX: u32 = 5_000;
 
 #[derive(Debug)]
 pub struct MemoryStatus {
     pub path: String,
-    /// Number in force, 0 for none.
+    /// Number of the current generation, 0 for none.
     pub generation: u64,
     /// When it was published, Unix milliseconds.
     pub at_ms: i64,
-    /// Threads it was made of.
+    /// Threads in the current generation.
     pub threads: u64,
-    /// Threads that were looked at.
+    /// Threads that were extracted.
     pub extracted: u64,
     pub learnings: u64,
     pub notes: u64,
-    /// Notes that wait for a person.
+    /// Notes that wait for a person's review.
     pub notes_pending: u64,
     pub due: u64,
-    /// Jobs of memory that are not done.
+    /// Jobs of memory that are not settled.
     pub pending: u64,
-    /// Threads that are left out.
     pub skipped: Vec<SkippedThreads>,
-    /// Use of the kinds of file.
+    /// Uses by kind of file.
     pub uses: Vec<UseRow>,
     pub failure: Option<String>,
-    /// Threads that had to do without the model that was to read them, by reason.
+    /// Threads that were extracted without their model, by reason.
     pub fell_back: BTreeMap<String, u64>,
     /// The last run of the consolidation agent.
     pub agent: Option<AgentRow>,
-    /// Why the thread that was asked for is left out.
+    /// Why the requested thread is skipped.
     pub why: Option<SkippedThreads>,
 }
 
-/// Puts the status together.
 pub struct MemoryOverview {
     store: Store,
     jobs: Jobs,
@@ -54,7 +52,6 @@ pub struct MemoryOverview {
 }
 
 impl MemoryOverview {
-    #[must_use]
     pub fn new(
         (store, publications): (Store, Arc<Publications>),
         jobs: Jobs,
@@ -63,10 +60,7 @@ impl MemoryOverview {
         Self { store, jobs, publications, scanner }
     }
 
-    /// How memory is; with `thread_id`, also why that thread is left out.
-    ///
-    /// # Errors
-    /// There is no such thread; those of the store.
+    /// The status; with `thread_id`, also why that thread is skipped.
     pub async fn status(&self, thread_id: Option<String>) -> Result<MemoryStatus, ServiceError> {
         let why = match thread_id {
             Some(thread_id) => self.scanner.why_not_extracted(thread_id).await?,

@@ -1,5 +1,5 @@
-//! Memory kept up in the background: the folder put right after a crash, threads that have rested taken in, and
-//! the job `consolidate`.
+//! Maintains memory in the background: repairs the folder after a crash, extracts idle threads, and runs the job
+//! `consolidate`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,10 +17,10 @@ use crate::jobs::Owner;
 use crate::jobs::runner::Work;
 use crate::service::error::ServiceError;
 
-/// Longest time without a look at the threads.
+/// Maximum time between two scans of the threads.
 const LOOK_MAX: Duration = Duration::from_secs(3_600);
 
-/// Shortest time between two looks.
+/// Minimum time between two scans.
 const LOOK_MIN: Duration = Duration::from_secs(60);
 
 pub struct ConsolidateWork(pub Arc<Publisher>, pub Arc<Curation>);
@@ -42,7 +42,7 @@ impl Work for ConsolidateWork {
     }
 }
 
-/// Keeps memory up, where the configuration says so.
+/// Maintains memory, if configured.
 pub struct Upkeep {
     scanner: Arc<Scanner>,
     runs: Arc<MemoryRuns>,
@@ -52,7 +52,6 @@ pub struct Upkeep {
 }
 
 impl Upkeep {
-    #[must_use]
     pub fn new(
         (scanner, runs): (Arc<Scanner>, Arc<MemoryRuns>),
         publisher: Arc<Publisher>,
@@ -62,30 +61,30 @@ impl Upkeep {
         Self { scanner, runs, publisher, ingest, config }
     }
 
-    /// Makes memory whenever something is due, until it is dropped.
+    /// Builds memory whenever threads are due, until it is dropped.
     pub async fn keep(&self) {
         if let Err(error) = self.publisher.settle().await {
-            tracing::warn!(%error, "the memory folder is not as it should be");
+            tracing::warn!(%error, "cannot repair the memory folder; the next publication tries again");
         }
         loop {
             let mut pause = LOOK_MAX;
             if *self.config.now().memory.enabled {
                 self.ingest.idle().await;
-                match self.make_due().await {
+                match self.build_due().await {
                     Ok(next) => pause = next,
-                    Err(error) => tracing::warn!(%error, "memory could not be made"),
+                    Err(error) => tracing::warn!(%error, "cannot build memory; trying again later"),
                 }
             }
             tokio::time::sleep(pause).await;
         }
     }
 
-    async fn make_due(&self) -> Result<Duration, ServiceError> {
+    async fn build_due(&self) -> Result<Duration, ServiceError> {
         let scan = self.scanner.scan(&Scope::default()).await?;
         if !scan.due.is_empty() {
             let ran = self.runs.run(RunRequest { waits: true, ..RunRequest::default() }).await?;
             let RunCounts { extracted, empty, failed, fell_back, generation, .. } = ran;
-            tracing::info!(extracted, empty, failed, fell_back, generation, "memory is made");
+            tracing::info!(extracted, empty, failed, fell_back, generation, "built memory");
         }
         let next_ms = scan.next_ms.and_then(|ms| u64::try_from(ms).ok());
         Ok(next_ms.map_or(LOOK_MAX, Duration::from_millis).clamp(LOOK_MIN, LOOK_MAX))

@@ -1,7 +1,7 @@
-//! The jobs of memory: asked for in waves, and waited for.
+//! Requests the jobs of memory in waves, and waits for them.
 //!
-//! Waves keep the job table small however many threads there are, and a client that waits can be told how
-//! far it is. What is asked for runs on when the client is gone.
+//! Waves keep the job table small however many threads there are, and give a waiting client progress. Requested jobs
+//! continue when the client disconnects.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -20,23 +20,23 @@ use crate::events::EventHub;
 use crate::jobs::Jobs;
 use crate::service::error::ServiceError;
 
-/// Extractions asked for at a time.
+/// Extractions per wave.
 const WAVE: usize = 64;
 
-/// Longest wait for a job without a look whether anything can be stored.
+/// Maximum wait for a job before a test write to the store.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// What a client asks for.
+/// A client's request.
 #[derive(Debug, Clone, Default)]
 pub struct RunRequest {
     pub thread_id: Option<String>,
-    /// The thread that asks: it is left out.
+    /// The requesting thread, which is skipped.
     pub current: Option<String>,
-    /// Rest and age do not matter.
+    /// Ignore the minimum idle time and the maximum age.
     pub takes_all: bool,
     /// Whether to wait for the end.
     pub waits: bool,
-    /// Whether a person waits for it.
+    /// Whether a person requested it.
     pub is_manual: bool,
 }
 
@@ -47,20 +47,17 @@ pub struct RunCounts {
     pub extracted: u64,
     pub empty: u64,
     pub failed: u64,
-    /// Those that were read without the model that was to read them.
+    /// Threads that were extracted without their model.
     pub fell_back: u64,
-    /// Threads that were left out.
     pub skipped: Vec<SkippedThreads>,
     pub generation: u64,
-    /// Whether it is a new one.
+    /// Whether `generation` is new.
     pub is_changed: bool,
-    /// Whether a model goes on to edit it.
-    pub is_edited: bool,
-    /// Milliseconds.
+    /// Whether a model is going to edit it.
+    pub is_being_edited: bool,
     pub duration_ms: u64,
 }
 
-/// Asks for the jobs of memory.
 pub struct Waves {
     store: Store,
     jobs: Jobs,
@@ -70,7 +67,6 @@ pub struct Waves {
 }
 
 impl Waves {
-    #[must_use]
     pub fn new(store: Store, jobs: Jobs, config: Live, clock: Clock, events: EventHub) -> Self {
         Self { store, jobs, config, clock, events }
     }
@@ -88,7 +84,7 @@ impl Waves {
         for wave in due.chunks(WAVE).take(waves) {
             let mut keys = HashSet::new();
             for due in wave {
-                keys.insert(self.ask_extraction(due, request.is_manual).await?);
+                keys.insert(self.request_extraction(due, request.is_manual).await?);
             }
             if request.waits {
                 self.wait_settled(keys, total, ran).await?;
@@ -97,23 +93,23 @@ impl Waves {
         Ok(())
     }
 
-    async fn ask_extraction(
+    async fn request_extraction(
         &self,
         due: &DueThread,
         is_manual: bool,
     ) -> Result<JobKey, ServiceError> {
         let key = JobKey { kind: Kind::Extract, subject: due.thread_id.clone() };
         let engine = *self.config.now().memory.engine;
-        let asked = JobRequest {
+        let request = JobRequest {
             key: key.clone(),
             input: format!("{}:{EXTRACT_VERSION}:{}", due.next_seq, engine.into_str()),
             payload: String::new(),
             priority: i32::from(is_manual),
             urgent: is_manual,
         };
-        let job = self.jobs.request(asked).await?;
-        // It is due although it is done: what came of it is lost. A person who asks may try at once what waits or
-        // was given up.
+        let job = self.jobs.request(request).await?;
+        // A due thread with a settled job lost its result. A request of a person also retries at once what waits, is
+        // parked or is dead.
         let is_stuck = matches!(job.state, State::Dead | State::Failed | State::Parked);
         if job.state == State::Done || (is_manual && is_stuck) {
             self.jobs.retry(&key).await?;
@@ -121,7 +117,7 @@ impl Waves {
         Ok(key)
     }
 
-    /// Waits until none of the jobs is under way, and counts what came of them.
+    /// Waits until all jobs have settled or stopped, and counts their outcomes.
     async fn wait_settled(
         &self,
         mut keys: HashSet<JobKey>,
@@ -153,15 +149,15 @@ impl Waves {
             let done = ran.extracted + ran.failed;
             let data = json!({ "phase": "extract", "done": done, "total": total });
             self.events.publish(EventKind::MemoryProgress, data);
-            if keys.is_empty() || !self.goes_on(&mut changed).await? {
+            if keys.is_empty() || !self.wait_changed(&mut changed).await? {
                 return Ok(());
             }
         }
     }
 
-    /// Waits for a change of the jobs; false when there will be none. What cannot be claimed, since nothing can be stored,
-    /// never changes: so a write is tried now and then.
-    async fn goes_on(&self, changed: &mut Receiver<()>) -> Result<bool, ServiceError> {
+    /// Waits for a change of the jobs; false if there will be none. If the store rejects writes, no job can be claimed
+    /// and nothing ever changes, so this tries a write at intervals.
+    async fn wait_changed(&self, changed: &mut Receiver<()>) -> Result<bool, ServiceError> {
         tokio::select! {
             changed = changed.changed() => Ok(changed.is_ok()),
             () = tokio::time::sleep(LOOK) => {
@@ -171,12 +167,12 @@ impl Waves {
         }
     }
 
-    /// Asks for consolidation; returns the number in force after it.
+    /// Requests a consolidation.
     pub(super) async fn consolidate(&self, request: &RunRequest) -> Result<(), ServiceError> {
         let key = JobKey { kind: Kind::Consolidate, subject: String::new() };
         let data = json!({ "phase": "consolidate", "done": 0, "total": 1 });
         self.events.publish(EventKind::MemoryProgress, data);
-        let asked = JobRequest {
+        let job = JobRequest {
             key: key.clone(),
             input: self.clock.new_id(),
             payload: String::new(),
@@ -184,20 +180,20 @@ impl Waves {
             urgent: request.is_manual,
         };
         let changed = self.jobs.watch();
-        let asked = self.jobs.request(asked).await?;
+        let job = self.jobs.request(job).await?;
         if request.waits {
-            self.wait_consolidated(&key, asked.wanted, changed).await?;
+            self.wait_consolidated(&key, job.wanted, changed).await?;
         }
         Ok(())
     }
 
-    /// Whether a worker edits the files or is about to: nobody waits for a model.
-    pub(super) async fn is_edited(&self) -> Result<bool, ServiceError> {
+    /// Whether a worker edits the files or is about to; nothing waits for it.
+    pub(super) async fn is_being_edited(&self) -> Result<bool, ServiceError> {
         let job = self.store.job_get(&JobKey::only(Kind::Curate)).await?;
         Ok(job.is_some_and(|job| matches!(job.state, State::Queued | State::Running)))
     }
 
-    /// Waits until a consolidation that had seen `wanted` is done.
+    /// Waits until a consolidation that covers `wanted` is done.
     async fn wait_consolidated(
         &self,
         key: &JobKey,
@@ -211,15 +207,15 @@ impl Waves {
                 Some(job) if matches!(job.state, State::Queued | State::Running) => {}
                 job => {
                     let failure = job.and_then(|job| job.failure);
-                    let may_pass = failure
+                    let is_transient = failure
                         .as_ref()
                         .is_some_and(|failure| failure.kind == FailureKind::Transient);
                     let detail = failure.map(|failure| failure.detail);
                     let detail = detail.unwrap_or_else(|| "it was taken back".to_owned());
-                    return Err(ServiceError::MemoryFailed { detail, may_pass });
+                    return Err(ServiceError::MemoryFailed { detail, may_pass: is_transient });
                 }
             }
-            if !self.goes_on(&mut changed).await? {
+            if !self.wait_changed(&mut changed).await? {
                 return Ok(());
             }
         }

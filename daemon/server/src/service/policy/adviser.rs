@@ -30,7 +30,6 @@ pub struct Adviser {
 }
 
 impl Adviser {
-    #[must_use]
     pub fn new(models: Arc<Models>, config: Live) -> Self {
         Self { models, config }
     }
@@ -39,7 +38,7 @@ impl Adviser {
     pub(super) async fn ask(&self, brief: Brief<'_>) -> Option<String> {
         let choice = self.models.settings().of(Task::Judge)?;
         let input = [to_raw_value(&assemble::message("user", brief.words)).ok()?];
-        let timeout_ms = self.config.now().policies.in_force.judgment_timeout_ms;
+        let timeout_ms = self.config.now().policies.active.judgment_timeout_ms;
         let ask = Ask {
             model: &choice.model,
             instructions: brief.instructions,

@@ -80,7 +80,7 @@ fn excerpt(fold: &Fold) -> String {
 
 /// Whether the daemon asks for judgments itself.
 pub(super) fn judges(config: &Config) -> bool {
-    config.policies.in_force.judge == Judge::Model
+    config.policies.active.judge == Judge::Model
 }
 
 /// Asks the configured model; `None` if there is none, or it cannot answer.

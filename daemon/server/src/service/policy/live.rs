@@ -41,7 +41,6 @@ pub struct LivePolicies {
 }
 
 impl LivePolicies {
-    #[must_use]
     pub fn new(
         watchers: Arc<Watchers>,
         store: Store,

@@ -39,15 +39,11 @@ pub struct DecisionLog {
 }
 
 impl DecisionLog {
-    #[must_use]
     pub fn new(store: Store, snapshots: Arc<Snapshots>) -> Self {
         Self { store, snapshots }
     }
 
     /// A logged decision with all its inputs, decided again.
-    ///
-    /// # Errors
-    /// The decision is not stored, or cannot be read.
     pub async fn explain(&self, decision_id: i64) -> Result<Explanation, ServiceError> {
         let not_found = || ServiceError::HandleNotFound(format!("decision {decision_id}"));
         let found = self.store.decision_get(decision_id).await?;
@@ -61,9 +57,6 @@ impl DecisionLog {
     }
 
     /// Logged decisions, newest first, and the events in the thread, oldest first.
-    ///
-    /// # Errors
-    /// There is no such thread, or reading failed.
     pub async fn list(
         &self,
         thread_id: Option<&str>,

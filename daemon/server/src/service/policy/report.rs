@@ -53,15 +53,11 @@ pub struct Replays {
 }
 
 impl Replays {
-    #[must_use]
     pub fn new((store, snapshots): (Store, Arc<Snapshots>), config: Live) -> Self {
         Self { store, snapshots, config }
     }
 
     /// Replays a thread under every policy.
-    ///
-    /// # Errors
-    /// There is no such thread, or its transcript cannot be read.
     pub async fn report(&self, subject: &Subject) -> Result<ReplayReport, ServiceError> {
         let snapshot = self.snapshots.of(&subject.thread_id, None).await?;
         let config = self.config.now();

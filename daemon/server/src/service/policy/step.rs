@@ -97,7 +97,7 @@ impl Stepping<'_> {
         event: Event,
     ) -> Result<StepOutcome, ServiceError> {
         let now_ms = self.clock.now_ms();
-        let policy = &self.config.policies.in_force;
+        let policy = &self.config.policies.active;
         let scratch_file = self.scratch_file.as_str();
         let env = Env { policy, texts: self.texts, thread_id, scratch_file, now_ms };
         let change = |found: Option<String>| {

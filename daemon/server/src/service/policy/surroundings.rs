@@ -67,7 +67,6 @@ pub struct Surroundings {
 }
 
 impl Surroundings {
-    #[must_use]
     pub fn new(
         repositories: Repositories,
         store: Store,
@@ -99,7 +98,7 @@ impl Surroundings {
         let fold = &state.fold;
         let folder = fold.checkpoint().cwd.as_deref()?;
         let settings = self.config.now().repository.settings();
-        let repository = self.repositories.look(folder, settings, wait).await?;
+        let repository = self.repositories.inspect(folder, settings, wait).await?;
         let began = fold.signals().happened().rev().find(|event| {
             matches!(
                 event.what,

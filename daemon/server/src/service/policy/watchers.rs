@@ -46,7 +46,6 @@ pub struct Watchers {
 }
 
 impl Watchers {
-    #[must_use]
     pub fn new(
         (store, events, contexts): (Store, EventHub, Arc<Contexts>),
         (surroundings, adviser): (Surroundings, Arc<Adviser>),
@@ -58,15 +57,11 @@ impl Watchers {
     }
 
     /// How the active policy applies decisions.
-    #[must_use]
     pub fn mode(&self) -> Mode {
-        self.config.now().policies.in_force.mode
+        self.config.now().policies.active.mode
     }
 
     /// Decides on a thread under every policy.
-    ///
-    /// # Errors
-    /// There is no such thread, it has no items, or reading failed.
     pub async fn evaluate(
         &self,
         subject: Subject,
@@ -101,7 +96,7 @@ impl Watchers {
         if record && subject.as_of.is_none() {
             self.record(&situation, &mut said).await?;
         }
-        let policy = &policies.in_force;
+        let policy = &policies.active;
         let meter = fold.meter();
         let course = Course {
             points: meter.points(),
@@ -119,9 +114,6 @@ impl Watchers {
     }
 
     /// Reports an event to a thread's watcher.
-    ///
-    /// # Errors
-    /// There is no such thread, it has no items, or reading or storing failed.
     pub async fn step(
         &self,
         subject: Subject,
@@ -213,9 +205,7 @@ impl Watchers {
         let rows: Vec<_> = policies
             .all()
             .zip(said.iter())
-            .map(|(policy, said)| {
-                row_of(policy, situation, &said.decision, &policies.in_force.name)
-            })
+            .map(|(policy, said)| row_of(policy, situation, &said.decision, &policies.active.name))
             .collect();
         let change = move |found: Option<String>| (found, rows, ());
         let at = (situation.thread_id.as_str(), situation.at_ms);

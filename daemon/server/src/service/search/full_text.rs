@@ -23,7 +23,6 @@ pub struct FullText {
 
 impl FullText {
     /// Starts the indexer and returns at once; the index is opened in the background.
-    #[must_use]
     pub fn start(
         state_dir: &Path,
         store: Store,

@@ -60,7 +60,6 @@ impl IndexProgress {
     }
 
     /// Progress of the index.
-    #[must_use]
     pub fn state(&self) -> IndexState {
         let number = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let work = match (

@@ -29,9 +29,6 @@ pub struct Items {
 }
 
 /// At most `limit` items of a thread's current transcript.
-///
-/// # Errors
-/// There is no such thread; the store cannot be read.
 pub(super) async fn items(
     (store, archive): (&Store, Arc<Archive>),
     thread_id: &str,

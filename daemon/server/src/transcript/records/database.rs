@@ -20,9 +20,6 @@ pub(crate) fn database_of(path: &Path) -> Option<PathBuf> {
 }
 
 /// The sessions of a database with their states: all, or those written to last.
-///
-/// # Errors
-/// The database does not exist or cannot be read.
 pub(crate) fn sessions_of(path: &Path, is_recent: bool) -> io::Result<Vec<SessionState>> {
     fs::symlink_metadata(path)?;
     let database = SessionDatabase::at(path);

@@ -1,4 +1,4 @@
-//! How a run ends without files, by what happens next.
+//! How a run can end without files, and what the worker and the job table get for it.
 
 use longhaul_core::job::{Failure, FailureKind};
 use longhaul_core::model::{Fault, FaultKind};
@@ -12,24 +12,23 @@ pub enum CurationEnd {
     /// The provider, or a budget.
     #[error("{0}")]
     Fault(Fault),
-    /// A bound of the run.
+    /// A bound of the run: its stable name, and a description.
     #[error("{1}")]
     Spent(&'static str, String),
     #[error("not done in {0} s")]
     OutOfTime(u64),
-    /// The model does not answer in steps.
+    /// The model's answers are not steps.
     #[error("{0}")]
     Unreadable(String),
-    /// The files cannot be believed.
+    /// The files failed the check.
     #[error("{0}")]
     Refused(String),
-    /// What it works on is not in force any more.
+    /// The files it works on are no longer current.
     #[error("memory changed while the model worked on it")]
     Overtaken,
 }
 
 impl CurationEnd {
-    #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
             Self::Fault(fault) => fault.kind.into_str(),
@@ -41,7 +40,7 @@ impl CurationEnd {
         }
     }
 
-    /// What the worker is answered.
+    /// The error for the worker.
     pub(super) fn error(&self) -> ServiceError {
         let why = match self {
             Self::Overtaken => CurationStop::Overtaken,
@@ -58,12 +57,12 @@ impl CurationEnd {
         ServiceError::CurationEnded { name: self.name(), why }
     }
 
-    /// What the job table is told.
+    /// The failure to record in the job table.
     pub(super) fn failure(&self) -> Failure {
         let kind = match self {
             Self::Fault(fault) => return AskError::Fault(fault.clone()).failure(),
             Self::Overtaken => FailureKind::Transient,
-            // The same files would end the same way: another input wakes the job, or a person.
+            // The same files would fail again: only new input or a person wakes the job.
             Self::Spent(..) | Self::OutOfTime(_) | Self::Unreadable(_) | Self::Refused(_) => {
                 FailureKind::Permanent
             }

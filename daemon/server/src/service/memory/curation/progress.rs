@@ -1,4 +1,4 @@
-//! What a run has asked so far, and whether it may go on.
+//! What a run has spent so far, and whether it may continue.
 
 use std::time::Duration;
 
@@ -14,16 +14,16 @@ use super::super::ask::{MemoryQuestion, item};
 use super::ModelStep;
 use super::outcome::CurationEnd;
 use crate::config::tables::MemorySettings;
-use crate::model::{Answered, ModelChoice, Models, Purpose};
+use crate::model::{ModelChoice, Models, PaidAnswer, Purpose};
 use crate::service::error::ServiceError;
 
-/// Times in a row that a model may answer with what is no step, and times that its files may be refused.
+/// Maximum consecutive answers that are not steps, and maximum rejections of the files.
 const MISTAKES_MAX: u32 = 2;
 
 /// Bytes of a message besides its text.
 const AROUND_BYTES: usize = 32;
 
-/// Who said a message.
+/// The author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Speaker {
     Worker,
@@ -72,17 +72,17 @@ impl Progress {
         }
     }
 
-    /// Requests and tokens so far.
+    /// Requests and tokens until now.
     pub(super) fn spent(&self) -> (u64, u64) {
         (self.turns, self.spent.tokens)
     }
 
-    /// What ended it, by its stable name.
+    /// What ended the run, with its stable name.
     pub(super) fn ended(&self) -> Option<(&'static str, Failure)> {
         self.end.as_ref().map(|end| (end.name(), end.failure()))
     }
 
-    /// Notes an end. Files that are refused can be mended a few times: until then the run goes on.
+    /// Records an end. The worker may fix rejected files a few times; until then the run continues.
     pub(super) fn end(&mut self, end: CurationEnd) -> ServiceError {
         let error = match &end {
             CurationEnd::Refused(reason) if self.refusals < MISTAKES_MAX => {
@@ -95,20 +95,19 @@ impl Progress {
         error
     }
 
-    /// Asks for the next step.
     pub(super) async fn ask(
         &mut self,
         models: &Models,
         (choice, instructions): (&ModelChoice, &str),
         messages: &[ModelMessage],
     ) -> Result<ModelStep, CurationEnd> {
-        self.may_ask(messages)?;
+        self.check_bounds(messages)?;
         let role = |by| if by == Speaker::Model { "assistant" } else { "user" };
         let clean = |text: &str| redact(text).text.into_owned();
         let input: Vec<_> =
             messages.iter().map(|message| item(role(message.by), &clean(&message.text))).collect();
         let schema = Schema { name: "memory_step".to_owned(), schema: schema() };
-        let mut asking = MemoryQuestion {
+        let mut question = MemoryQuestion {
             models,
             choice,
             purpose: Purpose::Consolidation,
@@ -117,17 +116,17 @@ impl Progress {
         };
         self.turns += 1;
         let answer = tokio::select! {
-            // What it works on holds what is to be forgotten: it is shown to nobody any more.
+            // Its files contain text to forget, which no model may see any more.
             _ = self.purged.changed() => Err(CurationEnd::Overtaken),
             () = tokio::time::sleep_until(self.until) => {
                 Err(CurationEnd::OutOfTime(self.timeout_s))
             }
-            answer = asking.ask(instructions, &input, &schema) => {
+            answer = question.ask(instructions, &input, &schema) => {
                 answer.map_err(CurationEnd::Fault)
             }
         };
-        self.spent = asking.spent;
-        let Answered { answer, digest, .. } = answer?;
+        self.spent = question.spent;
+        let PaidAnswer { answer, digest, .. } = answer?;
         let step = AgentStep::read(&answer.text);
         match &step {
             Ok(_) => self.mistakes = 0,
@@ -142,13 +141,13 @@ impl Progress {
         Ok(ModelStep { text: clean(&answer.text), step })
     }
 
-    fn may_ask(&self, messages: &[ModelMessage]) -> Result<(), CurationEnd> {
+    fn check_bounds(&self, messages: &[ModelMessage]) -> Result<(), CurationEnd> {
         match &self.end {
             Some(CurationEnd::Refused(_)) if self.refusals <= MISTAKES_MAX => {}
             Some(end) => return Err(end.clone()),
             None => {}
         }
-        // A lost sender is a daemon that stops.
+        // The sender is dropped when the daemon stops.
         if self.purged.has_changed().unwrap_or(true) {
             return Err(CurationEnd::Overtaken);
         }

@@ -1,4 +1,4 @@
-//! The logs in memory: one for each thread that is written to now, and the most recent of the others.
+//! The open logs: those in use, and the most recently used of the others.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -8,20 +8,20 @@ use tokio::sync::Mutex as Turns;
 
 use super::log::Log;
 
-/// Logs held that nobody uses.
+/// Maximum idle logs.
 ///
 /// # Source
 /// Chosen: more threads than a person keeps open at once.
 const LOGS_MAX: usize = 64;
 
-/// Client ids held of all logs that nobody uses: 24 bytes each, and as much again for the table.
+/// Maximum client ids in all idle logs: 24 bytes each, and as much again for the table.
 ///
 /// # Source
 /// Chosen: 24 MiB at most; a long thread has a few thousand.
 const IDS_MAX: usize = 500_000;
 
 #[derive(Debug, Default)]
-pub(super) struct Held {
+pub(super) struct OpenLogs {
     logs: Mutex<Logs>,
 }
 
@@ -38,8 +38,8 @@ struct OpenLog {
     used: u64,
 }
 
-impl Held {
-    /// The log of a thread, if it is held.
+impl OpenLogs {
+    /// The log of a thread, if it is open.
     pub(super) fn get(&self, thread_id: &str) -> Option<Arc<Turns<Log>>> {
         let mut logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner);
         logs.uses += 1;
@@ -49,7 +49,7 @@ impl Held {
         Some(Arc::clone(&entry.log))
     }
 
-    /// The log of a thread that was found at `path`.
+    /// The log of a thread with its file at `path`.
     pub(super) fn log(&self, thread_id: &str, path: PathBuf) -> Arc<Turns<Log>> {
         if let Some(log) = self.get(thread_id) {
             return log;
@@ -57,15 +57,15 @@ impl Held {
         let mut logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner);
         logs.make_room();
         let used = logs.uses;
-        // Another may have come in between: there is one log of a thread, or there would be two writers.
+        // Another task may have opened it in between; two logs of a thread would be two writers.
         let entry = logs.by_thread.entry(thread_id.to_owned());
         let entry =
             entry.or_insert_with(|| OpenLog { log: Arc::new(Turns::new(Log::at(path))), used });
         Arc::clone(&entry.log)
     }
 
-    /// Forgets a thread, unless somebody uses it.
-    pub(super) fn let_go(&self, thread_id: &str) {
+    /// Drops the log of a thread, unless it is in use.
+    pub(super) fn drop_idle(&self, thread_id: &str) {
         let mut logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner);
         if logs.by_thread.get(thread_id).is_some_and(OpenLog::is_idle) {
             logs.by_thread.remove(thread_id);
@@ -89,7 +89,7 @@ impl Logs {
 }
 
 impl OpenLog {
-    /// Nobody has it in hand, and nobody can get it while the table is locked.
+    /// Whether no task uses it; none can start to while the table is locked.
     fn is_idle(&self) -> bool {
         Arc::strong_count(&self.log) == 1
     }
@@ -100,7 +100,7 @@ impl OpenLog {
 }
 
 #[cfg(test)]
-impl Held {
+impl OpenLogs {
     pub(super) fn count(&self) -> usize {
         self.logs.lock().unwrap_or_else(PoisonError::into_inner).by_thread.len()
     }

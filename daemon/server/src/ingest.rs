@@ -81,7 +81,6 @@ use crate::discovery::watch::Hints;
 use shared::Shared;
 use worker::{Request, Worker};
 
-/// Maximum queued client requests.
 const REQUESTS_MAX: usize = 64;
 
 /// Maximum files of one thread that a sync catches up.
@@ -106,7 +105,6 @@ pub struct IngestDeps {
     pub events: Arc<dyn IngestEvents>,
     /// Source of the lines of deleted transcripts.
     pub archive: Option<Arc<Archive>>,
-    /// Clock, in Unix milliseconds.
     pub now_ms: NowMs,
     pub limits: Limits,
 }

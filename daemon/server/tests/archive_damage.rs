@@ -1,4 +1,4 @@
-//! The archive when its files are damaged, the daemon is killed, or the disk is full.
+//! The archive after damage, kills and on a full disk.
 
 use std::fs;
 use std::path::Path;
@@ -19,7 +19,7 @@ pub(crate) fn flip(path: &Path) {
     fs::write(path, bytes).unwrap();
 }
 
-/// Loses the end of a file.
+/// Truncates a file.
 fn tear(path: &Path) {
     let bytes = fs::read(path).unwrap();
     fs::write(path, &bytes[..bytes.len() / 2]).unwrap();
@@ -30,7 +30,7 @@ fn remove(path: &Path) {
 }
 
 #[tokio::test]
-async fn what_is_damaged_is_made_good_from_the_transcript() {
+async fn a_damaged_pack_is_replaced_from_the_transcript() {
     for damage in [flip, tear, remove] {
         let home = tempfile::tempdir().unwrap();
         let path = long(THREAD, "turbine", 60).write(home.path());
@@ -52,7 +52,7 @@ async fn what_is_damaged_is_made_good_from_the_transcript() {
 }
 
 #[tokio::test]
-async fn damage_of_what_is_nowhere_else_is_told_and_never_given_out() {
+async fn damage_of_unique_text_is_reported_and_the_text_never_returned() {
     for damage in [flip, tear] {
         let home = tempfile::tempdir().unwrap();
         let path = long(THREAD, "turbine", 60).write(home.path());
@@ -73,7 +73,7 @@ async fn damage_of_what_is_nowhere_else_is_told_and_never_given_out() {
 }
 
 #[tokio::test]
-async fn a_lost_index_is_made_anew_from_the_packs() {
+async fn a_lost_index_is_rebuilt_from_the_packs() {
     let home = tempfile::tempdir().unwrap();
     let path = long(THREAD, "turbine", 60).write(home.path());
     let whole = fs::read(&path).unwrap();
@@ -87,7 +87,7 @@ async fn a_lost_index_is_made_anew_from_the_packs() {
     noticed(&mut client, THREAD).await;
     let home = daemon.stopped().await;
     let state = home.path().join(".local/state/longhaul");
-    // The database goes, too: the archive alone knows of the thread then.
+    // Remove the database as well; only the archive still knows the thread.
     for name in ["archive/index.db", "longhaul.db"] {
         let path = state.join(name);
         fs::write(&path, "no database at all").unwrap();
@@ -103,7 +103,7 @@ async fn a_lost_index_is_made_anew_from_the_packs() {
 }
 
 #[tokio::test]
-async fn an_index_made_anew_keeps_every_pack_whatever_happens_meanwhile() {
+async fn a_rebuilt_index_keeps_every_pack() {
     let home = tempfile::tempdir().unwrap();
     let daemon = Daemon::over(home, "").await;
     let mut client = daemon.connect().await;
@@ -145,7 +145,7 @@ async fn an_index_made_anew_keeps_every_pack_whatever_happens_meanwhile() {
 }
 
 #[tokio::test]
-async fn what_another_version_folded_is_folded_again_from_the_archive() {
+async fn a_fold_of_another_version_is_repeated_from_the_archive() {
     let home = tempfile::tempdir().unwrap();
     let path = long(THREAD, "turbine", 20).write(home.path());
     let daemon = Daemon::over(home, "").await;
@@ -171,7 +171,7 @@ async fn what_another_version_folded_is_folded_again_from_the_archive() {
 }
 
 #[tokio::test]
-async fn a_forgotten_thread_goes_from_a_damaged_pack_too() {
+async fn a_forgotten_thread_is_also_erased_from_a_damaged_pack() {
     for damage in [flip, tear] {
         let home = tempfile::tempdir().unwrap();
         long(THREAD, "turbine", 60).write(home.path());
@@ -188,7 +188,7 @@ async fn a_forgotten_thread_goes_from_a_damaged_pack_too() {
 }
 
 #[tokio::test]
-async fn killed_at_any_step_the_archive_is_whole_and_leaves_nothing_behind() {
+async fn a_kill_at_any_step_leaves_a_complete_archive_without_leftovers() {
     let home = tempfile::tempdir().unwrap();
     let mut rollouts = Vec::new();
     for number in 0..12 {
@@ -244,7 +244,7 @@ async fn killed_at_any_step_the_archive_is_whole_and_leaves_nothing_behind() {
     assert_eq!(new, Vec::<std::path::PathBuf>::new());
 }
 
-/// Bytes and packs so far; `None` once all is archived.
+/// Bytes and packs until now; `None` once everything is archived.
 async fn written(client: &mut Client, home: &Path) -> Option<(u64, u64)> {
     let status = client.call::<Overview>(OverviewParams {}).await;
     let count = if folder(home).exists() { packs(home).len() as u64 } else { 0 };
@@ -255,7 +255,7 @@ async fn written(client: &mut Client, home: &Path) -> Option<(u64, u64)> {
     }
 }
 
-/// A daemon whose files can be bounded in size, which stands for the full disk.
+/// A daemon with a limit on file sizes, which simulates a full disk.
 fn bounded(home: &Path) -> Command {
     let longhauld = command(home).get_program().to_owned();
     let mut shell = Command::new("sh");
@@ -270,13 +270,13 @@ fn limit(process: &Process, bytes: Option<u64>) {
 }
 
 #[tokio::test]
-async fn on_a_full_disk_the_archive_waits_and_says_so() {
+async fn on_a_full_disk_the_archive_waits_and_reports_it() {
     let home = tempfile::tempdir().unwrap();
     let process = Process::spawn(bounded(home.path()), home.path()).await;
     let mut client = Client::connect(&process.socket).await;
     archived(&mut client).await;
     let path = long(THREAD, "turbine", 60).write(home.path());
-    // Enough for the database, not for a pack of text that cannot be compressed.
+    // Enough for the database, but not for a pack of incompressible text.
     let mut state = 1_u64;
     let letter = |_| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

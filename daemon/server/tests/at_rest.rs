@@ -1,4 +1,4 @@
-//! What is on the disk: who may read it, and what is no longer there once it was forgotten.
+//! The files on disk: their permissions, and erasure of forgotten text.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::support::rollout::Rollout;
 use crate::support::{Client, Daemon, Process, command, soon};
 
 const THREAD: &str = "019cadd3-0000-7000-8000-0000000000d1";
-/// Words that stand nowhere else.
+/// Words that occur nowhere else.
 const NOTE: &str = "The vault of the office opens with quince-marmalade-77.";
 
 /// Every file below a folder, with its bytes.
@@ -44,7 +44,7 @@ fn long_thread(home: &Path) {
 }
 
 #[tokio::test]
-async fn what_the_daemon_writes_is_its_owners_alone() {
+async fn all_files_of_the_daemon_are_private() {
     let home = tempfile::tempdir().unwrap();
     long_thread(home.path());
     let state = home.path().join(".local/state/longhaul");
@@ -67,7 +67,7 @@ async fn what_the_daemon_writes_is_its_owners_alone() {
 }
 
 #[tokio::test]
-async fn a_forgotten_note_is_in_no_byte_of_any_file() {
+async fn a_forgotten_note_is_erased_from_all_files() {
     let daemon = Daemon::start().await;
     let mut client = daemon.connect().await;
     let state = daemon.home.path().join(".local/state/longhaul");
@@ -90,7 +90,7 @@ async fn a_forgotten_note_is_in_no_byte_of_any_file() {
 }
 
 #[tokio::test]
-async fn a_credential_that_a_model_repeats_is_not_kept() {
+async fn a_credential_repeated_by_a_model_is_not_stored() {
     let secret = ["gh", "p_", &"a1B2c3D4".repeat(5)[..36]].concat();
     let says = format!("## Summary\nThe fetcher retries. The token is {secret}, use it.");
     let provider = Provider::start(vec![Answer::says(&says)]).await;
@@ -109,7 +109,7 @@ async fn a_credential_that_a_model_repeats_is_not_kept() {
 }
 
 #[tokio::test]
-async fn what_a_provider_repeats_of_a_request_is_not_in_the_log() {
+async fn credentials_repeated_by_a_provider_are_not_logged() {
     const HEADER: &str = "quiet-otter-4711";
     const QUERY: &str = "tenant=brave-heron-12";
     let words = format!("team {HEADER} may not ask http://127.0.0.1/v1/responses?{QUERY} so often");
@@ -138,7 +138,7 @@ async fn what_a_provider_repeats_of_a_request_is_not_in_the_log() {
 }
 
 #[tokio::test]
-async fn a_bit_that_flipped_while_the_daemon_was_stopped_is_turned_back_and_told() {
+async fn a_bit_flipped_while_the_daemon_was_stopped_is_repaired_and_reported() {
     let home = tempfile::tempdir().unwrap();
     long_thread(home.path());
     let daemon = Daemon::over(home, "").await;

@@ -1,4 +1,4 @@
-//! Compactions that nobody waits for: as jobs, through a restart, cancelled, and never in a loop.
+//! Background compactions: jobs, restarts, cancellation, and the guard against loops.
 
 use longhaul_protocol::ErrorKind;
 use longhaul_protocol::compaction::{self, Strategy, Trigger};

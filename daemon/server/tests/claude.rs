@@ -106,7 +106,7 @@ async fn a_disabled_source_is_not_read() {
 }
 
 #[tokio::test]
-async fn a_session_goes_on_in_codex_with_all_that_was_known_of_it() {
+async fn a_session_continues_in_codex_with_its_checkpoint() {
     let home = tempfile::tempdir().unwrap();
     let path = write(home.path(), &format!("{SESSION}.jsonl"), &lines().concat());
     let daemon = Daemon::over(home, "").await;
@@ -126,10 +126,10 @@ async fn a_session_goes_on_in_codex_with_all_that_was_known_of_it() {
     assert_eq!(client.thread(&thread_id).await.source, "codex");
 }
 
-/// An output that entered the history as an excerpt: the engine wrote all of it beside the excerpt, and the call's id
-/// brings it back.
+/// An output that entered the history as an excerpt: the engine stores all of it beside the excerpt, and the call's id
+/// retrieves it.
 #[tokio::test]
-async fn what_an_excerpt_left_out_comes_back_by_the_id_of_its_call() {
+async fn the_call_id_of_an_excerpt_expands_to_the_full_output() {
     let home = tempfile::tempdir().unwrap();
     let whole = format!("first {} last", "x".repeat(20_000));
     let bodies = [

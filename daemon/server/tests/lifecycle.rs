@@ -1,4 +1,4 @@
-//! A whole daemon: handshake, status, start, stop, and the one that comes second.
+//! A whole daemon: handshake, status, start, stop, and a second daemon.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -24,7 +24,7 @@ fn revisions(min: u32, max: u32) -> InitializeParams {
 }
 
 #[tokio::test]
-async fn the_handshake_agrees_on_a_revision_or_says_who_is_too_old() {
+async fn the_handshake_agrees_on_a_revision_or_names_the_older_side() {
     let daemon = Daemon::start().await;
     let mut client = daemon.connect().await;
     let result = client.call::<Initialize>(revisions(1, 9)).await.unwrap();
@@ -48,7 +48,7 @@ async fn the_handshake_agrees_on_a_revision_or_says_who_is_too_old() {
 }
 
 #[tokio::test]
-async fn a_connection_may_call_what_it_asked_for_and_may_ask_again() {
+async fn a_connection_may_call_the_methods_it_requested_and_request_more_later() {
     let daemon = Daemon::start().await;
     let mut client = daemon.connect().await;
     let wanted = vec!["event".to_owned(), "telepathy".to_owned()];
@@ -62,7 +62,7 @@ async fn a_connection_may_call_what_it_asked_for_and_may_ask_again() {
 }
 
 #[tokio::test]
-async fn every_method_of_the_protocol_is_known_and_refuses_unknown_params() {
+async fn every_method_exists_and_rejects_unknown_params() {
     let daemon = Daemon::start().await;
     let mut client = daemon.connect().await;
     for info in METHODS {
@@ -75,7 +75,7 @@ async fn every_method_of_the_protocol_is_known_and_refuses_unknown_params() {
 }
 
 #[tokio::test]
-async fn status_says_what_runs_and_since_when() {
+async fn status_reports_the_daemon_and_its_start() {
     let daemon = Daemon::start().await;
     let mut client = daemon.connect().await;
     daemon.clock.advance_ms(2_500);
@@ -90,7 +90,7 @@ async fn status_says_what_runs_and_since_when() {
 }
 
 #[tokio::test]
-async fn the_first_list_after_a_start_holds_what_was_there() {
+async fn the_first_list_after_a_start_is_complete() {
     let home = home();
     for thread in 10..60 {
         let id = format!("019cadd3-0000-7000-8000-0000000000{thread}");
@@ -103,7 +103,7 @@ async fn the_first_list_after_a_start_holds_what_was_there() {
 }
 
 #[tokio::test]
-async fn a_thread_counts_what_its_transcript_holds() {
+async fn a_threads_counts_match_its_transcript() {
     const ID: &str = "019cadd3-0000-7000-8000-0000000000d3";
     let home = home();
     let mut rollout = Rollout::with_rounds(ID, Path::new("/w"), "Make the fetcher retry.", 2);
@@ -232,7 +232,7 @@ async fn a_daemon_that_was_killed_is_replaced_by_the_next() {
 }
 
 #[test]
-fn what_cannot_start_says_why_and_what_to_do() {
+fn a_failed_start_reports_the_reason_and_the_remedy() {
     let home = home();
     let run = |args: &[&str]| command(home.path()).args(args).output().unwrap();
     refused(&run(&["--no-such-flag"]), 64, "--no-such-flag");
@@ -250,7 +250,7 @@ fn what_cannot_start_says_why_and_what_to_do() {
 }
 
 #[tokio::test]
-async fn on_a_database_of_a_newer_daemon_the_cause_is_told_before_there_is_a_socket() {
+async fn a_newer_database_is_reported_before_the_socket_exists() {
     let home = Daemon::start().await.stopped().await;
     let state = home.path().join(".local/state/longhaul");
     let database = std::fs::File::options().write(true).open(state.join("longhaul.db")).unwrap();

@@ -1,4 +1,4 @@
-//! What of memory is used, and what of the threads is not: counts by kind, threads that are left out.
+//! Use of memory: counts by kind, and threads that are skipped.
 
 use std::path::Path;
 
@@ -54,7 +54,7 @@ async fn an_agent_that_reads_the_files_with_a_command_counts_once() {
     daemon.stopped().await;
 }
 
-/// How many threads are left out for `reason`.
+/// The number of threads skipped for `reason`.
 async fn left_out(client: &mut Client, reason: &str) -> u64 {
     let skipped = status(client).await.skipped;
     skipped.iter().find(|skipped| skipped.reason == reason).map_or(0, |skipped| skipped.threads)
@@ -104,7 +104,7 @@ async fn threads_that_reached_the_network_can_be_left_out() {
         assert!(!text.contains("lock file"), "{}", path.display());
     }
 
-    // Taken in again by who changes their mind, without being read again.
+    // After a change of the setting they are included again, without being read again.
     let daemon = Daemon::over(home, OFF).await;
     let mut client = daemon.connect().await;
     assert_run(&run_due(&mut client).await, 0, true);

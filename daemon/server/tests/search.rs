@@ -17,7 +17,7 @@ fn id(number: u32) -> String {
     format!("019cadd3-0000-7000-8000-{number:012}")
 }
 
-/// Waits until everything that is written is indexed.
+/// Waits until everything written is indexed.
 async fn indexed(client: &mut Client, items: u64) {
     let poll = async {
         loop {
@@ -53,7 +53,7 @@ fn alpha() -> Rollout {
 }
 
 #[tokio::test]
-async fn a_hit_names_its_place_and_its_handle_expands_to_it() {
+async fn a_hit_names_its_place_and_its_handle_expands_to_the_item() {
     let home = tempfile::tempdir().unwrap();
     alpha().write(home.path());
     let daemon = Daemon::over(home, "").await;
@@ -98,9 +98,9 @@ async fn a_hit_names_its_place_and_its_handle_expands_to_it() {
     assert_eq!(refused.kind(), ErrorKind::InvalidParams);
 }
 
-/// What hooks and compactions of ours put into a session, as Codex and Claude Code write it down.
+/// Text that hooks and compactions of the daemon add to a session, as Codex and Claude Code record it.
 #[tokio::test]
-async fn what_we_told_an_agent_is_not_found() {
+async fn text_that_the_daemon_gave_an_agent_is_not_found() {
     let home = tempfile::tempdir().unwrap();
     let told = "<longhaul_context about=\"resume\">\nThe turbine rule: never oil the turbine.\n</longhaul_context>";
     let memory = "<longhaul_memory>\nThe turbine likes grease.\n</longhaul_memory>";
@@ -181,18 +181,18 @@ async fn filters_narrow_a_search() {
 }
 
 #[tokio::test]
-async fn a_copy_is_not_found_twice_and_a_secret_not_at_all() {
+async fn copies_are_found_once_and_secrets_not_at_all() {
     let home = tempfile::tempdir().unwrap();
     let secret = "ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8";
     let mut rollout = alpha();
     rollout.message("user", &format!("my token is {secret}, keep the zebra safe"));
     rollout.write(home.path());
-    // A fork copies its parent's lines with times of its own.
+    // A fork copies its parent's lines with new times.
     let mut fork = Rollout::new(&id(3), Path::new("/home/dev/alpha"));
     fork.message("assistant", "something before, so that times differ");
     fork.message("user", "Fix the deadlock in src/lock_table.rs, please.");
     fork.write(home.path());
-    // And an archived twin of the same thread lies beside it.
+    // In addition, an archived copy of the same thread.
     let archived = home.path().join(".codex/archived_sessions");
     fs::create_dir_all(&archived).unwrap();
     let path = rollout.write(home.path());
@@ -278,7 +278,7 @@ async fn a_compressed_session_takes_the_place_of_the_plain_one() {
 }
 
 #[tokio::test]
-async fn items_are_listed_from_a_place_on_and_from_the_end() {
+async fn items_are_listed_from_a_line_or_from_the_end() {
     let home = tempfile::tempdir().unwrap();
     let mut rollout = Rollout::new(&id(1), Path::new("/home/dev/alpha"));
     for number in 0..200 {
@@ -314,7 +314,7 @@ async fn items_are_listed_from_a_place_on_and_from_the_end() {
 }
 
 #[tokio::test]
-async fn a_killed_daemon_goes_on_indexing_where_it_stopped() {
+async fn a_killed_daemon_continues_indexing_where_it_stopped() {
     let home = tempfile::tempdir().unwrap();
     const SESSIONS: u32 = 60;
     for session in 0..SESSIONS {

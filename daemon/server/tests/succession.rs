@@ -1,4 +1,4 @@
-//! One compaction after another of a history that only its client keeps.
+//! Repeated compactions of a history that only its client has.
 
 use longhaul_protocol::ErrorKind;
 use longhaul_protocol::compaction::{Run, RunParams, RunResult, Strategy, Trigger};
@@ -9,7 +9,7 @@ use crate::support::{Client, Daemon, field, message, of_items, soon, text_at, te
 
 const REQUEST: &str = "Rewrite every part, one after the other.";
 
-/// What an agent does in a round: a patch, a test that prints much, an answer.
+/// One round of an agent: a patch, a test with much output, an answer.
 fn round(number: u32) -> Vec<Value> {
     let patch = format!(
         "*** Begin Patch\n*** Update File: src/part_{number}.rs\n@@\n+fn work_{number}() {{}}\n*** End Patch"
@@ -44,7 +44,7 @@ async fn compact(client: &mut Client, items: &[Value]) -> RunResult {
     client.compact(params).await
 }
 
-/// Compacts a session eight times, each time what the last one left and what came after it.
+/// Compacts a session eight times, each time the previous result with new items.
 async fn eight(client: &mut Client) -> Vec<RunResult> {
     let mut items = vec![message("user", REQUEST)];
     let mut results = Vec::new();
@@ -65,7 +65,7 @@ fn assert_knows_parts(view: &str, last: u32) {
 }
 
 #[tokio::test]
-async fn the_eighth_compaction_knows_what_the_first_one_knew() {
+async fn the_eighth_compaction_contains_what_the_first_one_did() {
     let daemon = Daemon::start().await;
     let last = eight(&mut daemon.connect().await).await.pop().unwrap();
     assert_knows_parts(&last.view, 8);
@@ -94,7 +94,7 @@ async fn sizes_and_receipt_are_of_the_given_items() {
 }
 
 #[tokio::test]
-async fn marks_in_the_last_view_lead_to_output_from_before_the_first_compaction() {
+async fn handles_in_the_last_view_expand_to_output_from_before_the_first_compaction() {
     let daemon = Daemon::start().await;
     let mut client = daemon.connect().await;
     let last = eight(&mut client).await.pop().unwrap();
@@ -113,7 +113,7 @@ async fn marks_in_the_last_view_lead_to_output_from_before_the_first_compaction(
 }
 
 #[tokio::test]
-async fn the_state_is_folded_again_where_the_stored_fold_is_missing() {
+async fn a_missing_stored_fold_is_computed_again() {
     let home = tempfile::tempdir().unwrap();
     let mut folders = vec![home.path().to_owned()];
     let daemon = Daemon::over(home, "").await;
@@ -176,7 +176,7 @@ async fn an_automatic_compaction_waits_until_a_given_history_has_grown() {
 }
 
 #[tokio::test]
-async fn a_loop_in_a_given_history_is_reported_with_the_files_that_are_read_again() {
+async fn a_loop_in_a_given_history_is_reported_with_the_reread_files() {
     let daemon = Daemon::start().await;
     let mut client = daemon.connect().await;
     let mut listener = daemon.connect().await;

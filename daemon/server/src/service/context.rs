@@ -48,7 +48,6 @@ pub struct UsageQuery {
 #[derive(Debug)]
 pub struct Usage {
     pub thread_id: Option<String>,
-    /// The thread's fold.
     pub fold: Option<Arc<Fold>>,
     pub model: Option<String>,
     pub used: u64,
@@ -97,7 +96,6 @@ impl Contexts {
         Self { store, snapshots, config, clock, agents: Mutex::default() }
     }
 
-    /// Measures a window.
     pub async fn usage(&self, query: UsageQuery) -> Result<Usage, ServiceError> {
         let given = match query.items {
             Some(items) => Some(tokio::task::spawn_blocking(move || weigh(&items)).await?),

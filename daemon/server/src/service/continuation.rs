@@ -203,7 +203,7 @@ impl Continuations {
     }
 }
 
-/// Whether a running Codex holds the lock of a thread it writes to; one that does not say so is not asked.
+/// Whether a running Codex holds the lock of a thread it writes to; without a lock file, it does not.
 fn is_held(lock: &Path) -> bool {
     let Ok(file) = File::open(lock) else { return false };
     matches!(
@@ -212,7 +212,7 @@ fn is_held(lock: &Path) -> bool {
     )
 }
 
-/// The agent that goes on, and how its transcript is composed.
+/// The agent to continue in, and how its transcript is composed.
 fn agent_of(to: Option<Source>, own: Source) -> Result<(Source, Continue), ServiceError> {
     let takes = |agent: Source| Some((agent, agent.spec().continuation?));
     let found = match to {
@@ -222,7 +222,7 @@ fn agent_of(to: Option<Source>, own: Source) -> Result<(Source, Continue), Servi
     found.ok_or_else(|| {
         let agents = Source::ALL.iter().filter_map(|agent| takes(*agent));
         let agents: Vec<&str> = agents.map(|(agent, _)| agent.name()).collect();
-        let reason = format!("a thread goes on in one of: {}", agents.join(", "));
+        let reason = format!("a thread can continue in one of: {}", agents.join(", "));
         ServiceError::Invalid { field: "to", reason }
     })
 }
@@ -235,4 +235,38 @@ async fn publish(home: PathBuf, transcript: NewTranscript) -> Result<PathBuf, Se
     let published = tokio::task::spawn_blocking(publish).await?;
     published.map_err(|error| ServiceError::file(&path, error))?;
     Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_continues_in_the_named_agent_or_its_own_or_codex() {
+        let agent = |to, own| agent_of(to, own).map(|(agent, _)| agent);
+        assert_eq!(agent(None, Source::Claude).unwrap(), Source::Claude);
+        assert_eq!(
+            agent(None, Source::Gemini).unwrap(),
+            Source::Codex,
+            "Gemini takes no transcript"
+        );
+        assert_eq!(agent(Some(Source::Codex), Source::Claude).unwrap(), Source::Codex);
+        match agent(Some(Source::Gemini), Source::Claude).unwrap_err() {
+            ServiceError::Invalid { field: "to", reason } => {
+                assert!(reason.contains("codex") && reason.contains("claude"), "{reason}");
+            }
+            error => panic!("{error}"),
+        }
+    }
+
+    #[test]
+    fn only_a_lock_that_is_held_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        assert!(!is_held(&path), "there is no lock file");
+        let file = File::create(&path).unwrap();
+        assert!(!is_held(&path), "nobody holds it");
+        flock(&file, FlockOperation::LockExclusive).unwrap();
+        assert!(is_held(&path));
+    }
 }

@@ -20,7 +20,6 @@ use crate::repository::Repositories;
 #[derive(Debug, Clone)]
 pub struct Instance {
     pub id: String,
-    /// Unix milliseconds.
     pub started_at: i64,
     pub pid: u32,
     pub socket: PathBuf,

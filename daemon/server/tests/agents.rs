@@ -47,8 +47,7 @@ impl Desk {
         let mut nowhere = Rollout::new(NOWHERE, Path::new("/"));
         nowhere.meta("cwd", Value::Null).message("user", "No folder.");
         nowhere.write(home.path());
-        let daemon = Daemon::over(home, "").await;
-        let mut person = daemon.connect().await;
+        let (daemon, mut person) = Daemon::with_client(home, "").await;
         for thread in [OWN, OTHER, NOWHERE] {
             person.sync(thread).await;
         }
@@ -313,8 +312,7 @@ async fn no_program_is_run_because_a_caller_names_it() {
         "[providers.tool]\nkind = \"command\"\ncommand = [\"touch\", {:?}]\n",
         ran.to_str().unwrap()
     );
-    let daemon = Daemon::over(home, &config).await;
-    let mut person = daemon.connect().await;
+    let (_daemon, mut person) = Daemon::with_client(home, &config).await;
     person.sync(OWN).await;
     let model = json!({ "name": "m", "provider": "tool" });
     let run = json!({ "thread_id": OWN, "strategy": "summary", "model": model });

@@ -73,8 +73,7 @@ async fn an_agent_below_the_root_finds_threads_of_the_root_and_none_of_a_neighbo
         let request = format!("Repair the turbine of {id}.");
         Rollout::with_rounds(id, folder, &request, 2).write(home.path());
     }
-    let daemon = Daemon::over(home, "").await;
-    let mut person = daemon.connect().await;
+    let (daemon, mut person) = Daemon::with_client(home, "").await;
     for (id, _) in folders {
         person.sync(id).await;
     }
@@ -108,8 +107,7 @@ async fn secrets_in_names_are_redacted_in_all_answers_and_errors() {
         format!(".codex/sessions/2026/03/02/rollout-2026-03-02T09-00-00-{NEIGHBOUR}.jsonl.zst");
     std::fs::write(sources.join(broken), "no zstd at all").unwrap();
     let config = format!("[sources.codex]\nhome = {:?}\n", sources.join(".codex"));
-    let daemon = Daemon::over(home, &config).await;
-    let mut person = daemon.connect().await;
+    let (daemon, mut person) = Daemon::with_client(home, &config).await;
     person.sync(AT_ROOT).await;
     let told = person.request("daemon/status", json!({})).await.result().to_string();
     assert!(told.contains(&secret()), "the person's status names the folder: {told}");

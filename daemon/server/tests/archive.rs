@@ -99,7 +99,7 @@ pub(crate) async fn not_put_back(daemon: &Daemon, (thread_id, path): (&str, &Pat
     let refused = client.call::<Restore>(of(None)).await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::InvalidParams);
     let helps = format!("longhaul continue {thread_id} --to codex");
-    for words in ["keeps sessions in a form of its own", &helps] {
+    for words in ["does not keep sessions in lines", &helps] {
         assert!(refused.message.contains(words), "{refused:?}");
     }
     assert!(!path.exists());
@@ -149,8 +149,7 @@ async fn a_deleted_transcript_is_restored_and_its_thread_continues() {
     let home = tempfile::tempdir().unwrap();
     let path = long(THREAD, "turbine", 300).write(home.path());
     let before = fs::read(&path).unwrap();
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(THREAD).await;
     let status = archived(&mut client).await;
     assert_eq!((status.transcripts, status.text_bytes), (1, before.len() as u64));
@@ -202,8 +201,7 @@ async fn of_eight_concurrent_restores_one_creates_the_file_and_foreign_hidden_fi
     let home = tempfile::tempdir().unwrap();
     let path = long(THREAD, "turbine", 300).write(home.path());
     let before = fs::read(&path).unwrap();
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(THREAD).await;
     archived(&mut client).await;
     fs::remove_file(&path).unwrap();
@@ -237,8 +235,7 @@ async fn of_eight_concurrent_restores_one_creates_the_file_and_foreign_hidden_fi
 async fn a_handle_of_a_rewritten_transcript_expands_to_the_original_items() {
     let home = tempfile::tempdir().unwrap();
     let path = long(THREAD, "turbine", 20).write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(THREAD).await;
     archived(&mut client).await;
     let (_, _, handles) = history(&mut client, THREAD).await;
@@ -273,8 +270,7 @@ async fn copies_forks_and_compressed_transcripts_share_chunks() {
     let mut fork = long(OTHER, "turbine", 120);
     fork.message("user", "And now the other way round.");
     fork.write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(THREAD).await;
     client.sync(OTHER).await;
     let status = archived(&mut client).await;
@@ -301,8 +297,7 @@ async fn a_growing_transcript_is_archived_as_it_grows_in_few_files() {
     let home = tempfile::tempdir().unwrap();
     let mut rollout = long(THREAD, "turbine", 3);
     let path = rollout.write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
     for round in 0..10 {
         let seq = rollout.seq();
         rollout.message("user", &format!("Step {round}. {}", "words ".repeat(1_000)));
@@ -327,8 +322,7 @@ async fn a_forgotten_thread_is_erased_and_not_archived_again() {
         rollout.message("user", "The vault opens with quince-marmalade-77.");
         let path = rollout.write(home.path());
         long(OTHER, "compressor", 30).write(home.path());
-        let daemon = Daemon::over(home, "").await;
-        let mut client = daemon.connect().await;
+        let (daemon, mut client) = Daemon::with_client(home, "").await;
         client.sync(THREAD).await;
         client.sync(OTHER).await;
         archived(&mut client).await;
@@ -352,8 +346,7 @@ async fn a_forgotten_thread_is_erased_and_not_archived_again() {
         client.sync_file(&path).await;
         assert_eq!(archived(&mut client).await.threads, 1, "the other one");
         let home = daemon.stopped().await;
-        let daemon = Daemon::over(home, "").await;
-        let mut client = daemon.connect().await;
+        let (daemon, mut client) = Daemon::with_client(home, "").await;
         assert_eq!(archived(&mut client).await.threads, 1, "after a start, too");
         assert!(!says(daemon.home.path(), "It goes on."));
     }
@@ -372,8 +365,7 @@ async fn the_oldest_threads_are_evicted_first_and_those_with_receipts_and_pins_l
         fs::write(&path, text.replace("2026-03-02T", &format!("2026-03-{:02}T", number + 2)))
             .unwrap();
     }
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
     for id in &ids {
         client.sync(id).await;
     }
@@ -391,8 +383,8 @@ async fn the_oldest_threads_are_evicted_first_and_those_with_receipts_and_pins_l
     let bytes = |path: &Path| fs::metadata(path).unwrap().len();
     let in_packs: u64 = packs(home.path()).iter().map(|path| bytes(path)).sum();
     let bound = bytes(&folder(home.path()).join("index.db")) + in_packs * 2 / 3;
-    let daemon = Daemon::over(home, &format!("[archive]\nmax_bytes = {bound}\n")).await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) =
+        Daemon::with_client(home, &format!("[archive]\nmax_bytes = {bound}\n")).await;
     let kept = archived(&mut client).await;
     let listed = client.call::<List>(ListParams::default()).await.unwrap().threads;
     let listed: Vec<&String> = listed.iter().map(|thread| &thread.thread_id).collect();
@@ -402,8 +394,8 @@ async fn the_oldest_threads_are_evicted_first_and_those_with_receipts_and_pins_l
     assert!(kept.bytes <= bound, "{kept:?}");
     // Evicted threads are not archived again while they do not change.
     let home = daemon.stopped().await;
-    let daemon = Daemon::over(home, &format!("[archive]\nmax_bytes = {bound}\n")).await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) =
+        Daemon::with_client(home, &format!("[archive]\nmax_bytes = {bound}\n")).await;
     assert_eq!(archived(&mut client).await.threads, kept.threads);
 }
 
@@ -415,8 +407,7 @@ async fn archived_text_is_redacted_if_configured_and_handles_still_work() {
     rollout.message("user", &format!("The token is {secret}, use it."));
     rollout.message("assistant", "Done with it.");
     let path = rollout.write(home.path());
-    let daemon = Daemon::over(home, "[archive]\nredact = true\n").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "[archive]\nredact = true\n").await;
     client.sync(THREAD).await;
     assert!(archived(&mut client).await.redacts);
     assert!(!says(daemon.home.path(), &secret) && says(daemon.home.path(), "The token is"));
@@ -437,8 +428,7 @@ async fn archived_text_is_redacted_if_configured_and_handles_still_work() {
 async fn without_an_archive_a_missing_transcript_is_reported() {
     let home = tempfile::tempdir().unwrap();
     let path = long(THREAD, "turbine", 5).write(home.path());
-    let daemon = Daemon::over(home, "[archive]\nenabled = false\n").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "[archive]\nenabled = false\n").await;
     client.sync(THREAD).await;
     let (_, _, handles) = history(&mut client, THREAD).await;
     fs::remove_file(&path).unwrap();

@@ -34,8 +34,7 @@ async fn a_damaged_pack_is_replaced_from_the_transcript() {
     for damage in [flip, tear, remove] {
         let home = tempfile::tempdir().unwrap();
         let path = long(THREAD, "turbine", 60).write(home.path());
-        let daemon = Daemon::over(home, "").await;
-        let mut client = daemon.connect().await;
+        let (daemon, mut client) = Daemon::with_client(home, "").await;
         client.sync(THREAD).await;
         archived(&mut client).await;
         assert_eq!(verify(&mut client).await.damaged, 0);
@@ -56,8 +55,7 @@ async fn damage_of_unique_text_is_reported_and_the_text_never_returned() {
     for damage in [flip, tear] {
         let home = tempfile::tempdir().unwrap();
         let path = long(THREAD, "turbine", 60).write(home.path());
-        let daemon = Daemon::over(home, "").await;
-        let mut client = daemon.connect().await;
+        let (daemon, mut client) = Daemon::with_client(home, "").await;
         client.sync(THREAD).await;
         archived(&mut client).await;
         fs::remove_file(&path).unwrap();
@@ -77,8 +75,7 @@ async fn a_lost_index_is_rebuilt_from_the_packs() {
     let home = tempfile::tempdir().unwrap();
     let path = long(THREAD, "turbine", 60).write(home.path());
     let whole = fs::read(&path).unwrap();
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(THREAD).await;
     archived(&mut client).await;
     let handle = format!("{THREAD}#7");
@@ -93,8 +90,7 @@ async fn a_lost_index_is_rebuilt_from_the_packs() {
         fs::write(&path, "no database at all").unwrap();
         fs::remove_file(path.with_extension("db.seal")).ok();
     }
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     let status = archived(&mut client).await;
     assert_eq!((status.threads, status.text_bytes), (1, whole.len() as u64));
     assert_eq!(expand(&mut client, &handle).await, (before, true));
@@ -105,8 +101,7 @@ async fn a_lost_index_is_rebuilt_from_the_packs() {
 #[tokio::test]
 async fn a_rebuilt_index_keeps_every_pack() {
     let home = tempfile::tempdir().unwrap();
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
     let mut texts = Vec::new();
     for number in 0..6 {
         let id = format!("019cadd3-0000-7000-8000-0000000003{number:02}");
@@ -148,8 +143,7 @@ async fn a_rebuilt_index_keeps_every_pack() {
 async fn a_fold_of_another_version_is_repeated_from_the_archive() {
     let home = tempfile::tempdir().unwrap();
     let path = long(THREAD, "turbine", 20).write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(THREAD).await;
     archived(&mut client).await;
     let before = client.history(THREAD).await;
@@ -164,8 +158,7 @@ async fn a_fold_of_another_version_is_repeated_from_the_archive() {
     let done = sqlx::query(older).execute(&mut connection).await.unwrap();
     assert_eq!(done.rows_affected(), 1);
     sqlx::Connection::close(connection).await.unwrap();
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     archived(&mut client).await;
     assert_eq!(client.history(THREAD).await, before);
 }
@@ -175,8 +168,7 @@ async fn a_forgotten_thread_is_also_erased_from_a_damaged_pack() {
     for damage in [flip, tear] {
         let home = tempfile::tempdir().unwrap();
         long(THREAD, "turbine", 60).write(home.path());
-        let daemon = Daemon::over(home, "").await;
-        let mut client = daemon.connect().await;
+        let (daemon, mut client) = Daemon::with_client(home, "").await;
         client.sync(THREAD).await;
         archived(&mut client).await;
         damage(&packs(daemon.home.path())[0]);

@@ -54,8 +54,7 @@ async fn old_threads_are_deleted_unless_a_pin_or_a_receipt_names_them() {
     let first = long(old, "boiler", 60).write(home.path());
     long(pinned, "piston", 60).write(home.path());
     long(named, "nozzle", 60).write(home.path());
-    let daemon = Daemon::over(home, "[archive]\nmax_age_days = 30\n").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "[archive]\nmax_age_days = 30\n").await;
     for id in [old, pinned, named] {
         client.sync(id).await;
     }
@@ -100,8 +99,7 @@ async fn old_threads_are_deleted_unless_a_pin_or_a_receipt_names_them() {
 async fn damage_at_rest_is_found_by_the_periodic_check_and_reported() {
     let home = tempfile::tempdir().unwrap();
     let path = long(THREAD, "turbine", 60).write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(THREAD).await;
     archived(&mut client).await;
     days_later(&daemon, 0).await;

@@ -68,8 +68,7 @@ async fn all_files_of_the_daemon_are_private() {
 
 #[tokio::test]
 async fn a_forgotten_note_is_erased_from_all_files() {
-    let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::start_with_client().await;
     let state = daemon.home.path().join(".local/state/longhaul");
     let params = AddNoteParams {
         text: NOTE.into(),
@@ -96,8 +95,7 @@ async fn a_credential_repeated_by_a_model_is_not_stored() {
     let provider = Provider::start(vec![Answer::says(&says)]).await;
     let home = tempfile::tempdir().unwrap();
     long_thread(home.path());
-    let daemon = Daemon::over(home, &provider.config("")).await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, &provider.config("")).await;
     client.sync(THREAD).await;
     let run = soon("a compaction", client.call::<Run>(summary())).await.unwrap();
     assert!(!json!(run.view).to_string().contains(&secret));
@@ -133,7 +131,7 @@ async fn credentials_repeated_by_a_provider_are_not_logged() {
     let heads = provider.heads();
     assert!(heads.iter().any(|head| head.contains(HEADER)), "it was sent: {heads:?}");
     let log = std::fs::read_to_string(&log).unwrap();
-    assert!(log.contains("a model is asked again"), "{log}");
+    assert!(log.contains("asking a model again"), "{log}");
     assert!(!log.contains(HEADER) && !log.contains(QUERY), "{log}");
 }
 
@@ -150,8 +148,7 @@ async fn a_bit_flipped_while_the_daemon_was_stopped_is_repaired_and_reported() {
     flipped[sound.len() / 2] ^= 4;
     std::fs::write(&database, flipped).unwrap();
 
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     let warnings = client.status().await.warnings;
     let told = warnings.iter().find(|warning| warning.kind == "store_mended");
     assert!(told.is_some_and(|one| one.message.starts_with("1 pages")), "{warnings:?}");

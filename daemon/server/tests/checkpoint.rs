@@ -36,8 +36,7 @@ async fn session() -> Session {
     rollout.command("cat src/b.rs", 0, "fn b() {}\n");
     rollout.patch("*** Begin Patch\n*** Add File: new.txt\n+hi\n*** End Patch");
     rollout.write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(THREAD).await;
     Session { _daemon: daemon, client, project, call_id }
 }
@@ -303,8 +302,7 @@ async fn deleting_the_database_and_reading_again_gives_the_same_bytes() {
     let mut views = Vec::new();
     let mut home = Some(home);
     for _ in 0..2 {
-        let daemon = Daemon::over(home.take().unwrap(), "").await;
-        let mut client = daemon.connect().await;
+        let (daemon, mut client) = Daemon::with_client(home.take().unwrap(), "").await;
         let view = client.call::<checkpoint::View>(view_params()).await.unwrap();
         let get = checkpoint::GetParams { thread_id: THREAD.into(), ..Default::default() };
         let document = client.call::<checkpoint::Get>(get).await.unwrap();

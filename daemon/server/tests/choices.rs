@@ -35,8 +35,7 @@ async fn session() -> (Daemon, Client) {
     rollout.message("assistant", "All of it retries now.");
     rollout.message("user", "Now document it.");
     rollout.write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(SESSION).await;
     (daemon, client)
 }
@@ -91,8 +90,7 @@ async fn every_view_of_a_thread_and_its_continuations_honours_the_choices() {
     assert_eq!(error.kind(), ErrorKind::ChoiceNotFound);
     assert!(error.data.unwrap().hint.unwrap().contains(SESSION));
     // Choices survive a restart; removing one restores its line.
-    let daemon = Daemon::over(daemon.stopped().await, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(daemon.stopped().await, "").await;
     assert_honoured(&client.compact(of_thread(SESSION)).await.view, "after a restart");
     let params = UnchooseParams { thread_id: SESSION.into(), choice_id: dropped.choice_id };
     client.call::<Unchoose>(params).await.unwrap();
@@ -159,8 +157,7 @@ async fn an_agent_can_read_choices_but_not_make_them() {
     rollout.message("user", "Make the fetcher retry.");
     rollout.message("assistant", "It retries.");
     rollout.write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(SESSION).await;
     let made = client.call::<Choose>(words(ChoiceAction::Pin, PIN)).await.unwrap();
     let mut agent = Client::connect(&of_agents(&daemon.socket)).await;

@@ -60,8 +60,7 @@ async fn a_session_is_a_thread_like_any_other() {
     });
     let agent = line(0, &agent);
     let agents = write(home.path(), &format!("{SESSION}/subagents/agent-a7.jsonl"), &agent);
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     sync_to(&mut client, &path, &own.concat()).await;
     sync_to(&mut client, &agents, &agent).await;
     let listed = client.threads_of("claude").await;
@@ -84,8 +83,7 @@ async fn a_copy_of_a_session_is_not_another_thread() {
     let own = lines();
     let copy = write(home.path(), "old-copy.jsonl", &own[..2].concat());
     let path = write(home.path(), &format!("{SESSION}.jsonl"), &own.concat());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     sync_to(&mut client, &path, &own.concat()).await;
     sync_to(&mut client, &copy, &own[..2].concat()).await;
     let listed = client.threads_of("claude").await;
@@ -109,8 +107,7 @@ async fn a_disabled_source_is_not_read() {
 async fn a_session_continues_in_codex_with_its_checkpoint() {
     let home = tempfile::tempdir().unwrap();
     let path = write(home.path(), &format!("{SESSION}.jsonl"), &lines().concat());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync_file(&path).await;
     let mut thread_id = SESSION.to_owned();
     for generation in 0..3 {
@@ -142,8 +139,7 @@ async fn the_call_id_of_an_excerpt_expands_to_the_full_output() {
     ];
     let own: Vec<String> = bodies.iter().enumerate().map(|(at, body)| line(at, body)).collect();
     let path = write(home.path(), &format!("{SESSION}.jsonl"), &own.concat());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     sync_to(&mut client, &path, &own.concat()).await;
     for handle in ["#toolu_01ab", "toolu_01ab", &format!("{SESSION}#toolu_01ab")] {
         let params = json!({ "handle": handle, "thread_id": SESSION });

@@ -31,8 +31,7 @@ async fn session_under(config: &str, rounds: u32) -> (Daemon, Client, u64) {
     rollout
         .patch("*** Begin Patch\n*** Update File: src/fetch.rs\n@@\n+fn retry() {}\n*** End Patch");
     rollout.write(home.path());
-    let daemon = Daemon::over(home, config).await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, config).await;
     client.sync(THREAD).await;
     (daemon, client, rollout.seq())
 }
@@ -109,8 +108,7 @@ async fn the_initial_context_precedes_the_request_only_in_mid_turn() {
 
 #[tokio::test]
 async fn given_items_can_be_expanded_and_restored_after_a_restart() {
-    let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::start_with_client().await;
     let items = [
         message("user", "Rename the parser."),
         message("assistant", &"Done with it. ".repeat(400)),
@@ -119,8 +117,7 @@ async fn given_items_can_be_expanded_and_restored_after_a_restart() {
     let params = RunParams { max_tokens: Some(300), ..of_items(items.clone()) };
     let result = client.compact(params).await;
     assert_eq!(result.receipt.kept.len(), 1);
-    let daemon = Daemon::over(daemon.stopped().await, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(daemon.stopped().await, "").await;
     let expanded = client.expand(&result.receipt.dropped[1].handle).await;
     assert_eq!(expanded, [items[1].clone()]);
     let undone = client.undo(&result.compaction_id).await;
@@ -143,8 +140,7 @@ async fn undo_restores_the_visible_history_without_rolled_back_items() {
     rollout.rolled_back(1);
     rollout.message("user", "the new request");
     rollout.write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     let result = client.compact(of_thread(THREAD)).await;
     let undone = client.undo(&result.compaction_id).await;
     assert_eq!(texts(&undone.history), ["summary", "the new request"]);
@@ -200,8 +196,7 @@ async fn a_session_of_the_first_command_line_is_compacted_and_expanded() {
     let document = json!({ "session": session, "items": items });
     let path = folder.join(format!("rollout-2025-04-20-{THREAD}.json"));
     fs::write(path, serde_json::to_string_pretty(&document).unwrap()).unwrap();
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(THREAD).await;
     assert_eq!(client.thread(THREAD).await.items, 2);
     let result = client.compact(of_thread(THREAD)).await;
@@ -218,8 +213,7 @@ async fn old_compactions_are_pruned_with_their_histories_and_the_hint_says_so() 
     rollout.message("user", "Make the fetcher retry.").message("assistant", "It does.");
     rollout.write(home.path());
     let config = format!("[compaction]\nkeep_per_thread = {KEPT_PER_THREAD}\n");
-    let daemon = Daemon::over(home, &config).await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, &config).await;
     client.sync(THREAD).await;
     let given = client.compact(of_items([message("user", "Go."), message("user", "Go.")])).await;
     let preimages = daemon.deps.config.now().state_dir.join("preimages");
@@ -345,8 +339,7 @@ async fn an_agent_that_worked_in_between_starts_a_new_compaction() {
         rollout.command(&format!("cargo test fetch_{round}"), 0, &"running tests\n".repeat(40));
     }
     let (path, seq) = (rollout.write(home.path()), rollout.seq());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(THREAD).await;
     let step = |step| RunParams { agent_step: Some(step), ..of_thread(THREAD) };
     let announced = client.compact(step(AgentStep::Announced)).await;

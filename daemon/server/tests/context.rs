@@ -18,8 +18,7 @@ async fn session(config: &str, write: impl FnOnce(&mut Rollout)) -> (Daemon, Cli
     let mut rollout = Rollout::new(THREAD, home.path());
     write(&mut rollout);
     rollout.write(home.path());
-    let daemon = Daemon::over(home, config).await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, config).await;
     client.sync(THREAD).await;
     (daemon, client)
 }
@@ -113,8 +112,7 @@ async fn settings_are_compared_with_those_in_the_transcript() {
     rollout.line("turn_context", &settings);
     rollout.message("user", "Look around.").message("assistant", "Done.");
     rollout.write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(THREAD).await;
     for (profile, cwd, changed) in [
         ("read-only", "/w", &[][..]),
@@ -166,8 +164,7 @@ async fn project_instructions_are_repeated_only_when_they_changed() {
     rollout.line("turn_context", &context);
     rollout.message("user", "Look around.").message("assistant", "Done.");
     rollout.write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(THREAD).await;
     let cwd = project.to_str().unwrap();
     let current = Settings { environment: environment(cwd, None), ..Default::default() };

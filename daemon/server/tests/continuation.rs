@@ -38,8 +38,7 @@ async fn session() -> Session {
     rollout.message("user", LAST_REQUEST);
     let original = rollout.write(home.path());
     let before = fs::read(&original).unwrap();
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(THREAD).await;
     Session { daemon, client, original, before }
 }
@@ -117,8 +116,7 @@ async fn the_bill_survives_a_restart_and_includes_the_agents_own_compactions() {
     drop(client);
     let home = daemon.stopped().await;
     let path = session_compacted_by_its_agent(home.path(), "c1");
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync_file(&path).await;
     let after = client.status().await.compactions;
     let expected = CompactionsStatus {
@@ -141,8 +139,7 @@ async fn a_thread_without_a_record_is_billed_by_other_threads_of_its_model() {
     };
     let plain = of_model("c3", "claude-x");
     let other = of_model("c4", "claude-y");
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     for path in paths.iter().chain([&plain, &other]) {
         client.sync_file(path).await;
     }
@@ -224,8 +221,7 @@ async fn the_working_tree_is_checked_at_a_hand_over() {
         fs::write(project.join(name), "fn a() {}\n").unwrap();
     }
     rollout.write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(THREAD).await;
     fs::write(project.join("changed.rs"), "fn b() {}\n").unwrap();
     fs::remove_file(project.join("gone.rs")).unwrap();
@@ -325,8 +321,7 @@ async fn a_blocked_thread_is_listed_until_another_continues_it() {
         rollout.line("event_msg", &failed);
     }
     rollout.write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(THREAD).await;
     let blocked = || ListParams { blocked: Some(true), ..Default::default() };
     let threads = client.call::<List>(blocked()).await.unwrap().threads;

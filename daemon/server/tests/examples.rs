@@ -14,8 +14,7 @@ async fn every_example_gets_its_answer() {
     let home = tempfile::tempdir().unwrap();
     let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples/codex-home/sessions");
     copy(&sample, &home.path().join(".codex/sessions"));
-    let daemon = Daemon::over(home, OUTSIDE).await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, OUTSIDE).await;
     let listed = async {
         loop {
             if let Some(thread) = client.threads().await.pop() {

@@ -26,8 +26,7 @@ async fn session() -> (Daemon, Client) {
         rollout.message("assistant", &said);
     }
     rollout.write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(THREAD).await;
     (daemon, client)
 }

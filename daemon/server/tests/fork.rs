@@ -33,8 +33,7 @@ async fn forked(own: &[&str]) -> Forked {
     let paths = [base.write(home.path()), fork.write(home.path())];
     let [base, fork] = paths.map(|path| fs::read_to_string(path).unwrap());
     let lines = base.lines().take(CUT).chain(fork.lines()).map(str::to_owned).collect();
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
     for thread in [BASE, FORK] {
         client.sync(thread).await;
     }
@@ -101,8 +100,7 @@ async fn a_fork_with_a_missing_base_gives_a_warning_after_ingestion() {
     let mut base = Rollout::new(BASE, Path::new("/w"));
     base.message("user", "Make the fetcher retry.");
     Rollout::forked(FORK, &base, 1).write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(FORK).await;
     let warned = async {
         loop {

@@ -35,8 +35,7 @@ async fn the_agents_report_is_used_by_all_methods_and_survives_a_restart() {
     let home = tempfile::tempdir().unwrap();
     let mut rollout = rollout(home.path());
     let path = rollout.write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(THREAD).await;
     assert!(!client.usage(THREAD).await.window.is_known);
 
@@ -46,8 +45,7 @@ async fn the_agents_report_is_used_by_all_methods_and_survives_a_restart() {
     }
     report(&mut client, Some(200_000), Some(190_000)).await;
     drop(client);
-    let daemon = Daemon::over(daemon.stopped().await, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(daemon.stopped().await, "").await;
     client.sync(THREAD).await;
     let usage = client.usage(THREAD).await;
     let window = (usage.window.tokens, usage.window.source.as_str(), usage.window.trigger);
@@ -89,8 +87,8 @@ async fn the_persons_setting_and_the_providers_count_override_the_report() {
     let mut rollout = rollout(home.path());
     rollout.token_count(120_000, 272_000);
     rollout.write(home.path());
-    let daemon = Daemon::over(home, "[sources.codex]\ncontext_window = 400000\n").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) =
+        Daemon::with_client(home, "[sources.codex]\ncontext_window = 400000\n").await;
     client.sync(THREAD).await;
     report(&mut client, Some(200_000), Some(110_000)).await;
     let usage = client.usage(THREAD).await;
@@ -104,8 +102,7 @@ async fn the_cost_of_resuming_is_available_to_agents_and_changes_when_the_cache_
     let mut rollout = rollout(home.path());
     rollout.token_count(120_000, 272_000);
     rollout.write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(THREAD).await;
     let price = async |client: &mut Client| {
         let (thread_id, resume) = (Some(THREAD.to_owned()), Some(true));

@@ -24,8 +24,7 @@ async fn desk() -> Desk {
     for (thread, folder) in [(OWN, &here), (OWN_TOO, &here), (OTHER, &elsewhere)] {
         Rollout::with_rounds(thread, folder, "Repair the turbine.", 30).write(home.path());
     }
-    let daemon = Daemon::over(home, "").await;
-    let mut person = daemon.connect().await;
+    let (daemon, mut person) = Daemon::with_client(home, "").await;
     for thread in [OWN, OWN_TOO, OTHER] {
         person.sync(thread).await;
     }

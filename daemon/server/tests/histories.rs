@@ -157,8 +157,7 @@ pub async fn threads(client: &mut Client) -> Vec<ThreadSummary> {
 async fn every_history_is_valid_and_counted_consistently() {
     let home = tempfile::tempdir().unwrap();
     let copies = copy(&corpus(), home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     for path in copies {
         client.sync_file(&path).await;
     }

@@ -55,8 +55,7 @@ fn lines(thread: &OpenResult) -> Vec<Value> {
 
 #[tokio::test]
 async fn installing_replaces_the_history_and_undo_restores_it() {
-    let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::start_with_client().await;
     let thread = thread(&mut client, 30).await;
     let before = client.history(&thread.thread_id).await;
     let first = client.compact(installed(&thread)).await;
@@ -120,8 +119,7 @@ async fn installing_is_rejected_for_threads_of_other_programs() {
     let rollout = Rollout::with_rounds(OTHER, home.path(), FIRST, 40);
     let path = rollout.write(home.path());
     let untouched = fs::read(&path).unwrap();
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(OTHER).await;
     let thread = thread(&mut client, 3).await;
     let given = RunParams { install: Some(true), ..of_items([message("user", "x")]) };
@@ -146,8 +144,8 @@ async fn items_appended_while_a_model_writes_follow_the_replacement() {
     let summary = "The fetcher in src/fetch.rs retries three times. Next: document it.";
     let held = || Answer::Held(Box::new(Answer::says(summary)));
     let provider = Provider::start(vec![held()]).await;
-    let daemon = Daemon::over(tempfile::tempdir().unwrap(), &provider.config("")).await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) =
+        Daemon::with_client(tempfile::tempdir().unwrap(), &provider.config("")).await;
     let thread = thread(&mut client, 30).await;
     let id = client.start_compaction(installed(&thread)).await;
     eventually("the model is asked", || provider.requests().len() == 1).await;
@@ -207,8 +205,7 @@ async fn a_kill_leaves_the_old_history_or_the_new_one() {
 async fn a_started_compaction_ends_even_if_its_client_disconnects_or_it_is_cancelled() {
     let provider = Provider::start(vec![Answer::Hang]).await;
     let home = tempfile::tempdir().unwrap();
-    let daemon = Daemon::over(home, &provider.config("")).await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, &provider.config("")).await;
     let thread = thread(&mut client, 30).await;
     let mut listener = daemon.connect().await;
     listener

@@ -160,8 +160,7 @@ async fn without_a_model_no_request_is_sent_and_the_wanted_strategy_is_named() {
     let mut rollout = Rollout::new(THREAD, home.path());
     rollout.message("user", "Do it.");
     rollout.write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     let result = client.compact(on(Strategy::Remote)).await;
     assert_eq!(ladder(&result), ["remote skipped not_configured", "checkpoint used"]);
     assert!(provider.requests().is_empty());

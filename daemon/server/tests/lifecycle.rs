@@ -25,8 +25,7 @@ fn revisions(min: u32, max: u32) -> InitializeParams {
 
 #[tokio::test]
 async fn the_handshake_agrees_on_a_revision_or_names_the_older_side() {
-    let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::start_with_client().await;
     let result = client.call::<Initialize>(revisions(1, 9)).await.unwrap();
     assert_eq!(result.protocol, PROTOCOL_REVISION);
     assert_eq!(result.server.pid, std::process::id());
@@ -49,8 +48,7 @@ async fn the_handshake_agrees_on_a_revision_or_names_the_older_side() {
 
 #[tokio::test]
 async fn a_connection_may_call_the_methods_it_requested_and_request_more_later() {
-    let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::start_with_client().await;
     let wanted = vec!["event".to_owned(), "telepathy".to_owned()];
     let result = client.call::<Initialize>(hello(None, Some(wanted))).await.unwrap();
     assert_eq!(result.capabilities, ["event"]);
@@ -63,8 +61,7 @@ async fn a_connection_may_call_the_methods_it_requested_and_request_more_later()
 
 #[tokio::test]
 async fn every_method_exists_and_rejects_unknown_params() {
-    let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::start_with_client().await;
     for info in METHODS {
         let answer = client.request(info.name, json!({ "no_such_field": 1 })).await;
         assert_eq!(answer.kind(), Some(ErrorKind::InvalidParams), "{}: {answer:?}", info.name);
@@ -76,8 +73,7 @@ async fn every_method_exists_and_rejects_unknown_params() {
 
 #[tokio::test]
 async fn status_reports_the_daemon_and_its_start() {
-    let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::start_with_client().await;
     daemon.clock.advance_ms(2_500);
     let status = client.status().await;
     assert_eq!((status.started_at, status.uptime_ms), (1_763_700_000_000, 2_500));
@@ -110,8 +106,7 @@ async fn a_threads_counts_match_its_transcript() {
     let path = rollout.line("kind_of_tomorrow", &json!({})).write(home.path());
     let text = std::fs::read_to_string(&path).unwrap() + "{ not json\nnor this\n";
     std::fs::write(&path, &text).unwrap();
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     let synced = client.sync(ID).await;
     let params = thread::GetParams { thread_id: ID.into() };
     let thread::GetResult { thread, files, checkpoint_seq } =
@@ -143,8 +138,7 @@ async fn a_thread_has_the_newest_name_it_was_given_or_its_first_request() {
     let entry = |id: &str, name: &str| format!("{}\n", json!({ "id": id, "thread_name": name }));
     let text = [entry(named, "first"), entry("gone", "lost"), entry(named, "second")].concat();
     std::fs::write(home.path().join(".codex/session_index.jsonl"), text).unwrap();
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(named).await;
     client.sync(other).await;
     let mut titles: Vec<_> =
@@ -157,8 +151,7 @@ async fn a_thread_has_the_newest_name_it_was_given_or_its_first_request() {
 
 #[tokio::test]
 async fn a_shutdown_answers_closes_subscriptions_and_leaves_no_socket() {
-    let daemon = Daemon::start().await;
-    let mut subscriber = daemon.connect().await;
+    let (daemon, mut subscriber) = Daemon::start_with_client().await;
     subscriber.call::<Subscribe>(SubscribeParams::default()).await.unwrap();
     daemon.deps.events.publish(EventKind::ThreadUpdated, json!({}));
     let mut client = daemon.connect().await;
@@ -176,8 +169,7 @@ async fn a_shutdown_answers_closes_subscriptions_and_leaves_no_socket() {
 
 #[tokio::test]
 async fn events_are_resumed_by_seq_on_a_new_connection() {
-    let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::start_with_client().await;
     let since = client.call::<Subscribe>(SubscribeParams::default()).await.unwrap().seq;
     drop(client);
     let missed = daemon.deps.events.publish(EventKind::StoreRebuilt, json!({ "moved_to": "x" }));

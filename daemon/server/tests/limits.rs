@@ -228,8 +228,7 @@ async fn a_connection_of_another_user_is_closed_without_an_answer() {
 
 #[tokio::test]
 async fn subscriptions_are_bounded_and_end_when_unsubscribed() {
-    let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::start_with_client().await;
     let all = SubscribeParams::default;
     let mut ids = Vec::new();
     for _ in 0..8 {
@@ -247,8 +246,7 @@ async fn subscriptions_are_bounded_and_end_when_unsubscribed() {
 
 #[tokio::test]
 async fn a_slow_subscriber_gets_a_gap_instead_of_silence() {
-    let daemon = Daemon::start().await;
-    let mut slow = daemon.connect().await;
+    let (daemon, mut slow) = Daemon::start_with_client().await;
     let mut quick = daemon.connect().await;
     slow.subscribe(&[EventKind::ThreadUpdated]).await;
     let long = "x".repeat(2_000);
@@ -281,8 +279,7 @@ async fn a_slow_subscriber_gets_a_gap_instead_of_silence() {
 
 #[tokio::test]
 async fn calls_are_counted_with_their_errors_and_times() {
-    let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::start_with_client().await;
     for _ in 0..3 {
         client.threads().await;
     }

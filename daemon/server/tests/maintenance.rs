@@ -18,8 +18,7 @@ async fn daemon_with(config: &str) -> (Daemon, Client) {
     let home = tempfile::tempdir().unwrap();
     let cwd = Path::new("/w/app");
     Rollout::with_rounds(THREAD, cwd, "Make the fetcher retry.", 60).write(home.path());
-    let daemon = Daemon::over(home, config).await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, config).await;
     client.sync(THREAD).await;
     (daemon, client)
 }
@@ -106,8 +105,7 @@ async fn the_items_of_a_waiting_compaction_are_not_pruned() {
     daemon.clock.set_wall_ms(4_000_000_000_000);
     retry(&mut client, "prune/").await;
     run_after(&mut client, "prune/", first.epoch).await;
-    let daemon = Daemon::over(daemon.stopped().await, "").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(daemon.stopped().await, "").await;
     run_after(&mut client, &format!("compact/{id}"), 0).await;
     assert_eq!(client.compaction(&id).await.run.compaction_id, id);
     daemon.stopped().await;

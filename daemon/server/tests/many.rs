@@ -41,8 +41,7 @@ async fn hits(client: &mut Client, word: &str) -> usize {
 async fn all_transcripts_are_found_and_archived_and_moves_are_distinguished_from_deletions() {
     let home = tempfile::tempdir().unwrap();
     let paths: Vec<PathBuf> = (0..MANY).map(|number| write(home.path(), number)).collect();
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync_file(&paths[0]).await;
     indexed(&mut client, u64::from(MANY)).await;
     assert_eq!(archived(&mut client).await.transcripts, u64::from(MANY));

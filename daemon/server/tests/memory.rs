@@ -82,8 +82,7 @@ pub async fn daemon_with(threads: &[(&str, &str, &str)], config: &str) -> (Daemo
     for (id, cwd, rule) in threads {
         thread(home.path(), id, cwd, rule);
     }
-    let daemon = Daemon::over(home, config).await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, config).await;
     for (id, _, _) in threads {
         client.sync(id).await;
     }
@@ -175,8 +174,7 @@ async fn nothing_is_published_without_a_change_and_new_lines_are_read() {
     let more = json!({ "timestamp": "2026-03-02T10:15:00.000Z", "type": "response_item",
         "payload": message("user", "Thanks.") });
     std::fs::write(&path, format!("{text}{more}\n")).unwrap();
-    let daemon = Daemon::over(home, OFF).await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, OFF).await;
     client.sync(FIRST).await;
     assert_run(&run_all(&mut client).await, 1, true);
     daemon.stopped().await;
@@ -272,8 +270,7 @@ async fn a_crash_before_the_link_was_switched_is_repaired() {
     std::fs::remove_dir_all(state.join("memory.d/g1")).unwrap();
     std::fs::create_dir_all(state.join("memory.d/.staging-g2")).unwrap();
     std::fs::write(state.join("memory.d/.staging-g2/MEMORY.md"), "half").unwrap();
-    let daemon = Daemon::over(home, OFF).await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, OFF).await;
     assert_eq!(run_due(&mut client).await.generation, 1);
     assert_eq!(std::fs::read_to_string(state.join("memory/MEMORY.md")).unwrap(), before);
     daemon.stopped().await;
@@ -283,8 +280,7 @@ async fn a_crash_before_the_link_was_switched_is_repaired() {
 async fn an_idle_thread_is_extracted_in_the_background() {
     let home = tempfile::tempdir().unwrap();
     thread(home.path(), FIRST, APP, RULE);
-    let daemon = Daemon::over(home, "[memory]\nmin_idle_hours = 0\n").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "[memory]\nmin_idle_hours = 0\n").await;
     let published = async { while status(&mut client).await.generation == 0 {} };
     soon("memory", published).await;
     daemon.stopped().await;
@@ -312,8 +308,7 @@ async fn a_procedure_repeated_in_several_threads_becomes_a_skill() {
         rollout.message("assistant", "It is released.");
         rollout.write(home.path());
     }
-    let daemon = Daemon::over(home, OFF).await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, OFF).await;
     for id in &ids {
         client.sync(id).await;
     }

@@ -37,8 +37,7 @@ async fn daemon(provider: &Provider, more: &str) -> (Daemon, Client) {
     thread(home.path());
     let curate = "[jobs.curate]\noutside = true\n";
     let memory = format!("{curate}[memory]\nenabled = false\nengine = \"model\"\n{more}");
-    let daemon = Daemon::over(home, &provider.config(&memory)).await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, &provider.config(&memory)).await;
     client.sync(THREAD).await;
     (daemon, client)
 }

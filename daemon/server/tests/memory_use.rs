@@ -69,8 +69,7 @@ async fn an_ephemeral_thread_is_never_read() {
     rollout.command("cargo nextest run", 0, "12 tests passed\n");
     rollout.message("assistant", "They pass.");
     rollout.write(home.path());
-    let daemon = Daemon::over(home, OFF).await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, OFF).await;
     client.sync(FIRST).await;
     let run = run_all(&mut client).await;
     assert_eq!((run.extracted, run.skipped[0].reason.as_str()), (0, "ephemeral"));
@@ -90,8 +89,7 @@ async fn threads_that_reached_the_network_can_be_left_out() {
     rollout.message("assistant", "Done.");
     rollout.write(home.path());
     let strict = format!("{OFF}excludes_outside = true\n");
-    let daemon = Daemon::over(home, &strict).await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, &strict).await;
     for id in [FIRST, SECOND] {
         client.sync(id).await;
     }
@@ -105,8 +103,7 @@ async fn threads_that_reached_the_network_can_be_left_out() {
     }
 
     // After a change of the setting they are included again, without being read again.
-    let daemon = Daemon::over(home, OFF).await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, OFF).await;
     assert_run(&run_due(&mut client).await, 0, true);
     let text = summary(&mut client).await.text;
     assert!(text.contains("lock file"), "{text}");

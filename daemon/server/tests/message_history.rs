@@ -82,8 +82,7 @@ async fn no_prompt_is_written_when_the_configuration_says_so() {
 
 #[tokio::test]
 async fn a_blank_or_overlong_prompt_is_rejected() {
-    let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::start_with_client().await;
     for (text, expected) in [
         (" ".to_owned(), ErrorKind::InvalidParams),
         ("x".repeat(300_000), ErrorKind::LimitExceeded),

@@ -35,8 +35,7 @@ async fn daemon(items: &[Value], more: impl Fn(&mut Rollout)) -> (Daemon, Client
     }
     more(&mut rollout);
     rollout.write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(THREAD).await;
     (daemon, client)
 }

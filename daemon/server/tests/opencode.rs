@@ -186,8 +186,7 @@ async fn assert_a_thread_like_any_other(client: &mut Client, path: &Path) {
 async fn a_session_in_files_is_a_thread_like_any_other() {
     let home = tempfile::tempdir().unwrap();
     let path = write_files(home.path(), &begun());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync_file(&path).await;
     // A call is ingested when it ends, so no line changes later.
     assert_eq!(client.history(SESSION).await.len(), 2);
@@ -201,8 +200,7 @@ async fn a_session_in_a_database_is_a_thread_like_any_other() {
     let home = tempfile::tempdir().unwrap();
     let mut database = Database::in_home(home.path()).await;
     let path = database.write(&begun()).await;
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync_file(&path).await;
     assert_eq!(client.history(SESSION).await.len(), 2);
     database.write(&ended()).await;
@@ -220,15 +218,13 @@ async fn has_items(client: &mut Client, thread_id: &str, items: u64) {
 async fn changes_are_ingested_without_a_request() {
     let (files, rows) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let path = write_files(files.path(), &begun());
-    let daemon = Daemon::over(files, "").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(files, "").await;
     client.sync_file(&path).await;
     write_files(daemon.home.path(), &ended());
     has_items(&mut client, SESSION, 5).await;
     let mut database = Database::in_home(rows.path()).await;
     let path = database.write(&begun()).await;
-    let daemon = Daemon::over(rows, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(rows, "").await;
     client.sync_file(&path).await;
     database.write(&ended()).await;
     has_items(&mut client, SESSION, 5).await;
@@ -239,8 +235,7 @@ async fn files_imported_into_a_database_stay_one_thread() {
     let home = tempfile::tempdir().unwrap();
     let path = write_files(home.path(), &begun());
     write_files(home.path(), &ended());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync_file(&path).await;
     let before = client.history(SESSION).await;
     let mut database = Database::in_home(daemon.home.path()).await;
@@ -263,8 +258,7 @@ async fn files_imported_into_a_database_row_by_row_are_replaced_by_it() {
     let home = tempfile::tempdir().unwrap();
     let path = write_files(home.path(), &begun());
     write_files(home.path(), &ended());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync_file(&path).await;
     let before = client.history(SESSION).await;
     let mut database = Database::in_home(daemon.home.path()).await;
@@ -283,8 +277,7 @@ async fn a_deleted_session_continues_elsewhere() {
     let home = tempfile::tempdir().unwrap();
     write_files(home.path(), &begun());
     let path = write_files(home.path(), &ended());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync_file(&path).await;
     archived(&mut client).await;
     fs::remove_dir_all(home_of(daemon.home.path()).join("storage")).unwrap();
@@ -296,8 +289,7 @@ async fn a_session_continues_in_codex_and_in_claude_code() {
     let home = tempfile::tempdir().unwrap();
     let path = write_files(home.path(), &begun());
     write_files(home.path(), &ended());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync_file(&path).await;
     for to in ["codex", "claude"] {
         client.continues_in(SESSION, to, &["src/a.rs (edited", "Rename x to y"]).await;

@@ -213,8 +213,7 @@ async fn recorded_usage_over_the_limit_counts_on_the_first_turn() {
     rollout.message("user", "Do it.").message("assistant", "Done.");
     rollout.token_count(95_500, 95_000);
     rollout.write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(THREAD).await;
     let params = ShouldParams { thread_id: Some(THREAD.into()), ..Default::default() };
     let answer = should(&mut client, params).await;
@@ -307,8 +306,7 @@ async fn the_checkpoint_keeps_the_model_switch_too_of_a_thread_and_of_given_item
     rollout.message("user", "Now document it.");
     rollout.command("cargo doc", 0, "documenting\n");
     rollout.write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(THREAD).await;
     let whole = client.history(THREAD).await;
     for subject in [of_thread(THREAD), of_items(whole)] {

@@ -40,8 +40,7 @@ pub fn home() -> TempDir {
 }
 
 pub async fn daemon(home: TempDir, text: &str) -> (Daemon, Client) {
-    let daemon = Daemon::over(home, text).await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, text).await;
     for thread in [ONE, TWO] {
         client.sync(thread).await;
     }

@@ -161,8 +161,7 @@ async fn no_request_of_any_thread_is_rejected() {
     let config = provider.config(
         "remote_compaction = \"streamed\"\n[budget]\nrequests_per_day = 0\ntokens_per_day = 0",
     );
-    let daemon = Daemon::over(home, &config).await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, &config).await;
     for path in copies {
         client.sync_file(&path).await;
     }

@@ -56,8 +56,7 @@ fn alpha() -> Rollout {
 async fn a_hit_names_its_place_and_its_handle_expands_to_the_item() {
     let home = tempfile::tempdir().unwrap();
     alpha().write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     indexed(&mut client, 4).await;
 
     let result = search(&mut client, SearchParams { limit: Some(5), ..of("deadlock") }).await;
@@ -133,8 +132,7 @@ async fn text_that_the_daemon_gave_an_agent_is_not_found() {
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join(format!("{session}.jsonl")), lines.collect::<String>()).unwrap();
 
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(session).await;
     indexed(&mut client, 5).await;
     let mut found = texts(&mut client, of("turbine")).await;
@@ -152,8 +150,7 @@ async fn filters_narrow_a_search() {
     let mut beta = Rollout::new(&id(2), Path::new("/home/dev/beta"));
     beta.message("user", "Another deadlock, in beta.");
     beta.write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     indexed(&mut client, 5).await;
     let day = 24 * 3_600 * 1_000_i64;
     let written = 1_772_442_900_000_i64;
@@ -197,8 +194,7 @@ async fn copies_are_found_once_and_secrets_not_at_all() {
     fs::create_dir_all(&archived).unwrap();
     let path = rollout.write(home.path());
     fs::copy(&path, archived.join(path.file_name().unwrap())).unwrap();
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     indexed(&mut client, 7).await;
 
     let result = search(&mut client, of("\"fix the deadlock\"")).await;
@@ -218,8 +214,7 @@ async fn a_question_finds_items_with_some_of_its_words_after_those_with_all() {
     fork.message("user", "Fix the deadlock in src/lock_table.rs, please.");
     fork.message("assistant", "The lock table is fixed; the benchmark of deadlocks comes next.");
     fork.write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     indexed(&mut client, 7).await;
 
     let asked = "please fix deadlock lock_table";
@@ -237,8 +232,7 @@ async fn rewritten_items_are_no_longer_found_and_added_ones_are() {
     let home = tempfile::tempdir().unwrap();
     let mut rollout = alpha();
     let path = rollout.write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     indexed(&mut client, 4).await;
 
     rollout.message("user", "and now the giraffe");
@@ -261,8 +255,7 @@ async fn rewritten_items_are_no_longer_found_and_added_ones_are() {
 async fn a_compressed_session_takes_the_place_of_the_plain_one() {
     let home = tempfile::tempdir().unwrap();
     let path = alpha().write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     indexed(&mut client, 4).await;
 
     let packed = zstd::encode_all(fs::read(&path).unwrap().as_slice(), 1).unwrap();
@@ -285,8 +278,7 @@ async fn items_are_listed_from_a_line_or_from_the_end() {
         rollout.message("user", &format!("request {number}"));
     }
     rollout.write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(&id(1)).await;
     let all = || ItemsParams { thread_id: id(1), ..Default::default() };
     let mut items =

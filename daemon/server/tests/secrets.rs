@@ -34,8 +34,7 @@ async fn planted_secrets_appear_nowhere() {
     );
     rollout.patch(&patch);
     rollout.write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(THREAD).await;
     let given = [
         message("user", &format!("token {}", secrets[0])),

@@ -9,8 +9,7 @@ use crate::support::{Daemon, command, eventually};
 
 #[tokio::test]
 async fn a_removed_socket_is_bound_again_even_without_its_folder() {
-    let daemon = Daemon::start().await;
-    let mut before = daemon.connect().await;
+    let (daemon, mut before) = Daemon::start_with_client().await;
     let folder = daemon.socket.parent().unwrap().to_owned();
     for remove in [
         |socket| fs::remove_file(socket),

@@ -56,8 +56,7 @@ async fn without_its_database_a_daemon_acknowledges_nothing_and_exits() {
 
 #[tokio::test]
 async fn a_new_daemon_at_the_same_path_is_not_disturbed_by_the_old_one() {
-    let old = Daemon::start().await;
-    let mut asked = old.connect().await;
+    let (old, mut asked) = Daemon::start_with_client().await;
     remove(&old.deps.config.now().state_dir);
     let error = asked.call::<AddNote>(note()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::StateLost);

@@ -80,8 +80,7 @@ async fn the_eighth_compaction_contains_what_the_first_one_did() {
 
 #[tokio::test]
 async fn sizes_and_receipt_are_of_the_given_items() {
-    let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::start_with_client().await;
     let results = eight(&mut client).await;
     let before = |at: usize| results[at].tokens.before;
     assert!(before(7) < 2 * before(0) + 2_000, "{} after {}", before(7), before(0));
@@ -95,8 +94,7 @@ async fn sizes_and_receipt_are_of_the_given_items() {
 
 #[tokio::test]
 async fn handles_in_the_last_view_expand_to_output_from_before_the_first_compaction() {
-    let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::start_with_client().await;
     let last = eight(&mut client).await.pop().unwrap();
     let (view, id) = (&last.view, &last.compaction_id);
     assert!(view.contains(&format!("thread={id}")), "{view}");
@@ -116,8 +114,7 @@ async fn handles_in_the_last_view_expand_to_output_from_before_the_first_compact
 async fn a_missing_stored_fold_is_computed_again() {
     let home = tempfile::tempdir().unwrap();
     let mut folders = vec![home.path().to_owned()];
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     let last = eight(&mut client).await.pop().unwrap();
     let mut folds = 0;
     while let Some(folder) = folders.pop() {
@@ -139,8 +136,7 @@ async fn a_missing_stored_fold_is_computed_again() {
 
 #[tokio::test]
 async fn a_new_request_after_a_view_is_the_current_one() {
-    let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::start_with_client().await;
     let mut items = eight(&mut client).await.pop().unwrap().history;
     items.push(message("assistant", "All parts are rewritten."));
     items.push(message("user", "Now write the notes."));
@@ -154,8 +150,7 @@ async fn a_new_request_after_a_view_is_the_current_one() {
 
 #[tokio::test]
 async fn a_view_of_a_view_without_a_bound_keeps_every_part() {
-    let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::start_with_client().await;
     let last = eight(&mut client).await.pop().unwrap();
     let params = RunParams { strategy: Some(Strategy::Checkpoint), ..of_items(last.history) };
     assert_knows_parts(&client.compact(params).await.view, 8);
@@ -163,8 +158,7 @@ async fn a_view_of_a_view_without_a_bound_keeps_every_part() {
 
 #[tokio::test]
 async fn an_automatic_compaction_waits_until_a_given_history_has_grown() {
-    let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::start_with_client().await;
     let mut items = eight(&mut client).await.pop().unwrap().history;
     items.push(message("assistant", "A word."));
     let auto = |items: &[Value]| RunParams { trigger: Some(Trigger::Auto), ..of_items(items) };
@@ -177,8 +171,7 @@ async fn an_automatic_compaction_waits_until_a_given_history_has_grown() {
 
 #[tokio::test]
 async fn a_loop_in_a_given_history_is_reported_with_the_reread_files() {
-    let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::start_with_client().await;
     let mut listener = daemon.connect().await;
     listener.subscribe(&[EventKind::CompactionLoop]).await;
     let mut items = vec![message("user", "Find out why the parser is slow.")];

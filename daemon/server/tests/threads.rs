@@ -89,8 +89,7 @@ fn turn(number: u32) -> Vec<AppendItem> {
 
 #[tokio::test]
 async fn appended_items_appear_in_every_later_answer() {
-    let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::start_with_client().await;
     let thread = open(&mut client, "k").await;
     assert!(thread.created && thread.seq == 0, "{thread:?}");
     let own = ListParams { source: Some("longhaul".into()), ..Default::default() };
@@ -133,8 +132,7 @@ async fn appended_items_appear_in_every_later_answer() {
 #[tokio::test]
 async fn a_bad_item_rejects_its_batch_and_is_named() {
     use ErrorKind::{InvalidParams, LimitExceeded};
-    let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::start_with_client().await;
     let thread = open(&mut client, "k").await;
     let addition = |id: &str, item: Value| json!({ "client_item_id": id, "item": item });
     let good = addition("good", message("user", "x"));
@@ -177,8 +175,7 @@ async fn a_bad_item_rejects_its_batch_and_is_named() {
 #[tokio::test]
 async fn bad_params_of_open_are_rejected() {
     use ErrorKind::{InvalidParams, LimitExceeded, ThreadNotFound};
-    let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::start_with_client().await;
     let good = json!({ "cwd": "/w", "originator": "e" });
     for (more, expected) in [
         (json!({}), None),
@@ -203,8 +200,7 @@ async fn bad_params_of_open_are_rejected() {
 
 #[tokio::test]
 async fn the_window_given_to_open_is_used() {
-    let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::start_with_client().await;
     let params = OpenParams {
         cwd: "/w".into(),
         originator: "e".into(),
@@ -220,8 +216,7 @@ async fn the_window_given_to_open_is_used() {
 
 #[tokio::test]
 async fn secrets_are_redacted_before_they_reach_the_file() {
-    let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::start_with_client().await;
     let token = token();
     let params = OpenParams {
         cwd: "/w".into(),
@@ -255,14 +250,12 @@ async fn secrets_are_redacted_before_they_reach_the_file() {
 
 #[tokio::test]
 async fn ids_survive_a_restart_of_the_daemon() {
-    let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::start_with_client().await;
     let thread = open(&mut client, "k").await;
     let a = || addition("a", message("user", "x"));
     append(&mut client, &thread, vec![a()]).await.unwrap();
     drop(client);
-    let daemon = Daemon::over(daemon.stopped().await, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(daemon.stopped().await, "").await;
     let again = open(&mut client, "k").await;
     assert_eq!(again, OpenResult { seq: 1, created: false, ..thread });
     let items = vec![a(), addition("b", message("user", "y"))];
@@ -293,8 +286,7 @@ async fn of_two_clients_that_append_at_the_same_seq_one_must_read_again() {
 
 #[tokio::test]
 async fn a_reused_id_with_other_content_rejects_the_batch() {
-    let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::start_with_client().await;
     let thread = open(&mut client, "k").await;
     let first = vec![addition("a", message("user", "one"))];
     append(&mut client, &thread, first.clone()).await.unwrap();

@@ -22,8 +22,7 @@ async fn daemon(config: &str, tokens: usize) -> (Daemon, Client) {
         rollout.message("assistant", &format!("Round {round} is through."));
     }
     rollout.write(home.path());
-    let daemon = Daemon::over(home, config).await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, config).await;
     client.sync(THREAD).await;
     (daemon, client)
 }

@@ -126,8 +126,7 @@ async fn a_claim_outlives_the_daemon_but_not_its_lease() {
     let (daemon, mut client) = daemon().await;
     let first = claim(&mut client, "one").await;
     // The manual clock of the next daemon begins anew: the same boot, the same moment.
-    let daemon = Daemon::over(daemon.stopped().await, OUTSIDE).await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(daemon.stopped().await, OUTSIDE).await;
     assert_eq!(try_claim(&mut client, "two").await, None, "it is still the first worker's");
     assert_eq!(complete(&mut client, &first).await.unwrap().state, "done");
     daemon.stopped().await;

@@ -45,6 +45,18 @@ impl Daemon {
         Self::over(tempfile::tempdir().unwrap(), text).await
     }
 
+    /// A new daemon and a client of it.
+    pub async fn start_with_client() -> (Self, Client) {
+        Self::with_client(tempfile::tempdir().unwrap(), "").await
+    }
+
+    /// A daemon over `home` with this configuration, and a client of it.
+    pub async fn with_client(home: TempDir, text: &str) -> (Self, Client) {
+        let daemon = Self::over(home, text).await;
+        let client = daemon.connect().await;
+        (daemon, client)
+    }
+
     /// A daemon of the user whose folders are under `home`, on a manual clock; Codex's folder is `home/.codex`.
     pub async fn over(home: TempDir, text: &str) -> Self {
         Self::on_clock(home, text, Clock::manual(1_763_700_000_000)).await
@@ -53,9 +65,9 @@ impl Daemon {
     /// The same with another clock: deadlines pass on one that runs.
     pub async fn on_clock(home: TempDir, text: &str, clock: Clock) -> Self {
         let config = config_under(home.path(), text);
-        let held = listen(&config).await.unwrap();
-        let socket = held.socket.path.clone();
-        let app = App::build(config, clock.clone(), held).await.unwrap();
+        let resources = listen(&config).await.unwrap();
+        let socket = resources.socket.path.clone();
+        let app = App::build(config, clock.clone(), resources).await.unwrap();
         let deps = app.deps();
         Self { deps, clock, socket, home, task: tokio::spawn(app.run()) }
     }

@@ -394,7 +394,7 @@ impl Ingest {
     /// The folded state of a thread; `None` for an unknown thread.
     ///
     /// # Errors
-    /// The store cannot be read, or another version saved the state and it is being folded anew.
+    /// The store cannot be read, or another version saved the state and it is being folded again.
     pub async fn fold(&self, thread_id: &str) -> Result<Option<Arc<Fold>>, FoldLoadError> {
         self.shared.fold(thread_id).await
     }
@@ -414,7 +414,7 @@ impl Ingest {
     }
 }
 
-/// What a simulation does in place of the file system, and looks at.
+/// What a simulation does in place of the file system, and inspects.
 #[cfg(test)]
 impl Ingest {
     pub(crate) fn notice(&self, event: notify::Event) {

@@ -170,7 +170,7 @@ async fn work_that_slept_past_its_lease_is_stopped_when_the_machine_wakes() {
     // No timer has run in between; only the boot clock shows it.
     clock.advance_ms(i64::try_from(RULES.lease_ms).unwrap());
     let again = tokio::time::timeout(Duration::from_secs(30), rig.begun.recv()).await;
-    assert_eq!(again.unwrap().as_deref(), Some("t"), "taken back and begun anew");
+    assert_eq!(again.unwrap().as_deref(), Some("t"), "returned to the queue and started again");
     let job = rig.jobs.why(&key("t")).await.unwrap().0;
     assert_eq!((job.epoch, job.attempts), (2, 2));
     rig.stop.cancel();

@@ -70,7 +70,6 @@ pub enum AppError {
     #[error("task `{name}` ended")]
     TaskEnded {
         name: &'static str,
-        /// Its error, if any.
         #[source]
         source: Option<TaskFailure>,
     },
@@ -208,7 +207,6 @@ impl App {
         Ok(app.with_tasks(services))
     }
 
-    /// Adds the services' tasks.
     fn with_tasks(self, services: Services) -> Self {
         let Services { storage, reload, policy, jobs, keeping, .. } = services;
         let work = OwnWork {

@@ -118,7 +118,6 @@ impl Archive {
         }
     }
 
-    /// Opens an archived text.
     pub async fn text(
         &self,
         index: &ArchiveIndex,

@@ -106,7 +106,6 @@ pub struct Config {
     /// Models to ask; none by default.
     pub models: ModelSettings,
     pub budget: BudgetSettings,
-    /// When to compact threads.
     pub policies: Policies,
     pub jobs: jobs::JobSettings,
     pub repository: RepositoryConfig,
@@ -136,7 +135,6 @@ pub enum ConfigError {
     /// An error in the file that was read.
     #[error("{}, {error}", file.display())]
     InFile { file: PathBuf, error: Box<ConfigError> },
-    /// A value is invalid.
     #[error("{key}: {reason}")]
     Invalid { key: String, reason: String },
     #[error("{key} = {given} is out of bounds: {min} to {max}")]

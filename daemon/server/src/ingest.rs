@@ -81,7 +81,6 @@ use crate::discovery::watch::Hints;
 use shared::Shared;
 use worker::{Request, Worker};
 
-/// Maximum queued client requests.
 const REQUESTS_MAX: usize = 64;
 
 /// Maximum files of one thread that a sync catches up.
@@ -106,7 +105,6 @@ pub struct IngestDeps {
     pub events: Arc<dyn IngestEvents>,
     /// Source of the lines of deleted transcripts.
     pub archive: Option<Arc<Archive>>,
-    /// Clock, in Unix milliseconds.
     pub now_ms: NowMs,
     pub limits: Limits,
 }
@@ -396,7 +394,7 @@ impl Ingest {
     /// The folded state of a thread; `None` for an unknown thread.
     ///
     /// # Errors
-    /// The store cannot be read, or another version saved the state and it is being folded anew.
+    /// The store cannot be read, or another version saved the state and it is being folded again.
     pub async fn fold(&self, thread_id: &str) -> Result<Option<Arc<Fold>>, FoldLoadError> {
         self.shared.fold(thread_id).await
     }
@@ -416,7 +414,7 @@ impl Ingest {
     }
 }
 
-/// What a simulation does in place of the file system, and looks at.
+/// What a simulation does in place of the file system, and inspects.
 #[cfg(test)]
 impl Ingest {
     pub(crate) fn notice(&self, event: notify::Event) {

@@ -303,7 +303,6 @@ impl Jobs {
         job.ok_or_else(|| JobError::NotFound(key.clone()))
     }
 
-    /// Cancels a job.
     pub async fn cancel(&self, key: &JobKey) -> Result<Job, JobError> {
         let now = self.clock.moment();
         self.change(key, move |job| job::cancel(job, &now)).await

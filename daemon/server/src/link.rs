@@ -130,7 +130,6 @@ impl Link {
         self.granted.load(Ordering::Relaxed)
     }
 
-    /// Replaces its capabilities.
     pub fn grant(&self, abilities: u32) {
         self.granted.store(abilities, Ordering::Relaxed);
     }

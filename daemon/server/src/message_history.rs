@@ -47,7 +47,6 @@ pub enum MessageHistoryError {
     Busy,
     #[error("{}: {source}", path.display())]
     File { path: PathBuf, source: std::io::Error },
-    /// A background task panicked.
     #[error("a background task ended early")]
     Task(#[from] tokio::task::JoinError),
 }

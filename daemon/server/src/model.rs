@@ -40,7 +40,6 @@ use ledger::Ledger;
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ModelSettings {
-    /// Providers by name.
     pub providers: BTreeMap<String, Provider>,
     /// The default model; `None`: no model is asked.
     pub default: Option<ModelChoice>,
@@ -95,7 +94,6 @@ pub struct ModelChoice {
     /// Its name at the provider.
     pub model: String,
     pub context_window: u64,
-    /// Its reasoning effort.
     pub effort: Option<String>,
     /// Maximum tokens of an answer.
     pub max_output_tokens: u64,
@@ -217,7 +215,6 @@ impl Models {
         self.ledger.bound(budget);
     }
 
-    /// What may be spent.
     pub fn budget(&self) -> Budget {
         self.ledger.budget()
     }

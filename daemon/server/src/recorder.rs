@@ -71,12 +71,10 @@ pub enum RecorderError {
     },
     #[error("{}: {source}", path.display())]
     File { path: PathBuf, source: std::io::Error },
-    /// A background task panicked.
     #[error("a background task ended early")]
     Task(#[from] tokio::task::JoinError),
 }
 
-/// The thread to open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Key {
     Thread(String),

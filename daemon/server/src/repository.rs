@@ -29,7 +29,6 @@ use git::Git;
 /// Maximum folders with a cached result.
 const FOLDERS_MAX: usize = 64;
 
-/// Maximum concurrent inspections.
 const CONCURRENT_MAX: usize = 2;
 
 /// How long a result counts as current.

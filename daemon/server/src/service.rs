@@ -85,9 +85,7 @@ pub use parts::{CompactionServices, MemoryServices, PolicyServices};
 pub struct Deps {
     pub config: Live,
     pub clock: Clock,
-    /// Receives the daemon's events.
     pub events: EventHub,
-    /// Stops the daemon.
     pub shutdown: Shutdown,
     /// Counters of the socket server.
     pub counters: Arc<Counters>,

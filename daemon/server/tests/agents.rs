@@ -1,5 +1,4 @@
-//! The agents' socket: what is tried there, by a caller that says of itself what it likes, reaches nothing but the
-//! caller's own project, and nothing raw.
+//! The agents' socket: whatever a caller claims, it reaches only its own project, and no secrets.
 
 use std::path::{Path, PathBuf};
 
@@ -14,12 +13,12 @@ const OWN: &str = "019cadd3-0000-7000-8000-00000000000a";
 const OTHER: &str = "019cadd3-0000-7000-8000-00000000000b";
 const NOWHERE: &str = "019cadd3-0000-7000-8000-00000000000c";
 
-/// Made up, and put together here so that no scanner takes this file for a leak.
+/// Invented, and assembled here so that no scanner reports this file as a leak.
 fn secret() -> String {
     ["gh", "p_", &"a1B2c3D4".repeat(5)[..36]].concat()
 }
 
-/// The folder this process works in, as the daemon sees it.
+/// The folder of this process, as the daemon sees it.
 fn own_folder() -> PathBuf {
     std::env::current_dir().unwrap()
 }
@@ -48,8 +47,7 @@ impl Desk {
         let mut nowhere = Rollout::new(NOWHERE, Path::new("/"));
         nowhere.meta("cwd", Value::Null).message("user", "No folder.");
         nowhere.write(home.path());
-        let daemon = Daemon::over(home, "").await;
-        let mut person = daemon.connect().await;
+        let (daemon, mut person) = Daemon::with_client(home, "").await;
         for thread in [OWN, OTHER, NOWHERE] {
             person.sync(thread).await;
         }
@@ -60,7 +58,7 @@ impl Desk {
         Client::connect(&of_agents(&self.daemon.socket)).await
     }
 
-    /// A handle of an item of a thread, as the person is told it.
+    /// A handle of an item of a thread, as the person gets it.
     async fn handle(&mut self, thread: &str) -> String {
         let items = self.person.request("thread/items", json!({ "thread_id": thread })).await;
         text_at(items.result(), "items.0.handle").to_owned()
@@ -78,9 +76,9 @@ fn assert_forbidden(answer: &Response, what: &str) {
     assert!(answer.error().data.as_ref().unwrap().hint.is_some(), "{what}");
 }
 
-/// The table is the protocol's, so a method that is added is tried here too.
+/// Iterates over the protocol's table, so new methods are tested too.
 #[tokio::test]
-async fn what_is_not_for_agents_is_refused_before_its_params_are_read() {
+async fn methods_not_for_agents_are_rejected_before_their_params_are_read() {
     let desk = Desk::new().await;
     let mut agent = desk.agent().await;
     let closed = METHODS.iter().filter(|info| info.agents == AgentAccess::No);
@@ -102,7 +100,7 @@ async fn what_is_not_for_agents_is_refused_before_its_params_are_read() {
 }
 
 #[tokio::test]
-async fn nothing_of_another_project_is_reached_by_any_name() {
+async fn no_name_reaches_another_project() {
     let mut desk = Desk::new().await;
     let (handle, compaction) = (desk.handle(OTHER).await, desk.compaction(OTHER).await);
     let of_items = json!({ "items": [message("user", "of nobody")] });
@@ -135,7 +133,7 @@ async fn nothing_of_another_project_is_reached_by_any_name() {
 }
 
 #[tokio::test]
-async fn params_that_no_agent_needs_are_refused() {
+async fn params_not_listed_for_agents_are_rejected() {
     let desk = Desk::new().await;
     let mut agent = desk.agent().await;
     for (method, params) in [
@@ -175,7 +173,7 @@ async fn an_agent_cannot_choose_its_folder() {
     assert_eq!(text_at(own.result(), "thread.thread_id"), OWN);
 }
 
-/// Words that the daemon takes for the person's become rules: an agent has no way to write any.
+/// Words of the person become rules, so an agent must not be able to write any.
 #[tokio::test]
 async fn an_agent_cannot_speak_as_the_person() {
     let mut desk = Desk::new().await;
@@ -197,7 +195,7 @@ async fn an_agent_cannot_speak_as_the_person() {
 }
 
 #[tokio::test]
-async fn a_secret_of_a_transcript_does_not_leave_on_the_agents_socket() {
+async fn secrets_of_a_transcript_are_redacted_on_the_agents_socket() {
     let mut desk = Desk::new().await;
     let whole = desk.person.request("history/get", json!({ "thread_id": OWN })).await;
     assert!(whole.result().to_string().contains(&secret()), "the person's history is as it was");
@@ -236,7 +234,7 @@ async fn a_secret_of_a_transcript_does_not_leave_on_the_agents_socket() {
     assert!(expanded, "it was replaced, not lost");
 }
 
-/// What the hooks and the MCP bridge ask in an ordinary session.
+/// The calls of hooks and the MCP bridge in an ordinary session.
 #[tokio::test]
 async fn an_ordinary_session_works_on_the_agents_socket() {
     let mut desk = Desk::new().await;
@@ -283,9 +281,9 @@ async fn an_ordinary_session_works_on_the_agents_socket() {
     assert!(hits.iter().all(|hit| text_at(hit, "thread_id") == OWN), "{hits:?}");
 }
 
-/// An update is a thing an agent writes: into threads of its own project, and into no others.
+/// An agent may apply updates to threads of its own project, and to no others.
 #[tokio::test]
-async fn an_agent_applies_updates_to_threads_of_its_project_alone() {
+async fn an_agent_applies_updates_only_to_threads_of_its_project() {
     let desk = Desk::new().await;
     let mut agent = desk.agent().await;
     let fact = |value: &str| {
@@ -304,9 +302,9 @@ async fn an_agent_applies_updates_to_threads_of_its_project_alone() {
     }
 }
 
-/// Neither the person's socket nor a name that happens to be configured makes the daemon run a program.
+/// The daemon runs no program for a caller, neither on the person's socket nor because a configured name is used.
 #[tokio::test]
-async fn a_program_is_not_run_because_a_caller_names_it() {
+async fn no_program_is_run_because_a_caller_names_it() {
     let home = tempfile::tempdir().unwrap();
     let ran = home.path().join("ran");
     Rollout::with_rounds(OWN, home.path(), "Repair the turbine.", 60).write(home.path());
@@ -314,8 +312,7 @@ async fn a_program_is_not_run_because_a_caller_names_it() {
         "[providers.tool]\nkind = \"command\"\ncommand = [\"touch\", {:?}]\n",
         ran.to_str().unwrap()
     );
-    let daemon = Daemon::over(home, &config).await;
-    let mut person = daemon.connect().await;
+    let (_daemon, mut person) = Daemon::with_client(home, &config).await;
     person.sync(OWN).await;
     let model = json!({ "name": "m", "provider": "tool" });
     let run = json!({ "thread_id": OWN, "strategy": "summary", "model": model });

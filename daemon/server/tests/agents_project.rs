@@ -1,5 +1,5 @@
-//! The agents' socket: how far an agent's project goes, that no answer holds a secret, and what an agent gets whose
-//! folder the daemon cannot see.
+//! The agents' socket: the extent of an agent's project, redaction of all answers, and agents whose folder the daemon
+//! cannot see.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,17 +17,17 @@ const NEIGHBOUR: &str = "019cadd3-0000-7000-8000-0000000000b1";
 const SAME_BEGINNING: &str = "019cadd3-0000-7000-8000-0000000000b2";
 const ABOVE: &str = "019cadd3-0000-7000-8000-0000000000b3";
 
-/// Made up, and put together here so that no scanner takes this file for a leak.
+/// Invented, and assembled here so that no scanner reports this file as a leak.
 fn secret() -> String {
     ["gh", "p_", &"a1B2c3D4".repeat(5)[..36]].concat()
 }
 
-/// The folder this process works in, as the daemon sees it.
+/// The folder of this process, as the daemon sees it.
 fn here() -> PathBuf {
     std::env::current_dir().unwrap().canonicalize().unwrap()
 }
 
-/// The root of the repository these tests lie in.
+/// The root of this repository.
 fn root() -> PathBuf {
     let root = here().ancestors().find(|folder| folder.join(".git").exists()).map(Path::to_owned);
     root.expect("a checkout of this repository")
@@ -41,7 +41,7 @@ fn ids(rows: &Value) -> Vec<&str> {
     ids
 }
 
-/// What a search for `turbine` finds once the index has everything.
+/// The hits for `turbine` once everything is indexed.
 async fn searched(client: &mut Client, params: &Value) -> Value {
     let indexed = async {
         loop {
@@ -56,7 +56,7 @@ async fn searched(client: &mut Client, params: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn an_agent_below_the_root_finds_what_was_begun_at_the_root_and_nothing_of_a_neighbour() {
+async fn an_agent_below_the_root_finds_threads_of_the_root_and_none_of_a_neighbour() {
     let home = tempfile::tempdir().unwrap();
     let (root, mut beginning) = (root(), root().into_os_string());
     beginning.push("-2");
@@ -69,12 +69,11 @@ async fn an_agent_below_the_root_finds_what_was_begun_at_the_root_and_nothing_of
         (ABOVE, root.parent().unwrap()),
     ];
     for (id, folder) in folders {
-        // Another request each: a search shows copies once.
+        // Different requests, since a search shows copies once.
         let request = format!("Repair the turbine of {id}.");
         Rollout::with_rounds(id, folder, &request, 2).write(home.path());
     }
-    let daemon = Daemon::over(home, "").await;
-    let mut person = daemon.connect().await;
+    let (daemon, mut person) = Daemon::with_client(home, "").await;
     for (id, _) in folders {
         person.sync(id).await;
     }
@@ -96,10 +95,10 @@ async fn an_agent_below_the_root_finds_what_was_begun_at_the_root_and_nothing_of
     assert_eq!(ids(&found), [AT_ROOT]);
 }
 
-/// Folders, titles and errors hold what people put there. An agent is told of none that looks like a secret, by the
-/// methods that are answered at once neither, and not in a refusal.
+/// Folders, titles and errors contain text of people. An agent gets none that looks like a secret: not from methods that
+/// answer immediately, and not in an error.
 #[tokio::test]
-async fn a_secret_in_a_name_leaves_by_no_method_and_no_error() {
+async fn secrets_in_names_are_redacted_in_all_answers_and_errors() {
     let home = tempfile::tempdir().unwrap();
     let sources = home.path().join(format!("TOKEN={}", secret()));
     let mut rollout = Rollout::with_rounds(AT_ROOT, &root(), &format!("Use {}", secret()), 1);
@@ -108,8 +107,7 @@ async fn a_secret_in_a_name_leaves_by_no_method_and_no_error() {
         format!(".codex/sessions/2026/03/02/rollout-2026-03-02T09-00-00-{NEIGHBOUR}.jsonl.zst");
     std::fs::write(sources.join(broken), "no zstd at all").unwrap();
     let config = format!("[sources.codex]\nhome = {:?}\n", sources.join(".codex"));
-    let daemon = Daemon::over(home, &config).await;
-    let mut person = daemon.connect().await;
+    let (daemon, mut person) = Daemon::with_client(home, &config).await;
     person.sync(AT_ROOT).await;
     let told = person.request("daemon/status", json!({})).await.result().to_string();
     assert!(told.contains(&secret()), "the person's status names the folder: {told}");
@@ -143,9 +141,9 @@ async fn a_secret_in_a_name_leaves_by_no_method_and_no_error() {
     assert_eq!(unchanged, field(whole.result(), "server"), "what is no secret stays");
 }
 
-/// A daemon in a user namespace of its own, as systemd starts it, may not look where other processes work.
+/// A daemon in a user namespace of its own, as under systemd, cannot see the folders of other processes.
 #[tokio::test]
-async fn an_agent_whose_folder_cannot_be_seen_gets_what_no_project_owns() {
+async fn an_agent_without_a_known_folder_gets_only_what_belongs_to_no_project() {
     let refusing = "[server]\ntrust_stated_folder = false\n";
     for (config, is_trusted) in [("", true), (refusing, false)] {
         let home = tempfile::tempdir().unwrap();
@@ -180,7 +178,7 @@ async fn an_agent_whose_folder_cannot_be_seen_gets_what_no_project_owns() {
     }
 }
 
-/// A daemon at `home` in a user namespace of its own; `None` where the machine allows none.
+/// A daemon at `home` in a user namespace of its own; `None` if the machine allows none.
 async fn in_a_namespace(home: &Path, config: &str) -> Option<Process> {
     let unshare = || {
         let mut command = Command::new("unshare");

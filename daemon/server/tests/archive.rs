@@ -1,4 +1,4 @@
-//! What the archive gives back when transcripts are gone or replaced.
+//! Restoring and expanding from the archive when transcripts are gone or replaced.
 
 use std::fs;
 use std::io::Read as _;
@@ -22,7 +22,7 @@ use crate::support::{Client, Daemon, PATIENCE, of_thread, pause, text_at};
 pub(crate) const THREAD: &str = "019cadd3-0000-7000-8000-0000000000e1";
 const OTHER: &str = "019cadd3-0000-7000-8000-0000000000e2";
 
-/// A thread of some hundred KiB, so that it has several chunks; `words` make it another one.
+/// A thread of some hundred KiB with several chunks; `words` makes it different from others.
 pub(crate) fn long(thread_id: &str, words: &str, rounds: u32) -> Rollout {
     let mut rollout = Rollout::new(thread_id, Path::new("/w/app"));
     rollout.message("user", &format!("Repair the {words}."));
@@ -35,7 +35,7 @@ pub(crate) fn long(thread_id: &str, words: &str, rounds: u32) -> Rollout {
     rollout
 }
 
-/// Waits until all that is ingested is archived.
+/// Waits until everything ingested is archived.
 pub(crate) async fn archived(client: &mut Client) -> OverviewResult {
     let mut last = None;
     let idle = async {
@@ -48,14 +48,14 @@ pub(crate) async fn archived(client: &mut Client) -> OverviewResult {
             pause().await;
         }
     };
-    // Each step waits for the disk, which tests beside this one keep busy.
+    // Each step waits for the disk, which concurrent tests keep busy.
     match tokio::time::timeout(PATIENCE * 3, idle).await {
         Ok(status) => status,
         Err(_) => panic!("the archive is not up to date: {last:?}"),
     }
 }
 
-/// Waits until ingestion has found out that a transcript is gone.
+/// Waits until ingestion has noticed that a transcript is gone.
 pub(crate) async fn noticed(client: &mut Client, thread_id: &str) {
     let gone = async {
         let params = thread::GetParams { thread_id: thread_id.into() };
@@ -88,7 +88,7 @@ pub(crate) async fn restore(
     client.call::<Restore>(RestoreParams { thread_id: THREAD.into(), to }).await
 }
 
-/// A session that its agent keeps in a form of its own: it is said why it is not put back, and what helps does.
+/// A session in a format without lines: the error says why it cannot be restored, and what to do instead.
 pub(crate) async fn not_put_back(daemon: &Daemon, (thread_id, path): (&str, &Path), said: &str) {
     let mut client = daemon.connect().await;
     noticed(&mut client, thread_id).await;
@@ -99,7 +99,7 @@ pub(crate) async fn not_put_back(daemon: &Daemon, (thread_id, path): (&str, &Pat
     let refused = client.call::<Restore>(of(None)).await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::InvalidParams);
     let helps = format!("longhaul continue {thread_id} --to codex");
-    for words in ["keeps sessions in a form of its own", &helps] {
+    for words in ["does not keep sessions in lines", &helps] {
         assert!(refused.message.contains(words), "{refused:?}");
     }
     assert!(!path.exists());
@@ -129,7 +129,7 @@ pub(crate) fn packs(home: &Path) -> Vec<PathBuf> {
     packs
 }
 
-/// Whether any byte of the archive, decompressed or as it is, says `words`.
+/// Whether `words` occur in any file of the archive, compressed or not.
 pub(crate) fn says(home: &Path, words: &str) -> bool {
     let holds = |bytes: &[u8]| bytes.windows(words.len()).any(|part| part == words.as_bytes());
     fs::read_dir(folder(home)).unwrap().any(|entry| {
@@ -145,12 +145,11 @@ pub(crate) fn says(home: &Path, words: &str) -> bool {
 }
 
 #[tokio::test]
-async fn what_a_deleted_transcript_said_is_given_back_and_the_thread_goes_on() {
+async fn a_deleted_transcript_is_restored_and_its_thread_continues() {
     let home = tempfile::tempdir().unwrap();
     let path = long(THREAD, "turbine", 300).write(home.path());
     let before = fs::read(&path).unwrap();
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(THREAD).await;
     let status = archived(&mut client).await;
     assert_eq!((status.transcripts, status.text_bytes), (1, before.len() as u64));
@@ -170,7 +169,7 @@ async fn what_a_deleted_transcript_said_is_given_back_and_the_thread_goes_on() {
         let (items, from_archive) = expand(&mut client, handle).await;
         assert!(from_archive && !items.is_empty(), "{handle}");
     }
-    // The past of a thread is folded from the archive, too.
+    // The earlier history of a thread is folded from the archive, too.
     let params = GetParams { thread_id: THREAD.into(), as_of: Some(20), ..Default::default() };
     assert!(client.call::<GetHistory>(params).await.unwrap().from_archive);
     let again = client.compact(of_thread(THREAD)).await;
@@ -198,12 +197,11 @@ async fn what_a_deleted_transcript_said_is_given_back_and_the_thread_goes_on() {
 }
 
 #[tokio::test]
-async fn of_eight_restores_at_once_one_makes_the_file_and_hidden_files_of_others_stay() {
+async fn of_eight_concurrent_restores_one_creates_the_file_and_foreign_hidden_files_stay() {
     let home = tempfile::tempdir().unwrap();
     let path = long(THREAD, "turbine", 300).write(home.path());
     let before = fs::read(&path).unwrap();
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(THREAD).await;
     archived(&mut client).await;
     fs::remove_file(&path).unwrap();
@@ -234,11 +232,10 @@ async fn of_eight_restores_at_once_one_makes_the_file_and_hidden_files_of_others
 }
 
 #[tokio::test]
-async fn a_handle_of_a_transcript_that_was_rewritten_gives_back_what_it_named() {
+async fn a_handle_of_a_rewritten_transcript_expands_to_the_original_items() {
     let home = tempfile::tempdir().unwrap();
     let path = long(THREAD, "turbine", 20).write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(THREAD).await;
     archived(&mut client).await;
     let (_, _, handles) = history(&mut client, THREAD).await;
@@ -253,34 +250,33 @@ async fn a_handle_of_a_transcript_that_was_rewritten_gives_back_what_it_named() 
     }
     archived(&mut client).await;
     assert_eq!(expand(&mut client, &handles[3]).await, (items[1].clone(), true));
-    // What stands there now is the thread's, and is archived as well.
+    // The current lines belong to the thread and are archived as well.
     let (now, from_archive, _) = history(&mut client, THREAD).await;
     assert!(!from_archive && now.iter().any(|item| item.contains("compressor")));
     fs::remove_file(&path).unwrap();
     noticed(&mut client, THREAD).await;
     assert_eq!(history(&mut client, THREAD).await.0, now);
-    // An agent is given the same lines, without secrets, and nothing else of the archive.
+    // An agent gets the same lines, redacted, and nothing else from the archive.
     let mut agent = Client::connect(&of_agents(&daemon.socket)).await;
     let refused = agent.request("archive/status", json!({})).await;
     assert_eq!(refused.kind(), Some(ErrorKind::Forbidden));
 }
 
 #[tokio::test]
-async fn copies_forks_and_compressed_transcripts_share_what_they_have_in_common() {
+async fn copies_forks_and_compressed_transcripts_share_chunks() {
     let home = tempfile::tempdir().unwrap();
     let first = long(THREAD, "turbine", 120);
     let path = first.write(home.path());
     let mut fork = long(OTHER, "turbine", 120);
     fork.message("user", "And now the other way round.");
     fork.write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(THREAD).await;
     client.sync(OTHER).await;
     let status = archived(&mut client).await;
     assert_eq!(status.threads, 2);
     assert!(status.stored_text_bytes * 10 < status.text_bytes * 7, "{status:?}");
-    // Its agent compresses it: the text is the same.
+    // The agent compresses it; the text is the same.
     let text = fs::read(&path).unwrap();
     fs::write(path.with_extension("jsonl.zst"), zstd::encode_all(text.as_slice(), 3).unwrap())
         .unwrap();
@@ -301,8 +297,7 @@ async fn a_growing_transcript_is_archived_as_it_grows_in_few_files() {
     let home = tempfile::tempdir().unwrap();
     let mut rollout = long(THREAD, "turbine", 3);
     let path = rollout.write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
     for round in 0..10 {
         let seq = rollout.seq();
         rollout.message("user", &format!("Step {round}. {}", "words ".repeat(1_000)));
@@ -320,15 +315,14 @@ async fn a_growing_transcript_is_archived_as_it_grows_in_few_files() {
 }
 
 #[tokio::test]
-async fn a_forgotten_thread_is_in_no_byte_and_is_not_archived_again() {
+async fn a_forgotten_thread_is_erased_and_not_archived_again() {
     for by_memory in [false, true] {
         let home = tempfile::tempdir().unwrap();
         let mut rollout = long(THREAD, "turbine", 30);
         rollout.message("user", "The vault opens with quince-marmalade-77.");
         let path = rollout.write(home.path());
         long(OTHER, "compressor", 30).write(home.path());
-        let daemon = Daemon::over(home, "").await;
-        let mut client = daemon.connect().await;
+        let (daemon, mut client) = Daemon::with_client(home, "").await;
         client.sync(THREAD).await;
         client.sync(OTHER).await;
         archived(&mut client).await;
@@ -352,28 +346,26 @@ async fn a_forgotten_thread_is_in_no_byte_and_is_not_archived_again() {
         client.sync_file(&path).await;
         assert_eq!(archived(&mut client).await.threads, 1, "the other one");
         let home = daemon.stopped().await;
-        let daemon = Daemon::over(home, "").await;
-        let mut client = daemon.connect().await;
+        let (daemon, mut client) = Daemon::with_client(home, "").await;
         assert_eq!(archived(&mut client).await.threads, 1, "after a start, too");
         assert!(!says(daemon.home.path(), "It goes on."));
     }
 }
 
 #[tokio::test]
-async fn the_oldest_make_room_and_those_with_receipts_and_pins_last() {
+async fn the_oldest_threads_are_evicted_first_and_those_with_receipts_and_pins_last() {
     let home = tempfile::tempdir().unwrap();
     let ids: Vec<String> =
         (0..6).map(|number| format!("019cadd3-0000-7000-8000-0000000001{number:02}")).collect();
     for (number, id) in ids.iter().enumerate() {
         let rollout = long(id, &format!("engine{number}"), 200);
         let path = rollout.write(home.path());
-        // Each grew a day after the one before.
+        // Each grew a day after the previous one.
         let text = fs::read_to_string(&path).unwrap();
         fs::write(&path, text.replace("2026-03-02T", &format!("2026-03-{:02}T", number + 2)))
             .unwrap();
     }
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
     for id in &ids {
         client.sync(id).await;
     }
@@ -391,8 +383,8 @@ async fn the_oldest_make_room_and_those_with_receipts_and_pins_last() {
     let bytes = |path: &Path| fs::metadata(path).unwrap().len();
     let in_packs: u64 = packs(home.path()).iter().map(|path| bytes(path)).sum();
     let bound = bytes(&folder(home.path()).join("index.db")) + in_packs * 2 / 3;
-    let daemon = Daemon::over(home, &format!("[archive]\nmax_bytes = {bound}\n")).await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) =
+        Daemon::with_client(home, &format!("[archive]\nmax_bytes = {bound}\n")).await;
     let kept = archived(&mut client).await;
     let listed = client.call::<List>(ListParams::default()).await.unwrap().threads;
     let listed: Vec<&String> = listed.iter().map(|thread| &thread.thread_id).collect();
@@ -400,23 +392,22 @@ async fn the_oldest_make_room_and_those_with_receipts_and_pins_last() {
     assert!(listed.contains(&&ids[1]), "a text of it is pinned: {listed:?}");
     assert!(listed.contains(&&ids[5]) && !listed.contains(&&ids[2]), "{listed:?}");
     assert!(kept.bytes <= bound, "{kept:?}");
-    // What made room is not archived again as it is.
+    // Evicted threads are not archived again while they do not change.
     let home = daemon.stopped().await;
-    let daemon = Daemon::over(home, &format!("[archive]\nmax_bytes = {bound}\n")).await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) =
+        Daemon::with_client(home, &format!("[archive]\nmax_bytes = {bound}\n")).await;
     assert_eq!(archived(&mut client).await.threads, kept.threads);
 }
 
 #[tokio::test]
-async fn secrets_are_replaced_at_rest_where_that_is_wanted_and_handles_still_work() {
+async fn archived_text_is_redacted_if_configured_and_handles_still_work() {
     let secret = ["gh", "p_", &"a1B2c3D4".repeat(5)[..36]].concat();
     let home = tempfile::tempdir().unwrap();
     let mut rollout = long(THREAD, "turbine", 10);
     rollout.message("user", &format!("The token is {secret}, use it."));
     rollout.message("assistant", "Done with it.");
     let path = rollout.write(home.path());
-    let daemon = Daemon::over(home, "[archive]\nredact = true\n").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "[archive]\nredact = true\n").await;
     client.sync(THREAD).await;
     assert!(archived(&mut client).await.redacts);
     assert!(!says(daemon.home.path(), &secret) && says(daemon.home.path(), "The token is"));
@@ -434,11 +425,10 @@ async fn secrets_are_replaced_at_rest_where_that_is_wanted_and_handles_still_wor
 }
 
 #[tokio::test]
-async fn where_no_archive_is_wanted_a_gone_transcript_is_told_as_before() {
+async fn without_an_archive_a_missing_transcript_is_reported() {
     let home = tempfile::tempdir().unwrap();
     let path = long(THREAD, "turbine", 5).write(home.path());
-    let daemon = Daemon::over(home, "[archive]\nenabled = false\n").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "[archive]\nenabled = false\n").await;
     client.sync(THREAD).await;
     let (_, _, handles) = history(&mut client, THREAD).await;
     fs::remove_file(&path).unwrap();

@@ -1,4 +1,4 @@
-//! The archive when its files are damaged, the daemon is killed, or the disk is full.
+//! The archive after damage, kills and on a full disk.
 
 use std::fs;
 use std::path::Path;
@@ -19,7 +19,7 @@ pub(crate) fn flip(path: &Path) {
     fs::write(path, bytes).unwrap();
 }
 
-/// Loses the end of a file.
+/// Truncates a file.
 fn tear(path: &Path) {
     let bytes = fs::read(path).unwrap();
     fs::write(path, &bytes[..bytes.len() / 2]).unwrap();
@@ -30,12 +30,11 @@ fn remove(path: &Path) {
 }
 
 #[tokio::test]
-async fn what_is_damaged_is_made_good_from_the_transcript() {
+async fn a_damaged_pack_is_replaced_from_the_transcript() {
     for damage in [flip, tear, remove] {
         let home = tempfile::tempdir().unwrap();
         let path = long(THREAD, "turbine", 60).write(home.path());
-        let daemon = Daemon::over(home, "").await;
-        let mut client = daemon.connect().await;
+        let (daemon, mut client) = Daemon::with_client(home, "").await;
         client.sync(THREAD).await;
         archived(&mut client).await;
         assert_eq!(verify(&mut client).await.damaged, 0);
@@ -52,12 +51,11 @@ async fn what_is_damaged_is_made_good_from_the_transcript() {
 }
 
 #[tokio::test]
-async fn damage_of_what_is_nowhere_else_is_told_and_never_given_out() {
+async fn damage_of_unique_text_is_reported_and_the_text_never_returned() {
     for damage in [flip, tear] {
         let home = tempfile::tempdir().unwrap();
         let path = long(THREAD, "turbine", 60).write(home.path());
-        let daemon = Daemon::over(home, "").await;
-        let mut client = daemon.connect().await;
+        let (daemon, mut client) = Daemon::with_client(home, "").await;
         client.sync(THREAD).await;
         archived(&mut client).await;
         fs::remove_file(&path).unwrap();
@@ -73,12 +71,11 @@ async fn damage_of_what_is_nowhere_else_is_told_and_never_given_out() {
 }
 
 #[tokio::test]
-async fn a_lost_index_is_made_anew_from_the_packs() {
+async fn a_lost_index_is_rebuilt_from_the_packs() {
     let home = tempfile::tempdir().unwrap();
     let path = long(THREAD, "turbine", 60).write(home.path());
     let whole = fs::read(&path).unwrap();
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(THREAD).await;
     archived(&mut client).await;
     let handle = format!("{THREAD}#7");
@@ -87,14 +84,13 @@ async fn a_lost_index_is_made_anew_from_the_packs() {
     noticed(&mut client, THREAD).await;
     let home = daemon.stopped().await;
     let state = home.path().join(".local/state/longhaul");
-    // The database goes, too: the archive alone knows of the thread then.
+    // Remove the database as well; only the archive still knows the thread.
     for name in ["archive/index.db", "longhaul.db"] {
         let path = state.join(name);
         fs::write(&path, "no database at all").unwrap();
         fs::remove_file(path.with_extension("db.seal")).ok();
     }
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     let status = archived(&mut client).await;
     assert_eq!((status.threads, status.text_bytes), (1, whole.len() as u64));
     assert_eq!(expand(&mut client, &handle).await, (before, true));
@@ -103,10 +99,9 @@ async fn a_lost_index_is_made_anew_from_the_packs() {
 }
 
 #[tokio::test]
-async fn an_index_made_anew_keeps_every_pack_whatever_happens_meanwhile() {
+async fn a_rebuilt_index_keeps_every_pack() {
     let home = tempfile::tempdir().unwrap();
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
     let mut texts = Vec::new();
     for number in 0..6 {
         let id = format!("019cadd3-0000-7000-8000-0000000003{number:02}");
@@ -145,11 +140,10 @@ async fn an_index_made_anew_keeps_every_pack_whatever_happens_meanwhile() {
 }
 
 #[tokio::test]
-async fn what_another_version_folded_is_folded_again_from_the_archive() {
+async fn a_fold_of_another_version_is_repeated_from_the_archive() {
     let home = tempfile::tempdir().unwrap();
     let path = long(THREAD, "turbine", 20).write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(THREAD).await;
     archived(&mut client).await;
     let before = client.history(THREAD).await;
@@ -164,19 +158,17 @@ async fn what_another_version_folded_is_folded_again_from_the_archive() {
     let done = sqlx::query(older).execute(&mut connection).await.unwrap();
     assert_eq!(done.rows_affected(), 1);
     sqlx::Connection::close(connection).await.unwrap();
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     archived(&mut client).await;
     assert_eq!(client.history(THREAD).await, before);
 }
 
 #[tokio::test]
-async fn a_forgotten_thread_goes_from_a_damaged_pack_too() {
+async fn a_forgotten_thread_is_also_erased_from_a_damaged_pack() {
     for damage in [flip, tear] {
         let home = tempfile::tempdir().unwrap();
         long(THREAD, "turbine", 60).write(home.path());
-        let daemon = Daemon::over(home, "").await;
-        let mut client = daemon.connect().await;
+        let (daemon, mut client) = Daemon::with_client(home, "").await;
         client.sync(THREAD).await;
         archived(&mut client).await;
         damage(&packs(daemon.home.path())[0]);
@@ -188,7 +180,7 @@ async fn a_forgotten_thread_goes_from_a_damaged_pack_too() {
 }
 
 #[tokio::test]
-async fn killed_at_any_step_the_archive_is_whole_and_leaves_nothing_behind() {
+async fn a_kill_at_any_step_leaves_a_complete_archive_without_leftovers() {
     let home = tempfile::tempdir().unwrap();
     let mut rollouts = Vec::new();
     for number in 0..12 {
@@ -244,7 +236,7 @@ async fn killed_at_any_step_the_archive_is_whole_and_leaves_nothing_behind() {
     assert_eq!(new, Vec::<std::path::PathBuf>::new());
 }
 
-/// Bytes and packs so far; `None` once all is archived.
+/// Bytes and packs until now; `None` once everything is archived.
 async fn written(client: &mut Client, home: &Path) -> Option<(u64, u64)> {
     let status = client.call::<Overview>(OverviewParams {}).await;
     let count = if folder(home).exists() { packs(home).len() as u64 } else { 0 };
@@ -255,7 +247,7 @@ async fn written(client: &mut Client, home: &Path) -> Option<(u64, u64)> {
     }
 }
 
-/// A daemon whose files can be bounded in size, which stands for the full disk.
+/// A daemon with a limit on file sizes, which simulates a full disk.
 fn bounded(home: &Path) -> Command {
     let longhauld = command(home).get_program().to_owned();
     let mut shell = Command::new("sh");
@@ -270,13 +262,13 @@ fn limit(process: &Process, bytes: Option<u64>) {
 }
 
 #[tokio::test]
-async fn on_a_full_disk_the_archive_waits_and_says_so() {
+async fn on_a_full_disk_the_archive_waits_and_reports_it() {
     let home = tempfile::tempdir().unwrap();
     let process = Process::spawn(bounded(home.path()), home.path()).await;
     let mut client = Client::connect(&process.socket).await;
     archived(&mut client).await;
     let path = long(THREAD, "turbine", 60).write(home.path());
-    // Enough for the database, not for a pack of text that cannot be compressed.
+    // Enough for the database, but not for a pack of incompressible text.
     let mut state = 1_u64;
     let letter = |_| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

@@ -1,4 +1,4 @@
-//! The archive while nobody writes: what is too old goes, and what is damaged is found.
+//! The idle archive: deletion by age, and checks for damage.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,7 +17,7 @@ fn numbered(number: u32) -> String {
     format!("019cadd3-0000-7000-8000-0000000002{number:02}")
 }
 
-/// Lets so many days pass, and an hour of every timer: the archive looks after itself once an hour.
+/// Advances by `days`, and all timers by an hour: the archive's upkeep runs once an hour.
 async fn days_later(daemon: &Daemon, days: i64) {
     daemon.clock.advance_ms(days * DAY_MS);
     tokio::time::pause();
@@ -47,15 +47,14 @@ async fn damaged(client: &mut Client) -> u64 {
 }
 
 #[tokio::test]
-async fn what_is_over_its_age_goes_and_what_a_pin_or_a_receipt_names_stays() {
+async fn old_threads_are_deleted_unless_a_pin_or_a_receipt_names_them() {
     let home = tempfile::tempdir().unwrap();
     let ids: Vec<String> = (0..4).map(numbered).collect();
     let [old, pinned, named, new] = [0, 1, 2, 3].map(|at| ids[at].as_str());
     let first = long(old, "boiler", 60).write(home.path());
     long(pinned, "piston", 60).write(home.path());
     long(named, "nozzle", 60).write(home.path());
-    let daemon = Daemon::over(home, "[archive]\nmax_age_days = 30\n").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "[archive]\nmax_age_days = 30\n").await;
     for id in [old, pinned, named] {
         client.sync(id).await;
     }
@@ -73,7 +72,7 @@ async fn what_is_over_its_age_goes_and_what_a_pin_or_a_receipt_names_stays() {
     holds(&mut client, &ids.iter().map(String::as_str).collect::<Vec<_>>()).await;
     assert!(says(daemon.home.path(), "Repair the boiler."));
 
-    // Nobody writes any more.
+    // No transcript grows any more.
     archived(&mut client).await;
     days_later(&daemon, 11).await;
     let mut client = daemon.connect().await;
@@ -81,7 +80,7 @@ async fn what_is_over_its_age_goes_and_what_a_pin_or_a_receipt_names_stays() {
     archived(&mut client).await;
     assert!(!says(daemon.home.path(), "Repair the boiler."), "in no byte");
 
-    // It comes back when it goes on, and what nothing holds any more goes.
+    // A thread that continues is archived again; one that nothing refers to any more is deleted.
     let grown = fs::read_to_string(&first).unwrap();
     let last = grown.lines().last().unwrap();
     fs::write(&first, format!("{grown}{last}\n")).unwrap();
@@ -97,11 +96,10 @@ async fn what_is_over_its_age_goes_and_what_a_pin_or_a_receipt_names_stays() {
 }
 
 #[tokio::test]
-async fn damage_at_rest_is_found_by_the_slow_look_and_told() {
+async fn damage_at_rest_is_found_by_the_periodic_check_and_reported() {
     let home = tempfile::tempdir().unwrap();
     let path = long(THREAD, "turbine", 60).write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(THREAD).await;
     archived(&mut client).await;
     days_later(&daemon, 0).await;
@@ -113,14 +111,14 @@ async fn damage_at_rest_is_found_by_the_slow_look_and_told() {
     flip(&packs(daemon.home.path())[0]);
     let flipped = fs::read(&packs(daemon.home.path())[0]).unwrap();
 
-    // Looked at a moment ago, it is not read again for a month.
+    // A pack that was just checked is not read again for a month.
     days_later(&daemon, 29).await;
     let mut client = daemon.connect().await;
     archived(&mut client).await;
     assert_eq!(damaged(&mut client).await, 0);
     assert_eq!(fs::read(&packs(daemon.home.path())[0]).unwrap(), flipped);
 
-    // The transcript is there: what it says is stored again.
+    // The transcript exists, so its text is stored again.
     days_later(&daemon, 2).await;
     let mut client = daemon.connect().await;
     let made_good = async {
@@ -138,7 +136,7 @@ async fn damage_at_rest_is_found_by_the_slow_look_and_told() {
     let found = verify(&mut client).await;
     assert!(found.files > 0 && found.damaged == 0, "{found:?}");
 
-    // It is gone: nobody else says it.
+    // The transcript is gone, so the text is nowhere else.
     fs::remove_file(&path).unwrap();
     noticed(&mut client, THREAD).await;
     for pack in packs(daemon.home.path()) {
@@ -160,7 +158,7 @@ async fn lost(client: &mut Client, words: Option<&str>) -> Vec<(String, String)>
 }
 
 #[tokio::test]
-async fn a_lost_thread_is_found_by_its_words_also_when_the_database_is_lost_too() {
+async fn a_lost_thread_is_found_by_its_words_even_without_the_database() {
     let home = tempfile::tempdir().unwrap();
     let ids: Vec<String> = (0..3).map(numbered).collect();
     let [boiler, piston, there] = [0, 1, 2].map(|at| ids[at].as_str());

@@ -1,4 +1,4 @@
-//! What is on the disk: who may read it, and what is no longer there once it was forgotten.
+//! The files on disk: their permissions, and erasure of forgotten text.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::support::rollout::Rollout;
 use crate::support::{Client, Daemon, Process, command, soon};
 
 const THREAD: &str = "019cadd3-0000-7000-8000-0000000000d1";
-/// Words that stand nowhere else.
+/// Words that occur nowhere else.
 const NOTE: &str = "The vault of the office opens with quince-marmalade-77.";
 
 /// Every file below a folder, with its bytes.
@@ -44,7 +44,7 @@ fn long_thread(home: &Path) {
 }
 
 #[tokio::test]
-async fn what_the_daemon_writes_is_its_owners_alone() {
+async fn all_files_of_the_daemon_are_private() {
     let home = tempfile::tempdir().unwrap();
     long_thread(home.path());
     let state = home.path().join(".local/state/longhaul");
@@ -67,9 +67,8 @@ async fn what_the_daemon_writes_is_its_owners_alone() {
 }
 
 #[tokio::test]
-async fn a_forgotten_note_is_in_no_byte_of_any_file() {
-    let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
+async fn a_forgotten_note_is_erased_from_all_files() {
+    let (daemon, mut client) = Daemon::start_with_client().await;
     let state = daemon.home.path().join(".local/state/longhaul");
     let params = AddNoteParams {
         text: NOTE.into(),
@@ -90,14 +89,13 @@ async fn a_forgotten_note_is_in_no_byte_of_any_file() {
 }
 
 #[tokio::test]
-async fn a_credential_that_a_model_repeats_is_not_kept() {
+async fn a_credential_repeated_by_a_model_is_not_stored() {
     let secret = ["gh", "p_", &"a1B2c3D4".repeat(5)[..36]].concat();
     let says = format!("## Summary\nThe fetcher retries. The token is {secret}, use it.");
     let provider = Provider::start(vec![Answer::says(&says)]).await;
     let home = tempfile::tempdir().unwrap();
     long_thread(home.path());
-    let daemon = Daemon::over(home, &provider.config("")).await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, &provider.config("")).await;
     client.sync(THREAD).await;
     let run = soon("a compaction", client.call::<Run>(summary())).await.unwrap();
     assert!(!json!(run.view).to_string().contains(&secret));
@@ -109,7 +107,7 @@ async fn a_credential_that_a_model_repeats_is_not_kept() {
 }
 
 #[tokio::test]
-async fn what_a_provider_repeats_of_a_request_is_not_in_the_log() {
+async fn credentials_repeated_by_a_provider_are_not_logged() {
     const HEADER: &str = "quiet-otter-4711";
     const QUERY: &str = "tenant=brave-heron-12";
     let words = format!("team {HEADER} may not ask http://127.0.0.1/v1/responses?{QUERY} so often");
@@ -133,12 +131,12 @@ async fn what_a_provider_repeats_of_a_request_is_not_in_the_log() {
     let heads = provider.heads();
     assert!(heads.iter().any(|head| head.contains(HEADER)), "it was sent: {heads:?}");
     let log = std::fs::read_to_string(&log).unwrap();
-    assert!(log.contains("a model is asked again"), "{log}");
+    assert!(log.contains("asking a model again"), "{log}");
     assert!(!log.contains(HEADER) && !log.contains(QUERY), "{log}");
 }
 
 #[tokio::test]
-async fn a_bit_that_flipped_while_the_daemon_was_stopped_is_turned_back_and_told() {
+async fn a_bit_flipped_while_the_daemon_was_stopped_is_repaired_and_reported() {
     let home = tempfile::tempdir().unwrap();
     long_thread(home.path());
     let daemon = Daemon::over(home, "").await;
@@ -150,8 +148,7 @@ async fn a_bit_that_flipped_while_the_daemon_was_stopped_is_turned_back_and_told
     flipped[sound.len() / 2] ^= 4;
     std::fs::write(&database, flipped).unwrap();
 
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     let warnings = client.status().await.warnings;
     let told = warnings.iter().find(|warning| warning.kind == "store_mended");
     assert!(told.is_some_and(|one| one.message.starts_with("1 pages")), "{warnings:?}");

@@ -1,4 +1,4 @@
-//! Compactions that nobody waits for: as jobs, through a restart, cancelled, and never in a loop.
+//! Background compactions: jobs, restarts, cancellation, and the guard against loops.
 
 use longhaul_protocol::ErrorKind;
 use longhaul_protocol::compaction::{self, Strategy, Trigger};
@@ -17,8 +17,7 @@ const SUMMARY: &str =
 async fn session(config: &str) -> (Daemon, Client) {
     let home = tempfile::tempdir().unwrap();
     Rollout::with_rounds(THREAD, home.path(), "Make the fetcher retry.", 60).write(home.path());
-    let daemon = Daemon::over(home, config).await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, config).await;
     client.sync(THREAD).await;
     (daemon, client)
 }
@@ -77,8 +76,7 @@ async fn a_running_compaction_is_resumed_after_a_restart() {
     }
     let home = daemon.stopped().await;
     let provider = Provider::start(vec![Answer::says(SUMMARY)]).await;
-    let daemon = Daemon::over(home, &provider.config("")).await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, &provider.config("")).await;
     for id in &ids {
         client.job_in(&job(id), "done").await;
         assert_eq!(client.compaction(id).await.run.strategy_used, Strategy::Hybrid);

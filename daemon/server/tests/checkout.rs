@@ -1,4 +1,4 @@
-//! Repositories for tests, and traps in them: programs that leave a mark when they are run.
+//! Repositories for tests, with traps: programs that leave a mark when they are run.
 
 #![cfg(target_os = "linux")]
 
@@ -20,13 +20,13 @@ pub const LONGHAULD: &str = env!("CARGO_BIN_EXE_longhauld");
 pub const SETTINGS: RepositorySettings =
     RepositorySettings { observe: true, graphite: true, timeout: Duration::from_secs(20) };
 
-/// The repository of a folder, by a look of its own.
+/// Inspects the repository of a folder.
 pub async fn seen(folder: &Path) -> Option<Repository> {
     let repositories = Repositories::new(Clock::manual(5), LONGHAULD.into());
     repositories.inspect(folder.to_str().unwrap(), SETTINGS, PATIENCE).await
 }
 
-/// Runs git in `folder` as a person does, without the settings of this machine.
+/// Runs git in `folder` as a person would, without the settings of this machine.
 pub fn git(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new("git");
     command.arg("-C").arg(folder).args(["-c", "user.name=a", "-c", "user.email=a@b.c"]);
@@ -34,7 +34,7 @@ pub fn git(folder: &Path, arguments: &[&str]) -> Output {
     command.args(arguments).env("GIT_CONFIG_GLOBAL", "/dev/null").output().unwrap()
 }
 
-/// Runs git in the sandbox, without the settings that the daemon gives it.
+/// Runs git in the sandbox, without the daemon's settings.
 pub fn confined(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(LONGHAULD);
     command.arg("git").arg(folder).args(["-c", "user.name=a", "-c", "user.email=a@b.c"]);
@@ -87,39 +87,39 @@ impl Checkout {
         path.to_str().unwrap().to_owned()
     }
 
-    /// The traps that were run.
+    /// The traps that were triggered.
     pub fn sprung(&self) -> Vec<String> {
         let entries = fs::read_dir(self.at.join(".git")).unwrap().flatten();
         let names = entries.map(|entry| entry.file_name().into_string().unwrap());
         names.filter(|name| name.starts_with("ran-")).collect()
     }
 
-    /// The traps are traps: git springs one when nothing is in its way.
+    /// Checks the traps themselves: git triggers one when nothing prevents it.
     pub fn assert_sprung_by_plain_git(&self) {
         let plain = git(&self.at, &["status"]);
         assert!(!self.sprung().is_empty(), "{plain:?}");
     }
 
-    /// A checkout with a file `a.txt` that git has to read through the filter of these attributes.
+    /// A checkout with a file `a.txt` that git must read through the filter of these attributes.
     pub fn filtered(attributes: &[u8]) -> Self {
         let work = Self::new();
         work.write("a.txt", "1");
         work.write(".gitattributes", attributes);
         work.git(&["add", "."]);
         work.commit("first");
-        // Same size and another time: whoever compares has to read it, through the filter.
+        // The same size and another time, so that git must read the file through the filter.
         work.write("a.txt", "2");
         work
     }
 
-    /// More lines of its configuration, in whatever bytes.
+    /// Appends bytes to its configuration.
     pub fn configure(&self, bytes: &[u8]) {
         let path = self.at.join(".git/config");
         let config = [&fs::read(&path).unwrap(), bytes].concat();
         fs::write(path, config).unwrap();
     }
 
-    /// A checkout with a filter that only who knows its exact bytes can switch off.
+    /// A checkout with a filter that can only be disabled by its exact bytes.
     pub fn with_nameless_filter() -> Self {
         let work = Self::filtered(b"*.txt filter=\xff\n");
         let trap = work.trap("clean");

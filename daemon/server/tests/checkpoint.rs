@@ -1,4 +1,4 @@
-//! The checkpoint over the socket: what the model may add, what goes stale, the past.
+//! The checkpoint over the socket: updates of a model, stale facts, earlier states.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -36,8 +36,7 @@ async fn session() -> Session {
     rollout.command("cat src/b.rs", 0, "fn b() {}\n");
     rollout.patch("*** Begin Patch\n*** Add File: new.txt\n+hi\n*** End Patch");
     rollout.write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(THREAD).await;
     Session { _daemon: daemon, client, project, call_id }
 }
@@ -86,7 +85,7 @@ fn plan_step(id: &str, text: &str) -> PlanStep {
 }
 
 #[tokio::test]
-async fn updates_with_evidence_are_shown_and_others_are_refused_by_rule() {
+async fn updates_with_evidence_are_shown_and_others_are_rejected_by_rule() {
     use EvidenceSource::{File, ToolOutput, User};
     let mut session = session().await;
     let call = session.call_id.clone();
@@ -131,12 +130,12 @@ async fn updates_with_evidence_are_shown_and_others_are_refused_by_rule() {
     }
 }
 
-/// A member of a schema; null where it says nothing of it.
+/// A member of a schema; null if the schema does not have it.
 fn at<'a>(schema: &'a Value, name: &str) -> &'a Value {
     schema.get(name).unwrap_or(&Value::Null)
 }
 
-/// Holds a value against a schema: types, members, members that must be there, and values that are listed.
+/// Checks a value against a schema: types, members, required members and enumerated values.
 fn assert_fits(root: &Value, schema: &Value, value: &Value, place: &str) {
     if let Some(reference) = at(schema, "$ref").as_str() {
         let target = root.pointer(reference.trim_start_matches('#')).expect(reference);
@@ -248,7 +247,7 @@ async fn a_created_file_that_changed_is_shown_as_changed() {
 }
 
 #[tokio::test]
-async fn a_fact_depends_on_the_content_the_thread_saw() {
+async fn a_fact_depends_on_the_content_that_the_thread_read() {
     let mut session = session().await;
     let of_file = || evidence(EvidenceSource::File, "new.txt");
     let with_hash = |key: &str, hash: &str| {
@@ -262,7 +261,7 @@ async fn a_fact_depends_on_the_content_the_thread_saw() {
     session.assert_accepted(with_hash("right", &hash[..12])).await;
     session.assert_refused(fact("stray", of_file(), &["src/a.rs"]), "depends_on").await;
 
-    // Somebody else changes it: a fact stated from now on was not read from this content.
+    // Someone else changes it: facts stated from now on were not read from this content.
     fs::write(session.project.join("new.txt"), "other\n").unwrap();
     session.assert_accepted(fact("late", of_file(), &["new.txt"])).await;
     let view = session.view().await;
@@ -273,7 +272,7 @@ async fn a_fact_depends_on_the_content_the_thread_saw() {
 }
 
 #[tokio::test]
-async fn a_view_of_an_earlier_line_knows_nothing_later() {
+async fn a_view_as_of_an_earlier_line_contains_nothing_later() {
     let mut session = session().await;
     let params = checkpoint::ViewParams { as_of: Some(3), ..view_params() };
     let view = session.client.call::<checkpoint::View>(params).await.unwrap();
@@ -282,7 +281,7 @@ async fn a_view_of_an_earlier_line_knows_nothing_later() {
 }
 
 #[tokio::test]
-async fn an_update_made_for_another_state_is_refused() {
+async fn an_update_for_another_state_is_rejected() {
     let mut session = session().await;
     let update = fact("k", evidence(EvidenceSource::User, "1"), &[]);
     let params = ApplyParams { thread_id: THREAD.into(), update, expected_seq: Some(1) };
@@ -303,8 +302,7 @@ async fn deleting_the_database_and_reading_again_gives_the_same_bytes() {
     let mut views = Vec::new();
     let mut home = Some(home);
     for _ in 0..2 {
-        let daemon = Daemon::over(home.take().unwrap(), "").await;
-        let mut client = daemon.connect().await;
+        let (daemon, mut client) = Daemon::with_client(home.take().unwrap(), "").await;
         let view = client.call::<checkpoint::View>(view_params()).await.unwrap();
         let get = checkpoint::GetParams { thread_id: THREAD.into(), ..Default::default() };
         let document = client.call::<checkpoint::Get>(get).await.unwrap();

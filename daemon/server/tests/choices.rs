@@ -1,4 +1,4 @@
-//! Pins and drops over the socket: in every later view, whoever makes it, and after everything that can happen.
+//! Pins and drops over the socket: they apply to every later view, in all circumstances.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ const SESSION: &str = "019cadd3-0000-7000-8000-000000000031";
 const PIN: &str = "Never touch the public API of the fetcher.";
 const DROPPED: &str = "We might rewrite all of it in another language.";
 
-/// A session in which the agent says what is to be dropped, as line 3.
+/// A session in which line 3 is the agent's text to drop.
 async fn session() -> (Daemon, Client) {
     let home = tempfile::tempdir().unwrap();
     let mut rollout = Rollout::new(SESSION, Path::new("/w"));
@@ -35,8 +35,7 @@ async fn session() -> (Daemon, Client) {
     rollout.message("assistant", "All of it retries now.");
     rollout.message("user", "Now document it.");
     rollout.write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(SESSION).await;
     (daemon, client)
 }
@@ -61,7 +60,7 @@ fn assert_honoured(view: &str, place: &str) {
 }
 
 #[tokio::test]
-async fn every_view_of_a_thread_and_of_what_goes_on_from_it_honours_what_was_chosen() {
+async fn every_view_of_a_thread_and_its_continuations_honours_the_choices() {
     let (daemon, mut client) = session().await;
     let before = client.compact(of_thread(SESSION)).await;
     assert!(before.view.contains(DROPPED) && !before.view.contains(PIN), "{}", before.view.0);
@@ -80,7 +79,7 @@ async fn every_view_of_a_thread_and_of_what_goes_on_from_it_honours_what_was_cho
     let params = ContinueParams { thread_id: SESSION.into(), ..Default::default() };
     let continued = client.call::<Continue>(params).await.unwrap();
     assert_honoured(&continued.compaction.view, "thread/continue");
-    // What goes on from the thread has its choices, and cannot take them back.
+    // Continuations have the thread's choices, and cannot remove them.
     let later = client.compact(of_thread(&continued.thread_id)).await;
     assert_honoured(&later.view, "the thread that goes on");
     let params = UnchooseParams {
@@ -90,9 +89,8 @@ async fn every_view_of_a_thread_and_of_what_goes_on_from_it_honours_what_was_cho
     let error = client.call::<Unchoose>(params).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ChoiceNotFound);
     assert!(error.data.unwrap().hint.unwrap().contains(SESSION));
-    // A restart keeps them; taking one back lets its line stand again.
-    let daemon = Daemon::over(daemon.stopped().await, "").await;
-    let mut client = daemon.connect().await;
+    // Choices survive a restart; removing one restores its line.
+    let (_daemon, mut client) = Daemon::with_client(daemon.stopped().await, "").await;
     assert_honoured(&client.compact(of_thread(SESSION)).await.view, "after a restart");
     let params = UnchooseParams { thread_id: SESSION.into(), choice_id: dropped.choice_id };
     client.call::<Unchoose>(params).await.unwrap();
@@ -100,7 +98,7 @@ async fn every_view_of_a_thread_and_of_what_goes_on_from_it_honours_what_was_cho
 }
 
 #[tokio::test]
-async fn what_is_chosen_is_redacted_before_it_is_kept() {
+async fn choices_are_redacted_before_they_are_stored() {
     let (_daemon, mut client) = session().await;
     let secret = format!("ghp_{}", "a1B2".repeat(9));
     let text = format!("The token of CI is {secret}");
@@ -111,7 +109,7 @@ async fn what_is_chosen_is_redacted_before_it_is_kept() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_chosen_is_refused_by_kind() {
+async fn invalid_choices_are_rejected_by_kind() {
     let (_daemon, mut client) = session().await;
     let long = "x".repeat(5_000);
     let request = choices(&mut client, SESSION).await;
@@ -144,7 +142,7 @@ async fn what_cannot_be_chosen_is_refused_by_kind() {
     let pinned = choices(&mut client, SESSION).await;
     let view = client.compact(of_thread(SESSION)).await.view;
     assert!(pinned.iter().all(|pin| view.contains(pin.text.as_str())), "{view}");
-    // Where there is no room for them, the view and a warning say so.
+    // If they do not fit, the view and a warning say so.
     let small = RunParams { max_tokens: Some(300), ..of_thread(SESSION) };
     let small = client.compact(small).await;
     assert!(small.view.contains("not fit") && small.view.len() <= 1_200, "{}", small.view.0);
@@ -152,15 +150,14 @@ async fn what_cannot_be_chosen_is_refused_by_kind() {
 }
 
 #[tokio::test]
-async fn an_agent_reads_what_was_chosen_and_chooses_nothing() {
+async fn an_agent_can_read_choices_but_not_make_them() {
     let home = tempfile::tempdir().unwrap();
     let folder = std::env::current_dir().unwrap();
     let mut rollout = Rollout::new(SESSION, &folder);
     rollout.message("user", "Make the fetcher retry.");
     rollout.message("assistant", "It retries.");
     rollout.write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(SESSION).await;
     let made = client.call::<Choose>(words(ChoiceAction::Pin, PIN)).await.unwrap();
     let mut agent = Client::connect(&of_agents(&daemon.socket)).await;
@@ -174,7 +171,7 @@ async fn an_agent_reads_what_was_chosen_and_chooses_nothing() {
 }
 
 #[tokio::test]
-async fn a_model_is_told_and_what_it_writes_is_held_to_it() {
+async fn a_model_gets_the_choices_and_its_summary_is_checked_against_them() {
     for strategy in [Strategy::Hybrid, Strategy::Summary] {
         let answer = format!("{SUMMARY}\n- The zeppelin plan is still open.");
         let provider = Provider::start(vec![Answer::says(&answer)]).await;
@@ -195,7 +192,7 @@ async fn a_model_is_told_and_what_it_writes_is_held_to_it() {
 }
 
 #[tokio::test]
-async fn a_preview_is_what_a_run_makes_and_leaves_no_trace() {
+async fn a_preview_equals_the_run_and_leaves_no_trace() {
     let provider = Provider::start(vec![Answer::says(SUMMARY)]).await;
     let (_daemon, mut client) = daemon(&provider, "").await;
     let params = PreviewParams {

@@ -60,8 +60,7 @@ async fn a_session_is_a_thread_like_any_other() {
     });
     let agent = line(0, &agent);
     let agents = write(home.path(), &format!("{SESSION}/subagents/agent-a7.jsonl"), &agent);
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     sync_to(&mut client, &path, &own.concat()).await;
     sync_to(&mut client, &agents, &agent).await;
     let listed = client.threads_of("claude").await;
@@ -84,8 +83,7 @@ async fn a_copy_of_a_session_is_not_another_thread() {
     let own = lines();
     let copy = write(home.path(), "old-copy.jsonl", &own[..2].concat());
     let path = write(home.path(), &format!("{SESSION}.jsonl"), &own.concat());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     sync_to(&mut client, &path, &own.concat()).await;
     sync_to(&mut client, &copy, &own[..2].concat()).await;
     let listed = client.threads_of("claude").await;
@@ -106,11 +104,10 @@ async fn a_disabled_source_is_not_read() {
 }
 
 #[tokio::test]
-async fn a_session_goes_on_in_codex_with_all_that_was_known_of_it() {
+async fn a_session_continues_in_codex_with_its_checkpoint() {
     let home = tempfile::tempdir().unwrap();
     let path = write(home.path(), &format!("{SESSION}.jsonl"), &lines().concat());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync_file(&path).await;
     let mut thread_id = SESSION.to_owned();
     for generation in 0..3 {
@@ -126,10 +123,10 @@ async fn a_session_goes_on_in_codex_with_all_that_was_known_of_it() {
     assert_eq!(client.thread(&thread_id).await.source, "codex");
 }
 
-/// An output that entered the history as an excerpt: the engine wrote all of it beside the excerpt, and the call's id
-/// brings it back.
+/// An output that entered the history as an excerpt: the engine stores all of it beside the excerpt, and the call's id
+/// retrieves it.
 #[tokio::test]
-async fn what_an_excerpt_left_out_comes_back_by_the_id_of_its_call() {
+async fn the_call_id_of_an_excerpt_expands_to_the_full_output() {
     let home = tempfile::tempdir().unwrap();
     let whole = format!("first {} last", "x".repeat(20_000));
     let bodies = [
@@ -142,8 +139,7 @@ async fn what_an_excerpt_left_out_comes_back_by_the_id_of_its_call() {
     ];
     let own: Vec<String> = bodies.iter().enumerate().map(|(at, body)| line(at, body)).collect();
     let path = write(home.path(), &format!("{SESSION}.jsonl"), &own.concat());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     sync_to(&mut client, &path, &own.concat()).await;
     for handle in ["#toolu_01ab", "toolu_01ab", &format!("{SESSION}#toolu_01ab")] {
         let params = json!({ "handle": handle, "thread_id": SESSION });

@@ -1,4 +1,4 @@
-//! Compacting threads and given items, expanding what was dropped, undoing it.
+//! Compacting threads and given items, expanding dropped items, and undo.
 
 use std::fs;
 use std::path::Path;
@@ -31,8 +31,7 @@ async fn session_under(config: &str, rounds: u32) -> (Daemon, Client, u64) {
     rollout
         .patch("*** Begin Patch\n*** Update File: src/fetch.rs\n@@\n+fn retry() {}\n*** End Patch");
     rollout.write(home.path());
-    let daemon = Daemon::over(home, config).await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, config).await;
     client.sync(THREAD).await;
     (daemon, client, rollout.seq())
 }
@@ -87,7 +86,7 @@ async fn the_receipt_accounts_for_every_item_and_each_handle_expands_to_its_item
 }
 
 #[tokio::test]
-async fn the_initial_context_stands_before_the_request_in_mid_turn_only() {
+async fn the_initial_context_precedes_the_request_only_in_mid_turn() {
     let (_daemon, mut client, _) = session(20).await;
     for (phase, expected) in [
         (Phase::MidTurn, &["user", "developer", "user"][..]),
@@ -109,8 +108,7 @@ async fn the_initial_context_stands_before_the_request_in_mid_turn_only() {
 
 #[tokio::test]
 async fn given_items_can_be_expanded_and_restored_after_a_restart() {
-    let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::start_with_client().await;
     let items = [
         message("user", "Rename the parser."),
         message("assistant", &"Done with it. ".repeat(400)),
@@ -119,8 +117,7 @@ async fn given_items_can_be_expanded_and_restored_after_a_restart() {
     let params = RunParams { max_tokens: Some(300), ..of_items(items.clone()) };
     let result = client.compact(params).await;
     assert_eq!(result.receipt.kept.len(), 1);
-    let daemon = Daemon::over(daemon.stopped().await, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(daemon.stopped().await, "").await;
     let expanded = client.expand(&result.receipt.dropped[1].handle).await;
     assert_eq!(expanded, [items[1].clone()]);
     let undone = client.undo(&result.compaction_id).await;
@@ -134,7 +131,7 @@ async fn given_items_can_be_expanded_and_restored_after_a_restart() {
 }
 
 #[tokio::test]
-async fn undo_restores_what_the_model_saw_and_not_what_was_rolled_back() {
+async fn undo_restores_the_visible_history_without_rolled_back_items() {
     let home = tempfile::tempdir().unwrap();
     let mut rollout = Rollout::new(THREAD, home.path());
     rollout.message("user", "old request").message("assistant", "old answer");
@@ -143,8 +140,7 @@ async fn undo_restores_what_the_model_saw_and_not_what_was_rolled_back() {
     rollout.rolled_back(1);
     rollout.message("user", "the new request");
     rollout.write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     let result = client.compact(of_thread(THREAD)).await;
     let undone = client.undo(&result.compaction_id).await;
     assert_eq!(texts(&undone.history), ["summary", "the new request"]);
@@ -152,7 +148,7 @@ async fn undo_restores_what_the_model_saw_and_not_what_was_rolled_back() {
 
 #[tokio::test]
 async fn a_rewritten_transcript_is_an_error_and_not_other_items() {
-    // An archive that was quicker than the rewriting has the items still.
+    // The archive may have read the items before the rewrite.
     let (_daemon, mut client, _) = session_under("[archive]\nenabled = false\n", 10).await;
     let result = client.compact(of_thread(THREAD)).await;
     let path = client.thread(THREAD).await.path;
@@ -163,7 +159,7 @@ async fn a_rewritten_transcript_is_an_error_and_not_other_items() {
 }
 
 #[tokio::test]
-async fn bad_requests_are_refused_by_kind() {
+async fn bad_requests_are_rejected_by_kind() {
     use ErrorKind::{
         CompactionNotFound, HandleNotFound, InvalidParams, PathOutside, ThreadNotFound,
     };
@@ -200,8 +196,7 @@ async fn a_session_of_the_first_command_line_is_compacted_and_expanded() {
     let document = json!({ "session": session, "items": items });
     let path = folder.join(format!("rollout-2025-04-20-{THREAD}.json"));
     fs::write(path, serde_json::to_string_pretty(&document).unwrap()).unwrap();
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(THREAD).await;
     assert_eq!(client.thread(THREAD).await.items, 2);
     let result = client.compact(of_thread(THREAD)).await;
@@ -218,15 +213,14 @@ async fn old_compactions_are_pruned_with_their_histories_and_the_hint_says_so() 
     rollout.message("user", "Make the fetcher retry.").message("assistant", "It does.");
     rollout.write(home.path());
     let config = format!("[compaction]\nkeep_per_thread = {KEPT_PER_THREAD}\n");
-    let daemon = Daemon::over(home, &config).await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, &config).await;
     client.sync(THREAD).await;
     let given = client.compact(of_items([message("user", "Go."), message("user", "Go.")])).await;
     let preimages = daemon.deps.config.now().state_dir.join("preimages");
     let history = preimages.join(format!("{}.jsonl", given.compaction_id));
     assert!(history.exists());
     daemon.clock.advance_ms(NINETY_DAYS_MS + 1);
-    // After enough compactions a pass comes by itself.
+    // After enough compactions, pruning starts in the background.
     let pruned = async {
         let mut made = Vec::new();
         while history.exists() || made.len() <= KEPT_PER_THREAD {
@@ -235,7 +229,7 @@ async fn old_compactions_are_pruned_with_their_histories_and_the_hint_says_so() 
         made
     };
     let mut made = soon("a pass", pruned).await;
-    // A pass removes the file of a history before the rows of others, and may come before there are others.
+    // Pruning deletes a history's file before other rows, and may run before there are others.
     let listed = async {
         loop {
             made.push(client.compact(of_thread(THREAD)).await.compaction_id);
@@ -259,7 +253,7 @@ async fn old_compactions_are_pruned_with_their_histories_and_the_hint_says_so() 
     }
 }
 
-/// Overwrites the pages of a database that hold `needle`; returns how many.
+/// Overwrites the pages of a database that contain `needle`; returns their number.
 fn damage(database: &Path, needle: &[u8]) -> usize {
     let mut bytes = fs::read(database).unwrap();
     let holds = |page: &&mut [u8]| page.windows(needle.len()).any(|window| window == needle);
@@ -269,14 +263,14 @@ fn damage(database: &Path, needle: &[u8]) -> usize {
 }
 
 #[tokio::test]
-async fn damage_that_a_request_meets_is_repaired_and_the_thread_served_again() {
+async fn damage_found_by_a_request_is_repaired_and_the_thread_served_again() {
     let (daemon, mut client, _) = session(300).await;
     let made = client.compact(of_thread(THREAD)).await;
-    // Closed and opened again, so that the rows stand in the file and in nobody's memory.
+    // Close and open it again, so that the rows are in the file and in no cache.
     let daemon = Daemon::over(daemon.stopped().await, "").await;
     let database = daemon.deps.config.now().state_dir.join("longhaul.db");
-    // Only the index of items holds the id of a call from the middle of the session: a round has three lines, and
-    // two stand before the first.
+    // Only the index of items contains the id of a call from the middle of the session: a round has three lines, and two
+    // lines precede the first.
     let (round, handle) = (99, format!("{THREAD}#{}", 2 + 3 * 99));
     assert!(damage(&database, format!("call_{}", round + 1).as_bytes()) > 0);
     let mut client = daemon.connect().await;
@@ -299,8 +293,8 @@ async fn damage_that_a_request_meets_is_repaired_and_the_thread_served_again() {
     assert_eq!(client.compaction(&made.compaction_id).await.run.view, made.view);
 }
 
-/// A hook announces the agent's compaction and whoever sits in its seat answers it: one line in every list, in the bill
-/// and in the log of decisions.
+/// A hook announces the agent's compaction, and the agent's engine gets the answer: together they are one line in every
+/// list, in the bill and in the log of decisions.
 #[tokio::test]
 async fn the_steps_of_one_compaction_by_an_agent_are_one_record() {
     let (_daemon, mut client, _) = session(100).await;
@@ -323,21 +317,21 @@ async fn the_steps_of_one_compaction_by_an_agent_are_one_record() {
     let status = client.status().await.compactions;
     assert_eq!(status.compactions, 1, "{status:?}");
 
-    // A hook that comes late says nothing; an answer that is asked for again is one that can be undone itself.
+    // A late announcement adds nothing; a repeated answer is a compaction that can be undone.
     for trigger in [Trigger::Auto, Trigger::Manual] {
         let late = client.call::<compaction::Run>(step(AgentStep::Announced, trigger)).await;
         assert_eq!(late.unwrap_err().kind(), ErrorKind::NotWorthwhile, "{trigger:?}");
     }
     let again = client.compact(step(AgentStep::Answered, Trigger::Manual)).await;
     assert_ne!(again.compaction_id, answered.compaction_id);
-    // What a person asks for has its own record, and an undone one is not written over.
+    // A person's compaction has its own record, and an undone one is not overwritten.
     let own = client.compact(of_thread(THREAD)).await;
     client.undo(&own.compaction_id).await;
     assert_eq!(client.compactions().await.len(), 3);
 }
 
 #[tokio::test]
-async fn an_agent_that_worked_in_between_compacts_anew() {
+async fn an_agent_that_worked_in_between_starts_a_new_compaction() {
     let home = tempfile::tempdir().unwrap();
     let mut rollout = Rollout::new(THREAD, home.path());
     rollout.message("user", REQUEST);
@@ -345,8 +339,7 @@ async fn an_agent_that_worked_in_between_compacts_anew() {
         rollout.command(&format!("cargo test fetch_{round}"), 0, &"running tests\n".repeat(40));
     }
     let (path, seq) = (rollout.write(home.path()), rollout.seq());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(THREAD).await;
     let step = |step| RunParams { agent_step: Some(step), ..of_thread(THREAD) };
     let announced = client.compact(step(AgentStep::Announced)).await;

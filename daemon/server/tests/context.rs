@@ -1,4 +1,4 @@
-//! How full a window is, of threads as their transcripts tell it and of given items.
+//! Use of the context window, for threads and for given items.
 
 use longhaul_protocol::context::{
     CollaborationMode, Diff, DiffParams, DiffResult, Environment, Model, OptionalSetting,
@@ -18,8 +18,7 @@ async fn session(config: &str, write: impl FnOnce(&mut Rollout)) -> (Daemon, Cli
     let mut rollout = Rollout::new(THREAD, home.path());
     write(&mut rollout);
     rollout.write(home.path());
-    let daemon = Daemon::over(home, config).await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, config).await;
     client.sync(THREAD).await;
     (daemon, client)
 }
@@ -82,13 +81,13 @@ async fn the_providers_count_is_the_base_and_its_window_is_shown() {
 }
 
 #[tokio::test]
-async fn right_after_a_compaction_nothing_is_missing_from_the_count() {
+async fn the_count_is_complete_right_after_a_compaction() {
     let (_daemon, mut client) = session("", |rollout| {
         rollout.message("user", "Fix the parser.");
         rollout.message("assistant", &"y".repeat(40_000));
         rollout.token_count(18_000, 258_400);
         rollout.compacted(&[message("user", "Fix the parser.")]);
-        // The agent's own estimate, and a repetition of the old count.
+        // The agent's own estimate, and a repeated old count.
         let info = json!({ "last_token_usage": { "input_tokens": 0, "total_tokens": 20 } });
         rollout.line("event_msg", &json!({ "type": "token_count", "info": info }));
         rollout.token_count(18_000, 258_400);
@@ -105,7 +104,7 @@ async fn right_after_a_compaction_nothing_is_missing_from_the_count() {
 }
 
 #[tokio::test]
-async fn settings_are_compared_with_what_the_transcript_says() {
+async fn settings_are_compared_with_those_in_the_transcript() {
     let home = tempfile::tempdir().unwrap();
     let mut rollout = Rollout::new(THREAD, std::path::Path::new("/w"));
     let settings = json!({ "cwd": "/w", "approval_policy": "never", "model": "gpt-5",
@@ -113,8 +112,7 @@ async fn settings_are_compared_with_what_the_transcript_says() {
     rollout.line("turn_context", &settings);
     rollout.message("user", "Look around.").message("assistant", "Done.");
     rollout.write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(THREAD).await;
     for (profile, cwd, changed) in [
         ("read-only", "/w", &[][..]),
@@ -166,8 +164,7 @@ async fn project_instructions_are_repeated_only_when_they_changed() {
     rollout.line("turn_context", &context);
     rollout.message("user", "Look around.").message("assistant", "Done.");
     rollout.write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(THREAD).await;
     let cwd = project.to_str().unwrap();
     let current = Settings { environment: environment(cwd, None), ..Default::default() };
@@ -205,7 +202,7 @@ async fn a_rolled_back_thread_does_not_trust_an_old_count() {
 }
 
 #[tokio::test]
-async fn the_users_limit_holds_and_its_origin_is_shown() {
+async fn the_users_limit_applies_and_its_origin_is_shown() {
     let config = "[context]\nwindow_tokens = 100000\nauto_compact_percent = 94\n";
     let (_daemon, mut client) = session(config, one_request).await;
     for (limit, trigger, source) in
@@ -221,7 +218,7 @@ async fn the_users_limit_holds_and_its_origin_is_shown() {
 }
 
 #[tokio::test]
-async fn a_limit_in_codex_own_configuration_holds_too() {
+async fn a_limit_in_codexs_own_configuration_applies_too() {
     let (daemon, mut client) = session("", one_request).await;
     let settings = "model_context_window = 1000\nmodel_auto_compact_token_limit = 150_000\n";
     std::fs::write(daemon.home.path().join(".codex/config.toml"), settings).unwrap();
@@ -235,7 +232,7 @@ async fn a_limit_in_codex_own_configuration_holds_too() {
 }
 
 #[tokio::test]
-async fn a_paste_into_a_nearly_full_thread_is_warned_of_before_the_request() {
+async fn a_large_paste_into_a_nearly_full_thread_gives_a_warning_before_the_request() {
     let (_daemon, mut client) = session("", |rollout| {
         rollout.message("user", "Fix the parser.");
         rollout.message("assistant", "Done.");
@@ -255,7 +252,7 @@ async fn a_paste_into_a_nearly_full_thread_is_warned_of_before_the_request() {
 }
 
 #[tokio::test]
-async fn bad_params_are_refused_with_the_name_of_the_field() {
+async fn bad_params_are_rejected_with_the_name_of_the_field() {
     let (_daemon, mut client) = session("", one_request).await;
     for (method, params, name) in [
         ("context/usage", json!({}), "thread_id"),

@@ -1,4 +1,4 @@
-//! A thread that goes on in a new transcript: what is written, what is refused, what stays in reach.
+//! Continuing a thread in a new transcript.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -38,8 +38,7 @@ async fn session() -> Session {
     rollout.message("user", LAST_REQUEST);
     let original = rollout.write(home.path());
     let before = fs::read(&original).unwrap();
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(THREAD).await;
     Session { daemon, client, original, before }
 }
@@ -71,7 +70,7 @@ async fn the_new_transcript_holds_the_view_and_the_request_and_the_old_one_is_un
 }
 
 #[tokio::test]
-async fn what_was_known_of_the_old_thread_is_known_eight_continuations_later() {
+async fn the_checkpoint_survives_eight_continuations() {
     let Session { daemon: _daemon, mut client, .. } = session().await;
     let mut thread_id = THREAD.to_owned();
     for generation in 0..8 {
@@ -86,10 +85,10 @@ async fn what_was_known_of_the_old_thread_is_known_eight_continuations_later() {
 }
 
 #[tokio::test]
-async fn the_bill_of_a_continuation_names_the_compaction_it_began_with() {
+async fn the_bill_of_a_continuation_names_its_first_compaction() {
     let Session { daemon: _daemon, mut client, .. } = session().await;
     let continued = client.call::<Continue>(params(THREAD)).await.unwrap();
-    // Its last line is of this moment: the provider's cache is warm.
+    // Its last line is recent, so the provider's cache is warm.
     let resume = continued.resume.unwrap();
     assert!(!resume.is_cold && resume.briefing_tokens < resume.history_tokens, "{resume:?}");
     let id = continued.compaction.compaction_id;
@@ -99,7 +98,7 @@ async fn the_bill_of_a_continuation_names_the_compaction_it_began_with() {
         assert_eq!((&cost.summary.compaction_id, cost.summary.cost.requests), (&id, 0));
         assert_eq!(cost.in_force_seq.is_some(), is_taken, "{thread_id}: {cost:?}");
         assert_eq!(cost.after.is_some(), is_taken, "{thread_id}");
-        // Nothing is recorded of the agent's own, and nothing is made up.
+        // The agent recorded nothing, and nothing is invented.
         assert_eq!(bill.agent, AgentCost::default());
     }
     let status = client.status().await.compactions;
@@ -109,16 +108,15 @@ async fn the_bill_of_a_continuation_names_the_compaction_it_began_with() {
 }
 
 #[tokio::test]
-async fn the_bill_of_all_compactions_outlives_a_restart_and_tells_the_agents_own() {
+async fn the_bill_survives_a_restart_and_includes_the_agents_own_compactions() {
     let Session { daemon, mut client, .. } = session().await;
     client.call::<Continue>(params(THREAD)).await.unwrap();
     let before = client.status().await.compactions;
     assert_eq!(before.compactions, 1);
     drop(client);
     let home = daemon.stopped().await;
-    let path = compacted_by_its_agent(home.path(), "c1");
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let path = session_compacted_by_its_agent(home.path(), "c1");
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync_file(&path).await;
     let after = client.status().await.compactions;
     let expected = CompactionsStatus {
@@ -131,9 +129,9 @@ async fn the_bill_of_all_compactions_outlives_a_restart_and_tells_the_agents_own
 }
 
 #[tokio::test]
-async fn a_thread_without_a_record_is_billed_by_others_of_its_model() {
+async fn a_thread_without_a_record_is_billed_by_other_threads_of_its_model() {
     let home = tempfile::tempdir().unwrap();
-    let paths = ["c1", "c2"].map(|id| compacted_by_its_agent(home.path(), id));
+    let paths = ["c1", "c2"].map(|id| session_compacted_by_its_agent(home.path(), id));
     let of_model = |id: &str, model: &str| {
         let path = home.path().join(format!(".claude/projects/-w/{id}.jsonl"));
         fs::write(&path, turn(id, model)).unwrap();
@@ -141,8 +139,7 @@ async fn a_thread_without_a_record_is_billed_by_others_of_its_model() {
     };
     let plain = of_model("c3", "claude-x");
     let other = of_model("c4", "claude-y");
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     for path in paths.iter().chain([&plain, &other]) {
         client.sync_file(path).await;
     }
@@ -178,8 +175,8 @@ fn turn(id: &str, model: &str) -> String {
     line("u0", asked) + &line("u1", answered)
 }
 
-/// A session of Claude Code that it compacted itself, and recorded what that took.
-fn compacted_by_its_agent(home: &Path, id: &str) -> PathBuf {
+/// A session of Claude Code that the agent itself compacted, with a record of the cost.
+fn session_compacted_by_its_agent(home: &Path, id: &str) -> PathBuf {
     let folder = home.join(".claude/projects/-w");
     fs::create_dir_all(&folder).unwrap();
     let boundary = serde_json::json!({ "type": "system", "subtype": "compact_boundary",
@@ -196,7 +193,7 @@ fn compacted_by_its_agent(home: &Path, id: &str) -> PathBuf {
 }
 
 #[tokio::test]
-async fn a_thread_whose_agent_is_at_work_is_left_alone() {
+async fn a_thread_whose_agent_is_working_is_left_alone() {
     let Session { daemon, mut client, .. } = session().await;
     let locks = daemon.home.path().join(".codex/thread-writer-locks");
     fs::create_dir_all(&locks).unwrap();
@@ -210,9 +207,9 @@ async fn a_thread_whose_agent_is_at_work_is_left_alone() {
     client.call::<Continue>(params(THREAD)).await.unwrap();
 }
 
-/// What the thread knows is held against the disk file by file, when another one takes it over.
+/// At a hand-over, the checkpoint is compared with the disk file by file.
 #[tokio::test]
-async fn the_working_tree_is_checked_at_the_hand_over() {
+async fn the_working_tree_is_checked_at_a_hand_over() {
     let home = tempfile::tempdir().unwrap();
     let project = home.path().join("project");
     fs::create_dir(&project).unwrap();
@@ -224,8 +221,7 @@ async fn the_working_tree_is_checked_at_the_hand_over() {
         fs::write(project.join(name), "fn a() {}\n").unwrap();
     }
     rollout.write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(THREAD).await;
     fs::write(project.join("changed.rs"), "fn b() {}\n").unwrap();
     fs::remove_file(project.join("gone.rs")).unwrap();
@@ -242,7 +238,7 @@ async fn the_working_tree_is_checked_at_the_hand_over() {
 }
 
 #[tokio::test]
-async fn a_compaction_that_only_a_provider_can_read_begins_no_thread() {
+async fn an_encrypted_compaction_starts_no_thread() {
     let Session { daemon: _daemon, mut client, .. } = session().await;
     let remote = ContinueParams { strategy: Some(Strategy::Remote), ..params(THREAD) };
     let error = client.call::<Continue>(remote).await.unwrap_err();
@@ -251,7 +247,7 @@ async fn a_compaction_that_only_a_provider_can_read_begins_no_thread() {
 }
 
 #[tokio::test]
-async fn eight_at_once_all_succeed_and_hidden_files_of_others_stay() {
+async fn eight_concurrent_continuations_succeed_and_foreign_hidden_files_stay() {
     let Session { daemon, .. } = session().await;
     let day = daemon.home.path().join(".codex/sessions/2025/11/21");
     fs::create_dir_all(&day).unwrap();
@@ -270,7 +266,7 @@ async fn eight_at_once_all_succeed_and_hidden_files_of_others_stay() {
 }
 
 #[tokio::test]
-async fn a_thread_goes_on_in_the_other_agent_and_back() {
+async fn a_thread_continues_in_another_agent_and_back() {
     let Session { daemon, mut client, .. } = session().await;
     let to_claude = ContinueParams { to: Some("claude".into()), ..params(THREAD) };
     let continued = client.call::<Continue>(to_claude).await.unwrap();
@@ -288,7 +284,7 @@ async fn a_thread_goes_on_in_the_other_agent_and_back() {
     assert!(text_of(&history[0]).contains("[SESSION_CHECKPOINT v1]"));
     assert_eq!(text_of(history.last().unwrap()), LAST_REQUEST);
 
-    // Without a name it stays where it is, and back in Codex it is known whence it came.
+    // Without a target agent it continues in its own, and Codex recognizes the thread it came from.
     let again = client.call::<Continue>(params(id)).await.unwrap();
     assert_eq!(again.command[0], "claude");
     let to_codex = ContinueParams { to: Some("codex".into()), ..params(&again.thread_id) };
@@ -302,7 +298,7 @@ async fn a_thread_goes_on_in_the_other_agent_and_back() {
 }
 
 #[tokio::test]
-async fn an_agent_that_takes_no_transcript_of_ours_is_named_with_those_that_do() {
+async fn the_error_for_an_unsupported_agent_lists_the_supported_ones() {
     let Session { daemon: _daemon, mut client, .. } = session().await;
     for (agent, told) in [("gemini", "codex, claude"), ("emacs", "one of codex")] {
         let params = ContinueParams { to: Some(agent.into()), ..params(THREAD) };
@@ -325,8 +321,7 @@ async fn a_blocked_thread_is_listed_until_another_continues_it() {
         rollout.line("event_msg", &failed);
     }
     rollout.write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(THREAD).await;
     let blocked = || ListParams { blocked: Some(true), ..Default::default() };
     let threads = client.call::<List>(blocked()).await.unwrap().threads;

@@ -10,12 +10,11 @@ use crate::support::{Daemon, soon};
 use crate::workers::{OUTSIDE, request_job};
 
 #[tokio::test]
-async fn every_example_is_answered_as_it_says() {
+async fn every_example_gets_its_answer() {
     let home = tempfile::tempdir().unwrap();
     let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../samples/codex-home/sessions");
     copy(&sample, &home.path().join(".codex/sessions"));
-    let daemon = Daemon::over(home, OUTSIDE).await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, OUTSIDE).await;
     let listed = async {
         loop {
             if let Some(thread) = client.threads().await.pop() {
@@ -37,7 +36,7 @@ async fn every_example_is_answered_as_it_says() {
     for example in examples().unwrap() {
         let mut client = daemon.connect().await;
         for exchange in &example.exchanges {
-            // No model is configured here; `memory_agent` asks one.
+            // No model is configured here; `memory_agent` tests this method.
             if exchange.name == "the model's next step" {
                 continue;
             }

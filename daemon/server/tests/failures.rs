@@ -1,8 +1,8 @@
-//! Every failure of a model ends in a valid compacted history within the deadline, and nothing is lost.
+//! Every failure of a model ends in a valid compaction within the deadline, without losing anything.
 //!
 //! # Table
-//! Each was a complaint of people whose thread was stuck, and is played by a scripted provider against a whole daemon, on the rung `summary`,
-//! on `remote` in its streamed and its unary form, or on all of them.
+//! Each was reported by people whose thread was stuck. A scripted provider plays it against a whole daemon, on the rung
+//! `summary`, on `remote` in its streamed and its unary form, or on all of them.
 //!
 //! | failure | test | reason of the rung |
 //! |---|---|---|
@@ -11,15 +11,14 @@
 //! | stream cut at each event | [`a_stream_cut_after_any_event_or_inside_one_is_a_failure`] | `stream_cut` |
 //! | 429, with and without `Retry-After`; quota | `a_failure_of_any_kind_on_…` | `rate_limited`, `quota_exceeded` |
 //! | 500, 404, no HTTP at all | `a_failure_of_any_kind_on_…` | `unavailable`, `not_found`, `stream_cut` |
-//! | hang before, and in the middle of an answer | `a_failure_of_any_kind_on_…`, [`a_provider_that_hangs_is_left_in_time`] | `timeout` |
-//! | blank, refusing, larger than the input, wrong role | [`an_answer_that_is_no_summary_is_refused_and_not_kept`] | `blank_summary`, `refused_summary`, `inflated_summary`; about something else: taken, with the warning `doubtful_summary` |
+//! | hang before, and in the middle of an answer | `a_failure_of_any_kind_on_…`, [`a_hanging_provider_is_abandoned_in_time`] | `timeout` |
+//! | blank, refusing, larger than the input, wrong role | [`an_answer_that_is_not_a_summary_is_rejected_and_not_stored`] | `blank_summary`, `refused_summary`, `inflated_summary`; about something else: taken, with the warning `doubtful_summary` |
 //! | truncated JSON, an event that is none | `a_failure_of_any_kind_on_…` | `unreadable` |
-//! | key missing | [`a_missing_key_asks_nobody`] | `unauthorized` |
-//! | nobody listens | [`a_missing_key_asks_nobody`] | `unreachable` |
+//! | key missing | [`without_a_key_no_request_is_sent`] | `unauthorized` |
+//! | nobody listens | [`without_a_key_no_request_is_sent`] | `unreachable` |
 //!
-//! *Valid, in time, nothing lost* is [`assert_holds`], held against every one of them. Here the provider speaks the
-//! Responses form; the same failures in the words of Chat Completions and Anthropic Messages, and of a program on
-//! its standard output, are in `wires`.
+//! [`assert_holds`] checks all of them for *valid, in time, nothing lost*. Here the provider uses the Responses format; the
+//! same failures in Chat Completions and Anthropic Messages, and of a program on its standard output, are in `wires`.
 
 use longhaul_protocol::compaction::{RunParams, RunResult, Strategy};
 use serde_json::json;
@@ -28,15 +27,14 @@ use crate::ladder::{REQUEST, SUMMARY, THREAD, auto, daemon, ladder, on};
 use crate::support::provider::{Answer, Provider};
 use crate::support::{Client, Daemon, eventually, message};
 
-/// Milliseconds a compaction here may take.
+/// The deadline of a compaction here, in milliseconds.
 pub const DEADLINE_MS: u64 = 1_500;
 
-/// The same with what a busy machine adds by waking up late. A provider that hangs, or one that is tried again
-/// without regard to the deadline, takes longer.
+/// The deadline with a margin for a busy machine. A hanging provider, or retries that ignore the deadline, take longer.
 const LATE_MS: u64 = 2 * DEADLINE_MS;
 
-/// The compaction holds the request, is smaller, was in time, and each item of the history is kept or
-/// within reach.
+/// Asserts that the compaction contains the request, is smaller and in time, and that every item of the history is kept or
+/// reachable.
 pub async fn assert_holds(client: &mut Client, result: &RunResult, what: &str) {
     let history = &result.history;
     let has_text = |text: &str| history.iter().any(|item| item.to_string().contains(text));
@@ -61,7 +59,7 @@ pub fn in_time(params: RunParams) -> RunParams {
     RunParams { deadline_ms: Some(DEADLINE_MS), ..params }
 }
 
-/// Compacts on `strategy` while the provider answers `answer`; the first rung must be left for `reason`.
+/// Compacts with `strategy` while the provider answers `answer`; the first rung must fail with `reason`.
 async fn fails(
     provider: &Provider,
     client: &mut Client,
@@ -88,7 +86,7 @@ fn raw(body: &str) -> Answer {
     Answer::Raw(format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n{body}"))
 }
 
-/// A daemon whose provider compacts by itself in `form`, and the rung that is tried first.
+/// A daemon whose provider compacts histories itself in `form`, and the rung that is tried first.
 async fn rig(form: &str) -> (Provider, Daemon, Client, Strategy) {
     let provider = Provider::start(vec![Answer::Hang]).await;
     let more = format!("remote_compaction = \"{form}\"");
@@ -130,7 +128,7 @@ async fn a_failure_of_any_kind_on_the_unary_remote_compaction() {
 }
 
 #[tokio::test]
-async fn a_provider_that_hangs_is_left_in_time() {
+async fn a_hanging_provider_is_abandoned_in_time() {
     for form in ["no", "streamed", "unary"] {
         let (provider, _daemon, mut client, strategy) = rig(form).await;
         let result = fails(&provider, &mut client, (strategy, Answer::Hang, "timeout")).await;
@@ -211,7 +209,7 @@ async fn an_answer_without_exactly_one_compaction_item_is_unreadable() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_no_summary_is_refused_and_not_kept() {
+async fn an_answer_that_is_not_a_summary_is_rejected_and_not_stored() {
     let long = "src/fetch.rs retry ".repeat(2_000);
     let role = Answer::items(&[message("user", SUMMARY)]);
     let call = Answer::items(&[json!({ "type": "function_call", "name": "exec", "call_id": "c",
@@ -240,7 +238,7 @@ async fn an_answer_that_is_no_summary_is_refused_and_not_kept() {
 }
 
 #[tokio::test]
-async fn a_summary_of_something_else_is_taken_with_a_warning() {
+async fn a_summary_of_another_subject_is_used_with_a_warning() {
     let words = "Hello! How may I help you today, dear stranger from afar?";
     let provider = Provider::start(vec![Answer::says(words)]).await;
     let (_daemon, mut client) = daemon(&provider, "").await;
@@ -252,7 +250,7 @@ async fn a_summary_of_something_else_is_taken_with_a_warning() {
 }
 
 #[tokio::test]
-async fn a_missing_key_asks_nobody() {
+async fn without_a_key_no_request_is_sent() {
     let provider = Provider::start(vec![Answer::says(SUMMARY)]).await;
     let (_daemon, mut client) = daemon(&provider, "key_env = \"LONGHAUL_NO_SUCH_KEY\"").await;
     let result = client.compact(in_time(auto())).await;

@@ -1,15 +1,15 @@
-//! Every fault of a disk, at every call of a whole daemon.
+//! Every disk fault, at every call of a whole daemon.
 //!
 //! # Theory of operation
-//! A script of clients (`script`) runs against `longhauld`, under which a library (`shim.c`) counts the calls on files and
-//! lets the n-th one fail. A step that fails is tried again, as a client does. Then the daemon is started again
-//! without faults and asked for everything that was promised (`promises`).
+//! A script of clients (`script`) runs against `longhauld` with a preloaded library (`shim.c`), which counts the calls on
+//! files and makes the n-th one fail. A failed step is retried, as a client would. Then the daemon is restarted without
+//! faults and asked for everything that was promised (`promises`).
 //!
-//! A power cut needs no daemon that fails: one whole run is recorded, and for the n-th call it is worked out what a disk
-//! may hold that lost its power there (`disk`). What was answered until then is in the record, too.
+//! A power cut needs no failing daemon: one whole run is recorded, and for the n-th call the possible contents of a disk
+//! that lost power there are computed (`disk`). The recording also has the answers sent until then.
 //!
-//! `cargo xtask test faults --runs 10000 --seed 7` tries more; `--fault io:123:7` tries one again, at call 123 with the
-//! seed 7. `--fault io:all` tries every call.
+//! `cargo xtask test faults --runs 10000 --seed 7` runs more; `--fault io:123:7` repeats one, at call 123 with the seed 7;
+//! `--fault io:all` runs every call.
 
 mod disk;
 mod journal;
@@ -29,13 +29,13 @@ use tokio::task::JoinSet;
 
 use crate::support::Chance;
 
-/// Runs without being asked for more: some seconds beside all other tests.
+/// Default number of runs: some seconds beside all other tests.
 const RUNS: u64 = 30;
 
-/// Daemons at the same time: most of the time they wait.
+/// Concurrent daemons, which mostly wait.
 const AT_ONCE: usize = 12;
 
-/// Kinds of fault, by their names, each with its share of runs in a hundred.
+/// Kinds of fault by name, with their share of the runs in percent.
 const KINDS: &[(&str, Kind, u64)] = &[
     ("power", Kind::Power(Keeping::Journalled), 30),
     ("strict-power", Kind::Power(Keeping::Strict), 20),
@@ -50,7 +50,7 @@ const KINDS: &[(&str, Kind, u64)] = &[
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Call(Fault),
-    /// After so many calls nothing is left but what the disk has.
+    /// A power cut after this many calls.
     Power(Keeping),
 }
 
@@ -69,13 +69,13 @@ impl std::fmt::Display for Case {
     }
 }
 
-/// A whole run without faults, and what is true after it.
+/// A complete run without faults, and what holds after it.
 struct Recording {
     place: Place,
     records: Vec<Record>,
-    /// For each record, the answers that were sent before it.
+    /// For each record, the number of answers sent before it.
     answered: Vec<usize>,
-    /// What was promised with so many answers.
+    /// The promises after this many answers.
     promised: Vec<(usize, Promises)>,
     truth: Truth,
 }
@@ -105,7 +105,7 @@ impl Recording {
         Self { place, records, answered, promised, truth }
     }
 
-    /// What was promised when this record was made.
+    /// The promises at the time of this record.
     fn promises(&self, at: usize) -> Promises {
         let answered = self.answered[at];
         let told = self.promised.iter().rev().find(|(answers, _)| *answers <= answered);
@@ -125,7 +125,7 @@ fn answered(records: &[Record]) -> Vec<usize> {
     records.iter().map(count).collect()
 }
 
-/// How many calls there are to fail at, of each kind.
+/// The number of calls that can fail, by kind.
 async fn calls_of(kind: Kind, recording: &Recording) -> u64 {
     let Kind::Call(fault) = kind else { return recording.records.len() as u64 };
     let place = Place::new();
@@ -138,8 +138,8 @@ async fn calls_of(kind: Kind, recording: &Recording) -> u64 {
     place.calls()
 }
 
-/// A case that fails is tried again, and fails if it does so twice: the number of a call is about the same in each run, and a
-/// machine under load lets answers come late. What failed once is told.
+/// Runs a case; a failing case is repeated and fails if it does so twice: the number of a call varies slightly between
+/// runs, and on a machine under load answers may be late. A single failure is printed.
 async fn try_twice(case: Case, recording: Arc<Recording>) -> Result<Option<String>, String> {
     let attempt = || async {
         let attempt = tokio::spawn(try_case(case, Arc::clone(&recording)));
@@ -151,7 +151,7 @@ async fn try_twice(case: Case, recording: Arc<Recording>) -> Result<Option<Strin
     }
 }
 
-/// What is wrong after a fault, with the call that failed.
+/// The errors found after a fault, with the call that failed.
 async fn try_case(case: Case, recording: Arc<Recording>) -> Result<(), String> {
     let place = Place::new();
     let (wrong, met) = match case.kind {
@@ -195,7 +195,7 @@ async fn failing_call(
 ) -> (Vec<String>, Option<String>) {
     lay_out(&place.home());
     let mut chance = Chance::new(case.seed);
-    // Mostly once; sometimes a few times, and sometimes until the daemon is started again.
+    // Usually once; sometimes a few times, and sometimes until the restart.
     let length = match (chance.below(10), fault) {
         (0..7, _) => 1,
         (7, _) | (_, Fault::Interrupted) => 2 + chance.below(6),
@@ -206,7 +206,7 @@ async fn failing_call(
     let is_lasting = length != 1 && fault != Fault::Interrupted && fault != Fault::Short;
     let (mut promises, mut wrong) = (Promises::default(), Vec::new());
     match place.start(trigger, false).await {
-        // A fault at the start may keep it from starting, which it says.
+        // A fault at the start may prevent the start, which is reported.
         Err(status) => {
             let is_told = place.log().lines().any(|line| line.starts_with("longhauld: "));
             if place.met().is_none() || status.code().is_none() || !is_told {
@@ -267,7 +267,7 @@ fn number(name: &str) -> Option<u64> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whatever_a_disk_does_what_was_promised_is_kept() {
+async fn promises_hold_under_every_disk_fault() {
     let recording = Arc::new(Recording::make().await);
     let mut calls = Vec::new();
     for (_, kind, _) in KINDS {

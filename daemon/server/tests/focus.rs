@@ -1,4 +1,4 @@
-//! What a view is to be about: lines that speak of it are chosen first, whoever makes the view.
+//! The focus of a view: matching lines are selected first, in every kind of view.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::support::rollout::Rollout;
 use crate::support::{Client, Daemon, of_thread};
 
 const THREAD: &str = "019cadd3-0000-7000-8000-000000000071";
-/// A line of an old turn that no view of this size has by itself.
+/// A line of an old turn that a view of this size does not contain by default.
 const OLD: &str = "The fetcher keeps queue_5 in slot_5 and closes socket_5 after limit_5 retries.";
 const TOKENS: u64 = 400;
 
@@ -26,8 +26,7 @@ async fn session() -> (Daemon, Client) {
         rollout.message("assistant", &said);
     }
     rollout.write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(THREAD).await;
     (daemon, client)
 }
@@ -38,7 +37,7 @@ fn view(focus: Option<&str>) -> ViewParams {
 }
 
 #[tokio::test]
-async fn a_view_with_a_focus_has_the_line_that_one_without_lacks() {
+async fn a_view_with_a_focus_contains_a_line_that_a_plain_one_lacks() {
     let (_daemon, mut client) = session().await;
     let plain = client.call::<View>(view(None)).await.unwrap();
     assert!(!plain.text.contains(OLD), "{}", plain.text.0);
@@ -59,7 +58,7 @@ async fn a_view_with_a_focus_has_the_line_that_one_without_lacks() {
 }
 
 #[tokio::test]
-async fn a_focus_over_the_bound_is_refused() {
+async fn a_focus_over_the_bound_is_rejected() {
     let (_daemon, mut client) = session().await;
     let long = "x".repeat(FOCUS_BYTES_MAX + 1);
     let refused = client.call::<View>(view(Some(&long))).await.unwrap_err();

@@ -1,4 +1,4 @@
-//! Compacting a thread that continues another transcript by reference: the account covers both.
+//! Compacting a thread that continues another transcript by reference: the receipt covers both.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::support::{Client, Daemon, field, of_thread, soon, text_of};
 const BASE: &str = "019cadd3-0000-7000-8000-000000000001";
 const FORK: &str = "019cadd3-0000-7000-8000-000000000002";
 
-/// Lines of the base that the fork continues: the cut lies inside a page of the index.
+/// Lines of the base that the fork continues; the cut is inside a page of the index.
 const CUT: usize = 151;
 
 struct Forked {
@@ -33,8 +33,7 @@ async fn forked(own: &[&str]) -> Forked {
     let paths = [base.write(home.path()), fork.write(home.path())];
     let [base, fork] = paths.map(|path| fs::read_to_string(path).unwrap());
     let lines = base.lines().take(CUT).chain(fork.lines()).map(str::to_owned).collect();
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
     for thread in [BASE, FORK] {
         client.sync(thread).await;
     }
@@ -46,7 +45,7 @@ fn payload(line: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_forks_receipt_accounts_for_what_it_continues() {
+async fn a_forks_receipt_accounts_for_its_base() {
     for own in [&["Go another way."][..], &[]] {
         let Forked { _daemon, mut client, lines } = forked(own).await;
         let result = client.compact(of_thread(FORK)).await;
@@ -59,7 +58,7 @@ async fn a_forks_receipt_accounts_for_what_it_continues() {
             items += entry.items;
             tokens += entry.tokens;
         }
-        // All lines but the meta line of each file.
+        // All lines except the meta line of each file.
         assert_eq!(items, lines.len() as u64 - 2, "{own:?}");
         assert_eq!(tokens, result.tokens.before, "{own:?}");
         let request = own.last().copied().unwrap_or("Make the fetcher retry.");
@@ -76,7 +75,7 @@ async fn a_handle_in_the_base_or_across_the_cut_gives_the_exact_items() {
     let across = client.expand(&format!("{FORK}#{}-{}", CUT - 2, CUT + 2)).await;
     let expected = [CUT - 2, CUT - 1, CUT + 1, CUT + 2].map(|seq| payload(&lines[seq]));
     assert_eq!(across, expected);
-    // The base's own line after the cut is none of the fork's.
+    // The base's line after the cut is not the fork's.
     let params = ExpandParams { handle: format!("{FORK}#160"), ..Default::default() };
     let error = client.call::<Expand>(params).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::HandleNotFound);
@@ -96,13 +95,12 @@ async fn undoing_a_forks_compaction_restores_the_whole_history() {
 }
 
 #[tokio::test]
-async fn a_fork_whose_base_is_missing_is_warned_of_once_everything_is_read() {
+async fn a_fork_with_a_missing_base_gives_a_warning_after_ingestion() {
     let home = tempfile::tempdir().unwrap();
     let mut base = Rollout::new(BASE, Path::new("/w"));
     base.message("user", "Make the fetcher retry.");
     Rollout::forked(FORK, &base, 1).write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(FORK).await;
     let warned = async {
         loop {

@@ -1,5 +1,5 @@
-//! What a running agent reports of its window: kept with its origin, and used by all who ask. And what the next
-//! request costs.
+//! The context window that a running agent reports: stored with its origin and used by all methods. And the cost of the
+//! next request.
 
 use longhaul_protocol::context::UsageParams;
 use longhaul_protocol::policy::{Evaluate, EvaluateParams};
@@ -11,7 +11,7 @@ use crate::support::{Client, Daemon};
 
 const THREAD: &str = "0199d5a4-0000-7000-8000-00000000a001";
 
-/// Of a model whose window nobody knows, and without any count of the provider.
+/// A thread of a model with an unknown window, without a count by the provider.
 fn rollout(home: &std::path::Path) -> Rollout {
     let mut rollout = Rollout::new(THREAD, home);
     rollout.line("turn_context", &json!({ "cwd": home, "model": "claude-opus-9" }));
@@ -31,12 +31,11 @@ async fn report(client: &mut Client, window: Option<u64>, tokens: Option<u64>) {
 }
 
 #[tokio::test]
-async fn the_agents_report_is_known_to_all_who_ask_and_outlives_the_daemon() {
+async fn the_agents_report_is_used_by_all_methods_and_survives_a_restart() {
     let home = tempfile::tempdir().unwrap();
     let mut rollout = rollout(home.path());
     let path = rollout.write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(THREAD).await;
     assert!(!client.usage(THREAD).await.window.is_known);
 
@@ -46,8 +45,7 @@ async fn the_agents_report_is_known_to_all_who_ask_and_outlives_the_daemon() {
     }
     report(&mut client, Some(200_000), Some(190_000)).await;
     drop(client);
-    let daemon = Daemon::over(daemon.stopped().await, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(daemon.stopped().await, "").await;
     client.sync(THREAD).await;
     let usage = client.usage(THREAD).await;
     let window = (usage.window.tokens, usage.window.source.as_str(), usage.window.trigger);
@@ -58,7 +56,7 @@ async fn the_agents_report_is_known_to_all_who_ask_and_outlives_the_daemon() {
     assert_eq!((evaluated.used, evaluated.window), (190_000, 200_000));
     assert_eq!(evaluated.decision.tier.as_deref(), Some("emergency"));
 
-    // What comes since is added, until the history is another.
+    // Later items are added, until the history changes.
     let seq = rollout.seq();
     rollout.message("user", &"Now back off. ".repeat(300));
     rollout.append(&path, seq);
@@ -84,13 +82,13 @@ async fn the_agents_report_is_known_to_all_who_ask_and_outlives_the_daemon() {
 }
 
 #[tokio::test]
-async fn the_persons_word_and_the_providers_count_stand_above_it() {
+async fn the_persons_setting_and_the_providers_count_override_the_report() {
     let home = tempfile::tempdir().unwrap();
     let mut rollout = rollout(home.path());
     rollout.token_count(120_000, 272_000);
     rollout.write(home.path());
-    let daemon = Daemon::over(home, "[sources.codex]\ncontext_window = 400000\n").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) =
+        Daemon::with_client(home, "[sources.codex]\ncontext_window = 400000\n").await;
     client.sync(THREAD).await;
     report(&mut client, Some(200_000), Some(110_000)).await;
     let usage = client.usage(THREAD).await;
@@ -99,13 +97,12 @@ async fn the_persons_word_and_the_providers_count_stand_above_it() {
 }
 
 #[tokio::test]
-async fn what_resuming_costs_is_known_to_agents_and_changes_when_the_cache_is_cold() {
+async fn the_cost_of_resuming_is_available_to_agents_and_changes_when_the_cache_is_cold() {
     let home = tempfile::tempdir().unwrap();
     let mut rollout = rollout(home.path());
     rollout.token_count(120_000, 272_000);
     rollout.write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(THREAD).await;
     let price = async |client: &mut Client| {
         let (thread_id, resume) = (Some(THREAD.to_owned()), Some(true));
@@ -114,7 +111,7 @@ async fn what_resuming_costs_is_known_to_agents_and_changes_when_the_cache_is_co
     };
     assert_eq!(client.usage(THREAD).await.resume, None, "nobody asked");
     let last_ms = client.thread(THREAD).await.updated_at;
-    // Codex's provider keeps what it cached for an hour.
+    // Codex's provider caches prompts for an hour.
     daemon.clock.set_wall_ms(last_ms + 3_600_000);
     assert!(!price(&mut client).await.is_cold);
     daemon.clock.set_wall_ms(last_ms + 3_600_001);

@@ -30,7 +30,7 @@ fn with(mut record: Value, key: &str, value: Value) -> Value {
     record
 }
 
-/// A message whose edit is done.
+/// A message with a completed edit.
 fn edited() -> Value {
     let calls = json!([{
         "id": "c1", "name": "replace", "status": "success", "timestamp": "2026-01-02T03:04:08.000Z",
@@ -64,14 +64,13 @@ async fn a_journal_is_a_thread_like_any_other() {
         user("s1", "Look around"),
     ];
     let agents = write(home.path(), &format!("{SESSION}/a7.jsonl"), &lines(&agent));
-    // Not a session, though it lies beside them.
+    // Not a session, although it is in the same folder.
     fs::write(home.path().join(".gemini/tmp/w/logs.json"), "[]").unwrap();
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     for path in [&path, &agents] {
         client.sync_file(path).await;
     }
-    // The message stands again when its call is done.
+    // The message is written again when its call has completed.
     let mut file = fs::OpenOptions::new().append(true).open(&path).unwrap();
     file.write_all(lines(&[edited(), model("m3", "Renamed.")]).as_bytes()).unwrap();
     client.sync_file(&path).await;
@@ -96,8 +95,7 @@ async fn a_document_that_became_a_journal_is_one_thread() {
     let document = |messages: &[Value]| with(header(), "messages", json!(messages));
     let name = "session-2026-01-02T03-04-5b1f0a52.json";
     let path = write(home.path(), name, &serde_json::to_string_pretty(&document(&begun)).unwrap());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync_file(&path).await;
     let [request, edit] = begun;
     let ended = document(&[request.clone(), edit.clone(), model("m3", "Renamed.")]);
@@ -114,12 +112,11 @@ async fn a_document_that_became_a_journal_is_one_thread() {
 }
 
 #[tokio::test]
-async fn a_deleted_session_goes_on_elsewhere() {
+async fn a_deleted_session_continues_elsewhere() {
     let home = tempfile::tempdir().unwrap();
     let begun = [header(), user("m1", "Rename x to y in a.rs"), model("m2", "I rename it.")];
     let path = write(home.path(), "session-2026-01-02T03-04-5b1f0a52.jsonl", &lines(&begun));
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync_file(&path).await;
     archived(&mut client).await;
     fs::remove_file(&path).unwrap();
@@ -132,8 +129,7 @@ async fn a_session_continues_in_codex_and_in_claude_code() {
     let session =
         [header(), user("m1", "Rename x to y in a.rs"), edited(), model("m3", "Renamed.")];
     let path = write(home.path(), "session-2026-01-02T03-04-5b1f0a52.jsonl", &lines(&session));
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync_file(&path).await;
     for to in ["codex", "claude"] {
         client.continues_in(SESSION, to, &["src/a.rs (edited", "Rename x to y"]).await;

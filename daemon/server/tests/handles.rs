@@ -24,8 +24,7 @@ async fn desk() -> Desk {
     for (thread, folder) in [(OWN, &here), (OWN_TOO, &here), (OTHER, &elsewhere)] {
         Rollout::with_rounds(thread, folder, "Repair the turbine.", 30).write(home.path());
     }
-    let daemon = Daemon::over(home, "").await;
-    let mut person = daemon.connect().await;
+    let (daemon, mut person) = Daemon::with_client(home, "").await;
     for thread in [OWN, OWN_TOO, OTHER] {
         person.sync(thread).await;
     }
@@ -43,7 +42,7 @@ fn candidates(answer: &crate::support::Response) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn the_beginning_of_an_id_is_the_only_one_that_has_it() {
+async fn a_prefix_of_an_id_stands_for_the_only_id_that_has_it() {
     let Desk { daemon: _daemon, mut person } = desk().await;
     for method in ["thread/get", "checkpoint/view", "thread/items", "history/get", "context/usage"]
     {
@@ -64,7 +63,7 @@ async fn the_beginning_of_an_id_is_the_only_one_that_has_it() {
 }
 
 #[tokio::test]
-async fn a_handle_works_as_a_view_prints_it() {
+async fn a_handle_works_in_the_form_that_a_view_prints() {
     let Desk { daemon: _daemon, mut person } = desk().await;
     let view = person.request("checkpoint/view", json!({ "thread_id": OWN })).await;
     let view = text_at(view.result(), "text").to_owned();
@@ -79,7 +78,7 @@ async fn a_handle_works_as_a_view_prints_it() {
         (&printed[1..], "019cadd3-1".into()),
         (&format!("`{printed}`,"), OWN.into()),
         (&format!("019cadd3-1{printed}"), Value::Null),
-        // What the handle names counts.
+        // The thread named in the handle takes precedence.
         (&format!("{OWN}{printed}"), OTHER.into()),
     ] {
         let params = json!({ "handle": handle, "thread_id": thread });
@@ -94,12 +93,12 @@ async fn a_handle_works_as_a_view_prints_it() {
 }
 
 #[tokio::test]
-async fn an_agent_is_told_of_threads_of_its_project_alone() {
+async fn an_agents_ids_resolve_only_to_threads_of_its_project() {
     let desk = desk().await;
     let mut agent = Client::connect(&of_agents(&desk.daemon.socket)).await;
     let answer = agent.request("checkpoint/view", json!({ "thread_id": "019cadd3" })).await;
     assert_eq!(candidates(&answer), [OWN, OWN_TOO]);
-    // Two begin like this, but one alone is the agent's.
+    // Two ids have this prefix, but only one is the agent's.
     let answer = agent.request("thread/get", json!({ "thread_id": "019cadd3-2" })).await;
     assert_eq!(text_at(answer.result(), "thread.thread_id"), OWN_TOO);
     let params = json!({ "handle": "#2", "thread_id": "019cadd3-2" });

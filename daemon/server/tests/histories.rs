@@ -1,5 +1,5 @@
-//! `history/get` of every real transcript in the folder that `LONGHAUL_CORPUS` names, of Codex and of Claude
-//! Code; without one, of the sample session, as it is and compressed.
+//! `history/get` for every real transcript of Codex and Claude Code in the folder `LONGHAUL_CORPUS`; without one, for the
+//! sample session, plain and compressed.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 
 use crate::support::{Client, Daemon};
 
-/// Moments of a thread at which its history is asked for besides now.
+/// Number of earlier moments of a thread whose history is requested, besides now.
 const MOMENTS: u64 = 5;
 
 const BYTES: u64 = 4 << 20;
@@ -46,8 +46,8 @@ pub fn corpus() -> Vec<PathBuf> {
     found
 }
 
-/// Copies the corpus to where the agents keep their transcripts, each file in a folder of its own; every tenth
-/// plain one of Codex is compressed on the way.
+/// Copies the corpus to the agents' folders, each file into a folder of its own; compresses every tenth plain transcript of
+/// Codex.
 pub fn copy(corpus: &[PathBuf], home: &Path) -> Vec<PathBuf> {
     let mut copies = Vec::new();
     for (number, file) in corpus.iter().enumerate() {
@@ -76,7 +76,7 @@ pub fn copy(corpus: &[PathBuf], home: &Path) -> Vec<PathBuf> {
     copies
 }
 
-/// Every page of a history, joined; items as they are.
+/// All pages of a history, joined.
 async fn history(client: &mut Client, thread_id: &str, as_of: Option<u64>) -> GetResult {
     let mut params = GetParams {
         thread_id: thread_id.into(),
@@ -97,7 +97,7 @@ async fn history(client: &mut Client, thread_id: &str, as_of: Option<u64>) -> Ge
     whole
 }
 
-/// The answer as it is on the wire, which can be compared.
+/// The serialized answer, for comparison.
 fn bytes(history: &GetResult) -> String {
     serde_json::to_string(history).unwrap()
 }
@@ -118,13 +118,13 @@ async fn check_legal(client: &mut Client, history: &GetResult) {
     assert!(text(&twice.items) == text(&once.items), "{}", history.thread_id);
 }
 
-/// Lines of a history that stand after its base.
+/// Lines of a history after its base.
 fn lines(history: &GetResult) -> BTreeSet<u64> {
     let seqs = history.origins.iter().map(|place| place.seq);
     seqs.filter(|seq| *seq > history.base.seq).collect()
 }
 
-/// With one base, what is visible now and stood before was visible then.
+/// With the same base, every line visible now that existed earlier was visible then.
 async fn check_moments(client: &mut Client, now: &GetResult) {
     for part in 1..MOMENTS {
         let seq = now.seq * part / MOMENTS;
@@ -154,11 +154,10 @@ pub async fn threads(client: &mut Client) -> Vec<ThreadSummary> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_history_is_legal_and_counted_the_same_everywhere() {
+async fn every_history_is_valid_and_counted_consistently() {
     let home = tempfile::tempdir().unwrap();
     let copies = copy(&corpus(), home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     for path in copies {
         client.sync_file(&path).await;
     }
@@ -167,8 +166,8 @@ async fn every_history_is_legal_and_counted_the_same_everywhere() {
         let id = &thread.thread_id;
         let now = history(&mut client, id, None).await;
         assert_eq!(now.tokens, client.thread(id).await.tokens, "{id}");
-        // An old compaction's kept requests are counted without the envelope they get when read back, and the
-        // lines of Claude Code in their own form, not in that in which they leave.
+        // The requests kept by an old compaction are counted without their envelope, and the lines of Claude Code in
+        // their own form instead of the returned one.
         let is_itself = now.base.kind != BaseKind::Summary && thread.source != "claude";
         if is_itself && sum(&now) != now.tokens {
             differing.push(format!("{id}: {} is not {}", sum(&now), now.tokens));

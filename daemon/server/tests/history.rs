@@ -1,5 +1,5 @@
-//! `history/get` over transcripts that were compacted, rolled back and forked: the behaviours that Codex's own
-//! tests pin, and where it is wrong, what is right.
+//! `history/get` for transcripts with compactions, rollbacks and forks: the behaviour pinned by Codex's own tests, or the
+//! right behaviour where Codex is wrong.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::support::{Daemon, message, of_thread, text_of};
 const THREAD: &str = "019e0000-0000-7000-8000-000000000001";
 const FORK: &str = "019e0000-0000-7000-8000-000000000002";
 
-/// No dimension of the settings changed.
+/// No setting changed.
 const NOTHING: [&str; 0] = [];
 
 async fn start(rollouts: &[&Rollout]) -> Daemon {
@@ -137,7 +137,7 @@ async fn an_old_compaction_keeps_requests_and_its_summary() {
 }
 
 #[tokio::test]
-async fn the_checkpoint_stands_in_for_an_encrypted_compaction() {
+async fn the_checkpoint_replaces_an_encrypted_compaction() {
     let mut rollout = two_turns();
     let sealed = json!({"type": "compaction", "encrypted_content": "gAAA"});
     let kept = [message("user", "two"), sealed.clone()];
@@ -153,7 +153,7 @@ async fn the_checkpoint_stands_in_for_an_encrypted_compaction() {
 }
 
 #[tokio::test]
-async fn pages_join_to_the_whole_and_a_fork_goes_on_from_its_base() {
+async fn pages_join_to_the_whole_history_and_a_fork_continues_its_base() {
     let base = two_turns();
     let mut fork = Rollout::forked(FORK, &base, 4);
     fork.message("user", "another way");
@@ -186,7 +186,7 @@ async fn aborted_and_incomplete_turns_stay_and_count_as_turns() {
 }
 
 #[tokio::test]
-async fn a_bare_turn_context_is_no_turn() {
+async fn a_bare_turn_context_is_not_a_turn() {
     let mut rollout = two_turns();
     rollout.line("turn_context", &json!({"cwd": "/elsewhere", "model": "m"}));
     rollout.rolled_back(1);
@@ -205,13 +205,13 @@ async fn a_compaction_in_an_incomplete_turn_is_the_base() {
     assert_eq!(texts(&daemon, of(THREAD)).await, ["three", "SUMMARY"]);
 }
 
-/// Settings as a turn's line has them.
+/// The settings in a turn's line.
 fn settings(approval: &str) -> Value {
     json!({"cwd": "/w", "approval_policy": approval, "model": "m"})
 }
 
-/// What would be put before the next turn of a thread that asks with `never`: the changed dimensions, or
-/// `everything` for want of a reference.
+/// The settings to send before the next turn of a thread with the approval policy `never`: the changed ones, or
+/// `everything` without a reference.
 async fn repeated(rollout: &Rollout) -> Vec<String> {
     let daemon = start(&[rollout]).await;
     let mut client = daemon.connect().await;
@@ -245,7 +245,7 @@ async fn a_rolled_back_bundle_of_everything_leaves_no_reference() {
     let mut rollout = two_turns();
     let items = [message("user", "two"), message("user", "SUMMARY")];
     rollout.compacted(&items);
-    // After a compaction settings and standing instructions come in one message.
+    // After a compaction, settings and instructions come in one message.
     let parts = ["<permissions instructions>never ask", "Answer in French."];
     let parts = parts.map(|text| json!({"type": "input_text", "text": text}));
     let bundle = json!({"type": "message", "role": "developer", "content": parts});
@@ -361,9 +361,9 @@ async fn a_history_as_of_before_a_request_ends_there_and_honours_rollbacks() {
     }
 }
 
-/// What a program leaves that was killed before the end of a line, or another that writes into the same file.
+/// The result of a program killed before the end of a line, or of two programs writing to the same file.
 #[tokio::test]
-async fn several_objects_on_a_line_are_read_told_and_counted_alike_everywhere() {
+async fn several_objects_on_a_line_are_read_and_counted_consistently() {
     let said = |text: &str| {
         let payload = message("assistant", text);
         json!({ "timestamp": "2026-03-02T09:15:30.000Z", "type": "response_item", "payload": payload })
@@ -397,7 +397,7 @@ async fn several_objects_on_a_line_are_read_told_and_counted_alike_everywhere() 
         assert_eq!((thread.malformed, thread.lines), (malformed, 10), "{line}");
         let ingest = client.call::<Status>(NoParams {}).await.unwrap().ingest;
         assert_eq!((ingest.malformed, ingest.lines), (malformed, 10), "{line}");
-        // What stands on one line is one item of every count, with one handle.
+        // Several objects on one line are one item in every count, with one handle.
         let handles: BTreeSet<_> = history.origins.iter().map(|origin| &origin.handle).collect();
         let totals = client.compact(of_thread(THREAD)).await.receipt.totals;
         let counted = totals.kept.items + totals.shortened.items + totals.dropped.items;

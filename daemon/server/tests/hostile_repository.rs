@@ -1,5 +1,5 @@
-//! A repository that wants to run programs, write, connect, or show files of others, and gets none of it: by all
-//! that stands in its way, and by the sandbox alone.
+//! A repository that tries to run programs, write, connect, or read other files. All attempts fail with both barriers, and
+//! with the sandbox alone.
 
 #![cfg(target_os = "linux")]
 
@@ -20,7 +20,7 @@ use crate::policy_evidence::{decision_with_repository, scripted};
 use crate::support::{Daemon, PATIENCE};
 use longhaul_confine::without_landlock;
 
-/// A checkout with a program in every place that git knows for one.
+/// A checkout with a program in every place that git runs one from.
 fn full_of_traps() -> Checkout {
     let work = Checkout::filtered(b"*.txt filter=evil\n*.txt filter=ev.il\n");
     for (key, name) in [
@@ -40,7 +40,7 @@ fn full_of_traps() -> Checkout {
     }
     work.git(&["config", "filter.evil.required", "true"]);
     work.git(&["config", "log.showSignature", "true"]);
-    // Setting these up may have sprung some.
+    // The setup may have triggered some.
     for mark in work.sprung() {
         fs::remove_file(work.at.join(".git").join(mark)).unwrap();
     }
@@ -59,7 +59,7 @@ async fn a_hostile_repository_runs_nothing_and_nothing_is_written_into_it() {
 }
 
 #[tokio::test]
-async fn a_filter_whose_name_is_no_text_is_switched_off() {
+async fn a_filter_whose_name_is_not_utf8_is_disabled() {
     let work = Checkout::with_nameless_filter();
     assert_eq!(work.seen().await.unstaged, 1);
     assert_eq!(work.sprung(), [""; 0]);
@@ -67,7 +67,7 @@ async fn a_filter_whose_name_is_no_text_is_switched_off() {
 }
 
 #[tokio::test]
-async fn more_settings_than_are_read_end_the_look() {
+async fn too_many_settings_end_the_inspection() {
     let work = Checkout::filtered(b"*.txt filter=last\n");
     let long = "a".repeat(3_000);
     let listed = (0..100).map(|n| format!("[filter \"{n}{long}\"]\n\tclean = cat\n"));
@@ -79,7 +79,7 @@ async fn more_settings_than_are_read_end_the_look() {
 }
 
 #[tokio::test]
-async fn a_filter_of_an_included_file_is_switched_off() {
+async fn a_filter_of_an_included_file_is_disabled() {
     let work = Checkout::filtered(b"*.txt filter=evil\n");
     work.write("more", format!("[filter \"evil\"]\n\tclean = {}\n", work.trap("clean")));
     work.configure(b"[include]\n\tpath = ../more\n");
@@ -93,8 +93,7 @@ async fn a_client_that_names_a_hostile_folder_runs_nothing() {
     let work = Checkout::with_nameless_filter();
     let home = tempfile::tempdir().unwrap();
     scripted(ONE, home.path(), &work.at);
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(ONE).await;
     decision_with_repository(&mut client, ONE).await;
     assert_eq!(work.sprung(), [""; 0]);
@@ -102,13 +101,13 @@ async fn a_client_that_names_a_hostile_folder_runs_nothing() {
 }
 
 #[tokio::test]
-async fn a_repository_inside_of_a_checkout_is_not_believed() {
+async fn a_repository_inside_a_checkout_is_not_trusted() {
     let work = Checkout::new();
     work.git(&["init", "-q", "--bare", "nested"]);
     assert_eq!(seen(&work.at.join("nested")).await, None);
 }
 
-/// Somebody who counts connections until he is told to stop.
+/// A server that counts connections until it is stopped.
 fn listener() -> (u16, JoinHandle<usize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -126,7 +125,7 @@ fn listener() -> (u16, JoinHandle<usize>) {
     (port, counting)
 }
 
-/// What git did when it was told to do everything it should not.
+/// What git did when instructed to do everything forbidden.
 fn deeds(run: impl Fn(&Path, &[&str]) -> Output) -> Vec<&'static str> {
     let work = full_of_traps();
     let outside = tempfile::tempdir().unwrap();
@@ -170,7 +169,7 @@ fn the_sandbox_alone_is_enough() {
     assert_eq!(deeds(git), all, "what is tried can be done");
 }
 
-/// Somebody's own repository: a hostile one beside it would like to show it.
+/// Another repository, which a hostile one beside it tries to reveal.
 fn private() -> Checkout {
     let private = Checkout::new();
     private.write("known", "1");
@@ -182,7 +181,7 @@ fn private() -> Checkout {
 }
 
 #[tokio::test]
-async fn another_repository_is_not_looked_at_by_way_of_a_file_or_a_link() {
+async fn another_repository_is_not_inspected_through_a_file_or_a_link() {
     let private = private();
     let folder = tempfile::tempdir().unwrap();
     let dot = folder.path().join(".git");
@@ -235,7 +234,7 @@ async fn files_elsewhere_that_a_repository_names_are_not_read() {
     assert!(reflog.contains("a secret"), "{reflog}");
 }
 
-/// Runs `work` on a kernel that seems to have no Landlock.
+/// Runs `work` on a kernel that appears to have no Landlock.
 fn on_old_kernel<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
@@ -247,7 +246,7 @@ fn on_old_kernel<T: Send>(work: impl FnOnce() -> T + Send) -> T {
 }
 
 #[test]
-fn where_nothing_can_be_confined_no_git_is_run_and_it_is_told_why() {
+fn without_confinement_git_is_not_run_and_the_reason_is_reported() {
     let work = full_of_traps();
     let output = on_old_kernel(|| {
         Command::new(LONGHAULD).arg("git").arg(&work.at).arg("status").output().unwrap()

@@ -1,4 +1,4 @@
-//! Compactions that are put in force in a thread of ours: whole or not at all, and taken back.
+//! Compactions installed in a recorded thread: completely or not at all, and undone.
 
 use std::fs;
 
@@ -54,9 +54,8 @@ fn lines(thread: &OpenResult) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn it_replaces_the_history_of_the_thread_and_undo_puts_it_back() {
-    let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
+async fn installing_replaces_the_history_and_undo_restores_it() {
+    let (_daemon, mut client) = Daemon::start_with_client().await;
     let thread = thread(&mut client, 30).await;
     let before = client.history(&thread.thread_id).await;
     let first = client.compact(installed(&thread)).await;
@@ -98,7 +97,7 @@ async fn it_replaces_the_history_of_the_thread_and_undo_puts_it_back() {
 }
 
 #[tokio::test]
-async fn it_is_told_once_that_a_history_was_replaced() {
+async fn a_replaced_history_is_one_event() {
     let daemon = Daemon::start().await;
     let (mut client, mut listener) = (daemon.connect().await, daemon.connect().await);
     listener.subscribe(&[EventKind::ContextCompacted]).await;
@@ -114,14 +113,13 @@ async fn it_is_told_once_that_a_history_was_replaced() {
 }
 
 #[tokio::test]
-async fn it_is_refused_where_the_daemon_does_not_keep_the_thread() {
+async fn installing_is_rejected_for_threads_of_other_programs() {
     const OTHER: &str = "019e0000-0000-7000-8000-000000000001";
     let home = tempfile::tempdir().unwrap();
     let rollout = Rollout::with_rounds(OTHER, home.path(), FIRST, 40);
     let path = rollout.write(home.path());
     let untouched = fs::read(&path).unwrap();
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(OTHER).await;
     let thread = thread(&mut client, 3).await;
     let given = RunParams { install: Some(true), ..of_items([message("user", "x")]) };
@@ -142,12 +140,12 @@ async fn it_is_refused_where_the_daemon_does_not_keep_the_thread() {
 }
 
 #[tokio::test]
-async fn what_is_appended_while_a_model_writes_stays_behind_the_replacement() {
+async fn items_appended_while_a_model_writes_follow_the_replacement() {
     let summary = "The fetcher in src/fetch.rs retries three times. Next: document it.";
     let held = || Answer::Held(Box::new(Answer::says(summary)));
     let provider = Provider::start(vec![held()]).await;
-    let daemon = Daemon::over(tempfile::tempdir().unwrap(), &provider.config("")).await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) =
+        Daemon::with_client(tempfile::tempdir().unwrap(), &provider.config("")).await;
     let thread = thread(&mut client, 30).await;
     let id = client.start_compaction(installed(&thread)).await;
     eventually("the model is asked", || provider.requests().len() == 1).await;
@@ -187,7 +185,7 @@ async fn a_kill_leaves_the_old_history_or_the_new_one() {
             assert_eq!(client.history(&thread.thread_id).await, before);
         }
     }
-    // As if it had been killed between the record and the line.
+    // As after a kill between the record and the line.
     let whole = fs::read(&thread.path).unwrap();
     client.compact(auto.clone()).await;
     process.signal(Signal::KILL);
@@ -204,11 +202,10 @@ async fn a_kill_leaves_the_old_history_or_the_new_one() {
 }
 
 #[tokio::test]
-async fn what_began_has_an_end_also_where_its_client_goes_away_or_it_is_cancelled() {
+async fn a_started_compaction_ends_even_if_its_client_disconnects_or_it_is_cancelled() {
     let provider = Provider::start(vec![Answer::Hang]).await;
     let home = tempfile::tempdir().unwrap();
-    let daemon = Daemon::over(home, &provider.config("")).await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, &provider.config("")).await;
     let thread = thread(&mut client, 30).await;
     let mut listener = daemon.connect().await;
     listener

@@ -1,8 +1,8 @@
-//! A real daemon with real work, killed with -9 at each step of a job, or stopped past its lease: what the job
-//! makes is there once.
+//! A real daemon with real work, killed with SIGKILL at each step of a job, or stopped past its lease: the job's effect
+//! exists once.
 //!
-//! The steps of a compaction as a job: asked for → claimed → the model is asked → its answer is there → the
-//! compaction is recorded → the job is settled.
+//! The steps of a compaction as a job: requested → claimed → the model is asked → its answer arrives → the compaction is
+//! recorded → the job is settled.
 
 use std::path::{Path, PathBuf};
 
@@ -28,7 +28,7 @@ fn rollout(thread: &str) -> Rollout {
     Rollout::with_rounds(thread, Path::new("/w/app"), request, 60)
 }
 
-/// A home with a thread, a provider that holds its answer back, and the daemon's database.
+/// A home with a thread, a provider that delays its answer, and the daemon's database.
 struct Rig {
     home: tempfile::TempDir,
     provider: Provider,
@@ -59,8 +59,8 @@ impl Rig {
         Store::open(&self.database(), 0).await.unwrap().0
     }
 
-    /// Waits until the compaction is recorded while the model's answer is released, then kills the daemon. The
-    /// store is open beside it.
+    /// Releases the model's answer, waits until the compaction is recorded, then kills the daemon. The store is open beside
+    /// it.
     async fn kill_once_recorded(&self, process: Process, store: &Store, key: &JobKey) {
         self.provider.release();
         let recorded =
@@ -69,7 +69,7 @@ impl Rig {
         kill(process).await;
     }
 
-    /// The compaction that was asked for is there once, and the job knows it.
+    /// Asserts that the requested compaction exists once and that the job refers to it.
     async fn assert_once(&self, key: &JobKey) -> Job {
         self.provider.release();
         let (process, mut client) = self.daemon("").await;
@@ -99,14 +99,14 @@ async fn kill(process: Process) {
     assert_eq!(process.exit_code().await, None, "by the signal");
 }
 
-/// Puts a job back to a row it had before. Between two commits lie microseconds, in which no test can kill:
-/// what the later one wrote is undone instead.
+/// Resets a job to an earlier row. Only microseconds pass between two commits, too few for a kill, so the effect of the
+/// later one is undone instead.
 async fn put_back(store: &Store, key: &JobKey, job: Job) {
     store.job_decide(key, |_| (Some(job), ())).await.unwrap();
 }
 
 #[tokio::test]
-async fn a_job_killed_before_it_was_claimed_is_done_once() {
+async fn a_job_killed_before_its_claim_is_done_once() {
     let rig = Rig::new().await;
     let (process, mut client) = rig.daemon("[jobs.compact]\noutside = true\n").await;
     let key = start(&mut client).await;
@@ -132,7 +132,7 @@ async fn a_job_killed_before_its_answer_is_stored_leaves_no_compaction() {
     let (process, mut client) = rig.daemon("").await;
     let key = start(&mut client).await;
     eventually("the model is asked", || rig.provider.hanging() == 1).await;
-    // Whoever holds the database's write lock lets nobody store anything.
+    // Holding the database's write lock prevents every write.
     let (locked, is_locked) = std::sync::mpsc::channel();
     let (unlock, may_unlock) = std::sync::mpsc::channel::<()>();
     let (path, locked_key) = (rig.database(), key.clone());
@@ -161,13 +161,13 @@ async fn a_job_killed_before_its_answer_is_stored_leaves_no_compaction() {
 }
 
 #[tokio::test]
-async fn a_job_killed_after_its_answer_is_stored_pays_for_it_once_though_the_thread_grew() {
+async fn a_job_killed_after_storing_its_answer_pays_once_although_the_thread_grew() {
     let rig = Rig::new().await;
     let (process, mut client) = rig.daemon("").await;
     let key = start(&mut client).await;
     eventually("the model is asked", || rig.provider.hanging() == 1).await;
     let path = client.thread(THREAD).await.path;
-    // Its agent goes on while the model writes.
+    // Its agent continues while the model writes.
     let mut grown = rollout(THREAD);
     let seq = grown.seq();
     grown.message("user", "Now document it.").message("assistant", "It is documented.");
@@ -175,7 +175,7 @@ async fn a_job_killed_after_its_answer_is_stored_pays_for_it_once_though_the_thr
     let store = rig.store().await;
     let running = store.job_get(&key).await.unwrap().unwrap();
     rig.kill_once_recorded(process, &store, &key).await;
-    // As if it had been killed before the record: the answer alone is kept.
+    // As after a kill before the record: only the answer is stored.
     store.compaction_delete(std::slice::from_ref(&key.subject)).await.unwrap();
     put_back(&store, &key, running).await;
     store.close().await;
@@ -185,7 +185,7 @@ async fn a_job_killed_after_its_answer_is_stored_pays_for_it_once_though_the_thr
 }
 
 #[tokio::test]
-async fn a_job_killed_between_the_record_and_its_end_is_done_once() {
+async fn a_job_killed_between_its_record_and_its_settlement_is_done_once() {
     let rig = Rig::new().await;
     let (process, mut client) = rig.daemon("").await;
     let key = start(&mut client).await;
@@ -214,7 +214,7 @@ async fn a_job_killed_when_it_is_done_stays_done() {
     assert_eq!((job.epoch, rig.provider.requests().len()), (1, 1));
 }
 
-/// A daemon that was stopped while its job waits for the model, and the one that took the job over.
+/// A daemon stopped while its job waits for the model, and the one that took the job over.
 struct Stopped {
     rig: Rig,
     process: Process,
@@ -232,7 +232,7 @@ async fn stopped_past_its_lease() -> Stopped {
         let key = start(&mut client).await;
         eventually("the model is asked", || rig.provider.hanging() == 1).await;
         process.signal(Signal::STOP);
-        // Another one on the same database, as if the lock of the state folder had not held.
+        // A second daemon on the same database, as if the lock of the state folder had failed.
         let store = rig.store().await;
         let rules = [(Kind::Compact, Rules::of(Kind::Compact))];
         let other = Jobs::new(store.clone(), Clock::system(), "other", rules.into());
@@ -241,7 +241,7 @@ async fn stopped_past_its_lease() -> Stopped {
                 match other.claim(Kind::Compact, &other.holder()).await {
                     Ok(Some(claimed)) => return Some(claimed),
                     Ok(None) => pause().await,
-                    // Stopped in the middle of a write it holds the database for good: that is another story.
+                    // Stopped during a write, it would hold the database for ever, which is not tested here.
                     Err(JobError::Store(StoreError::Busy { .. })) => return None,
                     Err(error) => panic!("{error}"),
                 }
@@ -262,7 +262,7 @@ async fn a_daemon_stopped_past_its_lease_stores_nothing_when_it_continues() {
     assert_eq!(claimed.job.epoch, 2);
     rig.provider.release();
     process.signal(Signal::CONT);
-    // It reads the answer or stops before: either way it goes on answering, and nothing of the run counts.
+    // It reads the answer or has stopped; either way it continues to serve, and the run has no effect.
     eventually("the late run is over", || rig.provider.hanging() == 0).await;
     let params = compaction::GetParams { compaction_id: key.subject.clone() };
     let late = client.call::<compaction::Get>(params).await.unwrap_err();
@@ -280,7 +280,7 @@ async fn a_daemon_stopped_past_its_lease_stores_nothing_when_it_continues() {
     store.close().await;
 }
 
-/// All that happened to the jobs of memory, and what was published: it only ever grows.
+/// All events of the memory jobs, and the publications; the list only grows.
 async fn progress(store: &Store) -> (usize, u64) {
     let extract = |thread: &str| JobKey { kind: Kind::Extract, subject: thread.to_owned() };
     let mut events = 0;
@@ -296,7 +296,7 @@ fn all() -> memory::RunParams {
 }
 
 #[tokio::test]
-async fn memory_is_published_once_however_often_its_daemon_is_killed() {
+async fn memory_is_published_once_however_often_the_daemon_is_killed() {
     let rig = Rig::new().await;
     rollout(SECOND).write(rig.home.path());
     let config = "[memory]\nenabled = false\n[jobs.extract]\nattempts = 100\n";

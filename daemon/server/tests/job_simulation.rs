@@ -1,11 +1,11 @@
-//! A seed → a schedule of crashes, suspends, clock jumps, reboots, takeovers and late answers, over the real table
-//! in a real database that two daemons have open at once. After each step the invariants are checked against
-//! what the test itself saw; at the end everything heals, and all that is owed must have been done, once.
+//! Runs a schedule, chosen by a seed, of crashes, suspends, clock jumps, reboots, takeovers and late answers on the real
+//! job table in a database that two daemons have open. After each step it checks the invariants against the test's own
+//! records; at the end all faults stop, and every owed job must have run once.
 //!
-//! The state folder's lock lets only one daemon in (`lifecycle.rs`); here it is as if that lock did not work,
-//! as on some network file systems: epochs and leases alone have to hold.
+//! The state folder's lock admits only one daemon (`lifecycle.rs`). Here that lock does not work, as on some network file
+//! systems, so epochs and leases alone must suffice.
 //!
-//! `LONGHAUL_SEEDS=2000` runs more; `LONGHAUL_SEED=17` runs the one that failed.
+//! `LONGHAUL_SEEDS=2000` runs more; `LONGHAUL_SEED=17` repeats a failed one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,14 +33,14 @@ const RULES: Rules = Rules {
     running_max: 2,
 };
 
-/// A run that somebody believes to own.
+/// A run that a holder believes to own.
 struct Run {
     owner: Owner,
-    /// What was asked for when it was claimed.
+    /// The job's input at the claim.
     wanted: u64,
     stop_at_ms: u64,
     boot: String,
-    /// Its effect is stored, and the job is not settled yet.
+    /// Whether its effect is stored although the job is not settled yet.
     has_stored: bool,
 }
 
@@ -51,7 +51,7 @@ struct World {
     runs: Vec<Run>,
     /// Epochs handed out, by subject.
     epochs: BTreeMap<String, BTreeSet<u64>>,
-    /// Effects that were stored: subject → (what was asked, epoch), in their order.
+    /// Stored effects in order: subject → (input, epoch).
     effects: BTreeMap<String, Vec<(u64, u64)>>,
     instances: u64,
     _folder: tempfile::TempDir,
@@ -85,7 +85,7 @@ impl World {
             74..80 => self.fail(chance).await,
             80..84 => self.crash(chance).await,
             84..92 => self.clock.advance_ms(i64::try_from(chance.below(900)).unwrap()),
-            // The machine sleeps past every lease; who held something wakes, and goes on as if nothing was.
+            // The machine sleeps past every lease; its holders wake up and continue.
             92..94 => self.clock.advance_ms(i64::try_from(chance.below(20_000)).unwrap()),
             94..97 => self.set_clock(chance),
             97 => self.reboot(),
@@ -128,7 +128,7 @@ impl World {
             let is_its = run.owner.key.subject == subject && run.boot == now.boot;
             is_its && now.boot_ms < run.stop_at_ms
         });
-        // Its worker is told of a cancel; until then it may believe, and what it stores is fenced.
+        // The worker learns of a cancellation later; until then it continues, and its writes are fenced.
         let current = others.filter(|run| run.owner.token.epoch + 1 == job.epoch);
         assert_eq!(current.count(), 0, "one_live_owner: {subject} was taken from a live run");
         self.runs.push(Run {
@@ -153,13 +153,13 @@ impl World {
         }
     }
 
-    /// The commit point of a run's effect, and a crash or a pause before it settles.
+    /// Stores a run's effect, and crashes or pauses before settling it.
     async fn store(&mut self, chance: &mut Chance) {
         let Some(run) = self.take(chance) else { return };
         let (jobs, store) = &self.daemons[usize::try_from(chance.below(2)).unwrap()];
         let subject = &run.owner.key.subject;
         let before = jobs.events(&run.owner.key).await.unwrap();
-        // As a compaction does: named by what it answers, so that a crash after it is found.
+        // As in a compaction, the name is derived from the input, so that it is found after a crash.
         let (row, body) = (effect(subject, run.wanted), CompactionBody::default());
         let is_there = store.compaction_get(&row.compaction_id).await.unwrap().is_some();
         match store.compaction_insert(&row, &body, Some(&jobs.fence(&run.owner))).await {
@@ -221,8 +221,8 @@ impl World {
         }
     }
 
-    /// A daemon dies with all it holds, and the next one on that machine takes back what it left. Runs of
-    /// the other daemon, which its lock should have kept away, are taken from it, too: they are fenced.
+    /// A daemon dies with its state, and the next one on that machine takes back its jobs. It also takes runs of the other
+    /// daemon, which the lock should have excluded; they are fenced.
     async fn crash(&mut self, chance: &mut Chance) {
         let which = usize::try_from(chance.below(2)).unwrap();
         self.runs.clear();
@@ -289,7 +289,7 @@ impl World {
         }
     }
 
-    /// No more faults: what is owed runs, and what is given up says so.
+    /// Without further faults: owed jobs run, and dead ones have a failure.
     async fn heal(&mut self) {
         self.runs.clear();
         for _ in 0..400 {
@@ -341,7 +341,7 @@ fn effect(subject: &str, wanted: u64) -> CompactionRow {
     }
 }
 
-/// Nothing but a lost claim may come back: no job is forgotten, no busy database is shown.
+/// Only a lost claim may be returned: no missing job and no busy database.
 fn is_lost(error: &JobError) {
     assert!(matches!(error, JobError::Lost(_)), "no_busy: {error}");
 }

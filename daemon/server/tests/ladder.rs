@@ -1,6 +1,5 @@
-//! The ladder end to end: whatever a provider does, the compaction is there, within its deadline, and
-//! says which rungs were left and why. What a provider can do wrong is in `failures`, what Codex's own
-//! tests pin in `pinned`.
+//! The whole ladder: whatever a provider does, there is a compaction within the deadline, with the reason for every rung
+//! that was left. Failures of providers are in `failures`, behaviour pinned by Codex's tests in `pinned`.
 
 use longhaul_daemon::clock::Clock;
 use longhaul_protocol::compaction::{Run, RunParams, RunResult, Strategy};
@@ -34,7 +33,7 @@ pub async fn daemon_with(config: &str) -> (Daemon, Client) {
     (daemon, client)
 }
 
-/// A compaction of the thread on a strategy of its own choice.
+/// A compaction of the thread with a chosen strategy.
 pub fn auto() -> RunParams {
     RunParams { deadline_ms: Some(5_000), ..of_thread(THREAD) }
 }
@@ -43,7 +42,7 @@ pub fn on(strategy: Strategy) -> RunParams {
     RunParams { strategy: Some(strategy), ..auto() }
 }
 
-/// Each rung that was reached, its outcome and the reason why it was left.
+/// Each rung that was reached, its outcome, and why it was left.
 pub fn ladder(result: &RunResult) -> Vec<String> {
     let rung = |rung: &longhaul_protocol::compaction::Rung| {
         let outcome = format!("{:?}", rung.outcome).to_lowercase();
@@ -72,7 +71,7 @@ async fn with_a_model_auto_is_summary_and_view_within_the_budget() {
 }
 
 #[tokio::test]
-async fn an_overflow_is_answered_by_sending_less_and_never_more_than_a_few_times() {
+async fn an_overflow_is_retried_with_less_a_few_times_at_most() {
     let script = vec![Answer::overflow(), Answer::overflow(), Answer::says(SUMMARY)];
     let provider = Provider::start(script).await;
     let (_daemon, mut client) = daemon(&provider, "").await;
@@ -95,7 +94,7 @@ async fn an_overflow_is_answered_by_sending_less_and_never_more_than_a_few_times
 }
 
 #[tokio::test]
-async fn a_providers_own_compaction_is_taken_with_our_view_beside_it() {
+async fn a_providers_own_compaction_is_used_with_the_daemons_view() {
     let opaque = json!({ "type": "compaction", "encrypted_content": "opaque-words" });
     for (form, path) in [("streamed", "/v1/responses"), ("unary", "/v1/responses/compact")] {
         let kept = message("user", REQUEST);
@@ -118,7 +117,7 @@ async fn a_providers_own_compaction_is_taken_with_our_view_beside_it() {
 }
 
 #[tokio::test]
-async fn a_spent_budget_and_a_short_deadline_are_reasons_too() {
+async fn a_spent_budget_and_a_short_deadline_are_reasons_to_leave_a_rung() {
     let provider = Provider::start(vec![Answer::says(SUMMARY)]).await;
     let (_daemon, mut client) = daemon(&provider, "[budget]\ntokens_per_job = 10").await;
     let result = client.compact(auto()).await;
@@ -145,7 +144,7 @@ async fn a_client_that_disconnects_cancels_its_request_to_the_model() {
 }
 
 #[tokio::test]
-async fn a_window_the_user_gave_codex_is_the_ceiling() {
+async fn a_window_set_in_codex_is_the_upper_limit() {
     let provider = Provider::start(vec![Answer::says(SUMMARY)]).await;
     let (daemon, mut client) = daemon(&provider, "").await;
     let settings = daemon.home.path().join(".codex/config.toml");
@@ -155,21 +154,20 @@ async fn a_window_the_user_gave_codex_is_the_ceiling() {
 }
 
 #[tokio::test]
-async fn without_a_model_nothing_is_asked_and_what_was_wanted_is_named() {
+async fn without_a_model_no_request_is_sent_and_the_wanted_strategy_is_named() {
     let provider = Provider::start(vec![Answer::says(SUMMARY)]).await;
     let home = tempfile::tempdir().unwrap();
     let mut rollout = Rollout::new(THREAD, home.path());
     rollout.message("user", "Do it.");
     rollout.write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     let result = client.compact(on(Strategy::Remote)).await;
     assert_eq!(ladder(&result), ["remote skipped not_configured", "checkpoint used"]);
     assert!(provider.requests().is_empty());
 }
 
 #[tokio::test]
-async fn secrets_do_not_reach_a_model_and_given_items_are_summarised_too() {
+async fn secrets_do_not_reach_a_model_and_given_items_are_summarized() {
     let provider = Provider::start(vec![Answer::says(SUMMARY)]).await;
     let (_daemon, mut client) = daemon(&provider, "").await;
     let secret = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD";

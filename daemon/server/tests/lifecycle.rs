@@ -1,4 +1,4 @@
-//! A whole daemon: handshake, status, start, stop, and the one that comes second.
+//! A whole daemon: handshake, status, start, stop, and a second daemon.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -24,9 +24,8 @@ fn revisions(min: u32, max: u32) -> InitializeParams {
 }
 
 #[tokio::test]
-async fn the_handshake_agrees_on_a_revision_or_says_who_is_too_old() {
-    let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
+async fn the_handshake_agrees_on_a_revision_or_names_the_older_side() {
+    let (_daemon, mut client) = Daemon::start_with_client().await;
     let result = client.call::<Initialize>(revisions(1, 9)).await.unwrap();
     assert_eq!(result.protocol, PROTOCOL_REVISION);
     assert_eq!(result.server.pid, std::process::id());
@@ -48,9 +47,8 @@ async fn the_handshake_agrees_on_a_revision_or_says_who_is_too_old() {
 }
 
 #[tokio::test]
-async fn a_connection_may_call_what_it_asked_for_and_may_ask_again() {
-    let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
+async fn a_connection_may_call_the_methods_it_requested_and_request_more_later() {
+    let (daemon, mut client) = Daemon::start_with_client().await;
     let wanted = vec!["event".to_owned(), "telepathy".to_owned()];
     let result = client.call::<Initialize>(hello(None, Some(wanted))).await.unwrap();
     assert_eq!(result.capabilities, ["event"]);
@@ -62,9 +60,8 @@ async fn a_connection_may_call_what_it_asked_for_and_may_ask_again() {
 }
 
 #[tokio::test]
-async fn every_method_of_the_protocol_is_known_and_refuses_unknown_params() {
-    let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
+async fn every_method_exists_and_rejects_unknown_params() {
+    let (daemon, mut client) = Daemon::start_with_client().await;
     for info in METHODS {
         let answer = client.request(info.name, json!({ "no_such_field": 1 })).await;
         assert_eq!(answer.kind(), Some(ErrorKind::InvalidParams), "{}: {answer:?}", info.name);
@@ -75,9 +72,8 @@ async fn every_method_of_the_protocol_is_known_and_refuses_unknown_params() {
 }
 
 #[tokio::test]
-async fn status_says_what_runs_and_since_when() {
-    let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
+async fn status_reports_the_daemon_and_its_start() {
+    let (daemon, mut client) = Daemon::start_with_client().await;
     daemon.clock.advance_ms(2_500);
     let status = client.status().await;
     assert_eq!((status.started_at, status.uptime_ms), (1_763_700_000_000, 2_500));
@@ -90,7 +86,7 @@ async fn status_says_what_runs_and_since_when() {
 }
 
 #[tokio::test]
-async fn the_first_list_after_a_start_holds_what_was_there() {
+async fn the_first_list_after_a_start_is_complete() {
     let home = home();
     for thread in 10..60 {
         let id = format!("019cadd3-0000-7000-8000-0000000000{thread}");
@@ -103,15 +99,14 @@ async fn the_first_list_after_a_start_holds_what_was_there() {
 }
 
 #[tokio::test]
-async fn a_thread_counts_what_its_transcript_holds() {
+async fn a_threads_counts_match_its_transcript() {
     const ID: &str = "019cadd3-0000-7000-8000-0000000000d3";
     let home = home();
     let mut rollout = Rollout::with_rounds(ID, Path::new("/w"), "Make the fetcher retry.", 2);
     let path = rollout.line("kind_of_tomorrow", &json!({})).write(home.path());
     let text = std::fs::read_to_string(&path).unwrap() + "{ not json\nnor this\n";
     std::fs::write(&path, &text).unwrap();
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     let synced = client.sync(ID).await;
     let params = thread::GetParams { thread_id: ID.into() };
     let thread::GetResult { thread, files, checkpoint_seq } =
@@ -143,8 +138,7 @@ async fn a_thread_has_the_newest_name_it_was_given_or_its_first_request() {
     let entry = |id: &str, name: &str| format!("{}\n", json!({ "id": id, "thread_name": name }));
     let text = [entry(named, "first"), entry("gone", "lost"), entry(named, "second")].concat();
     std::fs::write(home.path().join(".codex/session_index.jsonl"), text).unwrap();
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(named).await;
     client.sync(other).await;
     let mut titles: Vec<_> =
@@ -157,8 +151,7 @@ async fn a_thread_has_the_newest_name_it_was_given_or_its_first_request() {
 
 #[tokio::test]
 async fn a_shutdown_answers_closes_subscriptions_and_leaves_no_socket() {
-    let daemon = Daemon::start().await;
-    let mut subscriber = daemon.connect().await;
+    let (daemon, mut subscriber) = Daemon::start_with_client().await;
     subscriber.call::<Subscribe>(SubscribeParams::default()).await.unwrap();
     daemon.deps.events.publish(EventKind::ThreadUpdated, json!({}));
     let mut client = daemon.connect().await;
@@ -176,8 +169,7 @@ async fn a_shutdown_answers_closes_subscriptions_and_leaves_no_socket() {
 
 #[tokio::test]
 async fn events_are_resumed_by_seq_on_a_new_connection() {
-    let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::start_with_client().await;
     let since = client.call::<Subscribe>(SubscribeParams::default()).await.unwrap().seq;
     drop(client);
     let missed = daemon.deps.events.publish(EventKind::StoreRebuilt, json!({ "moved_to": "x" }));
@@ -232,7 +224,7 @@ async fn a_daemon_that_was_killed_is_replaced_by_the_next() {
 }
 
 #[test]
-fn what_cannot_start_says_why_and_what_to_do() {
+fn a_failed_start_reports_the_reason_and_the_remedy() {
     let home = home();
     let run = |args: &[&str]| command(home.path()).args(args).output().unwrap();
     refused(&run(&["--no-such-flag"]), 64, "--no-such-flag");
@@ -250,7 +242,7 @@ fn what_cannot_start_says_why_and_what_to_do() {
 }
 
 #[tokio::test]
-async fn on_a_database_of_a_newer_daemon_the_cause_is_told_before_there_is_a_socket() {
+async fn a_newer_database_is_reported_before_the_socket_exists() {
     let home = Daemon::start().await.stopped().await;
     let state = home.path().join(".local/state/longhaul");
     let database = std::fs::File::options().write(true).open(state.join("longhaul.db")).unwrap();

@@ -1,4 +1,4 @@
-//! Clients that take more than their share, and the others, who must not notice.
+//! Clients that use too much, and their effect on others.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +24,7 @@ fn table() -> RpcModule<()> {
     module
 }
 
-/// A client that has been answered once.
+/// A client with one answered call.
 async fn spoken(rig: &Rig) -> Client {
     let mut client = rig.connect().await;
     client.request("echo", json!([])).await;
@@ -32,7 +32,7 @@ async fn spoken(rig: &Rig) -> Client {
 }
 
 #[tokio::test]
-async fn beyond_the_bound_a_newcomer_is_refused_and_those_inside_are_served() {
+async fn beyond_the_limit_a_new_client_is_rejected_and_the_others_are_served() {
     let rig = Rig::start(table(), Bounds { connections_max: 3, ..Bounds::default() });
     let mut inside = [spoken(&rig).await, spoken(&rig).await, spoken(&rig).await];
     let mut newcomer = rig.connect().await;
@@ -50,7 +50,7 @@ async fn beyond_the_bound_a_newcomer_is_refused_and_those_inside_are_served() {
 }
 
 #[tokio::test]
-async fn a_connection_that_never_spoke_gives_its_place_to_a_newcomer() {
+async fn a_silent_connection_is_evicted_for_a_new_one() {
     let rig = Rig::start(table(), Bounds { connections_max: 2, ..Bounds::default() });
     let mut silent = rig.connect().await;
     let mut kept = spoken(&rig).await;
@@ -96,9 +96,9 @@ async fn ten_thousand_open_connections_lock_nobody_out() {
 }
 
 #[tokio::test]
-async fn a_daemon_out_of_descriptors_serves_who_is_in_and_recovers() {
+async fn a_daemon_out_of_descriptors_serves_its_clients_and_recovers() {
     let home = tempfile::tempdir().unwrap();
-    // A hard bound: the daemon cannot raise it.
+    // A hard limit, which the daemon cannot raise.
     let mut command = std::process::Command::new("bash");
     command.args(["-c", "ulimit -n 40 && exec \"$0\"", env!("CARGO_BIN_EXE_longhauld")]);
     command.env_clear().env("HOME", home.path()).stderr(std::process::Stdio::null());
@@ -120,7 +120,7 @@ async fn a_daemon_out_of_descriptors_serves_who_is_in_and_recovers() {
 
 #[tokio::test]
 async fn a_client_that_never_reads_is_closed_and_the_others_are_served() {
-    // Before the first look whether it is still there, and after it.
+    // Before and after the first check whether it still exists.
     for write_timeout_ms in [200, 700] {
         let write_timeout = Duration::from_millis(write_timeout_ms);
         let rig = Rig::start(table(), Bounds { write_timeout, ..Bounds::default() });
@@ -137,8 +137,8 @@ async fn a_client_that_never_reads_is_closed_and_the_others_are_served() {
 }
 
 #[tokio::test]
-async fn calls_of_a_client_that_never_reads_keep_nothing_from_the_others() {
-    // A method that needs what there is one of, as reading from the store does.
+async fn calls_of_a_client_that_never_reads_do_not_block_others() {
+    // A method that needs an exclusive resource, such as reading from the store.
     let reader = Arc::new(Semaphore::new(1));
     let mut table = RpcModule::new(());
     table
@@ -167,15 +167,15 @@ async fn calls_of_a_client_that_never_reads_keep_nothing_from_the_others() {
 }
 
 #[tokio::test]
-async fn what_all_clients_hold_is_bounded_and_the_greediest_go() {
+async fn memory_for_all_clients_is_bounded_and_the_largest_users_are_closed() {
     const BOUND: usize = 8 << 20;
     let rig = Rig::start(table(), Bounds { held_bytes_max: BOUND, ..Bounds::default() });
     let mut other = spoken(&rig).await;
-    // Messages that never end, and answers that nobody reads: four times what is allowed.
+    // Endless messages, and answers that are not read: four times the limit.
     let mut halves = Vec::new();
     for _ in 0..16 {
         let mut half = rig.connect().await;
-        // One that is closed meanwhile cannot be sent all of it.
+        // The daemon may close a connection before everything is sent.
         half.try_send(&vec![b'x'; 1 << 20]).await;
         halves.push(half);
         other.request("echo", json!([])).await;
@@ -218,7 +218,7 @@ async fn a_client_that_reads_late_loses_nothing() {
 }
 
 #[tokio::test]
-async fn a_process_of_another_user_is_closed_without_a_word() {
+async fn a_connection_of_another_user_is_closed_without_an_answer() {
     let somebody_else = rustix::process::geteuid().as_raw() + 1;
     let rig = Rig::start_for(table(), Bounds::default(), Some(somebody_else));
     let mut client = rig.connect().await;
@@ -228,8 +228,7 @@ async fn a_process_of_another_user_is_closed_without_a_word() {
 
 #[tokio::test]
 async fn subscriptions_are_bounded_and_end_when_unsubscribed() {
-    let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::start_with_client().await;
     let all = SubscribeParams::default;
     let mut ids = Vec::new();
     for _ in 0..8 {
@@ -240,15 +239,14 @@ async fn subscriptions_are_bounded_and_end_when_unsubscribed() {
     let unsubscribe = UnsubscribeParams { subscription: ids[0].clone() };
     assert!(client.call::<Unsubscribe>(unsubscribe.clone()).await.unwrap().ended);
     assert!(!client.call::<Unsubscribe>(unsubscribe).await.unwrap().ended);
-    // The place is given back by the subscription's own task.
+    // The subscription's own task frees its place.
     let resubscribed = async { while client.call::<Subscribe>(all()).await.is_err() {} };
     soon("a place for a subscription", resubscribed).await;
 }
 
 #[tokio::test]
 async fn a_slow_subscriber_gets_a_gap_instead_of_silence() {
-    let daemon = Daemon::start().await;
-    let mut slow = daemon.connect().await;
+    let (daemon, mut slow) = Daemon::start_with_client().await;
     let mut quick = daemon.connect().await;
     slow.subscribe(&[EventKind::ThreadUpdated]).await;
     let long = "x".repeat(2_000);
@@ -281,8 +279,7 @@ async fn a_slow_subscriber_gets_a_gap_instead_of_silence() {
 
 #[tokio::test]
 async fn calls_are_counted_with_their_errors_and_times() {
-    let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::start_with_client().await;
     for _ in 0..3 {
         client.threads().await;
     }

@@ -1,4 +1,4 @@
-//! The one integration binary of the daemon; one module a subject.
+//! The daemon's integration tests in one binary, a module for each subject.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
 
@@ -71,7 +71,7 @@ mod windows;
 mod wires;
 mod workers;
 
-/// A file in these folders that is no module of the binary would be a test that never runs.
+/// A file in these folders that is not a module of the binary would never run.
 #[test]
 fn no_test_file_is_forgotten() {
     let tests = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");

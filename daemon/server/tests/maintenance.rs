@@ -1,4 +1,4 @@
-//! The kinds of job that keep house: `prune` and `reindex`, asked for by themselves and by a person.
+//! The maintenance jobs `prune` and `reindex`, in the background and on request.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -18,8 +18,7 @@ async fn daemon_with(config: &str) -> (Daemon, Client) {
     let home = tempfile::tempdir().unwrap();
     let cwd = Path::new("/w/app");
     Rollout::with_rounds(THREAD, cwd, "Make the fetcher retry.", 60).write(home.path());
-    let daemon = Daemon::over(home, config).await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, config).await;
     client.sync(THREAD).await;
     (daemon, client)
 }
@@ -28,7 +27,7 @@ fn of(job: &str) -> JobParams {
     JobParams { job: job.into() }
 }
 
-/// The job once a run with a higher epoch than `epoch` is done.
+/// The job, once a run with an epoch above `epoch` is done.
 async fn run_after(client: &mut Client, job: &str, epoch: u64) -> Job {
     let done = async {
         loop {
@@ -49,7 +48,7 @@ async fn retry(client: &mut Client, job: &str) {
 }
 
 #[tokio::test]
-async fn pruning_is_a_job_that_a_clock_set_ahead_does_not_mislead() {
+async fn pruning_is_not_misled_by_a_clock_set_ahead() {
     let (daemon, mut client) = daemon_with("").await;
     let first = run_after(&mut client, "prune/", 0).await;
     client.compact(of_thread(THREAD)).await;
@@ -72,9 +71,9 @@ async fn pruning_is_a_job_that_a_clock_set_ahead_does_not_mislead() {
     daemon.stopped().await;
 }
 
-/// A machine without a battery for its clock, or one whose clock somebody set.
+/// A machine without a battery for its clock, or with a wrong clock.
 #[tokio::test]
-async fn compactions_outlive_starts_with_a_clock_ten_years_ahead_and_back() {
+async fn compactions_survive_starts_with_a_clock_ten_years_ahead_and_back() {
     const NOW_MS: i64 = 1_763_700_000_000;
     const YEARS_MS: i64 = 3_650 * DAY_MS;
     let (daemon, mut client) = daemon_with("").await;
@@ -102,12 +101,11 @@ async fn the_items_of_a_waiting_compaction_are_not_pruned() {
     let text = |n: u32| message("assistant", &format!("Round {n} of src/fetch.rs."));
     let id = client.start_compaction(of_items((0..60).map(text).collect::<Vec<_>>())).await;
     let first = run_after(&mut client, "prune/", 0).await;
-    // Long after what was just written on the real clock.
+    // Long after the real time of the writes.
     daemon.clock.set_wall_ms(4_000_000_000_000);
     retry(&mut client, "prune/").await;
     run_after(&mut client, "prune/", first.epoch).await;
-    let daemon = Daemon::over(daemon.stopped().await, "").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(daemon.stopped().await, "").await;
     run_after(&mut client, &format!("compact/{id}"), 0).await;
     assert_eq!(client.compaction(&id).await.run.compaction_id, id);
     daemon.stopped().await;
@@ -138,7 +136,7 @@ async fn the_search_index_is_rebuilt_on_request() {
     };
     let before = soon("the item is found", found).await;
     let index = daemon.deps.config.now().state_dir.join("search.db");
-    // Held open, so that its number is not given to another file.
+    // Keep it open, so that its inode is not reused.
     let old = std::fs::File::open(&index).unwrap();
     retry(&mut client, "reindex/search").await;
     run_after(&mut client, "reindex/search", 0).await;

@@ -1,4 +1,4 @@
-//! More transcripts than are looked at in one piece.
+//! More transcripts than one page of a scan.
 
 use std::fs;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ fn write(home: &std::path::Path, number: u32) -> PathBuf {
     rollout.write(home)
 }
 
-/// Waits until so many items are indexed, and all that is read.
+/// Waits until `items` are indexed and everything is ingested.
 async fn indexed(client: &mut Client, items: u64) {
     let reached = async {
         loop {
@@ -38,11 +38,10 @@ async fn hits(client: &mut Client, word: &str) -> usize {
 }
 
 #[tokio::test]
-async fn all_of_them_are_found_and_archived_and_what_goes_is_told_from_what_moves() {
+async fn all_transcripts_are_found_and_archived_and_moves_are_distinguished_from_deletions() {
     let home = tempfile::tempdir().unwrap();
     let paths: Vec<PathBuf> = (0..MANY).map(|number| write(home.path(), number)).collect();
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync_file(&paths[0]).await;
     indexed(&mut client, u64::from(MANY)).await;
     assert_eq!(archived(&mut client).await.transcripts, u64::from(MANY));

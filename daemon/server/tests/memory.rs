@@ -1,4 +1,4 @@
-//! Long-term memory from transcripts to files and back, with a person's hand in it.
+//! Memory from transcripts to files, and the person's edits of the files.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ pub const FIRST: &str = "019cadd3-0000-7000-8000-0000000000a1";
 pub const SECOND: &str = "019cadd3-0000-7000-8000-0000000000a2";
 const SECRET: &str = "ghp_016C7a3fKQz9hT5eYwLrUvXsBnMdPj2Eo4Gi";
 
-/// A thread with a rule of the person's and a command that was mended.
+/// A thread with a rule of the person and a command that was fixed.
 pub fn thread(home: &Path, id: &str, cwd: &str, rule: &str) {
     let mut rollout = Rollout::new(id, Path::new(cwd));
     rollout.message("user", &format!("Fix the parser in src/parse.rs. {rule}"));
@@ -38,12 +38,12 @@ pub async fn ask<M: Method>(client: &mut Client, params: M::Params) -> M::Result
     client.call::<M>(params).await.unwrap()
 }
 
-/// Makes memory of every thread now, however new it is.
+/// Builds memory of all threads now, even new ones.
 pub async fn run_all(client: &mut Client) -> RunResult {
     ask::<Run>(client, RunParams { all: Some(true), ..Default::default() }).await
 }
 
-/// Makes memory of those that are due.
+/// Builds memory of the due threads.
 pub async fn run_due(client: &mut Client) -> RunResult {
     ask::<Run>(client, RunParams::default()).await
 }
@@ -82,8 +82,7 @@ pub async fn daemon_with(threads: &[(&str, &str, &str)], config: &str) -> (Daemo
     for (id, cwd, rule) in threads {
         thread(home.path(), id, cwd, rule);
     }
-    let daemon = Daemon::over(home, config).await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, config).await;
     for (id, _, _) in threads {
         client.sync(id).await;
     }
@@ -122,7 +121,7 @@ async fn threads_become_files_that_are_summarised_searched_and_read() {
     assert!(text.contains("cargo nextest") && !text.contains("lock file"), "{text}");
     assert!(text.starts_with("<longhaul_memory>"), "{text}");
     assert_eq!((told.generation, told.project.as_deref()), (run.generation, Some(APP)));
-    // What an agent is to read lies where it is told to look.
+    // The path that agents are given.
     let how = told.instructions.unwrap();
     let (_, root) = how.split_once("more of it lies in ").unwrap();
     let root = root.split(". ").next().unwrap();
@@ -175,8 +174,7 @@ async fn nothing_is_published_without_a_change_and_new_lines_are_read() {
     let more = json!({ "timestamp": "2026-03-02T10:15:00.000Z", "type": "response_item",
         "payload": message("user", "Thanks.") });
     std::fs::write(&path, format!("{text}{more}\n")).unwrap();
-    let daemon = Daemon::over(home, OFF).await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, OFF).await;
     client.sync(FIRST).await;
     assert_run(&run_all(&mut client).await, 1, true);
     daemon.stopped().await;
@@ -206,7 +204,7 @@ async fn a_persons_edit_stays_and_a_deleted_line_does_not_return() {
 }
 
 #[tokio::test]
-async fn forgotten_memory_is_nowhere_when_the_call_is_answered() {
+async fn forgotten_memory_is_erased_when_the_call_is_answered() {
     let threads =
         [(FIRST, APP, RULE), (SECOND, APP, "Never touch the lock file, it is generated.")];
     let (daemon, mut client) = daemon_with(&threads, OFF).await;
@@ -223,7 +221,7 @@ async fn forgotten_memory_is_nowhere_when_the_call_is_answered() {
     let forget = ForgetParams { note_id: Some(note.note_id), ..Default::default() };
     ask::<Forget>(&mut client, forget).await;
     assert_eq!(search(&mut client, "Tuesdays").await.hits, []);
-    // The person's own version of the file goes with the thread.
+    // The person's version of the file is deleted with the thread.
     let root = list(&mut client).await.root;
     let summaries = files_under(&Path::new(&root).join("rollout_summaries"));
     let (path, text) = summaries.iter().find(|(_, text)| text.contains(SECOND)).unwrap();
@@ -267,24 +265,22 @@ async fn a_crash_before_the_link_was_switched_is_repaired() {
     let home = daemon.stopped().await;
     let state = home.path().join(".local/state/longhaul");
     let before = std::fs::read_to_string(state.join("memory/MEMORY.md")).unwrap();
-    // As if the process had died between the transaction and the rename, after a half-written staging.
+    // As after a crash between the transaction and the rename, with a half-written staging folder.
     std::fs::remove_file(state.join("memory")).unwrap();
     std::fs::remove_dir_all(state.join("memory.d/g1")).unwrap();
     std::fs::create_dir_all(state.join("memory.d/.staging-g2")).unwrap();
     std::fs::write(state.join("memory.d/.staging-g2/MEMORY.md"), "half").unwrap();
-    let daemon = Daemon::over(home, OFF).await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, OFF).await;
     assert_eq!(run_due(&mut client).await.generation, 1);
     assert_eq!(std::fs::read_to_string(state.join("memory/MEMORY.md")).unwrap(), before);
     daemon.stopped().await;
 }
 
 #[tokio::test]
-async fn memory_is_made_by_itself_of_an_idle_thread() {
+async fn an_idle_thread_is_extracted_in_the_background() {
     let home = tempfile::tempdir().unwrap();
     thread(home.path(), FIRST, APP, RULE);
-    let daemon = Daemon::over(home, "[memory]\nmin_idle_hours = 0\n").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "[memory]\nmin_idle_hours = 0\n").await;
     let published = async { while status(&mut client).await.generation == 0 {} };
     soon("memory", published).await;
     daemon.stopped().await;
@@ -297,7 +293,7 @@ async fn a_procedure_repeated_in_several_threads_becomes_a_skill() {
     for (number, id) in ids.iter().enumerate() {
         let mut rollout = Rollout::new(id, Path::new(APP));
         for _ in 0..number {
-            // Begun at another second: at the same one they would be copies.
+            // Started at different seconds, or they would count as copies.
             rollout.line("turn_context", &json!({ "cwd": APP }));
         }
         rollout.message("user", &format!("Release version 1.{number}, please."));
@@ -312,8 +308,7 @@ async fn a_procedure_repeated_in_several_threads_becomes_a_skill() {
         rollout.message("assistant", "It is released.");
         rollout.write(home.path());
     }
-    let daemon = Daemon::over(home, OFF).await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, OFF).await;
     for id in &ids {
         client.sync(id).await;
     }
@@ -327,7 +322,7 @@ async fn a_procedure_repeated_in_several_threads_becomes_a_skill() {
 }
 
 #[tokio::test]
-async fn a_run_reads_as_many_threads_as_it_may_and_the_next_one_the_others() {
+async fn a_run_reads_up_to_its_limit_and_the_next_one_reads_the_rest() {
     const ONE: &str = "019cadd3-0000-7000-8000-0000000000c1";
     const TWO: &str = "019cadd3-0000-7000-8000-0000000000c2";
     let config = format!("{OFF}max_threads_per_run = 1\n");

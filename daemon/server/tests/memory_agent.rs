@@ -1,4 +1,4 @@
-//! The files of memory edited by a worker outside, with a scripted model: what of its work is taken.
+//! An external worker edits the files of memory with a scripted model.
 
 use std::path::Path;
 
@@ -38,7 +38,7 @@ fn thread(home: &Path, id: &str, file: &str) {
     rollout.write(home);
 }
 
-/// The account of a thread that says nothing the rules do not know: the agent's steps are what is tested.
+/// An account of the thread without new learnings: only the agent's steps are tested.
 fn account(_: &Value) -> Answer {
     let words = json!({ "rollout_summary": "# The parser was fixed\nTests pass.", "rollout_slug": "fix",
         "raw_memory": "- the parser's tests pass", "outcome": "success", "learnings": [] });
@@ -61,7 +61,7 @@ fn read() -> Answer {
     step(&[call("read", "MEMORY.md", "", "")])
 }
 
-/// The line of the fix as the model was shown it, without its number.
+/// The line of the fix as the model sees it, without its number.
 fn fix_line(body: &Value) -> String {
     let input = field(body, "input").as_array().unwrap();
     let texts = input.iter().filter_map(|item| item.pointer("/content/0/text")?.as_str());
@@ -76,7 +76,7 @@ fn words_of(line: &str) -> &str {
     line[2..].rsplit_once(" [").unwrap().0
 }
 
-/// Says the line of the fix in fewer words.
+/// Shortens the line of the fix.
 fn reword(body: &Value) -> Answer {
     let line = fix_line(body);
     step(&[call("replace", "MEMORY.md", words_of(&line), SHORT)])
@@ -106,7 +106,7 @@ impl Rig {
         soon(M::NAME, self.client.call::<M>(params)).await.unwrap()
     }
 
-    /// Makes memory, and lets the worker edit it where there is something to do.
+    /// Builds memory, and lets the worker edit it if the job is due.
     async fn run(&mut self) -> RunResult {
         let run = self.ask::<Run>(run_all()).await;
         soon("the worker's end", self.work()).await.unwrap();
@@ -187,7 +187,7 @@ async fn the_agent_reads_all_files_first_and_then_only_what_changed() {
 }
 
 #[tokio::test]
-async fn edits_that_the_agent_cannot_prove_are_refused() {
+async fn edits_without_evidence_are_rejected() {
     fn invent(body: &Value) -> Answer {
         swap(body, "The queue is Kafka on port 9092")
     }
@@ -232,7 +232,7 @@ async fn edits_that_the_agent_cannot_prove_are_refused() {
 }
 
 #[tokio::test]
-async fn a_refused_agent_can_correct_its_files() {
+async fn a_rejected_agent_can_correct_its_files() {
     fn bad(body: &Value) -> Answer {
         let line = fix_line(body);
         let all = json!({ "done": true,
@@ -312,7 +312,7 @@ async fn forgetting_does_not_wait_for_the_worker_and_stops_it() {
 }
 
 #[tokio::test]
-async fn a_killed_daemon_pays_for_no_answer_twice_and_hands_the_job_out_again() {
+async fn a_killed_daemon_pays_no_answer_twice_and_offers_the_job_again() {
     let script = vec![Answer::To(account), read(), Answer::Hang, Answer::To(reword), done()];
     let mut rig = Rig::start(script, "").await;
     rig.ask::<Run>(run_all()).await;
@@ -334,7 +334,7 @@ async fn a_killed_daemon_pays_for_no_answer_twice_and_hands_the_job_out_again() 
 }
 
 #[tokio::test]
-async fn the_worker_is_looked_for_beside_the_daemons_own_file() {
+async fn the_worker_is_found_beside_the_daemons_executable() {
     let provider = Provider::start(Vec::new()).await;
     let home = tempfile::tempdir().unwrap();
     configure_all(home.path(), &provider, "");
@@ -345,7 +345,7 @@ async fn the_worker_is_looked_for_beside_the_daemons_own_file() {
     let missing = status.warnings.iter().filter(|warning| warning.kind == "curator_missing");
     let named: Vec<bool> =
         missing.map(|warning| warning.message.contains(beside.to_str().unwrap())).collect();
-    // Whether it is built depends on what else is.
+    // Whether the binary exists depends on what else was built.
     assert_eq!(named, if beside.exists() { vec![] } else { vec![true] }, "{:?}", status.warnings);
 }
 
@@ -401,7 +401,7 @@ async fn a_hostile_worker_publishes_nothing_and_settles_once() {
 }
 
 #[tokio::test]
-async fn a_persons_edit_of_a_line_of_the_agent_stays() {
+async fn a_persons_edit_of_an_agents_line_stays() {
     let script = vec![Answer::To(account), read(), Answer::To(reword), done()];
     let mut rig = Rig::start(script, "").await;
     rig.run().await;

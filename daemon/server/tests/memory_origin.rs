@@ -1,4 +1,4 @@
-//! Who speaks: notes of agents stay notes of agents, and what a client appends is not the person's.
+//! Origins in memory: agents' notes stay agents' notes, and text appended by a client is not the person's.
 
 use longhaul_daemon::clock::Clock;
 use longhaul_protocol::ErrorKind;
@@ -82,7 +82,7 @@ async fn a_note_of_an_agent_is_quoted_in_its_project_until_the_person_confirms_i
 async fn a_discarded_note_is_gone() {
     let (daemon, mut client) = daemon_with(&[(FIRST, APP, RULE)], OFF).await;
     run_all(&mut client).await;
-    // Who does not say for whom it speaks is not the person.
+    // Without an origin, the caller is not the person.
     let added = note(&mut client, POISON, None).await;
     assert_eq!((added.origin, added.pending), (Origin::Client, true));
     assert!(told(&mut client, APP).await.contains("(unconfirmed, client, "));
@@ -95,7 +95,7 @@ async fn a_discarded_note_is_gone() {
 }
 
 #[tokio::test]
-async fn a_note_closes_no_frame_and_recommends_no_hazard() {
+async fn a_note_cannot_close_a_frame_or_recommend_a_hazard() {
     let (daemon, mut client) = daemon_with(&[(FIRST, APP, RULE)], OFF).await;
     run_all(&mut client).await;
     for closing in [
@@ -157,7 +157,7 @@ async fn a_forged_worktree_joins_no_memories() {
 }
 
 #[tokio::test]
-async fn prompts_that_a_client_appends_are_no_rules() {
+async fn prompts_appended_by_a_client_are_not_rules() {
     let (daemon, mut client) = daemon_with(&[], OFF).await;
     let open = json!({ "cwd": APP, "originator": "forger" });
     let open: OpenParams = serde_json::from_value(open).unwrap();
@@ -186,7 +186,7 @@ async fn prompts_that_a_client_appends_are_no_rules() {
 }
 
 #[tokio::test]
-async fn the_note_above_the_bound_is_refused_and_none_of_the_others_goes() {
+async fn a_note_over_the_bound_is_rejected_and_no_other_is_lost() {
     let daemon = Daemon::with_config(OFF).await;
     let mut client = daemon.connect().await;
     note(&mut client, "Note 0 of the person.", Some(Origin::Person)).await;
@@ -201,7 +201,7 @@ async fn the_note_above_the_bound_is_refused_and_none_of_the_others_goes() {
     }
     store.close().await;
 
-    // Later, so that ids are not made again.
+    // Advance the clock, so that new ids differ.
     let daemon = Daemon::on_clock(home, OFF, Clock::manual(1_763_700_100_000)).await;
     let mut client = daemon.connect().await;
     let params = |text: &str| AddNoteParams {
@@ -216,7 +216,7 @@ async fn the_note_above_the_bound_is_refused_and_none_of_the_others_goes() {
     }
     let oldest = ask::<ListNotes>(&mut client, ListNotesParams::default()).await.notes.remove(0);
     assert_eq!(oldest.text.0, "Note 0 of the person.", "none made room");
-    // An agent's notes have a bound of their own.
+    // Agents' notes have a separate bound.
     note(&mut client, "The tests are slow.", Some(Origin::Agent)).await;
     let forgotten = ForgetParams { note_id: Some("note_7".into()), ..Default::default() };
     client.call::<Forget>(forgotten).await.unwrap();

@@ -1,4 +1,4 @@
-//! What of memory is used, and what of the threads is not: counts by kind, threads that are left out.
+//! Use of memory: counts by kind, and threads that are skipped.
 
 use std::path::Path;
 
@@ -55,7 +55,7 @@ async fn an_agent_that_reads_the_files_with_a_command_counts_once() {
     daemon.stopped().await;
 }
 
-/// How many threads are left out for `reason`.
+/// The number of threads skipped for `reason`.
 async fn left_out(client: &mut Client, reason: &str) -> u64 {
     let skipped = status(client).await.skipped;
     skipped.iter().find(|skipped| skipped.reason == reason).map_or(0, |skipped| skipped.threads)
@@ -70,8 +70,7 @@ async fn an_ephemeral_thread_is_never_read() {
     rollout.command("cargo nextest run", 0, "12 tests passed\n");
     rollout.message("assistant", "They pass.");
     rollout.write(home.path());
-    let daemon = Daemon::over(home, OFF).await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, OFF).await;
     client.sync(FIRST).await;
     let run = run_all(&mut client).await;
     assert_eq!((run.extracted, run.skipped[0].reason.as_str()), (0, "ephemeral"));
@@ -91,8 +90,7 @@ async fn threads_that_reached_the_network_can_be_left_out() {
     rollout.message("assistant", "Done.");
     rollout.write(home.path());
     let strict = format!("{OFF}excludes_outside = true\n");
-    let daemon = Daemon::over(home, &strict).await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, &strict).await;
     for id in [FIRST, SECOND] {
         client.sync(id).await;
     }
@@ -105,9 +103,8 @@ async fn threads_that_reached_the_network_can_be_left_out() {
         assert!(!text.contains("lock file"), "{}", path.display());
     }
 
-    // Taken in again by who changes their mind, without being read again.
-    let daemon = Daemon::over(home, OFF).await;
-    let mut client = daemon.connect().await;
+    // After a change of the setting they are included again, without being read again.
+    let (daemon, mut client) = Daemon::with_client(home, OFF).await;
     assert_run(&run_due(&mut client).await, 0, true);
     let text = summary(&mut client).await.text;
     assert!(text.contains("lock file"), "{text}");

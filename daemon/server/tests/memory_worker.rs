@@ -1,5 +1,5 @@
-//! A worker outside the daemon reads threads, by the Rust client: what it proves becomes memory, whatever happens to
-//! it and whatever else it says.
+//! An external worker reads threads through the Rust client: only learnings with evidence become memory, whatever happens
+//! to the worker.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ const SILENT: &str = "019cadd3-0000-7000-8000-0000000000d3";
 const SECRET: &str = "ghp_016C7a3fKQz9hT5eYwLrUvXsBnMdPj2Eo4Gi";
 const GONE: &str = "019cadd3-0000-7000-8000-0000000000d4";
 const RULE: &str = "Always run cargo nextest before you say that something works.";
-/// What only the thread of another project holds.
+/// Text that only a thread of another project contains.
 const OTHERS_WORDS: &str = "the vault of the other project opens on port 7443";
 const OUTSIDE: &str = "[jobs.extract]\noutside = true\nparallel = 1\n[memory]\nenabled = false\n";
 
@@ -37,7 +37,7 @@ fn rollout() -> Rollout {
     rollout
 }
 
-/// A daemon that leaves the reading of threads to workers outside, and a worker.
+/// A daemon that leaves extraction to external workers, and a worker.
 struct Rig {
     daemon: Daemon,
     worker: Client,
@@ -53,7 +53,7 @@ impl Rig {
         Self { daemon, worker }
     }
 
-    /// Begins to make memory, which waits for the worker.
+    /// Starts building memory, which waits for the worker.
     fn make_memory(&self) -> JoinHandle<RunResult> {
         let socket = self.daemon.socket.clone();
         tokio::spawn(async move {
@@ -123,7 +123,7 @@ fn record(claim: &ClaimedJob) -> (&str, u64) {
     (record, *lines)
 }
 
-/// The line of the row that holds `words`, as the worker was shown it.
+/// The line of the record that contains `words`, as the worker sees it.
 fn seq_of(record: &str, words: &str) -> u64 {
     let row = record.lines().find(|line| line.starts_with('[') && line.contains(words));
     let row = row.unwrap_or_else(|| panic!("{words}: {record}"));
@@ -148,7 +148,7 @@ fn result(lines: u64, answer: ExtractAnswer) -> Option<WorkResult> {
     Some(WorkResult::Extract { lines, answer })
 }
 
-/// What the thread really teaches.
+/// The thread's real learning.
 fn good(claim: &ClaimedJob) -> Option<WorkResult> {
     let (shown, lines) = record(claim);
     let passed = seq_of(shown, "12 tests passed");
@@ -157,7 +157,7 @@ fn good(claim: &ClaimedJob) -> Option<WorkResult> {
 }
 
 #[tokio::test]
-async fn what_a_worker_outside_proves_becomes_memory() {
+async fn learnings_proved_by_an_external_worker_become_memory() {
     let rig = Rig::start().await;
     let run = rig.make_memory();
     let claim = rig.claim().await;
@@ -187,7 +187,7 @@ async fn what_a_worker_outside_proves_becomes_memory() {
 }
 
 #[tokio::test]
-async fn a_worker_that_is_killed_leaves_its_job_to_the_next() {
+async fn a_killed_worker_leaves_its_job_to_the_next() {
     let mut rig = Rig::start().await;
     let run = rig.make_memory();
     let first = rig.claim().await;
@@ -205,7 +205,7 @@ async fn a_worker_that_is_killed_leaves_its_job_to_the_next() {
 }
 
 #[tokio::test]
-async fn a_result_outlives_the_daemon_and_what_the_thread_said_since() {
+async fn a_result_survives_a_restart_and_later_lines_of_the_thread() {
     let rig = Rig::start().await;
     request_job(&rig.daemon, Kind::Extract, THREAD).await;
     let claim = rig.claim().await;
@@ -230,7 +230,7 @@ async fn a_result_outlives_the_daemon_and_what_the_thread_said_since() {
 }
 
 #[tokio::test]
-async fn a_hostile_result_is_refused_and_the_claim_goes_on() {
+async fn a_hostile_result_is_rejected_and_the_claim_remains() {
     let rig = Rig::start().await;
     let mut other = Rollout::new(OTHER, Path::new("/w/other"));
     other.message("user", &format!("Remember: {OTHERS_WORDS}"));
@@ -265,7 +265,7 @@ async fn a_hostile_result_is_refused_and_the_claim_goes_on() {
         assert_eq!(rig.deliver(&claim, hostile).await, Err(kind), "{shown}");
         assert_eq!(rig.job().await.state, "running", "{shown}");
     }
-    // A token is good for its own thread alone.
+    // A token is valid only for its own thread.
     request_job(&rig.daemon, Kind::Extract, OTHER).await;
     let job = Job { job: format!("extract/{OTHER}"), ..claim.job.clone() };
     let others = ClaimedJob { job, ..claim.clone() };
@@ -278,7 +278,7 @@ async fn a_hostile_result_is_refused_and_the_claim_goes_on() {
         ..answer(vec![proved("fact", "The parser has 12 tests")])
     };
     rig.deliver(&claim, result(lines, escaping)).await.unwrap();
-    // The job of the other thread would be waited for.
+    // Otherwise the run would wait for the other thread's job.
     let theirs = rig.claim().await;
     let nothing = ExtractAnswer { outcome: "uncertain".into(), ..Default::default() };
     rig.deliver(&theirs, result(record(&theirs).1, nothing)).await.unwrap();

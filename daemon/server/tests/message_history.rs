@@ -1,4 +1,4 @@
-//! The prompts a person gave, kept across clients: killed while it trims, switched off, bounded.
+//! Prompts stored across clients: kills while trimming, disabled storage, bounds.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,9 +15,9 @@ fn prompt(text: &str) -> AppendParams {
     AppendParams { text: text.into(), ..Default::default() }
 }
 
-/// The file is full from the beginning on, so that most prompts trim it.
+/// The file is full from the start, so most prompts trim it.
 #[tokio::test]
-async fn a_daemon_killed_while_it_trims_has_every_answered_prompt_under_its_number() {
+async fn a_daemon_killed_while_trimming_has_every_acknowledged_prompt_under_its_number() {
     const ROOM: usize = 4_096;
     let home = tempfile::tempdir().unwrap();
     let config = home.path().join(".config/longhaul");
@@ -42,7 +42,7 @@ async fn a_daemon_killed_while_it_trims_has_every_answered_prompt_under_its_numb
         process.signal(Signal::KILL);
         process.exit_code().await;
 
-        // Those that still have room must be there, under the numbers that were answered.
+        // Prompts that were not trimmed must exist under their acknowledged numbers.
         let process = Process::start(home.path()).await;
         let mut client = Client::connect(&process.socket).await;
         let found = client.call::<Lookup>(LookupParams::default()).await.unwrap();
@@ -81,9 +81,8 @@ async fn no_prompt_is_written_when_the_configuration_says_so() {
 }
 
 #[tokio::test]
-async fn a_prompt_that_is_blank_or_too_long_is_refused() {
-    let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
+async fn a_blank_or_overlong_prompt_is_rejected() {
+    let (_daemon, mut client) = Daemon::start_with_client().await;
     for (text, expected) in [
         (" ".to_owned(), ErrorKind::InvalidParams),
         ("x".repeat(300_000), ErrorKind::LimitExceeded),

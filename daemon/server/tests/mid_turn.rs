@@ -1,4 +1,4 @@
-//! A compaction in the middle of a turn, whose caller gives no initial context: the history tells it.
+//! A compaction in the middle of a turn without an initial context: it comes from the history.
 
 use longhaul_protocol::compaction::{Phase, RunParams, RunResult, Strategy};
 use serde_json::{Value, json};
@@ -35,8 +35,7 @@ async fn daemon(items: &[Value], more: impl Fn(&mut Rollout)) -> (Daemon, Client
     }
     more(&mut rollout);
     rollout.write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(THREAD).await;
     (daemon, client)
 }
@@ -45,7 +44,7 @@ fn mid_turn(params: RunParams) -> RunParams {
     RunParams { phase: Some(Phase::MidTurn), strategy: Some(Strategy::Checkpoint), ..params }
 }
 
-/// Which part of the history holds the text.
+/// The part of the history that contains the text.
 #[track_caller]
 fn place(result: &RunResult, text: &str) -> usize {
     let text = text.lines().next().unwrap();
@@ -58,7 +57,7 @@ fn warnings(result: &RunResult) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn the_context_is_what_the_history_tells_before_the_request() {
+async fn the_context_comes_from_the_history_before_the_request() {
     let mut items = context().to_vec();
     items.push(message("user", "Fix the fetcher."));
     items.extend(work());
@@ -83,7 +82,7 @@ async fn the_context_is_what_the_history_tells_before_the_request() {
 }
 
 #[tokio::test]
-async fn what_the_transcript_recorded_of_the_turn_stands_in_and_nothing_at_all_is_warned_of() {
+async fn the_recorded_turn_context_is_the_fallback_and_a_missing_one_gives_a_warning() {
     let mut items = vec![message("user", "Fix the fetcher.")];
     items.extend(work());
     let turn = json!({ "cwd": "/w/demo", "approval_policy": "never", "model": "gpt-5.5", "summary": "auto" });

@@ -1,4 +1,4 @@
-//! OpenCode's sessions through the whole daemon, in both forms in which it keeps them.
+//! OpenCode's sessions through the whole daemon, in both storage formats.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::support::{Client, Daemon, of_thread, soon, text_at};
 const SESSION: &str = "ses_dfeef785fffe764aWSXJxl9lUf";
 const AGENT: &str = "ses_dfeef1aa4ffeUv1nm4fgEhIM9t";
 
-/// A record: its kind, its ids (session, message, part: as many as it has) and what it says.
+/// A record: its kind, its ids (session, message, part: as many as apply) and its content.
 struct Row<'a>(&'a str, &'a [&'a str], Value);
 
 fn session(id: &str, parent: Option<&str>, title: &str) -> Value {
@@ -46,7 +46,7 @@ fn edit(status: &str) -> Value {
         "input": {"filePath": "/w/src/a.rs", "oldString": "x", "newString": "y"}}})
 }
 
-/// A session that has begun: its agent is at work on a call.
+/// A new session whose agent is executing a call.
 fn begun() -> Vec<Row<'static>> {
     let [asked, text] = request(1_767_323_046_000, "Rename x to y in a.rs");
     let [looked, look] = request(1_767_323_046_500, "Look around");
@@ -63,7 +63,7 @@ fn begun() -> Vec<Row<'static>> {
     ]
 }
 
-/// What is written when the call is done: the part, the message, and a name for the session.
+/// The records at the end of the call: the part, the message, and a name for the session.
 fn ended() -> Vec<Row<'static>> {
     let broken = Value::String("{\"type\": \"te".to_owned());
     vec![
@@ -75,7 +75,7 @@ fn ended() -> Vec<Row<'static>> {
     ]
 }
 
-/// A record as it is stored; a string stands for damaged text.
+/// A stored record; a string is damaged text.
 fn stored(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
@@ -86,7 +86,7 @@ fn home_of(home: &Path) -> PathBuf {
     own
 }
 
-/// As versions until 1.1 do: a file each, rewritten as a whole.
+/// Versions until 1.1: a file for each record, rewritten completely.
 fn write_files(home: &Path, rows: &[Row<'_>]) -> PathBuf {
     let storage = home_of(home).join("storage");
     for Row(kind, ids, value) in rows {
@@ -103,7 +103,7 @@ fn write_files(home: &Path, rows: &[Row<'_>]) -> PathBuf {
     storage.join(format!("session/p1/{SESSION}.json"))
 }
 
-/// As later versions do: rows of a database with a write-ahead log.
+/// Later versions: rows of a database with a write-ahead log.
 struct Database {
     connection: SqliteConnection,
     path: PathBuf,
@@ -158,7 +158,7 @@ impl Database {
     }
 }
 
-/// What every form of a session that goes on comes to.
+/// The expected result for a continued session in either format.
 async fn assert_a_thread_like_any_other(client: &mut Client, path: &Path) {
     let listed = client.threads_of("opencode").await;
     assert_eq!(listed.len(), 2, "{listed:?}");
@@ -186,10 +186,9 @@ async fn assert_a_thread_like_any_other(client: &mut Client, path: &Path) {
 async fn a_session_in_files_is_a_thread_like_any_other() {
     let home = tempfile::tempdir().unwrap();
     let path = write_files(home.path(), &begun());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync_file(&path).await;
-    // The call waits for its end, so that no line is changed later.
+    // A call is ingested when it ends, so no line changes later.
     assert_eq!(client.history(SESSION).await.len(), 2);
     write_files(daemon.home.path(), &ended());
     client.sync_file(&path).await;
@@ -201,8 +200,7 @@ async fn a_session_in_a_database_is_a_thread_like_any_other() {
     let home = tempfile::tempdir().unwrap();
     let mut database = Database::in_home(home.path()).await;
     let path = database.write(&begun()).await;
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync_file(&path).await;
     assert_eq!(client.history(SESSION).await.len(), 2);
     database.write(&ended()).await;
@@ -210,41 +208,38 @@ async fn a_session_in_a_database_is_a_thread_like_any_other() {
     assert_a_thread_like_any_other(&mut client, &path).await;
 }
 
-/// Waits until a thread has so many items, which nobody asks the daemon to look for.
+/// Waits until a thread has this many items, without requesting ingestion.
 async fn has_items(client: &mut Client, thread_id: &str, items: u64) {
     let reached = async { while client.thread(thread_id).await.items < items {} };
     soon("the items", reached).await;
 }
 
 #[tokio::test]
-async fn what_is_written_is_seen_without_being_asked_for() {
+async fn changes_are_ingested_without_a_request() {
     let (files, rows) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let path = write_files(files.path(), &begun());
-    let daemon = Daemon::over(files, "").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(files, "").await;
     client.sync_file(&path).await;
     write_files(daemon.home.path(), &ended());
     has_items(&mut client, SESSION, 5).await;
     let mut database = Database::in_home(rows.path()).await;
     let path = database.write(&begun()).await;
-    let daemon = Daemon::over(rows, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(rows, "").await;
     client.sync_file(&path).await;
     database.write(&ended()).await;
     has_items(&mut client, SESSION, 5).await;
 }
 
 #[tokio::test]
-async fn files_that_were_taken_into_a_database_stay_one_thread() {
+async fn files_imported_into_a_database_stay_one_thread() {
     let home = tempfile::tempdir().unwrap();
     let path = write_files(home.path(), &begun());
     write_files(home.path(), &ended());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync_file(&path).await;
     let before = client.history(SESSION).await;
     let mut database = Database::in_home(daemon.home.path()).await;
-    // The database is looked at as soon as it is there: half of a session is not the one that is known.
+    // The database is read as soon as it exists; half of a session does not replace the known one.
     sqlx::raw_sql("BEGIN").execute(&mut database.connection).await.unwrap();
     database.write(&begun()).await;
     let path = database.write(&ended()).await;
@@ -259,12 +254,11 @@ async fn files_that_were_taken_into_a_database_stay_one_thread() {
 }
 
 #[tokio::test]
-async fn files_that_are_taken_into_a_database_row_by_row_make_way_for_it() {
+async fn files_imported_into_a_database_row_by_row_are_replaced_by_it() {
     let home = tempfile::tempdir().unwrap();
     let path = write_files(home.path(), &begun());
     write_files(home.path(), &ended());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync_file(&path).await;
     let before = client.history(SESSION).await;
     let mut database = Database::in_home(daemon.home.path()).await;
@@ -279,12 +273,11 @@ async fn files_that_are_taken_into_a_database_row_by_row_make_way_for_it() {
 }
 
 #[tokio::test]
-async fn a_deleted_session_goes_on_elsewhere() {
+async fn a_deleted_session_continues_elsewhere() {
     let home = tempfile::tempdir().unwrap();
     write_files(home.path(), &begun());
     let path = write_files(home.path(), &ended());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync_file(&path).await;
     archived(&mut client).await;
     fs::remove_dir_all(home_of(daemon.home.path()).join("storage")).unwrap();
@@ -296,8 +289,7 @@ async fn a_session_continues_in_codex_and_in_claude_code() {
     let home = tempfile::tempdir().unwrap();
     let path = write_files(home.path(), &begun());
     write_files(home.path(), &ended());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync_file(&path).await;
     for to in ["codex", "claude"] {
         client.continues_in(SESSION, to, &["src/a.rs (edited", "Rename x to y"]).await;

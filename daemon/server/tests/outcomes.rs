@@ -1,4 +1,4 @@
-//! What a failing model costs, per kind of provider: the table of PROTOCOL.md, row by row.
+//! The cost of a failing model by kind of provider: the table of PROTOCOL.md, row by row.
 
 use longhaul_protocol::compaction::{RunParams, Strategy};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ fn status(line: &'static str, code: &str, words: &str) -> Answer {
     Answer::Status(line, json!({ "error": { "code": code, "type": code, "message": words } }))
 }
 
-/// An answer of these words in the form `kind`.
+/// An answer with this text in the format `kind`.
 fn says(kind: &str, words: &str) -> Answer {
     match FORMS.iter().find(|form| form.kind == kind) {
         Some(form) => Answer::Events((form.says)(words)),
@@ -21,7 +21,7 @@ fn says(kind: &str, words: &str) -> Answer {
     }
 }
 
-/// What happens, the provider's answers, the rungs, the warnings, the requests.
+/// The case, the provider's answers, the rungs, the warnings, the requests.
 type Row = (
     &'static str,
     Vec<Answer>,
@@ -65,7 +65,7 @@ fn rows(kind: &str) -> Vec<Row> {
     ]
 }
 
-/// The same for what is no matter of size.
+/// Cases that do not depend on the size.
 fn failures(kind: &str) -> Vec<Row> {
     let next = |reason| vec![reason, "checkpoint used"];
     vec![
@@ -158,7 +158,7 @@ async fn every_failure_has_its_outcome_with_every_kind_of_provider() {
 }
 
 #[tokio::test]
-async fn a_providers_own_compaction_that_fails_leaves_the_hybrid() {
+async fn after_a_failed_compaction_of_the_provider_the_hybrid_is_used() {
     for form in ["unary", "streamed"] {
         for (what, failure, reason) in [
             (
@@ -187,12 +187,12 @@ fn pair(id: &str, output: &str) -> [Value; 2] {
     ]
 }
 
-/// What a history is like, its items, the rungs, the warnings.
+/// The case, the history's items, the rungs, the warnings.
 type Case = (&'static str, Vec<Value>, &'static [&'static str], &'static [&'static str]);
 
-/// Histories with which people's threads were stuck: the compaction is there, small, and holds the request.
+/// Histories that blocked people's threads: the compaction exists, is small, and contains the request.
 #[tokio::test]
-async fn a_history_that_fits_no_window_is_compacted_all_the_same() {
+async fn a_history_larger_than_every_window_is_still_compacted() {
     let provider = Provider::start(vec![Answer::says(SUMMARY)]).await;
     let (_daemon, mut client) = daemon_with(&provider.config("")).await;
     let image = json!({ "type": "message", "role": "user", "content": [
@@ -229,7 +229,7 @@ async fn a_history_that_fits_no_window_is_compacted_all_the_same() {
     assert_eq!(provider.requests().len(), 3, "a request each, none for requests alone");
 }
 
-/// Whoever names no strategy gets the summary with the checkpoint below it.
+/// Without a strategy, the summary is combined with the checkpoint's view.
 #[tokio::test]
 async fn the_hybrid_is_the_default_of_every_path() {
     let provider = Provider::start(vec![Answer::says(SUMMARY)]).await;

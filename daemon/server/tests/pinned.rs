@@ -1,15 +1,15 @@
-//! Behaviours of Codex's local compaction that its own tests pin, pinned here; the remote ones are in `pinned_remote`.
+//! Behaviour of Codex's local compaction that its own tests pin; the remote compaction is in `pinned_remote`.
 //!
 //! | pinned | here |
 //! |---|---|
 //! | manual: history and prompt, no tools; then requests, prefixed summary | [`manual_asks_with_the_history_and_the_prompt_and_no_tools`] |
-//! | a custom prompt replaces the default | `templates::a_call_brings_its_own_texts_…` |
-//! | an empty thread still sends one request | not so here: [`an_empty_thread_asks_nobody`], nothing is paid for nothing |
-//! | usage from the answer, then the local estimate | [`usage_is_the_providers_and_a_threads_own_numbers_stay_as_they_are`] |
+//! | a custom prompt replaces the default | `templates::a_call_can_bring_its_own_texts_…` |
+//! | an empty thread still sends one request | not so here: [`an_empty_thread_sends_no_request`], nothing is paid for nothing |
+//! | usage from the answer, then the local estimate | [`usage_is_the_providers_and_does_not_change_the_threads_numbers`] |
 //! | started and completed share an id; `context_compacted` too | [`a_compactions_events_share_its_id`], [`an_agents_own_compaction_is_an_event_when_it_happens_and_not_afterwards`] |
 //! | fires at the limit, several times in one task | [`the_limit_is_reached_again_in_the_same_turn`] |
 //! | fires on the first turn after resume by recorded usage | [`recorded_usage_over_the_limit_counts_on_the_first_turn`] |
-//! | a limit above the window is clamped | [`a_limit_that_cannot_be_reached_gives_way_to_the_default`] |
+//! | a limit above the window is clamped | [`an_unreachable_limit_is_replaced_by_the_default`] |
 //! | encrypted reasoning counts | `core::context::estimate`, `core::fold::meter` tests |
 //! | a smaller model: the previous one compacts; not when equal or larger | [`before_a_smaller_model_the_previous_one_compacts`] |
 //! | pre-turn leaves out the incoming message and the model switch; both come after | [`pre_turn_omits_the_unanswered_request_and_puts_it_after`], [`the_checkpoint_keeps_the_model_switch_too_of_a_thread_and_of_given_items`] |
@@ -18,7 +18,7 @@
 //! | other errors: retried, then one error, history unchanged | `failures` (the history is unchanged in any case: we hold a copy of nothing) |
 //! | two manual compactions keep all requests and the newest summary alone | [`two_compactions_keep_all_requests_and_the_newest_summary`] |
 //! | an overlong message is cut in its middle | `core::compaction::summary` tests |
-//! | empty parts, image-only messages, contextual messages | [`context_that_the_person_did_not_write_is_no_request`] |
+//! | empty parts, image-only messages, contextual messages | [`context_not_written_by_the_person_is_not_a_request`] |
 //! | the rollout after holds `compacted` with the summary | `continuation` tests: we never write into the thread's own |
 //! | hooks before and after | `longhaul hook` (the tests of the command line): ours never block |
 
@@ -35,7 +35,7 @@ use crate::support::{
     Client, Daemon, Event, field, message, of_items, of_thread, soon, text_at, text_of, texts,
 };
 
-/// A call with its output: `size` letters.
+/// A call with an output of `size` characters.
 pub fn call_with_output(id: &str, size: usize) -> [Value; 2] {
     [
         json!({ "type": "function_call", "name": "exec", "call_id": id,
@@ -50,7 +50,7 @@ pub fn sent(provider: &Provider) -> Vec<Value> {
     field(&body, "input").as_array().unwrap().clone()
 }
 
-/// What each item is: the beginning of its text, or its type.
+/// A short name of each item: the beginning of its text, or its type.
 fn outlines(items: &[Value]) -> Vec<String> {
     let outline = |item: &Value| match item.pointer("/content/0/text") {
         Some(text) => text.as_str().unwrap().chars().take(24).collect(),
@@ -59,7 +59,7 @@ fn outlines(items: &[Value]) -> Vec<String> {
     items.iter().map(outline).collect()
 }
 
-/// Params of a compaction of these items on the rung `summary`.
+/// Params of a compaction of these items with the strategy `summary`.
 fn summary_of(items: &[Value]) -> RunParams {
     RunParams { strategy: Some(Strategy::Summary), ..of_items(items) }
 }
@@ -86,7 +86,7 @@ async fn manual_asks_with_the_history_and_the_prompt_and_no_tools() {
 }
 
 #[tokio::test]
-async fn an_empty_thread_asks_nobody() {
+async fn an_empty_thread_sends_no_request() {
     let provider = Provider::start(vec![Answer::says(SUMMARY)]).await;
     let (_daemon, mut client) = daemon(&provider, "").await;
     let result = client.compact(summary_of(&[message("user", "Do it.")])).await;
@@ -95,7 +95,7 @@ async fn an_empty_thread_asks_nobody() {
 }
 
 #[tokio::test]
-async fn usage_is_the_providers_and_a_threads_own_numbers_stay_as_they_are() {
+async fn usage_is_the_providers_and_does_not_change_the_threads_numbers() {
     let provider = Provider::start(vec![Answer::says(SUMMARY)]).await;
     let (_daemon, mut client) = daemon(&provider, "").await;
     let before = client.usage(THREAD).await;
@@ -213,8 +213,7 @@ async fn recorded_usage_over_the_limit_counts_on_the_first_turn() {
     rollout.message("user", "Do it.").message("assistant", "Done.");
     rollout.token_count(95_500, 95_000);
     rollout.write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(THREAD).await;
     let params = ShouldParams { thread_id: Some(THREAD.into()), ..Default::default() };
     let answer = should(&mut client, params).await;
@@ -222,7 +221,7 @@ async fn recorded_usage_over_the_limit_counts_on_the_first_turn() {
 }
 
 #[tokio::test]
-async fn a_limit_that_cannot_be_reached_gives_way_to_the_default() {
+async fn an_unreachable_limit_is_replaced_by_the_default() {
     let provider = Provider::start(vec![Answer::Hang]).await;
     let (_daemon, mut client) = daemon(&provider, "").await;
     let history = [message("user", &"x".repeat(3_600))];
@@ -307,8 +306,7 @@ async fn the_checkpoint_keeps_the_model_switch_too_of_a_thread_and_of_given_item
     rollout.message("user", "Now document it.");
     rollout.command("cargo doc", 0, "documenting\n");
     rollout.write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(THREAD).await;
     let whole = client.history(THREAD).await;
     for subject in [of_thread(THREAD), of_items(whole)] {
@@ -377,7 +375,7 @@ async fn two_compactions_keep_all_requests_and_the_newest_summary() {
 }
 
 #[tokio::test]
-async fn context_that_the_person_did_not_write_is_no_request() {
+async fn context_not_written_by_the_person_is_not_a_request() {
     let provider = Provider::start(vec![Answer::says(SUMMARY)]).await;
     let (_daemon, mut client) = daemon(&provider, "").await;
     let image = json!({ "type": "message", "role": "user", "content": [

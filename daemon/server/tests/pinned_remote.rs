@@ -1,4 +1,4 @@
-//! Behaviours of Codex's remote compaction that its own tests pin, pinned here.
+//! Behaviour of Codex's remote compaction that its own tests pin.
 //!
 //! | pinned | here |
 //! |---|---|
@@ -6,7 +6,7 @@
 //! | auth and headers as of any request; no tools | [`remote_requests_carry_the_key_and_headers`]; cache key and tier are the harness's |
 //! | trimming until it fits, requests untouched | `core::compaction::remote::tests::trimming_…` (outputs are replaced in place, so pairs stay) |
 //! | a failure ends the turn | not so here: the next rung is taken (`failures`) |
-//! | the replacement is persisted | [`a_replacement_is_in_the_log_as_it_was_answered`] |
+//! | the replacement is persisted | [`a_replacement_is_logged_as_it_was_answered`] |
 //! | context before the last request, else the summary, else the compaction item; older items are sent | `core::compaction::remote::tests::mid_turn_context_…`, [`an_older_compaction_item_is_sent_again`] |
 //! | harness context dropped, summaries kept, model switch back | `core::compaction::remote::tests::a_unary_answer_…`, [`remote_keeps_the_model_switch_aside`] |
 //! | realtime restated | the harness's own context: it is rebuilt by the harness |
@@ -21,7 +21,7 @@ use crate::pinned::{call_with_output, sent};
 use crate::support::provider::{Answer, Provider};
 use crate::support::{message, of_items, texts};
 
-/// A compaction item as a provider answers it, which it alone can read.
+/// A compaction item in the form of a provider, which only the provider can read.
 fn sealed(content: &str) -> Value {
     json!({ "type": "compaction", "encrypted_content": content })
 }
@@ -87,7 +87,7 @@ async fn openai_compacts_by_itself_for_its_own_models() {
 }
 
 #[tokio::test]
-async fn a_replacement_is_in_the_log_as_it_was_answered() {
+async fn a_replacement_is_logged_as_it_was_answered() {
     let opaque = sealed("opaque-words");
     let provider = Provider::start(vec![Answer::items(std::slice::from_ref(&opaque))]).await;
     let (_daemon, mut client) = daemon(&provider, "remote_compaction = \"streamed\"").await;

@@ -1,4 +1,4 @@
-//! Policies end to end: decisions on what was ingested, the watcher over restarts, judges, texts.
+//! Policies end to end: decisions, the watcher across restarts, judges, texts.
 
 use std::fs;
 use std::path::Path;
@@ -19,7 +19,7 @@ use crate::support::{Client, Daemon, of_thread};
 pub const ONE: &str = "019cadd3-0000-7000-8000-0000000000a1";
 pub const TWO: &str = "019cadd3-0000-7000-8000-0000000000a2";
 
-/// Tokens of a window in which the threads below are at `asap`.
+/// Tokens of a window in which the threads below are at tier `asap`.
 pub const WINDOW: u64 = 36_000;
 
 pub fn thread(id: &str, home: &Path) -> Rollout {
@@ -40,8 +40,7 @@ pub fn home() -> TempDir {
 }
 
 pub async fn daemon(home: TempDir, text: &str) -> (Daemon, Client) {
-    let daemon = Daemon::over(home, text).await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, text).await;
     for thread in [ONE, TWO] {
         client.sync(thread).await;
     }
@@ -61,7 +60,7 @@ pub fn turn_ended() -> StepEvent {
     StepEvent::TurnEnded { message: None, boundaries: None, notify_only: None, compact_only: None }
 }
 
-/// A turn that ended with this last message of the agent.
+/// A turn that ends with this last message of the agent.
 pub fn turn_ended_with(message: &str) -> StepEvent {
     StepEvent::TurnEnded {
         message: Some(message.into()),
@@ -125,7 +124,7 @@ pub async fn explain(client: &mut Client, decision: &policy::Decision) -> Explai
 }
 
 #[tokio::test]
-async fn a_decision_rests_on_what_was_ingested_and_can_be_repeated_to_the_byte() {
+async fn a_decision_is_based_on_the_ingested_thread_and_is_reproducible_to_the_byte() {
     let text = "[shadow_policy.lazy.asap]\npercent_remaining_lt = 20\n";
     let (_daemon, mut client) = daemon(home(), text).await;
     let params = EvaluateParams { record: Some(true), ..in_window(ONE) };
@@ -153,7 +152,7 @@ async fn a_decision_rests_on_what_was_ingested_and_can_be_repeated_to_the_byte()
     assert!(past.decision.percent_remaining > found.decision.percent_remaining);
 }
 
-/// Defect 7.10: what a compaction was made for was kept in the process, and lost with it.
+/// Defect 7.10: the reason for a compaction was only in memory, and was lost with the process.
 #[tokio::test]
 async fn defect_7_10_the_sequence_survives_restarts_and_the_compaction_says_why_it_was_made() {
     let text = "[policy]\nmode = \"auto\"\npacket_author = \"agent\"\n";
@@ -173,7 +172,7 @@ async fn defect_7_10_the_sequence_survives_restarts_and_the_compaction_says_why_
     assert!(run.history.iter().any(|item| item.to_string().contains(packet)));
     let trigger = client.compaction(&run.compaction_id).await.policy.unwrap();
     assert_eq!((trigger.tier.as_str(), trigger.packet_author.as_str()), ("asap", "agent"));
-    // Those read from words, too.
+    // Signs read from words, too.
     assert_eq!(trigger.boundaries, ["commit", "agent_done", "turn_complete"]);
     assert_eq!((trigger.turn, trigger.point.as_str()), (1, "turn_end"));
 
@@ -196,7 +195,7 @@ async fn two_threads_do_not_affect_each_other() {
     assert!(failed.watcher.packet_kept);
 }
 
-/// A judge that is a program: it answers `{verdict}`, and what it was asked lies in `asked`.
+/// A judge that is a program: it answers `{verdict}` and writes its question to `asked`.
 fn judge(home: &Path, verdict: &str) -> String {
     let asked = home.join("asked");
     let script = format!("cat > '{}'; printf '%s' '{verdict}'", asked.display());
@@ -226,7 +225,7 @@ async fn the_configured_model_judges_outside_of_the_transcript() {
     }
 }
 
-/// Defect 7.9: what a judge cost counted as use of the thread's window.
+/// Defect 7.9: the cost of a judge counted towards the thread's window.
 #[tokio::test]
 async fn defect_7_9_a_judge_costs_nothing_of_the_window_and_a_client_may_be_one() {
     let text = "[policy]\nmode = \"auto\"\njudge = \"client\"\n[policy.asap]\njudgment = true\n";

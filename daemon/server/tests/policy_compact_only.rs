@@ -1,5 +1,4 @@
-//! Clients that can compact and nothing else, such as the plugin of Claude Code: what they are asked for, what of it the
-//! log keeps, and who is told.
+//! Clients that can only compact, such as the plugin of Claude Code: their effects, the log, and events.
 
 use longhaul_protocol::compaction::RunParams;
 use longhaul_protocol::event::EventKind;
@@ -13,7 +12,7 @@ use crate::policy::{
 };
 use crate::support::{Client, Daemon, field, of_thread, soon, text_at};
 
-/// When the transcripts of the tests have just been written.
+/// Shortly after the transcripts of the tests were written.
 const LIVE_MS: i64 = 1_772_442_960_000;
 
 const ALL: &str = "[policy]\nmode = \"auto\"\npacket_author = \"agent\"\nscratch = true\n";
@@ -27,7 +26,7 @@ fn ended(reason: Option<&str>) -> StepEvent {
     StepEvent::CompactionEnded { tokens_after: None, reason: reason.map(str::to_owned) }
 }
 
-/// The decisions of the thread that want a compaction.
+/// The thread's decisions for a compaction.
 async fn wanted(client: &mut Client) -> Vec<LoggedDecision> {
     let mut decisions = log(client, ONE).await.decisions;
     decisions.retain(|logged| logged.decision.action != "wait");
@@ -35,9 +34,9 @@ async fn wanted(client: &mut Client) -> Vec<LoggedDecision> {
 }
 
 #[tokio::test]
-async fn a_decision_is_carried_out_once_and_knows_its_compaction() {
+async fn a_decision_is_carried_out_once_and_linked_to_its_compaction() {
     let (_daemon, mut client) = daemon(home(), ALL).await;
-    // The daemon itself and a hook look at the same end of a turn.
+    // The daemon and a hook evaluate the same end of a turn.
     let recorded = EvaluateParams { record: Some(true), ..in_window(ONE) };
     evaluate(&mut client, recorded).await;
     let seen = StepEvent::TurnEnded {
@@ -62,7 +61,7 @@ async fn a_decision_is_carried_out_once_and_knows_its_compaction() {
 }
 
 #[tokio::test]
-async fn a_compaction_that_cannot_be_made_is_logged_and_not_asked_for_again_without_growth() {
+async fn an_impossible_compaction_is_logged_and_not_requested_again_without_growth() {
     let (_daemon, mut client) = daemon(home(), ALL).await;
     assert_eq!(effects_of(&mut client, ONE, turn_ended_compact_only()).await, ["compact"]);
     let why = "not available in a headless session";
@@ -72,7 +71,7 @@ async fn a_compaction_that_cannot_be_made_is_logged_and_not_asked_for_again_with
     assert_eq!(logged.not_made, Some(format!("the compaction failed: {why}")));
     assert_eq!(logged.compaction_id, None);
     assert_eq!(effects_of(&mut client, ONE, turn_ended_compact_only()).await, [""; 0]);
-    // It ends what such a client began, and nothing else.
+    // It ends only what such a client began.
     let (_daemon, mut client) = daemon(home(), "[policy]\nmode = \"auto\"\n").await;
     assert_eq!(effects_of(&mut client, ONE, turn_ended()).await, ["compact"]);
     let other = step(&mut client, ONE, ended(None)).await;
@@ -80,7 +79,7 @@ async fn a_compaction_that_cannot_be_made_is_logged_and_not_asked_for_again_with
 }
 
 #[tokio::test]
-async fn modes_that_only_tell_ask_for_no_compaction_and_a_judge_without_a_model_falls_back() {
+async fn informing_modes_request_no_compaction_and_a_judge_without_a_model_falls_back() {
     for (text, expected) in [
         ("[policy]\nmode = \"off\"\n", vec![]),
         ("[policy]\nmode = \"suggest\"\n", vec!["notify"]),
@@ -101,7 +100,7 @@ async fn modes_that_only_tell_ask_for_no_compaction_and_a_judge_without_a_model_
 }
 
 #[tokio::test]
-async fn subscribers_hear_of_decisions_and_of_limits_once() {
+async fn decisions_and_limits_are_published_once() {
     let home = tempfile::tempdir().unwrap();
     let mut rollout = thread(ONE, home.path());
     let path = rollout.write(home.path());
@@ -110,14 +109,14 @@ async fn subscribers_hear_of_decisions_and_of_limits_once() {
     let (mut listener, mut client) = (daemon.connect().await, daemon.connect().await);
     listener.subscribe(&[EventKind::PolicyDecided, EventKind::LimitCrossed]).await;
     client.sync(ONE).await;
-    // The window is stated by whoever asks: a decision, and no limit that the daemon knows of.
+    // The caller stated the window: there is a decision, but no limit known to the daemon.
     let told = step(&mut client, ONE, turn_ended_compact_only()).await;
     let event = soon("a decision", listener.event()).await;
     assert_eq!(event.kind, EventKind::PolicyDecided);
     let decision = decision_of(&told);
     assert_eq!(text_at(&event.data, "decision_id"), decision.decision_id.as_deref().unwrap());
     assert_eq!((text_at(&event.data, "thread_id"), text_at(&event.data, "tier")), (ONE, "asap"));
-    // The same once more is no news. Then the provider counts, and the window is known and full.
+    // A repetition is not published. With the provider's count, the window is known and full.
     client.call::<Step>(step_params(ONE, turn_ended_compact_only())).await.unwrap();
     let mut seq = rollout.seq();
     for total in [35_000, 35_500] {
@@ -139,7 +138,7 @@ async fn subscribers_hear_of_decisions_and_of_limits_once() {
 }
 
 #[tokio::test]
-async fn what_no_client_carries_out_is_said_by_a_check() {
+async fn a_check_reports_settings_that_no_client_carries_out() {
     let text = format!("{ALL}judge = \"client\"\ncompaction_model = \"m\"\n");
     let (_daemon, mut client) = daemon(home(), &text).await;
     let checked = client.call::<Check>(CheckParams { toml: None }).await.unwrap();

@@ -1,5 +1,4 @@
-//! What decisions are made with beside the transcript: the repository, and a model that reads words. And
-//! what is logged of them.
+//! Inputs of decisions besides the transcript: the repository, and a model that reads the agent's words. And their log.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +17,7 @@ use crate::policy::{
 use crate::support::rollout::Rollout;
 use crate::support::{Client, Daemon, of_thread, soon, text_at};
 
-/// A repository with a commit in the seconds of the transcripts' turns.
+/// A repository with a commit at the time of the transcripts' turns.
 fn repository(folder: &Path) {
     fs::create_dir_all(folder).unwrap();
     let git = |arguments: &[&str]| {
@@ -33,7 +32,7 @@ fn repository(folder: &Path) {
     git(&["commit", "-q", "--allow-empty", "-m", "release 1"]);
 }
 
-/// A turn in which a script made the commit: nothing in the transcript is a sign of one.
+/// A turn in which a script made the commit: the transcript shows no sign of it.
 pub fn scripted(id: &str, home: &Path, cwd: &Path) {
     let mut rollout = Rollout::new(id, cwd);
     rollout.message("user", "Release it.");
@@ -44,7 +43,7 @@ pub fn scripted(id: &str, home: &Path, cwd: &Path) {
     rollout.write(home);
 }
 
-/// Steps to the turn's end until the decision knows the repository.
+/// Steps to the turn's end until the decision includes the repository.
 pub async fn decision_with_repository(client: &mut Client, thread: &str) -> Decision {
     let looked = async {
         loop {
@@ -79,7 +78,7 @@ async fn a_commit_that_only_the_repository_shows_is_a_boundary_and_is_kept_with_
     let again = explain(&mut client, &newest.decision).await;
     assert!(again.is_reproduced);
     assert_eq!(again.logged.repository.as_ref(), Some(seen));
-    // A thread in no repository is decided on as ever.
+    // A thread outside a repository is decided as before.
     let other = step(&mut client, TWO, turn_ended()).await;
     assert_eq!(decision_of(&other).boundaries, ["turn_complete"]);
 }
@@ -99,7 +98,7 @@ async fn a_commit_where_two_sessions_share_a_folder_is_no_boundary() {
 }
 
 #[tokio::test]
-async fn repositories_are_not_looked_at_when_that_is_switched_off() {
+async fn repositories_are_not_inspected_if_disabled() {
     let home = tempfile::tempdir().unwrap();
     let cwd = home.path().join("project");
     repository(&cwd);
@@ -113,7 +112,7 @@ async fn repositories_are_not_looked_at_when_that_is_switched_off() {
     assert_eq!(evaluate(&mut client, in_window(ONE)).await.repository, None);
 }
 
-/// A model that is a program; a mark for each time it is asked lies in `asked`.
+/// A model that is a program and adds a mark to `asked` for each question.
 fn reader(home: &Path, answer: &str) -> String {
     let asked = home.join("asked");
     let script = format!("cat > /dev/null; echo >> '{}'; {answer}", asked.display());
@@ -136,7 +135,7 @@ async fn a_model_reads_the_words_if_configured_and_phrase_lists_count_if_it_fail
         let home = home();
         let text = reader(home.path(), &answer);
         let (daemon, mut client) = daemon(home, &text).await;
-        // Who only looks spends nothing.
+        // An evaluation without a record spends nothing.
         evaluate(&mut client, in_window(ONE)).await;
         assert!(!daemon.home.path().join("asked").exists());
         let stepped = step(&mut client, ONE, turn_ended()).await;
@@ -151,7 +150,7 @@ async fn a_model_reads_the_words_if_configured_and_phrase_lists_count_if_it_fail
 }
 
 #[tokio::test]
-async fn asking_twice_adds_nothing_to_the_log() {
+async fn evaluating_twice_adds_nothing_to_the_log() {
     let text = "[shadow_policy.lazy.asap]\npercent_remaining_lt = 60\n";
     let (_daemon, mut client) = daemon(home(), text).await;
     let params = EvaluateParams { record: Some(true), ..in_window(ONE) };
@@ -163,7 +162,7 @@ async fn asking_twice_adds_nothing_to_the_log() {
         assert_eq!(log.decisions.len(), 2, "one a policy: {log:?}");
     }
     assert!(ids.iter().all(|id| *id == ids[0]), "{ids:?}");
-    // The middle of the turn is another place, once.
+    // The middle of the turn is another point, logged once.
     for _ in 0..3 {
         step(&mut client, ONE, StepEvent::MidTurn { boundaries: None }).await;
     }
@@ -179,7 +178,7 @@ async fn the_mode_off_decides_and_does_nothing() {
     assert_eq!((stepped.watcher.phase.as_str(), stepped.watcher.mode.as_str()), ("idle", "off"));
 }
 
-/// Defect 7.13.6: a watcher's compaction was written by a model of its own that nobody had chosen.
+/// Defect 7.13.6: a watcher's compaction used a model that nobody had configured.
 #[tokio::test]
 async fn defect_7_13_6_a_watchers_compaction_asks_the_same_model_unless_another_is_chosen() {
     let other = "compaction_model = \"other\"\n";
@@ -204,7 +203,7 @@ async fn defect_7_13_6_a_watchers_compaction_asks_the_same_model_unless_another_
     }
 }
 
-/// A daemon at the time of the transcripts.
+/// A daemon whose clock shows the time of the transcripts.
 async fn at_their_time(text: &str) -> (Daemon, Client) {
     let daemon = Daemon::with_config(text).await;
     // 2026-03-02T09:16:00Z.
@@ -213,7 +212,7 @@ async fn at_their_time(text: &str) -> (Daemon, Client) {
     (daemon, client)
 }
 
-/// The logged decisions of a thread, which may be unknown yet.
+/// The logged decisions of a thread, which may not be ingested yet.
 async fn decisions(client: &mut Client, thread: &str) -> Vec<LoggedDecision> {
     let params = LogParams { thread_id: Some(thread.into()), ..Default::default() };
     match client.call::<Log>(params).await {
@@ -250,7 +249,7 @@ async fn live_threads_get_decisions_as_their_turns_end_and_old_ones_do_not() {
     soon("decisions on the next turn", logged).await;
     assert_eq!(decisions(&mut client, ONE).await[0].turn, 2);
 
-    // An hour later the same lines are a transcript of the past.
+    // An hour later, the same lines are a transcript of the past.
     daemon.clock.advance_ms(3_600_000);
     crate::policy::thread(TWO, home).write(home);
     client.sync(TWO).await;

@@ -1,5 +1,4 @@
-//! The watcher's sequence in whole daemons: killed in every state, a compaction that never comes, sessions
-//! side by side.
+//! The watcher's sequence in whole daemons: killed in every state, a compaction that never happens, concurrent sessions.
 
 use longhaul_protocol::compaction::RunParams;
 use longhaul_protocol::policy::{Effect, EvaluateParams, Step, StepEvent, StepResult};
@@ -20,8 +19,8 @@ async fn watcher_of(client: &mut Client, thread: &str) -> policy::Watcher {
     evaluate(client, params).await.watcher
 }
 
-/// Steps, kills the daemon as soon as it has answered, and starts the next one over the same folders; the state
-/// of the watcher must be what it was.
+/// Steps, kills the daemon after its answer, and starts the next one with the same folders; the watcher's state must be the
+/// same.
 async fn step_and_kill(home: &TempDir, event: StepEvent, phase: &str) -> StepResult {
     let process = Process::start(home.path()).await;
     let mut client = Client::connect(&process.socket).await;
@@ -35,7 +34,7 @@ async fn step_and_kill(home: &TempDir, event: StepEvent, phase: &str) -> StepRes
     let mut client = Client::connect(&process.socket).await;
     client.sync(ONE).await;
     assert_eq!(watcher_of(&mut client, ONE).await, stepped.watcher, "after the kill");
-    // Whoever lost that answer with the daemon gets it again, and it changes nothing.
+    // A client that lost the answer gets it again, without a change of state.
     if phase != "idle" && effects(&stepped) != ["hold_message"] {
         let again = step(&mut client, ONE, StepEvent::Resume {}).await;
         assert_eq!(again.effects.last(), stepped.effects.last(), "{again:?}");
@@ -52,8 +51,8 @@ fn configured(text: &str) -> TempDir {
     home
 }
 
-/// Every state there is, each killed with SIGKILL and gone on from: judgment → scratch → compacting (and a
-/// message held back in it) → idle; packet; and the compaction that waits for the user's next message.
+/// Every state, each killed with SIGKILL and continued: judgment → scratch → compacting (with a held message) → idle; packet;
+/// and a compaction that waits for the user's next message.
 #[tokio::test]
 async fn a_daemon_killed_in_any_state_continues_where_it_was() {
     let all = "[policy]\nmode = \"auto\"\njudge = \"client\"\nscratch = true\nwait_ms = 86400000\n\
@@ -85,8 +84,8 @@ async fn a_daemon_killed_in_any_state_continues_where_it_was() {
     assert_eq!(effects(&message), ["hold_message", "compact"]);
 }
 
-/// Defect 7.5: a compaction that never came left its packet nowhere. It is kept, told of, and goes with
-/// the next attempt, which needs growth.
+/// Defect 7.5: the packet of a compaction that never happened was lost. It is kept, reported, and used by the next attempt,
+/// which needs growth.
 #[tokio::test]
 async fn defect_7_5_the_packet_of_a_vanished_compaction_goes_with_the_next_one() {
     let text = "[policy]\nmode = \"auto\"\npacket_author = \"agent\"\nwait_ms = 60000\n";
@@ -98,7 +97,7 @@ async fn defect_7_5_the_packet_of_a_vanished_compaction_goes_with_the_next_one()
     let packet = "Next: the docs.";
     assert_eq!(effects_of(&mut client, ONE, turn_ended_with(packet)).await, ["compact"]);
     daemon.clock.advance_ms(60_001);
-    // The watcher has heard nothing since; its packet is out of date all the same.
+    // The watcher has not been told, but its packet is out of date.
     let another = client.compact(RunParams { max_tokens: Some(600), ..of_thread(ONE) }).await;
     assert!(!another.view.contains("[PACKET]"), "{}", another.view);
     let late = step(&mut client, ONE, StepEvent::Tick {}).await;
@@ -118,7 +117,7 @@ async fn defect_7_5_the_packet_of_a_vanished_compaction_goes_with_the_next_one()
         SyncParams { thread_id: Some(ONE.into()), min_offset: Some(bytes), ..Default::default() };
     client.call::<Sync>(sync).await.unwrap();
     assert_eq!(effects_of(&mut client, ONE, turn_ended()).await, ["request_packet"]);
-    // The agent says nothing this time: what it wrote before is taken.
+    // The agent says nothing this time, so its earlier packet is used.
     let again = step(&mut client, ONE, turn_ended_with("")).await;
     assert_eq!(
         again.effects[0].packet.as_ref().map(|text| text.as_str()),
@@ -128,7 +127,7 @@ async fn defect_7_5_the_packet_of_a_vanished_compaction_goes_with_the_next_one()
     assert!(!again.watcher.packet_kept);
 }
 
-/// Many clients step two threads at once: each thread goes its own way, and no step is lost or doubled.
+/// Many clients step two threads concurrently: the threads are independent, and no step is lost or repeated.
 #[tokio::test]
 async fn concurrent_sessions_do_not_mix() {
     let text = "[policy]\nmode = \"auto\"\njudge = \"client\"\n[policy.asap]\njudgment = true\n";
@@ -147,16 +146,16 @@ async fn concurrent_sessions_do_not_mix() {
     asked.sort_unstable();
     let one_each = [(ONE, "ask_judgment".to_owned()), (TWO, "ask_judgment".to_owned())];
     assert_eq!(asked, one_each, "of eight that told the same, one is asked to act");
-    // The answer to one thread's question moves that thread alone.
+    // The answer to one thread's question affects only that thread.
     assert_eq!(effects_of(&mut client, ONE, judged("judgment-1")).await, ["compact"]);
     let other = watcher_of(&mut client, TWO).await;
     assert_eq!(other.phase, "awaiting_judgment");
     assert_eq!(*field(&other.state, "phase.trigger.turn"), 1);
 }
 
-/// A hook can tell the person and nothing else: what would be begun is told, and begun by no one.
+/// A hook can only inform the person: effects are reported and not started.
 #[tokio::test]
-async fn a_hook_is_given_words_and_nothing_to_do() {
+async fn a_hook_gets_text_and_no_effects() {
     let (_daemon, mut client) = daemon(home(), "[policy]\nmode = \"auto\"\n").await;
     let seen = || StepEvent::TurnEnded {
         message: Some("Done.".into()),
@@ -170,7 +169,7 @@ async fn a_hook_is_given_words_and_nothing_to_do() {
     assert!(text.ends_with("(asap: commit, agent done): a good moment to compact"), "{text}");
     assert_eq!(decision_of(&told).action, "compact");
     assert_eq!(effects_of(&mut client, ONE, seen()).await, [""; 0], "said once");
-    // A client that can compact is asked to, whatever a hook was told.
+    // A client that can compact gets the effect, even after a hook was informed.
     assert_eq!(effects_of(&mut client, ONE, turn_ended()).await, ["compact"]);
     let beside = step(&mut client, ONE, seen()).await;
     assert_eq!(
@@ -179,10 +178,9 @@ async fn a_hook_is_given_words_and_nothing_to_do() {
     );
 }
 
-/// What a client saw and no transcript tells, such as a commit in an editor, is a sign like any other and is
-/// kept with the decision.
+/// Signs that only a client saw, such as a commit in an editor, count like others and are stored with the decision.
 #[tokio::test]
-async fn boundaries_that_a_client_saw_count_and_stay_with_the_decision() {
+async fn boundaries_reported_by_a_client_count_and_are_stored_with_the_decision() {
     let home = tempfile::tempdir().unwrap();
     let mut quiet = Rollout::new(ONE, home.path());
     quiet.message("user", "Look around.");

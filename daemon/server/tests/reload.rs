@@ -1,4 +1,4 @@
-//! The configuration while the daemon runs: shown, read anew, refused.
+//! The configuration of a running daemon: shown, reloaded, rejected.
 
 use longhaul_protocol::ErrorKind;
 use longhaul_protocol::daemon::{ConfigChange, NoParams, Reload, ShowConfig};
@@ -12,7 +12,7 @@ fn write(daemon_home: &std::path::Path, text: &str) {
     std::fs::write(file, text).unwrap();
 }
 
-/// The value of a key and where it comes from.
+/// The value of a key and its origin.
 async fn value(client: &mut Client, key: &str) -> (String, String) {
     let config = client.call::<ShowConfig>(NoParams {}).await.unwrap();
     let found = config.values.into_iter().find(|value| value.key == key).unwrap();
@@ -24,7 +24,7 @@ fn pair(value: &str, origin: &str) -> (String, String) {
 }
 
 #[tokio::test]
-async fn what_can_change_holds_at_once_and_the_rest_is_named() {
+async fn live_settings_apply_at_once_and_the_others_are_listed() {
     let daemon = Daemon::with_config("[compaction]\nkeep_days = 7\n").await;
     let mut client = daemon.connect().await;
     assert_eq!(value(&mut client, "compaction.keep_days").await, pair("7", "file"));
@@ -58,7 +58,7 @@ async fn what_can_change_holds_at_once_and_the_rest_is_named() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_refused_changes_nothing() {
+async fn a_rejected_file_changes_nothing() {
     let daemon = Daemon::with_config("[compaction]\nkeep_days = 7\n").await;
     let mut client = daemon.connect().await;
     for (text, expected) in [

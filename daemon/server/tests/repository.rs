@@ -1,4 +1,4 @@
-//! What a look at a repository sees.
+//! Results of inspecting repositories.
 
 #![cfg(target_os = "linux")]
 
@@ -14,7 +14,7 @@ use crate::checkout::{Checkout, LONGHAULD, SETTINGS, confined, seen};
 use crate::support::{PATIENCE, pause, soon};
 
 #[tokio::test]
-async fn head_branch_distance_changes_and_commits_are_seen() {
+async fn head_branch_distance_changes_and_commits_are_reported() {
     let work = Checkout::new();
     let before = work.seen().await;
     assert_eq!((before.head, before.branch.as_deref()), (None, Some("main")));
@@ -43,7 +43,7 @@ async fn head_branch_distance_changes_and_commits_are_seen() {
 }
 
 #[tokio::test]
-async fn linked_worktrees_submodules_and_folders_below_are_seen() {
+async fn linked_worktrees_submodules_and_subfolders_are_inspected() {
     let (work, lib) = (Checkout::new(), Checkout::new());
     lib.commit("of the library");
     work.git(&["submodule", "--quiet", "add", lib.path(), "lib"]);
@@ -72,9 +72,9 @@ async fn a_stack_of_graphite_s_is_read_and_gt_is_not_run() {
     assert_eq!((stack.parent.as_deref(), stack.pull_request), (Some("below"), Some(12)));
 }
 
-/// git then compares them by several threads.
+/// With many files, git compares them with several threads.
 #[tokio::test]
-async fn a_repository_of_many_files_is_seen() {
+async fn a_repository_with_many_files_is_inspected() {
     let work = Checkout::new();
     for n in 0..1_200 {
         work.write(&format!("{n}"), "1");
@@ -87,7 +87,7 @@ async fn a_repository_of_many_files_is_seen() {
 }
 
 #[test]
-fn the_user_s_own_settings_count_with_what_they_include() {
+fn the_users_settings_count_with_their_includes() {
     let (work, home) = (Checkout::new(), tempfile::tempdir().unwrap());
     fs::write(home.path().join(".gitconfig"), "[include]\n\tpath = ~/more\n").unwrap();
     fs::write(home.path().join("more"), "[user]\n\tname = somebody\n").unwrap();
@@ -99,9 +99,9 @@ fn the_user_s_own_settings_count_with_what_they_include() {
     assert!(!named.status.success() && named.stdout.is_empty(), "{named:?}");
 }
 
-/// A configuration that includes a pipe: git waits for words that never come.
+/// A configuration that includes a pipe, which blocks git.
 #[tokio::test]
-async fn a_look_that_hangs_is_given_up_and_git_is_ended() {
+async fn a_hanging_inspection_is_abandoned_and_git_is_killed() {
     let work = Checkout::new();
     let pipe = work.at.join("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
@@ -109,7 +109,7 @@ async fn a_look_that_hangs_is_given_up_and_git_is_ended() {
     let settings = RepositorySettings { timeout: Duration::from_millis(300), ..SETTINGS };
     let repositories = Repositories::new(Clock::manual(0), LONGHAULD.into());
     assert_eq!(repositories.inspect(work.path(), settings, PATIENCE).await, None);
-    // Nobody has the pipe open for reading any more.
+    // No process has the pipe open for reading any more.
     let ended = async {
         let flags = rustix::fs::OFlags::WRONLY | rustix::fs::OFlags::NONBLOCK;
         while rustix::fs::open(&pipe, flags, rustix::fs::Mode::empty()).is_ok() {
@@ -120,7 +120,7 @@ async fn a_look_that_hangs_is_given_up_and_git_is_ended() {
 }
 
 #[tokio::test]
-async fn who_does_not_wait_gets_the_look_before() {
+async fn a_caller_that_does_not_wait_gets_the_previous_result() {
     let work = Checkout::new();
     work.commit("first");
     let clock = Clock::manual(0);

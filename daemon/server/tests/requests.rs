@@ -1,5 +1,5 @@
-//! What a model is sent is legal: a provider that refuses what the real one refuses takes every request made from any
-//! history, on every rung.
+//! Requests to a model are valid: a provider with the checks of a real one accepts every request for any history, on every
+//! rung.
 
 use longhaul_daemon::clock::Clock;
 use longhaul_protocol::compaction::{RunParams, Strategy};
@@ -20,13 +20,13 @@ fn output(kind: &str, id: &str) -> Value {
     json!({ "type": format!("{kind}_output"), "call_id": id, "output": "printed ".repeat(300) })
 }
 
-/// Histories that a provider refuses as they are, by what is wrong with them.
+/// Histories that a provider rejects unchanged, by their flaw.
 fn broken() -> Vec<(&'static str, Vec<Value>)> {
     let (function, custom) = ("function_call", "custom_tool_call");
     let pair = |id: &str| vec![call(function, id), output(function, id)];
     let mut number = 0;
     let mut all = |items: Vec<Value>| {
-        // An answer to the same request is kept.
+        // Different, since an answer to the same request is stored.
         number += 1;
         let mut history =
             vec![message("user", &format!("Make src/fetch.rs retry {number} times."))];
@@ -62,7 +62,7 @@ fn broken() -> Vec<(&'static str, Vec<Value>)> {
 }
 
 #[tokio::test]
-async fn every_rung_sends_legal_items_of_any_history() {
+async fn every_rung_sends_valid_items_for_any_history() {
     for (form, strategy) in [
         ("no", Strategy::Summary),
         ("no", Strategy::Hybrid),
@@ -82,7 +82,7 @@ async fn every_rung_sends_legal_items_of_any_history() {
 }
 
 #[tokio::test]
-async fn a_ghost_is_given_back_and_never_sent() {
+async fn a_ghost_snapshot_is_returned_and_never_sent() {
     let ghost = json!({ "type": "ghost_snapshot", "ghost_commit": { "id": "abc" } });
     for (form, strategy) in
         [("no", Strategy::Checkpoint), ("no", Strategy::Hybrid), ("streamed", Strategy::Remote)]
@@ -100,7 +100,7 @@ async fn a_ghost_is_given_back_and_never_sent() {
     }
 }
 
-/// Refuses images, as a model without vision does.
+/// Rejects images, like a model without vision.
 fn blind(body: &Value) -> Answer {
     if body.to_string().contains("input_image") {
         let error = json!({ "type": "invalid_request_error", "message": "Invalid image in input" });
@@ -110,7 +110,7 @@ fn blind(body: &Value) -> Answer {
 }
 
 #[tokio::test]
-async fn a_model_that_takes_no_image_is_asked_once_more_without() {
+async fn a_model_without_vision_is_asked_again_without_images() {
     let provider = Provider::start(vec![Answer::To(blind)]).await;
     let (_daemon, mut client) = daemon_with(&provider.config("")).await;
     let image = json!({ "type": "message", "role": "user", "content": [
@@ -128,7 +128,7 @@ async fn a_model_that_takes_no_image_is_asked_once_more_without() {
 }
 
 #[tokio::test]
-async fn a_model_that_cannot_read_what_was_compacted_is_sent_quotations_of_it() {
+async fn a_model_that_cannot_read_a_compaction_gets_quotations_of_it() {
     let provider = Provider::start(vec![Answer::To(pairing::answer)]).await;
     let home = tempfile::tempdir().unwrap();
     let mut rollout = Rollout::with_rounds(THREAD, home.path(), REQUEST, 10);
@@ -154,15 +154,14 @@ async fn a_model_that_cannot_read_what_was_compacted_is_sent_quotations_of_it() 
 
 /// With `LONGHAUL_CORPUS`, every thread in it; else the sample session.
 #[tokio::test(flavor = "multi_thread")]
-async fn no_request_of_any_thread_is_refused() {
+async fn no_request_of_any_thread_is_rejected() {
     let provider = Provider::start(vec![Answer::To(pairing::answer)]).await;
     let home = tempfile::tempdir().unwrap();
     let copies = copy(&corpus(), home.path());
     let config = provider.config(
         "remote_compaction = \"streamed\"\n[budget]\nrequests_per_day = 0\ntokens_per_day = 0",
     );
-    let daemon = Daemon::over(home, &config).await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, &config).await;
     for path in copies {
         client.sync_file(&path).await;
     }
@@ -185,7 +184,7 @@ async fn no_request_of_any_thread_is_refused() {
 }
 
 #[tokio::test]
-async fn a_receipt_of_a_remote_compaction_tells_what_stands_in_its_history() {
+async fn a_receipt_of_a_remote_compaction_matches_its_history() {
     for form in ["streamed", "unary"] {
         let opaque = json!({ "type": "compaction", "encrypted_content": "opaque-words" });
         let answer = match form {

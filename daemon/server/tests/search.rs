@@ -17,7 +17,7 @@ fn id(number: u32) -> String {
     format!("019cadd3-0000-7000-8000-{number:012}")
 }
 
-/// Waits until everything that is written is indexed.
+/// Waits until everything written is indexed.
 async fn indexed(client: &mut Client, items: u64) {
     let poll = async {
         loop {
@@ -53,11 +53,10 @@ fn alpha() -> Rollout {
 }
 
 #[tokio::test]
-async fn a_hit_names_its_place_and_its_handle_expands_to_it() {
+async fn a_hit_names_its_place_and_its_handle_expands_to_the_item() {
     let home = tempfile::tempdir().unwrap();
     alpha().write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     indexed(&mut client, 4).await;
 
     let result = search(&mut client, SearchParams { limit: Some(5), ..of("deadlock") }).await;
@@ -98,9 +97,9 @@ async fn a_hit_names_its_place_and_its_handle_expands_to_it() {
     assert_eq!(refused.kind(), ErrorKind::InvalidParams);
 }
 
-/// What hooks and compactions of ours put into a session, as Codex and Claude Code write it down.
+/// Text that hooks and compactions of the daemon add to a session, as Codex and Claude Code record it.
 #[tokio::test]
-async fn what_we_told_an_agent_is_not_found() {
+async fn text_that_the_daemon_gave_an_agent_is_not_found() {
     let home = tempfile::tempdir().unwrap();
     let told = "<longhaul_context about=\"resume\">\nThe turbine rule: never oil the turbine.\n</longhaul_context>";
     let memory = "<longhaul_memory>\nThe turbine likes grease.\n</longhaul_memory>";
@@ -133,8 +132,7 @@ async fn what_we_told_an_agent_is_not_found() {
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join(format!("{session}.jsonl")), lines.collect::<String>()).unwrap();
 
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(session).await;
     indexed(&mut client, 5).await;
     let mut found = texts(&mut client, of("turbine")).await;
@@ -152,8 +150,7 @@ async fn filters_narrow_a_search() {
     let mut beta = Rollout::new(&id(2), Path::new("/home/dev/beta"));
     beta.message("user", "Another deadlock, in beta.");
     beta.write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     indexed(&mut client, 5).await;
     let day = 24 * 3_600 * 1_000_i64;
     let written = 1_772_442_900_000_i64;
@@ -181,24 +178,23 @@ async fn filters_narrow_a_search() {
 }
 
 #[tokio::test]
-async fn a_copy_is_not_found_twice_and_a_secret_not_at_all() {
+async fn copies_are_found_once_and_secrets_not_at_all() {
     let home = tempfile::tempdir().unwrap();
     let secret = "ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8";
     let mut rollout = alpha();
     rollout.message("user", &format!("my token is {secret}, keep the zebra safe"));
     rollout.write(home.path());
-    // A fork copies its parent's lines with times of its own.
+    // A fork copies its parent's lines with new times.
     let mut fork = Rollout::new(&id(3), Path::new("/home/dev/alpha"));
     fork.message("assistant", "something before, so that times differ");
     fork.message("user", "Fix the deadlock in src/lock_table.rs, please.");
     fork.write(home.path());
-    // And an archived twin of the same thread lies beside it.
+    // In addition, an archived copy of the same thread.
     let archived = home.path().join(".codex/archived_sessions");
     fs::create_dir_all(&archived).unwrap();
     let path = rollout.write(home.path());
     fs::copy(&path, archived.join(path.file_name().unwrap())).unwrap();
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     indexed(&mut client, 7).await;
 
     let result = search(&mut client, of("\"fix the deadlock\"")).await;
@@ -218,8 +214,7 @@ async fn a_question_finds_items_with_some_of_its_words_after_those_with_all() {
     fork.message("user", "Fix the deadlock in src/lock_table.rs, please.");
     fork.message("assistant", "The lock table is fixed; the benchmark of deadlocks comes next.");
     fork.write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     indexed(&mut client, 7).await;
 
     let asked = "please fix deadlock lock_table";
@@ -237,8 +232,7 @@ async fn rewritten_items_are_no_longer_found_and_added_ones_are() {
     let home = tempfile::tempdir().unwrap();
     let mut rollout = alpha();
     let path = rollout.write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     indexed(&mut client, 4).await;
 
     rollout.message("user", "and now the giraffe");
@@ -261,8 +255,7 @@ async fn rewritten_items_are_no_longer_found_and_added_ones_are() {
 async fn a_compressed_session_takes_the_place_of_the_plain_one() {
     let home = tempfile::tempdir().unwrap();
     let path = alpha().write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     indexed(&mut client, 4).await;
 
     let packed = zstd::encode_all(fs::read(&path).unwrap().as_slice(), 1).unwrap();
@@ -278,15 +271,14 @@ async fn a_compressed_session_takes_the_place_of_the_plain_one() {
 }
 
 #[tokio::test]
-async fn items_are_listed_from_a_place_on_and_from_the_end() {
+async fn items_are_listed_from_a_line_or_from_the_end() {
     let home = tempfile::tempdir().unwrap();
     let mut rollout = Rollout::new(&id(1), Path::new("/home/dev/alpha"));
     for number in 0..200 {
         rollout.message("user", &format!("request {number}"));
     }
     rollout.write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(&id(1)).await;
     let all = || ItemsParams { thread_id: id(1), ..Default::default() };
     let mut items =
@@ -314,7 +306,7 @@ async fn items_are_listed_from_a_place_on_and_from_the_end() {
 }
 
 #[tokio::test]
-async fn a_killed_daemon_goes_on_indexing_where_it_stopped() {
+async fn a_killed_daemon_continues_indexing_where_it_stopped() {
     let home = tempfile::tempdir().unwrap();
     const SESSIONS: u32 = 60;
     for session in 0..SESSIONS {

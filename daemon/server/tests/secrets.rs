@@ -1,4 +1,4 @@
-//! What looks like a credential is nowhere: no view, no answer, no file of ours.
+//! Credentials appear in no view, answer or file of the daemon.
 
 use longhaul_protocol::checkpoint::{Get, GetParams, View, ViewParams};
 use serde_json::json;
@@ -8,7 +8,7 @@ use crate::support::{Daemon, files_under, message, of_items, of_thread};
 
 const THREAD: &str = "019cadd3-0000-7000-8000-000000000003";
 
-/// Made up, and put together here so that no scanner takes this file for a leak.
+/// Invented, and assembled here so that no scanner reports this file as a leak.
 fn planted() -> Vec<String> {
     vec![
         ["gh", "p_", &"a1B2c3D4".repeat(5)[..36]].concat(),
@@ -19,7 +19,7 @@ fn planted() -> Vec<String> {
 }
 
 #[tokio::test]
-async fn planted_secrets_are_nowhere() {
+async fn planted_secrets_appear_nowhere() {
     let home = tempfile::tempdir().unwrap();
     let secrets = planted();
     let mut rollout = Rollout::new(THREAD, home.path());
@@ -34,8 +34,7 @@ async fn planted_secrets_are_nowhere() {
     );
     rollout.patch(&patch);
     rollout.write(home.path());
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(THREAD).await;
     let given = [
         message("user", &format!("token {}", secrets[0])),

@@ -1,7 +1,7 @@
-//! A whole daemon under clients that take without reading and begin what they never end.
+//! A whole daemon under clients that do not read answers or do not finish messages.
 //!
-//! The bounds are those of the product: 128 MiB at the peak, and nobody else waits. Times are generous here, since the
-//! daemon is a debug build on a machine that runs other tests; each test prints what it measured.
+//! The limits are those of the product: at most 128 MiB, and no delay for others. The times are generous, since the daemon
+//! is a debug build on a machine that runs other tests; each test prints its measurements.
 
 #![expect(clippy::disallowed_methods, reason = "the program under test reads the clock too")]
 
@@ -19,12 +19,12 @@ use crate::support::{Client, Process, connected, field, soon};
 
 const THREAD: &str = "019cadd3-0000-7000-8000-00000000a1a1";
 const PEAK_BYTES_MAX: u64 = 128 << 20;
-/// A hundred milliseconds in a release build on an idle machine.
+/// A release build on an idle machine takes a hundred milliseconds.
 const WAIT_MAX: Duration = Duration::from_secs(2);
 const SILENT_READERS: usize = 100;
 const HALF_FRAMES: usize = 10_000;
 
-/// A thread of 12 MiB, of which an answer holds up to 8.
+/// A thread of 12 MiB, of which an answer contains up to 8.
 fn long_thread(home: &Path) {
     let mut rollout = Rollout::new(THREAD, Path::new("/w/app"));
     for round in 0..48 {
@@ -34,14 +34,14 @@ fn long_thread(home: &Path) {
     rollout.write(home);
 }
 
-/// The most the process ever held in memory.
+/// The process's peak memory.
 fn peak_bytes(process: &Process) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", process.id())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
 }
 
-/// A client that behaves, and how long it waited at most.
+/// A well-behaved client, and its longest wait.
 struct Bystander {
     client: Client,
     waited_max: Duration,
@@ -55,7 +55,7 @@ impl Bystander {
     }
 }
 
-/// A client that is new connects, asks and is answered, for which it may have to come again.
+/// A new client connects, calls and gets an answer, with retries if necessary.
 async fn newcomer(socket: &Path) -> Duration {
     let began = Instant::now();
     let answer = async {
@@ -63,7 +63,7 @@ async fn newcomer(socket: &Path) -> Duration {
             let mut client = Client::connect(socket).await;
             let request = json!({ "jsonrpc": "2.0", "id": 1, "method": "daemon/status" });
             client.try_send(format!("{request}\n").as_bytes()).await;
-            // Where there is no place it is told so, or hears nothing, and comes again.
+            // Without a free place it gets an error or no answer, and retries.
             if client.receive().await.is_some_and(|answer| answer.get("result").is_some()) {
                 return began.elapsed();
             }
@@ -90,7 +90,7 @@ async fn besieged() -> (tempfile::TempDir, Process, Bystander) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_hundred_clients_that_never_read_cost_neither_memory_nor_others_time() {
+async fn a_hundred_clients_that_never_read_cost_little_memory_and_delay_nobody() {
     let (_home, process, mut bystander) = besieged().await;
     let params = history::GetParams {
         thread_id: THREAD.into(),
@@ -133,7 +133,7 @@ async fn ten_thousand_half_sent_frames_lock_nobody_out() {
     let (mut halves, mut newcomer_waited) = (Vec::new(), Duration::ZERO);
     for at in 0..HALF_FRAMES.min(allowed) {
         let mut stream = connected(&process.socket).await;
-        // One byte of some, 64 KiB of the others; a daemon that closed this one already is as good.
+        // One byte to some, 64 KiB to the others; a connection that the daemon already closed is fine.
         let bytes = if at % 2 == 0 { &half[..1] } else { &half[..] };
         drop(soon("a write", stream.write_all(bytes)).await);
         halves.push(stream);

@@ -1,4 +1,4 @@
-//! The socket's file goes while the daemon runs, and a signal comes before it serves.
+//! Removal of the socket's file from a running daemon, and a signal before it serves.
 
 use std::fs;
 use std::os::unix::net::UnixStream;
@@ -8,9 +8,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::support::{Daemon, command, eventually};
 
 #[tokio::test]
-async fn a_socket_that_was_removed_alone_or_with_its_folder_is_bound_again() {
-    let daemon = Daemon::start().await;
-    let mut before = daemon.connect().await;
+async fn a_removed_socket_is_bound_again_even_without_its_folder() {
+    let (daemon, mut before) = Daemon::start_with_client().await;
     let folder = daemon.socket.parent().unwrap().to_owned();
     for remove in [
         |socket| fs::remove_file(socket),
@@ -28,11 +27,11 @@ async fn a_socket_that_was_removed_alone_or_with_its_folder_is_bound_again() {
 }
 
 #[tokio::test]
-async fn a_socket_of_another_program_at_the_path_stays() {
+async fn another_programs_socket_at_the_path_is_kept() {
     let daemon = Daemon::start().await;
     fs::remove_file(&daemon.socket).unwrap();
     let other = std::os::unix::net::UnixListener::bind(&daemon.socket).unwrap();
-    // The daemon looks whether it is dead, which is a connection.
+    // The daemon connects to check whether it is alive.
     tokio::task::spawn_blocking(move || other.accept().map(|_| other)).await.unwrap().unwrap();
     eventually("the other is gone, and it is bound again", || {
         UnixStream::connect(&daemon.socket).is_ok()
@@ -42,7 +41,7 @@ async fn a_socket_of_another_program_at_the_path_stays() {
 }
 
 #[tokio::test]
-async fn a_signal_right_after_the_socket_is_there_is_a_stop_in_good_order() {
+async fn a_signal_right_after_the_socket_appears_stops_with_a_drain() {
     for _ in 0..4 {
         let home = tempfile::tempdir().unwrap();
         let socket = home.path().join(".local/state/longhaul/run/v1.sock");
@@ -61,9 +60,9 @@ async fn a_signal_right_after_the_socket_is_there_is_a_stop_in_good_order() {
     }
 }
 
-/// A killed process may hold its lock for a moment longer; one that lives is told of.
+/// A killed process may hold its lock for a moment longer; a running one is reported.
 #[tokio::test]
-async fn a_lock_that_is_let_go_soon_does_not_stop_a_start() {
+async fn a_lock_released_soon_does_not_prevent_a_start() {
     let home = tempfile::tempdir().unwrap();
     let state = home.path().join(".local/state/longhaul");
     fs::create_dir_all(&state).unwrap();

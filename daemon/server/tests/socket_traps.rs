@@ -1,4 +1,4 @@
-//! What goes wrong between JSON-RPC libraries and a line-based socket, one test a trap.
+//! Differences between JSON-RPC libraries and a line-based socket, a test for each.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,12 +13,12 @@ use tokio::sync::Semaphore;
 
 use crate::support::{Client, Response, Rig, eventually, field};
 
-/// What the methods of the test table work with.
+/// The state of the test table's methods.
 struct Bench {
-    /// Calls of `wait` that run, and the most there ever were.
+    /// Running calls of `wait`, and their maximum.
     running: AtomicUsize,
     running_max: AtomicUsize,
-    /// One permit lets one call of `wait` go.
+    /// Each permit releases one call of `wait`.
     gate: Semaphore,
 }
 
@@ -29,7 +29,7 @@ impl Bench {
     }
 }
 
-/// Counts a call while it lives, however it ends.
+/// Counts a call for its lifetime, however it ends.
 struct Running(Arc<Bench>);
 
 impl Running {
@@ -88,7 +88,7 @@ fn rig_with(bounds: Bounds) -> (Rig, Arc<Bench>) {
     (Rig::start(table(&bench), bounds), bench)
 }
 
-/// The line is answered with this id and this kind of error.
+/// Asserts that the line is answered with this id and this kind of error.
 async fn check(client: &mut Client, line: &str, id: Value, expected: Option<ErrorKind>) {
     client.send(format!("{line}\n")).await;
     let answer = client.response().await;
@@ -101,7 +101,7 @@ async fn batch_answers(client: &mut Client) -> Vec<Response> {
 }
 
 #[tokio::test]
-async fn every_message_with_an_id_is_answered_with_it_whatever_the_id() {
+async fn every_message_is_answered_with_its_id_of_any_type() {
     let (rig, _) = rig();
     let mut client = rig.connect().await;
     let call = |id: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"echo"}}"#);
@@ -136,7 +136,7 @@ async fn every_message_with_an_id_is_answered_with_it_whatever_the_id() {
 }
 
 #[tokio::test]
-async fn notifications_and_empty_lines_are_passed_over() {
+async fn notifications_and_empty_lines_are_ignored() {
     let (rig, _) = rig();
     let mut client = rig.connect().await;
     client.send("\n\r\n{\"jsonrpc\":\"2.0\",\"method\":\"panic_sync\"}\n").await;
@@ -169,7 +169,7 @@ async fn a_panic_stays_inside_its_request() {
 }
 
 #[tokio::test]
-async fn an_over_long_line_is_answered_with_its_id_and_skipped() {
+async fn an_overlong_line_is_answered_with_its_id_and_skipped() {
     let (rig, _) = rig_with(Bounds { frame_bytes_max: 100_000, ..Bounds::default() });
     let mut client = rig.connect().await;
     let long = "x".repeat(300_000);
@@ -179,7 +179,7 @@ async fn an_over_long_line_is_answered_with_its_id_and_skipped() {
 }
 
 #[tokio::test]
-async fn an_answer_over_the_bound_is_refused_and_the_connection_lives() {
+async fn an_answer_over_the_bound_is_an_error_and_the_connection_stays_open() {
     let (rig, _) = rig_with(Bounds { frame_bytes_max: 10_000, ..Bounds::default() });
     let mut client = rig.connect().await;
     let answer = client.request("big", json!([20_000])).await;
@@ -189,7 +189,7 @@ async fn an_answer_over_the_bound_is_refused_and_the_connection_lives() {
 }
 
 #[tokio::test]
-async fn requests_are_pipelined_and_answered_as_they_are_done() {
+async fn requests_are_pipelined_and_answered_in_order_of_completion() {
     let (rig, bench) = rig();
     let mut client = rig.connect().await;
     let slow = client.send_request("wait", json!([])).await;
@@ -200,7 +200,7 @@ async fn requests_are_pipelined_and_answered_as_they_are_done() {
 }
 
 #[tokio::test]
-async fn no_more_than_the_bound_is_worked_on_and_the_rest_waits() {
+async fn at_most_the_bound_is_processed_at_once_and_the_rest_waits() {
     let (rig, bench) = rig_with(Bounds { in_flight_max: 4, ..Bounds::default() });
     let mut client = rig.connect().await;
     for _ in 0..10 {
@@ -244,7 +244,7 @@ async fn a_client_that_disconnects_while_it_is_not_read_from_is_noticed() {
 }
 
 #[tokio::test]
-async fn a_client_that_only_stops_sending_is_answered_to_the_end() {
+async fn a_half_closed_client_gets_all_its_answers() {
     let (rig, bench) = rig();
     let mut client = rig.connect().await;
     client.send_request("wait", json!([])).await;
@@ -257,7 +257,7 @@ async fn a_client_that_only_stops_sending_is_answered_to_the_end() {
 }
 
 #[tokio::test]
-async fn a_subscription_that_ends_says_so() {
+async fn an_ending_subscription_reports_its_end() {
     let (rig, _) = rig();
     let mut client = rig.connect().await;
     let id = client.send_request("sub", json!([])).await;
@@ -270,7 +270,7 @@ async fn a_subscription_that_ends_says_so() {
 }
 
 #[tokio::test]
-async fn a_batch_is_answered_on_one_line_in_its_order() {
+async fn a_batch_is_answered_on_one_line_in_order() {
     let (rig, bench) = rig();
     let mut client = rig.connect().await;
     bench.gate.add_permits(1);
@@ -334,7 +334,7 @@ async fn a_batch_does_not_evade_the_bounds() {
 }
 
 #[tokio::test]
-async fn a_drain_finishes_what_runs_and_refuses_what_waits() {
+async fn a_drain_finishes_running_requests_and_rejects_waiting_ones() {
     let (rig, bench) = rig_with(Bounds { in_flight_max: 1, ..Bounds::default() });
     let mut client = rig.connect().await;
     let mut idle = rig.connect().await;
@@ -353,7 +353,7 @@ async fn a_drain_finishes_what_runs_and_refuses_what_waits() {
 }
 
 #[tokio::test]
-async fn a_drain_does_not_wait_for_ever() {
+async fn a_drain_has_a_time_limit() {
     let (rig, bench) =
         rig_with(Bounds { drain: std::time::Duration::from_millis(50), ..Bounds::default() });
     let mut client = rig.connect().await;

@@ -1,4 +1,4 @@
-//! The state folder, or the database in it, is removed under a running daemon.
+//! Removal of the state folder, or of its database, from a running daemon.
 
 use std::path::Path;
 use std::{fs, io};
@@ -25,7 +25,7 @@ async fn nothing_is_acknowledged_after(remove: impl Fn(&Path)) {
     next.connect().await.call::<AddNote>(note()).await.unwrap();
 }
 
-/// Waits for the end, which must be a failure that names the cause; gives back the folders.
+/// Waits for the exit, which must be a failure with the cause; returns the folders.
 async fn ended(daemon: Daemon) -> tempfile::TempDir {
     let (result, home) = daemon.ended_at_home().await;
     let error = result.unwrap_err();
@@ -44,20 +44,19 @@ fn remove(folder: &Path) {
 }
 
 #[tokio::test]
-async fn without_its_folder_a_daemon_keeps_nothing_says_so_and_ends() {
+async fn without_its_state_folder_a_daemon_acknowledges_nothing_and_exits() {
     nothing_is_acknowledged_after(remove).await;
 }
 
 #[tokio::test]
-async fn without_its_database_too() {
+async fn without_its_database_a_daemon_acknowledges_nothing_and_exits() {
     nothing_is_acknowledged_after(|state| fs::remove_file(state.join("longhaul.db")).unwrap())
         .await;
 }
 
 #[tokio::test]
-async fn a_daemon_that_begins_in_the_same_place_is_left_alone_by_the_one_before() {
-    let old = Daemon::start().await;
-    let mut asked = old.connect().await;
+async fn a_new_daemon_at_the_same_path_is_not_disturbed_by_the_old_one() {
+    let (old, mut asked) = Daemon::start_with_client().await;
     remove(&old.deps.config.now().state_dir);
     let error = asked.call::<AddNote>(note()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::StateLost);

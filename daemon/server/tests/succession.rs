@@ -1,4 +1,4 @@
-//! One compaction after another of a history that only its client keeps.
+//! Repeated compactions of a history that only its client has.
 
 use longhaul_protocol::ErrorKind;
 use longhaul_protocol::compaction::{Run, RunParams, RunResult, Strategy, Trigger};
@@ -9,7 +9,7 @@ use crate::support::{Client, Daemon, field, message, of_items, soon, text_at, te
 
 const REQUEST: &str = "Rewrite every part, one after the other.";
 
-/// What an agent does in a round: a patch, a test that prints much, an answer.
+/// One round of an agent: a patch, a test with much output, an answer.
 fn round(number: u32) -> Vec<Value> {
     let patch = format!(
         "*** Begin Patch\n*** Update File: src/part_{number}.rs\n@@\n+fn work_{number}() {{}}\n*** End Patch"
@@ -44,7 +44,7 @@ async fn compact(client: &mut Client, items: &[Value]) -> RunResult {
     client.compact(params).await
 }
 
-/// Compacts a session eight times, each time what the last one left and what came after it.
+/// Compacts a session eight times, each time the previous result with new items.
 async fn eight(client: &mut Client) -> Vec<RunResult> {
     let mut items = vec![message("user", REQUEST)];
     let mut results = Vec::new();
@@ -65,7 +65,7 @@ fn assert_knows_parts(view: &str, last: u32) {
 }
 
 #[tokio::test]
-async fn the_eighth_compaction_knows_what_the_first_one_knew() {
+async fn the_eighth_compaction_contains_what_the_first_one_did() {
     let daemon = Daemon::start().await;
     let last = eight(&mut daemon.connect().await).await.pop().unwrap();
     assert_knows_parts(&last.view, 8);
@@ -80,8 +80,7 @@ async fn the_eighth_compaction_knows_what_the_first_one_knew() {
 
 #[tokio::test]
 async fn sizes_and_receipt_are_of_the_given_items() {
-    let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::start_with_client().await;
     let results = eight(&mut client).await;
     let before = |at: usize| results[at].tokens.before;
     assert!(before(7) < 2 * before(0) + 2_000, "{} after {}", before(7), before(0));
@@ -94,9 +93,8 @@ async fn sizes_and_receipt_are_of_the_given_items() {
 }
 
 #[tokio::test]
-async fn marks_in_the_last_view_lead_to_output_from_before_the_first_compaction() {
-    let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
+async fn handles_in_the_last_view_expand_to_output_from_before_the_first_compaction() {
+    let (_daemon, mut client) = Daemon::start_with_client().await;
     let last = eight(&mut client).await.pop().unwrap();
     let (view, id) = (&last.view, &last.compaction_id);
     assert!(view.contains(&format!("thread={id}")), "{view}");
@@ -113,11 +111,10 @@ async fn marks_in_the_last_view_lead_to_output_from_before_the_first_compaction(
 }
 
 #[tokio::test]
-async fn the_state_is_folded_again_where_the_stored_fold_is_missing() {
+async fn a_missing_stored_fold_is_computed_again() {
     let home = tempfile::tempdir().unwrap();
     let mut folders = vec![home.path().to_owned()];
-    let daemon = Daemon::over(home, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(home, "").await;
     let last = eight(&mut client).await.pop().unwrap();
     let mut folds = 0;
     while let Some(folder) = folders.pop() {
@@ -139,8 +136,7 @@ async fn the_state_is_folded_again_where_the_stored_fold_is_missing() {
 
 #[tokio::test]
 async fn a_new_request_after_a_view_is_the_current_one() {
-    let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::start_with_client().await;
     let mut items = eight(&mut client).await.pop().unwrap().history;
     items.push(message("assistant", "All parts are rewritten."));
     items.push(message("user", "Now write the notes."));
@@ -154,8 +150,7 @@ async fn a_new_request_after_a_view_is_the_current_one() {
 
 #[tokio::test]
 async fn a_view_of_a_view_without_a_bound_keeps_every_part() {
-    let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::start_with_client().await;
     let last = eight(&mut client).await.pop().unwrap();
     let params = RunParams { strategy: Some(Strategy::Checkpoint), ..of_items(last.history) };
     assert_knows_parts(&client.compact(params).await.view, 8);
@@ -163,8 +158,7 @@ async fn a_view_of_a_view_without_a_bound_keeps_every_part() {
 
 #[tokio::test]
 async fn an_automatic_compaction_waits_until_a_given_history_has_grown() {
-    let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::start_with_client().await;
     let mut items = eight(&mut client).await.pop().unwrap().history;
     items.push(message("assistant", "A word."));
     let auto = |items: &[Value]| RunParams { trigger: Some(Trigger::Auto), ..of_items(items) };
@@ -176,9 +170,8 @@ async fn an_automatic_compaction_waits_until_a_given_history_has_grown() {
 }
 
 #[tokio::test]
-async fn a_loop_in_a_given_history_is_reported_with_the_files_that_are_read_again() {
-    let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
+async fn a_loop_in_a_given_history_is_reported_with_the_reread_files() {
+    let (daemon, mut client) = Daemon::start_with_client().await;
     let mut listener = daemon.connect().await;
     listener.subscribe(&[EventKind::CompactionLoop]).await;
     let mut items = vec![message("user", "Find out why the parser is slow.")];

@@ -1,5 +1,5 @@
-//! What the tests share: daemons in this process and as processes of their own, a client that is typed by the
-//! protocol's method types, transcripts to read, and a model provider that follows a script.
+//! Shared by the tests: daemons in this process and as separate processes, a client with the protocol's types, transcripts,
+//! and a scripted model provider.
 
 mod calls;
 mod chance;
@@ -22,7 +22,7 @@ pub use items::{field, files_under, message, text_at, text_of, texts};
 pub use process::{Process, command};
 pub use rig::Rig;
 
-/// How long a state may take to come about before a test gives up on it.
+/// Maximum wait for a state.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Waits for `future`, or fails the test.
@@ -33,13 +33,13 @@ pub async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
     }
 }
 
-/// Between two looks at a state that nothing can be awaited on. A test that looks without a pause takes a processor from
-/// what it waits for.
+/// Pause between two checks of a state that cannot be awaited. Checking without a pause would take processor time from the
+/// work that the test waits for.
 pub async fn pause() {
     tokio::time::sleep(Duration::from_millis(2)).await;
 }
 
-/// Waits until `state` holds, for a state that nothing can be awaited on, such as a counter or a child process.
+/// Waits until `state` holds, for a state that cannot be awaited, such as a counter or a child process.
 pub async fn eventually(what: &str, mut state: impl FnMut() -> bool) {
     let poll = async {
         while !state() {

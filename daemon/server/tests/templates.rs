@@ -1,4 +1,4 @@
-//! Texts of compactions: a person's files, those of one call, and what is said of one that cannot be used.
+//! Texts of compactions: a person's files, those of one call, and unusable ones.
 
 use std::fs;
 use std::path::PathBuf;
@@ -18,20 +18,20 @@ async fn templates(client: &mut Client, seed: Option<bool>) -> Vec<TemplateInfo>
     client.call::<Templates>(TemplatesParams { seed }).await.unwrap().templates
 }
 
-/// What the provider was asked last.
+/// The last question to the provider.
 fn last_prompt(provider: &Provider) -> String {
     let (_, body) = provider.requests().pop().unwrap();
     text_of(field(&body, "input").as_array().unwrap().last().unwrap()).to_owned()
 }
 
-/// Where a text of the compaction came from, and its digest.
+/// The source of a text of the compaction, and its digest.
 fn used(result: &RunResult, name: &str) -> (TemplateSource, String) {
     let text = result.templates.iter().find(|text| text.name == name).unwrap();
     (text.source, text.digest.clone())
 }
 
 #[tokio::test]
-async fn the_prompt_that_a_person_gave_codex_counts_for_its_threads() {
+async fn the_prompt_set_in_codex_applies_to_its_threads() {
     let provider = Provider::start(vec![Answer::says(SUMMARY)]).await;
     let (daemon, mut client) = daemon(&provider, "").await;
     let settings = daemon.home.path().join(".codex/config.toml");
@@ -47,7 +47,7 @@ async fn the_prompt_that_a_person_gave_codex_counts_for_its_threads() {
 }
 
 #[tokio::test]
-async fn a_file_is_in_force_once_it_is_written_and_a_bad_one_leaves_what_was_before() {
+async fn a_written_file_applies_at_once_and_a_bad_one_keeps_the_previous_text() {
     let provider = Provider::start(vec![Answer::says(SUMMARY)]).await;
     let (daemon, mut client) = daemon(&provider, "").await;
     let summary = || on(Strategy::Summary);
@@ -84,7 +84,7 @@ async fn a_file_is_in_force_once_it_is_written_and_a_bad_one_leaves_what_was_bef
 }
 
 #[tokio::test]
-async fn a_call_brings_its_own_texts_and_the_result_names_their_editions() {
+async fn a_call_can_bring_its_own_texts_and_the_result_names_their_digests() {
     let provider = Provider::start(vec![Answer::says(SUMMARY)]).await;
     let (_daemon, mut client) = daemon(&provider, "").await;
     let own = TemplateOverrides {
@@ -104,7 +104,7 @@ async fn a_call_brings_its_own_texts_and_the_result_names_their_editions() {
     let log = client.compaction(&result.compaction_id).await;
     assert_eq!(log.run.templates, result.templates, "the log has them too");
 
-    // A summary with one's own texts is recognised as one, not taken for a request.
+    // A summary by one's own texts is recognized as a summary, and not as a request.
     let params =
         RunParams { strategy: Some(Strategy::Checkpoint), ..of_items(result.history.clone()) };
     let again = client.compact(params).await;
@@ -112,7 +112,7 @@ async fn a_call_brings_its_own_texts_and_the_result_names_their_editions() {
 }
 
 #[tokio::test]
-async fn an_unusable_text_of_a_call_is_refused_by_its_name() {
+async fn an_unusable_text_of_a_call_is_rejected_by_its_name() {
     let provider = Provider::start(vec![Answer::says(SUMMARY)]).await;
     let (_daemon, mut client) = daemon(&provider, "").await;
     let long = "x".repeat(5_000);

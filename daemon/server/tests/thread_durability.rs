@@ -1,4 +1,4 @@
-//! Threads of clients without transcripts when the daemon is killed or the disk is full.
+//! Recorded threads when the daemon is killed or the disk is full.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,7 +13,7 @@ use crate::support::{Client, Process, command, message, of_items, of_thread, soo
 use crate::threads::{addition, append, append_params, close, ids, open};
 
 #[tokio::test]
-async fn a_killed_daemon_has_every_answered_item_exactly_once() {
+async fn a_killed_daemon_has_every_acknowledged_item_exactly_once() {
     const ITEMS: usize = 60;
     let home = tempfile::tempdir().unwrap();
     let mut acknowledged = BTreeSet::new();
@@ -27,13 +27,13 @@ async fn a_killed_daemon_has_every_answered_item_exactly_once() {
         let mut client = Client::connect(&process.socket).await;
         let thread = open(&mut client, "k").await;
         path.clone_from(&thread.path);
-        // What was not answered is sent again, as a client does.
+        // Unacknowledged items are sent again, as a client would.
         let mut asked = BTreeMap::new();
         for number in (0..ITEMS).filter(|number| !acknowledged.contains(number)).take(20) {
             let params = append_params(&thread, vec![item(number)]);
             asked.insert(client.begin::<Append>(params).await, number);
         }
-        // Killed after a different number of answers each time, the rest is under way.
+        // Killed after a different number of answers each time, with the rest in flight.
         for _ in 0..round * 3 {
             let answer = client.response().await;
             answer.result();
@@ -61,8 +61,7 @@ async fn a_killed_daemon_has_every_answered_item_exactly_once() {
     assert_eq!(process.exit_code().await, Some(0));
 }
 
-/// A daemon whose files can be bounded in size, which stands for the full disk; ignored, the signal of the
-/// bound becomes an error.
+/// A daemon with a limit on file sizes, which simulates a full disk; with its signal ignored, the limit is an error.
 fn bounded(home: &Path) -> Command {
     let longhauld = command(home).get_program().to_owned();
     let mut shell = Command::new("sh");

@@ -1,4 +1,4 @@
-//! Threads of clients without transcripts: opened, appended to, read back, refused.
+//! Recorded threads: opened, appended to, read, rejected.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Client, Daemon, Response, field, message, of_thread, text_at};
 
-/// Made up, and put together here so that no scanner takes this file for a leak.
+/// Invented, and assembled here so that no scanner reports this file as a leak.
 fn token() -> String {
     ["gh", "p_", &"a1B2c3D4".repeat(5)[..36]].concat()
 }
@@ -51,7 +51,7 @@ pub async fn close(client: &mut Client, thread: &OpenResult) {
     assert_eq!(closed.path, thread.path);
 }
 
-/// The client ids in a transcript of ours, in their order. A line that is torn at the end of the file is left out.
+/// The client ids in a recorded transcript, in order, without a torn last line.
 pub fn ids(path: impl AsRef<Path>) -> Vec<String> {
     let bytes = std::fs::read(path).unwrap();
     let text = String::from_utf8_lossy(&bytes);
@@ -88,9 +88,8 @@ fn turn(number: u32) -> Vec<AppendItem> {
 }
 
 #[tokio::test]
-async fn appended_items_are_in_every_later_answer() {
-    let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
+async fn appended_items_appear_in_every_later_answer() {
+    let (_daemon, mut client) = Daemon::start_with_client().await;
     let thread = open(&mut client, "k").await;
     assert!(thread.created && thread.seq == 0, "{thread:?}");
     let own = ListParams { source: Some("longhaul".into()), ..Default::default() };
@@ -103,7 +102,7 @@ async fn appended_items_are_in_every_later_answer() {
         assert_eq!(appended.thread_id, thread.thread_id);
         let params = RunParams { max_tokens: Some(2_000), ..of_thread(&thread.thread_id) };
         let run = client.compact(params).await;
-        // A thread of a few requests is too small to gain from compacting, which is said.
+        // A thread of a few requests is too small to gain from compacting, which is reported.
         let others = run.warnings.iter().filter(|warning| warning.kind != "not_worthwhile");
         assert_eq!(others.count(), 0, "{:?}", run.warnings);
         assert!(run.view.contains(&format!("Request number {number}:")), "{}", run.view);
@@ -131,10 +130,9 @@ async fn appended_items_are_in_every_later_answer() {
 }
 
 #[tokio::test]
-async fn a_bad_item_refuses_its_batch_and_is_named() {
+async fn a_bad_item_rejects_its_batch_and_is_named() {
     use ErrorKind::{InvalidParams, LimitExceeded};
-    let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::start_with_client().await;
     let thread = open(&mut client, "k").await;
     let addition = |id: &str, item: Value| json!({ "client_item_id": id, "item": item });
     let good = addition("good", message("user", "x"));
@@ -175,10 +173,9 @@ async fn a_bad_item_refuses_its_batch_and_is_named() {
 }
 
 #[tokio::test]
-async fn bad_params_of_open_are_refused() {
+async fn bad_params_of_open_are_rejected() {
     use ErrorKind::{InvalidParams, LimitExceeded, ThreadNotFound};
-    let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::start_with_client().await;
     let good = json!({ "cwd": "/w", "originator": "e" });
     for (more, expected) in [
         (json!({}), None),
@@ -202,9 +199,8 @@ async fn bad_params_of_open_are_refused() {
 }
 
 #[tokio::test]
-async fn the_window_that_a_thread_is_opened_with_is_known() {
-    let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
+async fn the_window_given_to_open_is_used() {
+    let (_daemon, mut client) = Daemon::start_with_client().await;
     let params = OpenParams {
         cwd: "/w".into(),
         originator: "e".into(),
@@ -219,9 +215,8 @@ async fn the_window_that_a_thread_is_opened_with_is_known() {
 }
 
 #[tokio::test]
-async fn secrets_are_replaced_before_they_reach_the_file() {
-    let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
+async fn secrets_are_redacted_before_they_reach_the_file() {
+    let (daemon, mut client) = Daemon::start_with_client().await;
     let token = token();
     let params = OpenParams {
         cwd: "/w".into(),
@@ -255,14 +250,12 @@ async fn secrets_are_replaced_before_they_reach_the_file() {
 
 #[tokio::test]
 async fn ids_survive_a_restart_of_the_daemon() {
-    let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::start_with_client().await;
     let thread = open(&mut client, "k").await;
     let a = || addition("a", message("user", "x"));
     append(&mut client, &thread, vec![a()]).await.unwrap();
     drop(client);
-    let daemon = Daemon::over(daemon.stopped().await, "").await;
-    let mut client = daemon.connect().await;
+    let (_daemon, mut client) = Daemon::with_client(daemon.stopped().await, "").await;
     let again = open(&mut client, "k").await;
     assert_eq!(again, OpenResult { seq: 1, created: false, ..thread });
     let items = vec![a(), addition("b", message("user", "y"))];
@@ -271,7 +264,7 @@ async fn ids_survive_a_restart_of_the_daemon() {
 }
 
 #[tokio::test]
-async fn of_two_editors_that_append_at_the_same_seq_one_must_read_again() {
+async fn of_two_clients_that_append_at_the_same_seq_one_must_read_again() {
     let daemon = Daemon::start().await;
     let (mut one, mut two) = (daemon.connect().await, daemon.connect().await);
     let thread = open(&mut one, "shared").await;
@@ -292,9 +285,8 @@ async fn of_two_editors_that_append_at_the_same_seq_one_must_read_again() {
 }
 
 #[tokio::test]
-async fn an_id_that_comes_again_with_other_content_refuses_the_batch() {
-    let daemon = Daemon::start().await;
-    let mut client = daemon.connect().await;
+async fn a_reused_id_with_other_content_rejects_the_batch() {
+    let (_daemon, mut client) = Daemon::start_with_client().await;
     let thread = open(&mut client, "k").await;
     let first = vec![addition("a", message("user", "one"))];
     append(&mut client, &thread, first.clone()).await.unwrap();
@@ -307,7 +299,7 @@ async fn an_id_that_comes_again_with_other_content_refuses_the_batch() {
         let detail = refused.data.unwrap().detail.unwrap();
         assert_eq!((field(&detail, "index"), text_at(&detail, "client_item_id")), (&json!(1), "a"));
         assert_eq!(std::fs::read(&thread.path).unwrap(), before, "nothing was written");
-        // The second time the thread is read from its file.
+        // The second time, the thread is read from its file.
         close(&mut client, &thread).await;
     }
     assert_eq!(append(&mut client, &thread, first).await.unwrap().duplicates, 1);

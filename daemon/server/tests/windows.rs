@@ -1,4 +1,4 @@
-//! How much of a history a model is sent: as much as its own window holds, and what it did not see is told.
+//! The part of a history that a model gets: what fits into its window; the rest is reported.
 
 use longhaul_protocol::compaction::{Model, Reason, RunParams, RunResult, Strategy};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::support::provider::{Answer, Provider};
 use crate::support::rollout::Rollout;
 use crate::support::{Client, Daemon, field};
 
-/// A daemon that has read a thread of about so many tokens.
+/// A daemon that has read a thread of about `tokens`.
 async fn daemon(config: &str, tokens: usize) -> (Daemon, Client) {
     let home = tempfile::tempdir().unwrap();
     let mut rollout = Rollout::new(THREAD, home.path());
@@ -22,13 +22,12 @@ async fn daemon(config: &str, tokens: usize) -> (Daemon, Client) {
         rollout.message("assistant", &format!("Round {round} is through."));
     }
     rollout.write(home.path());
-    let daemon = Daemon::over(home, config).await;
-    let mut client = daemon.connect().await;
+    let (daemon, mut client) = Daemon::with_client(home, config).await;
     client.sync(THREAD).await;
     (daemon, client)
 }
 
-/// Configuration of a model with a window of so many tokens, and of another provider.
+/// Configuration of a model with this window, and of another provider.
 fn config(provider: &Provider, window: u64) -> String {
     let url = &provider.base_url;
     format!(
@@ -60,7 +59,7 @@ fn assert_unseen_is_told(result: &RunResult, what: &str) {
 }
 
 #[tokio::test]
-async fn the_window_of_the_model_that_is_asked_decides() {
+async fn the_window_of_the_asked_model_decides() {
     let provider = Provider::start(vec![Answer::says(SUMMARY)]).await;
     let (_daemon, mut client) = daemon(&config(&provider, 32_000), 58_000).await;
     let whole = client.thread(THREAD).await.tokens;
@@ -84,7 +83,7 @@ async fn the_window_of_the_model_that_is_asked_decides() {
 }
 
 #[tokio::test]
-async fn another_providers_model_is_sent_what_its_window_holds() {
+async fn another_providers_model_gets_what_fits_into_its_window() {
     let words =
         json!({ "choices": [{ "message": { "content": SUMMARY }, "finish_reason": "stop" }] });
     let provider = Provider::start(vec![Answer::Status("200 OK", words)]).await;

@@ -1,7 +1,7 @@
 //! The failures of `failures`, in the words of every other kind of provider: Chat Completions, Anthropic Messages,
 //! and a program on its standard output.
 //!
-//! What a failure is called must not depend on who fails: a person reads the reason, a client branches on it. And
+//! The name of a failure must not depend on who fails: a person reads the reason, a client branches on it. And
 //! whatever happens the compaction is there in time, whole, with nothing lost ([`assert_holds`]).
 
 use longhaul_protocol::compaction::{Cost, Strategy};

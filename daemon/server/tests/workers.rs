@@ -125,9 +125,8 @@ async fn kinds_of_failure_differ_and_their_details_hold_no_secret() {
 async fn a_claim_outlives_the_daemon_but_not_its_lease() {
     let (daemon, mut client) = daemon().await;
     let first = claim(&mut client, "one").await;
-    // The manual clock of the next daemon begins anew: the same boot, the same moment.
-    let daemon = Daemon::over(daemon.stopped().await, OUTSIDE).await;
-    let mut client = daemon.connect().await;
+    // The next daemon's manual clock starts again at the same moment of the same boot.
+    let (daemon, mut client) = Daemon::with_client(daemon.stopped().await, OUTSIDE).await;
     assert_eq!(try_claim(&mut client, "two").await, None, "it is still the first worker's");
     assert_eq!(complete(&mut client, &first).await.unwrap().state, "done");
     daemon.stopped().await;

@@ -13,9 +13,6 @@ const DEFINITIONS_MAX: usize = 2;
 /// Names over the limit that wait to be renamed: crate folder and name. Only remove entries.
 const OVERUSED: &[(&str, &str)] = &[
     ("daemon/core", "Answer"),
-    ("daemon/server", "Held"),
-    ("daemon/server", "Origin"),
-    ("daemon/server", "Request"),
     ("protocol", "Get"),
     ("protocol", "GetParams"),
     ("protocol", "GetResult"),

@@ -1,23 +1,23 @@
-//! The daemon's own decisions under a scheduler that a seed drives.
+//! Simulates daemons under a scheduler driven by a seed.
 //!
 //! # Theory of operation
-//! A seed is a chain of daemons over one folder. Each is a process of its own (`life`): all services, opened as a daemon
-//! opens them, on a clock that is set by hand, on runtimes that stand still until it is their turn (`turns`). A step lets
-//! one actor act and waits until nothing follows from it any more: an agent changes a transcript (`agents`), a notice of
-//! the file system comes, late, twice or never, everything is listed, a client calls, a job is claimed, renewed, run,
-//! settled (`jobs`), the archive, the search index or SQLite's log has its turn, a clock jumps. What was answered is
-//! written down outside of the daemon's reach (`world`). After each step, at each start and when all is quiet in the end it is held
-//! against what the daemon has (`checks`).
+//! A seed is a chain of daemons over one folder. Each is a process (`life`) with all services, opened as in a real daemon,
+//! on a clock that is set by the test and on runtimes that are paused between their turns (`turns`). A step lets one actor
+//! act and waits until nothing more follows from it: an agent changes a transcript (`agents`); a file notification arrives,
+//! late, twice or never; a full listing; a client's call; a job is claimed, renewed, run or settled (`jobs`); the archive,
+//! the search index or SQLite's log has its turn; a clock jumps. Answers are recorded outside the daemon's reach (`world`).
+//! After each step, at each start and when everything is quiet at the end, they are compared with the daemon's state
+//! (`checks`).
 //!
-//! *Chance alone* seldom brings some things about, so that they have steps or checks of their own: a run that sleeps past its
-//! lease while others take its job, and a start after which no transcript changes any more.
+//! *Rare cases* have steps or checks of their own: a run that sleeps past its lease while others take its job, and a start
+//! after which no transcript changes.
 //!
 //! *Crashes* come from the library of `tests/faults`: the n-th call that changes a file below the state folder kills the
-//! process. After a kill all that was written is there; after a power cut `disk` works out what may be, from a journal
-//! of the calls. Steps are told apart, the calls inside of one are not put in another order: two actors never act at once.
+//! process. After a kill everything written exists; after a power cut, `disk` computes a possible state from a journal of the
+//! calls. Steps are separate, but the calls within a step are not reordered: two actors never act at once.
 //!
-//! `cargo xtask test simulation --seeds 1000 --seed 7` tries more. A seed that fails is printed with what was done, and is tried
-//! again by its number: the same steps with the same outcomes, which the first seeds of each run are held to.
+//! `cargo xtask test simulation --seeds 1000 --seed 7` runs more. A failing seed is printed with its steps and can be
+//! repeated by its number: the same steps have the same outcomes, which the first seeds of each run check.
 
 mod agents;
 #[path = "../../tests/support/chance.rs"]
@@ -49,15 +49,15 @@ use tokio::process::Command;
 use tokio::task::JoinSet;
 use world::{ForgetState, SeedFolder, Transcript, World};
 
-/// Seeds without being asked for more: some seconds beside all other tests.
+/// Default number of seeds: some seconds beside all other tests.
 const SEEDS: u64 = 6;
 
-/// Seeds that are tried twice, and must come out the same.
+/// Seeds that run twice and must have the same outcome.
 const TWICE: u64 = 2;
 
 const AT_ONCE: usize = 3;
 
-/// Daemons of a seed.
+/// Daemons per seed.
 const LIVES: u64 = 5;
 
 /// Steps of a daemon that is not killed.
@@ -68,10 +68,10 @@ const THREADS: u64 = 3;
 /// `enum fault` of `shim.c`.
 const KILL: u32 = 6;
 
-/// Time for a daemon's life on a busy machine.
+/// Time limit of a daemon's life on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A folder that costs no disk, where there is one.
+/// A folder in memory, if there is one.
 fn folder() -> tempfile::TempDir {
     let memory = Path::new("/dev/shm");
     let below = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
@@ -83,7 +83,7 @@ fn private(folder: &Path) {
     folders.recursive(true).mode(0o700).create(folder).unwrap();
 }
 
-/// One seed, from nothing to its end; what was done, and what is wrong if something is.
+/// Runs one seed to its end; returns its steps, and the errors, if any.
 async fn try_seed(seed: u64, library: Arc<Path>) -> (String, Result<u64, String>) {
     let folder = folder();
     let place = SeedFolder(folder.path().canonicalize().unwrap());
@@ -114,7 +114,7 @@ async fn try_seed(seed: u64, library: Arc<Path>) -> (String, Result<u64, String>
     (fs::read_to_string(place.file("trace")).unwrap(), Ok(crashes))
 }
 
-/// One daemon; whether it was killed.
+/// Runs one daemon; returns whether it was killed.
 async fn live(
     place: &SeedFolder,
     (is_last, library): (bool, &Path),
@@ -128,7 +128,7 @@ async fn live(
         4..7 => Keeping::Journalled,
         _ => Keeping::Strict,
     };
-    // Few calls make the first steps of a daemon, many its work.
+    // The first steps of a daemon take few calls, its work many.
     let at = if chance.below(3) == 0 { 1 + chance.below(60) } else { 1 + chance.below(600) };
     let at = if is_last { 0 } else { at };
     let disk = (keeping != Keeping::All).then(|| Disk::over(&place.state(), keeping));
@@ -141,7 +141,7 @@ async fn live(
     }
     if status.signal() != Some(9) {
         let log = fs::read_to_string(place.file("log")).unwrap_or_default();
-        // The message of the panic, and the frames below it.
+        // The message of the panic, and the stack frames after it.
         let lines: Vec<&str> = log.lines().collect();
         let first = lines.iter().position(|line| line.contains(" panicked at "));
         let first = first.unwrap_or(lines.len().saturating_sub(24));
@@ -156,14 +156,14 @@ async fn live(
         disk.write_to((&place.state(), &place.state()), chance);
         let mut world = World::read(place);
         (world.boots, world.boot_ms) = (world.boots + 1, 0);
-        // A claim need not be on the disk: whoever had it is gone.
+        // A claim need not be on disk, since its holder is gone.
         world.epochs.clear();
         world.write(place);
     }
     Ok(true)
 }
 
-/// This program again, as a daemon that can be killed.
+/// This program as a daemon that can be killed.
 async fn child(place: &SeedFolder, library: &Path) -> Result<ExitStatus, String> {
     let log = fs::File::create(place.file("log")).unwrap();
     let mut child = Command::new(std::env::current_exe().unwrap());
@@ -184,14 +184,14 @@ async fn child(place: &SeedFolder, library: &Path) -> Result<ExitStatus, String>
     }
 }
 
-/// What a test process that was started by another does; nothing in all others.
+/// Runs a daemon in a test process that was started by another one; does nothing in all others.
 #[test]
 fn one_life() {
     let Some(place) = std::env::var_os("LONGHAUL_SIMULATION") else { return };
     let told = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         told(panic);
-        // Whoever unwinds waits for runtimes that stand still.
+        // Unwinding would wait for paused runtimes.
         std::process::exit(101);
     }));
     life::Life::begin(SeedFolder(PathBuf::from(place))).run();
@@ -201,7 +201,7 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-/// What is wrong with a seed; how often it crashed where nothing is.
+/// The errors of a seed; without errors, its number of crashes.
 async fn judge(seed: u64, is_twice: bool, library: Arc<Path>) -> Result<u64, String> {
     let (trace, outcome) = try_seed(seed, Arc::clone(&library)).await;
     let told = |trace: &str, why: &str| format!("seed {seed}\n{trace}{why}");
@@ -209,8 +209,8 @@ async fn judge(seed: u64, is_twice: bool, library: Arc<Path>) -> Result<u64, Str
     if !is_twice {
         return Ok(crashes);
     }
-    // A kill falls on the n-th call, and on a busy machine there was once a call more before it: of three tries two must be
-    // the same.
+    // On a busy machine, a call was once made before the n-th one, at which the kill falls: of three runs, two must be the
+    // same.
     let (mut traces, mut differs) = (vec![trace], String::new());
     for _ in 0..2 {
         let (again, _) = try_seed(seed, Arc::clone(&library)).await;

@@ -48,7 +48,6 @@ pub struct File {
     /// The models' providers, by name.
     pub providers: BTreeMap<String, ProviderTable>,
     pub budget: BudgetSettings,
-    /// When to compact threads.
     pub policy: PolicyTable,
     /// Policies that are evaluated without effect, by name.
     pub shadow_policy: BTreeMap<String, PolicyTable>,

@@ -33,7 +33,6 @@ pub struct JobTable {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobSettings {
     pub rules: BTreeMap<Kind, Rules>,
-    /// Kinds for external workers.
     pub outside: BTreeSet<Kind>,
 }
 

@@ -43,7 +43,6 @@ pub struct Model {
     pub consolidate: Option<TaskModel>,
 }
 
-/// `[providers.NAME]`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProviderTable {

@@ -20,7 +20,6 @@ use serde::Deserialize;
 use super::tables::entry;
 use super::{ConfigError, Entry, Layers, Setting, or_default};
 
-/// `[sources.NAME]`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SourceTable {

@@ -82,7 +82,7 @@ pub(crate) struct KnownFile {
     /// State of the possible bases when the last search for the base failed.
     pub(crate) base_tried: u64,
     pub(crate) gone: bool,
-    /// Its fold was written by this version; otherwise it is folded anew.
+    /// Its fold was written by this version; otherwise it is folded again.
     pub(crate) is_readable: bool,
     pub(crate) counts: Counts,
 }
@@ -170,7 +170,6 @@ impl Entries<'_> {
         self.insert(path, entry);
     }
 
-    /// Removes a file.
     fn take(&mut self, path: &str) -> Option<Entry> {
         let (path, entry) = self.remove_entry(path)?;
         for thread in threads(&path, &entry) {
@@ -191,7 +190,6 @@ impl Entries<'_> {
         self.held.gone.counts.add(known.counts);
     }
 
-    /// Releases unused memory.
     fn shrink(&mut self) {
         let entries = &mut self.held.entries;
         if entries.capacity() / ROOM_MAX > entries.len() {

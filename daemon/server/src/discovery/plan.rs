@@ -15,7 +15,7 @@ pub(crate) struct Job {
     pub(crate) path: String,
     pub(crate) source: Source,
     pub(crate) archived: bool,
-    /// Fold it anew although it did not change: the transcript it continues has appeared.
+    /// Fold the file again although it did not change: the transcript it continues has appeared.
     pub(crate) restart: bool,
     /// Path of the known file that it seems to be.
     pub(crate) moved_from: Option<String>,

@@ -6,7 +6,7 @@ fn hub() -> EventHub {
     EventHub::new(Clock::manual(1_700_000_000_000))
 }
 
-/// The event that is ready now; the subscriber must not have to wait for it.
+/// The next event, which must be ready.
 fn ready(subscriber: &mut Subscriber) -> Option<Arc<Event>> {
     subscriber.next().now_or_never().flatten()
 }
@@ -54,7 +54,7 @@ fn a_subscriber_resumes_after_a_seq_over_the_whole_ring() {
 }
 
 #[test]
-fn what_fell_out_of_the_ring_is_a_gap() {
+fn events_dropped_from_the_ring_are_a_gap() {
     let hub = hub();
     let last = publish(&hub, EVENT_RING_MAX + 10);
     let oldest = last - EVENT_RING_MAX as u64 + 1;
@@ -96,7 +96,7 @@ fn a_seq_of_an_earlier_daemon_is_a_gap_and_one_of_the_future_is_now() {
 }
 
 #[test]
-fn closing_delivers_what_is_there_then_says_so_once() {
+fn closing_delivers_pending_events_and_then_one_closing_event() {
     let hub = hub();
     let mut subscriber = hub.subscribe(vec![], None);
     publish(&hub, 1);

@@ -40,7 +40,7 @@ impl SyncError {
 pub enum FoldLoadError {
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Another version saved it; the file is being folded anew.
+    /// Another version saved it; the file is being folded again.
     #[error(transparent)]
     Fold(#[from] FoldError),
     #[error("{path}: {cause}")]

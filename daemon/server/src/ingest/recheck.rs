@@ -6,7 +6,7 @@
 //! file that grew, [`super::limits::Limits::rest`] after its last growth; for a file changed in the last week,
 //! once after the start (the previous daemon may have stopped too early); and at once for a file with a line that
 //! no longer matches the stored one. Its lines are read again, [`STEP_BYTES`] at a time with a pause between, and
-//! the chain of their digests compared. A file that differs is folded anew.
+//! the chain of their digests compared. A file that differs is folded again.
 //!
 //! *Rounds.* A file rewritten with its old size and modification time looks unchanged. So each hour the next
 //! [`ROUND_BYTES`] of all files are compared, short ones included, in the order of their path hashes, starting over at

@@ -26,7 +26,6 @@ pub struct Filter {
     pub cwd: Option<String>,
     /// Maximum prompts, at least one.
     pub limit: usize,
-    /// Only older prompts.
     pub before: Option<Place>,
 }
 
@@ -89,7 +88,6 @@ pub(super) fn lookup(
     Ok(page)
 }
 
-/// Keeps the newest prompts.
 struct Newest {
     found: BTreeMap<Place, PromptMatch>,
     max: usize,

@@ -47,7 +47,6 @@ pub(super) struct OpenRequest {
     input: u64,
 }
 
-/// A stored answer.
 #[derive(Serialize, Deserialize)]
 struct StoredAnswer {
     text: String,
@@ -61,13 +60,11 @@ impl Ledger {
         Self { store, clock, budget, opening: tokio::sync::Mutex::default(), known, refused }
     }
 
-    /// Replaces the budget.
     pub(super) fn bound(&self, budget: Budget) {
         *self.budget.lock().unwrap_or_else(PoisonError::into_inner) = budget;
         self.note_refused(None);
     }
 
-    /// What may be spent.
     pub(super) fn budget(&self) -> Budget {
         *self.budget.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -15,7 +15,6 @@ pub struct Provider {
     pub base_url: String,
     pub key: KeySource,
     pub headers: Vec<(String, String)>,
-    /// Time limits.
     pub timeouts: Timeouts,
     /// Whether it can compact a history itself.
     pub remote: RemoteSetting,

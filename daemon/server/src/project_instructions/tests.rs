@@ -1,10 +1,10 @@
-//! The behaviours that Codex's own tests pin for AGENTS.md.
+//! The behaviour that Codex's own tests pin for AGENTS.md.
 
 use std::path::PathBuf;
 
 use super::*;
 
-/// A home of the agent's, and a project `repo/a/b` beside it.
+/// The agent's home, and a project `repo/a/b` beside it.
 struct Desk {
     folder: tempfile::TempDir,
 }
@@ -58,7 +58,7 @@ fn an_override_is_preferred_and_a_fallback_name_comes_last() {
 }
 
 #[test]
-fn a_bound_of_nothing_disables_and_what_is_over_it_is_cut() {
+fn a_bound_of_zero_disables_and_text_over_the_bound_is_cut() {
     let desk = Desk::new();
     desk.write("repo/AGENTS.md", "0123456789").write("repo/a/AGENTS.md", "abcdefghij");
     desk.write("home/config.toml", "project_doc_max_bytes = 13\n");
@@ -70,7 +70,7 @@ fn a_bound_of_nothing_disables_and_what_is_over_it_is_cut() {
 }
 
 #[test]
-fn folders_and_special_files_are_passed_by() {
+fn folders_and_special_files_are_skipped() {
     let desk = Desk::new();
     fs::create_dir_all(desk.path("repo/AGENTS.override.md")).unwrap();
     desk.write("repo/AGENTS.md", "root");
@@ -81,7 +81,7 @@ fn folders_and_special_files_are_passed_by() {
 }
 
 #[test]
-fn the_user_s_markers_name_the_root() {
+fn the_users_markers_define_the_root() {
     let desk = Desk::new();
     desk.write("repo/AGENTS.md", "root").write("repo/a/AGENTS.md", "middle");
     desk.write("repo/a/b/AGENTS.md", "leaf").write("repo/a/Makefile", "");
@@ -102,7 +102,7 @@ fn a_link_out_of_the_project_is_not_followed() {
     };
     link("passwd", "repo/AGENTS.md");
     link("passwd", "repo/a/AGENTS.override.md");
-    // A folder of the project that is a link leads out of it as well as a file does.
+    // A folder of the project that is a link can lead out of it, too.
     link("repo/README.md", "repo/a/b/AGENTS.md");
     assert_eq!(desk.read(), "read me", "a link inside the project is followed");
     link("passwd", "home/AGENTS.md");

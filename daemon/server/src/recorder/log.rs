@@ -32,7 +32,6 @@ pub struct Line {
     pub client_item_id: String,
     /// The line with its newline, as `compose::line` makes it with that id.
     pub text: String,
-    /// Number of redacted secrets.
     pub redacted: u64,
 }
 
@@ -88,7 +87,6 @@ struct FileContent {
 #[derive(Debug, Clone, Copy)]
 struct KnownLine {
     seq: u64,
-    /// Digest of its content.
     content: u64,
 }
 

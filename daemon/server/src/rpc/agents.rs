@@ -22,8 +22,6 @@ use crate::service::projects::{ProjectSubject, Projects, project_at};
 /// What a param names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Field {
-    /// Nothing that belongs to a project.
-    Plain,
     Thread,
     /// A transcript, whose thread only the answer names.
     Transcript,
@@ -43,174 +41,112 @@ enum Field {
 }
 
 use Field::{
-    Compaction, Folder, FolderOrProject, Handle, NoItems, Only, Plain, Thread, Transcript, TurnEnd,
+    Compaction, Folder, FolderOrProject, Handle, NoItems, Only, Thread, Transcript, TurnEnd,
 };
 
-/// The permitted params, by method.
-const FIELDS: &[(&str, &[(&str, Field)])] = &[
-    ("checkpoint/apply", &[("thread_id", Thread), ("update", Plain), ("expected_seq", Plain)]),
-    ("checkpoint/choices", &[("thread_id", Thread)]),
-    ("checkpoint/get", &[("thread_id", Thread), ("as_of", Plain)]),
-    (
-        "checkpoint/view",
-        &[
-            ("thread_id", Thread),
-            ("caps", Plain),
-            ("max_tokens", Plain),
-            ("as_of", Plain),
-            ("focus", Plain),
-        ],
-    ),
-    ("compaction/get", &[("compaction_id", Compaction)]),
-    ("compaction/list", &[("thread_id", Thread), ("limit", Plain), ("cursor", Plain)]),
-    (
+/// The permitted params of a method.
+struct MethodFields {
+    method: &'static str,
+    /// Params that name something, or whose values are limited.
+    named: &'static [(&'static str, Field)],
+    /// Params that name nothing of a project.
+    plain: &'static [&'static str],
+}
+
+const fn fields(
+    method: &'static str,
+    named: &'static [(&'static str, Field)],
+    plain: &'static [&'static str],
+) -> MethodFields {
+    MethodFields { method, named, plain }
+}
+
+/// The permitted params, by method. Other strategies than `checkpoint` may ask a model, at the person's cost. The path of
+/// `memory/read` is below the memory folder, and the reader knows which of its lines belong to the project. Templates
+/// would put an agent's words into its own prompt in the daemon's name.
+const FIELDS: &[MethodFields] = &[
+    fields("checkpoint/apply", &[("thread_id", Thread)], &["update", "expected_seq"]),
+    fields("checkpoint/choices", &[("thread_id", Thread)], &[]),
+    fields("checkpoint/get", &[("thread_id", Thread)], &["as_of"]),
+    fields("checkpoint/view", &[("thread_id", Thread)], &["caps", "max_tokens", "as_of", "focus"]),
+    fields("compaction/get", &[("compaction_id", Compaction)], &[]),
+    fields("compaction/list", &[("thread_id", Thread)], &["limit", "cursor"]),
+    fields(
         "compaction/preview",
-        &[
-            ("thread_id", Thread),
-            ("strategy", Only("checkpoint")),
-            ("phase", Plain),
-            ("max_tokens", Plain),
-            ("as_of", Plain),
-            ("focus", Plain),
-        ],
+        &[("thread_id", Thread), ("strategy", Only("checkpoint"))],
+        &["phase", "max_tokens", "as_of", "focus"],
     ),
-    (
+    fields(
         "compaction/run",
+        &[("thread_id", Thread), ("strategy", Only("checkpoint")), ("initial_context", NoItems)],
         &[
-            ("thread_id", Thread),
-            // Other strategies may ask a model, at the person's cost.
-            ("strategy", Only("checkpoint")),
-            ("phase", Plain),
-            ("initial_context", NoItems),
-            ("trigger", Plain),
-            ("reason", Plain),
-            ("agent_step", Plain),
-            ("max_tokens", Plain),
-            ("deadline_ms", Plain),
-            ("as_of", Plain),
-            ("focus", Plain),
+            "phase",
+            "trigger",
+            "reason",
+            "agent_step",
+            "max_tokens",
+            "deadline_ms",
+            "as_of",
+            "focus",
         ],
     ),
-    (
+    fields(
         "compaction/should",
+        &[("thread_id", Thread)],
         &[
-            ("thread_id", Thread),
-            ("items", Plain),
-            ("phase", Plain),
-            ("follow_up", Plain),
-            ("model", Plain),
-            ("context_window", Plain),
-            ("auto_compact_limit", Plain),
-            ("previous_model", Plain),
-            ("previous_context_window", Plain),
+            "items",
+            "phase",
+            "follow_up",
+            "model",
+            "context_window",
+            "auto_compact_limit",
+            "previous_model",
+            "previous_context_window",
         ],
     ),
-    (
+    fields(
         "context/usage",
-        &[
-            ("thread_id", Thread),
-            ("items", Plain),
-            ("model", Plain),
-            ("context_window", Plain),
-            ("auto_compact_limit", Plain),
-            ("as_of", Plain),
-            ("resume", Plain),
-        ],
+        &[("thread_id", Thread)],
+        &["items", "model", "context_window", "auto_compact_limit", "as_of", "resume"],
     ),
-    (
+    fields(
         "history/expand",
-        &[("handle", Handle), ("thread_id", Thread), ("cursor", Plain), ("max_bytes", Plain)],
+        &[("handle", Handle), ("thread_id", Thread)],
+        &["cursor", "max_bytes"],
     ),
-    (
-        "history/get",
-        &[
-            ("thread_id", Thread),
-            ("as_of", Plain),
-            ("cursor", Plain),
-            ("max_bytes", Plain),
-            ("opaque", Plain),
-        ],
-    ),
-    ("memory/add_note", &[("text", Plain), ("cwd", Folder), ("origin", Plain)]),
-    ("memory/cite", &[("answer", Plain)]),
-    // A path in the memory folder; the reader knows which of its lines belong to the project.
-    (
-        "memory/read",
-        &[("path", Plain), ("line", Plain), ("max_lines", Plain), ("max_tokens", Plain)],
-    ),
-    (
-        "memory/search",
-        &[("query", Plain), ("cwd", Folder), ("limit", Plain), ("max_tokens", Plain)],
-    ),
-    (
-        "memory/summary",
-        &[("cwd", Folder), ("max_tokens", Plain), ("brief", Plain), ("framed", Plain)],
-    ),
-    (
+    fields("history/get", &[("thread_id", Thread)], &["as_of", "cursor", "max_bytes", "opaque"]),
+    fields("memory/add_note", &[("cwd", Folder)], &["text", "origin"]),
+    fields("memory/cite", &[], &["answer"]),
+    fields("memory/read", &[], &["path", "line", "max_lines", "max_tokens"]),
+    fields("memory/search", &[("cwd", Folder)], &["query", "limit", "max_tokens"]),
+    fields("memory/summary", &[("cwd", Folder)], &["max_tokens", "brief", "framed"]),
+    fields(
         "policy/evaluate",
-        &[
-            ("thread_id", Thread),
-            ("point", Plain),
-            ("as_of", Plain),
-            ("model", Plain),
-            ("context_window", Plain),
-        ],
+        &[("thread_id", Thread)],
+        &["point", "as_of", "model", "context_window"],
     ),
-    (
+    fields(
         "policy/step",
-        &[
-            ("thread_id", Thread),
-            ("event", TurnEnd),
-            ("agent", Plain),
-            ("model", Plain),
-            ("context_window", Plain),
-        ],
+        &[("thread_id", Thread), ("event", TurnEnd)],
+        &["agent", "model", "context_window"],
     ),
-    (
+    fields(
         "thread/continue",
-        &[
-            ("thread_id", Thread),
-            ("to", Plain),
-            ("as_of", Plain),
-            // As in `compaction/run`. Templates would put an agent's words into its own prompt in the daemon's name.
-            ("strategy", Only("checkpoint")),
-            ("max_tokens", Plain),
-        ],
+        &[("thread_id", Thread), ("strategy", Only("checkpoint"))],
+        &["to", "as_of", "max_tokens"],
     ),
-    ("thread/get", &[("thread_id", Thread)]),
-    (
-        "thread/items",
-        &[("thread_id", Thread), ("from_seq", Plain), ("last", Plain), ("limit", Plain)],
-    ),
-    (
-        "thread/list",
-        &[("cwd", FolderOrProject), ("source", Plain), ("limit", Plain), ("cursor", Plain)],
-    ),
-    (
+    fields("thread/get", &[("thread_id", Thread)], &[]),
+    fields("thread/items", &[("thread_id", Thread)], &["from_seq", "last", "limit"]),
+    fields("thread/list", &[("cwd", FolderOrProject)], &["source", "limit", "cursor"]),
+    fields(
         "thread/search",
-        &[
-            ("query", Plain),
-            ("cwd", FolderOrProject),
-            ("thread_id", Thread),
-            ("source", Plain),
-            ("since", Plain),
-            ("until", Plain),
-            ("kinds", Plain),
-            ("limit", Plain),
-            ("max_tokens", Plain),
-        ],
+        &[("cwd", FolderOrProject), ("thread_id", Thread)],
+        &["query", "source", "since", "until", "kinds", "limit", "max_tokens"],
     ),
-    (
+    fields(
         "thread/sync",
-        &[
-            ("thread_id", Thread),
-            ("path", Transcript),
-            ("min_offset", Plain),
-            ("min_seq", Plain),
-            ("timeout_ms", Plain),
-            ("context_window", Plain),
-            ("context_tokens", Plain),
-        ],
+        &[("thread_id", Thread), ("path", Transcript)],
+        &["min_offset", "min_seq", "timeout_ms", "context_window", "context_tokens"],
     ),
 ];
 
@@ -239,11 +175,12 @@ impl AgentGate {
         mut params: Map<String, Value>,
     ) -> Result<Map<String, Value>, Failure> {
         let folder = work_folder(context)?;
-        let listed = FIELDS.iter().find(|(name, _)| *name == method);
-        let fields = listed.map(|(_, fields)| *fields).unwrap_or_default();
+        let listed = FIELDS.iter().find(|listed| listed.method == method);
+        let (fields, plain) = listed.map(|listed| (listed.named, listed.plain)).unwrap_or_default();
         params.retain(|_, value| !value.is_null());
         for name in params.keys() {
-            if !fields.iter().any(|(known, _)| known == name) {
+            let is_plain = plain.contains(&name.as_str());
+            if !is_plain && !fields.iter().any(|(known, _)| known == name) {
                 return Err(Failure::forbidden(format!("params.{name} is not for agents")));
             }
         }
@@ -288,7 +225,7 @@ impl AgentGate {
             value.as_str().ok_or_else(expected)
         };
         let subject = match field {
-            Plain | Transcript => return Ok(()),
+            Transcript => return Ok(()),
             Only(expected) if value == expected => return Ok(()),
             NoItems if value.as_array().is_some_and(Vec::is_empty) => return Ok(()),
             TurnEnd if is_turn_end(value) => return Ok(()),

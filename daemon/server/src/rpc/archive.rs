@@ -7,7 +7,6 @@ use longhaul_protocol::archive as wire;
 
 use super::error::Failure;
 use super::{Table, TableError, convert, cursor};
-use crate::link::CallContext;
 use crate::service::archive::{ArchiveKeeper, ArchiveWork, ArchivedThread};
 
 pub(super) fn register(table: &mut Table, keeper: &Arc<ArchiveKeeper>) -> Result<(), TableError> {
@@ -21,7 +20,6 @@ pub(super) fn register(table: &mut Table, keeper: &Arc<ArchiveKeeper>) -> Result
 
 async fn status(
     keeper: Arc<ArchiveKeeper>,
-    _: CallContext,
     _: wire::OverviewParams,
 ) -> Result<wire::OverviewResult, Failure> {
     let state = keeper.state().await?;
@@ -48,7 +46,6 @@ async fn status(
 
 async fn list(
     keeper: Arc<ArchiveKeeper>,
-    _: CallContext,
     params: wire::ListParams,
 ) -> Result<wire::ListResult, Failure> {
     let mut threads = keeper.threads(params.thread_id.as_deref()).await?;
@@ -103,7 +100,6 @@ fn row(thread: ArchivedThread) -> wire::ArchivedThread {
 
 async fn verify(
     keeper: Arc<ArchiveKeeper>,
-    _: CallContext,
     params: wire::VerifyParams,
 ) -> Result<wire::VerifyResult, Failure> {
     let report = keeper.check(params.thread_id.as_deref()).await?;
@@ -117,7 +113,6 @@ async fn verify(
 
 async fn restore(
     keeper: Arc<ArchiveKeeper>,
-    _: CallContext,
     params: wire::RestoreParams,
 ) -> Result<wire::RestoreResult, Failure> {
     let restored = keeper.restore(&params.thread_id, params.to.map(PathBuf::from)).await?;
@@ -132,7 +127,6 @@ async fn restore(
 
 async fn forget(
     keeper: Arc<ArchiveKeeper>,
-    _: CallContext,
     params: wire::ForgetParams,
 ) -> Result<wire::ForgetResult, Failure> {
     Ok(wire::ForgetResult { removed_bytes: keeper.forget(&params.thread_id).await? })

@@ -13,7 +13,6 @@ use longhaul_protocol::checkpoint::{
 
 use super::error::Failure;
 use super::{Table, TableError, convert};
-use crate::link::CallContext;
 use crate::service::ServiceError;
 use crate::service::checkpoint::Checkpoints;
 use crate::service::choice::{ChoiceSubject, PersonChoices};
@@ -36,7 +35,6 @@ pub(super) fn register(
 
 async fn choose(
     choices: Arc<PersonChoices>,
-    _: CallContext,
     params: ChooseParams,
 ) -> Result<ChooseResult, Failure> {
     let action = convert::same_variants!(params.action, wire::ChoiceAction => choice::ChoiceAction, Pin | Drop);
@@ -53,7 +51,6 @@ async fn choose(
 
 async fn list_choices(
     choices: Arc<PersonChoices>,
-    _: CallContext,
     params: ChoicesParams,
 ) -> Result<ChoicesResult, Failure> {
     let stored = choices.list(&params.thread_id).await?;
@@ -68,7 +65,6 @@ async fn list_choices(
 
 async fn unchoose(
     choices: Arc<PersonChoices>,
-    _: CallContext,
     params: UnchooseParams,
 ) -> Result<UnchooseResult, Failure> {
     let stored = choices.remove(&params.thread_id, &params.choice_id).await?;
@@ -97,20 +93,12 @@ fn choice_of(stored: StoredChoice) -> wire::Choice {
     }
 }
 
-async fn get(
-    checkpoints: Arc<Checkpoints>,
-    _: CallContext,
-    params: GetParams,
-) -> Result<GetResult, Failure> {
+async fn get(checkpoints: Arc<Checkpoints>, params: GetParams) -> Result<GetResult, Failure> {
     let (checkpoint, digest, seq) = checkpoints.get(&params.thread_id, params.as_of).await?;
     Ok(GetResult { checkpoint: checkpoint.into(), seq, digest: digest.to_string() })
 }
 
-async fn view(
-    checkpoints: Arc<Checkpoints>,
-    _: CallContext,
-    params: ViewParams,
-) -> Result<ViewResult, Failure> {
+async fn view(checkpoints: Arc<Checkpoints>, params: ViewParams) -> Result<ViewResult, Failure> {
     let caps = convert::caps(params.caps);
     let focus = params.focus.as_deref().map(convert::focus).transpose()?.unwrap_or_default();
     let wanted = (params.max_tokens, focus.as_str());
@@ -125,11 +113,7 @@ async fn view(
 }
 
 /// A rejection is an answer, not an error: the model reads the reason and tries again.
-async fn apply(
-    checkpoints: Arc<Checkpoints>,
-    _: CallContext,
-    params: ApplyParams,
-) -> Result<ApplyResult, Failure> {
+async fn apply(checkpoints: Arc<Checkpoints>, params: ApplyParams) -> Result<ApplyResult, Failure> {
     let claimed = convert::claimed_hashes(&params.update);
     let update = convert::update(params.update);
     let applied =

@@ -43,24 +43,16 @@ pub(super) fn register(
     let mut log = table.of(&services.log);
     log.on_async::<List, _>(list)?;
     let installer = services.installer.clone();
-    log.on_async::<Get, _>(move |log, _, params| get(log, installer.clone(), params))?;
+    log.on_async::<Get, _>(move |log, params| get(log, installer.clone(), params))?;
     table.of(texts).on::<Templates>(templates)?;
     table.of(&services.undo).on_async::<Undo, _>(undo)
 }
 
-async fn run(
-    compactor: Arc<Compactor>,
-    _: CallContext,
-    params: RunParams,
-) -> Result<RunResult, Failure> {
+async fn run(compactor: Arc<Compactor>, params: RunParams) -> Result<RunResult, Failure> {
     Ok(convert::run_result(compactor.run(request(params)?).await?))
 }
 
-async fn should(
-    contexts: Arc<Contexts>,
-    _: CallContext,
-    params: ShouldParams,
-) -> Result<ShouldResult, Failure> {
+async fn should(contexts: Arc<Contexts>, params: ShouldParams) -> Result<ShouldResult, Failure> {
     if params.thread_id.is_none() && params.items.is_none() {
         return Err(Failure::invalid("thread_id", "give thread_id, items or both"));
     }
@@ -106,20 +98,12 @@ async fn should(
     })
 }
 
-async fn start(
-    jobs: Arc<CompactionJobs>,
-    _: CallContext,
-    params: RunParams,
-) -> Result<StartResult, Failure> {
+async fn start(jobs: Arc<CompactionJobs>, params: RunParams) -> Result<StartResult, Failure> {
     let (compaction_id, job) = jobs.start(request(params)?).await?;
     Ok(StartResult { compaction_id, job: job.to_string() })
 }
 
-async fn cancel(
-    jobs: Arc<CompactionJobs>,
-    _: CallContext,
-    params: CancelParams,
-) -> Result<CancelResult, Failure> {
+async fn cancel(jobs: Arc<CompactionJobs>, params: CancelParams) -> Result<CancelResult, Failure> {
     let cancelled = jobs.cancel(&params.compaction_id).await?;
     Ok(CancelResult { cancelled })
 }
@@ -182,11 +166,7 @@ fn templates(
     super::texts::templates(texts, TemplateGroup::Compaction, seed.unwrap_or(false))
 }
 
-async fn list(
-    log: Arc<CompactionLog>,
-    _: CallContext,
-    params: ListParams,
-) -> Result<ListResult, Failure> {
+async fn list(log: Arc<CompactionLog>, params: ListParams) -> Result<ListResult, Failure> {
     let after = params.cursor.as_deref().map(cursor::read).transpose()?;
     let after = after
         .map(|(created_at_ms, compaction_id)| CompactionCursor { created_at_ms, compaction_id });
@@ -212,11 +192,7 @@ async fn get(
     Ok(GetResult { run: convert::run_result(compaction), summary, policy })
 }
 
-async fn undo(
-    undo: Arc<compaction::Undo>,
-    _: CallContext,
-    params: UndoParams,
-) -> Result<UndoResult, Failure> {
+async fn undo(undo: Arc<compaction::Undo>, params: UndoParams) -> Result<UndoResult, Failure> {
     let undone = undo.run(&params.compaction_id).await?;
     let (thread_id, seq, source) = match undone.thread {
         Some((thread_id, seq, source)) => (Some(thread_id), Some(seq), source),

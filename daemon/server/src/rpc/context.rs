@@ -20,7 +20,6 @@ use serde_json::value::RawValue;
 
 use super::error::Failure;
 use super::{Table, TableError};
-use crate::link::CallContext;
 use crate::service::context::{Contexts, UsageQuery};
 use crate::service::settings_diff::{SettingsDiffs, SettingsPair};
 
@@ -41,11 +40,7 @@ pub(super) fn register(
     table.of(contexts).on_async::<Usage, _>(usage)
 }
 
-fn normalize(
-    (): &(),
-    _: &CallContext,
-    params: NormalizeParams,
-) -> Result<NormalizeResult, Failure> {
+fn normalize((): &(), params: NormalizeParams) -> Result<NormalizeResult, Failure> {
     let count = params.items.len() as u64;
     if let Some(index) = params.remove.iter().find(|index| **index >= count) {
         return Err(Failure::invalid("remove", &format!("indexes below {count}, not {index}")));
@@ -73,7 +68,7 @@ fn normalize(
     })
 }
 
-fn estimate((): &(), _: &CallContext, params: EstimateParams) -> Result<EstimateResult, Failure> {
+fn estimate((): &(), params: EstimateParams) -> Result<EstimateResult, Failure> {
     let tokenizer = params.tokenizer.as_deref().map(tokenizer_of).transpose()?;
     match (params.items, params.text) {
         (None, Some(text)) => Ok(EstimateResult {
@@ -108,7 +103,7 @@ fn tokenizer_of(name: &str) -> Result<Tokenizer, Failure> {
     Tokenizer::of_name(name).ok_or_else(|| Failure::invalid("tokenizer", &expected()))
 }
 
-fn cut((): &(), _: &CallContext, params: TruncateParams) -> Result<TruncateResult, Failure> {
+fn cut((): &(), params: TruncateParams) -> Result<TruncateResult, Failure> {
     let policy = policy_of(&params.policy)?;
     let is_formatted = params.formatted.unwrap_or(false);
     match (params.text, params.items) {
@@ -151,11 +146,7 @@ fn policy_of(policy: &TruncatePolicy) -> Result<Policy, Failure> {
     }
 }
 
-async fn compare(
-    diffs: Arc<SettingsDiffs>,
-    _: CallContext,
-    params: DiffParams,
-) -> Result<DiffResult, Failure> {
+async fn compare(diffs: Arc<SettingsDiffs>, params: DiffParams) -> Result<DiffResult, Failure> {
     let include = params.include.unwrap_or_default();
     let opt_in = OptIn {
         agents_md: include.contains(&wire::OptionalSetting::AgentsMd),
@@ -179,11 +170,7 @@ async fn compare(
     })
 }
 
-async fn usage(
-    contexts: Arc<Contexts>,
-    _: CallContext,
-    params: UsageParams,
-) -> Result<UsageResult, Failure> {
+async fn usage(contexts: Arc<Contexts>, params: UsageParams) -> Result<UsageResult, Failure> {
     if params.thread_id.is_none() && params.items.is_none() {
         return Err(Failure::invalid("thread_id", "give thread_id, items or both"));
     }

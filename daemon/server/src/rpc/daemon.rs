@@ -43,7 +43,7 @@ pub(super) fn register(
     on.on::<Initialize>(initialize)?;
     on.on::<ShowConfig>(config)?;
     let (counts, contexts) = (counters.clone(), contexts.clone());
-    on.on_async::<wire::Status, _>(move |daemon, context, NoParams {}| {
+    on.on_async_with_context::<wire::Status, _>(move |daemon, context, NoParams {}| {
         let (counts, contexts) = (counts.clone(), contexts.clone());
         async move {
             let mut status = status::status(&daemon, &contexts, &counts).await;

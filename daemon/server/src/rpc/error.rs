@@ -70,7 +70,7 @@ impl Failure {
             .with_detail(json!({ "field": field }))
     }
 
-    /// A prefix of several ids; `message` says of how many.
+    /// A prefix that several ids share; `message` says how many.
     fn ambiguous(message: &str, mut candidates: Vec<String>) -> Self {
         let is_cut = candidates.len() > CANDIDATES_SHOWN;
         candidates.truncate(CANDIDATES_SHOWN);

@@ -8,7 +8,6 @@ use longhaul_protocol::history::{self as wire, Expand, ExpandParams, ExpandResul
 use super::convert::same_variants;
 use super::error::Failure;
 use super::{Table, TableError};
-use crate::link::CallContext;
 use crate::service::ServiceError;
 use crate::service::history::{
     BaseKind, EXPAND_BYTES_DEFAULT, EXPAND_BYTES_MAX, HandleReader, Histories, HistoryQuery,
@@ -26,7 +25,6 @@ pub(super) fn register(
 
 async fn get(
     histories: Arc<Histories>,
-    _: CallContext,
     params: wire::GetParams,
 ) -> Result<wire::GetResult, Failure> {
     let (as_of, from) = match params.cursor.as_deref() {
@@ -81,11 +79,7 @@ fn place(place: ItemPlace) -> wire::Origin {
     }
 }
 
-async fn expand(
-    handles: Arc<HandleReader>,
-    _: CallContext,
-    params: ExpandParams,
-) -> Result<ExpandResult, Failure> {
+async fn expand(handles: Arc<HandleReader>, params: ExpandParams) -> Result<ExpandResult, Failure> {
     let handle: Handle = params.handle.parse().map_err(ServiceError::Handle)?;
     let from = match params.cursor.as_deref().map(str::parse::<u64>) {
         Some(Err(_)) => {

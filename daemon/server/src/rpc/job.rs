@@ -12,7 +12,6 @@ use longhaul_store::JobFilter;
 use super::error::Failure;
 use super::{Table, TableError, convert};
 use crate::jobs::Jobs;
-use crate::link::CallContext;
 use crate::service::ServiceError;
 use crate::service::job::{Due, JobState, JobStates};
 use crate::service::worker::Workers;
@@ -35,7 +34,7 @@ pub(super) fn register(
     worker::register_results(&mut table.of(workers))
 }
 
-async fn list(jobs: Arc<Jobs>, _: CallContext, params: ListParams) -> Result<ListResult, Failure> {
+async fn list(jobs: Arc<Jobs>, params: ListParams) -> Result<ListResult, Failure> {
     let kind = params.kind.as_deref().map(|name| convert::one_of("kind", name));
     let state = params.state.as_deref().map(|name| convert::one_of("state", name));
     let filter = JobFilter { kind: kind.transpose()?, state: state.transpose()? };
@@ -44,7 +43,7 @@ async fn list(jobs: Arc<Jobs>, _: CallContext, params: ListParams) -> Result<Lis
     Ok(ListResult { jobs: found.into_iter().map(job_of).collect() })
 }
 
-async fn get(jobs: Arc<Jobs>, _: CallContext, params: JobParams) -> Result<GetResult, Failure> {
+async fn get(jobs: Arc<Jobs>, params: JobParams) -> Result<GetResult, Failure> {
     let key = key(&params)?;
     let (job, _) = jobs.why(&key).await.map_err(ServiceError::from)?;
     let events = jobs.events(&key).await.map_err(ServiceError::from)?;
@@ -57,11 +56,7 @@ async fn get(jobs: Arc<Jobs>, _: CallContext, params: JobParams) -> Result<GetRe
     Ok(GetResult { job: job_of(job), events: events.into_iter().map(event).collect() })
 }
 
-async fn why(
-    states: Arc<JobStates>,
-    _: CallContext,
-    params: JobParams,
-) -> Result<WhyResult, Failure> {
+async fn why(states: Arc<JobStates>, params: JobParams) -> Result<WhyResult, Failure> {
     let JobState { job, is_outside, due } = states.why(key(&params)?).await?;
     let (job, (reason, mut text, wait_ms)) = match job {
         Some((job, why)) => (Some(job), describe(why, is_outside)),
@@ -106,12 +101,12 @@ fn describe(why: job::Why, is_outside: bool) -> (&'static str, String, Option<u6
     }
 }
 
-async fn retry(jobs: Arc<Jobs>, _: CallContext, params: JobParams) -> Result<JobResult, Failure> {
+async fn retry(jobs: Arc<Jobs>, params: JobParams) -> Result<JobResult, Failure> {
     let job = jobs.retry(&key(&params)?).await.map_err(ServiceError::from)?;
     Ok(JobResult { job: job_of(job) })
 }
 
-async fn cancel(jobs: Arc<Jobs>, _: CallContext, params: JobParams) -> Result<JobResult, Failure> {
+async fn cancel(jobs: Arc<Jobs>, params: JobParams) -> Result<JobResult, Failure> {
     let job = jobs.cancel(&key(&params)?).await.map_err(ServiceError::from)?;
     Ok(JobResult { job: job_of(job) })
 }

@@ -39,23 +39,22 @@ pub(super) fn register(
     reader.on_async::<Summary, _>(summary)?;
     reader.on_async::<Search, _>(search)?;
     reader.on_async::<List, _>(list)?;
-    reader.on_async::<Read, _>(read)?;
+    reader.on_async_with_context::<Read, _>(read)?;
     let mut notes = table.of(&memory.notes);
-    notes.on_async::<AddNote, _>(add_note)?;
+    notes.on_async_with_context::<AddNote, _>(add_note)?;
     notes.on_async::<ListNotes, _>(list_notes)?;
-    notes.on_async::<ReviewNote, _>(review_note)?;
+    notes.on_async_with_context::<ReviewNote, _>(review_note)?;
     notes.on_async::<Forget, _>(forget)?;
     table.of(&memory.citations).on_async::<Cite, _>(cite)?;
     table.of(&memory.runs).on_async::<Run, _>(run)?;
     let config = config.clone();
     table
         .of(&memory.overview)
-        .on_async::<Status, _>(move |overview, _, params| status(overview, config.clone(), params))
+        .on_async::<Status, _>(move |overview, params| status(overview, config.clone(), params))
 }
 
 async fn summary(
     reader: Arc<MemoryReader>,
-    _: CallContext,
     params: SummaryParams,
 ) -> Result<SummaryResult, Failure> {
     let cwd = folder(params.cwd)?;
@@ -73,11 +72,7 @@ async fn summary(
     })
 }
 
-async fn search(
-    reader: Arc<MemoryReader>,
-    _: CallContext,
-    params: SearchParams,
-) -> Result<SearchResult, Failure> {
+async fn search(reader: Arc<MemoryReader>, params: SearchParams) -> Result<SearchResult, Failure> {
     let hits_max = params.limit.unwrap_or(SEARCH_HITS_DEFAULT).clamp(1, SEARCH_HITS_MAX);
     let search = MemorySearch {
         query: params.query,
@@ -105,11 +100,7 @@ fn hit_of(hit: MemoryHit) -> Hit {
     }
 }
 
-async fn list(
-    reader: Arc<MemoryReader>,
-    _: CallContext,
-    params: ListParams,
-) -> Result<ListResult, Failure> {
+async fn list(reader: Arc<MemoryReader>, params: ListParams) -> Result<ListResult, Failure> {
     let limit = usize::try_from(convert::page_rows(params.limit)).unwrap_or(usize::MAX);
     let below = params.path.map(|path| format!("{}/", path.trim_end_matches('/')));
     let files = reader.files().await?;
@@ -198,7 +189,6 @@ async fn add_note(
 
 async fn list_notes(
     notes: Arc<MemoryNotes>,
-    _: CallContext,
     params: ListNotesParams,
 ) -> Result<ListNotesResult, Failure> {
     let limit = usize::try_from(convert::page_rows(params.limit)).unwrap_or(usize::MAX);
@@ -239,11 +229,7 @@ async fn review_note(
     })
 }
 
-async fn cite(
-    citations: Arc<Citations>,
-    _: CallContext,
-    params: CiteParams,
-) -> Result<CiteResult, Failure> {
+async fn cite(citations: Arc<Citations>, params: CiteParams) -> Result<CiteResult, Failure> {
     let CiteParams { answer, thread_ids, paths } = params;
     if answer.is_none() && thread_ids.is_none() && paths.is_none() {
         return Err(Failure::invalid(
@@ -256,11 +242,7 @@ async fn cite(
     Ok(CiteResult { kinds: cited.kinds, thread_ids: cited.thread_ids, answer: cited.answer })
 }
 
-async fn forget(
-    notes: Arc<MemoryNotes>,
-    _: CallContext,
-    params: ForgetParams,
-) -> Result<ForgetResult, Failure> {
+async fn forget(notes: Arc<MemoryNotes>, params: ForgetParams) -> Result<ForgetResult, Failure> {
     let ForgetParams { thread_id, cwd, entry_id, note_id } = params;
     let named = [
         thread_id.map(Exclusion::Thread),
@@ -279,11 +261,7 @@ async fn forget(
     Ok(ForgetResult { removed: forgotten.gone, generation: forgotten.generation })
 }
 
-async fn run(
-    runs: Arc<MemoryRuns>,
-    _: CallContext,
-    params: RunParams,
-) -> Result<RunResult, Failure> {
+async fn run(runs: Arc<MemoryRuns>, params: RunParams) -> Result<RunResult, Failure> {
     let request = RunRequest {
         thread_id: params.thread_id,
         current: params.current_thread_id,

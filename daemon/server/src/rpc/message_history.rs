@@ -10,7 +10,6 @@ use longhaul_protocol::message_history::{
 
 use super::error::Failure;
 use super::{Table, TableError, convert};
-use crate::link::CallContext;
 use crate::message_history::{Filter, LogInfo, Place, PromptMatch};
 use crate::service::message_history::Prompts;
 
@@ -23,11 +22,7 @@ pub(super) fn register(table: &mut Table, prompts: &Arc<Prompts>) -> Result<(), 
     table.on_async::<Lookup, _>(lookup)
 }
 
-async fn append(
-    prompts: Arc<Prompts>,
-    _: CallContext,
-    params: AppendParams,
-) -> Result<AppendResult, Failure> {
+async fn append(prompts: Arc<Prompts>, params: AppendParams) -> Result<AppendResult, Failure> {
     bounded("thread_id", params.thread_id.as_ref(), CLIENT_ID_BYTES_MAX)?;
     bounded("cwd", params.cwd.as_ref(), TEXT_BYTES_MAX)?;
     let message = longhaul_core::message_history::Message {
@@ -46,11 +41,7 @@ async fn append(
     })
 }
 
-async fn lookup(
-    prompts: Arc<Prompts>,
-    _: CallContext,
-    params: LookupParams,
-) -> Result<LookupResult, Failure> {
+async fn lookup(prompts: Arc<Prompts>, params: LookupParams) -> Result<LookupResult, Failure> {
     if params.offset.is_some() && params.log_id.is_none() {
         return Err(Failure::invalid("offset", "needs the log_id it belongs to"));
     }

@@ -21,7 +21,6 @@ use longhaul_protocol::policy::{
 use super::error::Failure;
 use super::{Table, TableError, convert};
 use crate::config::Live;
-use crate::link::CallContext;
 use crate::service::policy::{
     ClientEvent, DecisionLog, LogEntry, Replays, StepEffect, Subject, TurnWords, Watchers,
 };
@@ -49,7 +48,6 @@ pub(super) fn register(
 
 async fn evaluate(
     watchers: Arc<Watchers>,
-    _: CallContext,
     params: EvaluateParams,
 ) -> Result<EvaluateResult, Failure> {
     let point = params.point.unwrap_or(Point::TurnEnd);
@@ -77,11 +75,7 @@ async fn evaluate(
     })
 }
 
-async fn step(
-    watchers: Arc<Watchers>,
-    _: CallContext,
-    params: StepParams,
-) -> Result<StepResult, Failure> {
+async fn step(watchers: Arc<Watchers>, params: StepParams) -> Result<StepResult, Failure> {
     let StepParams { thread_id, event, agent, model, context_window } = params;
     let subject = Subject { thread_id: thread_id.clone(), as_of: None, model, context_window };
     let stepped = watchers.step(subject, agent.as_deref(), client_event(event)?).await?;
@@ -190,7 +184,6 @@ fn effect(step_effect: StepEffect) -> Effect {
 
 async fn explain(
     decisions: Arc<DecisionLog>,
-    _: CallContext,
     params: ExplainParams,
 ) -> Result<ExplainResult, Failure> {
     // An id that is not a number belongs to no decision.
@@ -223,11 +216,7 @@ async fn explain(
     })
 }
 
-async fn log(
-    decisions: Arc<DecisionLog>,
-    _: CallContext,
-    params: LogParams,
-) -> Result<LogResult, Failure> {
+async fn log(decisions: Arc<DecisionLog>, params: LogParams) -> Result<LogResult, Failure> {
     let before = params.before.map(|before| before.parse().unwrap_or(0));
     let page = (before, convert::page_rows(params.limit));
     let (thread_id, policy) = (params.thread_id.as_deref(), params.policy.as_deref());
@@ -249,11 +238,7 @@ async fn log(
     })
 }
 
-async fn report(
-    replays: Arc<Replays>,
-    _: CallContext,
-    params: ReportParams,
-) -> Result<ReportResult, Failure> {
+async fn report(replays: Arc<Replays>, params: ReportParams) -> Result<ReportResult, Failure> {
     let ReportParams { thread_id, context_window } = params;
     let subject = Subject { thread_id: thread_id.clone(), context_window, ..Subject::default() };
     let found = replays.report(&subject).await?;

@@ -15,7 +15,7 @@ use crate::service::search::{Hit, SearchQuery, Searcher};
 
 pub(super) fn register(table: &mut Table, searcher: &Arc<Searcher>) -> Result<(), TableError> {
     let gate = table.gate();
-    table.of(searcher).on_async::<Search, _>(move |searcher, context, params| {
+    table.of(searcher).on_async_with_context::<Search, _>(move |searcher, context, params| {
         search(searcher, gate.clone(), context, params)
     })
 }

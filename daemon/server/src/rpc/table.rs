@@ -49,7 +49,6 @@ pub enum TableError {
     Unheld(&'static str),
 }
 
-/// Builds a method table.
 pub struct Table {
     ingest: Arc<Ingest>,
     keeping: Arc<Keeping>,
@@ -169,6 +168,18 @@ impl<S: Send + Sync + 'static> Handlers<'_, S> {
     /// Registers a handler that awaits. Its future is dropped, and the work ends, when the client disconnects.
     pub fn on_async<M, F>(
         &mut self,
+        handler: impl Fn(Arc<S>, M::Params) -> F + Send + Sync + 'static,
+    ) -> Result<(), TableError>
+    where
+        M: Method,
+        F: Future<Output = Result<M::Result, Failure>> + Send + 'static,
+    {
+        self.on_async_with_context::<M, F>(move |service, _, params| handler(service, params))
+    }
+
+    /// Like [`on_async`](Self::on_async), for a handler that depends on the caller.
+    pub fn on_async_with_context<M, F>(
+        &mut self,
         handler: impl Fn(Arc<S>, CallContext, M::Params) -> F + Send + Sync + 'static,
     ) -> Result<(), TableError>
     where
@@ -214,20 +225,17 @@ impl<S: Send + Sync + 'static> Handlers<'_, S> {
     /// ends with its connection; one that runs continues, and its answer is dropped.
     pub fn on_blocking<M: Method>(
         &mut self,
-        handler: impl Fn(&S, &CallContext, M::Params) -> Result<M::Result, Failure>
-        + Send
-        + Sync
-        + 'static,
+        handler: impl Fn(&S, M::Params) -> Result<M::Result, Failure> + Send + Sync + 'static,
     ) -> Result<(), TableError> {
         let handler = Arc::new(handler);
         let blocking = self.table.blocking.clone();
-        self.on_async::<M, _>(move |service, context, params| {
+        self.on_async::<M, _>(move |service, params| {
             let (handler, blocking) = (handler.clone(), blocking.clone());
             async move {
                 let permit = blocking.acquire_owned().await.map_err(Failure::internal)?;
                 let work = move || {
                     let _permit = permit;
-                    handler(&service, &context, params)
+                    handler(&service, params)
                 };
                 match tokio::task::spawn_blocking(work).await {
                     Ok(result) => result,

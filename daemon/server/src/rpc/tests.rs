@@ -73,7 +73,7 @@ async fn blocking_work_runs_on_another_thread_and_its_panic_has_the_right_id() {
     let here: ThreadId = std::thread::current().id();
     table
         .of(&Arc::new(()))
-        .on_blocking::<Estimate>(move |(), _, params| {
+        .on_blocking::<Estimate>(move |(), params| {
             assert_ne!(std::thread::current().id(), here);
             assert_ne!(params.text.as_deref(), Some("panic"));
             Err(Failure::new(ErrorKind::Disabled, "done"))
@@ -91,7 +91,7 @@ async fn a_cause_stays_inside_and_the_client_gets_the_request_id() {
     let mut table = empty_table(home.path()).await;
     table
         .of(&Arc::new(()))
-        .on_async::<Estimate, _>(|_, _, _| async { Err(Failure::internal("the secret cause")) })
+        .on_async::<Estimate, _>(|_, _| async { Err(Failure::internal("the secret cause")) })
         .unwrap();
     let answers = answers(home.path(), table, &[&call(1, "x")]).await;
     assert!(!answers[0].to_string().contains("secret"), "{}", answers[0]);

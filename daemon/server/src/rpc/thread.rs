@@ -28,11 +28,11 @@ pub(super) fn register(
 ) -> Result<(), TableError> {
     let (gate, contexts) = (table.gate(), Arc::clone(contexts));
     let mut on = table.of(threads);
-    on.on_async::<List, _>(move |threads, context, params| {
+    on.on_async_with_context::<List, _>(move |threads, context, params| {
         list(threads, gate.clone(), context, params)
     })?;
     on.on_async::<Get, _>(get)?;
-    on.on_async::<Sync, _>(move |threads, _, params| sync(threads, contexts.clone(), params))?;
+    on.on_async::<Sync, _>(move |threads, params| sync(threads, contexts.clone(), params))?;
     on.on_async::<Items, _>(items::items)
 }
 
@@ -57,11 +57,7 @@ async fn list(
     })
 }
 
-async fn get(
-    threads: Arc<Threads>,
-    _: CallContext,
-    params: GetParams,
-) -> Result<GetResult, Failure> {
+async fn get(threads: Arc<Threads>, params: GetParams) -> Result<GetResult, Failure> {
     let (row, files) = threads.get(&params.thread_id).await?;
     let checkpoint_seq = row.file.cursor.next_seq.saturating_sub(1);
     let files = files.into_iter().map(|file| convert::thread_file(file, &row.file)).collect();

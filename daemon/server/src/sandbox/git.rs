@@ -1,11 +1,11 @@
-//! The role that becomes git, locked in: it reads one repository and cannot run, write or send anything.
+//! The role in which this program becomes git, confined: it reads one repository and cannot run, write or send anything.
 //!
-//! The daemon starts this program as `longhauld git FOLDER ARGUMENTS…`, with git's environment. Before git is
-//! there, our own code finds out what git may reach: the repository of the folder (`places`), the git of the
-//! machine (`program`) and the user's own settings (`settings`). Then it locks itself in
-//! ([`confine_reader`]) and becomes git, in the same process: whoever kills it kills git.
+//! The daemon starts this program as `longhauld git FOLDER ARGUMENTS…`, with git's environment. Before git runs, our code
+//! determines what git may read: the repository of the folder (`places`), the machine's git (`program`) and the user's
+//! settings (`settings`). Then it confines itself ([`confine_reader`]) and becomes git in the same process, so killing the
+//! process kills git.
 //!
-//! *Nothing is run unconfined*: whatever fails on the way ends the process.
+//! *Nothing runs unconfined*: any failure before that ends the process.
 
 mod places;
 mod program;
@@ -24,14 +24,14 @@ use program::Program;
 /// The first argument in this role.
 pub const ROLE: &str = "git";
 
-/// Exit code: git cannot be confined on this machine, or there is none that can be trusted. Standard output says why.
-/// git itself ends with 0, 1, 128 or 129.
+/// Exit code: git cannot be confined on this machine, or no trusted git exists. Standard output has the reason. git itself
+/// exits with 0, 1, 128 or 129.
 pub const UNAVAILABLE: u8 = 77;
 
-/// Exit code: there is nothing to look at. git's own for it.
+/// Exit code: there is no repository. The same as git's own.
 const NOTHING: u8 = 128;
 
-/// Where systems keep their libraries.
+/// Folders of system libraries.
 const LIBRARIES: [&str; 10] = [
     "/lib",
     "/lib64",
@@ -49,26 +49,26 @@ const LIBRARIES: [&str; 10] = [
 /// Why git was not started.
 #[derive(Debug)]
 enum Refusal {
-    /// It is nothing about this machine.
+    /// A reason that does not concern the machine.
     Nothing,
-    /// No repository can be looked at: why, for a person.
+    /// No repository can be inspected; the reason for a person.
     Unavailable(String),
 }
 
-/// The arguments of this role, when the process was started in it. Asked before anything else is done: a look
-/// starts several of these.
+/// The arguments of this role, if the process was started in it. Checked before anything else, since an inspection starts
+/// several of these.
 pub fn role_arguments() -> Option<impl Iterator<Item = OsString>> {
     let mut arguments = std::env::args_os().skip(1);
     (arguments.next()? == ROLE).then_some(arguments)
 }
 
-/// Becomes git; returns only when it cannot.
+/// Becomes git; returns only on failure.
 pub fn become_git(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let Some(folder) = arguments.next() else { return ExitCode::from(NOTHING) };
     match start(Path::new(&folder), arguments) {
         Refusal::Nothing => ExitCode::from(NOTHING),
         Refusal::Unavailable(reason) => {
-            // The code alone says enough where nobody reads it.
+            // The exit code suffices if nobody reads standard output.
             drop(std::io::stdout().write_all(reason.as_bytes()));
             ExitCode::from(UNAVAILABLE)
         }
@@ -88,7 +88,7 @@ fn start(folder: &Path, arguments: impl Iterator<Item = OsString>) -> Refusal {
     }
     let mut git = Command::new(&program.file);
     git.arg0("git").arg("-C").arg(folder).arg("--no-pager").args(arguments);
-    // What the repository's own `core.worktree` names counts for nothing.
+    // The repository's own `core.worktree` is ignored.
     git.env("GIT_WORK_TREE", &places.root);
     let error = git.exec();
     Refusal::Unavailable(format!("{} cannot be run: {error}", program.file.display()))

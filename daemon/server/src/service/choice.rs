@@ -26,7 +26,6 @@ const ITEM_BYTES: u64 = 1 << 20;
 #[derive(Debug, Clone)]
 pub enum ChoiceSubject {
     Text(String),
-    /// Items of the thread.
     Items(Handle),
 }
 

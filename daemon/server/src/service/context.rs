@@ -40,7 +40,7 @@ pub struct UsageQuery {
     pub context_window: Option<u64>,
     /// Tokens at which to compact; 0 for never.
     pub auto_compact_limit: Option<u64>,
-    /// Whether to say what the next request costs.
+    /// Whether to include what the next request costs.
     pub resume: bool,
 }
 
@@ -48,7 +48,6 @@ pub struct UsageQuery {
 #[derive(Debug)]
 pub struct Usage {
     pub thread_id: Option<String>,
-    /// The thread's fold.
     pub fold: Option<Arc<Fold>>,
     pub model: Option<String>,
     pub used: u64,
@@ -69,9 +68,9 @@ pub struct Usage {
 #[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case", const_into_str)]
 pub enum FillOrigin {
-    /// The provider, in the transcript; what came since is estimated.
+    /// The provider, in the transcript; anything after its count is estimated.
     Provider,
-    /// The running agent; what came since is estimated.
+    /// The running agent; anything after its count is estimated.
     RunningAgent,
     Estimate,
 }
@@ -88,7 +87,7 @@ pub struct Contexts {
     snapshots: Arc<Snapshots>,
     config: Live,
     clock: Clock,
-    /// What `of_agents` read last.
+    /// The last result of `of_agents`.
     agents: Mutex<Option<bill::AgentsKnown>>,
 }
 
@@ -97,7 +96,6 @@ impl Contexts {
         Self { store, snapshots, config, clock, agents: Mutex::default() }
     }
 
-    /// Measures a window.
     pub async fn usage(&self, query: UsageQuery) -> Result<Usage, ServiceError> {
         let given = match query.items {
             Some(items) => Some(tokio::task::spawn_blocking(move || weigh(&items)).await?),
@@ -163,7 +161,7 @@ impl Contexts {
         ResumePrice::of(&self.config.now(), fold, self.clock.now_ms(), replacement)
     }
 
-    /// Keeps what a running agent reports of a thread's window: its size, and the tokens in it.
+    /// Stores what a running agent reports about a thread's window: its size, and the tokens in it.
     pub async fn report(
         &self,
         thread_id: &str,
@@ -178,8 +176,8 @@ impl Contexts {
     }
 }
 
-/// Tokens in a thread's window, and who counted them. The agent's number is of its last request and without
-/// the answer, so a higher one of the provider's counts.
+/// Tokens in a thread's window, and who counted them. The agent's number is that of its last request, without
+/// the answer, so a higher one from the provider counts instead.
 fn fill(fold: &Fold, gauge: Option<&Gauge>) -> (u64, FillOrigin) {
     let counted = match fold.meter().report() {
         Some(_) => FillOrigin::Provider,

@@ -1,12 +1,13 @@
-//! `thread/continue`: a new transcript of an agent that goes on from a compacted thread of any agent.
+//! `thread/continue`: writes a new transcript of one agent that continues a compacted thread of any agent.
 //!
 //! # Theory of operation
-//! *Steps.* See that the thread's own agent is not at work, where it is to go on; check the working tree; compact; compose the new transcript; publish it
-//! in the agent's own folder, as all transcripts of ours are ([`crate::new_file`]). The one gone on from is only read.
+//! *Steps.* Where the thread's own agent is to continue it, make sure that the agent is not running; check the
+//! working tree; compact; compose the new transcript; publish it in the agent's own folder, like all
+//! transcripts that we write ([`crate::new_file`]). The old transcript is only read.
 //!
-//! *A crash* before that leaves a compaction nobody uses and at most a hidden file, which stays: in
-//! another program's folder nothing is removed by its name. After it the thread is there, and is read like any
-//! other.
+//! *A crash* before publishing leaves a compaction that nobody uses and at most a hidden file. That file
+//! stays: in another program's folder we remove nothing by its name. After publishing, the thread exists and
+//! is read like any other.
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
@@ -35,19 +36,19 @@ use crate::ingest::{Ingest, SyncTarget};
 use crate::new_file;
 use crate::transcript::{Fallback, Transcript};
 
-/// Bytes of a first line; longer ones are of no Codex.
+/// The most bytes read of a first line; Codex writes none that is longer.
 const FIRST_LINE_BYTES: u64 = 4 << 20;
 
-/// Bytes of the history that are looked through for context.
+/// Bytes of the history that are searched for context.
 const CONTEXT_BYTES: u64 = 1 << 20;
 
-/// By this line a thread's first turn has begun, with its context.
+/// By this line a thread's first turn has started, with its context.
 const BEGINNING_SEQ: u64 = 16;
 
-/// How long the new thread is waited for. It stands on the disk all the same.
+/// How long to wait until the new thread is listed. Its file exists in any case.
 const LISTED_WITHIN: Duration = Duration::from_millis(1_500);
 
-/// A thread that goes on from another.
+/// A thread that continues another.
 #[derive(Debug, Clone)]
 pub struct NewThread {
     pub thread_id: String,
@@ -55,13 +56,13 @@ pub struct NewThread {
     /// The agent that resumes it.
     pub agent: Source,
     pub compaction: Compaction,
-    /// What the disk confirms of what the old thread knows; `None` of an earlier moment.
+    /// How far the disk confirms what the old thread knows; `None` for an earlier moment.
     pub checked: Option<Checked>,
-    /// What resuming the old thread costs, beside this one.
+    /// What resuming the old thread would cost instead.
     pub resume: Option<ResumePrice>,
 }
 
-/// Begins threads that go on from others.
+/// Starts threads that continue others.
 pub struct Continuations {
     compactor: Arc<Compactor>,
     snapshots: Arc<Snapshots>,
@@ -83,30 +84,30 @@ impl Continuations {
         Self { compactor, snapshots, histories, ingest, archive, config, clock }
     }
 
-    /// Whether a model could be asked for a summary.
+    /// Whether a model can be asked for a summary.
     pub fn has_model(&self) -> bool {
         self.compactor.has_model()
     }
 
-    /// Compacts a thread and begins a new one of an agent with what came of it: of `to`, else of its own agent where that
-    /// takes a transcript of ours, else of Codex.
+    /// Compacts a thread and starts a new one from the result: a thread of the agent `to`, else of the thread's
+    /// own agent where it accepts transcripts that we write, else of Codex.
     ///
     /// # Errors
-    /// As [`Compactor::run`]; [`ServiceError::ThreadBusy`] while the agent that is to go on is at work on it,
-    /// and what the disk refuses.
+    /// As [`Compactor::run`]; [`ServiceError::ThreadBusy`] while the agent that is to continue the thread is
+    /// working on it; and whatever the disk refuses.
     pub async fn begin(
         &self,
         request: Request,
         to: Option<Source>,
     ) -> Result<NewThread, ServiceError> {
         let Subject::Thread { thread_id, as_of } = &request.subject else {
-            let reason = "only a thread can be gone on from".to_owned();
+            let reason = "only a thread can be continued".to_owned();
             return Err(ServiceError::Invalid { field: "thread_id", reason });
         };
         let snapshot = self.snapshots.of(thread_id, *as_of).await?;
         let checked = as_of.is_none().then(|| Checked::of(&snapshot.scene()));
         let (agent, compose) = agent_of(to, snapshot.file.source)?;
-        // Another agent leaves the one that is at work its thread.
+        // Another agent does not touch the thread that the running one writes to.
         if agent == snapshot.file.source && self.is_at_work(&snapshot.thread_id) {
             return Err(ServiceError::ThreadBusy(snapshot.thread_id));
         }
@@ -152,8 +153,8 @@ impl Continuations {
         is_held(&self.config.now().home(Source::Codex).join(lock))
     }
 
-    /// What a transcript of Codex begins with that goes on from a thread: the first line of one of Codex, and the context
-    /// that its version leaves to the history.
+    /// The start of a Codex transcript that continues a thread: the first line of the old transcript if Codex
+    /// wrote it, and the context that this version of Codex leaves to the history.
     async fn context_of_codex(
         &self,
         snapshot: &Snapshot,
@@ -180,12 +181,12 @@ impl Continuations {
             BufReader::new(text).read_until(b'\n', &mut line)?;
             Ok(String::from_utf8(line).ok())
         };
-        // A transcript that was moved away since: its thread goes on without it.
+        // The transcript has been moved away since: the new thread does without it.
         Ok(tokio::task::spawn_blocking(read).await?.unwrap_or_default())
     }
 
-    /// What the harness says at the beginning of every turn: as it stands now, and what a compaction has
-    /// taken away as it stood at the thread's beginning.
+    /// What the harness says at the start of every turn: its present form, and for what a compaction has
+    /// removed, its form at the start of the thread.
     async fn standing_context(&self, snapshot: &Snapshot) -> Result<Vec<Value>, ServiceError> {
         let mut items = Vec::new();
         for as_of in [BEGINNING_SEQ, snapshot.seq()] {
@@ -203,7 +204,7 @@ impl Continuations {
     }
 }
 
-/// Whether a running Codex holds the lock of a thread it writes to; one that does not say so is not asked.
+/// Whether a running Codex holds the lock of a thread it writes to; without a lock file, it does not.
 fn is_held(lock: &Path) -> bool {
     let Ok(file) = File::open(lock) else { return false };
     matches!(
@@ -212,7 +213,7 @@ fn is_held(lock: &Path) -> bool {
     )
 }
 
-/// The agent that goes on, and how its transcript is composed.
+/// The agent to continue in, and how its transcript is composed.
 fn agent_of(to: Option<Source>, own: Source) -> Result<(Source, Continue), ServiceError> {
     let takes = |agent: Source| Some((agent, agent.spec().continuation?));
     let found = match to {
@@ -222,7 +223,7 @@ fn agent_of(to: Option<Source>, own: Source) -> Result<(Source, Continue), Servi
     found.ok_or_else(|| {
         let agents = Source::ALL.iter().filter_map(|agent| takes(*agent));
         let agents: Vec<&str> = agents.map(|(agent, _)| agent.name()).collect();
-        let reason = format!("a thread goes on in one of: {}", agents.join(", "));
+        let reason = format!("a thread can continue in one of: {}", agents.join(", "));
         ServiceError::Invalid { field: "to", reason }
     })
 }
@@ -235,4 +236,38 @@ async fn publish(home: PathBuf, transcript: NewTranscript) -> Result<PathBuf, Se
     let published = tokio::task::spawn_blocking(publish).await?;
     published.map_err(|error| ServiceError::file(&path, error))?;
     Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_continues_in_the_named_agent_or_its_own_or_codex() {
+        let agent = |to, own| agent_of(to, own).map(|(agent, _)| agent);
+        assert_eq!(agent(None, Source::Claude).unwrap(), Source::Claude);
+        assert_eq!(
+            agent(None, Source::Gemini).unwrap(),
+            Source::Codex,
+            "Gemini takes no transcript"
+        );
+        assert_eq!(agent(Some(Source::Codex), Source::Claude).unwrap(), Source::Codex);
+        match agent(Some(Source::Gemini), Source::Claude).unwrap_err() {
+            ServiceError::Invalid { field: "to", reason } => {
+                assert!(reason.contains("codex") && reason.contains("claude"), "{reason}");
+            }
+            error => panic!("{error}"),
+        }
+    }
+
+    #[test]
+    fn only_a_lock_that_is_held_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        assert!(!is_held(&path), "there is no lock file");
+        let file = File::create(&path).unwrap();
+        assert!(!is_held(&path), "nobody holds it");
+        flock(&file, FlockOperation::LockExclusive).unwrap();
+        assert!(is_held(&path));
+    }
 }

@@ -34,7 +34,7 @@ pub struct Addition {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Body {
     Item(Value),
-    /// State that no item carries.
+    /// State without an item.
     Marker(Marker),
     /// Both or neither were given.
     Unclear,
@@ -129,7 +129,7 @@ fn bounded(field: &'static str, value: &str, max: usize) -> Result<(), ServiceEr
         return Err(invalid("must not be empty"));
     }
     if value.chars().any(char::is_control) {
-        return Err(invalid("must not hold control characters"));
+        return Err(invalid("must not contain control characters"));
     }
     match value.len() <= max {
         true => Ok(()),
@@ -153,7 +153,7 @@ fn redacted(opening: Opening) -> Opening {
     }
 }
 
-/// The lines of a batch, with secrets replaced.
+/// The redacted lines of a batch.
 fn lines(additions: Vec<Addition>, at_ms: i64) -> Result<Vec<Line>, ServiceError> {
     let mut ids = HashSet::with_capacity(additions.len());
     let mut lines = Vec::with_capacity(additions.len());
@@ -187,9 +187,7 @@ fn lines(additions: Vec<Addition>, at_ms: i64) -> Result<Vec<Line>, ServiceError
 fn check_id(id: &str) -> Result<(), String> {
     match bounded("client_item_id", id, CLIENT_ID_BYTES_MAX) {
         Err(error) => Err(error.to_string()),
-        Ok(()) if redact(id).hits > 0 => {
-            Err("its client_item_id looks like a credential".to_owned())
-        }
+        Ok(()) if redact(id).hits > 0 => Err("client_item_id looks like a credential".to_owned()),
         Ok(()) => Ok(()),
     }
 }
@@ -219,8 +217,69 @@ fn payload(body: Body) -> Result<(&'static str, Value), String> {
     }
 }
 
-/// The folder of our own transcripts.
+/// The folder of recorded transcripts.
 pub(super) fn folder(state_dir: &std::path::Path) -> PathBuf {
     // Links resolved, as in the listing of transcripts.
     std::fs::canonicalize(state_dir).unwrap_or_else(|_| state_dir.to_owned()).join("threads")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn item(id: &str, text: &str) -> Addition {
+        let content = json!([{ "type": "input_text", "text": text }]);
+        let body = Body::Item(json!({ "type": "message", "role": "user", "content": content }));
+        Addition { client_item_id: id.to_owned(), body }
+    }
+
+    /// Index and reason of the item that rejects the batch.
+    fn rejected(additions: Vec<Addition>) -> (usize, String) {
+        match lines(additions, 0).unwrap_err() {
+            ServiceError::BadItem { index, reason, .. } => (index, reason),
+            error => panic!("{error}"),
+        }
+    }
+
+    #[test]
+    fn one_bad_item_rejects_its_batch_by_its_index() {
+        let unclear = Addition { client_item_id: "b".to_owned(), body: Body::Unclear };
+        assert_eq!(rejected(vec![item("a", "hi"), unclear]).0, 1);
+        let (index, reason) = rejected(vec![item("a", "hi"), item("b", "hi"), item("a", "ho")]);
+        assert_eq!((index, reason.as_str()), (2, "duplicate client_item_id in batch"));
+        assert_eq!(rejected(vec![item("", "hi")]).0, 0);
+        let settings = Marker::Settings { cwd: Some("relative".to_owned()), model: None };
+        let marker = Addition { client_item_id: "a".to_owned(), body: Body::Marker(settings) };
+        assert_eq!(rejected(vec![marker]), (0, "cwd must be an absolute path".to_owned()));
+        assert!(matches!(
+            lines(vec![item("a", &"x".repeat(APPEND_ITEM_BYTES_MAX))], 0),
+            Err(ServiceError::ItemTooLong { index: 0, .. })
+        ));
+    }
+
+    #[test]
+    fn a_line_is_redacted_and_has_its_clients_id() {
+        let key = ["sk-", "proj-", "Ab3dEf6hIj9kLm2nOp5qRs8tUv1wXy4z"].concat();
+        let written = lines(vec![item("a", "hi"), item("b", &format!("use {key}"))], 0).unwrap();
+        assert_eq!(written.iter().map(|line| line.redacted).collect::<Vec<_>>(), [0, 1]);
+        assert!(!written[1].text.contains(&key), "{}", written[1].text);
+        let ids = written.iter().map(|line| compose::client_item_id(&line.text));
+        assert_eq!(ids.collect::<Vec<_>>(), [Some("a".to_owned()), Some("b".to_owned())]);
+    }
+
+    #[test]
+    fn an_opening_needs_a_folder_and_bounded_names() {
+        let good = Opening { cwd: "/w".into(), originator: "test".into(), ..Opening::default() };
+        check_opening(&good).unwrap();
+        let field = |opening: Opening| match check_opening(&opening).unwrap_err() {
+            ServiceError::Invalid { field, .. } | ServiceError::Limit { limit: field, .. } => field,
+            error => panic!("{error}"),
+        };
+        assert_eq!(field(Opening { cwd: "w".into(), ..good.clone() }), "cwd");
+        assert_eq!(field(Opening { originator: String::new(), ..good.clone() }), "originator");
+        assert_eq!(field(Opening { title: Some("a\nb".into()), ..good.clone() }), "title");
+        assert_eq!(field(Opening { model: Some("m".repeat(10_000)), ..good.clone() }), "model");
+    }
 }

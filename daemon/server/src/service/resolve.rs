@@ -125,3 +125,24 @@ fn only(what: &'static str, named: &str, mut ids: Vec<String>) -> Result<String,
         _ => Ok(named.to_owned()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_stands_for_the_only_id_and_an_exact_id_for_itself() {
+        let resolve = |named: &str, ids: &[&str]| {
+            only("thread", named, ids.iter().map(|id| (*id).to_owned()).collect())
+        };
+        assert_eq!(resolve("0199", &["0199-a"]).unwrap(), "0199-a");
+        assert_eq!(resolve("0199", &["0199", "0199-a"]).unwrap(), "0199", "it is an id itself");
+        assert_eq!(resolve("0199", &[]).unwrap(), "0199", "the caller reports it as missing");
+        match resolve("0199", &["0199-a", "0199-b"]).unwrap_err() {
+            ServiceError::Ambiguous { named, candidates, .. } => {
+                assert_eq!((named.as_str(), candidates.len()), ("0199", 2));
+            }
+            error => panic!("{error}"),
+        }
+    }
+}

@@ -84,7 +84,6 @@ impl Searcher {
         Self { store, full_text, clock }
     }
 
-    /// Progress of the index.
     pub fn index_state(&self) -> IndexState {
         self.full_text.progress.state()
     }

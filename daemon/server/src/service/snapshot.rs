@@ -35,7 +35,6 @@ pub struct Snapshot {
     pub thread_id: String,
     pub file: FileRow,
     pub fold: Arc<Fold>,
-    /// Accepted updates.
     pub semantics: Semantics,
     /// The person's pins and drops, in the order they were made.
     pub choices: Vec<StoredChoice>,

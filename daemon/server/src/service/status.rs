@@ -1,4 +1,4 @@
-//! How the daemon is, for `daemon/status` and `daemon/metrics`: plain values, put on the wire by `rpc`.
+//! The daemon's state for `daemon/status` and `daemon/metrics`: plain values, which `rpc` converts for the wire.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,6 @@ use crate::repository::Repositories;
 #[derive(Debug, Clone)]
 pub struct Instance {
     pub id: String,
-    /// Unix milliseconds.
     pub started_at: i64,
     pub pid: u32,
     pub socket: PathBuf,
@@ -31,11 +30,11 @@ pub struct StoreState {
     pub path: PathBuf,
     pub schema_version: u32,
     pub rebuilt: Option<RebuildReport>,
-    /// Of the database and the search index.
+    /// Size of the database and the search index.
     pub bytes: u64,
 }
 
-/// The configured model, and what was asked of models today.
+/// The configured model, and today's spending on models.
 #[derive(Debug)]
 pub struct ModelUse {
     pub choice: ModelChoice,
@@ -52,7 +51,7 @@ pub struct DaemonWarning {
     pub hint: &'static str,
 }
 
-/// Reads how the parts of the daemon are.
+/// Reads the state of the daemon's parts.
 pub struct Status {
     pub instance: Instance,
     pub config: Live,
@@ -97,7 +96,7 @@ impl Status {
         Some(ModelUse { choice, by_task, spent, budget })
     }
 
-    /// What compactions of threads took; nothing where the store cannot be read, which other fields tell.
+    /// Totals of all compactions; empty if the store cannot be read, which other fields report.
     pub async fn compactions(&self) -> CompactionTotals {
         let totals = self.compactions.totals().await;
         totals
@@ -118,7 +117,7 @@ impl Status {
 fn unseen(why: &str) -> DaemonWarning {
     DaemonWarning {
         kind: "repositories_unseen",
-        message: format!("repositories are not looked at: {why}"),
+        message: format!("repositories are not observed: {why}"),
         hint: "decisions are made without them; observe = false under [repository] ends the attempts",
     }
 }
@@ -138,7 +137,7 @@ fn uncurated(program: &Path) -> DaemonWarning {
 fn mended(pages: usize) -> Option<DaemonWarning> {
     (pages > 0).then(|| DaemonWarning {
         kind: "store_mended",
-        message: format!("{pages} pages of the database had a flipped bit, which was turned back"),
+        message: format!("{pages} pages of the database had a flipped bit, which was corrected"),
         hint: "nothing is lost; the disk or the memory may be failing: look at smartctl and the journal",
     })
 }
@@ -150,7 +149,7 @@ fn warnings(progress: &Progress, refused: Option<String>) -> Vec<DaemonWarning> 
         warn(
             "ingest_stalled",
             why.clone(),
-            "free space on the disk or see the journal; reading goes on by itself",
+            "free space on the disk or see the journal; reading continues automatically",
         );
     }
     if progress.is_watch_degraded {
@@ -161,14 +160,18 @@ fn warnings(progress: &Progress, refused: Option<String>) -> Vec<DaemonWarning> 
         warn(
             "fold_broken",
             format!("{} saved states could not be read", progress.folds_broken),
-            "they were made anew from their transcripts and nothing is lost; the disk may be failing",
+            "they were rebuilt from their transcripts and nothing is lost; the disk may be failing",
         );
     }
-    // While files wait to be read, the base may be one of them.
+    // While files wait to be read, the missing base may be one of them.
     if progress.bases_missing > 0 && !progress.is_catching_up {
         let message =
             format!("{} forks continue a transcript that is not there", progress.bases_missing);
-        warn("base_missing", message, "put the parent transcript back; it is taken up by itself");
+        warn(
+            "base_missing",
+            message,
+            "put the parent transcript back; it is then found automatically",
+        );
     }
     if let Some(bound) = refused {
         let message = format!("a model was not asked: {bound}");

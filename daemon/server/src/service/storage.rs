@@ -1,4 +1,4 @@
-//! What is open as long as the daemon runs: the transcripts' reader, the search index, the database.
+//! What stays open while the daemon runs: the reader of transcripts, the search index, the database.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use super::archive::ArchiveKeeper;
 use super::search::FullText;
 use crate::ingest::Ingest;
 
-/// Time between two looks at the pages of the database.
+/// Time between two checks of the database's pages.
 const CHECK_PERIOD: Duration = Duration::from_secs(3_600);
 
-/// Closes what is open, in its order.
+/// Closes what is open, in the right order.
 pub struct Storage {
     ingest: Arc<Ingest>,
     full_text: Arc<FullText>,
@@ -31,30 +31,30 @@ impl Storage {
         Self { ingest, full_text, archive, store, settling: RwLock::default() }
     }
 
-    /// Held by whoever must settle something in the store before it closes.
+    /// Held by a task that must finish something in the store before it closes.
     pub async fn settle(&self) -> RwLockReadGuard<'_, ()> {
         self.settling.read().await
     }
 
-    /// Waits until reading has ended, which it does by itself only through a defect.
+    /// Waits until reading ends, which without [`Self::stop`] happens only through a defect.
     pub async fn reading_ended(&self) {
         self.ingest.ended().await;
     }
 
-    /// Compares the pages of the database with its seal while it rests, until it is dropped.
+    /// Compares the pages of the database with their checksums while it is idle, until the future is dropped.
     pub async fn keep_checked(&self) {
         loop {
             tokio::time::sleep(CHECK_PERIOD).await;
             if let Err(error) = self.store.check_pages().await {
                 tracing::error!(%error, "the database is damaged");
                 if let Err(error) = self.ingest.recover().await {
-                    tracing::error!(%error, "the damaged database cannot be begun anew");
+                    tracing::error!(%error, "the damaged database cannot be replaced by a new one");
                 }
             }
         }
     }
 
-    /// Ends reading, then closes the database: what was read is stored.
+    /// Ends reading, then closes the database, so that everything read is stored.
     pub async fn stop(&self) {
         self.ingest.stop().await;
         self.full_text.stop().await;

@@ -41,7 +41,6 @@ impl TextStore {
         self.folder.join(group.into_str())
     }
 
-    /// The current texts.
     pub fn current(&self, group: TemplateGroup) -> Texts {
         for status in self.look(group) {
             if let Some(problem) = status.problem {

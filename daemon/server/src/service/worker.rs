@@ -21,7 +21,6 @@ pub enum Task {
     Curate(CurationTask),
 }
 
-/// A claimed job.
 pub struct Assigned {
     pub job: Job,
     pub claim: Claim,
@@ -32,7 +31,6 @@ pub struct Assigned {
     pub heartbeat_ms: u64,
 }
 
-/// A worker's result.
 pub enum Delivery {
     Extract {
         /// Lines of the transcript it is based on.

@@ -32,7 +32,6 @@ pub struct Call<'a> {
     /// The id to echo.
     pub id: Id<'a>,
     pub method: Cow<'a, str>,
-    /// The unparsed params.
     pub params: Option<&'a RawValue>,
 }
 

@@ -1,13 +1,13 @@
-//! What a power cut leaves of the files that a journal tells of.
+//! The files that a journal leaves after a power cut.
 //!
 //! # Theory of operation
-//! A file has what was synced, and changes since; a folder has names that are durable, and changes of names since. At a
-//! power cut each pending change is kept, lost, torn at a sector or kept without those before it, as the seed says:
-//! everything that a file system may do which keeps what `fsync` promised, and nothing else.
+//! A file has its synced content and later changes; a folder has durable names and later changes of names. At a power cut
+//! each pending change is kept, lost, torn at a sector or kept without earlier ones, as the seed decides: everything that a
+//! file system may do within the promise of `fsync`.
 //!
-//! [`Keeping::Journalled`] is what ext4, XFS and btrfs do with names: in their order, and a sync of anything makes all
-//! earlier ones durable. [`Keeping::Strict`] is what POSIX allows: only a sync of the folder makes its names durable, and
-//! the others are kept or lost one by one. [`Keeping::All`] loses nothing: the process was killed, the machine was not.
+//! [`Keeping::Journalled`] treats names as ext4, XFS and btrfs do: in order, and syncing anything makes all earlier ones
+//! durable. [`Keeping::Strict`] is the minimum of POSIX: only a sync of the folder makes its names durable, and the others are
+//! kept or lost one by one. [`Keeping::All`] loses nothing: only the process was killed.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
@@ -18,7 +18,7 @@ use std::time::{Duration, SystemTime};
 use super::Chance;
 use super::journal::Record;
 
-/// What a disk writes whole or not at all.
+/// The unit that a disk writes atomically.
 const SECTOR: u64 = 512;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +57,7 @@ enum Naming {
 }
 
 impl Naming {
-    /// The folder whose sync makes it durable.
+    /// The folder whose sync makes the name durable.
     fn folder(&self) -> Option<&Path> {
         match self {
             Self::Put { path, .. } | Self::Remove { path } => path.parent(),
@@ -66,18 +66,18 @@ impl Naming {
     }
 }
 
-/// The files of a folder, while a journal of it is played.
+/// The files of a folder while a journal is replayed.
 #[derive(Debug)]
 pub struct Disk {
     keeping: Keeping,
     contents: Vec<Content>,
     by_inode: HashMap<u64, usize>,
-    /// In their order, each with whether it is durable.
+    /// Pending changes in order, with whether each is durable.
     namings: Vec<(Naming, bool)>,
 }
 
 impl Disk {
-    /// A disk with what is below `folder` now, all of it durable; nothing where there is no such folder.
+    /// A disk with the current, durable content of `folder`; empty if there is no such folder.
     pub fn over(folder: &Path, keeping: Keeping) -> Self {
         let (contents, by_inode, namings) = Default::default();
         let mut disk = Self { keeping, contents, by_inode, namings };
@@ -178,7 +178,7 @@ impl Disk {
         }
     }
 
-    /// Cuts the power: writes what is left to a folder, `from` being the folder the journal is of.
+    /// Cuts the power: writes the remaining files to a folder; `from` is the journal's folder.
     pub fn write_to(mut self, (from, to): (&Path, &Path), chance: &mut Chance) {
         let tree = self.tree(chance);
         for (path, node) in &tree {
@@ -199,7 +199,7 @@ impl Disk {
         }
     }
 
-    /// Names that are left, folders before what is in them.
+    /// The remaining names, folders before their content.
     fn tree(&self, chance: &mut Chance) -> BTreeMap<PathBuf, Node> {
         let pending = self.namings.iter().filter(|(_, is_durable)| !is_durable).count() as u64;
         let first = match self.keeping {
@@ -217,7 +217,7 @@ impl Disk {
                 rename(&mut tree, naming);
             }
         }
-        // A name in a folder that was lost is lost with it.
+        // The content of a lost folder is lost with it.
         let folders: Vec<PathBuf> = tree.keys().cloned().collect();
         let has_folders = |path: &Path| {
             path.ancestors().skip(1).all(|above| {
@@ -264,11 +264,11 @@ fn rename(tree: &mut BTreeMap<PathBuf, Node>, naming: &Naming) {
     }
 }
 
-/// Decides what of the pending changes of a file is on the disk.
+/// Decides which pending changes of a file are on disk.
 fn settle(content: &mut Content, keeping: Keeping, chance: &mut Chance) {
     let since = std::mem::take(&mut content.since);
     let count = since.len() as u64;
-    // All, none, the first ones with the last of them torn, or any sectors of any of them.
+    // All, none, the first ones with a torn last one, or any of their sectors.
     let way = if keeping == Keeping::All { 0 } else { chance.below(4) };
     let first = chance.below(count + 1);
     for (index, change) in (0..).zip(since) {
@@ -297,7 +297,7 @@ fn make(bytes: &mut Vec<u8>, change: &Change) {
     }
 }
 
-/// The parts of a write that a disk writes by themselves.
+/// The parts of a write that a disk writes separately.
 fn sectors(change: &Change) -> Vec<Change> {
     let Change::Write { offset, bytes } = change else { return vec![change.clone()] };
     let mut parts = Vec::new();
@@ -322,7 +322,7 @@ fn scatter(bytes: &mut Vec<u8>, change: &Change, chance: &mut Chance) {
     for part in sectors(change) {
         match (chance.below(3), &part) {
             (0, _) => make(bytes, &part),
-            // The file is as long as it was to be, and what was to be written is not there.
+            // The file has its new length, but not its new content.
             (1, Change::Write { offset, bytes: lost }) => {
                 let end = usize::try_from(*offset).unwrap() + lost.len();
                 bytes.resize(end.max(bytes.len()), 0);

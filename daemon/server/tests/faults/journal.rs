@@ -1,4 +1,4 @@
-//! What a daemon did to its files, call by call, as `shim.c` recorded it.
+//! The calls of a daemon on its files, as recorded by `shim.c`.
 
 use std::path::PathBuf;
 
@@ -43,14 +43,14 @@ pub enum Record {
         target: PathBuf,
         path: PathBuf,
     },
-    /// Bytes that a client was sent.
+    /// Bytes sent to a client.
     Sent {
         socket: u64,
         bytes: Vec<u8>,
     },
 }
 
-/// Bytes before the words and bytes of a record: five numbers.
+/// Bytes of a record before its strings and bytes: five numbers.
 const HEAD: usize = 40;
 
 pub fn parse(mut journal: &[u8]) -> Vec<Record> {

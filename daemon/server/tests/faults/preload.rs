@@ -1,4 +1,4 @@
-//! The library of `shim.c`, and what it is told.
+//! The library of `shim.c` and its control file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::process::Command;
 /// Bytes of `struct control`.
 const CONTROL_BYTES: usize = 48 + 2 * 1_024;
 
-/// A control file: which fault comes at which call and how often (0: for ever), and in which folder.
+/// A control file: the fault, its call, its repetitions (0: for ever), and its folder.
 pub fn control((fault, at, length): (u32, u64, u64), root: &Path, is_recorded: bool) -> Vec<u8> {
     let mut bytes = vec![0; CONTROL_BYTES];
     bytes[4..8].copy_from_slice(&fault.to_ne_bytes());
@@ -19,7 +19,7 @@ pub fn control((fault, at, length): (u32, u64, u64), root: &Path, is_recorded: b
     bytes
 }
 
-/// Builds the library with the C compiler that SQLite is built with.
+/// Builds the library with the C compiler used for SQLite.
 pub fn build(folder: &Path) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/faults/shim.c");
     fs::create_dir_all(folder).unwrap();
@@ -28,7 +28,7 @@ pub fn build(folder: &Path) -> PathBuf {
     compiler.args(["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared"]);
     let built = compiler.arg("-o").arg(&made).arg(source).status().unwrap();
     assert!(built.success(), "shim.c does not compile");
-    // Renamed, so that two test processes never load a half written one.
+    // Renamed, so that two test processes never load a partial file.
     let library = folder.join("faults.so");
     fs::rename(made, &library).unwrap();
     library

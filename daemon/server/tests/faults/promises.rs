@@ -1,4 +1,4 @@
-//! Whether a daemon that is started after a fault keeps what was promised before.
+//! Checks that a daemon started after a fault keeps all earlier promises.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -26,7 +26,7 @@ use crate::threads::addition;
 
 const NO_FAULT: Trigger = Trigger { fault: Fault::None, at: 0, length: 0 };
 
-/// What a daemon says of a thread.
+/// A daemon's answers about a thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reading {
     items: u64,
@@ -36,12 +36,12 @@ pub struct Reading {
     history: Vec<String>,
 }
 
-/// What a daemon that knows nothing but the transcripts says of the two.
+/// The answers about both transcripts of a daemon without any state.
 #[derive(Debug, Clone)]
 pub struct Truth([Reading; 2]);
 
 impl Truth {
-    /// Of a place where a script ran to its end: of the transcripts as they are then.
+    /// Of a home where a script has completed.
     pub async fn of(home: &Path) -> Self {
         let place = Place::new();
         copy(&home.join(".codex"), &place.home().join(".codex"));
@@ -51,7 +51,7 @@ impl Truth {
     }
 }
 
-/// Everything that is wrong at `place`.
+/// All errors at `place`.
 pub async fn complaints(place: &Place, promises: &Promises, truth: &Truth) -> Vec<String> {
     let mut check = match Check::start(place).await {
         Ok(check) => check,
@@ -80,7 +80,7 @@ impl Check {
         Ok(Self { subject, client, wrong: Vec::new() })
     }
 
-    /// A call that has no reason to fail.
+    /// A call that must succeed.
     async fn call<M: Method>(&mut self, what: &str, params: M::Params) -> Option<M::Result> {
         match tokio::time::timeout(PATIENCE, self.client.attempt::<M>(params)).await {
             Ok(Some(Ok(result))) => Some(result),
@@ -137,7 +137,7 @@ impl Check {
         }
     }
 
-    /// The thread that a client appended to: every answered item once, in order, and it goes on.
+    /// Checks the thread that a client appended to: every acknowledged item once, in order, and appending works.
     async fn own_thread(&mut self, promises: &Promises) {
         let Some(opened) = self.call::<Open>("open", script::opening()).await else { return };
         let is_known = promises.thread.is_some();
@@ -163,7 +163,7 @@ impl Check {
         self.same_as_fresh(&thread_id, &opened.path).await;
     }
 
-    /// Whether a daemon that knows only this transcript of ours reads the same.
+    /// Whether a daemon with only this recorded transcript gives the same answers.
     async fn same_as_fresh(&mut self, thread_id: &str, path: &str) {
         let Some(found) = self.reading(thread_id).await else { return };
         let fresh = Place::new();
@@ -233,7 +233,7 @@ impl Check {
         self.expect((least..=1).contains(&count), || format!("the prompt is there {count} times"));
     }
 
-    /// The archive gets ready, is sound, and gives back a transcript that is gone.
+    /// Checks that the archive becomes ready, is undamaged, and restores a missing transcript.
     async fn archive(&mut self, place: &Place) {
         let until = tokio::time::Instant::now() + PATIENCE;
         loop {
@@ -273,7 +273,7 @@ impl Check {
         self.expect(is_same, || "a transcript is not given back as it was".into());
     }
 
-    /// What `longhaul doctor` shows: nothing is wrong any more.
+    /// Checks that `longhaul doctor` shows no problem.
     async fn status(&mut self) {
         let Some(status) = self.call::<Status>("status", NoParams {}).await else { return };
         let shown = serde_json::to_string(&status).unwrap();
@@ -306,7 +306,7 @@ fn brief(reading: &Reading) -> String {
     )
 }
 
-/// Files in our folder that have no business there when the daemon has ended.
+/// Leftover files in the daemon's folder after its exit.
 fn orphans(place: &Place) -> Vec<String> {
     let state = place.state();
     let is_known = |path: &str| {
@@ -355,7 +355,7 @@ fn files_below(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Files of others: the same ones, under another name.
+/// Files of other programs: the same, under another name.
 pub fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {

@@ -1,4 +1,4 @@
-//! What clients do under faults, and what they were told.
+//! The clients' steps under faults, and the answers they got.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,45 +25,45 @@ pub const SECOND: &str = "019cadd3-0000-7000-8000-0000000000f2";
 pub const NOTES: [&str; 2] = ["Write dates as 2026-11-21.", "Never force a push."];
 pub const PROMPT: &str = "Rename parse() to parse_line().";
 
-/// Threads are read for memory at once, and a transcript that could not be read is looked at again soon.
+/// Memory reads threads immediately, and an unreadable transcript is retried soon.
 const CONFIG: &str = "\
 [memory]\nmin_idle_hours = 0\n[ingest]\nscan_interval_s = 1\n[jobs.extract]\nretry_s = 1\n[jobs.consolidate]\nretry_s = 1\n";
 
-/// Attempts at a step. A client that is told of a fault tries again.
+/// Attempts per step. A client retries after an error.
 const ATTEMPTS: usize = 4;
 
 /// Between two attempts.
 const PAUSE: Duration = Duration::from_millis(400);
 
-/// Time for an answer, whatever the disk does. Memory waits so long for transcripts that cannot be stored.
+/// Time limit of an answer under any fault. Memory waits this long for transcripts that cannot be stored.
 const ANSWER: Duration = Duration::from_secs(40);
 
-/// What a client was told, and relies on.
+/// The promises a client got.
 #[derive(Debug, Clone, Default)]
 pub struct Promises {
     /// The thread that was opened.
     pub thread: Option<String>,
-    /// Client ids of items, in their order.
+    /// Client ids of items, in order.
     pub appended: Vec<String>,
     /// Ids and views of compactions.
     pub compactions: Vec<(String, String)>,
-    /// Handles that a receipt names.
+    /// Handles named in a receipt.
     pub handles: Vec<String>,
     pub installed: bool,
     pub notes: Vec<&'static str>,
-    /// Of memory.
+    /// The generation of memory.
     pub generation: u64,
     pub has_prompt: bool,
-    /// All transcripts that were there.
+    /// All existing transcripts.
     pub is_archived: bool,
 }
 
-/// The two transcripts of agents; the second one grows while a script runs.
+/// The two agents' transcripts; the second one grows while a script runs.
 fn transcripts() -> (Rollout, Rollout) {
     (long(FIRST, "turbine", 20), long(SECOND, "compressor", 12))
 }
 
-/// Writes the transcripts as they are before a script.
+/// Writes the initial transcripts of a script.
 pub fn lay_out(home: &Path) {
     let config = home.join(".config/longhaul");
     fs::create_dir_all(&config).unwrap();
@@ -73,29 +73,29 @@ pub fn lay_out(home: &Path) {
     second.write(home);
 }
 
-/// What a script has come to.
+/// The progress of a script.
 pub struct Script<'a> {
     subject: &'a mut Subject,
     client: Client,
     pub promises: Promises,
-    /// What was promised with so many answers.
+    /// The promises after each answer.
     pub answers: Vec<(usize, Promises)>,
     received: usize,
-    /// Whether a fault goes on for ever, so that steps may fail to the end.
+    /// Whether a fault lasts for ever, so that steps may finally fail.
     is_lasting: bool,
     pub complaints: Vec<String>,
 }
 
 impl<'a> Script<'a> {
-    /// A client of `subject`; `None` where the daemon has ended.
+    /// A client of `subject`; `None` if the daemon has exited.
     pub async fn of(subject: &'a mut Subject, is_lasting: bool) -> Option<Self> {
         let client = Client::try_connect(&subject.socket).await.ok()?;
         let (promises, answers, complaints) = Default::default();
-        // Its start was answered already.
+        // Its start was already answered.
         Some(Self { subject, client, promises, answers, received: 1, is_lasting, complaints })
     }
 
-    /// Goes on with what was promised before.
+    /// Continues with earlier promises.
     pub fn going_on(self, promises: Promises, received: usize) -> Self {
         Self { promises, received: self.received + received, ..self }
     }
@@ -104,7 +104,7 @@ impl<'a> Script<'a> {
         self.received
     }
 
-    /// Calls until it succeeds; `None` when it does not.
+    /// Calls until it succeeds; `None` if it never does.
     async fn call<M: Method>(&mut self, params: M::Params) -> Option<M::Result>
     where
         M::Params: Clone,
@@ -146,7 +146,7 @@ impl<'a> Script<'a> {
         None
     }
 
-    /// What a client may be told of a fault of the disk.
+    /// Whether a client may get this error for a disk fault.
     fn judge(&mut self, method: &str, error: &WireError) {
         if error.kind() == ErrorKind::Internal {
             let said = serde_json::to_string(error).unwrap();
@@ -163,7 +163,7 @@ impl<'a> Script<'a> {
         self.answers.push((self.received, self.promises.clone()));
     }
 
-    /// All that is tried, once.
+    /// The steps, once.
     pub async fn run(&mut self, home: &Path) {
         self.sync(FIRST).await;
         self.sync(SECOND).await;
@@ -187,7 +187,7 @@ impl<'a> Script<'a> {
         self.archived().await;
     }
 
-    /// What is tried after a restart.
+    /// The steps after a restart.
     pub async fn run_again(&mut self) {
         self.open().await;
         self.append(&["f"]).await;
@@ -223,7 +223,7 @@ impl<'a> Script<'a> {
         let install = is_installed.then_some(true);
         let params = RunParams { install, max_tokens: Some(900), ..of_thread(thread_id) };
         let Some(run) = self.call::<Run>(params).await else { return };
-        // Told that it is not kept, a client does not rely on it.
+        // After an error, a client does not rely on the note.
         if run.warnings.iter().any(|warning| warning.kind == "not_kept") {
             return;
         }
@@ -254,7 +254,7 @@ impl<'a> Script<'a> {
         }
     }
 
-    /// Waits until all is archived, or the fault keeps it from being.
+    /// Waits until everything is archived, or a fault prevents it.
     async fn archived(&mut self) {
         let until = tokio::time::Instant::now() + PATIENCE;
         while let Some(status) = self.call::<Overview>(OverviewParams {}).await {
@@ -289,7 +289,7 @@ pub fn item(id: &str) -> serde_json::Value {
     message(role, &format!("Item {id}. ").repeat(400))
 }
 
-/// The agent goes on with the second thread, if it has not.
+/// The agent continues the second thread, if it has not yet.
 pub fn grow(home: &Path) {
     let (mut second, path) = (transcripts().1, transcript(home, SECOND));
     let seq = second.seq();

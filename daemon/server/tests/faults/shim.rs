@@ -1,4 +1,4 @@
-//! `longhauld` with a fault under its calls on files. What the library does stands in `shim.c`.
+//! `longhauld` with faults in its calls on files. `shim.c` describes the library.
 
 use std::fs;
 use std::os::unix::fs::FileExt as _;
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use super::preload;
 use crate::support::{Client, command};
 
-/// What a call does instead of what it should. The numbers are those of `enum fault`.
+/// The effect of a faulty call. The numbers are those of `enum fault`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     None = 0,
@@ -30,13 +30,13 @@ pub enum Fault {
     Rename = 5,
 }
 
-/// When a fault comes.
+/// The time of a fault.
 #[derive(Debug, Clone, Copy)]
 pub struct Trigger {
     pub fault: Fault,
-    /// The first call that it meets, from 1; 0 to count calls only.
+    /// The first faulty call, from 1; 0 only counts calls.
     pub at: u64,
-    /// Calls in succession; 0: all from there on.
+    /// Number of consecutive faulty calls; 0: all later ones.
     pub length: u64,
 }
 
@@ -45,10 +45,10 @@ const CALLS: u64 = 24;
 const HITS: u64 = 32;
 const MET: u64 = 48 + 1_024;
 
-/// Time for a start, an answer or an end.
+/// Time limit of a start, an answer or an exit.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A user's folder, and beside it what the library reads and writes.
+/// A user's folder, with the library's files beside it.
 pub struct Place {
     folder: TempDir,
 }
@@ -72,18 +72,18 @@ impl Place {
         fs::read(self.folder.path().join("journal")).unwrap()
     }
 
-    /// What the daemons here have logged.
+    /// The logs of the daemons started here.
     pub fn log(&self) -> String {
         let bytes = fs::read(self.folder.path().join("log")).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// The folder stays where it is.
+    /// Keeps the folder.
     pub fn keep(self) -> PathBuf {
         self.folder.keep()
     }
 
-    /// Starts a daemon, which may fail to: then how it ended.
+    /// Starts a daemon, which may fail; then returns its exit status.
     pub async fn start(&self, trigger: Trigger, is_recorded: bool) -> Result<Subject, ExitStatus> {
         let control = self.folder.path().join("control");
         let Trigger { fault, at, length } = trigger;
@@ -106,7 +106,7 @@ impl Place {
             if let Some(status) = subject.child.try_wait().unwrap() {
                 return Err(status);
             }
-            // The socket is there before the database is open: who is not answered looks again.
+            // The socket exists before the database is open; a client without an answer retries.
             if let Ok(mut client) = Client::try_connect(&subject.socket).await
                 && client.attempt::<Status>(NoParams {}).await.is_some()
             {
@@ -117,12 +117,12 @@ impl Place {
         }
     }
 
-    /// How many calls the last daemon has made that its fault could meet.
+    /// Number of calls of the last daemon that its fault could hit.
     pub fn calls(&self) -> u64 {
         Control(self.folder.path().join("control")).number(CALLS)
     }
 
-    /// The call that was met first, if one was.
+    /// The first call that was hit, if any.
     pub fn met(&self) -> Option<String> {
         Control(self.folder.path().join("control")).met()
     }
@@ -157,7 +157,7 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// Whether its fault has come.
+    /// Whether its fault has occurred.
     pub fn is_met(&self) -> bool {
         Control(self.control.clone()).number(HITS) > 0
     }
@@ -166,10 +166,10 @@ impl Subject {
         self.child.try_wait().unwrap().is_some()
     }
 
-    /// Tells it to stop; how it ended.
+    /// Stops it; returns its exit status.
     pub async fn stop(mut self) -> ExitStatus {
         let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
-        // One that has ended is not there to be told.
+        // It may have exited already.
         kill_process(pid, Signal::TERM).ok();
         let until = tokio::time::Instant::now() + PATIENCE;
         loop {
@@ -189,7 +189,7 @@ impl Drop for Subject {
     }
 }
 
-/// The library, built once a process.
+/// The library, built once per process.
 fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| preload::build(Path::new(env!("CARGO_TARGET_TMPDIR"))))

@@ -1,4 +1,4 @@
-//! What may become of a file after it was read.
+//! Changes of files after they were read.
 
 use std::fs;
 use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
@@ -14,13 +14,13 @@ fn set_mtime(path: &Path, at: SystemTime) {
     fs::File::options().write(true).open(path).unwrap().set_modified(at).unwrap();
 }
 
-/// A time no file here was written at.
+/// A time at which no file here was written.
 fn later() -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(4_000_000_000)
 }
 
 #[tokio::test]
-async fn an_unchanged_file_costs_no_byte() {
+async fn an_unchanged_file_is_not_read_again() {
     let rig = Rig::new().await;
     rig.write(&name(1), session(&thread(1), 40));
     rig.settle().await;
@@ -33,7 +33,7 @@ async fn an_unchanged_file_costs_no_byte() {
 }
 
 #[tokio::test]
-async fn an_append_costs_what_was_appended() {
+async fn an_append_reads_only_the_appended_bytes() {
     let rig = Rig::new().await;
     let path = rig.write(&name(1), session(&thread(1), 400));
     rig.settle().await;
@@ -182,7 +182,7 @@ async fn a_copy_in_the_archive_does_not_count_twice() {
 }
 
 #[tokio::test]
-async fn another_file_under_a_moved_file_s_name_is_another_file() {
+async fn another_file_under_a_moved_files_name_is_another_file() {
     let rig = Rig::new().await;
     let path = rig.write(&name(1), session(&thread(1), 5));
     rig.settle().await;
@@ -196,7 +196,7 @@ async fn another_file_under_a_moved_file_s_name_is_another_file() {
 }
 
 #[tokio::test]
-async fn a_compressed_file_is_read_and_a_torn_one_is_taken_up() {
+async fn a_compressed_file_is_read_and_a_torn_one_is_resumed() {
     let rig = Rig::new().await;
     let text = session(&thread(1), 3_000);
     let whole = zstd::encode_all(text.as_bytes(), 3).unwrap();
@@ -246,10 +246,10 @@ async fn unreadable_and_corrupt_files_are_reported_and_the_others_are_read() {
     assert_eq!(rig.file(&locked).await.head.unwrap().items, 12);
 }
 
-/// Root reads whatever its rights say, so the file is mended in place: as with `chmod`, neither its size nor the
-/// time of its last change tell.
+/// Root ignores permissions, so the file is repaired in place: as with `chmod`, neither its size nor its modification time
+/// changes.
 #[tokio::test]
-async fn a_file_that_could_not_be_read_is_tried_again_when_only_its_rights_changed() {
+async fn an_unreadable_file_is_retried_when_only_its_permissions_changed() {
     let rig = Rig::new().await;
     let whole = zstd::encode_all(session(&thread(1), 3).as_bytes(), 3).unwrap();
     let path = rig.write(&format!("{}.zst", name(1)), vec![b'x'; whole.len()]);
@@ -263,9 +263,9 @@ async fn a_file_that_could_not_be_read_is_tried_again_when_only_its_rights_chang
     assert_eq!(rig.ingest.progress().errors, []);
 }
 
-/// Short files are compared at once, long ones when they rest.
+/// Short files are compared at once, long ones when they are idle.
 #[tokio::test]
-async fn a_change_in_the_middle_before_an_append_is_found_and_read_anew() {
+async fn a_change_before_an_append_is_found_and_the_file_read_again() {
     for turns in [40, 4_000] {
         let rig = Rig::new().await;
         let text = session(&thread(1), turns);
@@ -289,7 +289,7 @@ async fn a_change_in_the_middle_before_an_append_is_found_and_read_anew() {
     }
 }
 
-/// Nothing but its bytes tells: size, time of change and inode are what they were.
+/// Only the bytes differ: size, modification time and inode are the same.
 #[tokio::test]
 async fn a_rewrite_that_looks_unchanged_is_found_by_the_hourly_round() {
     for turns in [40, 4_000] {
@@ -305,7 +305,7 @@ async fn a_rewrite_that_looks_unchanged_is_found_by_the_hourly_round() {
         rig.settle().await;
         assert_eq!(rig.file(&path).await.cursor.generation, 1, "it looks as it did");
         let mut hours = 0;
-        // The hour of the start says where the rounds begin; the worker may be busy when one is due.
+        // The daemon's start decides when the rounds begin; the worker may be busy when one is due.
         while rig.file(&path).await.cursor.generation == 1 {
             tokio::time::pause();
             tokio::time::advance(Duration::from_secs(3_601)).await;
@@ -320,7 +320,7 @@ async fn a_rewrite_that_looks_unchanged_is_found_by_the_hourly_round() {
 }
 
 #[tokio::test]
-async fn a_saved_fold_that_cannot_be_read_is_folded_anew() {
+async fn an_unreadable_saved_fold_is_computed_again() {
     let rig = Rig::new().await;
     let path = rig.write(&name(1), session(&thread(1), 20));
     rig.settle().await;

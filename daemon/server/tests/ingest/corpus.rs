@@ -1,4 +1,4 @@
-//! Every transcript of a folder of real ones, where there is one.
+//! Every transcript in a folder of real ones, if there is one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use longhaul_store::Store;
 
 use crate::rig::{WAIT, ingest, session, thread};
 
-/// A part of the folder named by `LONGHAUL_CORPUS`, or a few hand-made files.
+/// A part of the folder `LONGHAUL_CORPUS`, or a few hand-made files.
 fn corpus(temp: &Path, part: &str) -> PathBuf {
     if let Some(folder) = std::env::var_os("LONGHAUL_CORPUS") {
         return PathBuf::from(folder).join(part);
@@ -20,7 +20,7 @@ fn corpus(temp: &Path, part: &str) -> PathBuf {
     temp.to_owned()
 }
 
-/// Non-blank lines of a text; an unfinished last one counts only when it is a whole JSON object.
+/// Non-blank lines of a text; an unfinished last one counts only if it is a complete JSON object.
 fn lines(text: &[u8]) -> u64 {
     let mut lines: Vec<&[u8]> = text.split(|byte| *byte == b'\n').collect();
     let rest = lines.pop().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! kill -9 while ingesting.
+//! SIGKILL during ingestion.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -10,8 +10,7 @@ use crate::rig::{Rig, WAIT, limits, name, session, thread, turn_of};
 
 const CHILD: &str = "LONGHAUL_INGEST_CRASH_CHILD";
 
-/// Runs in a child of the test below: ingests until it is killed. Without the variable there is
-/// nothing to do.
+/// Runs in a child of the test below and ingests until it is killed. Without the variable it does nothing.
 #[tokio::test]
 async fn crash_child() {
     let Ok(folder) = std::env::var(CHILD) else {
@@ -33,7 +32,7 @@ fn small() -> Limits {
 }
 
 #[tokio::test]
-async fn a_kill_at_any_time_leaves_a_state_that_leads_to_the_same_end() {
+async fn a_kill_at_any_time_leads_to_the_same_final_state() {
     let rig = Rig::new().await;
     rig.ingest.stop().await;
     let base = session(&thread(1), 300);

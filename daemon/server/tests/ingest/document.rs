@@ -1,4 +1,4 @@
-//! Transcripts that are one JSON document, as Codex's first command line wrote them.
+//! Transcripts that are one JSON document, as written by Codex's first command line.
 
 use std::fs;
 
@@ -38,7 +38,7 @@ fn name(n: u32) -> String {
 }
 
 #[tokio::test]
-async fn a_document_is_a_thread_and_its_items_stand_where_the_index_says() {
+async fn a_document_is_a_thread_and_its_items_are_where_the_index_says() {
     let rig = Rig::new().await;
     let text = document(&thread(1), 40);
     let path = rig.write(&name(1), &text);
@@ -87,7 +87,7 @@ async fn each_replacement_is_a_generation_and_a_torn_one_keeps_its_whole_items()
 }
 
 #[tokio::test]
-async fn a_document_of_another_shape_holds_nothing_and_harms_nothing() {
+async fn a_document_of_another_format_is_empty_and_harmless() {
     let rig = Rig::new().await;
     for (n, text) in ["[]", "{", "not json", "{\"items\": 5}", ""].into_iter().enumerate() {
         rig.write(&name(u32::try_from(n).unwrap() + 1), text);

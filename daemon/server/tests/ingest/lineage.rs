@@ -22,7 +22,7 @@ fn fork(own: &str, base: &str, text: &str, lines: usize) -> String {
 }
 
 #[tokio::test]
-async fn a_fork_stands_on_its_base_up_to_the_cut() {
+async fn a_fork_contains_its_base_up_to_the_cut() {
     let rig = Rig::new().await;
     let base = session(&thread(1), 10);
     let own = fork(&thread(2), &thread(1), &base, 16);
@@ -43,7 +43,7 @@ async fn a_fork_stands_on_its_base_up_to_the_cut() {
 }
 
 #[tokio::test]
-async fn a_revert_becomes_the_thread_s_current_file() {
+async fn a_revert_becomes_the_threads_current_file() {
     let rig = Rig::new().await;
     let base = session(&thread(1), 10);
     let reverted = fork(&thread(1), &thread(1), &base, 7);
@@ -54,7 +54,7 @@ async fn a_revert_becomes_the_thread_s_current_file() {
     let current = rig.store.thread_get(&thread(1)).await.unwrap().unwrap();
     assert_eq!(current.file.path, path.to_str().unwrap());
     assert_eq!(current.file.head.unwrap().items, 6 + 6);
-    // A fork of the reverted thread: its base is the second file, which has its own bytes.
+    // A fork of the reverted thread: its base is the second file, with its own bytes.
     let own = based(&thread(3), &thread(1), 11, line_end(&reverted, 4));
     let path = rig.write(&name(3), format!("{own}{}", turn_of("t", 1)));
     rig.settle().await;
@@ -90,7 +90,7 @@ async fn a_missing_base_is_joined_when_it_appears() {
 }
 
 #[tokio::test]
-async fn chains_are_followed_and_circles_end() {
+async fn chains_are_followed_and_cycles_end() {
     let rig = Rig::new().await;
     let mut text = session(&thread(0), 2);
     rig.write(&name(0), &text);

@@ -1,4 +1,4 @@
-//! What lines may look like.
+//! All kinds of lines.
 
 use crate::rig::{Rig, append, items, meta, name, session, thread, turn_of};
 
@@ -22,7 +22,7 @@ async fn check(text: &[u8], expected: (u64, u64, u64, usize, u64)) {
 }
 
 #[tokio::test]
-async fn every_shape_of_line_is_counted_and_none_ends_the_file() {
+async fn every_kind_of_line_is_counted_and_none_ends_the_file() {
     let plain = session("t", 2);
     let torn = format!("{plain}{}", r#"{"type":"response_item","payl"#);
     let whole = plain.trim_end().to_owned();
@@ -83,7 +83,7 @@ async fn a_file_that_grows_byte_by_byte_ends_in_the_state_of_one_read() {
 }
 
 #[tokio::test]
-async fn a_line_that_goes_on_after_a_whole_object_is_read_anew() {
+async fn a_line_continued_after_a_complete_object_is_read_again() {
     let rig = Rig::new().await;
     let path = rig.write(&name(1), session(&thread(1), 1).trim_end());
     rig.settle().await;

@@ -1,4 +1,4 @@
-//! Transcripts on disk into the store, through the public handle.
+//! Ingests transcripts into the store through the public handle.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod change;

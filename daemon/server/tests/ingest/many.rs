@@ -1,10 +1,10 @@
-//! Many files at once.
+//! Many files.
 
 use crate::rig::{Rig, WAIT, append, name, session, thread, turn_of};
 use longhaul_daemon::ingest::Limits;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn five_thousand_files_are_read_and_then_only_what_changed() {
+async fn of_five_thousand_files_only_changed_ones_are_read_again() {
     let rig = Rig::with(Limits::default()).await;
     let paths: Vec<_> = (0..5_000).map(|n| rig.write(&name(n), session(&thread(n), 2))).collect();
     rig.settle().await;
@@ -19,7 +19,7 @@ async fn five_thousand_files_are_read_and_then_only_what_changed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_is_kept_waiting_for_very_many_files_after_a_start() {
+async fn requests_do_not_wait_for_many_files_after_a_start() {
     let folder = tempfile::tempdir().unwrap();
     for n in 0..4_000 {
         let path = folder.path().join("home/sessions").join(name(n));

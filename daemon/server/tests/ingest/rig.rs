@@ -49,7 +49,7 @@ impl IngestEvents for Recorder {
     }
 }
 
-/// Small bounds, so that small files meet them; no period, so that only a test's own calls scan.
+/// Small bounds, so that small files reach them; no period, so that only the test's calls scan.
 pub fn limits() -> Limits {
     Limits {
         line_bytes_max: 64 << 10,
@@ -133,7 +133,7 @@ async fn start(
     (store, ingest, events)
 }
 
-/// An ingest whose events nobody reads.
+/// An ingest whose events are ignored.
 pub fn ingest(store: Store, roots: Vec<Root>, limits: Limits) -> Ingest {
     ingest_with(store, roots, limits, Arc::default())
 }
@@ -150,7 +150,7 @@ fn ingest_with(store: Store, roots: Vec<Root>, limits: Limits, events: Arc<Recor
     })
 }
 
-/// Everything that is stored of a file, but for numbers that may differ between two stores.
+/// Everything stored about a file, except numbers that may differ between two stores.
 #[derive(Debug, PartialEq)]
 pub struct State {
     path: String,
@@ -187,7 +187,7 @@ pub async fn state(store: &Store) -> Vec<State> {
     states
 }
 
-/// All item rows of a file; pages must be full but for the last.
+/// All item rows of a file; all pages except the last must be full.
 pub async fn items(store: &Store, row: &FileRow) -> Vec<ItemRow> {
     let mut items = Vec::new();
     let heads = store.page_heads(row.file_id, row.cursor.generation).await.unwrap();

@@ -1,4 +1,4 @@
-//! The barrier, the watch, the cache.
+//! Sync, the watcher of files, and the cache of folds.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use longhaul_daemon::ingest::{Limits, SyncError, SyncPoint, SyncTarget};
 use crate::rig::{Rig, WAIT, append, limits, name, session, thread, turn_of};
 
 #[tokio::test]
-async fn a_sync_sees_what_was_written_before_it() {
+async fn a_sync_covers_everything_written_before_it() {
     let rig = Rig::new().await;
     let path = rig.write(&name(1), session(&thread(1), 2));
     let target = SyncTarget::Path(path.clone());
@@ -28,7 +28,7 @@ async fn a_sync_sees_what_was_written_before_it() {
 }
 
 #[tokio::test]
-async fn a_thread_that_is_read_asks_nobody() {
+async fn a_sync_of_a_current_thread_needs_no_worker() {
     let rig = Rig::new().await;
     let path = rig.write(&name(1), session(&thread(1), 2));
     rig.ingest.sync(SyncTarget::Thread(thread(1)), None, WAIT).await.unwrap();
@@ -90,7 +90,7 @@ async fn a_sync_of_a_file_that_vanishes_ends() {
     };
     let (gone, ()) = tokio::join!(waiting, vanish);
     assert!(matches!(gone, Err(SyncError::NotFound(_))), "{gone:?}");
-    // The thread is still known: what was read of it stands, and no more will come.
+    // The thread is still known with what was read; nothing more will come.
     let of_thread = SyncTarget::Thread(thread(1));
     let stands = rig.ingest.sync(of_thread.clone(), None, WAIT).await.unwrap();
     assert_eq!(stands.offset, length);
@@ -101,7 +101,7 @@ async fn a_sync_of_a_file_that_vanishes_ends() {
 }
 
 #[tokio::test]
-async fn a_sync_of_something_else_is_a_typed_error() {
+async fn a_sync_of_an_unknown_target_is_a_typed_error() {
     let rig = Rig::new().await;
     let outside = rig.folder.path().join("outside.jsonl");
     std::fs::write(&outside, "{}\n").unwrap();
@@ -119,7 +119,7 @@ async fn a_sync_of_something_else_is_a_typed_error() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sync_goes_before_a_long_cold_start() {
+async fn a_sync_precedes_a_long_cold_start() {
     let rig = Rig::with(Limits { batch_bytes: 64 << 10, ..Limits::default() }).await;
     let big = session(&thread(1), 4_000);
     for n in 10..14 {
@@ -147,22 +147,22 @@ async fn changes_are_noticed_without_a_scan() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_folder_that_comes_after_the_start_is_read_at_once() {
+async fn a_folder_created_after_the_start_is_read_at_once() {
     let rig = Rig::over(tempfile::tempdir().unwrap(), limits()).await;
     rig.settle().await;
     assert!(rig.ingest.progress().sources.iter().all(|source| !source.exists));
-    // The agent's home, its folders and the first transcript in one go.
+    // The agent's home, its folders and the first transcript in one step.
     let path = rig.write(&name(1), session(&thread(1), 1));
     items_of(&rig, 1, 3).await;
     append(&path, turn_of("t", 2));
     items_of(&rig, 1, 6).await;
 
-    // Removed and made again before anybody looks: the old watch is dead.
+    // Removed and created again before a check: the old watch is dead.
     std::fs::remove_dir_all(rig.sessions()).unwrap();
     rig.write(&name(2), session(&thread(2), 1));
     items_of(&rig, 2, 3).await;
 
-    // With the home as well, and back one step at a time.
+    // With the home as well, restored one step at a time.
     std::fs::remove_dir_all(rig.sessions().parent().unwrap()).unwrap();
     let gone = async {
         while rig.ingest.progress().sources.iter().any(|source| source.files > 0) {
@@ -176,7 +176,7 @@ async fn a_folder_that_comes_after_the_start_is_read_at_once() {
     items_of(&rig, 3, 3).await;
 }
 
-/// Waits until a thread was read so far, without asking for it.
+/// Waits until a thread was read up to a line, without requesting it.
 async fn items_of(rig: &Rig, number: u32, items: u64) {
     let seen = async {
         loop {
@@ -196,13 +196,13 @@ async fn a_damaged_store_is_filled_again_while_running() {
     let rig = Rig::new().await;
     let paths: Vec<_> = (0..30).map(|n| rig.write(&name(n), session(&thread(n), 600))).collect();
     rig.settle().await;
-    // In place, under the open connections: more than their caches hold.
+    // In place, under the open connections: more than their caches contain.
     for file in ["longhaul.db", "longhaul.db-wal"] {
         let file = rig.folder.path().join(file);
         let bytes = std::fs::read(&file).unwrap();
         std::fs::write(&file, vec![0xa5; bytes.len()]).unwrap();
     }
-    // The first calls meet the damage and may fail for it; what counts is that it is repaired.
+    // The first calls hit the damage and may fail; it must be repaired.
     let repaired = async {
         for path in paths.iter().cycle() {
             append(path, turn_of("t", 1));

@@ -1,4 +1,4 @@
-//! The calls that most tests make, each for one answer that must be there.
+//! Frequent calls of the tests, which must succeed.
 
 use longhaul_protocol::event::EventKind;
 use longhaul_protocol::{compaction, context, daemon, event, history, job, thread};
@@ -88,7 +88,7 @@ impl Client {
         soon("a compaction", self.call::<compaction::Run>(params)).await.unwrap()
     }
 
-    /// Asks for a compaction in the background; returns its id.
+    /// Requests a background compaction; returns its id.
     pub async fn start_compaction(&mut self, params: compaction::RunParams) -> String {
         self.call::<compaction::Start>(params).await.unwrap().compaction_id
     }
@@ -112,7 +112,7 @@ impl Client {
         self.call::<daemon::Status>(daemon::NoParams {}).await.unwrap()
     }
 
-    /// Continues a thread in an agent, and checks that the new one begins with what was known.
+    /// Continues a thread in an agent, and checks that the new thread has the old one's checkpoint.
     pub async fn continues_in(&mut self, thread_id: &str, to: &str, known: &[&str]) {
         let (thread_id, to) = (thread_id.to_owned(), Some(to.to_owned()));
         let params =

@@ -1,4 +1,4 @@
-//! Chance that a seed decides.
+//! Random numbers from a seed.
 
 /// A small generator (splitmix64): the same seed, the same schedule, on every machine.
 pub struct Chance(u64);

@@ -1,4 +1,4 @@
-//! A client that is typed by the protocol's method types, and below it one of plain lines.
+//! A client with the protocol's types, and below it one of plain lines.
 
 use std::io;
 use std::path::Path;
@@ -17,7 +17,7 @@ pub struct Client {
     next_id: u64,
 }
 
-/// An answer on the wire: exactly one of `result` and `error` was there.
+/// An answer on the wire: exactly one of `result` and `error` is present.
 #[derive(Debug)]
 pub struct Response {
     pub id: Value,
@@ -43,7 +43,7 @@ impl Response {
         Self { id, outcome }
     }
 
-    /// The kind of the error; `None` of a result.
+    /// The kind of the error; `None` for a result.
     pub fn kind(&self) -> Option<ErrorKind> {
         self.outcome.as_ref().err().map(WireError::kind)
     }
@@ -59,7 +59,7 @@ impl Response {
     }
 }
 
-/// A connection, when the daemon's queue of new ones has a place: Linux refuses at once where it is full.
+/// Connects when the daemon's accept queue has a place: Linux rejects at once if it is full.
 pub async fn connected(socket: &Path) -> UnixStream {
     let connected = async {
         loop {
@@ -79,14 +79,13 @@ impl Client {
         Self { stream: BufReader::new(connected(socket).await), next_id: 1 }
     }
 
-    /// Connects to a daemon that may not be there.
+    /// Connects to a daemon that may not be running.
     pub async fn try_connect(socket: &Path) -> io::Result<Self> {
         let stream = UnixStream::connect(socket).await?;
         Ok(Self { stream: BufReader::new(stream), next_id: 1 })
     }
 
-    /// Calls a method of a daemon that may end meanwhile, and waits for as long as it takes: `None` when no answer
-    /// came.
+    /// Calls a method of a daemon that may exit, without a time limit; `None` if there was no answer.
     pub async fn attempt<M: Method>(
         &mut self,
         params: M::Params,
@@ -128,7 +127,7 @@ impl Client {
         Event { seq: event.seq, kind, data: event.data }
     }
 
-    /// Calls a method by its name with params as they are, for tests of the wire itself.
+    /// Calls a method by name with raw params, for tests of the wire itself.
     pub async fn request(&mut self, method: &str, params: Value) -> Response {
         let id = self.send_request(method, params).await;
         let answer = self.response().await;
@@ -159,7 +158,7 @@ impl Client {
         soon("a write", self.stream.write_all(bytes.as_ref())).await.unwrap();
     }
 
-    /// Sends bytes to a server that may close meanwhile.
+    /// Sends bytes to a server that may close the connection.
     pub async fn try_send(&mut self, bytes: &[u8]) {
         drop(soon("a write", self.stream.write_all(bytes)).await);
     }
@@ -173,7 +172,7 @@ impl Client {
         }
     }
 
-    /// Half-closes the connection: nothing more will be sent, reading goes on.
+    /// Half-closes the connection: sends nothing more, and can still read.
     pub async fn stop_sending(&mut self) {
         self.stream.shutdown().await.unwrap();
     }

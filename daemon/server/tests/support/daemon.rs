@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 
 use super::{Client, soon};
 
-/// A configuration with everything under `root` and nothing from the surroundings.
+/// A configuration with everything under `root`, without the environment.
 pub fn config_under(root: &Path, text: &str) -> Config {
     let base = Base::under(root);
     std::fs::create_dir_all(base.config_file().parent().unwrap()).unwrap();
@@ -45,23 +45,34 @@ impl Daemon {
         Self::over(tempfile::tempdir().unwrap(), text).await
     }
 
-    /// A daemon of the user whose folders lie under `home`, on a manual clock; the Codex home is
-    /// `home/.codex`.
+    /// A new daemon and a client of it.
+    pub async fn start_with_client() -> (Self, Client) {
+        Self::with_client(tempfile::tempdir().unwrap(), "").await
+    }
+
+    /// A daemon over `home` with this configuration, and a client of it.
+    pub async fn with_client(home: TempDir, text: &str) -> (Self, Client) {
+        let daemon = Self::over(home, text).await;
+        let client = daemon.connect().await;
+        (daemon, client)
+    }
+
+    /// A daemon of the user whose folders are under `home`, on a manual clock; Codex's folder is `home/.codex`.
     pub async fn over(home: TempDir, text: &str) -> Self {
         Self::on_clock(home, text, Clock::manual(1_763_700_000_000)).await
     }
 
-    /// The same on a clock of the test's choosing: deadlines pass on one that goes.
+    /// The same with another clock: deadlines pass on one that runs.
     pub async fn on_clock(home: TempDir, text: &str, clock: Clock) -> Self {
         let config = config_under(home.path(), text);
-        let held = listen(&config).await.unwrap();
-        let socket = held.socket.path.clone();
-        let app = App::build(config, clock.clone(), held).await.unwrap();
+        let resources = listen(&config).await.unwrap();
+        let socket = resources.socket.path.clone();
+        let app = App::build(config, clock.clone(), resources).await.unwrap();
         let deps = app.deps();
         Self { deps, clock, socket, home, task: tokio::spawn(app.run()) }
     }
 
-    /// Stops it and gives back its user's folders.
+    /// Stops it and returns its user's folders.
     pub async fn stopped(self) -> TempDir {
         self.deps.shutdown.begin("a test");
         soon("the daemon's end", self.task).await.unwrap().unwrap();
@@ -72,7 +83,7 @@ impl Daemon {
         Client::connect(&self.socket).await
     }
 
-    /// Waits until the daemon has ended.
+    /// Waits until the daemon has exited.
     pub async fn ended(self) -> Result<(), AppError> {
         self.ended_at_home().await.0
     }

@@ -1,5 +1,4 @@
-//! History items and other JSON that has no type of the protocol's own: what models are sent and answer, and
-//! the lines of transcripts.
+//! History items and other JSON without a type in the protocol: requests and answers of models, lines of transcripts.
 
 use std::path::{Path, PathBuf};
 
@@ -11,8 +10,8 @@ pub fn message(role: &str, text: &str) -> Value {
     json!({ "type": "message", "role": role, "content": [{ "type": kind, "text": text }] })
 }
 
-/// The value at a path such as `choices.0.text`. Panics where nothing stands there: to index a [`Value`] gives
-/// null for any misspelt key, and null equals null.
+/// The value at a path such as `choices.0.text`. Panics if there is none: indexing a [`Value`] returns null for any misspelt
+/// key, and null equals null.
 pub fn field<'a>(value: &'a Value, path: &str) -> &'a Value {
     path.split('.').fold(value, |inner, key| {
         let found = match inner {
@@ -38,7 +37,7 @@ pub fn texts(items: &[Value]) -> Vec<&str> {
     items.iter().map(text_of).collect()
 }
 
-/// Every file below a folder with its content, as far as it is text.
+/// All files below a folder with their content, if it is text.
 pub fn files_under(folder: &Path) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {

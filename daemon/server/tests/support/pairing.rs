@@ -1,4 +1,4 @@
-//! A provider that refuses what the Responses API refuses. Written apart from the code it judges.
+//! A provider that rejects what the Responses API rejects. Written independently of the code it checks.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::field;
 use super::provider::Answer;
 
-/// Calls and what answers them.
+/// Types of calls and of their outputs.
 const PAIRS: [(&str, &str); 7] = [
     ("function_call", "function_call_output"),
     ("local_shell_call", "function_call_output"),
@@ -27,11 +27,11 @@ const ALONE: [&str; 6] = [
     "mcp_list_tools",
 ];
 
-/// Words that every thread of a test can be summarised by.
+/// A text that is a valid summary of every thread of a test.
 pub const ANY_SUMMARY: &str =
     "The work so far was done as it was asked for; the rest is listed in the plan.";
 
-/// Answers a legal request, and refuses any other with the reason.
+/// Answers a valid request, and rejects any other with the reason.
 pub fn answer(body: &Value) -> Answer {
     if let Err(reason) = check(field(body, "input")) {
         let error = json!({ "type": "invalid_request_error", "message": reason });
@@ -54,10 +54,10 @@ fn is(item: &Value, key: &str, value: &str) -> bool {
     item.get(key).and_then(Value::as_str) == Some(value)
 }
 
-/// Whether the API takes an input.
+/// Checks whether the API accepts an input.
 ///
 /// # Errors
-/// Why not.
+/// Why it does not.
 fn check(input: &Value) -> Result<(), String> {
     let items = input.as_array().ok_or("input is no list")?;
     let (mut open, mut ids) = (BTreeSet::new(), BTreeSet::new());
@@ -98,7 +98,7 @@ fn check(input: &Value) -> Result<(), String> {
     }
 }
 
-/// Whether the API takes an item that is no half of a pair.
+/// Whether the API accepts an item that is not part of a pair.
 fn alone(kind: &str, item: &Value, is_last: bool) -> Result<(), String> {
     let sealed = item.get("encrypted_content").and_then(Value::as_str);
     let is_sealed = sealed.is_some_and(|content| !content.is_empty());
@@ -113,7 +113,7 @@ fn alone(kind: &str, item: &Value, is_last: bool) -> Result<(), String> {
 }
 
 #[test]
-fn the_judge_refuses_each_kind_of_breakage() {
+fn the_judge_rejects_each_kind_of_invalid_input() {
     let call = json!({ "type": "function_call", "call_id": "c", "name": "x", "arguments": "{}" });
     let output = json!({ "type": "function_call_output", "call_id": "c", "output": "y" });
     assert_eq!(check(&json!([call, output, call, output])), Ok(()));

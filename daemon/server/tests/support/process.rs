@@ -1,4 +1,4 @@
-//! `longhauld` as a process, to be signalled and killed.
+//! `longhauld` as a process, for signals and kills.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -29,7 +29,7 @@ impl Process {
         Self::spawn(command(home), home).await
     }
 
-    /// Starts `command`, which leads to a daemon at `home`.
+    /// Starts `command`, which starts a daemon at `home`.
     pub async fn spawn(mut command: Command, home: &Path) -> Self {
         Self::watched(command.spawn().unwrap(), home).await
     }
@@ -68,7 +68,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // One that has ended is as good.
+        // It may have exited already.
         drop(self.child.kill());
     }
 }

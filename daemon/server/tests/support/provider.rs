@@ -1,4 +1,4 @@
-//! A model provider on loopback that answers as its script says.
+//! A scripted model provider on loopback.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -19,9 +19,9 @@ pub enum Answer {
     Hang,
     /// This, once [`Provider::release`] is called.
     Held(Box<Answer>),
-    /// As the request's body has it.
+    /// Depends on the request's body.
     To(fn(&Value) -> Answer),
-    /// These events of a stream, and then nothing until the client closes.
+    /// These events of a stream, then nothing until the client closes.
     Stall(Vec<Value>),
     /// The connection is closed at once.
     Gone,
@@ -54,7 +54,7 @@ impl Answer {
 /// Path and body of each request.
 type Requests = Arc<Mutex<Vec<(String, Value)>>>;
 
-/// The provider; the last answer of the script is given again and again.
+/// The provider; it repeats the last answer of its script.
 pub struct Provider {
     pub base_url: String,
     script: Arc<Mutex<Vec<Answer>>>,
@@ -92,22 +92,22 @@ impl Provider {
         Self { base_url, script, requests, heads, hanging, released }
     }
 
-    /// Another script from now on.
+    /// Replaces the script.
     pub fn answers(&self, script: Vec<Answer>) {
         *self.script.lock().unwrap() = script;
     }
 
-    /// The head of each request so far: its line and headers.
+    /// The head of each request: its line and headers.
     pub fn heads(&self) -> Vec<String> {
         self.heads.lock().unwrap().clone()
     }
 
-    /// Configuration that asks this provider.
+    /// Configuration that uses this provider.
     pub fn config(&self, more: &str) -> String {
         self.config_as("responses", more)
     }
 
-    /// The same, spoken to in the form `kind`.
+    /// The same with the API `kind`.
     pub fn config_as(&self, kind: &str, more: &str) -> String {
         format!(
             "[model]\nprovider = \"p\"\nname = \"m\"\ncontext_window = 100000\n\
@@ -116,12 +116,12 @@ impl Provider {
         )
     }
 
-    /// Requests that hang and whose client has not gone.
+    /// Hanging requests whose client is still connected.
     pub fn hanging(&self) -> usize {
         self.hanging.load(Ordering::SeqCst)
     }
 
-    /// Lets held answers go, now and from now on.
+    /// Releases held answers, now and later.
     pub fn release(&self) {
         self.released.send_replace(true);
     }

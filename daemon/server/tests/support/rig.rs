@@ -1,4 +1,4 @@
-//! A bare socket server with a method table of the test's own.
+//! A bare socket server with the test's own method table.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Client, soon};
 
-/// A socket server with a method table of the test's own.
+/// A socket server with the test's own method table.
 pub struct Rig {
     pub counters: Arc<Counters>,
     pub clock: Clock,
@@ -30,7 +30,7 @@ impl Rig {
         Self::start_for(methods, bounds, None)
     }
 
-    /// For the processes of the user `uid`, or of the test's own.
+    /// Serves processes of the user `uid`, or of the test's own.
     pub fn start_for(methods: impl Into<Methods>, bounds: Bounds, uid: Option<u32>) -> Self {
         let home = tempfile::tempdir().unwrap();
         let socket = home.path().join("run/v1.sock");

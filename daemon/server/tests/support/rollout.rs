@@ -1,4 +1,4 @@
-//! Writes transcripts as Codex does, in the envelope of today.
+//! Writes transcripts in Codex's current format.
 
 use std::fs;
 use std::io::Write as _;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-/// A transcript in the making.
+/// Builds a transcript.
 pub struct Rollout {
     thread_id: String,
     lines: Vec<String>,
@@ -36,7 +36,7 @@ impl Rollout {
         rollout
     }
 
-    /// The token count of the provider, of a window of so many tokens.
+    /// The provider's token count, with a window of this many tokens.
     pub fn token_count(&mut self, total: u64, window: u64) -> &mut Self {
         let usage =
             json!({ "input_tokens": total - 10, "output_tokens": 10, "total_tokens": total });
@@ -44,7 +44,7 @@ impl Rollout {
         self.line("event_msg", &json!({ "type": "token_count", "info": info }))
     }
 
-    /// A compaction by the agent itself that left these items.
+    /// A compaction by the agent that left these items.
     pub fn compacted(&mut self, items: &[Value]) -> &mut Self {
         let compacted = json!({ "message": "SUMMARY", "replacement_history": items });
         self.line("compacted", &compacted)
@@ -73,7 +73,7 @@ impl Rollout {
         rollout
     }
 
-    /// Says more of the thread in its first line.
+    /// Adds to the thread's first line.
     pub fn meta(&mut self, key: &str, value: Value) -> &mut Self {
         let mut first: Value = serde_json::from_str(&self.lines[0]).unwrap();
         let payload = first.pointer_mut("/payload").and_then(Value::as_object_mut).unwrap();
@@ -139,7 +139,7 @@ impl Rollout {
         }
     }
 
-    /// Writes it where Codex would, under the user's folder.
+    /// Writes it to Codex's place under the user's folder.
     pub fn write(&self, home: &Path) -> PathBuf {
         let folder = home.join(".codex/sessions/2026/03/02");
         fs::create_dir_all(&folder).unwrap();

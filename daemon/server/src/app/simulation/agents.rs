@@ -1,4 +1,4 @@
-//! What agents, and people, do to transcripts.
+//! Changes of transcripts by agents and people.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -10,7 +10,7 @@ use serde_json::json;
 use super::Chance;
 use super::world::{Change, SeedFolder, Transcript, World};
 
-/// Does something to one transcript; says what.
+/// Changes one transcript; returns a description.
 pub(super) fn act(world: &mut World, place: &SeedFolder, chance: &mut Chance) -> String {
     let at = usize::try_from(chance.below(world.transcripts.len() as u64)).unwrap();
     let mut transcript = world.transcripts.swap_remove(at);
@@ -131,7 +131,7 @@ fn text(thread_id: &str, world: &mut World, chance: &mut Chance) -> String {
     format!("{meta}\n{lines}")
 }
 
-/// One line of a transcript, as no other.
+/// A unique line of a transcript.
 fn line(thread_id: &str, world: &mut World, chance: &mut Chance) -> String {
     let number = world.next();
     let words = format!("step {number} of {thread_id} ");
@@ -156,7 +156,7 @@ fn write(path: &Path, bytes: &[u8], world: &mut World) {
     stamp(&file, world);
 }
 
-/// Gives a file a time of the simulation's: no two changes have the same.
+/// Sets the time of a file to the simulation's: no two changes have the same.
 fn stamp(file: &File, world: &mut World) {
     let at = Duration::from_secs(1_763_700_000) + Duration::from_micros(world.next() * 1_003);
     file.set_modified(UNIX_EPOCH + at).unwrap();

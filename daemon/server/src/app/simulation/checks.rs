@@ -1,4 +1,4 @@
-//! What holds after every step, after every start, and in the end.
+//! Checks after every step, after every start, and at the end.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,7 +14,7 @@ use crate::ingest::{Ingest, IngestDeps, IngestEvents, IngestWarning, Limits, Thr
 use crate::service::archive::ArchiveWork;
 
 impl Life {
-    /// The cursor of a file, its fold and its items are of one moment.
+    /// The cursor of a file, its fold and its items are consistent.
     pub(super) fn check_rows(&self) {
         let store = self.services.ingest.store().clone();
         self.front.run(async {
@@ -33,7 +33,7 @@ impl Life {
         });
     }
 
-    /// What was answered is there.
+    /// Everything acknowledged exists.
     pub(super) fn check_promises(&mut self) {
         if let Some(own) = &self.world.own {
             let text = fs::read_to_string(&own.path).unwrap();
@@ -62,7 +62,7 @@ impl Life {
         self.check_archive();
     }
 
-    /// Notes what the archive says it has, after it gave it back.
+    /// Records the archive's texts after reading them back.
     pub(super) fn note_archived(&mut self) {
         let state = self.front.run(self.services.archive.state()).unwrap();
         assert_ne!(state.work, ArchiveWork::Stalled, "the archive is stalled: {:?}", state.problem);
@@ -79,7 +79,7 @@ impl Life {
         }
     }
 
-    /// What the archive has of a thread, read and held against its digests.
+    /// The texts of a thread in the archive, read and compared with their digests.
     fn archived(
         &self,
         index: &ArchiveIndex,
@@ -161,7 +161,7 @@ impl Life {
         self.check_all_archived("in the end");
     }
 
-    /// The archive is at rest, and has whatever was read of the transcripts that are there.
+    /// The archive is idle, and has everything that was read of the existing transcripts.
     pub(super) fn check_all_archived(&self, when: &str) {
         let index = self.services.archive.archive().index().unwrap();
         let state = self.front.run(self.services.archive.state()).unwrap();
@@ -185,7 +185,7 @@ impl Life {
         }
     }
 
-    /// Another store, filled from the same files at once, says the same.
+    /// A new store, filled from the same files at once, has the same content.
     fn same_as_from_scratch(&self) {
         let path = self.place.file("scratch.db");
         let roots = self.services.ingest.roots().to_vec();
@@ -229,7 +229,7 @@ impl IngestEvents for Nobody {
     fn store_rebuilt(&self, _: &std::path::Path) {}
 }
 
-/// All that is stored of a file, but for numbers that may differ between two stores.
+/// Everything stored about a file, except numbers that may differ between two stores.
 struct State {
     path: String,
     cursor: Cursor,
@@ -239,7 +239,7 @@ struct State {
 }
 
 impl State {
-    /// What is not the same in the other.
+    /// The differences from the other store.
     fn difference(&self, other: &Self) -> Option<String> {
         let at = self.fold.iter().zip(&other.fold).position(|(ours, theirs)| ours != theirs);
         let around = |fold: &[u8]| {

@@ -1,4 +1,4 @@
-//! Jobs that are claimed, run and settled in steps of their own, by a daemon and by others who believe to be one.
+//! Jobs that are claimed, run and settled in separate steps, by the daemon and by others that believe to be it.
 
 use std::sync::Arc;
 
@@ -13,19 +13,19 @@ use crate::service::compaction::CompactWork;
 /// The lease of the configuration in `life`.
 const LEASE_MS: u64 = 3_000;
 
-/// A claim that somebody believes to hold.
+/// A claim that a holder believes to have.
 pub(super) struct JobRun {
     job: Job,
     token: Token,
     stop_at_boot_ms: u64,
-    /// From when on nothing may come of it.
+    /// The time from which it must have no effect.
     ends_at_boot_ms: u64,
     boot: String,
     has_run: bool,
 }
 
 impl Life {
-    /// What daemons before left undone is taken back.
+    /// Takes back the jobs of earlier daemons.
     pub(super) fn rescue(&mut self) {
         self.front.run(self.services.jobs.rescue()).unwrap();
     }
@@ -102,7 +102,7 @@ impl Life {
         }
     }
 
-    /// Does the work; who lost the claim meanwhile does not know it.
+    /// Does the work, possibly without knowing that the claim is lost.
     fn work(&mut self) -> String {
         match self.take(|run| !run.has_run) {
             Some(run) => self.go_on(run).to_owned(),
@@ -110,7 +110,7 @@ impl Life {
         }
     }
 
-    /// Somebody sleeps past the end of the claim, others take what they can, and the sleeper goes on before them.
+    /// A holder sleeps past the end of its claim, others take what they can, and the holder continues before them.
     fn overtake(&mut self) -> String {
         let Some(run) = self.take(|run| !run.has_run) else {
             return "nobody to overtake".to_owned();
@@ -163,7 +163,7 @@ impl Life {
         self.front.run(self.services.compaction.log.get(id)).is_ok()
     }
 
-    /// No more faults: what is owed runs, and what was started is done or says why not.
+    /// Without further faults: owed jobs run, and started ones are done or have a failure.
     pub(super) fn finish_jobs(&mut self) {
         self.runs.clear();
         for _ in 0..100 {
@@ -188,7 +188,7 @@ impl Life {
         panic!("a job is owed and never settled");
     }
 
-    /// What was started is known; what is done has its compaction, and only that has.
+    /// Started jobs exist, and exactly the done ones have a compaction.
     pub(super) fn check_jobs(&mut self) {
         for id in self.world.started.clone() {
             let key = JobKey { kind: Kind::Compact, subject: id.clone() };
@@ -200,7 +200,7 @@ impl Life {
     }
 }
 
-/// Nothing but a lost claim may come back.
+/// Only a lost claim may be returned.
 fn lost(what: &str, error: &JobError) -> String {
     assert!(matches!(error, JobError::Lost(_)), "{what}: {error}");
     format!("{what}: lost")

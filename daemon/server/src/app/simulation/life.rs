@@ -1,4 +1,4 @@
-//! One daemon, from its start to its end or its death: which actor is next, and what it does.
+//! One daemon from its start to its end or crash: chooses the next actor and runs it.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -26,11 +26,11 @@ use crate::service::compaction::{Request, Subject};
 use crate::service::recording::{Addition, Body};
 use crate::service::{Deps, ServiceError, Services};
 
-/// Threads of jobs are leased for seconds, so that leases run out; listings come when they are asked for.
+/// Job leases are a few seconds long, so that they expire; listings happen only on request.
 const CONFIG: &str = "\
 [ingest]\nscan_interval_s = 86400\n[jobs.compact]\nlease_s = 3\nretry_s = 1\nparallel = 2\n";
 
-/// Time is given to reading in such pieces: what is due after whole seconds is never due together with it.
+/// Time passes for ingestion in pieces of this size, so that timers of whole seconds are never due together with it.
 const BEFORE_MS: u64 = 3;
 const DEBOUNCE_MS: u64 = 20;
 const TURN_MS: u64 = BEFORE_MS + DEBOUNCE_MS;
@@ -54,7 +54,7 @@ impl Life {
     pub(super) fn begin(place: SeedFolder) -> Self {
         let mut world = World::read(&place);
         world.life += 1;
-        // Whoever watched is dead: what it was not told of, a listing finds.
+        // The watcher died; a listing finds what it missed.
         world.changes.clear();
         world.write(&place);
         let clock = clock(&world);
@@ -89,7 +89,7 @@ impl Life {
             self.check_all();
             self.say("is as it should be");
         }
-        // Nothing is closed: the end of a process may come at any time.
+        // Closes nothing: a process may end at any time.
         std::process::exit(0);
     }
 
@@ -128,7 +128,7 @@ impl Life {
         }
     }
 
-    /// Tells of a change; twice, late or never. Now and then of all.
+    /// Delivers a file notification twice, late or never, and sometimes for all files.
     fn notice(&mut self) -> String {
         if self.world.changes.is_empty() {
             return "nothing to notice".to_owned();
@@ -171,7 +171,7 @@ impl Life {
         "everything is listed".to_owned()
     }
 
-    /// A thread of an agent, or of ours.
+    /// A thread of an agent, or a recorded one.
     pub(super) fn some_thread(&mut self) -> String {
         let own = self.world.own.as_ref().map(|own| own.thread_id.clone());
         let count = self.world.transcripts.len() as u64 + u64::from(own.is_some());
@@ -286,9 +286,9 @@ impl Life {
         outcome("pin", &chosen)
     }
 
-    /// A pass of the archive. What it has then, it must be able to give back from now on.
+    /// A pass of the archive. From now on it must be able to return what it has then.
     pub(super) fn archive(&mut self) -> String {
-        // The hints of before, a pass, and what is due after it: never two at once.
+        // Earlier hints, a pass, and what is due after it: never two at once.
         self.archiving.run(async {});
         self.archiving.pass(200);
         self.archiving.pass(1_000);
@@ -296,7 +296,7 @@ impl Life {
         "the archive has its turn".to_owned()
     }
 
-    /// What was read before the start, or is now, is archived whether or not any transcript ever changes again.
+    /// Everything read before the start, or now, is archived even if no transcript changes again.
     fn catch_up(&mut self) {
         self.front.run(self.services.ingest.first_read()).unwrap();
         for _ in 0..4 {
@@ -314,7 +314,7 @@ impl Life {
         "the index has its turn".to_owned()
     }
 
-    /// SQLite's log is written into the database, which may be sealed then.
+    /// Checkpoints SQLite's log into the database, which may then be sealed.
     fn write_log(&mut self) -> String {
         // A whole number of turns, so that nothing else is due with it.
         self.front.pass(TURN_MS * 44);
@@ -371,7 +371,7 @@ impl Life {
     }
 }
 
-/// What is told of a call; a store that fails has no reason to.
+/// The description of a call; there is no reason for an error of the store.
 pub(super) fn outcome<T>(what: &str, done: &Result<T, ServiceError>) -> String {
     match done {
         Ok(_) => format!("{what}: done"),

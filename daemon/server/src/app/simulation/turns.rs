@@ -1,10 +1,10 @@
-//! Runtimes that stand still until it is their turn.
+//! Runtimes that are paused between their turns.
 //!
 //! # Theory of operation
-//! Each actor has a runtime of one thread, whose time stands still, and which does nothing unless it is polled. A turn
-//! ends when nothing more can happen without another turn: no task of it is ready, and every other thread of this
-//! process (SQLite's, those for blocking calls) has gone to sleep and was not awake meanwhile. So only one actor is ever
-//! at work, and what it does follows from what it was asked, whatever the machine is busy with beside it.
+//! Each actor has a single-threaded runtime with paused time, which does nothing unless it is polled. A turn ends when
+//! nothing more can happen without another turn: none of its tasks is ready, and every other thread of this process
+//! (SQLite's, and those for blocking calls) sleeps and was not awake in between. So only one actor is active at a time, and
+//! its actions depend only on its inputs, whatever else the machine does.
 
 use std::fs;
 use std::future::{Future, poll_fn};
@@ -15,13 +15,13 @@ use std::time::Duration;
 
 use tokio::runtime::{Builder, Handle, Runtime};
 
-/// Polls of a runtime in one look at it: more than tasks can hand on to each other without a thread's help.
+/// Polls of a runtime per check: more than the steps that tasks can take without another thread.
 const POLLS: usize = 48;
 
-/// Times that a call may wait for a timer.
+/// Maximum waits of a call for a timer.
 const WAITS_MAX: usize = 200;
 
-/// What such a wait is.
+/// The length of such a wait.
 const WAIT: Duration = Duration::from_millis(10);
 
 pub(super) struct Actor {
@@ -32,11 +32,11 @@ pub(super) struct Actor {
 impl Actor {
     pub(super) fn new() -> Self {
         let mut builder = Builder::new_current_thread();
-        // A thread that ended for want of work would be a change that nobody made.
+        // A thread that ends for want of work would be an unexplained change.
         builder.enable_all().start_paused(true).thread_keep_alive(Duration::from_secs(3_600));
         let runtime = builder.build().unwrap();
         let (awake, end) = mpsc::sync_channel(0);
-        // While something blocks, time that stands still is not moved on by tokio itself.
+        // While something blocks, tokio does not advance paused time.
         runtime.spawn_blocking(move || end.recv().is_ok());
         Self { runtime, _awake: awake }
     }
@@ -45,7 +45,7 @@ impl Actor {
         self.runtime.handle().clone()
     }
 
-    /// Does this to its end, with whatever follows from it on this runtime.
+    /// Runs this to its end, with everything that follows from it on this runtime.
     pub(super) fn run<T>(&self, work: impl Future<Output = T>) -> T {
         let (mut work, mut done) = (pin!(work), None);
         for _ in 0..WAITS_MAX {
@@ -64,13 +64,13 @@ impl Actor {
         panic!("a call has no end");
     }
 
-    /// Lets time pass, and what is due then happen.
+    /// Lets time pass, and runs what is due then.
     pub(super) fn pass(&self, ms: u64) {
         self.runtime.block_on(tokio::time::advance(Duration::from_millis(ms)));
         self.turn(|_| {});
     }
 
-    /// Polls until all is at rest.
+    /// Polls until everything is idle.
     fn turn(&self, mut poll: impl FnMut(&mut Context<'_>)) {
         let mut before = None;
         loop {
@@ -93,7 +93,7 @@ impl Actor {
     }
 }
 
-/// Waits until all other threads sleep; how often they woke up so far.
+/// Waits until all other threads sleep; returns how often they woke up until now.
 fn others_at_rest() -> u64 {
     loop {
         if let Some(first) = look()
@@ -105,7 +105,7 @@ fn others_at_rest() -> u64 {
     }
 }
 
-/// How often the other threads were switched to; `None` while one of them is at work.
+/// Number of switches to other threads; `None` while one of them is active.
 fn look() -> Option<u64> {
     let own = fs::read_link("/proc/thread-self").unwrap();
     let mut switches = 0;

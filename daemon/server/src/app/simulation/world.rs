@@ -1,4 +1,4 @@
-//! What a simulation knows of its world: kept in a file, so that it outlives each daemon.
+//! The simulation's knowledge of its world, stored in a file, so that it survives each daemon.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use notify::event::{CreateKind, DataChange, ModifyKind, RemoveKind, RenameMode};
 use notify::{Event, EventKind};
 use serde::{Deserialize, Serialize};
 
-/// Where everything of one seed lies.
+/// The paths of one seed.
 pub(super) struct SeedFolder(pub(super) PathBuf);
 
 impl SeedFolder {
@@ -30,11 +30,11 @@ impl SeedFolder {
     }
 }
 
-/// The seed's choices, the clocks, and what was answered.
+/// The seed's choices, the clocks, and the answers.
 #[derive(Default, Serialize, Deserialize)]
 pub(super) struct World {
     pub(super) seed: u64,
-    /// Daemons so far.
+    /// Daemons until now.
     pub(super) life: u64,
     pub(super) is_last: bool,
     pub(super) steps: u64,
@@ -42,10 +42,10 @@ pub(super) struct World {
     pub(super) wall_ms: i64,
     pub(super) boot_ms: u64,
     pub(super) boots: u64,
-    /// Counts lines, so that no two are the same, and times of files.
+    /// Counts lines, so that all differ, and times of files.
     pub(super) count: u64,
     pub(super) transcripts: Vec<Transcript>,
-    /// Changes of files that nobody has told the daemon.
+    /// Changes of files without a notification so far.
     pub(super) changes: Vec<Change>,
     pub(super) own: Option<OwnThread>,
     pub(super) compactions: Vec<CompactionPromise>,
@@ -75,11 +75,11 @@ impl World {
 #[derive(Serialize, Deserialize)]
 pub(super) struct Transcript {
     pub(super) thread_id: String,
-    /// `None`: it was deleted.
+    /// `None` after it was deleted.
     pub(super) path: Option<PathBuf>,
-    /// Its last line is half written: this is to come.
+    /// The rest of its half-written last line.
     pub(super) rest: Option<String>,
-    /// The archive had so much of it at the end of a pass, and it was only added to since.
+    /// The archive had this much of it at the end of a pass, and since then it only grew.
     pub(super) archived: Option<(usize, u128)>,
     pub(super) forgotten: ForgetState,
 }
@@ -87,13 +87,13 @@ pub(super) struct Transcript {
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum ForgetState {
     No,
-    /// The answer did not come.
+    /// Whether the answer is missing.
     Asked,
     Yes,
 }
 
 impl Transcript {
-    /// Its text; compressed or not.
+    /// Its text, whether or not it is compressed.
     pub(super) fn text(&self) -> Option<Vec<u8>> {
         let path = self.path.as_ref()?;
         let bytes = fs::read(path).unwrap();
@@ -109,13 +109,13 @@ impl Transcript {
 pub(super) struct OwnThread {
     pub(super) thread_id: String,
     pub(super) path: PathBuf,
-    /// Items whose append was answered.
+    /// Items with an acknowledged append.
     pub(super) answered: Vec<String>,
-    /// Items whose append was not.
+    /// Items with an unacknowledged append.
     pub(super) open: Vec<String>,
 }
 
-/// A compaction that was answered.
+/// An acknowledged compaction.
 #[derive(Serialize, Deserialize)]
 pub(super) struct CompactionPromise {
     pub(super) id: String,
@@ -127,7 +127,7 @@ pub(super) fn digest(bytes: &[u8]) -> u128 {
     Digest128::of(bytes).0
 }
 
-/// What the file system would say.
+/// A notification of the file system.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) enum Change {
     Created(PathBuf),

@@ -18,10 +18,10 @@ const RULES: Rules = Rules {
     running_max: 2,
 };
 
-/// Does what its script says for each subject.
+/// Runs its script for each subject.
 struct Scripted {
     results: Mutex<Vec<Result<(), FailureKind>>>,
-    /// Tells which subject was begun.
+    /// Receives the subjects that were started.
     begun: mpsc::Sender<String>,
     /// Never ends.
     hangs: bool,
@@ -92,7 +92,7 @@ async fn state_becomes(jobs: &Jobs, subject: &str, state: State) -> Job {
 }
 
 #[tokio::test]
-async fn asked_work_is_done_and_a_failure_is_tried_again() {
+async fn requested_work_is_done_and_a_failure_is_retried() {
     let rig = rig(vec![Ok(()), Err(FailureKind::Transient)], false).await;
     ask(&rig.jobs, "t").await;
     let job = state_becomes(&rig.jobs, "t", State::Done).await;
@@ -102,7 +102,7 @@ async fn asked_work_is_done_and_a_failure_is_tried_again() {
 }
 
 #[tokio::test]
-async fn as_many_run_as_may_and_stopping_gives_them_back() {
+async fn the_maximum_runs_at_once_and_stopping_returns_them() {
     let mut rig = rig(vec![], true).await;
     for subject in ["a", "b", "c"] {
         ask(&rig.jobs, subject).await;
@@ -120,7 +120,7 @@ async fn as_many_run_as_may_and_stopping_gives_them_back() {
 }
 
 #[tokio::test]
-async fn work_outlives_its_lease_by_renewing_and_stops_when_it_is_taken_back() {
+async fn work_outlives_its_lease_by_renewing_and_stops_when_it_is_cancelled() {
     let mut rig = rig(vec![], true).await;
     ask(&rig.jobs, "t").await;
     rig.begun.recv().await.unwrap();
@@ -146,7 +146,7 @@ async fn work_outlives_its_lease_by_renewing_and_stops_when_it_is_taken_back() {
 }
 
 #[tokio::test]
-async fn what_a_dead_daemon_left_is_taken_back_at_the_start() {
+async fn jobs_of_a_dead_daemon_are_taken_back_at_the_start() {
     let folder = tempfile::tempdir().unwrap();
     let (store, _) = Store::open(&folder.path().join("t.db"), 0).await.unwrap();
     let dead = Jobs::new(store.clone(), Clock::system(), "dead", [(Kind::Extract, RULES)].into());
@@ -162,15 +162,15 @@ async fn what_a_dead_daemon_left_is_taken_back_at_the_start() {
 }
 
 #[tokio::test]
-async fn work_that_slept_past_its_lease_with_the_machine_is_stopped_when_it_wakes() {
+async fn work_that_slept_past_its_lease_is_stopped_when_the_machine_wakes() {
     let clock = Clock::manual(0);
     let mut rig = rig_at(clock.clone(), vec![], true).await;
     ask(&rig.jobs, "t").await;
     rig.begun.recv().await.unwrap();
-    // No timer has run meanwhile: only the boot clock tells.
+    // No timer has run in between; only the boot clock shows it.
     clock.advance_ms(i64::try_from(RULES.lease_ms).unwrap());
     let again = tokio::time::timeout(Duration::from_secs(30), rig.begun.recv()).await;
-    assert_eq!(again.unwrap().as_deref(), Some("t"), "taken back and begun anew");
+    assert_eq!(again.unwrap().as_deref(), Some("t"), "returned to the queue and started again");
     let job = rig.jobs.why(&key("t")).await.unwrap().0;
     assert_eq!((job.epoch, job.attempts), (2, 2));
     rig.stop.cancel();
@@ -178,7 +178,7 @@ async fn work_that_slept_past_its_lease_with_the_machine_is_stopped_when_it_wake
 }
 
 #[tokio::test]
-async fn what_came_of_a_job_is_noted_when_the_database_can_be_written_again() {
+async fn an_outcome_is_recorded_when_the_database_can_be_written_again() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.db");
     let (store, _) = Store::open(&path, 0).await.unwrap();

@@ -15,18 +15,19 @@ fn exactly_the_methods_for_an_agents_own_project_have_listed_params() {
         .filter(|info| info.agents == AgentAccess::OwnProject)
         .map(|info| info.name)
         .collect();
-    let listed: Vec<&str> = FIELDS.iter().map(|(method, _)| *method).collect();
+    let listed: Vec<&str> = FIELDS.iter().map(|listed| listed.method).collect();
     assert_eq!(listed, own);
 }
 
 #[test]
 fn every_listed_param_exists_and_names_are_checked_against_the_project() {
     let schema = longhaul_protocol::schema::schema();
-    for (method, fields) in FIELDS {
+    for MethodFields { method, named, plain } in FIELDS {
         let known = params_of(&schema, method);
-        for (name, field) in *fields {
+        let named = named.iter().map(|(name, field)| (*name, Some(*field)));
+        for (name, field) in named.chain(plain.iter().map(|name| (*name, None))) {
             assert!(known.iter().any(|known| known == name), "{method} has no {name}");
-            let expected = match *name {
+            let expected = match name {
                 "thread_id" => Thread,
                 "handle" => Handle,
                 "compaction_id" => Compaction,
@@ -35,7 +36,7 @@ fn every_listed_param_exists_and_names_are_checked_against_the_project() {
                 "path" if *method == "thread/sync" => Transcript,
                 _ => continue,
             };
-            assert_eq!(*field, expected, "{method}.{name}");
+            assert_eq!(field, Some(expected), "{method}.{name}");
         }
     }
 }

@@ -14,12 +14,10 @@ use longhaul_protocol::compaction::{
 use super::super::convert;
 use super::super::error::Failure;
 use super::request;
-use crate::link::CallContext;
 use crate::service::compaction::{self, Compactor, line_tokens};
 
 pub(super) async fn preview(
     compactor: Arc<Compactor>,
-    _: CallContext,
     params: PreviewParams,
 ) -> Result<PreviewResult, Failure> {
     let PreviewParams { thread_id, strategy, phase, max_tokens, model, as_of, focus } = params;

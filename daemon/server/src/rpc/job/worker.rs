@@ -16,7 +16,6 @@ use super::super::convert;
 use super::{job_of, key_of};
 use crate::jobs::Jobs;
 use crate::jobs::WORKER;
-use crate::link::CallContext;
 use crate::rpc::error::Failure;
 use crate::rpc::table::{Handlers, TableError};
 use crate::service::ServiceError;
@@ -40,11 +39,7 @@ pub(super) fn register_results(table: &mut Handlers<'_, Workers>) -> Result<(), 
     table.on_async::<Fail, _>(fail)
 }
 
-async fn claim(
-    workers: Arc<Workers>,
-    _: CallContext,
-    params: ClaimParams,
-) -> Result<ClaimResult, Failure> {
+async fn claim(workers: Arc<Workers>, params: ClaimParams) -> Result<ClaimResult, Failure> {
     let kind = convert::one_of("kind", &params.kind)?;
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     let is_name = !params.worker.is_empty() && params.worker.len() <= WORKER_CHARS_MAX;
@@ -87,11 +82,7 @@ fn input(task: Task) -> WorkInput {
     }
 }
 
-async fn ask(
-    workers: Arc<Workers>,
-    _: CallContext,
-    params: AskParams,
-) -> Result<AskResult, Failure> {
+async fn ask(workers: Arc<Workers>, params: AskParams) -> Result<AskResult, Failure> {
     let (key, token) = (key_of(&params.job)?, token_of(&params.token)?);
     let messages: Vec<ModelMessage> = params
         .messages
@@ -121,11 +112,7 @@ fn file_call(call: ToolCall) -> FileCall {
     FileCall { tool, path, text, new_text, line, lines }
 }
 
-async fn heartbeat(
-    jobs: Arc<Jobs>,
-    _: CallContext,
-    params: TokenParams,
-) -> Result<HeartbeatResult, Failure> {
+async fn heartbeat(jobs: Arc<Jobs>, params: TokenParams) -> Result<HeartbeatResult, Failure> {
     let (key, token) = (key_of(&params.job)?, token_of(&params.token)?);
     let claim = jobs.renew(&key, &token).await.map_err(ServiceError::from)?;
     Ok(HeartbeatResult { stop_in_ms: jobs.stop_in_ms(&claim) })
@@ -133,7 +120,6 @@ async fn heartbeat(
 
 async fn complete(
     workers: Arc<Workers>,
-    _: CallContext,
     params: CompleteParams,
 ) -> Result<CompleteResult, Failure> {
     let (key, token) = (key_of(&params.job)?, token_of(&params.token)?);
@@ -153,11 +139,7 @@ async fn complete(
     Ok(CompleteResult { job: job_of(job), refused })
 }
 
-async fn fail(
-    workers: Arc<Workers>,
-    _: CallContext,
-    params: FailParams,
-) -> Result<JobResult, Failure> {
+async fn fail(workers: Arc<Workers>, params: FailParams) -> Result<JobResult, Failure> {
     let (key, token) = (key_of(&params.job)?, token_of(&params.token)?);
     let kind = convert::same_variants!(
         params.kind,

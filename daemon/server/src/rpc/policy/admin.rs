@@ -12,12 +12,10 @@ use super::super::error::Failure;
 use super::super::texts;
 use super::shown::names;
 use crate::config::{Live, Policies};
-use crate::link::CallContext;
 use crate::service::texts::TextStore;
 
 pub(super) fn check(
     config: &Live,
-    _: &CallContext,
     CheckParams { toml }: CheckParams,
 ) -> Result<CheckResult, Failure> {
     let given = match toml {
@@ -66,7 +64,6 @@ fn policy(policy: &Policy) -> PolicyInfo {
 
 pub(super) fn templates(
     texts: &TextStore,
-    _: &CallContext,
     TemplatesParams { seed }: TemplatesParams,
 ) -> Result<TemplatesResult, Failure> {
     texts::templates(texts, TemplateGroup::Policy, seed.unwrap_or(false))

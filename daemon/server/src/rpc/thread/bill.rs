@@ -11,7 +11,6 @@ use longhaul_protocol::thread::{
 
 use super::super::error::Failure;
 use super::super::{Table, TableError, convert};
-use crate::link::CallContext;
 use crate::service::context::bill::{self, BilledRow};
 use crate::service::context::{Contexts, resume};
 
@@ -22,11 +21,7 @@ pub(in super::super) fn register(
     table.of(contexts).on_async::<Bill, _>(answer)
 }
 
-async fn answer(
-    contexts: Arc<Contexts>,
-    _: CallContext,
-    params: BillParams,
-) -> Result<BillResult, Failure> {
+async fn answer(contexts: Arc<Contexts>, params: BillParams) -> Result<BillResult, Failure> {
     let bill = contexts.bill(&params.thread_id).await?;
     Ok(BillResult {
         thread_id: bill.thread_id,
@@ -77,7 +72,6 @@ fn own(bill: CompactionBill) -> AgentCompaction {
     }
 }
 
-/// The price of resuming.
 #[expect(clippy::cast_possible_truncation, reason = "a price is far below 2^64 millionths")]
 pub(in super::super) fn resume(price: &resume::ResumePrice) -> ResumePrice {
     let of = |tokens: u64| {

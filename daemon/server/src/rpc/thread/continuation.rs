@@ -9,7 +9,6 @@ use longhaul_protocol::thread::{CheckedTree, Continue, ContinueParams, ContinueR
 use super::super::compaction::request;
 use super::super::error::Failure;
 use super::super::{Table, TableError, convert};
-use crate::link::CallContext;
 use crate::service::continuation::Continuations;
 
 pub(in super::super) fn register(
@@ -21,7 +20,6 @@ pub(in super::super) fn register(
 
 async fn continue_thread(
     continuations: Arc<Continuations>,
-    _: CallContext,
     params: ContinueParams,
 ) -> Result<ContinueResult, Failure> {
     let strategy = match params.strategy {

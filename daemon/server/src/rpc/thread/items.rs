@@ -7,12 +7,10 @@ use longhaul_protocol::thread::{ItemSummary, ItemsParams, ItemsResult};
 
 use super::super::convert;
 use super::super::error::Failure;
-use crate::link::CallContext;
 use crate::service::threads::{ItemRange, Threads};
 
 pub(super) async fn items(
     threads: Arc<Threads>,
-    _: CallContext,
     params: ItemsParams,
 ) -> Result<ItemsResult, Failure> {
     let (range, limit) = match (params.from_seq, params.last) {

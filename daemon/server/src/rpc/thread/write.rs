@@ -12,7 +12,6 @@ use longhaul_protocol::thread::{
 
 use super::super::error::Failure;
 use super::super::{Table, TableError};
-use crate::link::CallContext;
 use crate::recorder::Key;
 use crate::service::recording::{Addition, Body, Recordings};
 
@@ -26,11 +25,7 @@ pub(in super::super) fn register(
     table.on_async::<Close, _>(close)
 }
 
-async fn open(
-    recordings: Arc<Recordings>,
-    _: CallContext,
-    params: OpenParams,
-) -> Result<OpenResult, Failure> {
+async fn open(recordings: Arc<Recordings>, params: OpenParams) -> Result<OpenResult, Failure> {
     let key = match (params.thread_id, &params.client_thread_id) {
         (Some(_), Some(_)) => {
             return Err(Failure::invalid("thread_id", "give either thread_id or client_thread_id"));
@@ -73,7 +68,6 @@ async fn open(
 
 async fn append(
     recordings: Arc<Recordings>,
-    _: CallContext,
     params: AppendParams,
 ) -> Result<AppendResult, Failure> {
     let additions = params.items.into_iter().map(addition).collect();
@@ -89,11 +83,7 @@ async fn append(
     })
 }
 
-async fn close(
-    recordings: Arc<Recordings>,
-    _: CallContext,
-    params: CloseParams,
-) -> Result<CloseResult, Failure> {
+async fn close(recordings: Arc<Recordings>, params: CloseParams) -> Result<CloseResult, Failure> {
     let closed = recordings.close(&params.thread_id).await;
     let closed = closed.map_err(|error| with_hint(error.into()))?;
     let path = closed.path.display().to_string();

@@ -1,9 +1,9 @@
-//! The folders that a repository is made of, found without git.
+//! Finds the folders of a repository without git.
 //!
-//! A repository may say that parts of it are elsewhere: `.git` may be a file or a link, and what it leads to may
-//! name a common folder. That is believed where the other end says the same, since whoever packed the folder
-//! could not write there: the entry of a linked worktree names the worktree, and the folder of a submodule is
-//! below that of the repository around it. Other places are not looked at, and neither is the repository.
+//! A repository may refer to other places: `.git` may be a file or a link, whose target may name a common folder. Such a
+//! reference counts only if the other end confirms it, since the author of the folder could not write there: the entry of a
+//! linked worktree names the worktree, and the folder of a submodule is below that of the enclosing repository. With other
+//! references, the repository is not inspected.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -14,21 +14,21 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-/// Bytes of a file that holds one path.
+/// Maximum bytes of a file with one path.
 const PATH_BYTES: u64 = 8 * 1_024;
 
-/// Where a repository is. All paths are real ones.
+/// The folders of a repository. All paths are real ones.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Places {
     pub(super) root: PathBuf,
-    /// What git keeps of this working tree.
+    /// Git's folder for this working tree.
     git_dir: PathBuf,
-    /// What it keeps of all of them.
+    /// Git's folder shared by all working trees.
     shared: PathBuf,
 }
 
 impl Places {
-    /// The repository around a folder; `None` when there is none, or it claims what is not its own.
+    /// The repository around a folder; `None` if there is none, or if it claims foreign places.
     pub(super) fn of(folder: &Path) -> Option<Self> {
         let folder = folder.canonicalize().ok()?;
         let is_root = |at: &&Path| at.join(".git").symlink_metadata().is_ok();
@@ -51,7 +51,7 @@ impl Places {
         is_own.then_some(places)
     }
 
-    /// What git has to read.
+    /// The folders that git must read.
     pub(super) fn folders(&self) -> impl Iterator<Item = &Path> {
         let of_all = (self.shared != self.git_dir).then_some(&self.shared);
         let outside = [Some(&self.git_dir), of_all].into_iter().flatten();
@@ -83,7 +83,7 @@ impl Places {
     }
 }
 
-/// The one line of a small regular file; a pipe in its place would not end.
+/// The only line of a small regular file; reading a pipe in its place would not end.
 fn path_in(path: &Path) -> Option<OsString> {
     let flags = OFlags::NONBLOCK.bits().cast_signed();
     let file = File::options().read(true).custom_flags(flags).open(path).ok()?;
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn another_repository_is_reached_only_where_it_agrees() {
+    fn another_repository_is_reached_only_with_its_agreement() {
         let (_home, mine, other) = two();
         let entry = other.join(".git/worktrees/w");
         let claim = |to: &Path| {
@@ -139,7 +139,7 @@ mod tests {
             claim(to);
             assert_eq!(folders(&mine), None, "{to:?}");
         }
-        // The entry is of another working tree, then of this one.
+        // First the entry is of another working tree, then of this one.
         claim(&entry);
         fs::write(entry.join("gitdir"), format!("{}/sub/.git\n", other.display())).unwrap();
         assert_eq!(folders(&mine), None);
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_submodule_is_kept_by_the_repository_around_it() {
+    fn a_submodule_belongs_to_the_enclosing_repository() {
         let (_home, mine, other) = two();
         fs::write(other.join("sub/.git"), "gitdir: ../.git/modules/sub\n").unwrap();
         let expected = vec![other.join("sub"), other.join(".git/modules/sub")];

@@ -1,4 +1,4 @@
-//! The git of the machine, and what loads it.
+//! The machine's git, and its loader.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -10,10 +10,10 @@ use rustix::process::geteuid;
 
 use super::places::Places;
 
-/// Bytes of a program's head that are read: its header, and a table of up to some fifty segments.
+/// Bytes of a program to read: its header, and a table of up to some fifty segments.
 const HEAD_BYTES: usize = 4_096;
 
-/// An ELF file of 64 bits, lowest byte first: every processor that seccomp is spoken to on.
+/// A 64-bit little-endian ELF file, as on every processor that seccomp supports here.
 const ELF: &[u8] = b"\x7fELF\x02\x01";
 
 /// The segment that names the loader.
@@ -22,19 +22,19 @@ const LOADER: u32 = 3;
 /// Bytes of a loader's path.
 const LOADER_BYTES: u64 = 4_096;
 
-/// Where only root installs programs.
+/// Folders where only root installs programs.
 const ROOTS_FOLDERS: [&str; 4] = ["/usr", "/bin", "/nix/store", "/gnu/store"];
 
 #[derive(Debug)]
 pub(super) struct Program {
     /// Its real file.
     pub(super) file: PathBuf,
-    /// What the kernel starts in its place, which then loads it; a static program has none.
+    /// The loader, which the kernel starts in its place; a static program has none.
     pub(super) loader: Option<PathBuf>,
 }
 
 impl Program {
-    /// The first git of `path`; `None` where there is none, or the looked-at repository brought it.
+    /// The first git in `path`; `None` if there is none, or if it is in the inspected repository.
     pub(super) fn find(path: Option<&OsStr>, places: &Places) -> Result<Option<Self>, String> {
         let folders = path.into_iter().flat_map(std::env::split_paths);
         let mut files = folders.filter(|folder| folder.is_absolute()).filter_map(|folder| {
@@ -55,21 +55,21 @@ impl Program {
         Ok(Some(Self { file, loader }))
     }
 
-    /// Where it is installed, with a `bin` of its own.
+    /// Its installation folder, which has a `bin`.
     pub(super) fn prefix(&self) -> Option<&Path> {
         self.file.parent().filter(|folder| folder.ends_with("bin")).and_then(Path::parent)
     }
 }
 
-/// Whether nobody but root and the user can have put a program there. In a user namespace without root, as that of our
-/// systemd unit, everything of others has one owner, and root's is told by the folder.
+/// Whether only root and the user can have put a program there. In a user namespace without root, as in our systemd unit,
+/// all foreign files have one owner, and root's are recognized by their folder.
 fn is_trusted(file: &Path, (owner, mode): (u32, u32), trusts_folders: impl Fn() -> bool) -> bool {
     let is_of_root = owner == 0 || owner == geteuid().as_raw();
     let is_in_place = || ROOTS_FOLDERS.iter().any(|folder| file.starts_with(folder));
     is_of_root || (mode & 0o022 == 0 && is_in_place() && trusts_folders())
 }
 
-/// Whether a user namespace, by the table of its users, has root.
+/// Whether a user namespace, by its table of users, has root.
 fn maps_root(uid_map: &str) -> bool {
     uid_map.is_empty() || uid_map.lines().any(|line| line.split_whitespace().next() == Some("0"))
 }
@@ -90,7 +90,7 @@ fn loader(file: &Path) -> Result<Option<PathBuf>, String> {
     Ok(Some(PathBuf::from(OsString::from_vec(path))))
 }
 
-/// Where in the file the loader's path is, and its bytes.
+/// The offset and length of the loader's path in the file.
 fn segment(head: &[u8]) -> Result<Option<(u64, u64)>, String> {
     if !head.starts_with(ELF) {
         return Err("is no program of this machine (a script?)".to_owned());
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_names_its_loader_and_a_script_is_refused() {
+    fn a_program_names_its_loader_and_a_script_is_rejected() {
         let found = loader(&std::env::current_exe().unwrap()).unwrap();
         assert!(found.is_none_or(|loader| loader.is_file()));
         let folder = tempfile::tempdir().unwrap();
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_of_another_user_is_not_run_also_where_root_looks_like_one() {
+    fn a_program_of_another_user_is_not_run_even_if_root_looks_like_one() {
         let (own, other) = (geteuid().as_raw(), 65_534);
         for (file, owner, mode, has_root, expected) in [
             ("/usr/bin/git", 0, 0o755, true, true),
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_git_that_the_repository_brought_is_not_run() {
+    fn a_git_inside_the_repository_is_not_run() {
         let folder = tempfile::tempdir().unwrap();
         let bin = folder.path().join("bin");
         fs::create_dir_all(folder.path().join(".git")).unwrap();

@@ -1,22 +1,22 @@
-//! The files of git's that are the user's or the machine's own, and those that they name.
+//! Git's configuration files of the user and the machine, and the files they refer to.
 //!
-//! git ends where it cannot read a file that is included. These files are nobody else's, so what they include,
-//! and the lists of ignored names and of attributes they name, may be read, too. They are looked through in a
-//! rough way, without their conditions: a file too many is one that its owner gave to git anyway.
+//! git fails if it cannot read an included file. These files belong to no one else, so their includes, and the lists of
+//! ignored names and attributes they name, may be read too. They are parsed roughly, without conditions: an extra file is
+//! one that its owner gave to git anyway.
 
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-/// Files at most, and bytes of each: who has more is looked at without them.
+/// Maximum files, and bytes of each; further ones are left out.
 const FILES_MAX: usize = 64;
 const FILE_BYTES: u64 = 256 * 1_024;
 
 /// Keys whose value is a file that git reads.
 const NAMING: [&str; 3] = ["path", "excludesfile", "attributesfile"];
 
-/// The files, and the folder of git's in the user's own.
+/// The configuration files, and git's folder in the user's configuration.
 pub(super) fn files(prefix: Option<&Path>) -> Vec<PathBuf> {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let own = std::env::var_os("XDG_CONFIG_HOME").filter(|folder| !folder.is_empty());
@@ -33,7 +33,7 @@ pub(super) fn files(prefix: Option<&Path>) -> Vec<PathBuf> {
     files.into_iter().filter(|path| path.is_absolute()).collect()
 }
 
-/// Those files and all that they name, by way of each other.
+/// These files and all that they refer to, directly or indirectly.
 fn with_named(configs: Vec<PathBuf>, home: Option<&Path>) -> BTreeSet<PathBuf> {
     let (mut found, mut next) = (BTreeSet::new(), configs);
     while let Some(path) = next.pop() {
@@ -57,7 +57,7 @@ fn text(path: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The file that a line names.
+/// The file that a line refers to.
 fn named(line: &str, folder: &Path, home: Option<&Path>) -> Option<PathBuf> {
     let (before, value) = line.split_once('=')?;
     let key = before.rsplit([']', ' ', '\t']).find(|word| !word.is_empty())?;
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_user_s_own_files_name_is_read_too() {
+    fn files_named_by_the_users_own_files_are_read() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         let text = "[core]\n\texcludesFile = ~/ignored # all of them\n[include] path = work\n\

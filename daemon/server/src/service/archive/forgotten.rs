@@ -37,3 +37,32 @@ pub(super) fn add(folder: &Path, thread_id: &str) -> io::Result<()> {
     file.sync_all()?;
     File::open(folder)?.sync_all()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_forgotten_thread_is_listed_once_and_not_by_its_id() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(read(folder.path()).unwrap().is_empty(), "no file yet");
+        for thread_id in ["a-thread", "another", "a-thread"] {
+            add(folder.path(), thread_id).unwrap();
+        }
+        let names = read(folder.path()).unwrap();
+        assert!(names.contains(&name_of("a-thread")) && names.contains(&name_of("another")));
+        assert!(!names.contains(&name_of("a third")));
+        let text = std::fs::read_to_string(folder.path().join(FILE)).unwrap();
+        assert_eq!(text.matches(&name_of("a-thread")).count(), 1);
+        assert!(!text.contains("a-thread"), "{text}");
+    }
+
+    #[test]
+    fn a_line_torn_by_a_crash_hides_no_later_one() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join(FILE), &name_of("torn")[..20]).unwrap();
+        add(folder.path(), "a-thread").unwrap();
+        let names = read(folder.path()).unwrap();
+        assert!(names.contains(&name_of("a-thread")) && !names.contains(&name_of("torn")));
+    }
+}

@@ -155,3 +155,79 @@ fn cut(known: ArchivedTranscript, tail: Tail, new: NewText) -> NewPart {
     let part = ArchivedPart { transcript, from, pieces };
     NewPart { part, text, chunks, is_whole: false }
 }
+
+#[cfg(test)]
+mod tests {
+    use longhaul_core::digest::Digest128;
+    use longhaul_core::thread::Source;
+
+    use super::*;
+
+    fn transcript() -> ArchivedTranscript {
+        ArchivedTranscript {
+            id: 0,
+            path: "/t.jsonl".to_owned(),
+            generation: 1,
+            thread_id: "t".to_owned(),
+            source: Source::Codex,
+            cwd: None,
+            first_seq: 0,
+            source_bytes: 0,
+            text_bytes: 0,
+            checked_bytes: 0,
+            checked_chain: Digest128::default(),
+            is_redacted: false,
+            updated_ms: 0,
+            lived_ms: 0,
+        }
+    }
+
+    fn new_text(text: &[u8]) -> NewText {
+        NewText { text: text.to_vec(), source_bytes: text.len() as u64 }
+    }
+
+    /// Offset, preceding lines and digest of each piece.
+    fn places(pieces: &[NewPiece]) -> Vec<(u64, u64, ChunkDigest)> {
+        pieces.iter().map(|piece| (piece.offset, piece.lines_before, piece.digest)).collect()
+    }
+
+    #[test]
+    fn a_text_archived_in_parts_has_the_chunks_of_one_archived_at_once() {
+        let text: Vec<u8> = (0..40_000_u32)
+            .flat_map(|number| {
+                format!("{{\"line\":{number},\"words\":\"{}\"}}\n", number * 7).into_bytes()
+            })
+            .collect();
+        let whole = cut(transcript(), Tail::default(), new_text(&text));
+        assert!(whole.part.pieces.len() > 3, "{} pieces", whole.part.pieces.len());
+        for at in [1, 70_000, text.len() / 2, text.len() - 1] {
+            let (first, second) = text.split_at(at);
+            let first = cut(transcript(), Tail::default(), new_text(first));
+            let (last, kept) = first.part.pieces.split_last().unwrap();
+            let (_, range) = first.chunks.last().unwrap();
+            let tail = Tail {
+                offset: last.offset,
+                lines_before: last.lines_before,
+                chunk: first.text[range.clone()].to_vec(),
+            };
+            let second = cut(first.part.transcript.clone(), tail, new_text(second));
+            let joined = [kept, &second.part.pieces].concat();
+            assert_eq!(places(&joined), places(&whole.part.pieces), "cut at {at}");
+            let (grown, complete) = (second.part.transcript, &whole.part.transcript);
+            assert_eq!(grown.text_bytes, complete.text_bytes);
+            assert_eq!(grown.source_bytes, complete.source_bytes);
+        }
+    }
+
+    #[test]
+    fn redaction_changes_only_lines_with_a_secret() {
+        let plain = br#"{"a": 1,  "b":"words"}"#;
+        assert_eq!(redact_line(plain), plain, "not even its spaces");
+        let key = ["sk-", "proj-", "Ab3dEf6hIj9kLm2nOp5qRs8tUv1wXy4z"].concat();
+        let secret = format!(r#"{{"key":"{key}","b":"words"}}"#);
+        let line = String::from_utf8(redact_line(secret.as_bytes())).unwrap();
+        assert!(!line.contains(&key) && line.contains("words"), "{line}");
+        let torn = String::from_utf8(redact_line(&secret.as_bytes()[..secret.len() - 2])).unwrap();
+        assert!(!torn.contains(&key), "a line that is not JSON: {torn}");
+    }
+}

@@ -49,7 +49,6 @@ impl Compactor {
         Self { steps, clock, events }
     }
 
-    /// Compacts.
     pub async fn run(&self, request: Request) -> Result<Compaction, ServiceError> {
         let earlier = self.steps.agent_steps.earlier(&request).await?;
         let keeping = if earlier.is_some() { Keeping::InPlace } else { Keeping::New };

@@ -51,7 +51,7 @@ pub(super) struct Input {
     pub seq: u64,
     /// Tokens in the window of the model that will read the replacement.
     pub window: u64,
-    /// What the view is to be about; empty if nobody said.
+    /// What the view is to be about; empty if the caller did not say.
     pub focus: String,
 }
 

@@ -30,11 +30,9 @@ pub struct Compaction {
     pub receipt: Receipt,
     /// Number of secrets removed from kept or stored text.
     pub redacted: u64,
-    /// Warnings for the person.
     pub warnings: Vec<Notice>,
     pub phase: Phase,
     pub trigger: String,
-    /// Unix milliseconds.
     pub created_at_ms: i64,
     pub seq: u64,
     pub duration_ms: u64,

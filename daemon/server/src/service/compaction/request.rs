@@ -30,7 +30,6 @@ pub enum Subject {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Request {
     pub subject: Subject,
-    /// The requested rung.
     pub strategy: Strategy,
     pub phase: Phase,
     /// Who requested it: `manual` or `auto`.

@@ -53,7 +53,6 @@ impl CompactionTexts {
         filled
     }
 
-    /// The summary prompt.
     pub(super) fn prompt(&self) -> &str {
         self.text(Kind::SummaryPrompt)
     }

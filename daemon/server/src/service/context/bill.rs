@@ -20,7 +20,7 @@ const THREADS_LOOKED_AT: u32 = 256;
 /// Of these, how many have their compactions read.
 const THREADS_READ: usize = 4;
 
-/// A compaction of ours, and the agent's line that used it.
+/// A compaction of ours, and the agent's line that applied it.
 #[derive(Debug)]
 pub struct BilledRow {
     pub row: CompactionRow,
@@ -122,8 +122,8 @@ impl Contexts {
         Ok(account.map_or(AgentCost::Unknown, AgentCost::Model))
     }
 
-    /// What compactions by the agents themselves took, on the newest compacted threads of all agents. Read again when one
-    /// of these was compacted.
+    /// The cost of the compactions that agents made by themselves, over the newest compacted threads of all
+    /// agents. Read again when one of these was compacted.
     pub async fn of_agents(&self) -> Result<Option<AgentAccount>, ServiceError> {
         let compacted = self.compacted(&ThreadFilter::default()).await?;
         let newest: Vec<(String, u64)> = compacted
@@ -143,14 +143,14 @@ impl Contexts {
         Ok(account)
     }
 
-    /// The newest threads that were compacted at all.
+    /// The newest threads that have been compacted.
     async fn compacted(&self, filter: &ThreadFilter) -> Result<Vec<ThreadRow>, ServiceError> {
         let (mut threads, _) = self.store.thread_list(filter, THREADS_LOOKED_AT, None).await?;
         threads.retain(|thread| thread.file.head.as_ref().is_some_and(|head| head.compactions > 0));
         Ok(threads)
     }
 
-    /// The compactions that agents made by themselves on the first few of these threads.
+    /// The cost of the compactions that agents made by themselves on the first few of these threads.
     async fn account(
         &self,
         thread_ids: impl Iterator<Item = String>,

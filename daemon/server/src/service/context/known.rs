@@ -1,4 +1,4 @@
-//! The facts that decide how large a thread's window is, gathered in one place for all who ask.
+//! The facts that decide how large a thread's window is, gathered in one place for all callers.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::agent_settings::AgentSettings;
 use crate::config::{Config, Origin};
 use crate::service::error::ServiceError;
 
-/// What is known of a window beside the transcript.
+/// What is known about a window besides the transcript.
 pub(in crate::service) struct KnownWindow {
     config: Arc<Config>,
     pub(in crate::service) agent: AgentSettings,
@@ -20,7 +20,7 @@ pub(in crate::service) struct KnownWindow {
 }
 
 impl KnownWindow {
-    /// Gathers it for a thread, or for items of none.
+    /// Gathers the facts for a thread, or for items that belong to none.
     pub(in crate::service) async fn of(
         store: &Store,
         config: Arc<Config>,
@@ -62,7 +62,7 @@ impl KnownWindow {
     }
 }
 
-/// A report that another version wrote in another form counts as none: the next turn brings a new one.
+/// A report that another version stored in another form is ignored: the next turn brings a new one.
 async fn gauge(store: &Store, thread_id: &str) -> Result<Option<Gauge>, ServiceError> {
     let stored = store.gauge_get(thread_id).await?;
     Ok(stored.and_then(|body| serde_json::from_str(&body).ok()))

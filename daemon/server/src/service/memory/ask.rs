@@ -145,3 +145,25 @@ pub(super) fn item(role: &str, words: &str) -> Box<RawValue> {
     // Serializing a value to memory cannot fail.
     to_raw_value(&message(role, words)).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_decides_whether_and_when_its_job_runs_again() {
+        let kind = |fault: FaultKind| AskError::Fault(Fault::new(fault, "x")).failure().kind;
+        assert_eq!(kind(FaultKind::Unreachable), FailureKind::Transient);
+        assert_eq!(kind(FaultKind::QuotaExceeded), FailureKind::Unauthorized, "a person must act");
+        assert_eq!(kind(FaultKind::BudgetSpent), FailureKind::BudgetSpent);
+        assert_eq!(kind(FaultKind::ContextOverflow), FailureKind::Permanent);
+        assert_eq!(kind(FaultKind::Cancelled), FailureKind::Interrupted);
+        let limited = Fault {
+            retry_after_ms: Some(7_000),
+            ..Fault::new(FaultKind::RateLimited, "slow down")
+        };
+        let failure = AskError::Fault(limited).failure();
+        assert_eq!(failure.kind, FailureKind::RateLimited);
+        assert_eq!(failure.retry_after_ms, Some(7_000));
+    }
+}

@@ -16,7 +16,6 @@ use crate::service::error::ServiceError;
 pub struct CitationResult {
     pub kinds: Vec<String>,
     pub thread_ids: Vec<String>,
-    /// The answer without citations.
     pub answer: Option<String>,
 }
 

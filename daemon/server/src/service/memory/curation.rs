@@ -68,7 +68,6 @@ pub struct ModelStep {
     pub step: Result<AgentStep, String>,
 }
 
-/// A claim in progress.
 struct Run {
     owner: Owner,
     holder: String,

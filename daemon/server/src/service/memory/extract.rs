@@ -41,7 +41,6 @@ const OUTSIDE_TOKENS_MAX: u64 = 500_000;
 
 pub struct ExtractWork(pub Arc<Extraction>);
 
-/// Why an extraction failed.
 enum ExtractError {
     /// The transcript or the store.
     Service(ServiceError),

@@ -17,7 +17,6 @@ const FILES_MAX: usize = 8_192;
 /// Maximum bytes of a file; longer files are not memory.
 const FILE_BYTES_MAX: u64 = 8 << 20;
 
-/// Maximum depth of folders.
 const DEPTH_MAX: usize = 6;
 
 #[derive(Debug, Clone)]

@@ -15,7 +15,6 @@ use crate::clock::Clock;
 use crate::service::archive::ArchiveKeeper;
 use crate::service::error::ServiceError;
 
-/// A published note.
 #[derive(Debug)]
 pub struct NewNote {
     pub note: NoteRow,

@@ -13,7 +13,6 @@ use crate::clock::Clock;
 use crate::config::Live;
 use crate::service::error::ServiceError;
 
-/// Threads per query.
 const PAGE_THREADS: u32 = 256;
 
 /// Maximum due threads of one scan. Threads that are not due do not count, so that old ones are reached.
@@ -56,7 +55,6 @@ pub struct SkippedThreads {
     pub threads: u64,
 }
 
-/// Finds due threads.
 pub struct Scanner {
     store: Store,
     config: Live,

@@ -23,7 +23,6 @@ pub struct MemoryStatus {
     pub at_ms: i64,
     /// Threads in the current generation.
     pub threads: u64,
-    /// Threads that were extracted.
     pub extracted: u64,
     pub learnings: u64,
     pub notes: u64,

@@ -20,13 +20,11 @@ use crate::events::EventHub;
 use crate::jobs::Jobs;
 use crate::service::error::ServiceError;
 
-/// Extractions per wave.
 const WAVE: usize = 64;
 
 /// Maximum wait for a job before a test write to the store.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// A client's request.
 #[derive(Debug, Clone, Default)]
 pub struct RunRequest {
     pub thread_id: Option<String>,
@@ -167,7 +165,6 @@ impl Waves {
         }
     }
 
-    /// Requests a consolidation.
     pub(super) async fn consolidate(&self, request: &RunRequest) -> Result<(), ServiceError> {
         let key = JobKey { kind: Kind::Consolidate, subject: String::new() };
         let data = json!({ "phase": "consolidate", "done": 0, "total": 1 });

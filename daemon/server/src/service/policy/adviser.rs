@@ -16,7 +16,6 @@ use crate::model::{Call, Models, Purpose, Task};
 
 pub(super) struct Brief<'a> {
     pub(super) purpose: Purpose,
-    /// The model's instructions.
     pub(super) instructions: &'a str,
     pub(super) words: &'a str,
     /// The form of its answer.

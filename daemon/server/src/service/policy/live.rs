@@ -1,8 +1,9 @@
-//! Every policy on every live thread, shadows included: decided when a turn ends, and logged. Nothing is
-//! done about it. A thread that has filled its window up to its limit is told of, mid-turn as well.
+//! Evaluates every policy, shadows included, on every live thread when a turn ends, and logs the decision.
+//! Nothing acts on it. When a thread has filled its window up to its limit, also mid-turn, an event says so.
 //!
-//! *Owns* which turn of which thread was last decided on, and which threads are over their limits; a restart
-//! decides once more, which the log shows and nothing else feels. Old transcripts that are read for the first time are no live threads.
+//! *Owns* which turn of which thread was last decided on, and which threads are over their limits. After a
+//! restart it decides once more, which only the log shows. An old transcript that is read for the first time
+//! is not a live thread.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -21,10 +22,10 @@ use crate::service::error::ServiceError;
 
 const THREADS_MAX: usize = 512;
 
-/// What was last seen of a thread.
+/// The last known state of a thread.
 #[derive(Debug, Default)]
 struct Seen {
-    /// The turn that was decided on.
+    /// The turn of the last decision.
     turn: Option<u64>,
     is_over_limit: bool,
 }
@@ -62,18 +63,18 @@ impl LivePolicies {
         }
     }
 
-    /// Decides on turns as they end, until the events end.
+    /// Decides whenever a turn ends, until the events end.
     pub async fn run(mut self) {
         while let Some(event) = self.events.next().await {
             let Some(thread_id) = event.data["thread_id"].as_str() else { continue };
             let thread_id = thread_id.to_owned();
-            if let Err(error) = self.look(&thread_id).await {
+            if let Err(error) = self.inspect(&thread_id).await {
                 tracing::debug!(%error, "no decision on a live thread");
             }
         }
     }
 
-    async fn look(&mut self, thread_id: &str) -> Result<(), ServiceError> {
+    async fn inspect(&mut self, thread_id: &str) -> Result<(), ServiceError> {
         let Some(row) = self.store.thread_get(thread_id).await? else { return Ok(()) };
         let now_ms = self.clock.now_ms();
         let updated_ms = row.file.head.map_or(0, |head| head.updated_at_ms);
@@ -82,7 +83,7 @@ impl LivePolicies {
         }
         let Some(fold) = self.ingest.fold(thread_id).await? else { return Ok(()) };
         let subject = Subject { thread_id: thread_id.to_owned(), ..Subject::default() };
-        self.look_at_limit(&subject).await?;
+        self.check_limit(&subject).await?;
         let signals = fold.signals();
         let turn = signals.turn();
         if !signals.is_turn_complete() || self.seen(thread_id).turn == Some(turn) {
@@ -93,8 +94,8 @@ impl LivePolicies {
         Ok(())
     }
 
-    /// Tells once that a thread holds as much as it is compacted at.
-    async fn look_at_limit(&mut self, subject: &Subject) -> Result<(), ServiceError> {
+    /// Reports once that a thread holds as many tokens as it is compacted at.
+    async fn check_limit(&mut self, subject: &Subject) -> Result<(), ServiceError> {
         let ThreadState { window, used, .. } = self.watchers.state(subject).await?;
         let limit = window.trigger.filter(|_| window.is_known());
         let is_over = limit.is_some_and(|limit| used >= limit);

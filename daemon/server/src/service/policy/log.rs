@@ -21,7 +21,6 @@ pub struct LogEntry {
 /// A logged decision with its repetition.
 #[derive(Debug, Clone)]
 pub struct Explanation {
-    /// As it was logged.
     pub row: DecisionRow,
     /// The decision made then.
     pub logged: Decision,

@@ -14,7 +14,6 @@ use crate::service::error::ServiceError;
 /// Minimum distinctive words in a question; shorter queries are taken literally, unless no item has all words.
 const QUESTION_WORDS: usize = 3;
 
-/// Maximum items ranked.
 const CANDIDATES: usize = 400;
 
 /// Additional matches of a question.

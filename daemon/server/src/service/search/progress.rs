@@ -18,7 +18,6 @@ pub struct IndexProgress {
     anew: watch::Sender<Rebuild>,
 }
 
-/// Progress of the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IndexState {
     pub work: IndexWork,
@@ -59,7 +58,6 @@ impl IndexProgress {
         self.hints.hint_all();
     }
 
-    /// Progress of the index.
     pub fn state(&self) -> IndexState {
         let number = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let work = match (

@@ -15,7 +15,6 @@ use crate::transcript::{Fallback, LineReader};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ItemRange {
     From(u64),
-    /// The last items.
     Last,
 }
 

@@ -167,3 +167,75 @@ impl Progress {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::service::error::CurationStop;
+
+    use super::*;
+
+    /// A run of two requests and 100 tokens, and the sender that announces a purge.
+    fn progress() -> (Progress, watch::Sender<()>) {
+        let (sender, purged) = watch::channel(());
+        let mut progress = Progress::new(purged, 1_000, &MemorySettings::default());
+        (progress.turns_max, progress.tokens_max) = (2, 100);
+        (progress, sender)
+    }
+
+    fn message(bytes: usize) -> ModelMessage {
+        ModelMessage { by: Speaker::Worker, text: "x".repeat(bytes) }
+    }
+
+    /// The stable name of what keeps the run from asking.
+    fn refused(progress: &Progress, messages: &[ModelMessage]) -> Option<&'static str> {
+        progress.check_bounds(messages).err().map(|end| end.name())
+    }
+
+    #[test]
+    fn each_bound_of_a_run_ends_it_under_its_own_name() {
+        let (mut progress, _sender) = progress();
+        assert_eq!(refused(&progress, &[message(10)]), None);
+        let room = 1_000 - AROUND_BYTES;
+        assert_eq!(refused(&progress, &[message(room)]), None);
+        assert_eq!(refused(&progress, &[message(room + 1)]), Some("window_spent"));
+        progress.spent.tokens = 100;
+        assert_eq!(refused(&progress, &[]), Some("tokens_spent"));
+        progress.turns = 2;
+        assert_eq!(refused(&progress, &[]), Some("turns_spent"));
+    }
+
+    #[test]
+    fn forgetting_ends_a_run_before_its_next_question() {
+        let (progress, sender) = progress();
+        sender.send_replace(());
+        assert_eq!(refused(&progress, &[]), Some("overtaken"));
+    }
+
+    #[test]
+    fn rejected_files_may_be_fixed_a_few_times() {
+        let (mut progress, _sender) = progress();
+        for _ in 0..MISTAKES_MAX {
+            let error = progress.end(CurationEnd::Refused("no evidence".to_owned()));
+            assert!(
+                matches!(error, ServiceError::Invalid { field: "result.files", .. }),
+                "{error}"
+            );
+            assert_eq!(refused(&progress, &[]), None, "the model may fix them");
+        }
+        let error = progress.end(CurationEnd::Refused("no evidence".to_owned()));
+        assert!(
+            matches!(error, ServiceError::CurationEnded { why: CurationStop::Unusable, .. }),
+            "{error}"
+        );
+        assert_eq!(refused(&progress, &[]), Some("result_refused"));
+    }
+
+    #[test]
+    fn any_other_end_is_final() {
+        let (mut progress, _sender) = progress();
+        progress.end(CurationEnd::OutOfTime(5));
+        assert_eq!(refused(&progress, &[]), Some("timeout"));
+        let (name, failure) = progress.ended().unwrap();
+        assert_eq!((name, failure.detail.as_str()), ("timeout", "not done in 5 s"));
+    }
+}

@@ -172,7 +172,7 @@ async fn learnings_proved_by_an_external_worker_become_memory() {
     let delivered = rig.deliver(&claim, result(lines, answer(learnings))).await.unwrap();
     assert_eq!(delivered.job.state, "done");
     let [refused] = &delivered.refused[..] else { panic!("{delivered:?}") };
-    assert!(refused.starts_with("learning 3 rests on words"), "{refused}");
+    assert!(refused.starts_with("learning 3 quotes words"), "{refused}");
 
     let again = rig.deliver(&claim, good(&claim)).await.unwrap();
     assert_eq!(again.job, delivered.job, "told again, and nothing is stored twice");

@@ -70,7 +70,7 @@ fn memory_files(document: &str) {
         line.project();
         assert!(!edits.removes(&line.text), "added and removed: {:?}", line.text);
     }
-    summary::written_on(&found["memory_summary.md"]).for_each(drop);
+    summary::written_lines(&found["memory_summary.md"]).for_each(drop);
     let own = Own::new(vec!["/h/memory".to_owned()], &published);
     let stripped = own.strip(&found["MEMORY.md"]);
     let again = own.strip(&stripped);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use longhaul_core::memory::agent::{
-    Baseline, CheckInputs, carried, check as accept, kept, taken_out,
+    Baseline, CheckInputs, carry_over, check as accept, removed_texts, without_dropped,
 };
 use longhaul_core::memory::consolidate::{
     Bounds, Consolidation, Exclusions, ExtractedThread, Handbook, Inputs, Note, consolidate,
@@ -124,7 +124,7 @@ fn by_a_person(found: &Files) {
     let found: Files = published.files.clone().into_iter().chain(found.clone()).collect();
     let mut edits = Edits::default();
     edits.merge(&published.files, &found, NOW_MS);
-    for text in taken_out(&published.files, &found, &published.handbook) {
+    for text in removed_texts(&published.files, &found, &published.handbook) {
         edits.take_out(BOOK, text);
     }
     let made = consolidated(&edits, &[]);
@@ -146,11 +146,11 @@ fn by_an_agent(found: &Files) {
             for rule in made.handbook.projects.values().flat_map(|project| &project.entries) {
                 assert!(!rule.kind.is_rule() || files[BOOK].contains(&rule.text), "{rule:?}");
             }
-            told_from(&kept(made.handbook.clone(), &files), &files);
+            told_from(&without_dropped(made.handbook.clone(), &files), &files);
         }
     }
     let baseline = Baseline { files: found, ..Baseline::default() };
-    let files = carried(&baseline, on(&made));
+    let files = carry_over(&baseline, on(&made));
     assert!(accept(&files, on(&made)).is_ok(), "what is carried over is refused");
 }
 

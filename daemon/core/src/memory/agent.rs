@@ -2,7 +2,7 @@
 //!
 //! # Theory of operation
 //! The agent works on a *draft* that could be published unchanged: the files made by the rules, in the
-//! agent's earlier wording ([`carried`]). It may reword, drop, order and group known entries, and write the
+//! agent's earlier wording ([`carry_over`]). It may reword, drop, order and group known entries, and write the
 //! first page and skills. Nothing it writes is trusted: [`check`] compares every line with the handbook. A
 //! memory line keeps the mark of its entry, which must exist in that project; a person's rules stay verbatim;
 //! names and numbers must occur in what the project's threads taught; only a person may give orders. So
@@ -13,8 +13,8 @@
 
 mod carry;
 mod check;
-mod known;
 pub(in crate::memory) mod line;
+mod scope;
 mod skill;
 mod step;
 mod task;
@@ -29,12 +29,12 @@ use super::Files;
 use super::consolidate::Handbook;
 use crate::digest::Digest128;
 
-pub use carry::{carried, kept, taken_out};
+pub use carry::{carry_over, removed_texts, without_dropped};
 pub use check::{CheckInputs, check};
 pub use step::{AgentStep, ToolCall, ToolName, schema};
 pub use task::{AgentTask, task};
 
-/// What the agent is given.
+/// What the agent receives as input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case", const_into_str)]
@@ -44,39 +44,37 @@ pub enum Mode {
     Incremental,
 }
 
-/// What the agent saw and made when it last succeeded. Kept by the store, as JSON.
+/// Input and output of the agent's last success. Stored as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Baseline {
-    /// As of [`input_of`].
+    /// From [`input_of`].
     pub input: String,
-    /// The files that it published, inputs among them.
+    /// The files it published, including its inputs.
     pub files: Files,
-    /// Ids of entries and paths of skills that it was shown: those not in its files it dropped.
+    /// Entry ids and skill paths in its input: those missing from `files` were dropped.
     pub seen: BTreeSet<String>,
 }
 
-/// Why the agent's files are not taken.
+/// Why the agent's files were rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// A file that the agent may not make, or lacks.
+    /// A file that is not allowed, invalid or missing.
     #[error("{path}: {reason}")]
     File { path: String, reason: String },
-    /// A line that cannot be believed.
+    /// A line without valid evidence.
     #[error("{path}:{number}: {reason}: {line}")]
     Line {
         path: String,
-        /// Its number, from 1.
+        /// From 1.
         number: usize,
         reason: String,
         line: String,
     },
-    #[error(
-        "MEMORY.md: a rule of the person's is gone or stands in another project: {text} [id {id}]"
-    )]
+    #[error("MEMORY.md: a rule of the person is missing or in another project: {text} [id {id}]")]
     RuleGone { text: String, id: String },
 }
 
-/// Digest of what the agent works from: it has nothing to do while this stays.
+/// Digest of the agent's input. While it is unchanged, the agent has nothing to do.
 pub fn input_of(files: &Files, book: &Handbook) -> String {
     let mut words = String::new();
     for (path, text) in files.iter().filter(|(path, _)| is_input(path)) {
@@ -90,7 +88,7 @@ pub fn input_of(files: &Files, book: &Handbook) -> String {
     Digest128::of(words.as_bytes()).to_string()
 }
 
-/// Whether a file is what the agent works from, and not what it works on.
+/// Whether a file is read-only input of the agent.
 fn is_input(path: &str) -> bool {
     path == "raw_memories.md" || path.starts_with("rollout_summaries/")
 }

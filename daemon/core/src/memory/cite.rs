@@ -44,7 +44,7 @@ pub fn parse(answer: &str) -> Citations {
         let mut rest = answer;
         while let Some((_, after)) = rest.split_once(&open) {
             let (block, next) = after.split_once(&close).unwrap_or((after, ""));
-            block.lines().for_each(|line| take(line.trim(), &mut found));
+            block.lines().for_each(|line| add_line(line.trim(), &mut found));
             rest = next;
         }
     }
@@ -66,7 +66,7 @@ pub fn strip(answer: &str) -> String {
     shown
 }
 
-fn take(line: &str, found: &mut Citations) {
+fn add_line(line: &str, found: &mut Citations) {
     let line = line.trim_start_matches("- ");
     let id = line.strip_prefix("thread ").unwrap_or(line).trim().trim_matches('`');
     if is_thread_id(id) {
@@ -112,7 +112,7 @@ mod tests {
     const ID: &str = "0199a213-81c0-7800-8aa1-bbab2a035a53";
 
     #[test]
-    fn ours_and_codex_blocks_are_read() {
+    fn our_blocks_and_those_of_codex_are_read() {
         let ours = format!(
             "Done.\n<memory_citation>\n- MEMORY.md:12-20 | tests\nMEMORY.md:12-20 | tests\nthread {ID}\n\
              ../x:1-2\nMEMORY.md:9-3\nnonsense\n</memory_citation>\n"
@@ -135,10 +135,10 @@ mod tests {
     }
 
     #[test]
-    fn an_unclosed_block_reaches_to_the_end() {
+    fn an_unclosed_block_extends_to_the_end() {
         let answer = format!("x <memory_citation>\nthread {ID}");
         assert_eq!(parse(&answer).thread_ids, [ID]);
         assert_eq!(strip(&answer), "x");
-        assert_eq!(parse("nothing here: MEMORY.md:1-2"), Citations::default());
+        assert_eq!(parse("no block: MEMORY.md:1-2"), Citations::default());
     }
 }

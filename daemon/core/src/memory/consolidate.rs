@@ -1,17 +1,16 @@
 //! Consolidates all extractions into the handbook and the files of the memory folder.
-
 //!
 //! # Theory of operation
-//! Threads are selected by use and recency, then merged per project, each from its own threads alone: nothing
-//! crosses projects except what the person said in several, which makes the profile. Learnings are merged
-//! into entries (`merge`), maps into one map (`map`), commands that follow each other into skills (`skills`);
+//! Threads are selected by use and recency, then merged per project, using only the project's own threads.
+//! Only rules that the person set in several projects become global: they form the profile. Learnings are merged
+//! into entries (`merge`), maps into one map (`map`), repeated command sequences into skills (`skills`);
 //! the files render the handbook (`files`). All orders are by times and ids, so the bytes do not depend on
 //! the order of arrival.
 
 mod claims;
 mod files;
 mod handbook;
-mod kin;
+mod lineage;
 mod map;
 mod merge;
 mod select;
@@ -61,7 +60,7 @@ pub struct Note {
     pub at_ms: i64,
 }
 
-/// What is not to be remembered, from now on.
+/// What the person excluded from memory.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Exclusions {
     pub threads: BTreeSet<String>,
@@ -70,12 +69,9 @@ pub struct Exclusions {
     pub entries: BTreeSet<String>,
 }
 
-/// Everything that memory is made of.
 #[derive(Debug, Clone, Copy)]
 pub struct Inputs<'a> {
-    /// Extractions, in any order.
     pub threads: &'a [ExtractedThread<'a>],
-    /// Notes, in any order.
     pub notes: &'a [Note],
     pub edits: &'a Edits,
     pub exclusions: &'a Exclusions,
@@ -85,8 +81,7 @@ pub struct Inputs<'a> {
 pub struct Bounds {
     /// Maximum threads to consolidate. Default 256.
     pub max_threads: usize,
-    /// Milliseconds after which a thread that nobody used, or that was last used then, goes. Default
-    /// 30 days.
+    /// Drop threads unused for this many milliseconds. Default 30 days.
     pub max_unused_ms: i64,
     /// Maximum tokens of `memory_summary.md`. Default 5,000.
     pub summary_tokens: u64,
@@ -103,7 +98,7 @@ impl Default for Bounds {
 pub struct Consolidation {
     /// Files of the memory folder.
     pub files: Files,
-    /// The same as values, read by [`super::summary`].
+    /// The same content as values, read by [`super::summary`].
     pub handbook: Handbook,
     /// Ids of the selected threads, sorted.
     pub selected: Vec<String>,
@@ -114,14 +109,14 @@ pub struct Consolidation {
 pub fn consolidate(inputs: &Inputs<'_>, bounds: &Bounds, now_ms: i64) -> Consolidation {
     let chosen = select::select(inputs, bounds, now_ms);
     let mut handbook = Handbook { version: Handbook::VERSION, ..Handbook::default() };
-    let mut unsaid: Vec<String> = Vec::new();
+    let mut forgotten_texts: Vec<String> = Vec::new();
     for (key, threads) in &chosen {
         let (mut entries, forgotten) = entries_of(key, threads, inputs);
-        unsaid.extend(forgotten);
-        let newest = kin::newest(threads);
+        forgotten_texts.extend(forgotten);
+        let newest = lineage::newest(threads);
         let tasks = tasks(&newest, inputs.edits);
         let project = if key == place::NOWHERE {
-            // Nothing distinguishes these threads from strangers: only what the person said stays.
+            // These threads may be unrelated: keep only what the person said.
             entries.retain(|entry| entry.kind.is_rule());
             Project { entries, tasks, ..Project::default() }
         } else {
@@ -139,7 +134,7 @@ pub fn consolidate(inputs: &Inputs<'_>, bounds: &Bounds, now_ms: i64) -> Consoli
     add_notes(&mut handbook, inputs);
     claims::add(&mut handbook, inputs);
     for rule in shared_rules(&handbook.projects, &inputs.exclusions.entries) {
-        // A note for every project may say the same in other punctuation.
+        // A global note may be the same rule in other punctuation.
         if handbook.profile.iter().all(|known| known.id != rule.id) {
             handbook.profile.push(rule);
         }
@@ -147,7 +142,7 @@ pub fn consolidate(inputs: &Inputs<'_>, bounds: &Bounds, now_ms: i64) -> Consoli
     let mut selected: Vec<&RolloutMemory> =
         chosen.values().flatten().map(|stored| stored.memory).collect();
     selected.sort_by(|a, b| a.thread_id.cmp(&b.thread_id));
-    let files = inputs.edits.apply(files::render(&handbook, (&selected, &unsaid), bounds));
+    let files = inputs.edits.apply(files::render(&handbook, (&selected, &forgotten_texts), bounds));
     let selected = selected.into_iter().map(|memory| memory.thread_id.clone()).collect();
     Consolidation { files, handbook, selected }
 }
@@ -162,13 +157,13 @@ fn entries_of(
         threads.iter().flat_map(|stored| &stored.memory.learnings).collect();
     learnings.sort_by(|a, b| (a.at_ms, &a.evidence).cmp(&(b.at_ms, &b.evidence)));
     let forgotten = &inputs.exclusions.entries;
-    merge::merge(key, (learnings.into_iter(), &kin::roots(threads)), |id, text| {
+    merge::merge(key, (learnings.into_iter(), &lineage::roots(threads)), |id, text| {
         forgotten.contains(id) || inputs.edits.removes(text)
     })
 }
 
-/// Notes of the person, and lines they wrote into the files, are entries of their own: they are not merged
-/// with what was extracted, for they were asked for in these words.
+/// Adds the person's notes and the lines they wrote into the files. These keep their wording: they are not
+/// merged with extracted learnings.
 fn add_notes(handbook: &mut Handbook, inputs: &Inputs<'_>) {
     let mut notes: Vec<(Option<&str>, &str, &str, i64, Origin)> = inputs
         .notes
@@ -184,10 +179,10 @@ fn add_notes(handbook: &mut Handbook, inputs: &Inputs<'_>) {
     );
     notes.sort_by(|a, b| (a.3, a.2, a.1).cmp(&(b.3, b.2, b.1)));
     for (project, words, source, at_ms, origin) in notes {
-        // A heading that a person wrote names the project, and may hold anything.
+        // A person's heading names the project and may contain anything.
         let project = project.map(|key| redact(key).text);
         let project = project.as_deref();
-        // Once as written, where a secret may take several lines, and once as it will stand in the file.
+        // Redact twice: a secret may span lines, and joining lines may form one.
         let redacted = redact(words);
         let redacted = redact(&quote::line(&redacted.text)).text.into_owned();
         let text = text::one_line_cut(&redacted, TEXT_BYTES);
@@ -221,15 +216,15 @@ fn add_notes(handbook: &mut Handbook, inputs: &Inputs<'_>) {
     }
 }
 
-/// Rules that the person set in several projects hold everywhere.
+/// Rules that the person set in several projects: they apply everywhere.
 fn shared_rules(projects: &BTreeMap<String, Project>, forgotten: &BTreeSet<String>) -> Vec<Entry> {
-    let mut said: BTreeMap<String, Vec<&Entry>> = BTreeMap::new();
+    let mut by_text: BTreeMap<String, Vec<&Entry>> = BTreeMap::new();
     for project in projects.values() {
         for entry in project.entries.iter().filter(|entry| entry.kind.is_rule()) {
-            said.entry(plain(&entry.text)).or_default().push(entry);
+            by_text.entry(plain(&entry.text)).or_default().push(entry);
         }
     }
-    let shared = said.into_values().filter(|entries| entries.len() > 1);
+    let shared = by_text.into_values().filter(|entries| entries.len() > 1);
     let mut rules: Vec<Entry> = shared
         .filter_map(|entries| {
             let newest = entries.iter().max_by_key(|entry| (entry.last_ms, &entry.id))?;
@@ -244,13 +239,13 @@ fn shared_rules(projects: &BTreeMap<String, Project>, forgotten: &BTreeSet<Strin
     rules
 }
 
-/// Threads, newest first, without those whose lines a person took out.
+/// Threads, newest first, without those whose lines a person removed.
 fn tasks(threads: &[ExtractedThread<'_>], edits: &Edits) -> Vec<TaskEntry> {
     let is_out = |task: &TaskEntry| edits.removed.iter().any(|l| l.text.contains(&task.thread_id));
     threads.iter().rev().map(task).filter(|task| !is_out(task)).collect()
 }
 
-/// What a thread was begun for, in one line.
+/// The thread's original purpose, in one line.
 fn title(memory: &RolloutMemory) -> &str {
     let outcome = memory.learnings.iter().find(|learning| learning.kind == LearningKind::Outcome);
     let heading = || memory.rollout_summary.lines().next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Changes of a person in the published files: never overwritten, never mistaken for our own text.
+//! A person's changes to the published files: never overwritten, never mistaken for our text.
 //!
 //! The next build compares the files with what was published: lines a person added to `MEMORY.md` or
 //! `memory_summary.md` become notes of the project they are under, lines they removed are not written
@@ -18,8 +18,8 @@ pub struct Edits {
     pub added: Vec<AddedLine>,
     /// Lines removed from our files; their text is not written again.
     pub removed: BTreeSet<RemovedLine>,
-    /// Files that now belong to the person: those they created, and ours that are kept whole (skills, rollout
-    /// summaries). `None` means deleted.
+    /// Files that now belong to the person: those they created, and files of ours that are not merged by line
+    /// (skills, rollout summaries). `None` means deleted.
     pub files: BTreeMap<String, Option<String>>,
 }
 
@@ -80,7 +80,6 @@ impl Edits {
     }
 
     /// Applies the person's changes to the files.
-    #[must_use]
     pub fn apply(&self, mut files: Files) -> Files {
         for (path, text) in &self.files {
             match text {
@@ -91,14 +90,13 @@ impl Edits {
         files
     }
 
-    /// Suppresses our line: it was removed in another wording.
+    /// Suppresses a line of ours that the person removed in another wording.
     pub fn take_out(&mut self, path: &str, text: String) {
         if self.removed.len() < REMOVED_MAX {
             self.removed.insert(RemovedLine { path: path.to_owned(), text });
         }
     }
 
-    /// Whether the person removed a line with this text.
     pub fn removes(&self, words: &str) -> bool {
         let words = plain(words);
         self.removed.iter().any(|line| plain(&line.text) == words)
@@ -107,10 +105,10 @@ impl Edits {
     /// A moved line is neither added nor removed.
     fn merge_lines(&mut self, path: &str, before: &str, now: &str, now_ms: i64) {
         let (before, now) = (rows(before), rows(now));
-        let said = |rows: &[EditableLine<'_>]| -> BTreeSet<String> {
+        let words = |rows: &[EditableLine<'_>]| -> BTreeSet<String> {
             rows.iter().map(|row| plain(row.words)).collect()
         };
-        let (old, new) = (said(&before), said(&now));
+        let (old, new) = (words(&before), words(&now));
         for row in now.iter().filter(|row| !old.contains(&plain(row.words))) {
             let again = |line: &AddedLine| line.path == path && line.text == row.words;
             self.removed.retain(|line| plain(&line.text) != plain(row.words));
@@ -134,7 +132,7 @@ impl Edits {
 }
 
 impl AddedLine {
-    /// The project whose heading the line is under; `None` is global.
+    /// The project whose heading the line is under; `None` means all projects.
     pub fn project(&self) -> Option<&str> {
         let in_book =
             || self.section.iter().find_map(|heading| heading.strip_prefix(GROUP).map(str::trim));
@@ -194,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_a_person_are_kept_and_those_taken_out_stay_out() {
+    fn added_lines_stay_and_removed_lines_stay_removed() {
         let published = files(
             "# Task Group: /w/a\n\n- use tabs [user, 2026-01-01, t #1; id 0a]\n- use make [x; id b]\n",
         );
@@ -214,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn other_files_are_the_persons_once_touched() {
+    fn other_files_belong_to_the_person_once_changed() {
         let mut published = files("");
         published.insert("skills/a/SKILL.md".into(), "ours".into());
         let mut found = files("");

@@ -64,7 +64,7 @@ pub enum Skip {
     Excluded,
     /// Its program opted out of memory.
     Ephemeral,
-    /// No person speaks in it.
+    /// No person took part.
     NotInteractive(ThreadKind),
     /// It used the network, and the configuration excludes such threads.
     ReachedOutside,
@@ -88,10 +88,8 @@ pub enum Skip {
     },
 }
 
-/// Checks one thread. A date in the future counts as now: its clock or ours was wrong.
-///
-/// # Errors
-/// The first reason; permanent reasons come before temporary ones.
+/// Checks one thread; the error is the first reason, permanent reasons before temporary ones. A date in the
+/// future (a wrong clock) counts as now.
 pub fn eligible(thread: &ThreadFacts, rules: &Rules, now_ms: i64) -> Result<(), Skip> {
     let age_ms = now_ms.saturating_sub(thread.updated_at_ms).max(0);
     let skip = if thread.is_excluded {
@@ -132,14 +130,14 @@ impl fmt::Display for Skip {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Excluded => f.write_str("you excluded it"),
-            Self::Ephemeral => f.write_str("it was opened so that nothing of it is kept"),
+            Self::Ephemeral => f.write_str("its program opted out of memory"),
             Self::NotInteractive(ThreadKind::Exec) => f.write_str("a script ran it"),
             Self::NotInteractive(ThreadKind::Subagent) => f.write_str("another agent ran it"),
-            Self::NotInteractive(_) => f.write_str("no person speaks in it"),
+            Self::NotInteractive(_) => f.write_str("it is not interactive"),
             Self::ReachedOutside => f.write_str("it used the network"),
             Self::Current => f.write_str("it is open"),
-            Self::NothingNew => f.write_str("nothing was said since it was extracted"),
-            Self::NoRequest => f.write_str("nobody asked for anything"),
+            Self::NothingNew => f.write_str("nothing is new since it was extracted"),
+            Self::NoRequest => f.write_str("it contains no request"),
             Self::TooSmall { items, needed } => {
                 write!(f, "it has {items} items, fewer than {needed}")
             }
@@ -149,7 +147,7 @@ impl fmt::Display for Skip {
             Self::Busy { remaining_ms } => {
                 let minutes = remaining_ms.div_euclid(60_000) + 1;
                 let (hours, minutes) = (minutes / 60, minutes % 60);
-                write!(f, "it may go on; it has rested enough in {hours} h {minutes} min")
+                write!(f, "it may continue; it is eligible in {hours} h {minutes} min")
             }
         }
     }
@@ -161,7 +159,7 @@ mod tests {
 
     const NOW: i64 = 100 * 24 * HOUR_MS;
 
-    fn rested() -> ThreadFacts {
+    fn idle_thread() -> ThreadFacts {
         ThreadFacts {
             kind: ThreadKind::Interactive,
             is_current: false,
@@ -178,14 +176,14 @@ mod tests {
     }
 
     fn check(change: impl FnOnce(&mut ThreadFacts), expected: Option<&str>) {
-        let mut thread = rested();
+        let mut thread = idle_thread();
         change(&mut thread);
         let found = eligible(&thread, &Rules::default(), NOW).err();
         assert_eq!(found.map(|skip| skip.into_str()), expected, "{thread:?}");
     }
 
     #[test]
-    fn each_thread_is_told_one_reason() {
+    fn the_first_reason_is_reported() {
         check(|_| {}, None);
         check(|t| t.is_excluded = true, Some("excluded"));
         check(|t| t.is_ephemeral = true, Some("ephemeral"));
@@ -202,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn borders_belong_to_the_eligible() {
+    fn limits_are_inclusive() {
         check(|t| t.updated_at_ms = NOW - 6 * HOUR_MS, None);
         check(|t| t.updated_at_ms = NOW - 6 * HOUR_MS + 1, Some("busy"));
         check(|t| t.updated_at_ms = NOW - 90 * 24 * HOUR_MS, None);

@@ -1,15 +1,14 @@
-//! One thread, line by line → what a later thread can use, without a model.
+//! Extracts from one thread what a later thread can use, without a model.
 //!
 //! # Theory of operation
-//! The reader keeps counters, never the transcript: a map of names, the commands with their ends, the
-//! person's requests and rules, the files each turn changed. What a line says happened it is told by
-//! [`crate::step`], redacted and cut to a window; what we injected is stripped before anything is kept. So
-//! a thread of any length costs a bounded amount of memory, and dropping the reader between any two lines
-//! loses nothing but time.
+//! The extractor keeps counters, never the transcript: a map of names, the commands with their results, the
+//! person's requests and rules, the files each turn changed. [`crate::step`] interprets the lines, redacts and
+//! cuts them; text that we injected is stripped before anything is kept. So a thread of any length takes a
+//! bounded amount of memory, and dropping the extractor at any line loses only time.
 //!
-//! Who said it decides what it can become: rules come from the person's sentences alone; commands, fixes
-//! and facts from what really ran; what a tool or a page printed is quoted at most, and not even that
-//! where it speaks like an order.
+//! The origin of a text decides what it can become: rules come only from the person's sentences; commands,
+//! fixes and facts from commands that ran. Text that a tool or a page printed is quoted at most, and left out
+//! if it reads like an instruction.
 
 mod calls;
 mod gather;
@@ -39,7 +38,7 @@ use crate::step::{At, Origin, Step, Stepper, Words};
 use crate::thread::Source;
 use crate::{limits, text};
 use gist::{Worth, gist};
-use names::{Names, Voice};
+use names::{Mention, Names};
 use outcome::Signs;
 use outside::OutsideLines;
 use runs::Runs;
@@ -48,32 +47,30 @@ pub use hazard::names_hazard;
 pub(in crate::memory) use line::bare;
 pub(crate) use render::keywords;
 
-/// The thread that is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadRef {
     pub thread_id: String,
     pub source: Source,
-    /// What scopes the learnings: the repository (its root or remote) where the caller knows it;
-    /// `None`: the working folder.
+    /// Scope of the learnings: the repository (root or remote) if the caller knows it; `None` means the
+    /// working folder.
     pub project: Option<String>,
 }
 
-/// Bytes of a script or of a patch's lines that are looked at.
+/// Maximum bytes read of a script or of a patch's lines.
 const SCRIPT_BYTES: usize = 8 * 1_024;
 
-/// Bytes of the end of what the agent said in which a question counts.
+/// Bytes at the end of an agent's message in which a question mark makes it a question.
 const ASKED_BYTES: usize = 300;
 
-/// Requests kept of a thread.
 const REQUESTS_MAX: usize = 16;
 
-/// Rules kept of a thread.
 const RULES_MAX: usize = 48;
 
-/// Files of one turn among which pairs are counted: a sweep over many says nothing of any two.
+/// Pairs are counted only in turns that change at most this many files: a sweep over many files does not
+/// relate any two of them.
 const TURN_FILES_MAX: usize = 8;
 
-/// Pairs of files counted at once.
+/// Maximum pairs of files counted.
 const PAIRS_MAX: usize = 512;
 
 /// A rule that the person set.
@@ -92,12 +89,12 @@ struct Rule {
 #[derive(Debug)]
 struct Request {
     text: String,
-    /// How well it tells what the thread is about.
+    /// How well it describes the thread.
     worth: Worth,
     turn: u32,
 }
 
-/// Something that is so, as a command's output showed it.
+/// A fact shown by a command's output.
 #[derive(Debug)]
 struct Fact {
     slot: String,
@@ -107,7 +104,7 @@ struct Fact {
     at_ms: i64,
 }
 
-/// Reads a thread. Bounded whatever the transcript.
+/// Reads a thread in bounded memory.
 #[derive(Debug)]
 pub struct Extractor {
     thread: ThreadRef,
@@ -133,16 +130,16 @@ pub struct Extractor {
     report: Option<(u64, String)>,
     signs: Signs,
     outside: OutsideLines,
-    /// Files that were brought in, by their last names.
+    /// Downloaded files, by file name.
     downloads: BTreeSet<String>,
     reached_outside: bool,
-    asked: bool,
+    has_asked: bool,
     forked_from: Option<String>,
     is_ephemeral: bool,
 }
 
 impl Extractor {
-    /// Before the first line. `own` is what the daemon injected, to be left out.
+    /// `own` recognizes text that the daemon injected, which is skipped.
     pub fn new(thread: ThreadRef, own: Own) -> Self {
         let source = thread.source;
         Self {
@@ -171,32 +168,32 @@ impl Extractor {
             outside: OutsideLines::default(),
             downloads: BTreeSet::new(),
             reached_outside: false,
-            asked: false,
+            has_asked: false,
             forked_from: None,
             is_ephemeral: false,
         }
     }
 
-    /// Reads the next line, given without its newline. Lines of any content are taken.
+    /// Reads the next line, without its newline. Accepts any content.
     pub fn line(&mut self, place: Place, line: &[u8]) {
         self.last_seq = place.line;
         let (source, wanted) = (self.thread.source, !self.has_meta);
         rollout::read(source, line, wanted, &mut |entry| self.entry(place.line, &entry));
     }
 
-    /// What the thread was begun for: the first request that says so best. Answers from a menu say little, so all
-    /// of them are told; and then what was changed tells more.
+    /// The thread's original purpose: the first of the most descriptive requests. Answers from a menu say little, so
+    /// all of them are listed, followed by the changed files.
     fn title(&self) -> Option<String> {
         let best = self.requests.iter().map(|request| request.worth).max()?;
-        let told = self.requests.iter().filter(|request| request.worth == best);
-        let mut told = told.map(|request| request.text.as_str());
+        let best_requests = self.requests.iter().filter(|request| request.worth == best);
+        let mut texts = best_requests.map(|request| request.text.as_str());
         let first = match best {
             Worth::Answer => {
                 let mut answers: Vec<&str> = Vec::new();
-                told.for_each(|text| answers.extend((!answers.contains(&text)).then_some(text)));
+                texts.for_each(|text| answers.extend((!answers.contains(&text)).then_some(text)));
                 answers.join(", ")
             }
-            Worth::Role | Worth::Prompt | Worth::Words => told.next()?.to_owned(),
+            Worth::Role | Worth::Prompt | Worth::Words => texts.next()?.to_owned(),
         };
         let mut changed: Vec<(&String, &u32)> = self.changed_files.iter().collect();
         changed.sort_by(|(a, x), (b, y)| y.cmp(x).then_with(|| a.cmp(b)));
@@ -211,17 +208,16 @@ impl Extractor {
         Some(format!("{} (changed {files})", text::cut_words(&first, 48)))
     }
 
-    /// Whether the thread used the network, or tools that reach outside.
+    /// Whether the thread used the network or external tools.
     pub fn reached_outside(&self) -> bool {
         self.reached_outside
     }
 
-    /// Requests of a person so far.
     pub fn requests(&self) -> u64 {
         self.request_count
     }
 
-    /// What was learned; `None` when a later thread would be none the wiser.
+    /// The extraction; `None` if it contains nothing useful to a later thread.
     pub fn finish(mut self) -> Option<RolloutMemory> {
         self.end_turn();
         gather::gather(self)
@@ -265,13 +261,13 @@ impl Extractor {
         }
     }
 
-    /// Takes in the next step. Returns the id of a call that reads memory: its answer does not count.
+    /// Processes the next step. Returns the id of a call that reads memory, whose answer must be skipped.
     fn step(&mut self, seq: u64, step: &Step<'_>) -> Option<String> {
         match step {
             Step::Asked { words, origin: Origin::AGENT } | Step::Said(words) => {
                 self.agent(seq, words);
             }
-            Step::Asked { words, origin } => self.asked(seq, words, *origin),
+            Step::Asked { words, origin } => self.request(seq, words, *origin),
             Step::Called(called) => return self.call(called),
             Step::Answered(answered) => self.answer(answered),
             Step::Ran { script, exit_code: Some(code) } => self.ran(seq, &script.call, *code),
@@ -302,8 +298,8 @@ impl Extractor {
         self.forked_from = meta.forked_from.as_ref().map(short);
     }
 
-    /// Rules are taken from the person alone; what another program asks for is a request, and no more.
-    fn asked(&mut self, seq: u64, words: &Words<'_>, origin: Origin) {
+    /// Only the person's requests can set rules; those of other programs cannot.
+    fn request(&mut self, seq: u64, words: &Words<'_>, origin: Origin) {
         let kept = self.own.strip_person(words.redacted());
         let Some(request) = contextual::request(&kept) else { return };
         self.end_turn();
@@ -311,20 +307,20 @@ impl Extractor {
         self.request_count += 1;
         self.signs.is_interrupted = false;
         self.signs.is_content = words::is_content(request);
-        let answers = self.signs.is_answered && !self.asked;
+        let answers = self.signs.is_answered && !self.has_asked;
         self.signs.is_answered = false;
-        let said = words::statements(request, answers);
-        self.signs.is_corrected = said.iter().any(|s| s.kind == LearningKind::Correction);
+        let statements = words::statements(request, answers);
+        self.signs.is_corrected = statements.iter().any(|s| s.kind == LearningKind::Correction);
         let (at_ms, turn) = (self.updated_at_ms, self.turn);
-        for statement in said {
+        for statement in statements {
             if origin.is_person() && self.rules.len() < RULES_MAX {
                 let words::Statement { kind, text, is_passing } = statement;
                 self.rules.push(Rule { kind, text, origin, is_passing, seq, at_ms, turn });
             }
         }
-        self.names.read(request, Voice::Used, self.cwd.as_deref(), None);
+        self.names.read(request, Mention::Used, self.cwd.as_deref(), None);
         if self.requests.len() >= REQUESTS_MAX {
-            // The first says what the thread was begun for.
+            // Keep the first: it states the thread's original purpose.
             self.requests.remove(1);
         }
         let (worth, gist) = gist(request);
@@ -335,10 +331,10 @@ impl Extractor {
     fn agent(&mut self, seq: u64, words: &Words<'_>) {
         let message = words.redacted();
         self.signs.is_answered = true;
-        // "No" to a question is an answer, and puts nobody right.
-        self.asked = text::suffix(message.trim_end(), ASKED_BYTES).contains(['?', '？']);
+        // "No" in reply to a question is an answer, not a correction.
+        self.has_asked = text::suffix(message.trim_end(), ASKED_BYTES).contains(['?', '？']);
         let kept = self.own.strip(text::prefix(message, SCRIPT_BYTES));
-        self.names.read(&kept, Voice::Printed, self.cwd.as_deref(), None);
+        self.names.read(&kept, Mention::Printed, self.cwd.as_deref(), None);
         self.report = Some((seq, text::one_line_cut(&kept, 600)));
     }
 
@@ -349,7 +345,7 @@ impl Extractor {
     }
 
     fn turn_change(&mut self, path: &str) {
-        if is_passing_place(path) {
+        if is_temporary(path) {
             return;
         }
         self.signs.changed = true;
@@ -382,7 +378,7 @@ impl Extractor {
         }
     }
 
-    /// What was said in turns that were taken back is not meant any more. What ran, did run.
+    /// Drops the requests and rules of rolled-back turns. Commands of those turns did run, so they stay.
     fn roll_back(&mut self, turns: u64) {
         let turns = u32::try_from(turns).unwrap_or(u32::MAX);
         let kept = self.turn.saturating_sub(turns);
@@ -392,8 +388,7 @@ impl Extractor {
     }
 }
 
-/// Whether what lies there is gone tomorrow.
-fn is_passing_place(path: &str) -> bool {
+fn is_temporary(path: &str) -> bool {
     let lower = path.to_lowercase().replace('\\', "/");
     ["/tmp/", "/private/tmp/", "/var/folders/", "/dev/"].iter().any(|top| lower.starts_with(top))
         || lower.contains("/temp/")

@@ -1,9 +1,9 @@
-//! One thread → the question that a model is asked about it, and its answer → what was learned.
+//! Builds a model's question about one thread, and reads its answer.
 //!
-//! Rows are collected in the order of the thread, each with its number and source, stripped of what we
-//! injected and redacted. When they do not fit, the person's words stay before the agent's answers,
-//! those before calls, and those before what was printed; within a source the newest stay. Of the
-//! answer only that is taken whose quotations stand in the rows that were shown.
+//! Rows are collected in the order of the thread, each with its line number and source, redacted and without
+//! text that we injected. If they do not fit, the person's words are kept first, then the agent's messages, then
+//! calls, then output; within a source the newest are kept. A learning in the answer is accepted only if it
+//! quotes one of the rows shown.
 
 mod answer;
 mod rows;
@@ -17,27 +17,27 @@ use super::extract::ThreadRef;
 use super::learning::{LearningKind, RolloutMemory};
 use super::own::Own;
 use crate::fold::Place;
-use crate::rollout::{self, Body, Item, Role, contextual, output, tool};
-use crate::step::{Origin, RequestOrigin};
+use crate::rollout::{self, Body, Entry, Item, contextual};
+use crate::step::{Answered, At, Origin, Step, Stepper};
 use crate::tokens;
-use rows::{Row, Rows, Voice};
+use rows::{Row, RowSource, Rows};
 
-/// Tokens of a transcript without a known window.
+/// Maximum tokens of a transcript for a model with an unknown window.
 pub const FALLBACK_TOKENS: u64 = 150_000;
 
-/// Share of a model's window that a transcript may take, in per cent.
+/// Percent of a model's window that a transcript may take.
 pub const WINDOW_PERCENT: u64 = 70;
 
 const SYSTEM: &str = include_str!("../../../../templates/memory/extract_system.md");
 
 const INPUT: &str = include_str!("../../../../templates/memory/extract_input.md");
 
-/// Tokens a transcript may have for a model of this window.
+/// Maximum tokens of a transcript for a model with this window.
 pub fn budget_tokens(window: Option<u64>) -> u64 {
     window.map_or(FALLBACK_TOKENS, |window| (window.saturating_mul(WINDOW_PERCENT) / 100).max(1))
 }
 
-/// Collects a thread for a model. Bounded by the budget, whatever the transcript.
+/// Collects a thread for a model, in memory bounded by the budget.
 #[derive(Debug)]
 pub struct Collector {
     about: RolloutMemory,
@@ -45,13 +45,12 @@ pub struct Collector {
     own: Own,
     budget_tokens: u64,
     has_meta: bool,
-    requests: RequestOrigin,
+    stepper: Stepper,
     has_request: bool,
     rows: Rows,
-    calls: std::collections::VecDeque<(String, Option<Voice>)>,
 }
 
-/// A question to a model. All of it is redacted.
+/// A question to a model, redacted.
 #[derive(Debug, Clone)]
 pub struct Question {
     /// Standing instructions.
@@ -67,40 +66,36 @@ pub struct Question {
     shown: Vec<Row>,
 }
 
-/// What was taken of an answer.
+/// The accepted part of an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reading {
-    /// What was learned; `None` when the model says that there is nothing to learn.
+    /// `None` if the model found nothing to learn.
     pub memory: Option<RolloutMemory>,
-    /// Learnings that were left out, and why.
+    /// Why learnings were rejected.
     pub refused: Vec<AnswerError>,
 }
 
-/// Tokens below which a question is not made smaller.
+/// A question of fewer tokens is not made smaller.
 const SMALLEST_TOKENS: u64 = 2_000;
 
-/// Why an answer is not taken.
+/// Why an answer, or one of its learnings, is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AnswerError {
-    /// Not the JSON that was asked for.
-    #[error("the answer is not the JSON that was asked for: {0}")]
+    #[error("the answer does not match the requested JSON: {0}")]
     Shape(String),
-    /// It has more than is kept: bytes of a text, or learnings.
+    /// Too many bytes of a text, or too many learnings.
     #[error("`{field}` has {bytes}, more than {max}")]
     TooLong { field: &'static str, bytes: usize, max: usize },
-    /// A learning rests on words that the thread does not hold.
-    #[error("learning {number} rests on words that are not in the thread")]
+    #[error("learning {number} quotes words that are not in the thread")]
     NoEvidence {
         /// Its number, from 1.
         number: usize,
     },
-    /// It holds what looks like a credential.
-    #[error("learning {number} holds what looks like a credential")]
+    #[error("learning {number} contains what looks like a credential")]
     Secret {
         /// Its number, from 1.
         number: usize,
     },
-    /// A rule of behaviour that no person stated.
     #[error("learning {number} is a rule that the person did not state")]
     PlantedRule {
         /// Its number, from 1.
@@ -108,11 +103,8 @@ pub enum AnswerError {
     },
 }
 
-/// Calls that await their answer.
-const CALLS_MAX: usize = 64;
-
 impl Collector {
-    /// Before the first line; `budget_tokens` as of [`budget_tokens()`].
+    /// `budget_tokens` comes from [`budget_tokens()`].
     pub fn new(thread: ThreadRef, own: Own, budget_tokens: u64) -> Self {
         let about = RolloutMemory {
             thread_id: thread.thread_id.clone(),
@@ -122,18 +114,17 @@ impl Collector {
         let rows = Rows::new(tokens::bytes_of(budget_tokens));
         Self {
             about,
-            requests: RequestOrigin::of(thread.source),
+            stepper: Stepper::of(thread.source),
             thread,
             own,
             budget_tokens,
             has_meta: false,
             has_request: false,
             rows,
-            calls: std::collections::VecDeque::new(),
         }
     }
 
-    /// Reads the next line, given without its newline. Lines of any content are taken.
+    /// Reads the next line, without its newline. Accepts any content.
     pub fn line(&mut self, place: Place, line: &[u8]) {
         self.about.last_seq = place.line;
         let (source, wanted) = (self.thread.source, !self.has_meta);
@@ -146,7 +137,6 @@ impl Collector {
             }
             match &entry.body {
                 Body::Meta(meta) if !self.has_meta => {
-                    self.requests.narrow(meta);
                     self.has_meta = meta.id.is_some();
                     self.about.cwd = meta.cwd.as_deref().map(rows::clean).or(self.about.cwd.take());
                     self.about.branch = meta.git_branch.as_deref().map(rows::clean);
@@ -156,13 +146,13 @@ impl Collector {
                         self.about.cwd = Some(rows::clean(cwd));
                     }
                 }
-                Body::Item(item, _) => self.item(place.line, item),
                 _ => {}
             }
+            self.entry(At { seq: place.line, ms: entry.at_ms.unwrap_or(0) }, &entry);
         });
     }
 
-    /// The question; `None` when nobody asks for anything in the thread.
+    /// The question; `None` if the thread contains no request.
     pub fn finish(self) -> Option<Question> {
         if !self.has_request {
             return None;
@@ -170,51 +160,38 @@ impl Collector {
         Some(Question::of(self.about, self.rows, self.budget_tokens))
     }
 
-    fn item(&mut self, seq: u64, item: &Item<'_>) {
-        match item {
-            Item::Message { role: Role::User, text, .. } => {
-                let kept = self.own.strip_person(rows::window(text).as_ref());
+    fn entry(&mut self, at: At, entry: &Entry<'_>) {
+        match &entry.body {
+            Body::Aside(_) => return,
+            Body::Item(Item::Call(call), _) if self.own.is_read(call) => {
+                return self.stepper.pass_over(&call.call_id);
+            }
+            Body::Item(Item::Call(call), _) => {
+                let words = format!("{} {}", call.name, rows::window(&call.arguments));
+                self.rows.push(at.seq, (RowSource::Call, Origin::AGENT), &words);
+            }
+            _ => {}
+        }
+        match self.stepper.step(at, entry) {
+            Some(Step::Asked { words, origin }) => {
+                let kept = self.own.strip_person(words.redacted());
                 if let Some(request) = contextual::request(&kept) {
-                    let origin = self.requests.get();
                     self.has_request = true;
-                    self.rows.push(seq, (Voice::of_request(origin), origin), request);
+                    self.rows.push(at.seq, (RowSource::of_request(origin), origin), request);
                 }
             }
-            Item::Message { role: Role::Assistant, text, .. } => {
-                let kept = self.own.strip(rows::window(text).as_ref());
-                self.rows.push(seq, (Voice::Agent, Origin::AGENT), &kept);
+            Some(Step::Said(words)) => {
+                let kept = self.own.strip(words.redacted());
+                self.rows.push(at.seq, (RowSource::Agent, Origin::AGENT), &kept);
             }
-            Item::Call(call) => {
-                let voice = if self.own.is_read(call) {
-                    None
-                } else if tool::is_outside(call) {
-                    self.about.reached_outside = true;
-                    Some(Voice::Outside)
-                } else {
-                    Some(Voice::Tool)
-                };
-                if voice.is_some() {
-                    let words = format!("{} {}", call.name, rows::window(&call.arguments));
-                    self.rows.push(seq, (Voice::Call, Origin::AGENT), &words);
-                }
-                if self.calls.len() >= CALLS_MAX {
-                    self.calls.pop_front();
-                }
-                self.calls.push_back((call.call_id.to_string(), voice));
+            Some(Step::Called(called)) => self.about.reached_outside |= called.call.is_outside,
+            Some(Step::Answered(answered)) => {
+                let Answered { call, .. } = &answered;
+                let source = if call.is_outside { RowSource::Outside } else { RowSource::Tool };
+                let kept = self.own.strip(answered.printed());
+                self.rows.push(at.seq, (source, Origin::TOOL), &kept);
             }
-            Item::Output { call_id, text, .. } => {
-                let at = self.calls.iter().rposition(|(id, _)| id == call_id);
-                let Some((_, Some(voice))) = at.and_then(|at| self.calls.remove(at)) else {
-                    return;
-                };
-                let kept = self.own.strip(rows::window(&output::read(text).text).as_ref());
-                self.rows.push(seq, (voice, Origin::TOOL), &kept);
-            }
-            Item::Message { role: Role::Developer, .. }
-            | Item::Reasoning { .. }
-            | Item::Opaque { .. }
-            | Item::Other { .. }
-            | Item::Invisible => {}
+            _ => {}
         }
     }
 }
@@ -235,8 +212,8 @@ impl Question {
         Self { system: SYSTEM.to_owned(), user, schema, tokens, budget_tokens, about, shown }
     }
 
-    /// The same question about half as much of the thread, for a model whose window turned out smaller;
-    /// `None` when there is hardly anything left to leave out.
+    /// The question about half as much of the thread, for a model with a smaller window; `None` if it is already
+    /// small.
     pub fn smaller(&self) -> Option<Self> {
         let budget_tokens = self.tokens.min(self.budget_tokens) / 2;
         let rows = Rows::again(self.shown.clone(), tokens::bytes_of(budget_tokens));
@@ -244,19 +221,18 @@ impl Question {
             .then(|| Self::of(self.about.clone(), rows, budget_tokens))
     }
 
-    /// Reads the model's answer. The map of names is not in it: see [`combine`].
+    /// Reads the model's answer, which lacks the map of names: see [`combine`].
     ///
     /// # Errors
-    /// Nothing of the answer can be taken: asking again may help.
+    /// Nothing in the answer is acceptable; asking again may help.
     pub fn read(&self, answer: &str) -> Result<Reading, AnswerError> {
         answer::read(answer, &self.about, &self.shown)
     }
 }
 
-/// What a model learned of a thread, completed by what was extracted without one: names, commands,
-/// fixes and facts, which are seen and not judged. The model's account and rules take the place of
-/// ours. Where it found nothing worth knowing nothing is kept, unless the person set rules that are to
-/// hold: a model may leave them out of its account, and cannot unsay them.
+/// Completes a model's answer with the extraction made without one: names, commands, fixes and facts, which were
+/// observed. The model's account and rules replace ours. If the model found nothing to learn, the extraction is
+/// kept only if the person set lasting rules: a model cannot revoke those.
 pub fn combine(
     extracted: Option<RolloutMemory>,
     answered: Option<RolloutMemory>,

@@ -1,4 +1,4 @@
-//! What one thread teaches: the contract between extraction and consolidation.
+//! The learnings of one thread: the contract between extraction and consolidation.
 
 use std::borrow::Cow;
 
@@ -15,9 +15,7 @@ use crate::step::Origin;
 pub enum LearningKind {
     /// A rule of the person: always or never.
     Constraint,
-    /// A preference of the person.
     Preference,
-    /// A correction by the person.
     Correction,
     /// A note to remember.
     Note,
@@ -87,9 +85,8 @@ pub struct Learning {
 #[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Outcome {
-    /// Evidence of success: final checks passed, or the person said so.
+    /// The final checks passed, or the person said so.
     Success,
-    /// Partly done.
     Partial,
     Fail,
     /// No evidence either way.
@@ -178,8 +175,7 @@ pub struct RolloutMemory {
 }
 
 impl RolloutMemory {
-    /// With every word of the thread quoted, as files and prompts may hold it.
-    #[must_use]
+    /// Neutralizes the thread's text, so that files and prompts can contain it.
     pub fn quoted(mut self) -> Self {
         fn line(text: &mut String) {
             if let Cow::Owned(shown) = quote::line(text) {

@@ -1,9 +1,9 @@
-//! What the daemon itself put into a thread, so that memory never learns from itself.
+//! Recognizes text that the daemon put into a thread, so that memory never learns from itself.
 //!
-//! A thread meets our memory in three ways: injected as a framed text, read from the memory folder by a
-//! command or tool, or repeated line by line by whoever read it. All three are left out of extraction:
-//! the frame by its marks, the reads by their paths, the repetitions by digests of the published lines.
-//! Otherwise every session would confirm what the one before it was told.
+//! Our memory reaches a thread in three ways: injected in a frame, read from the memory folder by a command or
+//! tool, or repeated line by line by an agent that read it. Extraction skips all three: the frame by its marks,
+//! the reads by their paths, the repetitions by digests of the published lines. Otherwise each session would
+//! confirm what the previous one taught.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::rollout::shell::Command;
 use crate::rollout::tool::Call;
 use crate::step::Origin;
 
-/// First line of a text that injects memory.
+/// First line of injected memory.
 pub const OPENING: &str = "<longhaul_memory>";
 
 pub const CLOSING: &str = "</longhaul_memory>";
@@ -24,23 +24,23 @@ pub const CLOSING: &str = "</longhaul_memory>";
 /// First lines of the files of the memory folder.
 pub(super) const TITLES: [&str; 3] = ["# Memory\n", "# Memory summary\n", "# Raw memories\n"];
 
-/// Begins the mark of a note that no person confirmed.
+/// Beginning of the mark of a note that no person confirmed.
 pub(super) const UNCONFIRMED: &str = "unconfirmed";
 
 /// Names of origins in files of earlier versions.
 const ORIGINS_BEFORE: [&str; 4] = ["user", "file", "tool_output", "web"];
 
-/// Bytes of a line below which it says too little to be told as ours.
+/// Minimum bytes of a line to be recognized as ours.
 const LINE_BYTES_MIN: usize = 24;
 
-/// What frames a text of ours: what opens it, what closes it.
+/// Opening and closing marks of our text.
 const FRAMES: [(&str, &str); 2] =
     [(OPENING, CLOSING), (contextual::INJECTED_OPENING, "</longhaul_context>")];
 
-/// What opens a view or a summary of ours that nothing closes: it goes to the end of its text.
+/// Openings of our views and summaries, which have no closing mark and extend to the end of the text.
 const VIEWS: [&str; 2] = ["[SESSION_CHECKPOINT v1]", contextual::SUMMARY_OPENING];
 
-/// What is known as ours. Cheap to clone.
+/// Text of ours to recognize. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Own {
     roots: Vec<String>,
@@ -48,23 +48,21 @@ pub struct Own {
 }
 
 impl Own {
-    /// The memory folder, by every absolute path that leads to it, and the files published there.
+    /// `roots` are all absolute paths of the memory folder; `published` are its files.
     pub fn new(roots: Vec<String>, published: &Files) -> Self {
         let lines = published.values().flat_map(|text| text.lines()).filter_map(mark).collect();
         Self { roots, lines: Arc::new(lines) }
     }
 
-    /// What a tool printed or the agent said, without what we injected: framed parts, and lines that
-    /// repeat a published one.
+    /// Removes framed parts and published lines from a tool's output or an agent's message.
     pub fn strip(&self, text: &str) -> String {
         unframed(text, |line| {
             is_marked(line) || mark(line).is_some_and(|mark| self.lines.contains(&mark))
         })
     }
 
-    /// A person's message without what we injected: framed parts, files of ours, and lines with our
-    /// mark of where they are from. A rule that was published stays, for the person may have said it here first: a thread
-    /// that goes on is extracted again.
+    /// Removes framed parts, our files, and lines with our source mark from a person's message. Published rules
+    /// stay: a continued thread is extracted again, and the person may have stated the rule in it.
     pub fn strip_person(&self, text: &str) -> String {
         let begun = text.trim_start();
         let is_record =
@@ -73,7 +71,7 @@ impl Own {
         if is_file { String::new() } else { unframed(text, is_marked) }
     }
 
-    /// Whether a call only reads memory, so that neither it nor its answer counts.
+    /// Whether a call only reads memory, so that extraction skips it and its answer.
     pub fn is_read(&self, call: &Call<'_>) -> bool {
         let named = |text: &str| text.starts_with("memory_") || text.contains("longhaul");
         named(&call.name)
@@ -82,14 +80,14 @@ impl Own {
             || self.roots.iter().any(|root| call.arguments.contains(root.as_str()))
     }
 
-    /// Whether commands read memory, or ask us.
+    /// Whether commands read memory or run longhaul.
     pub fn is_read_by(&self, commands: &[Command], folder: Option<&str>) -> bool {
         let roots: Vec<&str> = self.roots.iter().map(String::as_str).collect();
-        commands.iter().any(asks_us) || !usage::reads(commands, folder, &roots).is_empty()
+        commands.iter().any(runs_longhaul) || !usage::reads(commands, folder, &roots).is_empty()
     }
 }
 
-/// The lines outside of our frames that are not `ours`.
+/// The lines outside our frames for which `ours` is false.
 fn unframed(text: &str, ours: impl Fn(&str) -> bool) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut frame: Option<&str> = None;
@@ -112,13 +110,13 @@ fn unframed(text: &str, ours: impl Fn(&str) -> bool) -> String {
     kept
 }
 
-/// Whether a command asks us: what it prints is what we know already.
-fn asks_us(command: &Command) -> bool {
+/// Whether a command runs longhaul, which prints what is already known.
+fn runs_longhaul(command: &Command) -> bool {
     let program = command.words.first().map(|word| word.rsplit(['/', '\\']).next().unwrap_or(word));
     program.is_some_and(|program| program == "longhaul" || program == "longhaul.exe")
 }
 
-/// Whether a line ends with the mark that our files and views put behind what was learned:
+/// Whether a line ends with a source mark of our files and views:
 /// `[user #7]`, `[user, 2026-05-01, …; id 0a…]`, `(constraint, 2026-05-01)`.
 fn is_marked(line: &str) -> bool {
     let inside = |open: char, close: char| {
@@ -138,7 +136,7 @@ fn is_marked(line: &str) -> bool {
     of_origin || of_kind
 }
 
-/// A line told again: list marks, quotes and white space apart.
+/// Digest of a line without list marks, quotes and surrounding space.
 fn mark(line: &str) -> Option<u128> {
     let bare = line.trim().trim_start_matches(['-', '*', '>', '#', ' ']).trim();
     (bare.len() >= LINE_BYTES_MIN).then(|| Digest128::of(bare.as_bytes()).0)
@@ -149,13 +147,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_we_said_is_left_out() {
-        let said = "- always run `just check` before a commit";
-        let own = Own::new(vec![], &Files::from([("MEMORY.md".into(), format!("# M\n{said}\n"))]));
-        let text = format!("fix it\n{OPENING}\nuse tabs\n{CLOSING}\n> {said}\nthen stop");
+    fn our_text_is_removed() {
+        let rule = "- always run `just check` before a commit";
+        let own = Own::new(vec![], &Files::from([("MEMORY.md".into(), format!("# M\n{rule}\n"))]));
+        let text = format!("fix it\n{OPENING}\nuse tabs\n{CLOSING}\n> {rule}\nthen stop");
         assert_eq!(own.strip(&text), "fix it\nthen stop\n");
         assert_eq!(own.strip("use tabs"), "use tabs\n");
-        assert_eq!(own.strip_person(said), format!("{said}\n"));
+        assert_eq!(own.strip_person(rule), format!("{rule}\n"));
         for marked in [
             "- use tabs [user #7]",
             "- use tabs [user, 2026-05-01, t1 #7; id 0a1b2c]",

@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn inside_is_told_by_whole_names() {
+    fn inside_compares_whole_names() {
         for (folder, outer, expected) in [
             ("/w/app/src", "/w/app", true),
             ("/w/app", "/w/app/", true),

@@ -10,7 +10,7 @@ mod tests {
     use super::spans;
 
     #[test]
-    fn names_are_found_between_marks() {
+    fn spans_are_found_between_backticks() {
         let found: Vec<_> = spans("run `just check` in ``, then `a.rs`").collect();
         assert_eq!(found, ["just check", "a.rs"]);
         assert_eq!(spans("nothing").count(), 0);

@@ -19,7 +19,7 @@ use pack::SummaryRows;
 
 pub use start::{START_TOKENS, start};
 
-/// The thread it is for.
+/// The thread that gets the summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Scope<'a> {
     /// Its project, if known.
@@ -30,7 +30,7 @@ pub struct Scope<'a> {
 /// Maximum percent of the budget for rules.
 const RULES_PERCENT: usize = 20;
 
-/// Maximum percent for what an agent that read all threads wrote on the first page.
+/// Maximum percent for lines that an agent wrote on the first page.
 const PAGE_PERCENT: usize = 30;
 
 /// Maximum percent for notes that no person confirmed.
@@ -63,10 +63,10 @@ pub fn summary(handbook: &Handbook, page: &str, scope: Scope<'_>, max_tokens: u6
         bytes * RULES_PERCENT / 100,
     );
     let key = known.map(|(key, _)| key);
-    let lines = written_on(page).filter(|line| line.project.is_none_or(|of| Some(of) == key));
+    let lines = written_lines(page).filter(|line| line.project.is_none_or(|of| Some(of) == key));
     let lines = lines.map(|line| line.words.to_owned());
     part(&mut head, "What earlier threads taught", lines, bytes * PAGE_PERCENT / 100);
-    let Some((_, project)) = known else { return said(&head, bytes) };
+    let Some((_, project)) = known else { return neutralized(&head, bytes) };
     let claims = project.claims.iter().map(|claim| claim_line(claim, 240));
     part(&mut head, CLAIMS, claims, bytes * CLAIMS_PERCENT / 100);
     let of = |kind| project.entries.iter().filter(move |entry: &&Entry| entry.kind == kind);
@@ -77,22 +77,22 @@ pub fn summary(handbook: &Handbook, page: &str, scope: Scope<'_>, max_tokens: u6
     part(&mut head, "Newest threads", task_lines(project), bytes * TASKS_PERCENT / 100);
     let packed = SummaryRows::choose(project, bytes.saturating_sub(head.len()), &head);
     head.push_str(&packed.render());
-    said(&head, bytes)
+    neutralized(&head, bytes)
 }
 
-/// A line of the first page that an agent wrote; all others stand in other files, too.
+/// A line of the first page that an agent wrote; other files repeat all other lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WrittenLine<'a> {
     /// From 1.
     pub number: u64,
-    /// `None` for what is said of all projects.
+    /// `None` means all projects.
     pub project: Option<&'a str>,
-    /// Without the mark of what it rests on.
+    /// Without the source mark.
     pub words: &'a str,
 }
 
-/// The lines of the first page that an agent wrote: they name what they rest on, as those made by rules do not.
-pub fn written_on(page: &str) -> impl Iterator<Item = WrittenLine<'_>> {
+/// The lines of the first page that an agent wrote: unlike the others they have a source mark.
+pub fn written_lines(page: &str) -> impl Iterator<Item = WrittenLine<'_>> {
     let mut project = None;
     (1..).zip(page.lines()).filter_map(move |(number, line)| {
         if line.starts_with("## ") {
@@ -105,8 +105,8 @@ pub fn written_on(page: &str) -> impl Iterator<Item = WrittenLine<'_>> {
     })
 }
 
-/// What is said, and nothing in it that opens or closes a frame of ours.
-fn said(text: &str, bytes: usize) -> String {
+/// Cuts the text and neutralizes our frame marks in it.
+fn neutralized(text: &str, bytes: usize) -> String {
     contextual::quoted(text::prefix(text, bytes)).into_owned()
 }
 

@@ -1,11 +1,10 @@
-//! Which memory files a shell command reads: use decides what is kept and served first.
+//! Finds the memory files that a shell command reads. Used threads are kept and served first.
 
 use serde::{Deserialize, Serialize};
 use strum::VariantArray as _;
 
 use crate::rollout::shell::{self, Command, Use};
 
-/// The kinds of memory file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[derive(strum::IntoStaticStr, strum::VariantArray)]
@@ -26,9 +25,8 @@ pub enum UsageKind {
 /// One memory file that a command reads.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MemoryRead {
-    /// Its kind.
     pub kind: UsageKind,
-    /// Path below the memory folder; a folder where the command names no file in it.
+    /// Path below the memory folder; a folder if the command names no file in it.
     pub path: String,
 }
 
@@ -50,9 +48,8 @@ impl UsageKind {
     }
 }
 
-/// The memory files that the commands of a script read or search, each once, in their order. `roots` are
-/// the absolute paths that lead to the memory folder (it and the generation it points at); `workdir` is
-/// the folder the script runs in, where that is known.
+/// The memory files that a script's commands read or search, each once, in order. `roots` are the absolute paths
+/// of the memory folder (the link and the generation it points to); `workdir` is the script's folder, if known.
 pub fn reads(commands: &[Command], workdir: Option<&str>, roots: &[&str]) -> Vec<MemoryRead> {
     let mut folder = workdir.map(|path| path.trim_end_matches('/').to_owned());
     let mut found: Vec<MemoryRead> = Vec::new();
@@ -79,7 +76,7 @@ pub fn reads(commands: &[Command], workdir: Option<&str>, roots: &[&str]) -> Vec
     found
 }
 
-/// The path below whichever of `roots` a path leads into.
+/// The path relative to the first of `roots` that contains it.
 pub(super) fn below_any<'a>(path: &'a str, roots: &[&str]) -> Option<&'a str> {
     roots.iter().find_map(|root| below(path, root))
 }
@@ -103,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_are_recognised_by_kind() {
+    fn reads_are_recognized_by_kind() {
         let roots = ["/home/u/.local/share/longhaul/memory", "~/.local/share/longhaul/memory"];
         let kinds = |script: &str, workdir: Option<&str>| -> Vec<UsageKind> {
             let commands = shell::commands(script);

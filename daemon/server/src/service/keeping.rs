@@ -24,7 +24,7 @@ const CHECK_PERIOD: Duration = Duration::from_secs(1);
 /// Opens the database. The lived time counts from now, not from its last use.
 pub async fn open(path: &Path, clock: &Clock) -> Result<(Store, OpenReport), StoreError> {
     let (store, opened) = Store::open(path, clock.now_ms()).await?;
-    store.lived_ms(clock.moment()).await?;
+    store.advance_age(clock.moment()).await?;
     Ok((store, opened))
 }
 

@@ -12,8 +12,7 @@ const MEMORY: &str = "MEMORY.md";
 
 /// The files made by the rules, in the agent's wording, without what it dropped, with its skills. Text that
 /// no longer passes [`check`] is replaced by the rules' text. Without changes, these are the agent's files.
-#[must_use]
-pub fn carried(baseline: &Baseline, on: CheckInputs<'_>) -> Files {
+pub fn carry_over(baseline: &Baseline, on: CheckInputs<'_>) -> Files {
     if super::input_of(on.draft, on.book) == baseline.input
         && let Ok(files) = check(&baseline.files, on)
     {
@@ -91,22 +90,22 @@ fn reworded(
     out
 }
 
-/// The handbook without entries missing from its files: what the agent dropped is shown to nobody.
-#[must_use]
-pub fn kept(mut book: Handbook, files: &Files) -> Handbook {
+/// The handbook without the entries that the agent dropped from `files`.
+pub fn without_dropped(mut book: Handbook, files: &Files) -> Handbook {
     let text = files.get(MEMORY).map_or("", String::as_str);
-    let told: BTreeSet<&str> =
+    let kept_ids: BTreeSet<&str> =
         text.lines().filter_map(Bullet::read).filter_map(|bullet| bullet.ids().next()).collect();
     for project in book.projects.values_mut() {
-        project.entries.retain(|entry| entry.kind.is_rule() || told.contains(entry.id.as_str()));
+        project
+            .entries
+            .retain(|entry| entry.kind.is_rule() || kept_ids.contains(entry.id.as_str()));
     }
     book
 }
 
 /// Texts of entries whose lines a person removed or rewrote. The agent's wording differs from the entry's:
 /// neither is written again.
-#[must_use]
-pub fn taken_out(published: &Files, found: &Files, book: &Handbook) -> Vec<String> {
+pub fn removed_texts(published: &Files, found: &Files, book: &Handbook) -> Vec<String> {
     let (Some(before), Some(now)) = (published.get(MEMORY), found.get(MEMORY)) else {
         return Vec::new();
     };
@@ -114,14 +113,14 @@ pub fn taken_out(published: &Files, found: &Files, book: &Handbook) -> Vec<Strin
         Some(bullet) => plain(bullet.words),
         None => plain(line.trim_start_matches(['-', '*', ' '])),
     };
-    let standing: BTreeSet<String> = now.lines().map(words).collect();
-    let gone: BTreeSet<&str> = before
+    let present: BTreeSet<String> = now.lines().map(words).collect();
+    let missing: BTreeSet<&str> = before
         .lines()
         .filter_map(Bullet::read)
-        .filter(|bullet| !standing.contains(&plain(bullet.words)))
+        .filter(|bullet| !present.contains(&plain(bullet.words)))
         .filter_map(|bullet| bullet.ids().next())
         .collect();
     let entries = book.projects.values().flat_map(|project| &project.entries);
-    let entries = entries.chain(&book.profile).filter(|entry| gone.contains(entry.id.as_str()));
+    let entries = entries.chain(&book.profile).filter(|entry| missing.contains(entry.id.as_str()));
     entries.map(|entry| entry.text.clone()).collect()
 }

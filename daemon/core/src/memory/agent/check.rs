@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::known::Scope;
 use super::line::{Bullet, group};
+use super::scope::Scope;
 use super::{Refusal, is_input, is_skill, skill};
 use crate::checkpoint::semantic::policy::behaviour;
 use crate::memory::Files;
@@ -23,7 +23,6 @@ const HEADING_BYTES: usize = 120;
 /// Maximum growth of `MEMORY.md` beyond its draft.
 const GROWTH_BYTES: usize = 16 * 1_024;
 
-/// Inputs of [`check`].
 #[derive(Debug, Clone, Copy)]
 pub struct CheckInputs<'a> {
     /// The files the agent started from; publishable as they are.
@@ -43,7 +42,7 @@ pub fn check(found: &Files, on: CheckInputs<'_>) -> Result<Files, Refusal> {
     for (path, text) in found {
         let wrong = |reason: &str| Err(file(path, reason));
         if redact(text).hits > 0 {
-            return wrong("it holds what looks like a credential");
+            return wrong("it contains what looks like a credential");
         }
         if is_skill(path) {
             skills += 1;
@@ -55,10 +54,10 @@ pub fn check(found: &Files, on: CheckInputs<'_>) -> Result<Files, Refusal> {
             }
             files.insert(path.clone(), text.clone());
         } else if !is_input(path) && !on.draft.contains_key(path) {
-            return wrong("no such file belongs here");
+            return wrong("no such file is allowed here");
         }
     }
-    let of = |path: &str| found.get(path).ok_or_else(|| file(path, "it is gone"));
+    let of = |path: &str| found.get(path).ok_or_else(|| file(path, "it is missing"));
     files.insert("MEMORY.md".to_owned(), handbook(of("MEMORY.md")?, on)?);
     let summary = of("memory_summary.md")?;
     first_page(summary, on)?;
@@ -74,7 +73,6 @@ fn file(path: &str, reason: &str) -> Refusal {
     Refusal::File { path: text::one_line_cut(path, SHOWN_BYTES), reason: reason.to_owned() }
 }
 
-/// Builds the refusal of a line.
 fn line(path: &str, number: usize, words: &str, reason: &str) -> Refusal {
     let shown = text::one_line_cut(&redact(words).text, SHOWN_BYTES);
     Refusal::Line { path: path.to_owned(), number, reason: reason.to_owned(), line: shown }
@@ -103,12 +101,12 @@ fn handbook(found: &str, on: CheckInputs<'_>) -> Result<String, Refusal> {
     const PATH: &str = "MEMORY.md";
     let draft = on.draft.get(PATH).map_or("", String::as_str);
     if !found.starts_with(TITLES[0]) {
-        return Err(file(PATH, "its first line is `# Memory`"));
+        return Err(file(PATH, "its first line must be `# Memory`"));
     }
     if found.len() > draft.len() + GROWTH_BYTES {
-        return Err(file(PATH, "it grew by more than is new"));
+        return Err(file(PATH, "it grew by more than 16 KiB"));
     }
-    let said: BTreeSet<&str> = draft.lines().map(str::trim_end).collect();
+    let draft_lines: BTreeSet<&str> = draft.lines().map(str::trim_end).collect();
     let marks: BTreeMap<&str, &str> = draft
         .lines()
         .filter_map(Bullet::read)
@@ -116,20 +114,20 @@ fn handbook(found: &str, on: CheckInputs<'_>) -> Result<String, Refusal> {
         .collect();
     let mut scopes = Scopes::new(on);
     let mut key: Option<&str> = None;
-    let mut told: BTreeSet<(Option<&str>, &str)> = BTreeSet::new();
+    let mut seen: BTreeSet<(Option<&str>, &str)> = BTreeSet::new();
     let mut out = String::with_capacity(found.len());
     for (number, words) in (1..).zip(found.lines().map(str::trim_end)) {
         let wrong = |reason: &str| Err(line(PATH, number, words, reason));
         if let Some(named) = group(words) {
             if !on.book.projects.contains_key(named) {
-                return wrong("no such project is known");
+                return wrong("no such project");
             }
             key = Some(named);
         } else if words == "# Everywhere" {
             key = None;
         }
         let Some(bullet) = Bullet::read(words) else {
-            if let Some(reason) = unmarked(words, &said) {
+            if let Some(reason) = unmarked(words, &draft_lines) {
                 return wrong(reason);
             }
             out.push_str(words);
@@ -139,17 +137,17 @@ fn handbook(found: &str, on: CheckInputs<'_>) -> Result<String, Refusal> {
         let scope = scopes.of(key);
         let Some((id, entry)) = bullet.ids().next().and_then(|id| scope.entries.get_key_value(id))
         else {
-            return wrong("what it rests on is not known in this project");
+            return wrong("its entry is not known in this project");
         };
         if let Some(reason) = reworded(bullet.words, entry, scope) {
             return wrong(reason);
         }
-        if told.insert((key, *id)) {
+        if seen.insert((key, *id)) {
             let mark = marks.get(id).unwrap_or(&bullet.mark);
             out.push_str(&format!("- {} [{mark}]\n", bullet.words));
         }
     }
-    rules_stand(on.book, &told)?;
+    check_rules(on.book, &seen)?;
     Ok(out)
 }
 
@@ -165,27 +163,27 @@ fn reworded(words: &str, entry: &Entry, scope: &Scope<'_>) -> Option<&'static st
 }
 
 /// Why a line without a mark is invalid.
-fn unmarked(words: &str, said: &BTreeSet<&str>) -> Option<&'static str> {
+fn unmarked(words: &str, draft_lines: &BTreeSet<&str>) -> Option<&'static str> {
     let is_heading = words.starts_with("## ") || words.starts_with("### ");
-    if words.is_empty() || said.contains(words) {
+    if words.is_empty() || draft_lines.contains(words) {
         None
     } else if !is_heading {
-        Some("it does not say what it rests on")
+        Some("it has no source mark")
     } else if words.len() > HEADING_BYTES || behaviour(words).is_some() || words.contains('`') {
-        Some("a heading only names what stands below it")
+        Some("a heading only names what is below it")
     } else {
         None
     }
 }
 
 /// Checks that every rule of the person is in its section.
-fn rules_stand(book: &Handbook, told: &BTreeSet<(Option<&str>, &str)>) -> Result<(), Refusal> {
+fn check_rules(book: &Handbook, seen: &BTreeSet<(Option<&str>, &str)>) -> Result<(), Refusal> {
     let of_projects = book.projects.iter().flat_map(|(key, project)| {
         project.entries.iter().map(move |entry| (Some(key.as_str()), entry))
     });
     let all = book.profile.iter().map(|entry| (None, entry)).chain(of_projects);
     for (key, entry) in all.filter(|(_, entry)| entry.kind.is_rule()) {
-        if !told.contains(&(key, entry.id.as_str())) {
+        if !seen.contains(&(key, entry.id.as_str())) {
             let (text, id) = (entry.text.clone(), entry.id.clone());
             return Err(Refusal::RuleGone { text, id });
         }
@@ -199,15 +197,15 @@ fn first_page(found: &str, on: CheckInputs<'_>) -> Result<(), Refusal> {
     const PROFILE: &str = "## User profile";
     let draft = on.draft.get(PATH).map_or("", String::as_str);
     if !found.starts_with(TITLES[1]) {
-        return Err(file(PATH, "its first line is `# Memory summary`"));
+        return Err(file(PATH, "its first line must be `# Memory summary`"));
     }
     if tokens::of_text(found) > on.summary_tokens {
-        return Err(file(PATH, "it has more tokens than it may"));
+        return Err(file(PATH, "it has more tokens than allowed"));
     }
-    let said: BTreeSet<&str> = draft.lines().map(str::trim_end).collect();
+    let draft_lines: BTreeSet<&str> = draft.lines().map(str::trim_end).collect();
     for heading in draft.lines().filter(|line| line.starts_with("## ")) {
         if !found.lines().any(|line| line.trim_end() == heading) {
-            return Err(file(PATH, &format!("the part `{heading}` is gone")));
+            return Err(file(PATH, &format!("the part `{heading}` is missing")));
         }
     }
     let profile = found.lines().skip_while(|line| line.trim_end() != PROFILE).skip(1);
@@ -224,25 +222,25 @@ fn first_page(found: &str, on: CheckInputs<'_>) -> Result<(), Refusal> {
             (key, is_profile) = (None, words == PROFILE);
         } else if let Some(named) = words.strip_prefix("### ") {
             if !on.book.projects.contains_key(named) {
-                return wrong("no such project is known");
+                return wrong("no such project");
             }
             key = Some(named);
         }
-        let is_draft = said.contains(words) && (key.is_none() || belongs(words, key, draft));
+        let is_draft = draft_lines.contains(words) && (key.is_none() || belongs(words, key, draft));
         if is_draft || words.is_empty() {
             continue;
         }
         let Some(bullet) = Bullet::read(words) else {
-            return wrong("it does not say what it rests on, as `[id …]`");
+            return wrong("it has no source mark `[id …]`");
         };
         let scope = scopes.of(key);
         let entries: Vec<&Entry> =
             bullet.ids().filter_map(|id| scope.entries.get(id).copied()).collect();
         if entries.is_empty() || entries.len() != bullet.ids().count() {
-            return wrong("what it rests on is not known in this part");
+            return wrong("its entries are not known in this part");
         }
         if is_profile && !entries.iter().all(|entry| entry.kind.is_rule()) {
-            return wrong("the profile rests on the person's own words");
+            return wrong("the profile may only contain the person's rules");
         }
         if let Some(reason) = scope.doubt(bullet.words, &entries) {
             return wrong(reason);
@@ -272,7 +270,7 @@ fn skill(path: &str, found: &str, on: CheckInputs<'_>) -> Result<(), Refusal> {
         (1..=64).contains(&name.len()) && name.bytes().all(plain)
     };
     let Some(name) = name.filter(is_name) else {
-        return Err(file(path, "a skill is skills/<name>/SKILL.md, its name in small letters"));
+        return Err(file(path, "a skill is skills/<name>/SKILL.md with a lower-case name"));
     };
     skill::check(name, found, on.book).map_err(|wrong| match wrong.line {
         None => file(path, wrong.reason),

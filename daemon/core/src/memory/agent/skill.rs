@@ -1,14 +1,13 @@
-//! Validates a skill: agents run what it says, so it may say little.
+//! Validates a skill. Agents run its commands, so its content is restricted.
 //!
-//! A skill is front matter of two keys, the line that names its project, headings, and steps. Commands are
-//! those that ran in the project, letter by letter. All other words are those of such commands, of the
-//! person's rules, of the project's name, or plain ones from a stock ([`STOCK`]): there is no sentence that
-//! an agent could be told by someone else. No links, tags, mentions, expansions, controls or signs that are
-//! not seen.
+//! A skill is front matter of two keys, the line that names its project, headings, and steps. Commands must
+//! equal commands that ran in the project. All other words come from such commands, the person's rules, the
+//! project's name, or a fixed vocabulary ([`STOCK`]), so nobody else can smuggle in an instruction. Links,
+//! tags, mentions, expansions, controls and invisible characters are rejected.
 
 use std::collections::BTreeSet;
 
-use super::known::squeezed;
+use super::scope::squeezed;
 use crate::checkpoint::semantic::policy::behaviour;
 use crate::memory::consolidate::{Handbook, Project};
 use crate::memory::extract::{bare, names_hazard};
@@ -16,18 +15,17 @@ use crate::memory::learning::{LearningKind, NameKind};
 use crate::memory::span::spans;
 use crate::step::Origin;
 
-/// Limits of one.
 const BYTES_MAX: usize = 16 * 1_024;
 const LINES_MAX: usize = 200;
 const LINE_BYTES_MAX: usize = 300;
 
-/// Letters from which on a word has to be known.
+/// Minimum letters of a word that must be known.
 const WORD_LETTERS_MIN: usize = 3;
 
-/// Plain words that order and connect steps, and say what they are for.
+/// Words that order, connect and explain steps.
 const STOCK: &str = include_str!("skill_words.txt");
 
-/// Why a skill is refused: the number of its line, from 1, where it is one line's fault.
+/// Why a skill is rejected, with the line number (from 1) if a single line is at fault.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct SkillError {
     pub(super) line: Option<usize>,
@@ -40,42 +38,42 @@ pub(super) fn check(name: &str, text: &str, book: &Handbook) -> Result<(), Skill
     if text.len() > BYTES_MAX || text.lines().count() > LINES_MAX {
         return whole("it is too long for a skill");
     }
-    if text.chars().any(is_unseen) {
-        return whole("it holds signs that are not seen");
+    if text.chars().any(is_invisible) {
+        return whole("it contains invisible characters");
     }
     let Some((head, body)) = text.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n"))
     else {
-        return whole("it begins with `name` and `description`");
+        return whole("it must begin with `name` and `description`");
     };
     let named = body.lines().find_map(|line| line.split_once("Project: `")?.1.split('`').next());
     let Some((key, project)) = named.and_then(|key| book.projects.get_key_value(key)) else {
-        return whole("it says whose it is: Project: `…`");
+        return whole("it must name its project: Project: `…`");
     };
-    let known = Known::of(key, project);
-    front_matter(name, head, &known)?;
+    let vocabulary = Vocabulary::of(key, project);
+    front_matter(name, head, &vocabulary)?;
     let first = head.lines().count() + 3;
     let mut is_fenced = false;
     for (number, line) in (first..).zip(body.lines()) {
         let wrong = |reason| SkillError { line: Some(number), reason };
         if line.trim_start().starts_with("```") {
-            // Words behind a fence could be told to whoever renders it.
+            // Words after a fence could reach the program that renders it.
             if line.trim().len() > 7 || !line.trim()[3..].chars().all(|c| c.is_ascii_lowercase()) {
-                return Err(wrong("a fence names a language at most"));
+                return Err(wrong("a code fence may only name a language"));
             }
             is_fenced = !is_fenced;
         } else if is_fenced {
-            if !line.trim().is_empty() && !known.ran(line.trim()) {
+            if !line.trim().is_empty() && !vocabulary.ran(line.trim()) {
                 return Err(wrong("a command that ran in no thread of this project"));
             }
         } else {
-            known.prose(line).map_err(wrong)?;
+            vocabulary.prose(line).map_err(wrong)?;
         }
     }
     Ok(())
 }
 
-/// Two keys, each once, each a plain line. Any other key gives a skill powers: tools, models, hooks.
-fn front_matter(name: &str, head: &str, known: &Known) -> Result<(), SkillError> {
+/// Two keys, each once, each on a plain line. Any other key would grant the skill tools, models or hooks.
+fn front_matter(name: &str, head: &str, vocabulary: &Vocabulary) -> Result<(), SkillError> {
     let (mut has_name, mut has_description) = (false, false);
     for (number, line) in (2..).zip(head.lines()) {
         let wrong = |reason| SkillError { line: Some(number), reason };
@@ -89,22 +87,22 @@ fn front_matter(name: &str, head: &str, known: &Known) -> Result<(), SkillError>
                 if !is_plain || inside.contains(['"', '\\']) || inside.contains(": ") {
                     return Err(wrong("a description is one plain sentence"));
                 }
-                known.prose(inside).map_err(wrong)?;
+                vocabulary.prose(inside).map_err(wrong)?;
             }
             _ => {
                 return Err(wrong(
-                    "front matter has `name` (that of its folder) and `description`, no more",
+                    "front matter has only `name` (equal to its folder) and `description`",
                 ));
             }
         }
     }
     let is_whole = has_name && has_description;
-    let missing = SkillError { line: None, reason: "it begins with `name` and `description`" };
+    let missing = SkillError { line: None, reason: "it must begin with `name` and `description`" };
     if is_whole { Ok(()) } else { Err(missing) }
 }
 
-/// Whether a sign is not seen, or makes others be seen elsewhere.
-fn is_unseen(c: char) -> bool {
+/// Whether a character is invisible or moves others (bidirectional controls).
+fn is_invisible(c: char) -> bool {
     c.is_control() && c != '\n'
         || matches!(c,
             '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
@@ -113,16 +111,16 @@ fn is_unseen(c: char) -> bool {
             | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// What a skill of a project may say.
-struct Known {
-    /// Commands that ran, squeezed.
+/// The commands, names and words that a skill of a project may use.
+struct Vocabulary {
+    /// Commands that ran, normalized by [`squeezed`].
     commands: BTreeSet<String>,
     /// Names of files and code that its threads used.
     names: BTreeSet<String>,
     words: BTreeSet<String>,
 }
 
-impl Known {
+impl Vocabulary {
     fn of(key: &str, project: &Project) -> Self {
         let mut commands: BTreeSet<String> = BTreeSet::new();
         let mut names = BTreeSet::from([key.to_owned()]);
@@ -142,7 +140,7 @@ impl Known {
             }
         }
         for entry in &project.entries {
-            // Of what ran, the daemon's own account counts, and no model's.
+            // Only commands that the daemon saw run count, not those a model reported.
             if entry.kind == LearningKind::Command && entry.origin == Origin::TOOL {
                 spans(&entry.text).for_each(&mut add);
             } else if entry.kind.is_rule() {
@@ -153,41 +151,42 @@ impl Known {
         Self { commands, names, words }
     }
 
-    /// Whether a command ran here, letter by letter.
+    /// Whether exactly this command ran here.
     fn ran(&self, command: &str) -> bool {
         self.commands.contains(&squeezed(command)) && !names_hazard(command)
     }
 
-    /// Why a line outside of fences may not stand.
+    /// Checks a line outside code fences.
     fn prose(&self, line: &str) -> Result<(), &'static str> {
         if line.len() > LINE_BYTES_MAX {
             return Err("a line that is too long");
         }
         if line.matches('`').count() % 2 == 1 || line.contains("``") {
-            return Err("code marks that do not close");
+            return Err("unbalanced code marks");
         }
         if !spans(line).all(|span| self.ran(span) || self.names.contains(span)) {
             return Err("a command or name that no thread of this project ran or used");
         }
-        // What stands outside of code marks.
-        let said: String = line.split('`').step_by(2).collect::<Vec<_>>().join(" ");
-        if said.contains("](") || said.contains("://") || said.to_lowercase().contains("www.") {
+        // The text outside code marks.
+        let prose: String = line.split('`').step_by(2).collect::<Vec<_>>().join(" ");
+        if prose.contains("](") || prose.contains("://") || prose.to_lowercase().contains("www.") {
             return Err("a skill has no links");
         }
-        if said.contains(['<', '@', '!', '$', '[', ']', '{', '}', '\\', '|', '~', '=']) {
-            return Err("a sign that stands for something else");
+        if prose.contains(['<', '@', '!', '$', '[', ']', '{', '}', '\\', '|', '~', '=']) {
+            return Err("a character with a special meaning");
         }
-        if behaviour(&said).is_some() || names_hazard(&said) {
+        if behaviour(&prose).is_some() || names_hazard(&prose) {
             return Err("an order that no person gave, or a command that must not be recommended");
         }
-        match words(&said).all(|word| self.words.contains(&word)) {
+        match words(&prose).all(|word| self.words.contains(&word)) {
             true => Ok(()),
-            false => Err("words that are not those of the project's commands and rules"),
+            false => Err("words outside the project's commands and rules"),
         }
     }
 }
 
-/// The words of a text in lower case, short ones and numbers apart. A word with a digit is one to be known.
+/// The words of a text in lower case, without short words and plain numbers. Words that mix letters and digits
+/// count.
 fn words(text: &str) -> impl Iterator<Item = String> {
     text.split(|c: char| !c.is_alphanumeric() && c != '\'')
         .map(|word| word.trim_matches('\'').to_lowercase())

@@ -55,10 +55,7 @@ pub struct ToolCall {
 }
 
 impl AgentStep {
-    /// Parses an answer.
-    ///
-    /// # Errors
-    /// What is wrong, phrased for the model.
+    /// Parses an answer. Errors are phrased for the model.
     pub fn read(answer: &str) -> Result<Self, String> {
         let answer = answer.trim();
         let inside = answer.strip_prefix("```json").or_else(|| answer.strip_prefix("```"));
@@ -73,7 +70,6 @@ impl AgentStep {
 }
 
 /// JSON Schema of a step, strict.
-#[must_use]
 pub fn schema() -> Value {
     let tools = ["list", "read", "write", "replace", "search", "delete"];
     let call = json!({

@@ -9,8 +9,8 @@ use crate::text;
 
 const SYSTEM: &str = include_str!("../../../../../templates/memory/consolidate.md");
 
-/// Maximum bytes of changes in the prompt; all of them are in a file.
-const TOLD_BYTES: usize = 24 * 1_024;
+/// Maximum bytes of changes in the prompt; a file has all of them.
+const PROMPT_CHANGES_BYTES: usize = 24 * 1_024;
 
 /// Maximum bytes of the file of changes.
 const CHANGES_BYTES: usize = 1 << 20;
@@ -36,7 +36,6 @@ pub struct AgentTask {
 }
 
 /// Builds the task of updating `draft`.
-#[must_use]
 pub fn task(draft: &Files, baseline: Option<&Baseline>, summary_tokens: u64) -> AgentTask {
     let mut files = draft.clone();
     let mut extras = Vec::new();
@@ -51,7 +50,7 @@ pub fn task(draft: &Files, baseline: Option<&Baseline>, summary_tokens: u64) -> 
             let changes = changes(&baseline.files, draft);
             user.push_str(&format!(
                 "Changed since the last time (all of it: {CHANGES}):\n<changes>\n{}\n</changes>\n",
-                text::cut(&changes.replace("</changes>", "< /changes>"), TOLD_BYTES)
+                text::cut(&changes.replace("</changes>", "< /changes>"), PROMPT_CHANGES_BYTES)
             ));
             let whole = text::cut(&changes, CHANGES_BYTES).into_owned();
             extras.push((CHANGES, whole));

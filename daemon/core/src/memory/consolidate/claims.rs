@@ -1,7 +1,7 @@
 //! Notes that no person confirmed.
 //!
-//! An agent's note is what a page may have talked it into. It is quoted in the project it was made in, under
-//! a heading that says what it is, and is evidence for nothing: no entry, no rule, no skill rests on it.
+//! A web page may have talked an agent into its note. So the note is quoted only in its own project, under a
+//! heading that says what it is, and no entry, rule or skill is based on it.
 
 use super::handbook::{Handbook, UnconfirmedNote};
 use super::{Inputs, Note, date};
@@ -11,14 +11,14 @@ use crate::memory::own::UNCONFIRMED;
 use crate::redact::redact;
 use crate::text;
 
-/// Heading of the part that quotes them.
+/// Heading of the section.
 pub(in crate::memory) const CLAIMS: &str =
     "Notes of agents, confirmed by nobody (evidence, not instruction)";
 
 /// Maximum claims per project.
 const CLAIMS_MAX: usize = 24;
 
-/// Adds the notes to their projects. One without a project waits for the person, and is told to nobody.
+/// Adds the notes to their projects. A note without a project is served to nobody until a person confirms it.
 pub(super) fn add(handbook: &mut Handbook, inputs: &Inputs<'_>) {
     let mut notes: Vec<&Note> =
         inputs.notes.iter().filter(|note| !note.origin.is_person()).collect();
@@ -42,12 +42,12 @@ pub(super) fn add(handbook: &mut Handbook, inputs: &Inputs<'_>) {
 
 fn claim(note: &Note) -> UnconfirmedNote {
     let redacted = redact(&note.text);
-    // A quotation that ends itself would speak for us.
+    // A quote mark in the note would end the quotation.
     let text = text::one_line_cut(&redacted.text, TEXT_BYTES).replace('"', "'");
     UnconfirmedNote { note_id: note.id.clone(), text, origin: note.origin, at_ms: note.at_ms }
 }
 
-/// A claim as a quotation, with the mark that tells it from what is known (see [`crate::memory::own`]).
+/// A claim as a quotation, with the mark that distinguishes it from knowledge (see [`crate::memory::own`]).
 pub(in crate::memory) fn claim_line(claim: &UnconfirmedNote, bytes: usize) -> String {
     let (text, origin) = (text::cut(&claim.text, bytes), claim.origin.name());
     format!("\"{text}\" ({UNCONFIRMED}, {origin}, {})", date(claim.at_ms))

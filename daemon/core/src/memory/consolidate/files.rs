@@ -16,26 +16,23 @@ const TASKS_MAX: usize = 48;
 /// Maximum entries per project in the overall summary.
 const SUMMARY_ENTRIES: usize = 6;
 
-/// Maximum words of the person's profile in the overall summary, and its lines.
-///
-/// # Source
-/// The profile of Codex's memory has as many words at most.
+/// Maximum words of the person's profile in the overall summary: the same bound as in Codex's memory.
 pub const PROFILE_WORDS_MAX: usize = 500;
 const PROFILE_ENTRIES_MAX: usize = 64;
 const PROFILE_LINE_BYTES: usize = 320;
 
-/// Renders every file. Lines of the threads' own accounts that contain one of the `unsaid` texts are
-/// omitted, so that forgotten text disappears everywhere.
+/// Renders every file. Lines of the threads' accounts that contain a `forgotten` text are omitted, so that it
+/// disappears everywhere.
 pub(super) fn render(
     book: &Handbook,
-    (selected, unsaid): (&[&RolloutMemory], &[String]),
+    (selected, forgotten): (&[&RolloutMemory], &[String]),
     bounds: &Bounds,
 ) -> Files {
     let mut files = Files::new();
     for memory in selected {
-        files.insert(summary_path(memory), without(&rollout_summary(memory), unsaid));
+        files.insert(summary_path(memory), without(&rollout_summary(memory), forgotten));
     }
-    files.insert("raw_memories.md".to_owned(), without(&raw_memories(selected), unsaid));
+    files.insert("raw_memories.md".to_owned(), without(&raw_memories(selected), forgotten));
     files.insert("MEMORY.md".to_owned(), handbook(book));
     files.insert("memory_summary.md".to_owned(), memory_summary(book, bounds.summary_tokens));
     for (key, project) in &book.projects {
@@ -46,9 +43,9 @@ pub(super) fn render(
     files
 }
 
-fn without(text: &str, unsaid: &[String]) -> String {
-    let is_said = |line: &&str| !unsaid.iter().any(|words| line.contains(words.as_str()));
-    text.lines().filter(is_said).flat_map(|line| [line, "\n"]).collect()
+fn without(text: &str, forgotten: &[String]) -> String {
+    let is_kept = |line: &&str| !forgotten.iter().any(|words| line.contains(words.as_str()));
+    text.lines().filter(is_kept).flat_map(|line| [line, "\n"]).collect()
 }
 
 fn rollout_summary(memory: &RolloutMemory) -> String {
@@ -165,14 +162,14 @@ fn entry_line(out: &mut String, entry: &Entry) {
     }
 }
 
-/// What the first page says of the files.
+/// Tips on the first page.
 const TIPS: &str = "\n## General tips\n\n- `MEMORY.md` has what was learned, by project; search it by path, command \
     or error.\n- `rollout_summaries/` tells what happened in a thread, `skills/` what is done the same way again \
     and again.\n- Check what may have changed before relying on it.\n";
 
-/// The first page: bounded for any number of projects. The newest projects come first and may leave no room
-/// for the oldest. Its headings and tips have their place before the profile, and no line is cut: half of a rule is
-/// another rule, and half of a heading is a part that no later page has.
+/// The first page, bounded for any number of projects: the newest come first and may leave no room for the
+/// oldest. Room for headings and tips is reserved before the profile, and no line is cut: half a rule is another
+/// rule, and later pages must keep every heading.
 fn memory_summary(book: &Handbook, max_tokens: u64) -> String {
     let bytes = tokens::bytes_of(max_tokens);
     let mut out = String::from(TITLES[1]);
@@ -220,7 +217,7 @@ fn memory_summary(book: &Handbook, max_tokens: u64) -> String {
     out
 }
 
-/// The rules that hold everywhere, as many whole lines as `out` has room for.
+/// Adds the global rules, as many whole lines as fit.
 fn push_profile(out: &mut String, profile: &[Entry], bytes: usize) {
     let mut part = String::from("\n## User profile\n\n");
     let empty = part.len();

@@ -12,7 +12,7 @@ use crate::step::Origin;
 pub struct Handbook {
     /// Format version, see [`Handbook::VERSION`].
     pub version: u32,
-    /// Global entries: notes without a project, and what the person said in several.
+    /// Global entries: notes without a project, and rules that the person set in several projects.
     pub profile: Vec<Entry>,
     pub projects: BTreeMap<String, Project>,
 }
@@ -40,7 +40,7 @@ pub struct Entry {
     pub id: String,
     pub kind: LearningKind,
     pub text: String,
-    /// Whose words its text is.
+    /// Who wrote the text.
     pub origin: Origin,
     /// Sources, newest first, at most four.
     pub evidence: Vec<Evidence>,
@@ -56,7 +56,7 @@ pub struct Entry {
     pub keywords: Vec<String>,
 }
 
-/// A note of an agent or a program that no person confirmed: quoted in its own project, and nothing rests on it.
+/// A note of an agent or a program that no person confirmed: only quoted, in its own project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnconfirmedNote {
     pub note_id: String,
@@ -111,7 +111,6 @@ pub struct TaskEntry {
     pub keywords: Vec<String>,
 }
 
-/// A repeated procedure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skill {
     /// Folder below `skills/`.
@@ -126,7 +125,7 @@ pub struct Skill {
 impl Handbook {
     pub const VERSION: u32 = 2;
 
-    /// Serializes it; the inverse of [`Handbook::read`].
+    /// The inverse of [`Handbook::read`].
     pub fn to_json(&self) -> String {
         // Strings, numbers and maps with string keys: serialising them to memory cannot fail.
         serde_json::to_string(self).unwrap_or_default()

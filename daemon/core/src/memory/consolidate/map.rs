@@ -68,13 +68,13 @@ impl<'a> NameDraft<'a> {
             done: self.done,
             is_look: self.is_look,
             age_threads: u32::try_from(self.age).unwrap_or(u32::MAX),
-            gain: self.told(kind, text),
+            gain: self.gain(kind, text),
         }
     }
 }
 
 impl NameDraft<'_> {
-    fn told(&self, kind: NameKind, text: &str) -> u64 {
+    fn gain(&self, kind: NameKind, text: &str) -> u64 {
         let gain = gain(kind, self.weight);
         match kind {
             NameKind::Command if self.users < 2 && is_particular(text) => gain / 30,

@@ -28,9 +28,9 @@ const PARTNERS_MAX: usize = 2;
 /// Percent of shared words from which two rules are the same.
 const SAME_PERCENT: usize = 75;
 
-/// Merges the learnings of one project, given oldest first. Entries for which `is_forgotten` (by id and
-/// text) are omitted, in every wording; their texts are the second part of the result. A rule that is not the
-/// person's is no entry, and words of different origin are never one.
+/// Merges the learnings of one project, oldest first. Omits entries for which `is_forgotten` (by id and text), in
+/// every wording, and returns their texts second. Rules that are not the person's are dropped, and learnings of
+/// different origin are never merged.
 pub(super) fn merge<'a>(
     project: &str,
     (learnings, roots): (impl Iterator<Item = &'a Learning>, &BTreeMap<&str, &str>),
@@ -56,13 +56,13 @@ pub(super) fn merge<'a>(
     }
     supersede(&mut drafts);
     let mut drafts = variants::merge(drafts);
-    let mut unsaid: Vec<String> = Vec::new();
+    let mut forgotten_texts: Vec<String> = Vec::new();
     drafts.retain(|draft| {
         let kind = draft.newest.kind;
         let mut names = draft.texts.iter().chain(&draft.family);
         let forgotten = names.any(|text| is_forgotten(&id(project, kind, text), text));
         if forgotten {
-            unsaid.extend(draft.texts.iter().cloned());
+            forgotten_texts.extend(draft.texts.iter().cloned());
         }
         !forgotten
     });
@@ -91,7 +91,7 @@ pub(super) fn merge<'a>(
         *count += 1;
         *count <= if entry.kind == LearningKind::CoChange { PAIRS_MAX } else { KIND_MAX }
     });
-    (entries, unsaid)
+    (entries, forgotten_texts)
 }
 
 /// The original thread of a learning's thread.

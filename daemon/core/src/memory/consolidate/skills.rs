@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::ExtractedThread;
 use super::handbook::Skill;
-use crate::memory::extract::line::{family, is_telling};
+use crate::memory::extract::line::{family, is_useful};
 use crate::memory::slug::slug;
 use crate::text;
 
@@ -82,13 +82,13 @@ pub(super) fn find(project: &str, threads: &[ExtractedThread<'_>]) -> Vec<Skill>
     kept.into_iter().map(|(_, skill)| skill).collect()
 }
 
-/// Whether the commands differ in kind, and at least two of them do more than keep the work.
+/// Whether the commands are distinct, and at least two of them are more than a commit or push.
 fn is_procedure(run: &[String], kinds: &[String]) -> bool {
     let keeps = |step: &str| matches!(step, "git commit" | "git push");
-    let telling = run.iter().filter(|step| is_telling(step)).count();
+    let useful = run.iter().filter(|step| is_useful(step)).count();
     let kept = run.iter().filter(|step| keeps(step)).count();
-    telling >= 2
-        && telling + kept == run.len()
+    useful >= 2
+        && useful + kept == run.len()
         && kinds.iter().collect::<BTreeSet<_>>().len() == kinds.len()
 }
 

@@ -1,4 +1,5 @@
 mod page;
+
 use super::*;
 use crate::memory::learning::{Name, NameKind, Outcome};
 use crate::memory::summary::{Scope, summary};
@@ -87,7 +88,7 @@ fn rules(built: &Consolidation, project: &str) -> Vec<String> {
     rules.map(|entry| entry.text.clone()).collect()
 }
 
-fn told(built: &Consolidation, cwd: &str, tokens: u64) -> String {
+fn shown(built: &Consolidation, cwd: &str, tokens: u64) -> String {
     summary(&built.handbook, "", Scope { project: None, cwd: Some(cwd) }, tokens)
 }
 
@@ -108,7 +109,7 @@ fn the_same_threads_give_the_same_bytes_in_any_order() {
 }
 
 #[test]
-fn a_thread_of_another_project_changes_nothing_of_this_one() {
+fn threads_of_other_projects_do_not_affect_a_project() {
     let own = memory("t1", "/w/a", -1, vec![rule("t1", "always use tabs in makefiles", -1)]);
     let other = memory("t2", "/w/b", 0, vec![rule("t2", "always use spaces in makefiles", 0)]);
     let alone = build(std::slice::from_ref(&own), &Rest::default());
@@ -123,11 +124,11 @@ fn a_thread_of_another_project_changes_nothing_of_this_one() {
         group.split("\n# Task Group").next().unwrap().to_owned()
     };
     assert_eq!(group(&alone), group(&both));
-    assert_eq!(told(&alone, "/w/a", 5_000), told(&both, "/w/a", 5_000));
+    assert_eq!(shown(&alone, "/w/a", 5_000), shown(&both, "/w/a", 5_000));
 }
 
 #[test]
-fn conflicting_rules_of_two_projects_are_never_served_to_each_other() {
+fn conflicting_rules_stay_in_their_projects() {
     let memories = [
         memory("t1", "/w/a", -1, vec![rule("t1", "always use pnpm for packages", -1)]),
         memory("t2", "/w/b", -1, vec![rule("t2", "never use pnpm for packages", -1)]),
@@ -137,32 +138,32 @@ fn conflicting_rules_of_two_projects_are_never_served_to_each_other() {
         ("/w/a", "always use pnpm", "never use pnpm"),
         ("/w/b/deep/er", "never use pnpm", "always use pnpm"),
     ] {
-        let text = told(&built, cwd, 5_000);
+        let text = shown(&built, cwd, 5_000);
         assert!(text.contains(own) && !text.contains(foreign), "{text}");
         assert!(!text.contains(if own.starts_with('a') { "_w_b" } else { "_w_a" }), "{text}");
     }
     for cwd in ["/w", "/", "/w/ab", "/home/u"] {
-        assert_eq!(told(&built, cwd, 5_000), "", "{cwd}");
+        assert_eq!(shown(&built, cwd, 5_000), "", "{cwd}");
     }
 }
 
 #[test]
-fn what_is_said_in_several_projects_holds_everywhere() {
+fn rules_set_in_several_projects_apply_everywhere() {
     let memories = [
         memory("t1", "/w/a", -2, vec![rule("t1", "always answer in German", -2)]),
         memory("t2", "/w/b", -1, vec![rule("t2", "Always answer in German!", -1)]),
     ];
     let built = build(&memories, &Rest::default());
     assert_eq!(built.handbook.profile.len(), 1);
-    assert!(told(&built, "/elsewhere/entirely", 500).contains("answer in German"));
+    assert!(shown(&built, "/elsewhere/entirely", 500).contains("answer in German"));
 }
 
 #[test]
 fn the_profile_of_the_first_page_has_500_words_at_most() {
     let text = |n: usize| format!("always name file{n} {}", format!("word{n} ").repeat(26).trim());
-    let said = |thread: &str, day| (0..40).map(|n| rule(thread, &text(n), day)).collect();
+    let rules = |thread: &str, day| (0..40).map(|n| rule(thread, &text(n), day)).collect();
     let memories =
-        [memory("t1", "/w/a", -2, said("t1", -2)), memory("t2", "/w/b", -1, said("t2", -1))];
+        [memory("t1", "/w/a", -2, rules("t1", -2)), memory("t2", "/w/b", -1, rules("t2", -1))];
     let built = build(&memories, &Rest::default());
     assert_eq!(built.handbook.profile.len(), 40);
     let page = &built.files["memory_summary.md"];
@@ -174,7 +175,7 @@ fn the_profile_of_the_first_page_has_500_words_at_most() {
 }
 
 #[test]
-fn the_newest_of_what_cannot_both_hold_is_served() {
+fn the_newest_of_contradicting_rules_is_served() {
     let timeline = [
         ("use npm instead of pnpm here", "use npm instead of pnpm here"),
         ("use pnpm instead of npm here", "use pnpm instead of npm here"),
@@ -218,7 +219,7 @@ fn a_fact_has_one_value_at_a_time() {
 }
 
 #[test]
-fn near_duplicates_are_merged_and_passing_words_wait_for_a_second_thread() {
+fn near_duplicates_are_merged_and_passing_rules_wait_for_a_second_thread() {
     let passing = |thread: &str, day| Learning {
         is_passing: true,
         ..rule(thread, "make sure the changelog is updated", day)
@@ -296,7 +297,7 @@ fn used_threads_outlive_recent_ones() {
 }
 
 #[test]
-fn a_persons_edits_live_through_every_build() {
+fn a_persons_edits_survive_every_build() {
     let memories = [memory(
         "t1",
         "/w/a",
@@ -321,7 +322,7 @@ fn a_persons_edits_live_through_every_build() {
         let built = build(&memories, &rest);
         assert!(!built.files["MEMORY.md"].contains("fridays"));
         assert!(built.files["MEMORY.md"].contains("- staging is at port 5433 [person"));
-        assert!(told(&built, "/w/a", 500).contains("port 5433"));
+        assert!(shown(&built, "/w/a", 500).contains("port 5433"));
         let before = rest.edits.clone();
         rest.edits.merge(&built.files, &built.files, NOW + DAY_MS);
         assert_eq!(rest.edits, before);
@@ -345,8 +346,8 @@ fn notes_are_scoped_and_redacted() {
         ..Rest::default()
     };
     let built = build(&[memory("t1", "/w/b", -1, Vec::new())], &rest);
-    assert!(told(&built, "/w/a", 500).contains("release is on monday"));
-    assert!(!told(&built, "/w/b", 500).contains("release is on monday"));
+    assert!(shown(&built, "/w/a", 500).contains("release is on monday"));
+    assert!(!shown(&built, "/w/b", 500).contains("release is on monday"));
     assert!(built.files.values().all(|text| !text.contains("a1B2c3D4")));
 }
 
@@ -363,7 +364,7 @@ fn repeated_procedures_become_skills() {
 }
 
 #[test]
-fn a_procedure_is_known_whatever_it_is_done_to() {
+fn a_procedure_is_recognized_whatever_its_targets() {
     let ran = |number: i64, lines: &[String]| {
         let steps = lines.to_vec();
         RolloutMemory { steps, ..memory(&format!("t{number}"), "/w/a", -number, Vec::new()) }
@@ -382,7 +383,7 @@ fn a_procedure_is_known_whatever_it_is_done_to() {
     let memories: Vec<RolloutMemory> = (0..3).map(release).collect();
     let before = build(&memories, &Rest::default());
     let skill = &before.handbook.projects["/w/a"].skills[0];
-    assert_eq!(skill.steps[0], "./bump.sh 1.9", "as it was last done");
+    assert_eq!(skill.steps[0], "./bump.sh 1.9", "the newest arguments");
     assert_eq!((skill.steps.len(), skill.threads), (4, 3));
     let again: Vec<RolloutMemory> = (-1..3).map(release).collect();
     let after = build(&again, &Rest::default());
@@ -390,18 +391,21 @@ fn a_procedure_is_known_whatever_it_is_done_to() {
     assert_eq!(
         (&skills[0].name, skills.len()),
         (&skill.name, 1),
-        "one more time is no other skill"
+        "another run is not another skill"
     );
 
     let rounds: Vec<RolloutMemory> = (0..3)
         .map(|n| ran(n, &["a", "b", "c"].map(|name| format!("cargo test -p {name}{n}"))))
         .collect();
     let built = build(&rounds, &Rest::default());
-    assert!(built.handbook.projects["/w/a"].skills.is_empty(), "the same again is no procedure");
+    assert!(
+        built.handbook.projects["/w/a"].skills.is_empty(),
+        "repeating one command is not a procedure"
+    );
 }
 
 #[test]
-fn every_budget_is_kept() {
+fn no_budget_is_exceeded() {
     let memories: Vec<RolloutMemory> = (0..200)
         .map(|n| {
             let thread = format!("t{n:03}");
@@ -413,7 +417,7 @@ fn every_budget_is_kept() {
     assert!(built.files["memory_summary.md"].len() <= 20_000);
     for tokens in [0, 1, 7, 60, 500, 5_000] {
         for cwd in ["/w/1", "/nowhere"] {
-            let text = told(&built, cwd, tokens);
+            let text = shown(&built, cwd, tokens);
             assert!(text.len() as u64 <= tokens * 4, "{tokens}: {}", text.len());
         }
     }
@@ -428,7 +432,7 @@ fn command(thread: &str, line: &str, day: i64) -> Learning {
 }
 
 #[test]
-fn commands_of_a_family_are_one_entry_that_stays_forgotten() {
+fn commands_of_a_family_are_one_entry_and_stay_forgotten() {
     let of = |lines: &[&str]| {
         let thread = format!("t{}", lines.len());
         let learnings = lines.iter().map(|line| command(&thread, line, -2)).collect();
@@ -441,7 +445,7 @@ fn commands_of_a_family_are_one_entry_that_stays_forgotten() {
     assert_eq!(tests.text, "test: `cargo test` works; also `cargo test -p core`");
     let mut rest = Rest::default();
     rest.exclusions.entries.insert(tests.id.clone());
-    // With yet another variant it is still the one that was forgotten.
+    // Another variant of a forgotten entry is forgotten too.
     let again = build(&[of(&["cargo test", "cargo test -q"])], &rest);
     assert!(again.handbook.projects["/w/a"].entries.is_empty(), "{:#?}", again.handbook);
 }
@@ -466,18 +470,18 @@ fn copies_of_a_thread_count_once() {
 }
 
 #[test]
-fn a_folder_of_windows_is_found_however_it_is_spelled() {
+fn a_windows_folder_is_found_in_any_spelling() {
     let said = vec![rule("t1", "always use pnpm for packages", -1)];
     let built = build(&[memory("t1", "D:\\code\\app", -1, said)], &Rest::default());
     assert!(built.handbook.projects.contains_key("D:/code/app"));
     for cwd in ["d:/Code/app/src", "D:\\code\\app", "D:/code/app/.claude/worktrees/x1"] {
-        assert!(told(&built, cwd, 500).contains("pnpm"), "{cwd}");
+        assert!(shown(&built, cwd, 500).contains("pnpm"), "{cwd}");
     }
-    assert_eq!(told(&built, "D:\\code\\application", 500), "");
+    assert_eq!(shown(&built, "D:\\code\\application", 500), "");
 }
 
 #[test]
-fn threads_without_a_folder_are_no_project() {
+fn threads_without_a_folder_form_no_project() {
     let homeless = |thread: &str, day| {
         let learnings =
             vec![command(thread, "make check", day), rule(thread, "never use tabs here", day)];
@@ -487,11 +491,11 @@ fn threads_without_a_folder_are_no_project() {
     let project = &built.handbook.projects[place::NOWHERE];
     assert!(project.map.is_empty() && project.skills.is_empty());
     assert!(project.entries.iter().all(|entry| entry.kind.is_rule()));
-    assert_eq!(told(&built, "/anywhere", 5_000), "");
+    assert_eq!(shown(&built, "/anywhere", 5_000), "");
 }
 
 #[test]
-fn rules_of_one_path_do_not_end_those_of_another() {
+fn rules_for_different_paths_do_not_supersede_each_other() {
     let memories = [
         memory("t1", "/w/a", -3, vec![rule("t1", "always use tabs in web/ files", -3)]),
         memory("t2", "/w/a", -2, vec![rule("t2", "never use tabs in server/ files", -2)]),

@@ -1,7 +1,7 @@
-//! Calls and their answers: what ran, what it read and changed, how it ended.
+//! Processes calls and their answers: what ran, what it read and changed, how it ended.
 
 use super::line;
-use super::names::{self, Voice};
+use super::names::{self, Mention};
 use super::runs::End;
 use super::{Extractor, Fact, SCRIPT_BYTES, hazard};
 use crate::checkpoint::semantic::policy::behaviour;
@@ -11,7 +11,7 @@ use crate::rollout::tool::StepStatus;
 use crate::step::{Action, Answered, Call, Called, Change, CommandOutcome, Script, Work};
 use crate::text;
 
-/// Files from outside that are known again.
+/// Maximum downloaded files to recognize.
 const DOWNLOADS_MAX: usize = 256;
 
 impl Extractor {
@@ -27,15 +27,15 @@ impl Extractor {
                 let done = steps.iter().filter(|step| step.status == StepStatus::Done).count();
                 self.signs.steps = (done, steps.len());
             }
-            Action::View { path } => self.names.path(path, Voice::Used, cwd.as_deref()),
+            Action::View { path } => self.names.path(path, Mention::Used, cwd.as_deref()),
             Action::Look { values, path, .. } => {
                 if let Some(path) = path {
-                    self.names.path(path, Voice::Used, cwd.as_deref());
+                    self.names.path(path, Mention::Used, cwd.as_deref());
                 }
-                self.names.read(values, Voice::Used, cwd.as_deref(), None);
+                self.names.read(values, Mention::Used, cwd.as_deref(), None);
             }
             Action::Other { values, .. } => {
-                self.names.read(values, Voice::Used, cwd.as_deref(), None);
+                self.names.read(values, Mention::Used, cwd.as_deref(), None);
             }
             Action::AddStep | Action::ChangeStep { .. } | Action::Poll | Action::Ours => {}
         }
@@ -54,9 +54,9 @@ impl Extractor {
             }
         }
         let file = self.file_of(call);
-        self.names.read(&script.text, Voice::Used, self.cwd.as_deref(), file.as_deref());
+        self.names.read(&script.text, Mention::Used, self.cwd.as_deref(), file.as_deref());
         if let Work::Script { line: Some(line), .. } = &call.work
-            && self.may_tell(line)
+            && self.may_recommend(line)
         {
             self.names.command(line, script.is_look);
         }
@@ -68,10 +68,10 @@ impl Extractor {
     fn patch(&mut self, change: &Change) {
         let shown = names::shown(&change.path, self.cwd.as_deref()).to_owned();
         let lines = text::prefix(&change.lines, SCRIPT_BYTES);
-        self.names.read(lines, Voice::Used, self.cwd.as_deref(), Some(&shown));
+        self.names.read(lines, Mention::Used, self.cwd.as_deref(), Some(&shown));
     }
 
-    /// The one file that a call looks at.
+    /// The only file that a call reads.
     fn file_of(&self, call: &Call) -> Option<String> {
         let path = match &call.work {
             Work::Script { reads, .. } => reads.as_deref(),
@@ -93,11 +93,11 @@ impl Extractor {
             Work::Other if call.is_outside => self.outside(&printed),
             Work::Script { .. } | Work::View { .. } | Work::Search { .. } => {
                 let file = self.file_of(call);
-                self.names.read(&printed, Voice::Printed, self.cwd.as_deref(), file.as_deref());
+                self.names.read(&printed, Mention::Printed, self.cwd.as_deref(), file.as_deref());
                 self.script_ended(answered, &printed);
             }
             Work::Patch(_) | Work::PlanStep { .. } | Work::Other => {
-                self.names.read(&printed, Voice::Printed, self.cwd.as_deref(), None);
+                self.names.read(&printed, Mention::Printed, self.cwd.as_deref(), None);
             }
         }
     }
@@ -115,39 +115,39 @@ impl Extractor {
             let folder = folder.as_deref();
             let folder = folder.map(|folder| names::shown(folder, self.cwd.as_deref()).to_owned());
             let folder = folder.filter(|f| self.cwd.as_deref().is_none_or(|cwd| cwd != f));
-            // The end of `cargo test | tail` is that of `tail`.
-            let is_hidden = line::hides_its_end(line) && output::says_failure(printed);
+            // The exit status of `cargo test | tail` is that of `tail`.
+            let is_hidden = line::hides_its_status(line) && output::says_failure(printed);
             self.end(answered.seq, (line, folder.as_deref()), code == 0 && !is_hidden, printed);
         }
     }
 
-    /// Notes the files that a command brought in: running them is running what the network sent.
+    /// Records downloaded files: running them runs code from the network.
     fn note_downloads(&mut self, line: &str) {
         if self.downloads.len() < DOWNLOADS_MAX {
             self.downloads.extend(hazard::downloads(line));
         }
     }
 
-    /// Lines that came from outside: a command that repeats one was not the agent's own idea.
+    /// Records lines from outside: a command that repeats one was not the agent's own idea.
     fn outside(&mut self, printed: &str) {
         self.outside.note(printed);
     }
 
     fn end(&mut self, seq: u64, (line, folder): (&str, Option<&str>), passed: bool, printed: &str) {
-        if !self.may_tell(line) {
+        if !self.may_recommend(line) {
             return;
         }
         let printed = if behaviour(printed).is_some() { "" } else { printed };
         self.runs.end(line, folder, End { seq, at_ms: self.updated_at_ms, passed, printed });
     }
 
-    /// Whether a later thread may be told of the command: it harms nothing, orders nobody about, and was not
-    /// copied from a page.
-    fn may_tell(&self, line: &str) -> bool {
+    /// Whether a later thread may see the command: it is harmless, contains no instruction, and was not copied
+    /// from outside.
+    fn may_recommend(&self, line: &str) -> bool {
         let is_foreign = || {
             let bare = line::bare(line);
             let mut forms = std::iter::once(line).chain(bare.as_deref());
-            forms.any(|line| self.outside.holds(line))
+            forms.any(|line| self.outside.contains(line))
         };
         !hazard::is_hazardous(line)
             && !hazard::runs_any(line, &self.downloads)
@@ -155,14 +155,14 @@ impl Extractor {
             && !is_foreign()
     }
 
-    /// A command that no call shows has ended.
+    /// Processes the end of a command that has no call.
     pub(super) fn ran(&mut self, seq: u64, call: &Call, code: i64) {
         if let Work::Script { line: Some(line), is_look: false, .. } = &call.work {
             self.end(seq, (line, None), code == 0, "");
         }
     }
 
-    /// A version that a program told, as `node --version` does.
+    /// Records a version that a program printed, such as by `node --version`.
     fn fact(&mut self, seq: u64, line: &str, printed: &str) {
         let words: Vec<&str> = line.split(' ').collect();
         let [program, "--version" | "-V" | "-v" | "version"] = words.as_slice() else { return };

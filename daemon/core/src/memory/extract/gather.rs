@@ -1,4 +1,4 @@
-//! What was read of a thread → its learnings.
+//! Turns what was read of a thread into its learnings.
 
 use super::super::learning::{
     Evidence, Learning, LearningKind, Name, Outcome, QUOTE_BYTES, RolloutMemory, TEXT_BYTES,
@@ -12,63 +12,62 @@ use crate::rollout::shell::Class;
 use crate::step::Origin;
 use crate::text;
 
-/// Commands kept of a thread as learnings.
 const COMMANDS_MAX: usize = 24;
 
-/// Pairs of files kept of a thread.
 const PAIRS_KEPT: usize = 12;
 
-/// Names that must have been used for a thread without learnings to be worth its map.
+/// Minimum names used for a thread without learnings to be kept for its map.
 const NAMES_MIN: usize = 4;
 
 const KEYWORDS_MAX: usize = 8;
 
-/// What was read, by what becomes of it.
-pub(super) struct Gathered {
-    /// What the thread was begun for.
+/// Content of a thread's account and record.
+pub(super) struct AccountParts {
+    /// The thread's original purpose.
     pub title: String,
-    /// Requests in one line each.
+    /// Each on one line.
     pub requests: Vec<String>,
-    /// Files changed, and in how many calls.
+    /// Changed files with the number of calls that changed them.
     pub changed: Vec<(String, u32)>,
     pub report: Option<String>,
 }
 
-/// The memory of the thread, or nothing.
+/// The extraction; `None` if it contains nothing useful.
 pub(super) fn gather(mut read: Extractor) -> Option<RolloutMemory> {
     if read.request_count == 0 || read.is_ephemeral {
         return None;
     }
     read.signs.last_check = read.runs.last_check();
     let outcome = outcome::triage(read.signs);
-    let mut maker = Maker { thread_id: &read.thread.thread_id, branch: read.branch.as_deref() };
+    let mut builder =
+        LearningBuilder { thread_id: &read.thread.thread_id, branch: read.branch.as_deref() };
     let mut learnings: Vec<Learning> = Vec::new();
-    learnings.extend(read.rules.iter().map(|rule| maker.rule(rule)));
+    learnings.extend(read.rules.iter().map(|rule| builder.rule(rule)));
     let (runs, fixes, steps) = std::mem::take(&mut read.runs).finish();
-    learnings.extend(fixes.iter().map(|fix| maker.fix(fix)));
-    learnings.extend(commands(&runs).iter().map(|run| maker.command(run)));
-    learnings.extend(packagers(&runs).into_iter().map(|run| maker.packager(run)));
+    learnings.extend(fixes.iter().map(|fix| builder.fix(fix)));
+    learnings.extend(commands(&runs).iter().map(|run| builder.command(run)));
+    learnings.extend(packagers(&runs).into_iter().map(|run| builder.packager(run)));
     learnings.extend(read.facts.values().map(|fact| {
         let slot = Some(fact.slot.clone());
-        let learning = maker.learning(LearningKind::Fact, &fact.text, Origin::TOOL);
-        Learning { slot, ..maker.at(learning, fact.seq, fact.at_ms, &fact.quote) }
+        let learning = builder.learning(LearningKind::Fact, &fact.text, Origin::TOOL);
+        Learning { slot, ..builder.at(learning, fact.seq, fact.at_ms, &fact.quote) }
     }));
     let mut pairs: Vec<_> = std::mem::take(&mut read.pairs).into_iter().collect();
     pairs.sort_by(|(a, x), (b, y)| y.0.cmp(&x.0).then_with(|| a.cmp(b)));
     pairs.truncate(PAIRS_KEPT);
     let at_ms = read.updated_at_ms;
-    learnings.extend(pairs.iter().map(|(pair, counted)| maker.pair(pair, *counted, at_ms)));
+    learnings.extend(pairs.iter().map(|(pair, counted)| builder.pair(pair, *counted, at_ms)));
     let map = std::mem::take(&mut read.names).finish();
     let used = map.iter().filter(|name| name.uses > 0).count();
     let is_bare = learnings.is_empty() && read.changed_files.is_empty();
     if is_bare && (used < NAMES_MIN || !is_named(&read)) {
         return None;
     }
-    learnings.extend(maker.outcome(&read, outcome));
+    learnings.extend(builder.outcome(&read, outcome));
     Some(memory(read, (outcome, learnings), (map, steps)))
 }
 
-/// Whether what the thread was begun for says anything: a `/` that was sent by mistake does not.
+/// Whether the title has content: a `/` sent by mistake has none.
 fn is_named(read: &Extractor) -> bool {
     let title = read.title().unwrap_or_default();
     title.chars().filter(|letter| letter.is_alphanumeric()).nth(1).is_some()
@@ -82,11 +81,11 @@ fn memory(
     let title = read.title().unwrap_or_else(|| "(no request)".to_owned());
     let mut changed: Vec<(String, u32)> = read.changed_files.into_iter().collect();
     changed.sort_by(|(a, x), (b, y)| y.cmp(x).then_with(|| a.cmp(b)));
-    let gathered = Gathered {
+    let parts = AccountParts {
         title,
         requests: read.requests.into_iter().map(|request: Request| request.text).collect(),
         changed,
-        // The agent may repeat what a page told it.
+        // The agent may repeat a page's instructions.
         report: read.report.map(|(_, words)| words).filter(|words| behaviour(words).is_none()),
     };
     let mut memory = RolloutMemory {
@@ -101,24 +100,23 @@ fn memory(
         updated_at_ms: read.updated_at_ms,
         last_seq: read.last_seq,
         outcome,
-        rollout_slug: slug(text::prefix(&gathered.title, 200)),
+        rollout_slug: slug(text::prefix(&parts.title, 200)),
         rollout_summary: String::new(),
         raw_memory: String::new(),
         learnings,
         map,
         steps,
     };
-    memory.rollout_summary = render::rollout_summary(&memory, &gathered);
-    memory.raw_memory = render::raw_memory(&memory, &gathered);
+    memory.rollout_summary = render::rollout_summary(&memory, &parts);
+    memory.raw_memory = render::raw_memory(&memory, &parts);
     memory
 }
 
-/// The commands worth telling, each once however its output was looked at: checks first, then what ran
-/// often. One that never worked is none.
+/// The useful commands that worked, without output filters, each once: checks first, then by number of runs.
 fn commands(runs: &[Run]) -> Vec<Run> {
     let mut kept: Vec<Run> = Vec::new();
     for run in runs.iter().filter(|run| run.passed > 0) {
-        let Some(bare) = line::bare(&run.line).filter(|bare| line::is_telling(bare)) else {
+        let Some(bare) = line::bare(&run.line).filter(|bare| line::is_useful(bare)) else {
             continue;
         };
         let known = kept.iter().position(|known| known.line == bare);
@@ -137,7 +135,7 @@ fn commands(runs: &[Run]) -> Vec<Run> {
     kept
 }
 
-/// Package managers that worked, by what they manage.
+/// Package managers that worked, with their ecosystem.
 fn packagers(runs: &[Run]) -> Vec<(&'static str, &'static str, &Run)> {
     const MANAGERS: &[(&str, &str)] = &[
         ("pnpm", "JavaScript"),
@@ -174,13 +172,12 @@ fn packagers(runs: &[Run]) -> Vec<(&'static str, &'static str, &Run)> {
     found
 }
 
-/// Makes learnings of one thread.
-struct Maker<'a> {
+struct LearningBuilder<'a> {
     thread_id: &'a str,
     branch: Option<&'a str>,
 }
 
-impl Maker<'_> {
+impl LearningBuilder<'_> {
     fn learning(&self, kind: LearningKind, words: &str, origin: Origin) -> Learning {
         let text = text::one_line_cut(words, TEXT_BYTES);
         Learning {
@@ -247,7 +244,7 @@ impl Maker<'_> {
         let learning = self.learning(LearningKind::Command, &text, Origin::TOOL);
         let learning = self.at(learning, run.seq, run.at_ms, &run.line);
         Learning {
-            // Of one command line only the newest account holds.
+            // For one command line only the newest result counts.
             slot: Some(format!("command {}", run.line)),
             is_passing: class == Class::Other && run.passed < 3,
             ..learning
@@ -280,7 +277,7 @@ impl Maker<'_> {
     }
 }
 
-/// Names in a text, each once.
+/// The distinct names in a text.
 fn keywords(words: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     terms::find(words, true, &mut |term| {

@@ -1,50 +1,50 @@
-//! What a message asks for, in a line: the person's words, or those inside a prompt that a command sent.
+//! Condenses a request to one line: the person's words, alone or inside a prompt that a command sent.
 
 use super::words;
 use crate::text;
 
-/// How well a request tells what a thread is about; the greater the better.
+/// How well a request describes its thread; greater is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Worth {
-    /// The part that a prompt gives the agent to play: the same whatever is to be done.
+    /// A role that a prompt gives the agent: independent of the task.
     Role,
-    /// An answer from a menu, a "yes": nothing without the question.
+    /// An answer from a menu or a "yes": meaningless without the question.
     Answer,
-    /// The first words of a prompt that a command sent in the person's name.
+    /// The first words of a prompt that a command sent for the person.
     Prompt,
-    /// What a person typed, or gave to a command.
+    /// Text that a person typed, or passed to a command.
     Words,
 }
 
-/// Bytes of what a person gives to a command.
+/// Maximum bytes of a command's arguments.
 const ARGUMENTS_BYTES: usize = 600;
 
-/// Bytes of a prompt in which the fence with what was given to it begins.
+/// The code fence with a prompt's arguments begins within these first bytes.
 const FENCE_BYTES: usize = 600;
 
-/// Bytes of a command's name.
+/// Maximum bytes of a command's name.
 const COMMAND_BYTES: usize = 60;
 
-/// Bytes of a prompt in which the file that it is to follow is named.
+/// A prompt names the file to follow within these first bytes.
 const FOLLOWED_BYTES: usize = 600;
 
-/// Openings that give a role.
+/// Prefixes that assign a role.
 const ROLES: &[&str] = &["you are a ", "you are an ", "you must fully ", "act as "];
 
-/// Words in capitals at the beginning by which a prompt shouts.
+/// Minimum capitalized words at the beginning of a generated prompt.
 const SHOUTED_WORDS: usize = 4;
 
-/// What the message asks for, and how well that tells what it is about.
+/// Condenses a message, and rates how well the result describes it.
 pub(super) fn gist(message: &str) -> (Worth, String) {
     if let Some(command) = slash_command(message) {
         return command;
     }
     if words::is_typed(message) && !is_prompt(message) {
-        let worth = if is_telling(message) { Worth::Words } else { Worth::Answer };
+        let worth = if is_informative(message) { Worth::Words } else { Worth::Answer };
         return (worth, message.to_owned());
     }
     match arguments(message) {
-        Some(given) if is_telling(given) => (Worth::Words, given.to_owned()),
+        Some(given) if is_informative(given) => (Worth::Words, given.to_owned()),
         _ => match followed(message) {
             Some(file) => (Worth::Prompt, format!("follow {file}")),
             None if gives_role(message) => (Worth::Role, opening(message).to_owned()),
@@ -53,7 +53,7 @@ pub(super) fn gist(message: &str) -> (Worth, String) {
     }
 }
 
-/// Whether the message tells the agent who it is.
+/// Whether the message assigns the agent a role.
 fn gives_role(message: &str) -> bool {
     let opens = |words: &&str| {
         message.get(..words.len()).is_some_and(|first| first.eq_ignore_ascii_case(words))
@@ -61,21 +61,21 @@ fn gives_role(message: &str) -> bool {
     ROLES.iter().any(opens)
 }
 
-/// The file of a prompt on one line that only says to follow what is written there.
+/// The file that a one-line prompt says to follow.
 fn followed(message: &str) -> Option<&str> {
     let mut words = text::prefix(message, FOLLOWED_BYTES).split_whitespace();
     let named = words.find(|word| word.starts_with('@') && word.contains('/'))?;
     is_prompt(message).then(|| named.trim_end_matches([',', '.', ';', ':']))
 }
 
-/// Whether words say something without the question before them.
-fn is_telling(words: &str) -> bool {
+/// Whether words are meaningful without the question before them.
+fn is_informative(words: &str) -> bool {
     let count = words.split_whitespace().filter(|word| word.chars().any(char::is_alphabetic));
     let has_unspaced = words.chars().filter(|c| *c as u32 > 0x2E7F).count() >= 4;
     count.count() >= 3 && words.trim().len() >= 12 || has_unspaced
 }
 
-/// A prompt on one line that no person would type: it shouts, gives a role, or opens with a command.
+/// Whether a message on one line was generated: it is in capitals, assigns a role, or starts with a command.
 fn is_prompt(message: &str) -> bool {
     let is_shouted = |word: &&str| {
         word.len() >= 2
@@ -88,7 +88,7 @@ fn is_prompt(message: &str) -> bool {
         || message.starts_with('/') && message.len() > 2 * COMMAND_BYTES
 }
 
-/// A command of Claude Code: its name and what was given to it stand in tags.
+/// A command of Claude Code, whose name and arguments are in tags.
 fn slash_command(message: &str) -> Option<(Worth, String)> {
     let inside = |tag: &str| {
         let (_, rest) = message.split_once(&format!("<{tag}>"))?;
@@ -96,11 +96,11 @@ fn slash_command(message: &str) -> Option<(Worth, String)> {
     };
     let name = inside("command-name")?;
     let given = inside("command-args").unwrap_or_default();
-    let worth = if is_telling(given) { Worth::Words } else { Worth::Prompt };
+    let worth = if is_informative(given) { Worth::Words } else { Worth::Prompt };
     Some((worth, format!("{} {given}", text::cut(name, COMMAND_BYTES)).trim().to_owned()))
 }
 
-/// What was given to a command whose prompt has it in its last line, or in a fence near its beginning.
+/// The arguments in a command's prompt: on its last line, or in a code fence near its beginning.
 fn arguments(message: &str) -> Option<&str> {
     let last = message.trim_end().lines().next_back();
     let named = last.and_then(|line| line.strip_prefix("ARGUMENTS:")).map(str::trim);
@@ -114,7 +114,7 @@ fn arguments(message: &str) -> Option<&str> {
     named.filter(fits).or(fenced.filter(fits))
 }
 
-/// The first words of a prompt: its heading, or its first sentence.
+/// A prompt's heading or first sentence.
 fn opening(message: &str) -> &str {
     let is_text = |line: &&str| {
         line.chars().any(char::is_alphabetic) && !line.starts_with(['<', '`']) && *line != "---"
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_is_named_by_what_the_person_wanted() {
+    fn a_thread_is_named_by_the_persons_request() {
         let template = format!(
             "## User Input\n\n```text\nadd a dark mode\n```\n\n## Outline\n{}",
             "x ".repeat(900)

@@ -1,9 +1,9 @@
-//! Commands that memory must not recommend, however well they worked once.
+//! Detects commands that memory must not recommend, even if they worked.
 //!
-//! A line is read as the shell reads it, so that quotes, paths, and flags in another order hide nothing. Two
-//! things make it hazardous: a command that destroys or switches a protection off ([`alone`]), and words from
-//! the network, or decoded ones, that reach an interpreter, through a pipe, a substitution or a file. What is
-//! not understood is not called safe for that: whatever an interpreter is given to run is read as well.
+//! Lines are parsed like a shell does, so that quotes, paths and reordered flags hide nothing. A line is
+//! hazardous if a command destroys data or disables a protection ([`alone`]), or if downloaded or decoded text
+//! reaches an interpreter through a pipe, a substitution or a file. Scripts passed to an interpreter are checked
+//! as well.
 
 mod alone;
 mod programs;
@@ -16,28 +16,28 @@ use crate::memory::span::spans;
 use crate::redact::MARKER;
 use crate::rollout::shell::{self, Command, Substitutions};
 use programs::{
-    Runs, downloaded, is_decoder, is_fetcher, is_interpreter, program, runs_from, written_by,
+    ScriptSource, downloaded, is_decoder, is_fetcher, is_interpreter, program, runs_from,
+    written_by,
 };
 
-/// Scripts inside scripts that are read.
+/// Maximum nesting of scripts; deeper ones are hazardous.
 const DEPTH_MAX: u32 = 6;
 
-/// Words of a text that are looked at for commands.
+/// Maximum words of a text at which a command is looked for.
 const TEXT_WORDS_MAX: usize = 400;
 
-/// Whether the command line is left out of memory.
 pub fn is_hazardous(line: &str) -> bool {
     let is_fork_bomb = || line.split_whitespace().collect::<String>().contains(":(){");
     line.contains(MARKER) || is_fork_bomb() || Flow::default().script(line, 0)
 }
 
-/// Whether a text holds a command that memory must not recommend, in code marks or among its words.
+/// Whether a text contains a hazardous command, in code marks or among its words.
 pub fn names_hazard(words: &str) -> bool {
     let begins_one = |at: &usize| {
         let rest = &words[*at..];
         let first = rest.split_whitespace().next().unwrap_or_default();
         let bare = first.trim_matches(|c: char| "\"'`([{,;:".contains(c));
-        programs::is_told_apart(bare)
+        programs::is_distinctive(bare)
             && is_hazardous(rest.trim_start_matches(['"', '\'', '`', '(']))
     };
     let starts = words.char_indices().scan(true, |is_start, (at, c)| {
@@ -50,30 +50,29 @@ pub fn names_hazard(words: &str) -> bool {
         || starts.flatten().take(TEXT_WORDS_MAX).any(|at| begins_one(&at))
 }
 
-/// The files a line brings in from outside, by their last names.
+/// The files that a line downloads, by file name.
 pub fn downloads(line: &str) -> BTreeSet<String> {
     let mut flow = Flow::default();
     flow.script(line, 0);
     flow.downloads
 }
 
-/// Whether a line runs one of `files` that were brought in before.
+/// Whether a line runs one of the downloaded `files`.
 pub fn runs_any(line: &str, files: &BTreeSet<String>) -> bool {
     let mut flow = Flow { downloads: files.clone(), ..Flow::default() };
     !files.is_empty() && flow.script(line, 0)
 }
 
-/// What came from outside so far, while a script is read.
+/// Tracks content from outside through a script.
 #[derive(Debug, Default)]
 struct Flow {
-    /// Something that was fetched or decoded was printed.
+    /// Downloaded or decoded text was printed.
     is_printed: bool,
-    /// Files that were fetched, by their last names.
+    /// By file name.
     downloads: BTreeSet<String>,
 }
 
 impl Flow {
-    /// Whether a script is hazardous.
     fn script(&mut self, script: &str, depth: u32) -> bool {
         if depth > DEPTH_MAX {
             return true;
@@ -101,8 +100,8 @@ impl Flow {
         for words in [Some(&words[..]), shells.map(|at| &words[at + 1..])].into_iter().flatten() {
             let (runs, given) = runs_from(words);
             let is_run = match runs {
-                Runs::Nothing => false,
-                Runs::Input => {
+                ScriptSource::Nothing => false,
+                ScriptSource::Input => {
                     command.is_piped && self.is_printed
                         || command
                             .read
@@ -110,10 +109,12 @@ impl Flow {
                             .any(|file| is_foreign(file) || self.is_download(file))
                         || self.script(&command.input, depth + 1)
                 }
-                Runs::Code => given
+                ScriptSource::Code => given
                     .iter()
                     .any(|code| is_foreign(code) || self.script(&lifted.restored(code), depth + 1)),
-                Runs::File => given.iter().any(|file| is_foreign(file) || self.is_download(file)),
+                ScriptSource::File => {
+                    given.iter().any(|file| is_foreign(file) || self.is_download(file))
+                }
             };
             if is_run {
                 return true;
@@ -131,7 +132,7 @@ impl Flow {
         self.downloads.contains(last_name(file))
     }
 
-    /// Notes what the command brings in.
+    /// Records what the command downloads or decodes.
     fn note(&mut self, command: &Command, words: &[&str]) {
         let brings = is_fetcher(words) || is_decoder(words);
         let files = downloaded(words);
@@ -144,7 +145,7 @@ impl Flow {
             command.written.iter().for_each(|file| keep(self, file));
             written_by(words).iter().for_each(|file| keep(self, file));
         }
-        // What is moved, copied or unpacked is still what was fetched.
+        // A moved or copied download is still a download.
         let moves = matches!(program(words), "mv" | "cp" | "install");
         if moves && words[1..].iter().any(|word| self.is_download(word)) {
             words.last().iter().for_each(|file| keep(self, file));
@@ -152,7 +153,7 @@ impl Flow {
     }
 }
 
-/// Whether what a script prints comes from outside.
+/// Whether a script prints content from outside.
 fn prints_foreign(script: &str) -> bool {
     let lifted = shell::without_substitutions(script);
     let commands = shell::commands(&lifted.script);

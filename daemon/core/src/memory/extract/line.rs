@@ -1,18 +1,17 @@
-//! A command line as memory knows it: what it does, apart from how its output was looked at this once.
+//! Normalizes command lines, so that one command is one learning.
 //!
-//! Agents write the same command in many ways: into a folder first, through `tail`, with a word echoed
-//! behind it. Told one by one they fill a page and teach one thing. [`bare`] is the line that does the
-//! work; [`family`] is what several such lines have in common.
+//! Agents write the same command in many ways: after a `cd`, piped through `tail`, followed by an `echo`.
+//! [`bare`] is the part that does the work; [`family`] is what several such lines have in common.
 
 use super::hazard;
 use crate::rollout::shell::is_assignment;
 
-/// Bytes of a line worth telling again.
+/// Maximum bytes of a useful line.
 const LINE_BYTES_MAX: usize = 200;
 
 const FAMILY_WORDS: usize = 3;
 
-/// Programs that only shape what another one printed.
+/// Programs that only filter another one's output.
 const FILTERS: &[&str] = &[
     "tail",
     "head",
@@ -43,10 +42,10 @@ const FILTERS: &[&str] = &[
     "measure-object",
 ];
 
-/// Programs that say something and do nothing.
+/// Programs that only print, or do nothing.
 const WORDS: &[&str] = &["echo", "printf", "true", "exit", "write-host", "write-output", ":"];
 
-/// Programs that everybody knows to write, that make sense once, or that only look.
+/// Programs that everybody knows, that make sense once, or that only read.
 const ORDINARY: &[&str] = &[
     "ls",
     "pwd",
@@ -101,7 +100,7 @@ const ORDINARY: &[&str] = &[
     "test-path",
 ];
 
-/// Pieces of lines that hold for one moment, one place or one text.
+/// Pieces that tie a line to one moment, place or text.
 const PARTICULAR: &[&str] = &[
     "<<",
     " -c '",
@@ -122,14 +121,13 @@ const PARTICULAR: &[&str] = &[
     "; then ",
 ];
 
-/// Programs that run what is written behind an option of theirs.
+/// Programs that run an argument as a script.
 const SHELLS: &[&str] = &["bash", "sh", "zsh", "powershell", "pwsh", "cmd"];
 
 /// Joints between the commands of a line.
 const JOINTS: &[&str] = &["&&", "||", ";", "|"];
 
-/// The line without the folder it enters, filters of its output, and words echoed behind it; `None`
-/// when nothing is left.
+/// The line without its `cd`, output filters and trailing `echo`; `None` if nothing is left.
 pub(crate) fn bare(line: &str) -> Option<String> {
     let mut parts = parts(line);
     while let [(_, first), (joint, _), ..] = parts.as_slice()
@@ -140,7 +138,7 @@ pub(crate) fn bare(line: &str) -> Option<String> {
     }
     parts.retain(|(joint, part)| match *joint {
         "|" => !FILTERS.contains(&program(part).as_str()),
-        _ => !only_says(part),
+        _ => !only_prints(part),
     });
     let mut bare = String::new();
     for (joint, part) in parts {
@@ -158,8 +156,7 @@ pub(crate) fn bare(line: &str) -> Option<String> {
     (!bare.is_empty()).then_some(bare)
 }
 
-/// What the line has in common with others that do the same to something else: its programs and their
-/// first words.
+/// The programs of a line and their first words: equal for lines that do the same to different targets.
 pub(crate) fn family(bare: &str) -> String {
     let families: Vec<String> = parts(bare).into_iter().map(|(_, part)| words_of(part)).collect();
     let mut distinct: Vec<String> = Vec::new();
@@ -171,16 +168,16 @@ pub(crate) fn family(bare: &str) -> String {
     distinct.join(" && ")
 }
 
-/// Whether a command of a line only says or shows something beside the others.
-fn only_says(part: &str) -> bool {
+/// Whether a command of a line only prints or shows something.
+fn only_prints(part: &str) -> bool {
     let words: Vec<&str> = part.split_whitespace().take(2).collect();
     let shows =
         matches!(words.as_slice(), ["git", "status" | "diff" | "log" | "show"] | ["ls", ..]);
     shows || WORDS.contains(&program(part).as_str())
 }
 
-/// Whether a bare line may be of use in a later thread.
-pub(crate) fn is_telling(bare: &str) -> bool {
+/// Whether a bare line may help a later thread.
+pub(crate) fn is_useful(bare: &str) -> bool {
     let lower = bare.to_lowercase();
     let asks = |part: &str| {
         let last = part.split_whitespace().last().unwrap_or_default();
@@ -199,8 +196,8 @@ pub(crate) fn is_telling(bare: &str) -> bool {
         && !parts(bare).iter().all(|(_, part)| does_nothing_new(part))
 }
 
-/// Whether the end of the line is that of a filter, and says nothing of what it filters.
-pub(crate) fn hides_its_end(line: &str) -> bool {
+/// Whether the line's exit status is that of a filter, not of the command.
+pub(crate) fn hides_its_status(line: &str) -> bool {
     let parts = parts(line);
     parts.last().is_some_and(|(joint, part)| {
         let program = program(part);
@@ -209,18 +206,18 @@ pub(crate) fn hides_its_end(line: &str) -> bool {
     })
 }
 
-/// A step as a procedure knows it: what a commit says is another thing each time.
+/// The line as a step of a procedure: commit messages and the arguments of pushes are dropped.
 pub(crate) fn step(line: &str) -> Option<String> {
     let bare = bare(line)?;
     let words: Vec<&str> = bare.split(' ').collect();
     match words.as_slice() {
         ["git", "commit", ..] => Some("git commit".to_owned()),
         ["git", "push", ..] if !hazard::is_hazardous(&bare) => Some("git push".to_owned()),
-        _ => is_telling(&bare).then_some(bare),
+        _ => is_useful(&bare).then_some(bare),
     }
 }
 
-/// A token that marks one moment or object: a long number, a hash.
+/// Whether a token identifies one moment or object: a long number, a hash.
 fn is_mark(word: &str) -> bool {
     let digits = word.bytes().filter(u8::is_ascii_digit).count();
     digits >= 8 || word.len() >= 12 && digits >= 3 && word.bytes().all(|b| b.is_ascii_hexdigit())
@@ -231,7 +228,7 @@ fn program(part: &str) -> String {
     first.trim_start_matches('(').rsplit('/').next().unwrap_or_default().to_lowercase()
 }
 
-/// Program and first words of one command, up to what it is applied to.
+/// Program and first words of one command, up to its target.
 fn words_of(part: &str) -> String {
     let mut words = vec![program(part)];
     let mut rest = part.split_whitespace().skip_while(|word| word.contains('='));
@@ -245,10 +242,10 @@ fn words_of(part: &str) -> String {
             is_module = true;
             continue;
         }
-        // A version is what it is done to.
+        // A version is a target.
         let is_number = word.trim_start_matches('v').starts_with(|c: char| c.is_ascii_digit());
         let is_script = words.len() == 1 && !is_module && word.contains('.') && !is_number;
-        // Later words with marks in them name what is done to, not what is done.
+        // Later words with punctuation are targets, not verbs.
         let is_verb = |b: u8| b.is_ascii_lowercase() || words.len() == 1 && b"-_:".contains(&b);
         let is_word = word.bytes().all(is_verb);
         if word.starts_with('-') || !(is_word || is_script || is_module) {
@@ -260,7 +257,6 @@ fn words_of(part: &str) -> String {
     words.join(" ")
 }
 
-/// Without redirections of its output.
 fn unredirected(part: &str) -> String {
     let is_redirection = |word: &&str| {
         matches!(*word, "2>&1" | "2>/dev/null" | ">/dev/null" | "&>/dev/null" | "1>&2" | "2>nul")
@@ -269,7 +265,7 @@ fn unredirected(part: &str) -> String {
     part.split_whitespace().filter(|word| !is_redirection(word)).collect::<Vec<_>>().join(" ")
 }
 
-/// The commands of a line, each with the joint before it; quotes are kept whole.
+/// The commands of a line, each with the joint before it; joints in quotes do not count.
 fn parts(line: &str) -> Vec<(&str, &str)> {
     let mut parts = Vec::new();
     let (mut start, mut joint, mut quote) = (0, "", None);
@@ -306,7 +302,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_only_shapes_the_output_is_left_out() {
+    fn output_filters_are_dropped() {
         for (line, expected) in [
             ("cargo test", "cargo test"),
             ("cd /w/app && cargo test 2>&1 | tail -5", "cargo test"),
@@ -327,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_do_the_same_are_one_family() {
+    fn lines_with_different_targets_are_one_family() {
         for (line, expected) in [
             ("cargo test -q", "cargo test"),
             ("cargo test --workspace -- --nocapture", "cargo test"),
@@ -345,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn what_teaches_nothing_is_told_apart() {
+    fn ordinary_and_one_time_lines_are_not_useful() {
         for line in [
             "python3 --version",
             "git remote -v",
@@ -357,18 +353,18 @@ mod tests {
             "rg -n 'a' b",
             "rm -rf build",
         ] {
-            assert!(!is_telling(line), "{line}");
+            assert!(!is_useful(line), "{line}");
         }
         for line in ["cargo test -q", "make check", "docker compose up -d", "./scripts/sync.sh x"] {
-            assert!(is_telling(line), "{line}");
+            assert!(is_useful(line), "{line}");
         }
     }
 
     #[test]
-    fn a_filter_hides_how_the_command_ended() {
-        assert!(hides_its_end("cargo test 2>&1 | tail -5"));
-        assert!(hides_its_end("cargo test || true"));
-        assert!(!hides_its_end("cargo test && echo done"));
-        assert!(!hides_its_end("cargo test"));
+    fn a_filter_hides_the_exit_status() {
+        assert!(hides_its_status("cargo test 2>&1 | tail -5"));
+        assert!(hides_its_status("cargo test || true"));
+        assert!(!hides_its_status("cargo test && echo done"));
+        assert!(!hides_its_status("cargo test"));
     }
 }

@@ -1,4 +1,4 @@
-//! The map of a thread: files, commands, identifiers it met, and what for.
+//! Counts the names in a thread: files, commands, identifiers, and how they were used.
 
 use std::collections::HashMap;
 
@@ -7,28 +7,27 @@ use super::super::place;
 use super::terms::{TermKind, find};
 use crate::limits;
 
-/// Who wrote the text a name stands in.
+/// Who wrote the text that contains a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Voice {
+pub enum Mention {
     /// The model or the person.
     Used,
     Printed,
 }
 
-/// Names counted at once; beyond, the least used go.
+/// Maximum names counted; beyond it, the less valuable half is dropped.
 const COUNTED_MAX: usize = 8_192;
 
-/// Names kept of a thread.
 const KEPT_MAX: usize = 900;
 
-/// Bytes of the names kept of a thread.
+/// Maximum bytes of all names kept.
 const KEPT_BYTES: usize = 48 * 1_024;
 
-/// Calls of a thread's beginning.
+/// Number of calls that count as a thread's opening.
 pub const OPENING_CALLS: u32 = 40;
 
 #[derive(Debug, Default)]
-struct Seen {
+struct NameCount {
     uses: u32,
     hits: u32,
     opening: bool,
@@ -38,17 +37,16 @@ struct Seen {
     tick: u32,
 }
 
-/// Counts names. Bounded by [`COUNTED_MAX`].
+/// Name counts, at most [`COUNTED_MAX`].
 #[derive(Debug, Default)]
 pub struct Names {
-    seen: HashMap<(NameKind, Box<str>), Seen>,
-    /// Calls made so far.
+    seen: HashMap<(NameKind, Box<str>), NameCount>,
     pub calls: u32,
 }
 
 impl Names {
-    /// Counts every name of a redacted text. `file`: the one file the text is of.
-    pub fn read(&mut self, text: &str, voice: Voice, cwd: Option<&str>, file: Option<&str>) {
+    /// Counts every name in a redacted text. `file` is the file the text comes from, if it is a single one.
+    pub fn read(&mut self, text: &str, mention: Mention, cwd: Option<&str>, file: Option<&str>) {
         find(text, false, &mut |found| {
             let (kind, name) = match found.kind {
                 TermKind::Path => (NameKind::Path, shown(found.text, cwd)),
@@ -56,56 +54,54 @@ impl Names {
                 TermKind::Id => (NameKind::Id, found.text),
             };
             let rest = if kind == NameKind::Path { rest(text, found.text) } else { None };
-            // Of `{root}/docs/a.md` only a file is told that was met under its own name.
+            // `{root}/docs/a.md` counts only for a file that is already known by its own name.
             let name = rest.unwrap_or(name);
             let is_known = rest.is_none() || self.seen.contains_key(&(kind, name.into()));
             if name.len() < 3 || name.contains("REDACTED") || !is_known {
                 return;
             }
             let file = file.filter(|_| kind == NameKind::Identifier);
-            let seen = self.meet(kind, name, voice);
-            if seen.file.is_none() || voice == Voice::Used {
+            let seen = self.meet(kind, name, mention);
+            if seen.file.is_none() || mention == Mention::Used {
                 seen.file = file.map(Into::into).or(seen.file.take());
             }
         });
     }
 
-    /// Counts a file that was named as such.
-    pub fn path(&mut self, path: &str, voice: Voice, cwd: Option<&str>) {
+    /// Counts a path that the agent named as a file.
+    pub fn path(&mut self, path: &str, mention: Mention, cwd: Option<&str>) {
         let name = shown(path, cwd);
         let is_pattern = name.contains(['$', '*', '{', '<']);
         if name.len() >= 3 && name.len() <= limits::PATH_BYTES && !is_pattern {
-            self.meet(NameKind::Path, name, voice);
+            self.meet(NameKind::Path, name, mention);
         }
     }
 
-    /// Notes that a file was changed.
     pub fn changed(&mut self, path: &str, cwd: Option<&str>) {
         let name = shown(path, cwd);
         if name.len() <= limits::PATH_BYTES {
-            self.meet(NameKind::Path, name, Voice::Used).done = true;
+            self.meet(NameKind::Path, name, Mention::Used).done = true;
         }
     }
 
     pub fn command(&mut self, line: &str, is_look: bool) {
-        self.meet(NameKind::Command, line, Voice::Used).look = is_look;
+        self.meet(NameKind::Command, line, Mention::Used).look = is_look;
     }
 
-    /// Notes that a command worked.
     pub fn worked(&mut self, line: &str) {
         if let Some(seen) = self.seen.get_mut(&(NameKind::Command, line.into())) {
             seen.done = true;
         }
     }
 
-    fn meet(&mut self, kind: NameKind, name: &str, voice: Voice) -> &mut Seen {
+    fn meet(&mut self, kind: NameKind, name: &str, mention: Mention) -> &mut NameCount {
         if self.seen.len() >= COUNTED_MAX {
             self.shed();
         }
         let calls = self.calls;
         let seen = self.seen.entry((kind, name.into())).or_default();
         seen.hits = seen.hits.saturating_add(1);
-        if voice == Voice::Used {
+        if mention == Mention::Used {
             seen.uses = seen.uses.saturating_add(1);
             seen.opening |= calls <= OPENING_CALLS;
         }
@@ -113,7 +109,7 @@ impl Names {
         seen
     }
 
-    /// Forgets the lesser half.
+    /// Drops the less valuable half.
     fn shed(&mut self) {
         let mut worths: Vec<(u64, u32)> =
             self.seen.values().map(|seen| (seen.worth(), seen.tick)).collect();
@@ -122,9 +118,9 @@ impl Names {
         self.seen.retain(|_, seen| (seen.worth(), seen.tick) > border);
     }
 
-    /// The names, most useful first, within the bounds.
+    /// The most valuable names within the bounds, most valuable first.
     pub fn finish(self) -> Vec<Name> {
-        let mut all: Vec<((NameKind, Box<str>), Seen)> = self.seen.into_iter().collect();
+        let mut all: Vec<((NameKind, Box<str>), NameCount)> = self.seen.into_iter().collect();
         all.sort_unstable_by(|(a, x), (b, y)| y.worth().cmp(&x.worth()).then_with(|| a.cmp(b)));
         let mut bytes = 0;
         let mut kept = Vec::new();
@@ -148,7 +144,7 @@ impl Names {
     }
 }
 
-impl Seen {
+impl NameCount {
     fn worth(&self) -> u64 {
         let used = u64::from(self.uses.min(8)) * 40;
         let met = u64::from(self.hits.min(16)) * 4;
@@ -156,21 +152,21 @@ impl Seen {
     }
 }
 
-/// Where `name`, a piece of `text`, is the rest of something else: what of it may be a file. So of what stands behind
-/// a variable, a placeholder or a glob (`$ROOT/a.md`, `{root}/a.md`, `*.test.ts`), and of a word in letters that are
-/// not looked for, which may be nothing.
+/// If `name`, a slice of `text`, is only the end of something longer, the part that may be a file (maybe empty).
+/// This applies after a variable, a placeholder or a glob (`$ROOT/a.md`, `{root}/a.md`, `*.test.ts`) and inside a
+/// word with letters outside ASCII.
 fn rest<'a>(text: &str, name: &'a str) -> Option<&'a str> {
     let at = name.as_ptr().addr().checked_sub(text.as_ptr().addr())?;
     let before = text.get(..at)?.chars().next_back();
     let after = text.get(at + name.len()..)?.chars().next();
-    // Beyond are scripts without blanks, where a name stands right beside other words.
+    // Higher code points belong to scripts without spaces, where a name directly follows other words.
     let is_foreign = |c: char| ('\u{80}'..'\u{2e80}').contains(&c) && c.is_alphanumeric();
     if before.is_some_and(is_foreign) || after.is_some_and(|c| c == '…' || is_foreign(c)) {
         return Some("");
     }
     match before? {
         '$' | '%' => Some(name.split_once('/').map_or("", |(_, rest)| rest)),
-        // `**src/a.rs**` is named, `*.test.ts` is not.
+        // `**src/a.rs**` names a file, `*.test.ts` does not.
         '}' | ']' | ')' | '>' | '*' | '<' if name.starts_with(['/', '.']) => {
             Some(name.trim_start_matches('/'))
         }
@@ -178,7 +174,7 @@ fn rest<'a>(text: &str, name: &'a str) -> Option<&'a str> {
     }
 }
 
-/// The path from the working folder, where it is below it.
+/// The path relative to the working folder if it is below it.
 pub fn shown<'a>(path: &'a str, cwd: Option<&str>) -> &'a str {
     let path = path.strip_prefix("file://").unwrap_or(path);
     let below = cwd.filter(|cwd| place::is_inside(path, cwd)).and_then(|cwd| {
@@ -193,10 +189,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_rest_of_a_variable_a_pattern_or_a_word_is_no_file() {
+    fn the_end_of_a_variable_pattern_or_word_is_not_a_file() {
         let paths = |text: &str| {
             let mut names = Names::default();
-            names.read(text, Voice::Printed, None, None);
+            names.read(text, Mention::Printed, None, None);
             let found = names.finish().into_iter().filter(|name| name.kind == NameKind::Path);
             found.map(|name| name.text).collect::<Vec<_>>()
         };
@@ -221,7 +217,7 @@ mod tests {
             assert_eq!(paths(text), [path], "{text}");
         }
         let mut names = Names::default();
-        names.read("docs/a.md: see {root}/docs/a.md, $R/docs/a.md", Voice::Printed, None, None);
-        assert_eq!(names.finish()[0].hits, 3, "a file that is known is met by every name");
+        names.read("docs/a.md: see {root}/docs/a.md, $R/docs/a.md", Mention::Printed, None, None);
+        assert_eq!(names.finish()[0].hits, 3, "a known file is counted under every spelling");
     }
 }

@@ -1,26 +1,26 @@
-//! What became of a thread's task, by evidence alone.
+//! Judges the outcome of a thread's task by evidence.
 
 use super::super::learning::Outcome;
 
 /// Evidence collected while the thread is read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Signs {
-    /// The last check (test, build, lint) that ended passed; `None` when there was none.
+    /// Whether the last check (test, build, lint) passed; `None` if none ran.
     pub last_check: Option<bool>,
-    /// The person's last words thanked or agreed.
+    /// The person's last message thanked or agreed.
     pub is_content: bool,
-    /// The person's last words put the agent right, and nothing was changed after.
+    /// The person's last message corrected the agent, and nothing was changed since.
     pub is_corrected: bool,
     /// The last turn was interrupted.
     pub is_interrupted: bool,
     /// The agent answered last.
     pub is_answered: bool,
     pub changed: bool,
-    /// Steps of the last plan that are done, and all of them.
+    /// Done steps and all steps of the last plan.
     pub steps: (usize, usize),
 }
 
-/// Weighs the evidence. What the person says counts before what checks say, and checks before the plan.
+/// The person's words outrank checks, and checks outrank the plan.
 pub fn triage(signs: Signs) -> Outcome {
     let (done, all) = signs.steps;
     let is_planned = all > 0 && done == all;

@@ -1,4 +1,4 @@
-//! Command lines that came from outside: what a page showed was not the agent's own idea.
+//! Recognizes command lines that came from outside, such as from a web page.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -7,13 +7,12 @@ use crate::limits;
 use crate::memory::span::spans;
 use crate::rollout::shell;
 
-/// Lines that are known again.
 const LINES_MAX: usize = 4_096;
 
-/// Lines kept that differ in their options alone.
+/// Maximum lines kept that differ only in their options.
 const VARIANTS_MAX: usize = 8;
 
-/// Bytes of the shortest line that counts.
+/// Minimum bytes of a line.
 const LINE_BYTES_MIN: usize = 8;
 
 /// Lines from outside, by their commands without options, with the options of each.
@@ -21,7 +20,7 @@ const LINE_BYTES_MIN: usize = 8;
 pub(super) struct OutsideLines(HashMap<u128, Vec<BTreeSet<String>>>);
 
 impl OutsideLines {
-    /// Notes the lines of what was printed, and what stands in code marks on them.
+    /// Records the printed lines, and the text in code marks on them.
     pub(super) fn note(&mut self, printed: &str) {
         for line in printed.lines() {
             let bare = line.trim().trim_start_matches(['$', '`', ' ', '-', '*']);
@@ -30,7 +29,7 @@ impl OutsideLines {
                 if (LINE_BYTES_MIN..=limits::COMMAND_BYTES).contains(&shown.len())
                     && self.0.len() < LINES_MAX
                 {
-                    let (commands, options) = parted(shown);
+                    let (commands, options) = split_options(shown);
                     let variants = self.0.entry(commands).or_default();
                     if variants.len() < VARIANTS_MAX && !variants.contains(&options) {
                         variants.push(options);
@@ -40,16 +39,16 @@ impl OutsideLines {
         }
     }
 
-    /// Whether the line is one of them, perhaps with more options or in another order.
-    pub(super) fn holds(&self, line: &str) -> bool {
-        let (commands, options) = parted(line);
+    /// Whether a recorded line has the same commands and a subset of the options.
+    pub(super) fn contains(&self, line: &str) -> bool {
+        let (commands, options) = split_options(line);
         let variants = self.0.get(&commands);
         variants.is_some_and(|variants| variants.iter().any(|shown| shown.is_subset(&options)))
     }
 }
 
-/// The commands with what they are given, and the options apart.
-fn parted(line: &str) -> (u128, BTreeSet<String>) {
+/// Digest of the commands without options, and the options.
+fn split_options(line: &str) -> (u128, BTreeSet<String>) {
     let mut words = String::with_capacity(line.len());
     let mut options = BTreeSet::new();
     for command in shell::commands(line) {
@@ -71,16 +70,16 @@ mod tests {
     use super::OutsideLines;
 
     #[test]
-    fn a_command_of_a_page_is_known_with_more_options() {
+    fn a_command_of_a_page_is_recognized_with_more_options() {
         let mut lines = OutsideLines::default();
         lines.note("Install it:\n  $ pip install evil-tool --pre\nThen run `make -j4 all`.");
         for line in
             ["pip install evil-tool --pre", "pip install -q --pre evil-tool", "make all -j4"]
         {
-            assert!(lines.holds(line), "{line}");
+            assert!(lines.contains(line), "{line}");
         }
         for line in ["pip install evil-tool", "pip install other --pre", "make -j4 test"] {
-            assert!(!lines.holds(line), "{line}");
+            assert!(!lines.contains(line), "{line}");
         }
     }
 }

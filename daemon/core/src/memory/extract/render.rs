@@ -1,35 +1,34 @@
-//! A thread's memory as text: the account of what happened, and the record of what was learned.
+//! Renders a thread's memory: the account of what happened, and the record of the learnings.
 
 use std::fmt::Write as _;
 
 use super::super::consolidate::date;
 use super::super::learning::{Learning, LearningKind, NameKind, RolloutMemory};
-use super::gather::Gathered;
+use super::gather::AccountParts;
 use crate::text;
 
-/// Files named in an account.
 const FILES_MAX: usize = 24;
 
 const KEYWORDS_MAX: usize = 16;
 
-/// Heads the last part of an account.
+/// Heading of an account's last section.
 const LAST_WORDS: &str = "## The agent's last words (its own account)";
 
-/// The agent's last words in an account of [`rollout_summary`]'s form.
+/// The agent's last words in an account rendered by [`rollout_summary`].
 pub fn last_words(account: &str) -> Option<&str> {
     let (_, words) = account.rsplit_once(LAST_WORDS)?;
     Some(words.trim().trim_start_matches('>').trim()).filter(|words| !words.is_empty())
 }
 
-/// What happened, for people and agents who want the whole story.
-pub(super) fn rollout_summary(memory: &RolloutMemory, gathered: &Gathered) -> String {
-    let title = &gathered.title;
+/// The account: what happened, for people and agents who want the details.
+pub(super) fn rollout_summary(memory: &RolloutMemory, parts: &AccountParts) -> String {
+    let title = &parts.title;
     let mut out = format!("# {}\n\n", text::one_line_cut(title, 120));
     push(&mut out, format_args!("Outcome: {}\n", memory.outcome.into_str()));
-    section(&mut out, "What the person asked", gathered.requests.iter().cloned());
+    section(&mut out, "What the person asked", parts.requests.iter().cloned());
     let rules = of(memory, LearningKind::is_rule);
     section(&mut out, "Preference signals", rules.map(with_evidence));
-    let changed = gathered.changed.iter().take(FILES_MAX);
+    let changed = parts.changed.iter().take(FILES_MAX);
     section(
         &mut out,
         "Files changed",
@@ -44,15 +43,15 @@ pub(super) fn rollout_summary(memory: &RolloutMemory, gathered: &Gathered) -> St
     section(&mut out, "Failures and what mended them", fixes.map(with_evidence));
     let facts = of(memory, |kind| kind == LearningKind::Fact);
     section(&mut out, "Reusable knowledge", facts.map(with_evidence));
-    if let Some(report) = &gathered.report {
+    if let Some(report) = &parts.report {
         push(&mut out, format_args!("\n{LAST_WORDS}\n\n> {report}\n"));
     }
     out
 }
 
-/// What was learned, in the form that consolidation and models read.
-pub(super) fn raw_memory(memory: &RolloutMemory, gathered: &Gathered) -> String {
-    let title = &gathered.title;
+/// The record: the learnings, in the form that consolidation and models read.
+pub(super) fn raw_memory(memory: &RolloutMemory, parts: &AccountParts) -> String {
+    let title = &parts.title;
     let mut out = String::from("---\n");
     let quoted = |words: &str| serde_json::to_string(words).unwrap_or_default();
     push(&mut out, format_args!("description: {}\n", quoted(&text::one_line_cut(title, 160))));
@@ -72,7 +71,7 @@ pub(super) fn raw_memory(memory: &RolloutMemory, gathered: &Gathered) -> String 
     out
 }
 
-/// Headings of the record and what stands below each.
+/// Headings of the record and the learnings below each.
 const SECTIONS: &[(&str, &[LearningKind])] = &[
     (
         "User preferences",
@@ -88,15 +87,15 @@ const SECTIONS: &[(&str, &[LearningKind])] = &[
     ("Outcome", &[LearningKind::Outcome]),
 ];
 
-/// Names by which the thread can be found.
+/// Names for finding the thread.
 pub(crate) fn keywords(memory: &RolloutMemory) -> Vec<String> {
     let names = memory.map.iter().filter(|name| name.uses > 0 && name.text.len() <= 80);
-    let told = names.filter(|name| match name.kind {
-        NameKind::Path => !super::is_passing_place(&name.text),
+    let searchable = names.filter(|name| match name.kind {
+        NameKind::Path => !super::is_temporary(&name.text),
         NameKind::Identifier => true,
         NameKind::Command | NameKind::Id => false,
     });
-    told.take(KEYWORDS_MAX).map(|name| name.text.clone()).collect()
+    searchable.take(KEYWORDS_MAX).map(|name| name.text.clone()).collect()
 }
 
 fn of(

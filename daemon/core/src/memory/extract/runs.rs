@@ -1,46 +1,39 @@
-//! Commands that ran: which work, which failed, and what then made them work.
+//! Tracks commands that ran: which worked, which failed, and what repaired them.
 
 use super::line;
 use crate::rollout::output::{self, TestCounts};
 use crate::rollout::shell::Class;
 use crate::text;
 
-/// Command lines kept of a thread.
 const RUNS_MAX: usize = 160;
 
-/// Failures whose repair is waited for.
+/// Maximum failures that wait for a repair.
 const OPEN_MAX: usize = 16;
 
-/// Repairs kept of a thread.
 const FIXES_MAX: usize = 24;
 
-/// Files changed after a failure beyond which none of them tells what mended it.
+/// Maximum changed files for a repair to be attributed to them.
 const CHANGED_MAX: usize = 4;
 
-/// Working commands kept in their order.
 const STEPS_MAX: usize = 240;
 
-/// Commands after a failure among which another way of doing the same is looked for.
+/// Number of commands after a failure in which an alternative is looked for.
 const VARIANT_RUNS: u32 = 6;
 
-/// One command line.
 #[derive(Debug, Clone)]
 pub struct Run {
-    /// The line.
     pub line: String,
-    /// Folder below the working folder that it ran in.
+    /// Folder below the working folder in which it ran.
     pub folder: Option<String>,
-    /// Runs that ended well.
     pub passed: u32,
-    /// Runs that failed.
     pub failed: u32,
-    /// Whether the last run that ended, ended well.
+    /// Whether the last run passed.
     pub works: bool,
     /// Line of the transcript with the last end.
     pub seq: u64,
     /// Unix milliseconds of the last end.
     pub at_ms: i64,
-    /// Tests its last good run counted.
+    /// Test counts of its last run that passed.
     pub tests: Option<TestCounts>,
 }
 
@@ -52,14 +45,14 @@ pub struct Fix {
     pub seq: u64,
     pub changed: Vec<String>,
     pub ran: Vec<String>,
-    /// The line that works instead; `None`: the same.
+    /// The line that works instead; `None` if the same line works.
     pub instead: Option<String>,
     /// Unix milliseconds.
     pub at_ms: i64,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenFailure {
     fix: Fix,
     runs: u32,
 }
@@ -71,23 +64,22 @@ pub struct End<'a> {
     pub seq: u64,
     /// Unix milliseconds.
     pub at_ms: i64,
-    /// Whether it ended well.
     pub passed: bool,
-    /// What it printed, redacted.
+    /// Redacted.
     pub printed: &'a str,
 }
 
-/// Commands of a thread, oldest last use first.
+/// Commands of a thread, least recently used first.
 #[derive(Debug, Default)]
 pub struct Runs {
     list: Vec<Run>,
-    open: Vec<Open>,
+    open: Vec<OpenFailure>,
     fixes: Vec<Fix>,
     steps: Vec<String>,
 }
 
 impl Runs {
-    /// A command that does more than look has ended.
+    /// Records the end of a command that does more than read.
     pub fn end(&mut self, line: &str, folder: Option<&str>, end: End<'_>) {
         for open in &mut self.open {
             open.runs += 1;
@@ -102,7 +94,6 @@ impl Runs {
         }
     }
 
-    /// A file was changed.
     pub fn changed(&mut self, path: &str) {
         for open in &mut self.open {
             let changed = &mut open.fix.changed;
@@ -112,12 +103,12 @@ impl Runs {
         }
     }
 
-    /// Commands, repairs, and working commands in order.
+    /// Returns commands, repairs, and working commands in order.
     pub fn finish(self) -> (Vec<Run>, Vec<Fix>, Vec<String>) {
         (self.list, self.fixes, self.steps)
     }
 
-    /// The newest check that ended, and whether it passed.
+    /// Whether the newest check passed; `None` if none ran.
     pub fn last_check(&self) -> Option<bool> {
         let checks = self.list.iter().rev();
         checks.filter(|run| Class::of(&run.line).is_check()).map(|run| run.works).next()
@@ -146,8 +137,7 @@ impl Runs {
         let lines = output::failure_lines(end.printed, 2).join(" / ");
         let said = text::one_line_cut(&lines, 200);
         if let Some(open) = self.open.iter_mut().find(|open| open.fix.line == line) {
-            // The first failure tells what was wrong before the repair began; the last one what of it
-            // is left. The last one is what the next change answers.
+            // The next change responds to the newest failure, so that one is kept.
             (open.fix.said, open.fix.seq, open.runs) = (said, end.seq, 0);
             return;
         }
@@ -163,7 +153,7 @@ impl Runs {
             instead: None,
             at_ms: end.at_ms,
         };
-        self.open.push(Open { fix, runs: 0 });
+        self.open.push(OpenFailure { fix, runs: 0 });
     }
 
     fn repaired(&mut self, line: &str, end: End<'_>) {
@@ -195,7 +185,7 @@ impl Runs {
     }
 
     fn keep(&mut self, fix: Fix) {
-        if !fix.is_telling() {
+        if !fix.is_useful() {
             return;
         }
         self.fixes.retain(|known| known.line != fix.line || known.instead != fix.instead);
@@ -207,10 +197,10 @@ impl Runs {
 }
 
 impl Fix {
-    /// Whether it may happen again: a command that is of use in later threads, and, where files were
-    /// changed, one that judges files. A folder that was entered already teaches nothing.
-    fn is_telling(&self) -> bool {
-        let bare = |line: &str| line::bare(line).filter(|bare| line::is_telling(bare));
+    /// Whether it may happen again: the command is useful in later threads and, if files were changed, checks
+    /// files. A failed `cd` teaches nothing.
+    fn is_useful(&self) -> bool {
+        let bare = |line: &str| line::bare(line).filter(|bare| line::is_useful(bare));
         if self.said.is_empty() || self.said.contains(": cd: ") {
             return false;
         }
@@ -239,8 +229,8 @@ impl Run {
     }
 }
 
-/// Whether `other` is another way of doing what `line` does: it runs the same program and shares its
-/// telling words. A pipe put behind only hides how it ended.
+/// Whether `other` is an alternative to `line`: it runs the same program and shares half of its words. An
+/// added pipe only hides the exit status.
 fn is_variant(line: &str, other: &str) -> bool {
     let words = |line: &str| -> Vec<String> {
         line.split(|c: char| c.is_whitespace() || "&|;'\"".contains(c))
@@ -266,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_paired_with_what_repaired_it() {
+    fn a_failure_is_paired_with_its_repair() {
         let mut runs = Runs::default();
         runs.end("cargo test", None, end(false, "error[E0425]: cannot find value `x`"));
         runs.changed("src/a.rs");
@@ -279,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn another_way_that_works_is_found() {
+    fn an_alternative_that_works_is_found() {
         let mut runs = Runs::default();
         runs.end("pytest tests/unit", None, end(false, "bash: pytest: command not found"));
         runs.end("git add -A", None, end(true, ""));

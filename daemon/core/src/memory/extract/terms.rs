@@ -1,7 +1,7 @@
 //! Finds names in text (paths, identifiers, hashes, URLs): one pass over its bytes, no regular expression.
 
 #[cfg(test)]
-mod plainly;
+mod reference;
 mod shape;
 
 use crate::limits::PATH_BYTES;
@@ -9,7 +9,6 @@ use shape::{
     as_path, is_file_name, is_hash, is_name, is_ticket, is_uuid, may_hold_name, words_of_kebab,
 };
 
-/// What a term looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TermKind {
     Path,
@@ -17,34 +16,33 @@ pub(super) enum TermKind {
     Name,
     /// A hash, UUID, URL or ticket.
     Id,
-    /// Two words joined by a hyphen: a package or a script now and then, prose most of the time.
+    /// Two words joined by a hyphen: sometimes a package or a script, mostly prose.
     Compound,
 }
 
-/// A term as it stands in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Found<'a> {
+pub(super) struct Term<'a> {
     pub(super) text: &'a str,
     pub(super) kind: TermKind,
 }
 
-/// Shortest identifier worth keeping: shorter ones are words or loop variables.
+/// Minimum bytes of an identifier: shorter ones are words or loop variables.
 const NAME_BYTES_MIN: usize = 5;
 
-/// Shows each term of `text` to `visit`, in order, repeats included. `hyphens` also shows
-/// `two-words`: in commands they may be a script or a package, in prose that a tool printed they are prose.
+/// Calls `visit` with each term of `text` in order, including repeats. `hyphens` includes `two-words`, which in
+/// commands may be a script or a package and in printed text are prose.
 ///
-/// Most of a text are small letters and blanks, and words of small letters alone are no terms. So the
-/// search runs to the next byte that can make a term of them, and only the chunk around that one is
-/// measured: unless it is a number that stands alone or the mark that ends a sentence, as most are.
-pub(super) fn find<'a>(text: &'a str, hyphens: bool, visit: &mut dyn FnMut(Found<'a>)) {
+/// Most of a text is lower-case letters and spaces, and a word of lower-case letters is not a term. So the
+/// search jumps to the next byte that can make a chunk a term, and measures only the chunk around it; it skips
+/// plain numbers and the mark that ends a sentence.
+pub(super) fn find<'a>(text: &'a str, hyphens: bool, visit: &mut dyn FnMut(Term<'a>)) {
     let bytes = text.as_bytes();
     let mut at = 0;
     while let Some(stop) = next_stop(bytes, at) {
         at = match bytes[stop] {
             b'#' => stop + issue(&text[stop..], visit),
             0x1b => stop + escape_sequence(&bytes[stop..]),
-            // Text inside text: the letter of an escape belongs to no word.
+            // Quoted text: the letter of an escape belongs to no word.
             b'\\' if bytes.get(stop + 1).is_some_and(|b| b"nrt".contains(b)) => stop + 2,
             b'\\' => stop + 1,
             first => {
@@ -71,7 +69,7 @@ pub(super) fn find<'a>(text: &'a str, hyphens: bool, visit: &mut dyn FnMut(Found
 fn next_stop(bytes: &[u8], from: usize) -> Option<usize> {
     let is_stop = |b: &u8| STOPS[usize::from(*b)];
     let rest = bytes.get(from..)?;
-    // Four at a time: to ask once costs less than to ask four times.
+    // Four bytes per branch are faster than one.
     let (fours, last) = rest.as_chunks::<4>();
     for (number, four) in fours.iter().enumerate() {
         if is_stop(&four[0]) | is_stop(&four[1]) | is_stop(&four[2]) | is_stop(&four[3]) {
@@ -81,8 +79,8 @@ fn next_stop(bytes: &[u8], from: usize) -> Option<usize> {
     last.iter().position(is_stop).map(|at| from + 4 * fours.len() + at)
 }
 
-/// Shows the terms of the chunk that `text` begins with, and returns its length.
-fn word<'a>(text: &'a str, hyphens: bool, visit: &mut dyn FnMut(Found<'a>)) -> usize {
+/// Visits the terms of the chunk at the start of `text`, and returns the chunk's length.
+fn word<'a>(text: &'a str, hyphens: bool, visit: &mut dyn FnMut(Term<'a>)) -> usize {
     let (length, mut classes) = measure(text.as_bytes(), ANY);
     let mut word = &text[..length];
     // A mark at the end belongs to the sentence.
@@ -92,7 +90,7 @@ fn word<'a>(text: &'a str, hyphens: bool, visit: &mut dyn FnMut(Found<'a>)) -> u
     {
         (word, classes) = (bare, measure(bare.as_bytes(), ANY).1);
     }
-    // Capitals and numbers stop the search too, and most are no terms.
+    // Capitals and numbers also stop the search, and most are not terms.
     if classes & (LOWER | UPPER) != 0 {
         match classes & (SLASH | HYPHEN | COLON | MARK) {
             0 => plain(word, classes, visit),
@@ -102,7 +100,7 @@ fn word<'a>(text: &'a str, hyphens: bool, visit: &mut dyn FnMut(Found<'a>)) -> u
     length
 }
 
-/// Length of the run of bytes of `members`' classes that `bytes` begins with, and the classes in it.
+/// Length of the run of bytes at the start of `bytes` whose classes are in `members`, and the classes in it.
 fn measure(bytes: &[u8], members: u8) -> (usize, u8) {
     let mut classes = 0;
     for (at, byte) in bytes.iter().enumerate() {
@@ -115,12 +113,12 @@ fn measure(bytes: &[u8], members: u8) -> (usize, u8) {
     (bytes.len(), classes)
 }
 
-/// Shows `#123` and returns its length; of anything else the length of the mark alone.
-fn issue<'a>(text: &'a str, visit: &mut dyn FnMut(Found<'a>)) -> usize {
+/// Visits `#123` and returns its length; for anything else, the length of the mark and its digits.
+fn issue<'a>(text: &'a str, visit: &mut dyn FnMut(Term<'a>)) -> usize {
     let digits = text.bytes().skip(1).take_while(u8::is_ascii_digit).count();
     let ends = text.as_bytes().get(digits + 1).is_none_or(|b| !is_chunk(*b) || b".:".contains(b));
     if (2..=7).contains(&digits) && ends {
-        visit(Found { text: &text[..=digits], kind: TermKind::Id });
+        visit(Term { text: &text[..=digits], kind: TermKind::Id });
     }
     digits + 1
 }
@@ -141,8 +139,8 @@ const COLON: u8 = 64;
 const MARK: u8 = 128;
 const ANY: u8 = 255;
 
-/// Class of each byte that can stand inside a path, URL or identifier, 0 for the others. All of them
-/// are ASCII, so chunks are cut between characters.
+/// Class of each byte that can be part of a path, URL or identifier; 0 for others. All are ASCII, so chunks end
+/// at character boundaries.
 const CLASSES: [u8; 256] = classes();
 
 const fn classes() -> [u8; 256] {
@@ -165,8 +163,7 @@ const fn classes() -> [u8; 256] {
     classes
 }
 
-/// Bytes at which the search stops: those without one of which no chunk holds a term, and those that
-/// mean something outside of chunks.
+/// Bytes at which the search stops: every chunk with a term contains one, or they have a meaning outside chunks.
 const STOPS: [bool; 256] = {
     let mut stops = [false; 256];
     let mut byte = 0;
@@ -186,16 +183,16 @@ fn is_chunk(byte: u8) -> bool {
 }
 
 /// A chunk of letters, digits and underscores.
-fn plain<'a>(word: &'a str, classes: u8, visit: &mut dyn FnMut(Found<'a>)) {
+fn plain<'a>(word: &'a str, classes: u8, visit: &mut dyn FnMut(Term<'a>)) {
     if is_name(word, classes) {
-        visit(Found { text: word, kind: TermKind::Name });
+        visit(Term { text: word, kind: TermKind::Name });
     } else if classes == LOWER | DIGIT && is_hash(word) {
-        visit(Found { text: word, kind: TermKind::Id });
+        visit(Term { text: word, kind: TermKind::Id });
     }
 }
 
-/// A chunk with marks. `classes` are those of all its bytes: what they rule out is not looked for.
-fn chunk<'a>(chunk: &'a str, classes: u8, hyphens: bool, visit: &mut dyn FnMut(Found<'a>)) {
+/// A chunk with punctuation. `classes` are the classes of its bytes; checks that they rule out are skipped.
+fn chunk<'a>(chunk: &'a str, classes: u8, hyphens: bool, visit: &mut dyn FnMut(Term<'a>)) {
     let holds = |class: u8| classes & class != 0;
     let chunk = bare(chunk);
     if chunk.len() < NAME_BYTES_MIN - 1 {
@@ -203,36 +200,36 @@ fn chunk<'a>(chunk: &'a str, classes: u8, hyphens: bool, visit: &mut dyn FnMut(F
     }
     if holds(SLASH) && holds(COLON) && chunk.contains("://") {
         if chunk.len() <= PATH_BYTES && chunk.len() > 10 {
-            visit(Found { text: chunk, kind: TermKind::Id });
+            visit(Term { text: chunk, kind: TermKind::Id });
         }
         return;
     }
     if is_hash(chunk) || holds(HYPHEN) && (is_uuid(chunk) || is_ticket(chunk)) {
-        return visit(Found { text: chunk, kind: TermKind::Id });
+        return visit(Term { text: chunk, kind: TermKind::Id });
     }
     let place = if holds(COLON) { without_line(chunk) } else { chunk };
     if holds(SLASH) && place.contains('/') {
         if let Some(path) = as_path(place) {
-            visit(Found { text: path, kind: TermKind::Path });
+            visit(Term { text: path, kind: TermKind::Path });
         }
         return;
     }
     if holds(MARK) && (NAME_BYTES_MIN..=PATH_BYTES).contains(&place.len()) && is_file_name(place) {
-        visit(Found { text: place, kind: TermKind::Path });
+        visit(Term { text: place, kind: TermKind::Path });
         return;
     }
     match if holds(HYPHEN) { words_of_kebab(place) } else { 0 } {
         0 | 1 => {}
         2 if !hyphens => {}
-        2 => visit(Found { text: place, kind: TermKind::Compound }),
-        _ => visit(Found { text: place, kind: TermKind::Name }),
+        2 => visit(Term { text: place, kind: TermKind::Compound }),
+        _ => visit(Term { text: place, kind: TermKind::Name }),
     }
     if may_hold_name(classes) {
         names(chunk, visit);
     }
 }
 
-/// A chunk without the marks around it, which belong to the sentence or to the code.
+/// A chunk without the surrounding punctuation of a sentence or of code.
 fn bare(chunk: &str) -> &str {
     let is_around = |b: &u8| matches!(b, b':' | b'-' | b'+' | b'?' | b'&' | b'%');
     let is_behind = |b: &u8| matches!(b, b'.' | b':' | b'@');
@@ -244,21 +241,21 @@ fn bare(chunk: &str) -> &str {
     &chunk[start..start + end]
 }
 
-/// Shows the names that stand in a chunk, which marks part.
-fn names<'a>(chunk: &'a str, visit: &mut dyn FnMut(Found<'a>)) {
+/// Visits the names in a chunk that punctuation separates.
+fn names<'a>(chunk: &'a str, visit: &mut dyn FnMut(Term<'a>)) {
     let mut from = 0;
     while from < chunk.len() {
         let members = LOWER | UPPER | DIGIT | UNDERSCORE;
         let (length, classes) = measure(&chunk.as_bytes()[from..], members);
         let name = &chunk[from..from + length];
         if is_name(name, classes) {
-            visit(Found { text: name, kind: TermKind::Name });
+            visit(Term { text: name, kind: TermKind::Name });
         }
         from += length + 1;
     }
 }
 
-/// `path:12:3` without its place, as compilers and searches print it.
+/// `path:12:3`, as compilers and searches print it, without the line and column.
 fn without_line(chunk: &str) -> &str {
     match chunk.split_once(':') {
         Some((path, rest))
@@ -298,27 +295,27 @@ mod tests {
     }
 
     #[test]
-    fn prose_and_numbers_are_not() {
+    fn prose_and_numbers_are_not_terms() {
         check("This and/or that, 12.5 seconds, e.g. version 1.2.3; Done.", &[]);
         check("self.len() == 1000000 || true", &[]);
     }
 
     #[test]
-    fn prose_with_hyphens_counts_only_where_asked() {
+    fn hyphenated_prose_is_found_only_on_request() {
         let mut found = Vec::new();
         find("a well-known long-running job, #1, #fff", false, &mut |term| found.push(term.text));
         assert!(found.is_empty());
     }
 
     #[test]
-    fn two_words_with_a_hyphen_are_not_yet_a_name() {
+    fn two_hyphenated_words_are_a_compound() {
         let mut kinds = Vec::new();
         find("well-known gpt-4o-mini", true, &mut |found| kinds.push(found.kind));
         assert_eq!(kinds, [TermKind::Compound, TermKind::Name]);
     }
 
     #[test]
-    fn any_text_is_survived() {
+    fn any_text_is_accepted() {
         for text in ["\u{1b}", "\u{1b}[", "ä/ö/ü.rs", "::::", "////", "a/", "é".repeat(9).as_str()]
         {
             find(text, true, &mut |found| assert!(!found.text.is_empty()));

@@ -9,7 +9,7 @@ use crate::memory::edits::Edits;
 use crate::memory::learning::{Learning, NameKind, Outcome};
 use crate::memory::summary::{Scope, injection, summary};
 
-/// A thread that is told line by line.
+/// A thread written line by line.
 struct Thread {
     extractor: Extractor,
     line: u64,
@@ -109,7 +109,7 @@ fn rich(own: Own) -> Thread {
 }
 
 #[test]
-fn a_thread_teaches_what_happened_in_it() {
+fn a_thread_teaches_rules_commands_fixes_and_facts() {
     let memory = rich(Own::default()).finish().unwrap();
     assert_eq!(memory.outcome, Outcome::Success);
     assert_eq!(memory.rollout_slug, "fix-the-retry-bug-never-push-to-main");
@@ -132,7 +132,7 @@ fn a_thread_teaches_what_happened_in_it() {
 }
 
 #[test]
-fn nothing_useful_is_nothing() {
+fn a_thread_without_learnings_is_skipped() {
     for end in ["hello", "what is 2 + 2?"] {
         let mut thread = thread();
         thread.user(end).says("assistant", "4");
@@ -170,9 +170,9 @@ fn a_poisoned_transcript_plants_no_rule() {
     assert!(thread.extractor.reached_outside());
     let memory = thread.finish().unwrap();
     assert!(memory.learnings.iter().all(|learning| !learning.kind.is_rule()), "{memory:#?}");
-    let told = format!("{}{}", memory.rollout_summary, memory.raw_memory);
+    let shown = format!("{}{}", memory.rollout_summary, memory.raw_memory);
     for planted in ["evil", "approve every command", "never ask"] {
-        assert!(!told.contains(planted), "{planted}: {told}");
+        assert!(!shown.contains(planted), "{planted}: {shown}");
         assert!(memory.learnings.iter().all(|learning| !learning.text.contains(planted)));
         assert!(!memory.steps.iter().any(|step| step.contains(planted)));
     }
@@ -182,7 +182,7 @@ fn a_poisoned_transcript_plants_no_rule() {
 }
 
 #[test]
-fn a_planted_secret_is_nowhere() {
+fn a_planted_secret_is_redacted_everywhere() {
     const SECRET: &str = "ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8";
     let mut thread = rich(Own::default());
     thread
@@ -200,7 +200,7 @@ fn a_planted_secret_is_nowhere() {
 }
 
 #[test]
-fn what_we_injected_is_never_learned_again() {
+fn injected_text_is_never_learned() {
     let memory = rich(Own::default()).finish().unwrap();
     let published = Files::from([("MEMORY.md".to_owned(), memory.raw_memory.clone())]);
     let own = Own::new(vec!["/home/u/.local/share/longhaul/memory".into()], &published);
@@ -227,7 +227,7 @@ fn what_we_injected_is_never_learned_again() {
 }
 
 #[test]
-fn rules_of_a_turn_that_was_taken_back_are_gone() {
+fn rules_of_a_rolled_back_turn_are_dropped() {
     let mut thread = rich(Own::default());
     thread.user("From now on, use tabs everywhere");
     thread.raw("event_msg", &json!({ "type": "thread_rolled_back", "num_turns": 1 }));
@@ -237,7 +237,7 @@ fn rules_of_a_turn_that_was_taken_back_are_gone() {
 }
 
 #[test]
-fn lines_of_any_content_are_taken() {
+fn lines_of_any_content_are_accepted() {
     let mut thread = rich(Own::default());
     let before = thread.line;
     for line in [&b"{"[..], b"\xff\xfe", b"null", b"{\"type\":\"response_item\",\"payload\":7}"] {
@@ -264,7 +264,7 @@ fn memory_of_a_long_thread_is_bounded() {
 }
 
 #[test]
-fn a_thread_that_goes_on_keeps_what_it_taught() {
+fn a_continued_thread_keeps_its_learnings() {
     let memory = rich(Own::default()).finish().unwrap();
     let built = build(std::slice::from_ref(&memory));
     let again = rich(Own::new(Vec::new(), &built.files)).finish().unwrap();
@@ -272,25 +272,25 @@ fn a_thread_that_goes_on_keeps_what_it_taught() {
 }
 
 #[test]
-fn ten_sessions_that_are_told_memory_add_nothing_to_it() {
+fn ten_sessions_that_read_memory_add_nothing_to_it() {
     let mut memories = vec![rich(Own::default()).finish().unwrap()];
     let before = build(&memories);
     for round in 0..10 {
         let built = build(&memories);
         let scope = Scope { project: Some("/w/p"), cwd: None };
-        let told = injection(&built.handbook, "", scope, 5_000);
+        let shown = injection(&built.handbook, "", scope, 5_000);
         let mut thread = Thread::new(Own::new(vec!["/m".into()], &built.files));
         thread
-            .says("developer", &told)
-            .user(&told)
+            .says("developer", &shown)
+            .user(&shown)
             .user("Go on with it, please")
             .run("cat /m/MEMORY.md /m/memory_summary.md", 0, &built.files["MEMORY.md"])
-            .run("cat told.md", 0, &summary(&built.handbook, "", scope, 5_000))
-            .run("cat told.md", 0, &built.files["memory_summary.md"])
+            .run("cat shown.md", 0, &summary(&built.handbook, "", scope, 5_000))
+            .run("cat shown.md", 0, &built.files["memory_summary.md"])
             .says("assistant", &built.files["MEMORY.md"])
             .user(&built.files["memory_summary.md"]);
         memories.extend(thread.finish().map(|mut memory| {
-            memory.thread_id = format!("told-{round}");
+            memory.thread_id = format!("later-{round}");
             memory
         }));
     }
@@ -314,7 +314,7 @@ fn build(memories: &[RolloutMemory]) -> Consolidation {
 }
 
 #[test]
-fn a_thread_that_is_not_to_be_remembered_is_not() {
+fn a_thread_that_opted_out_is_skipped() {
     let mut thread = thread();
     let meta = json!({ "id": "t1", "cwd": "/w/p", "source": "cli", "memory_mode": "disabled" });
     thread.extractor = Extractor::new(thread.extractor.thread.clone(), Own::default());
@@ -323,7 +323,7 @@ fn a_thread_that_is_not_to_be_remembered_is_not() {
 }
 
 #[test]
-fn commands_are_told_once_and_what_everybody_knows_not_at_all() {
+fn commands_are_listed_once_and_ordinary_ones_never() {
     let mut thread = thread();
     thread.user("make it build");
     for line in [
@@ -337,13 +337,13 @@ fn commands_are_told_once_and_what_everybody_knows_not_at_all() {
         thread.run(line, 0, "Python 3.9.6");
     }
     let memory = thread.finish().unwrap();
-    let told: Vec<&str> =
+    let shown: Vec<&str> =
         of(&memory, LearningKind::Command).iter().map(|l| l.text.as_str()).collect();
-    assert_eq!(told, ["test: `cargo test` works"]);
+    assert_eq!(shown, ["test: `cargo test` works"]);
 }
 
 #[test]
-fn a_check_whose_end_a_filter_hides_is_judged_by_what_it_printed() {
+fn a_check_behind_a_filter_is_judged_by_its_output() {
     let mut thread = thread();
     thread.user("fix the tests").run(
         "cargo test 2>&1 | tail -5",
@@ -358,12 +358,12 @@ fn a_check_whose_end_a_filter_hides_is_judged_by_what_it_printed() {
     let mut thread = self::thread();
     thread.user("run the tests").run("cargo test 2>&1 | tail -5", 0, "12 passed; 0 failed\ndone");
     let memory = thread.finish().unwrap();
-    assert_eq!(of(&memory, LearningKind::Command).len(), 1, "one that worked, and said something");
+    assert_eq!(of(&memory, LearningKind::Command).len(), 1, "it printed a passing summary");
     assert_eq!(memory.steps, ["cargo test"]);
 }
 
 #[test]
-fn an_answer_to_a_question_puts_nobody_right() {
+fn an_answer_to_a_question_is_not_a_correction() {
     let mut thread = thread();
     thread
         .user("add a page about colours")

@@ -1,36 +1,35 @@
-//! What a person says that holds beyond the task: preferences, constraints, corrections, notes.
+//! Finds statements that apply beyond the task: preferences, constraints, corrections, notes.
 //!
-//! Only a person's own sentences are looked at: no code, no quotation, no pasted log, and no prompt that
-//! a command sends in the person's name. A sentence counts
-//! when it opens with, or turns on, a word by which people set rules ("always", "never", "instead of", in
-//! the languages of [`CUES`]); "the test always fails" tells what is so and does not.
+//! Only the person's own sentences count: no code, quotations, pasted logs, or prompts that a command sends for
+//! the person. A sentence is a statement if it starts with, or contains, a word by which people set rules
+//! ("always", "never", "instead of", in the languages of [`CUES`]). "The test always fails" is a description,
+//! not a rule.
 
 use super::super::learning::LearningKind;
 use crate::text;
 
-/// A sentence that holds beyond the task.
+/// A sentence that applies beyond the task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Statement {
     pub kind: LearningKind,
     /// The person's words, in one line.
     pub text: String,
-    /// Said for the task at hand, as far as one can tell.
+    /// Probably meant for the current task only.
     pub is_passing: bool,
 }
 
-/// Where a cue must stand.
+/// Required position of a cue.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum At {
     /// First, or after a word that addresses someone.
     Start,
-    /// Anywhere.
     Any,
 }
 
 use LearningKind::{Constraint, Note, Preference};
 
-/// Words that set a rule: cue, where, what it sets, whether it is for the task alone. Lower case, apart
-/// from punctuation; the first that fits counts.
+/// Words that set a rule: cue, position, kind of rule, and whether it is for the current task only. Lower case,
+/// without punctuation; the first match wins.
 const CUES: &[(&str, At, LearningKind, bool)] = &[
     // English.
     ("remember that", At::Start, Note, false),
@@ -98,7 +97,7 @@ const CUES: &[(&str, At, LearningKind, bool)] = &[
     ("предпочитаю", At::Any, Preference, false),
 ];
 
-/// The same in languages that are written without blanks.
+/// The same for languages written without spaces.
 const UNSPACED_CUES: &[(&str, LearningKind, bool)] = &[
     ("绝对不要", Constraint, false),
     ("永远不要", Constraint, false),
@@ -119,7 +118,6 @@ const UNSPACED_CUES: &[(&str, LearningKind, bool)] = &[
     ("하지 마", Constraint, true),
 ];
 
-/// Openings by which a person puts the agent right.
 const CORRECTIONS: &[&str] = &[
     "no",
     "nope",
@@ -185,25 +183,24 @@ const ADDRESSES: &[&str] = &[
     "пожалуйста",
 ];
 
-/// Addresses that also join what is told of a thing.
+/// Addresses that also occur in descriptions.
 const JOINTS: &[&str] = &["and", "but", "so", "also", "to", "on"];
 
-/// Words before a cue among which a joint may stand.
+/// A joint counts only within this many words before a cue.
 const JOINED_WORDS: usize = 2;
 
-/// Bytes of a sentence that counts.
+/// Bytes of a statement.
 const SENTENCE_BYTES: std::ops::RangeInclusive<usize> = 12..=400;
 
-/// Bytes of a message beyond which it was not typed: a log, a document, the prompt behind a command.
+/// Maximum bytes of a typed message; longer ones are logs, documents or the prompts of commands.
 const TYPED_BYTES: usize = 1_500;
 
-/// Headings and tags at the beginnings of lines by which a short prompt is told from typed words.
+/// Number of lines that begin with a heading or a tag from which a short message counts as a prompt.
 const MARKUP_LINES: usize = 2;
 
 const STATEMENTS_MAX: usize = 12;
 
-/// What `message` says that holds beyond the task. `answers` when the agent had spoken before, so that
-/// the person may be putting it right.
+/// Finds the statements in `message`. `answers`: the agent spoke before, so the message may be a correction.
 pub fn statements(message: &str, answers: bool) -> Vec<Statement> {
     let typed = typed(message);
     let mut found: Vec<Statement> = Vec::new();
@@ -225,12 +222,12 @@ pub fn statements(message: &str, answers: bool) -> Vec<Statement> {
     found
 }
 
-/// Whether a person typed the message, and no command sent it in their name.
+/// Whether a person typed the message, as opposed to a command.
 pub fn is_typed(message: &str) -> bool {
     !typed(message).trim().is_empty()
 }
 
-/// Whether a message does nothing but thank or agree.
+/// Whether a message only thanks or agrees.
 pub fn is_content(message: &str) -> bool {
     const WORDS: &[&str] = &[
         "thanks",
@@ -263,7 +260,7 @@ pub fn is_content(message: &str) -> bool {
     message.len() < 200 && WORDS.iter().any(|word| starts(&plain, word))
 }
 
-/// The words of a message that the person typed.
+/// The part of a message that the person typed.
 fn typed(message: &str) -> String {
     let is_markup = |line: &&str| {
         let line = line.trim_start();
@@ -302,7 +299,7 @@ fn sentences(typed: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// Cuts a line behind each mark that ends a sentence.
+/// Splits a line into sentences.
 fn parts(line: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut start = 0;
@@ -336,12 +333,12 @@ fn rule(sentence: &str) -> Option<(LearningKind, bool)> {
     })
 }
 
-/// Whether the cue follows a word by which one speaks to someone.
+/// Whether the cue follows a word that addresses someone.
 fn is_addressed(plain: &str, cue: &str) -> bool {
     plain.match_indices(&format!(" {cue} ")).any(|(at, _)| {
         let Some(before) = plain[..at].rsplit(' ').next() else { return false };
         let words = plain[..at].split(' ').filter(|word| !word.is_empty()).count();
-        // "it will also never be set" tells what is so.
+        // "it will also never be set" is a description.
         ADDRESSES.contains(&before) && (!JOINTS.contains(&before) || words <= JOINED_WORDS)
     })
 }
@@ -353,7 +350,7 @@ fn correction(typed: &str) -> Option<String> {
         return None;
     }
     let line = text::one_line(typed);
-    // "no", "stop there": nothing that a later thread could use.
+    // "no", "stop there": useless to a later thread.
     (line.split(' ').count() >= 5).then(|| text::cut(&line, 320).into_owned())
 }
 
@@ -361,7 +358,7 @@ fn starts(plain: &str, words: &str) -> bool {
     plain.strip_prefix(' ').and_then(|p| p.strip_prefix(words)).is_some_and(|r| r.starts_with(' '))
 }
 
-/// Lower case, every mark a blank, blanks around.
+/// Lower case, punctuation replaced by spaces, with a space at both ends.
 fn padded(sentence: &str) -> String {
     let mut plain = String::with_capacity(sentence.len() + 2);
     plain.push(' ');
@@ -407,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_rule_is_left() {
+    fn other_sentences_are_not_rules() {
         for message in [
             "the test always fails on CI",
             "why do we never see the error?",
@@ -429,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn thanks_are_told_from_requests() {
+    fn thanks_are_distinguished_from_requests() {
         assert!(is_content("Perfect, thanks!"));
         assert!(!is_content("make it perfect"));
     }

@@ -1,12 +1,12 @@
-//! A model's answer, judged by the rows it was shown.
+//! Validates a model's answer against the rows it was shown.
 //!
-//! Each learning is taken for itself: one without a quotation that stands in its row, one that holds a
-//! secret, and a rule that no person stated are left out and counted. The accounts lose the lines that
-//! cannot be believed. What is not the JSON that was asked for is refused whole.
+//! Each learning is checked separately: one without a quotation from its row, one with a secret, and a rule that
+//! no person stated are rejected and counted. Unproved lines of the accounts are dropped. An answer that is not
+//! the requested JSON is rejected as a whole.
 
 use serde::Deserialize;
 
-use super::rows::{Row, Voice};
+use super::rows::{Row, RowSource};
 use super::{AnswerError, Reading};
 use crate::checkpoint::semantic::policy::behaviour;
 use crate::memory::learning::{
@@ -18,12 +18,12 @@ use crate::redact::redact;
 use crate::step::Origin;
 use crate::text;
 
-/// Bytes of a summary or raw memory.
+/// Maximum bytes of a summary or raw memory.
 const ACCOUNT_BYTES: usize = 24 * 1_024;
 
 const LEARNINGS_MAX: usize = 64;
 
-/// Bytes of the shortest quotation that says anything.
+/// Minimum bytes of a quotation.
 const QUOTE_BYTES_MIN: usize = 4;
 
 #[derive(Deserialize)]
@@ -68,7 +68,7 @@ pub(super) fn read(
             Err(error) => refused.push(error),
         }
     }
-    // Who can prove nothing of what it claims is not believed in the rest either.
+    // If no learning has evidence, the accounts are not trusted either.
     if learnings.is_empty() && !refused.is_empty() {
         return Err(refused.remove(0));
     }
@@ -76,9 +76,9 @@ pub(super) fn read(
     let slug_words = redact(answer.rollout_slug.as_deref().unwrap_or_default()).text;
     let memory = RolloutMemory {
         outcome: answer.outcome,
-        rollout_summary: record.believed(&answer.rollout_summary),
+        rollout_summary: record.verified(&answer.rollout_summary),
         rollout_slug: slug(&slug_words),
-        raw_memory: record.believed(&answer.raw_memory),
+        raw_memory: record.verified(&answer.raw_memory),
         learnings,
         ..about.clone()
     };
@@ -102,7 +102,7 @@ fn learning(
     };
     let order = behaviour(&claim.text);
     let is_order = claim.kind.is_rule() || order.is_some();
-    // The person stated the rule itself, and not only some words near it.
+    // The person must have stated the rule itself, not only words near it.
     let is_stated = || order.is_none_or(|order| squeezed(&row.text).contains(&squeezed(order)));
     if is_order && !(row.origin.is_person() && is_stated()) {
         return Err(AnswerError::PlantedRule { number });
@@ -111,7 +111,7 @@ fn learning(
         true => stated(&row.text, &quote).unwrap_or(&claim.quote),
         false => &claim.text,
     };
-    // That a command ran is seen, and not told: a model's account of one is its own words.
+    // Only the daemon's own extraction proves that a command ran; a model's account of it is the agent's.
     let origin = match claim.kind {
         LearningKind::Command => Origin::AGENT,
         _ => row.origin,
@@ -133,15 +133,16 @@ fn learning(
     })
 }
 
-/// The line in which the person said what is quoted: a rule stays in their words, and whole.
+/// The whole line that contains the quotation: a rule stays in the person's words.
 fn stated<'a>(row: &'a str, quote: &str) -> Option<&'a str> {
     row.lines().find(|line| squeezed(line).contains(quote))
 }
 
-/// What was shown, to hold an account against.
+/// The rows shown, for checking an account.
 struct Record {
     all: String,
-    said: String,
+    /// Rows of the person.
+    person: String,
 }
 
 impl Record {
@@ -149,17 +150,17 @@ impl Record {
         let joined = |rows: &mut dyn Iterator<Item = &Row>| {
             rows.map(|row| squeezed(&row.text)).collect::<Vec<_>>().join("\n")
         };
-        let said = joined(&mut shown.iter().filter(|row| row.voice == Voice::User));
-        Self { all: joined(&mut shown.iter()), said }
+        let person = joined(&mut shown.iter().filter(|row| row.source == RowSource::User));
+        Self { all: joined(&mut shown.iter()), person }
     }
 
-    /// An account without secrets, without the lines that give orders which no person gave, and without those
-    /// that name, in code marks, what stands nowhere in the record.
-    fn believed(&self, account: &str) -> String {
+    /// An account without secrets, without lines that give orders which no person gave, and without lines whose code
+    /// marks name something that is not in the record.
+    fn verified(&self, account: &str) -> String {
         let redacted = redact(account).text;
         let is_kept = |line: &&str| {
             let is_stated =
-                behaviour(line).is_none_or(|order| self.said.contains(&squeezed(order)));
+                behaviour(line).is_none_or(|order| self.person.contains(&squeezed(order)));
             is_stated && spans(line).all(|span| self.all.contains(&squeezed(span)))
         };
         redacted.lines().filter(is_kept).flat_map(|line| [line, "\n"]).collect()
@@ -174,7 +175,7 @@ fn bounded(field: &'static str, bytes: usize, max: usize) -> Result<(), AnswerEr
     if bytes > max { Err(AnswerError::TooLong { field, bytes, max }) } else { Ok(()) }
 }
 
-/// The JSON inside a fence, which some models put around it.
+/// The JSON without the code fence that some models add.
 fn unfenced(answer: &str) -> &str {
     let answer = answer.trim();
     let inside = answer.strip_prefix("```json").or_else(|| answer.strip_prefix("```"));

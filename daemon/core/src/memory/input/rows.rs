@@ -1,4 +1,4 @@
-//! The rows of a thread that a model is shown, under a budget.
+//! Selects the rows of a thread to show to a model, within a budget.
 
 use std::borrow::Cow;
 
@@ -6,11 +6,11 @@ use crate::redact::redact;
 use crate::step::Origin;
 use crate::text;
 
-/// Whose words a row holds; the more a row says for its bytes, the lower.
+/// Who wrote a row. Lower is more valuable per byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case", const_into_str)]
-pub(super) enum Voice {
+pub(super) enum RowSource {
     User,
     Client,
     Agent,
@@ -22,18 +22,18 @@ pub(super) enum Voice {
 #[derive(Debug, Clone)]
 pub(super) struct Row {
     pub(super) seq: u64,
-    pub(super) voice: Voice,
+    pub(super) source: RowSource,
     pub(super) origin: Origin,
     pub(super) text: String,
 }
 
-/// Bytes of a text that are looked at: wide enough that no secret is cut before it is recognised.
+/// Maximum bytes redacted of one text: wide enough that no secret is cut before redaction.
 const WINDOW_BYTES: usize = 16 * 1_024;
 
-/// Bytes that a mark and a newline take.
+/// Maximum bytes of a row's mark and newline.
 const MARK_BYTES: usize = 24;
 
-/// Rows collected so far, the least worthy gone where they take more than twice the budget.
+/// The collected rows. Above twice the budget, the least valuable are dropped.
 #[derive(Debug)]
 pub(super) struct Rows {
     rows: Vec<Row>,
@@ -41,8 +41,7 @@ pub(super) struct Rows {
     bytes_max: usize,
 }
 
-impl Voice {
-    /// Of words that ask for something.
+impl RowSource {
     pub(super) fn of_request(origin: Origin) -> Self {
         match origin {
             _ if origin.is_person() => Self::User,
@@ -51,7 +50,7 @@ impl Voice {
         }
     }
 
-    /// Bytes of one row, as Codex bounds them: 2,000 tokens of an output, 10,000 bytes a row.
+    /// Maximum bytes of one row: the bounds of Codex, 2,000 tokens of output and 10,000 bytes per row.
     fn bytes_max(self) -> usize {
         match self {
             Self::User | Self::Client => 10_000,
@@ -67,35 +66,35 @@ impl Rows {
         Self { rows: Vec::new(), bytes: 0, bytes_max: budget_bytes.saturating_mul(2) }
     }
 
-    /// Rows that were chosen before, to be chosen from anew.
+    /// Starts from rows that were selected before.
     pub(super) fn again(rows: Vec<Row>, budget_bytes: usize) -> Self {
         let bytes = rows.iter().map(Row::bytes).sum();
         Self { rows, bytes, bytes_max: budget_bytes.saturating_mul(2) }
     }
 
-    pub(super) fn push(&mut self, seq: u64, (voice, origin): (Voice, Origin), words: &str) {
+    pub(super) fn push(&mut self, seq: u64, (source, origin): (RowSource, Origin), words: &str) {
         let redacted = redact(words.trim());
         if redacted.text.is_empty() {
             return;
         }
-        // Whoever closes the record from inside would speak to the model.
+        // A closing tag inside the record would let its text address the model.
         let plain = redacted.text.replace("</record>", "< /record>");
-        let text = text::cut_middle(&plain, voice.bytes_max()).into_owned();
+        let text = text::cut_middle(&plain, source.bytes_max()).into_owned();
         self.bytes += text.len() + MARK_BYTES;
-        self.rows.push(Row { seq, voice, origin, text });
+        self.rows.push(Row { seq, source, origin, text });
         if self.bytes > self.bytes_max {
             self.shed();
         }
     }
 
-    /// Keeps the worthier half.
+    /// Keeps the more valuable half.
     fn shed(&mut self) {
         let rows = std::mem::take(&mut self.rows);
         self.rows = chosen(rows, self.bytes_max / 2);
         self.bytes = self.rows.iter().map(Row::bytes).sum();
     }
 
-    /// The rows that fit, as text and as values, in the order of the thread.
+    /// The most valuable rows that fit, as text and as values, in the order of the thread.
     pub(super) fn fit(self, bytes: usize) -> (String, Vec<Row>) {
         let all = self.rows.len();
         let rows = chosen(self.rows, bytes.saturating_sub(MARK_BYTES * 2));
@@ -104,7 +103,7 @@ impl Rows {
             out.push_str("[rows that did not fit are left out]\n");
         }
         for row in &rows {
-            out.push_str(&format!("[{} {}] {}\n", row.seq, row.voice.into_str(), row.text));
+            out.push_str(&format!("[{} {}] {}\n", row.seq, row.source.into_str(), row.text));
         }
         (out, rows)
     }
@@ -116,10 +115,10 @@ impl Row {
     }
 }
 
-/// The worthiest rows that fit, in the order of the thread.
+/// The most valuable rows that fit, in the order of the thread.
 fn chosen(rows: Vec<Row>, bytes: usize) -> Vec<Row> {
     let mut order: Vec<usize> = (0..rows.len()).collect();
-    order.sort_by_key(|&at| (rows[at].voice, std::cmp::Reverse(at)));
+    order.sort_by_key(|&at| (rows[at].source, std::cmp::Reverse(at)));
     let mut left = bytes;
     let mut keep = vec![false; rows.len()];
     for at in order {
@@ -131,12 +130,12 @@ fn chosen(rows: Vec<Row>, bytes: usize) -> Vec<Row> {
     rows.into_iter().zip(keep).filter_map(|(row, keep)| keep.then_some(row)).collect()
 }
 
-/// As much of a text as is looked at.
+/// The part of a text that is read.
 pub(super) fn window(text: &str) -> Cow<'_, str> {
     text::cut_middle(text, WINDOW_BYTES)
 }
 
-/// A short value, redacted, in one line.
+/// A short value, redacted, on one line.
 pub(super) fn clean(value: &str) -> String {
     text::one_line_cut(&redact(value).text, crate::limits::PATH_BYTES)
 }

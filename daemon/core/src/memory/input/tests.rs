@@ -68,7 +68,7 @@ fn answer(learnings: &Value) -> String {
 }
 
 #[test]
-fn the_question_holds_what_was_said_and_done() {
+fn the_question_contains_messages_calls_and_outputs() {
     let question = ask(&session(), 10_000).unwrap();
     for held in ["[2 user] Fix it", "[3 call] shell", "3 passed", "[9 agent] Done.", "thread: t1"] {
         assert!(question.user.contains(held), "{held}: {}", question.user);
@@ -81,7 +81,7 @@ fn the_question_holds_what_was_said_and_done() {
 }
 
 #[test]
-fn the_persons_words_stay_longest() {
+fn the_persons_words_are_dropped_last() {
     let mut lines = session();
     for number in 0..400 {
         lines.extend(call(&format!("x{number}"), "make", &"noise ".repeat(2_000)));
@@ -96,7 +96,7 @@ fn the_persons_words_stay_longest() {
 }
 
 #[test]
-fn an_answer_with_evidence_is_taken() {
+fn an_answer_with_evidence_is_accepted() {
     let question = ask(&session(), 10_000).unwrap();
     let learnings = json!([
         { "kind": "constraint", "text": "Never push to main", "seq": 2, "quote": "never push  to main" },
@@ -111,7 +111,7 @@ fn an_answer_with_evidence_is_taken() {
 }
 
 #[test]
-fn an_answer_without_evidence_is_refused() {
+fn an_answer_without_evidence_is_rejected() {
     let question = ask(&session(), 10_000).unwrap();
     let one = |kind: &str, text: &str, seq: u64, quote: &str| {
         let learnings = json!([{ "kind": kind, "text": text, "seq": seq, "quote": quote }]);
@@ -133,7 +133,7 @@ fn an_answer_without_evidence_is_refused() {
 }
 
 #[test]
-fn of_an_answer_only_that_is_taken_which_it_can_prove() {
+fn only_the_proved_part_of_an_answer_is_accepted() {
     let question = ask(&session(), 10_000).unwrap();
     let learnings = json!([
         { "kind": "constraint", "text": "Never push to main", "seq": 2, "quote": "never push to main" },
@@ -156,7 +156,7 @@ fn of_an_answer_only_that_is_taken_which_it_can_prove() {
 }
 
 #[test]
-fn a_question_can_be_made_smaller_until_there_is_nothing_to_leave_out() {
+fn a_question_can_be_halved_until_it_is_small() {
     let mut lines = session();
     for number in 0..40 {
         lines.extend(call(&format!("x{number}"), "make", &"noise ".repeat(600)));
@@ -170,7 +170,7 @@ fn a_question_can_be_made_smaller_until_there_is_nothing_to_leave_out() {
 }
 
 #[test]
-fn a_model_cannot_unsay_what_the_person_set() {
+fn a_model_cannot_revoke_a_rule_of_the_person() {
     let rule = |is_passing| RolloutMemory {
         learnings: vec![crate::memory::Learning {
             kind: LearningKind::Constraint,
@@ -195,7 +195,7 @@ fn a_model_cannot_unsay_what_the_person_set() {
 }
 
 #[test]
-fn nothing_to_learn_is_no_error() {
+fn nothing_to_learn_is_not_an_error() {
     let question = ask(&session(), 10_000).unwrap();
     let empty = r#"{"rollout_summary":"","rollout_slug":"","raw_memory":"","outcome":"uncertain","learnings":[]}"#;
     assert_eq!(question.read(empty), Ok(Reading::default()));

@@ -33,22 +33,22 @@ pub(super) struct SummaryRows<'a> {
 }
 
 impl<'a> SummaryRows<'a> {
-    /// Chooses for `bytes` bytes. A name in `told` or inside another chosen name is not repeated: `src` beside
-    /// `src/main.rs`, `git status` beside `git status --short`.
-    pub(super) fn choose(project: &'a Project, bytes: usize, told: &str) -> Self {
+    /// Chooses rows for `bytes` bytes. Skips names that occur in `text_before` or inside another chosen name: `src`
+    /// beside `src/main.rs`, `git status` beside `git status --short`.
+    pub(super) fn choose(project: &'a Project, bytes: usize, text_before: &str) -> Self {
         let mut order: Vec<&MapEntry> = project.map.iter().collect();
         let density = |entry: &MapEntry| entry.gain * 100 / (entry.text.len() as u64 + ROW_BYTES);
         order.sort_by(|a, b| density(b).cmp(&density(a)).then_with(|| a.text.cmp(&b.text)));
-        let mut said: BTreeSet<&str> = BTreeSet::new();
-        order.retain(|entry| !entry.text.is_empty() && said.insert(&entry.text));
+        let mut seen: BTreeSet<&str> = BTreeSet::new();
+        order.retain(|entry| !entry.text.is_empty() && seen.insert(&entry.text));
         let room = bytes.saturating_sub(HEADINGS_BYTES);
-        let mut rounds = vec![Round { text: told.to_owned(), own: BTreeSet::new() }];
+        let mut rounds = vec![Round { text: text_before.to_owned(), own: BTreeSet::new() }];
         for _ in 0..ROUNDS {
-            let chosen = taken(&order, room, &rounds);
+            let chosen = choose_fitting(&order, room, &rounds);
             rounds.push(Round::of(&chosen));
         }
         let mut packed = Self::default();
-        for entry in taken(&order, room, &rounds) {
+        for entry in choose_fitting(&order, room, &rounds) {
             match entry.kind {
                 NameKind::Command => packed.commands.push(entry),
                 NameKind::Path => packed.paths.push(entry),
@@ -63,19 +63,18 @@ impl<'a> SummaryRows<'a> {
 
     /// Puts identifiers after their file if the file is listed.
     fn place(&mut self, project: &'a Project) {
-        let told: BTreeSet<&str> = self.paths.iter().map(|entry| entry.text.as_str()).collect();
+        let listed: BTreeSet<&str> = self.paths.iter().map(|entry| entry.text.as_str()).collect();
         let homes: BTreeMap<&str, &str> = project
             .map
             .iter()
             .filter_map(|entry| Some((entry.text.as_str(), entry.file.as_deref()?)))
-            .filter(|(_, file)| told.contains(file))
+            .filter(|(_, file)| listed.contains(file))
             .collect();
         for name in self.names.remove(&None).unwrap_or_default() {
             self.names.entry(homes.get(name).copied()).or_default().push(name);
         }
     }
 
-    /// Renders the rows by kind.
     pub(super) fn render(&self) -> String {
         let mut out = String::new();
         let works = |entry: &&&MapEntry| entry.done > 0 && !entry.is_look;
@@ -130,7 +129,7 @@ impl<'a> Round<'a> {
     }
 
     /// Whether it contains `name` as a word outside the name's own row.
-    fn tells(&self, name: &str) -> bool {
+    fn contains(&self, name: &str) -> bool {
         let is_inside = |c: char| c.is_alphanumeric() || "_-.".contains(c);
         let (text, end) = (&self.text, name.len());
         let mut places =
@@ -143,16 +142,20 @@ impl<'a> Round<'a> {
     }
 }
 
-/// Takes the first names that fit and are not in `rounds`. Only fitting names are searched for: a large
-/// project has thousands that do not fit.
-fn taken<'a>(order: &[&'a MapEntry], room: usize, rounds: &[Round<'_>]) -> Vec<&'a MapEntry> {
+/// Chooses the first names that fit and are not in `rounds`. Only fitting names are searched for: a large project
+/// has thousands that do not fit.
+fn choose_fitting<'a>(
+    order: &[&'a MapEntry],
+    room: usize,
+    rounds: &[Round<'_>],
+) -> Vec<&'a MapEntry> {
     let reserved = room.saturating_sub(NARROW_BYTES) * NAMES_PERCENT / 100;
     let (mut left, mut left_for_names) = (room - reserved, reserved);
     let fits = |entry: &&&MapEntry| {
         let cost = cost(entry);
         let is_name = matches!(entry.kind, NameKind::Identifier | NameKind::Id);
         let pool = if is_name && cost > left { &mut left_for_names } else { &mut left };
-        let fits = cost <= *pool && !rounds.iter().any(|round| round.tells(&entry.text));
+        let fits = cost <= *pool && !rounds.iter().any(|round| round.contains(&entry.text));
         *pool -= if fits { cost } else { 0 };
         fits
     };

@@ -1,7 +1,7 @@
-//! What a session is told at its start: the person's rules, how to build and test here, what the last threads
-//! were about and how they ended.
+//! The text for the start of a session: the person's rules, how to build and test, and the purpose and end of the
+//! last threads.
 //!
-//! Nobody asked for it and every session pays for it, so it holds nothing that is merely likely to be useful.
+//! Every session pays for it without asking, so it omits anything that is only possibly useful.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,27 +15,26 @@ use crate::rollout::contextual;
 use crate::rollout::shell::Class;
 use crate::{text, tokens};
 
-/// Maximum tokens, by o200k and by bytes / 4 alike; what a hook puts around it makes 300 of them.
+/// Maximum tokens, both by o200k and by bytes / 4; with the hook's own text they are 300.
 pub const START_TOKENS: u64 = 270;
 
-/// Percent of the budget that rules take before everything else has had its turn.
+/// Percent of the budget that rules get before commands and threads are added.
 const RULES_PERCENT: u64 = 50;
 
-/// Newest threads that are told.
 const THREADS: usize = 3;
 
-/// The heading that prompt templates put before what was typed.
+/// The heading that prompt templates put before the typed text.
 const TEMPLATE_TITLE: &str = "User Input";
 
 const RULE_BYTES: usize = 240;
 const TITLE_BYTES: usize = 110;
 const LAST_WORDS_BYTES: usize = 150;
 
-/// Longest command line that is told: a longer one was made for one occasion.
+/// Maximum bytes of a command line: longer ones were written for one occasion.
 const COMMAND_BYTES: usize = 90;
 
-/// What is told of the scope, at most `max_tokens`; empty if nothing is known. `last_words` holds what the agent
-/// said last, by thread.
+/// The text for the scope, at most `max_tokens`; empty if nothing is known. `last_words` has the agent's last
+/// message by thread.
 pub fn start(
     handbook: &Handbook,
     scope: Scope<'_>,
@@ -45,7 +44,7 @@ pub fn start(
     let known = project(handbook, scope);
     let own = known.iter().flat_map(|(_, project)| &project.entries);
     let mut rules: Vec<&Entry> =
-        handbook.profile.iter().chain(own).filter(|entry| is_told(entry)).collect();
+        handbook.profile.iter().chain(own).filter(|entry| is_served(entry)).collect();
     rules.sort_by_key(|entry| (std::cmp::Reverse((entry.threads, entry.last_ms)), &entry.text));
     let mut draft = Draft { parts: Default::default(), used: 0, max_tokens };
     let rule = |entry: &Entry| text::cut_words(&entry.text, RULE_BYTES).into_owned();
@@ -69,8 +68,8 @@ pub fn start(
     draft.text()
 }
 
-/// Whether a rule is told unasked. A correction is of its moment until a second thread repeats it.
-fn is_told(entry: &Entry) -> bool {
+/// Whether a rule is included. A correction counts only for its own thread until a second thread repeats it.
+fn is_served(entry: &Entry) -> bool {
     entry.kind.is_rule() && (entry.kind != LearningKind::Correction || entry.threads > 1)
 }
 
@@ -93,7 +92,7 @@ struct Draft {
 }
 
 impl Draft {
-    /// Adds a line if all of it then takes at most `limit`; whether it did.
+    /// Adds a line if the draft then has at most `limit` tokens. Returns whether it did.
     fn push(&mut self, part: Part, line: &str, limit: u64) -> bool {
         let line = format!("- {line}\n");
         let lines = &mut self.parts[part as usize];
@@ -115,12 +114,12 @@ impl Draft {
     }
 }
 
-/// Tokens by o200k or by bytes / 4, whichever are more.
+/// Tokens: the larger of o200k and bytes / 4.
 fn cost(text: &str) -> u64 {
     tokens::of_text(text).max(Tokenizer::O200k.count(text))
 }
 
-/// One line for each of test, lint and build: the command that most threads ran with success.
+/// For each of test, lint and build, the command that worked in most threads.
 fn commands(folder: &str, project: &Project) -> Vec<String> {
     let mut uses: BTreeMap<(Class, String), (u32, u32)> = BTreeMap::new();
     let worked = |entry: &&MapEntry| {
@@ -137,7 +136,7 @@ fn commands(folder: &str, project: &Project) -> Vec<String> {
         .into_iter()
         .filter_map(|class| {
             let of_class = uses.iter().filter(|((of, _), _)| *of == class);
-            // The whole before a part of it, then what more threads ran, then the newest, then the shorter.
+            // Prefer commands for the whole project, then by threads, then the newest, then the shortest.
             let best = of_class.min_by_key(|((_, line), (users, age))| {
                 (is_narrow(line), std::cmp::Reverse(*users), *age, line.len())
             });
@@ -146,10 +145,9 @@ fn commands(folder: &str, project: &Project) -> Vec<String> {
         .collect()
 }
 
-/// The checks among the commands of a line, each with the folder it runs in and without what only shortens or
-/// hides its output.
+/// The checks among a line's commands, each with its folder and without output filters.
 fn checks(folder: &str, line: &str) -> Vec<(Class, String)> {
-    // What is only run if something failed, fed by something else or made of variables is of its occasion.
+    // Fallbacks, and commands with input or variables, were written for one occasion.
     let is_plain = |part: &str| !part.contains(['$', '`', '\n', '<', '{', '"']);
     if line.contains("||") {
         return Vec::new();
@@ -181,7 +179,7 @@ fn checks(folder: &str, line: &str) -> Vec<(Class, String)> {
     found
 }
 
-/// A folder as it is named from the project's; `None` where it lies elsewhere.
+/// A folder relative to the project's; `None` if it is outside.
 fn below(folder: &str, entered: &str) -> Option<String> {
     let entered = entered.trim_matches(['"', '\'']).trim_end_matches('/');
     let relative = match entered.strip_prefix(folder) {
@@ -210,7 +208,7 @@ fn is_occasional(command: &str) -> bool {
         let suffix = word.rsplit_once('.').map_or("", |(_, suffix)| suffix);
         word.contains("::") || SOURCES.contains(&suffix)
     };
-    // A program of the folder may be a script; what it is handed may not be a source.
+    // The program itself may be a script; its arguments may not be source files.
     TOOLS.contains(&first)
         || first.contains('=')
         || first.starts_with(['/', '(', '['])
@@ -226,7 +224,7 @@ fn is_narrow(line: &str) -> bool {
     })
 }
 
-/// The newest threads, each by what was asked and how it ended; of those that say the same, the newest.
+/// The newest threads by request and end; of identical lines only the newest.
 fn threads(project: &Project, last_words: &BTreeMap<String, String>) -> Vec<String> {
     let mut seen = BTreeSet::new();
     let line = |task: &TaskEntry| {
@@ -240,7 +238,7 @@ fn threads(project: &Project, last_words: &BTreeMap<String, String>) -> Vec<Stri
     let new = lines.filter(|(_, line)| seen.insert(line.clone()));
     new.take(THREADS)
         .map(|(task, (title, ended))| {
-            // What a template begins with tells nothing.
+            // A template's heading says nothing.
             let title =
                 if title == TEMPLATE_TITLE { String::new() } else { format!(" \"{title}\"") };
             format!("{}{title}: {ended}", date(task.updated_at_ms))
@@ -255,7 +253,7 @@ fn ended(task: &TaskEntry, last_words: Option<&str>) -> String {
         Outcome::Fail => "failed",
         Outcome::Uncertain => "",
     };
-    // What speaks like an order is not passed on, whoever said it.
+    // Text that reads like an instruction is not passed on, whatever its origin.
     let words = last_words.map(|words| text::one_line(words).trim().to_owned());
     let words = words.filter(|words| !words.is_empty() && policy::behaviour(words).is_none());
     match words {

@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use longhaul_core::job::{Failure, FailureKind, Job, JobKey, JobRequest, Kind, LeaseLost};
 use longhaul_core::memory::agent::{
-    AgentStep, AgentTask, Baseline, CheckInputs, carried, check, input_of, kept, task,
+    AgentStep, AgentTask, Baseline, CheckInputs, carry_over, check, input_of, task, without_dropped,
 };
 use longhaul_core::memory::consolidate::Consolidation;
 use longhaul_core::memory::input::budget_tokens;
@@ -184,7 +184,7 @@ impl Curation {
         let settings = self.config.now().memory.clone();
         let summary_tokens = *settings.summary_tokens;
         let on = CheckInputs { draft: &known.files, book: &known.handbook, summary_tokens };
-        let draft = baseline.as_ref().map_or_else(|| known.files.clone(), |b| carried(b, on));
+        let draft = baseline.as_ref().map_or_else(|| known.files.clone(), |b| carry_over(b, on));
         let task = task(&draft, baseline.as_ref(), summary_tokens);
         let bytes = task.files.values().map(String::len).sum::<usize>();
         if bytes > FILES_BYTES_MAX {
@@ -277,7 +277,7 @@ impl Curation {
         if files == base.files {
             return Ok(false);
         }
-        let handbook = kept(run.known.handbook.clone(), &files);
+        let handbook = without_dropped(run.known.handbook.clone(), &files);
         let input = base.input.clone();
         let made = Consolidation { files, handbook, selected: run.known.selected.clone() };
         let owner = Some(&run.owner);

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use longhaul_core::memory::Files;
 use longhaul_core::memory::consolidate::Handbook;
-use longhaul_core::memory::summary::{WrittenLine, written_on};
+use longhaul_core::memory::summary::{WrittenLine, written_lines};
 use longhaul_store::Passage;
 
 /// A passage ends at the first line end after this many bytes.
@@ -33,7 +33,7 @@ pub(super) fn passages(files: &Files, handbook: &Handbook, at_ms: i64) -> Vec<Pa
         match path.as_str() {
             "raw_memories.md" => continue,
             "memory_summary.md" => {
-                out.extend(written_on(text).map(|line| summary_passage(path, line, at_ms)));
+                out.extend(written_lines(text).map(|line| summary_passage(path, line, at_ms)));
                 continue;
             }
             _ => {}

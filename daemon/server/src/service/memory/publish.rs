@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use longhaul_core::digest::Digest128;
-use longhaul_core::memory::agent::{Baseline, CheckInputs, carried, kept, taken_out};
+use longhaul_core::memory::agent::{
+    Baseline, CheckInputs, carry_over, removed_texts, without_dropped,
+};
 use longhaul_core::memory::consolidate::{
     Bounds, Consolidation, Exclusions, ExtractedThread, Handbook, Inputs, Note, consolidate,
 };
@@ -154,9 +156,9 @@ impl Publisher {
             if let Some(baseline) = baseline {
                 let (draft, book) = (&made.files, &made.handbook);
                 let summary_tokens = sources.bounds.summary_tokens;
-                let files = carried(&baseline, CheckInputs { draft, book, summary_tokens });
+                let files = carry_over(&baseline, CheckInputs { draft, book, summary_tokens });
                 made.files = edits.apply(files);
-                made.handbook = kept(made.handbook, &made.files);
+                made.handbook = without_dropped(made.handbook, &made.files);
             }
             made
         });
@@ -270,7 +272,7 @@ impl Publisher {
             let found = found.unwrap_or_else(|| newest.files.clone());
             edits.merge(&newest.files, &found, now_ms);
             let book = Handbook::read(&newest.handbook).unwrap_or_default();
-            for text in taken_out(&newest.files, &found, &book) {
+            for text in removed_texts(&newest.files, &found, &book) {
                 edits.take_out("MEMORY.md", text);
             }
             let Generation { generation: number, input, files, .. } = newest;

@@ -2,7 +2,7 @@ use super::*;
 use crate::memory::agent::{CheckInputs, check};
 
 #[test]
-fn a_first_page_has_its_parts_and_whole_lines_in_any_budget() {
+fn a_first_page_has_all_parts_and_whole_lines_in_any_budget() {
     let memories = [memory("a", "/w/a", 0, vec![rule("a", "use tabs", 0)])];
     let note = |number: usize| Note {
         id: format!("n{number}"),
@@ -34,7 +34,7 @@ fn a_first_page_has_its_parts_and_whole_lines_in_any_budget() {
 }
 
 #[test]
-fn a_rule_for_all_and_for_two_projects_stands_once() {
+fn a_global_rule_repeated_in_two_projects_is_listed_once() {
     let note = |text: &str, project: Option<&str>| Note {
         id: text.into(),
         text: text.into(),

@@ -1,13 +1,12 @@
-//! Commands that are hazardous whatever stands around them: they destroy, force, or switch a protection off.
+//! Detects commands that are hazardous on their own: they destroy data, force, or disable a protection.
 
 use super::programs::{is_cluster_holding, is_decoder, name};
 use crate::rollout::shell::Command;
 
-/// Programs that are never recommended.
 const PROGRAMS: &[&str] =
     &["pkill", "killall", "iex", "invoke-expression", "mshta", "shred", "wipefs"];
 
-/// Options that skip a check, of any program: what they begin with.
+/// Prefixes of options that skip a check, for any program.
 const OPTIONS: &[&str] = &[
     "--force",
     "--no-verify",
@@ -33,7 +32,7 @@ const OPTIONS: &[&str] = &[
     "--break-system-packages",
 ];
 
-/// Variables that switch a protection off, and the values with which they do; without values: whatever it is.
+/// Variables that disable a protection, with the values that do so; an empty list means any value.
 const VARIABLES: &[(&str, &[&str])] = &[
     ("NODE_TLS_REJECT_UNAUTHORIZED", &["0"]),
     ("GIT_SSL_NO_VERIFY", &[]),
@@ -57,7 +56,7 @@ const VARIABLES: &[(&str, &[&str])] = &[
     ("PROMPT_COMMAND", &[]),
 ];
 
-/// Settings that switch certificates off, as parts of words in lower case without `-` and `_`.
+/// Settings for certificate checks, as parts of lower-case words without `-` and `_`.
 const TLS_SETTINGS: &[&str] = &[
     "strictssl",
     "sslverify",
@@ -68,7 +67,7 @@ const TLS_SETTINGS: &[&str] = &[
     "checkcertificate",
 ];
 
-/// Keys of git's configuration that name a program, or switch a check off.
+/// Git configuration keys that name a program or disable a check.
 const GIT_KEYS: &[&str] = &[
     "core.sshcommand",
     "core.hookspath",
@@ -90,7 +89,7 @@ const GIT_KEYS: &[&str] = &[
     "http.curloptresolve",
 ];
 
-/// Ends and beginnings of such keys.
+/// The same, as prefix and suffix of a key.
 const GIT_KEYS_OPEN: &[(&str, &str)] = &[
     ("filter.", ""),
     ("diff.", ".textconv"),
@@ -112,7 +111,7 @@ const GIT_KEYS_OPEN: &[(&str, &str)] = &[
     ("credential.", ".helper"),
 ];
 
-/// Places that decide who may enter, or what runs later.
+/// Devices, and files that control access.
 const PLACES: &[&str] = &[
     "/dev/sd",
     "/dev/nvme",
@@ -126,10 +125,9 @@ const PLACES: &[&str] = &[
     "/etc/shadow",
 ];
 
-/// Whether the command is hazardous by itself.
 pub(super) fn is_hazardous(command: &Command, words: &[&str]) -> bool {
     let Some((first, rest)) = words.split_first() else {
-        return writes_where_it_must_not(command, words);
+        return writes_protected_place(command, words);
     };
     let name = name(first);
     let lower: Vec<String> = rest.iter().map(|word| word.to_ascii_lowercase()).collect();
@@ -142,7 +140,7 @@ pub(super) fn is_hazardous(command: &Command, words: &[&str]) -> bool {
         || is_tls_off(&lower)
         || is_decoder(words)
         || is_sql(&lower)
-        || writes_where_it_must_not(command, words)
+        || writes_protected_place(command, words)
         || match name.as_str() {
             "rm" => removes_all(rest),
             "dd" => rest.iter().any(|word| word.starts_with("if=")),
@@ -170,11 +168,11 @@ pub(super) fn is_hazardous(command: &Command, words: &[&str]) -> bool {
             }
             _ => false,
         }
-        || is_program_of_network(&name, &lower)
+        || runs_downloaded_code(&name, &lower)
 }
 
-/// Code in a word that fetches and runs: `python -c "exec(urlopen(…).read())"`.
-fn is_program_of_network(name: &str, lower: &[String]) -> bool {
+/// Whether an argument downloads and runs code: `python -c "exec(urlopen(…).read())"`.
+fn runs_downloaded_code(name: &str, lower: &[String]) -> bool {
     const FETCHES: &[&str] = &[
         "urlopen",
         "urlretrieve",
@@ -236,7 +234,7 @@ fn opens_to_all(lower: &[String]) -> bool {
     })
 }
 
-/// Whether a word sets a variable that switches a protection off, in any shell's way.
+/// Whether a word sets a variable that disables a protection, in the syntax of any shell.
 fn is_variable(word: &str) -> bool {
     let Some((name, value)) = word.split_once('=') else { return false };
     let name = name.trim().trim_start_matches("$env:").to_ascii_uppercase();
@@ -252,7 +250,7 @@ fn is_off(value: &str) -> bool {
     matches!(value.trim_matches(['"', '\'']), "false" | "0" | "off" | "no" | "none" | "disable")
 }
 
-/// Whether the words switch the check of certificates off: `strict-ssl false`, `--tls-verify=0`.
+/// Whether the words disable certificate checks: `strict-ssl false`, `--tls-verify=0`.
 fn is_tls_off(lower: &[String]) -> bool {
     let is_setting = |word: &str| {
         let plain = word.replace(['-', '_', '.'], "");
@@ -270,7 +268,7 @@ fn is_sql(lower: &[String]) -> bool {
     ORDERS.iter().any(|order| joined.contains(order))
 }
 
-fn writes_where_it_must_not(command: &Command, words: &[&str]) -> bool {
+fn writes_protected_place(command: &Command, words: &[&str]) -> bool {
     let is_place = |path: &&str| {
         PLACES.iter().any(|place| path.starts_with(place))
             || path.ends_with("/authorized_keys")
@@ -286,7 +284,7 @@ fn writes_where_it_must_not(command: &Command, words: &[&str]) -> bool {
 }
 
 fn is_insecure_curl(rest: &[&str]) -> bool {
-    // Letters behind which the rest of the word is a value.
+    // Options that take the rest of the word as their value.
     const VALUED: &str = "oHdXuAebcFTxmwKEyYztCrDUQP";
     rest.iter().filter_map(|word| word.strip_prefix('-')).any(|letters| {
         let own = letters.find(|c| VALUED.contains(c)).map_or(letters, |at| &letters[..at]);
@@ -334,7 +332,7 @@ fn is_git(rest: &[&str]) -> bool {
         }
 }
 
-/// `git commit -n` skips the hooks; behind `-m` letters are a message.
+/// `git commit -n` skips the hooks; letters after `-m` are a message.
 fn is_cluster_of_commit(words: &[&str]) -> bool {
     words.iter().filter_map(|word| word.strip_prefix('-')).any(|letters| {
         let own =
@@ -343,7 +341,7 @@ fn is_cluster_of_commit(words: &[&str]) -> bool {
     })
 }
 
-/// A setting given for one command: `core.sshCommand=…`.
+/// Whether a setting for one command (`core.sshCommand=…`) is hazardous.
 fn is_git_setting(setting: &str) -> bool {
     let (key, _) = setting.split_once('=').unwrap_or((setting, ""));
     let key = key.to_ascii_lowercase();
@@ -353,8 +351,8 @@ fn is_git_setting(setting: &str) -> bool {
         })
 }
 
-/// A setting that stays. Editors, pagers, aliases and hooks of the project are what people set themselves,
-/// so only what reaches outside of it counts.
+/// Whether a permanent setting is hazardous. People set editors, pagers, aliases and project hooks themselves,
+/// so only values that reach outside the project count.
 fn is_git_config(words: &[&str]) -> bool {
     let mut named = words.iter().filter(|word| !word.starts_with('-'));
     let (Some(key), value) = (named.next(), named.next()) else { return false };

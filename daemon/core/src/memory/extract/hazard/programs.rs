@@ -1,6 +1,5 @@
-//! Which programs bring words in from outside, and which run the words they are given.
+//! Classifies programs: those that download or decode, and those that run scripts.
 
-/// Programs that print or save what a network sends.
 const FETCHERS: &[&str] = &[
     "curl",
     "wget",
@@ -30,7 +29,7 @@ const FETCHERS: &[&str] = &[
     "certutil",
 ];
 
-/// Programs that run a script they are given as a file, as text, or on their input.
+/// Programs that run a script from a file, an argument or standard input.
 const INTERPRETERS: &[&str] = &[
     "sh",
     "bash",
@@ -63,7 +62,7 @@ const INTERPRETERS: &[&str] = &[
     "gmake",
 ];
 
-/// Programs that run a command line in another place.
+/// Programs that run a command line elsewhere.
 const CARRIERS: &[&str] = &[
     "ssh",
     "docker",
@@ -88,8 +87,8 @@ const CARRIERS: &[&str] = &[
     "strace",
 ];
 
-/// Programs that stand for themselves in a sentence: a word after which a command may follow.
-const TOLD_APART: &[&str] = &[
+/// Program names that are rarely plain words: in a sentence, one may begin a command.
+const DISTINCTIVE: &[&str] = &[
     "rm",
     "git",
     "npm",
@@ -123,24 +122,24 @@ const TOLD_APART: &[&str] = &[
     "openssl",
 ];
 
-/// Options of interpreters behind which the code itself stands.
+/// Options of interpreters that are followed by code.
 const CODE_OPTIONS: &[&str] =
     &["-c", "-e", "-r", "-p", "-pe", "/c", "/k", "-command", "--eval", "--print"];
 
-/// What an interpreter runs.
+/// Where an interpreter gets its script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Runs {
-    /// It is none, or runs what is written in the project.
+pub(super) enum ScriptSource {
+    /// Not an interpreter, or it runs code of the project.
     Nothing,
-    /// What it reads.
+    /// Standard input.
     Input,
-    /// Text among its words.
+    /// Code among its arguments.
     Code,
-    /// A file among its words.
+    /// A file among its arguments.
     File,
 }
 
-/// The program, without its folder, its extension or its version, in lower case as Windows has it.
+/// The program's name in lower case (for Windows), without folder, extension and version.
 pub(super) fn name(word: &str) -> String {
     let last = word.rsplit(['/', '\\']).next().unwrap_or(word).to_ascii_lowercase();
     let bare = last.strip_suffix(".exe").unwrap_or(&last);
@@ -153,7 +152,7 @@ pub(super) fn name(word: &str) -> String {
     }
 }
 
-/// The first word, as it stands.
+/// The first word without its folder.
 pub(super) fn program<'a>(words: &[&'a str]) -> &'a str {
     let first = words.first().copied().unwrap_or_default();
     first.rsplit('/').next().unwrap_or(first)
@@ -163,18 +162,18 @@ pub(super) fn is_interpreter(word: &str) -> bool {
     INTERPRETERS.contains(&name(word).as_str())
 }
 
-pub(super) fn is_told_apart(word: &str) -> bool {
+pub(super) fn is_distinctive(word: &str) -> bool {
     let name = name(word);
-    let known = [TOLD_APART, FETCHERS, INTERPRETERS, CARRIERS];
+    let known = [DISTINCTIVE, FETCHERS, INTERPRETERS, CARRIERS];
     known.iter().any(|programs| programs.contains(&name.as_str()))
 }
 
-/// Whether the program runs a command line among its words.
+/// Whether the program runs a command line among its arguments.
 pub(super) fn is_carrier(words: &[&str]) -> bool {
     words.first().is_some_and(|word| CARRIERS.contains(&name(word).as_str()))
 }
 
-/// Whether the command prints or saves what a network other than this machine's sends.
+/// Whether the command downloads from another machine.
 pub(super) fn is_fetcher(words: &[&str]) -> bool {
     let Some((first, rest)) = words.split_first() else { return false };
     let name = name(first);
@@ -200,7 +199,7 @@ fn is_of_this_machine(address: &str) -> bool {
     })
 }
 
-/// Whether the command turns text that nobody can read into what it hides.
+/// Whether the command decodes text.
 pub(super) fn is_decoder(words: &[&str]) -> bool {
     let Some((first, rest)) = words.split_first() else { return false };
     let has = |options: &[&str]| rest.iter().any(|word| options.contains(word));
@@ -213,14 +212,16 @@ pub(super) fn is_decoder(words: &[&str]) -> bool {
     }
 }
 
-/// What an interpreter runs, and the words that hold it.
-pub(super) fn runs_from<'a>(words: &[&'a str]) -> (Runs, Vec<&'a str>) {
-    let Some((first, rest)) = words.split_first() else { return (Runs::Nothing, Vec::new()) };
+/// Where an interpreter gets its script, and the arguments that contain or name it.
+pub(super) fn runs_from<'a>(words: &[&'a str]) -> (ScriptSource, Vec<&'a str>) {
+    let Some((first, rest)) = words.split_first() else {
+        return (ScriptSource::Nothing, Vec::new());
+    };
     let name = name(first);
     match name.as_str() {
-        "eval" => return (Runs::Code, rest.to_vec()),
-        "." | "source" => return (Runs::File, rest.to_vec()),
-        known if !INTERPRETERS.contains(&known) => return (Runs::Nothing, Vec::new()),
+        "eval" => return (ScriptSource::Code, rest.to_vec()),
+        "." | "source" => return (ScriptSource::File, rest.to_vec()),
+        known if !INTERPRETERS.contains(&known) => return (ScriptSource::Nothing, Vec::new()),
         _ => {}
     }
     let is_code = |word: &&str| {
@@ -231,30 +232,31 @@ pub(super) fn runs_from<'a>(words: &[&'a str]) -> (Runs, Vec<&'a str>) {
             || is_shell && cluster.is_some_and(|letters| letters.ends_with('c'))
     };
     if let Some(at) = rest.iter().position(is_code) {
-        return (Runs::Code, rest[at + 1..].to_vec());
+        return (ScriptSource::Code, rest[at + 1..].to_vec());
     }
     if matches!(name.as_str(), "make" | "gmake") {
         let file = rest.iter().position(|word| *word == "-f").map(|at| at + 1);
         let file = file.and_then(|at| rest.get(at)).copied();
-        return file.map_or((Runs::Nothing, Vec::new()), |file| (Runs::File, vec![file]));
+        return file
+            .map_or((ScriptSource::Nothing, Vec::new()), |file| (ScriptSource::File, vec![file]));
     }
     if rest.contains(&"-m") {
-        return (Runs::Nothing, Vec::new());
+        return (ScriptSource::Nothing, Vec::new());
     }
     let reads = |word: &&str| matches!(*word, "-" | "-s" | "/dev/stdin" | "/dev/fd/0");
     let operands: Vec<&str> = rest.iter().copied().filter(|word| !word.starts_with('-')).collect();
     match operands.first() {
-        None => (Runs::Input, Vec::new()),
-        _ if rest.iter().any(reads) => (Runs::Input, Vec::new()),
+        None => (ScriptSource::Input, Vec::new()),
+        _ if rest.iter().any(reads) => (ScriptSource::Input, Vec::new()),
         Some(first) => {
-            // `-o pipefail x.sh`: the value of an option names no file.
+            // In `-o pipefail x.sh` the option's value is not the script.
             let names_file = |word: &&&str| word.contains(['.', '/', '\u{1}']);
-            (Runs::File, vec![operands.iter().find(names_file).unwrap_or(first)])
+            (ScriptSource::File, vec![operands.iter().find(names_file).unwrap_or(first)])
         }
     }
 }
 
-/// Files that the options of a fetcher name, or that it names after the address.
+/// Files that a download saves to, named by its options or after its URL.
 pub(super) fn downloaded(words: &[&str]) -> Vec<String> {
     if !is_fetcher(words) {
         return Vec::new();
@@ -292,7 +294,7 @@ pub(super) fn downloaded(words: &[&str]) -> Vec<String> {
     files
 }
 
-/// Files a filter in a pipe writes.
+/// Files that a filter in a pipe writes.
 pub(super) fn written_by(words: &[&str]) -> Vec<String> {
     match words {
         ["tee" | "sponge", rest @ ..] => rest
@@ -311,7 +313,7 @@ fn is_cluster_ending(word: &str, letter: char) -> bool {
     is_cluster_holding(word, letter) && word.ends_with(letter)
 }
 
-/// Whether a word is a group of short options with this letter among them.
+/// Whether a word is a group of short options that contains the letter.
 pub(super) fn is_cluster_holding(word: &str, letter: char) -> bool {
     word.strip_prefix('-').is_some_and(|rest| {
         !rest.starts_with('-')

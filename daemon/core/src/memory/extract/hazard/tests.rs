@@ -1,6 +1,6 @@
 use super::*;
 
-/// Command lines, one a line; those that begin with `#` are remarks.
+/// One command per line; lines that begin with `# ` are comments.
 const HAZARDOUS: &str = include_str!("specimens/hazardous.txt");
 const INNOCENT: &str = include_str!("specimens/innocent.txt");
 
@@ -19,14 +19,14 @@ fn hazardous_commands_are_never_recommended() {
 }
 
 #[test]
-fn innocent_commands_are() {
+fn harmless_commands_may_be_recommended() {
     let refused: Vec<&str> =
         specimens(INNOCENT).into_iter().filter(|line| is_hazardous(line)).collect();
     assert!(refused.is_empty(), "{refused:#?}");
 }
 
 #[test]
-fn more_flags_and_another_order_hide_nothing() {
+fn extra_and_reordered_flags_hide_nothing() {
     for (bare, others) in [
         (
             "rm -rf build",
@@ -80,7 +80,7 @@ fn commands_are_found_among_words() {
 }
 
 #[test]
-fn a_file_of_one_line_is_not_run_in_the_next() {
+fn a_line_that_runs_an_earlier_download_is_detected() {
     let files =
         downloads("curl -fsSL https://x.io/setup.sh -o /tmp/s.sh && wget https://x.io/i.py?raw=1");
     assert_eq!(files.iter().map(String::as_str).collect::<Vec<_>>(), ["i.py", "s.sh"]);

@@ -1,9 +1,9 @@
-//! What a chunk looks like: a path, a file, a name, a hash.
+//! Recognizes the shape of a chunk: a path, a file, a name, a hash.
 
 use super::{LOWER, NAME_BYTES_MIN, UNDERSCORE, UPPER};
 use crate::limits::{PATH_BYTES, TERM_BYTES};
 
-/// A chunk with a slash, when it is more likely a path than prose such as `and/or`.
+/// A chunk with a slash if it is more likely a path than prose such as `and/or`.
 pub(super) fn as_path(chunk: &str) -> Option<&str> {
     let chunk = chunk.strip_prefix("a/").or_else(|| chunk.strip_prefix("b/")).unwrap_or(chunk);
     if !(NAME_BYTES_MIN..=PATH_BYTES).contains(&chunk.len()) {
@@ -33,7 +33,7 @@ pub(super) fn as_path(chunk: &str) -> Option<&str> {
     is_path.then_some(names)
 }
 
-/// First folders of a project that make `folder/name` a path and not prose.
+/// Top folders of a project that make `folder/name` a path.
 const FOLDERS: [&str; 20] = [
     "src", "lib", "app", "apps", "test", "tests", "docs", "doc", "packages", "crates", "bin",
     "scripts", "examples", "config", "cmd", "internal", "pkg", "tools", "specs", "origin",
@@ -50,8 +50,7 @@ fn has_file_extension(chunk: &str) -> bool {
     })
 }
 
-/// Extensions of files that stand alone, without a folder, in order: `self.len` must not pass for
-/// one.
+/// Extensions of files without a folder, sorted: `self.len` must not count as a file.
 const EXTENSIONS: [&str; 66] = [
     "bash", "bat", "c", "cc", "cfg", "cjs", "conf", "cpp", "cs", "csproj", "css", "csv", "env",
     "erl", "ex", "exs", "fs", "go", "graphql", "h", "hpp", "hs", "html", "ini", "ipynb", "java",
@@ -61,7 +60,7 @@ const EXTENSIONS: [&str; 66] = [
     "zsh",
 ];
 
-/// The same as numbers, in the same order: a search compares words of the machine, not texts.
+/// The same as numbers, in the same order: faster to compare than text.
 pub(super) const EXTENSION_NUMBERS: [u64; EXTENSIONS.len()] = {
     let mut numbers = [0; EXTENSIONS.len()];
     let mut at = 0;
@@ -72,11 +71,10 @@ pub(super) const EXTENSION_NUMBERS: [u64; EXTENSIONS.len()] = {
     numbers
 };
 
-/// Bytes of the longest one.
 const EXTENSION_BYTES_MAX: usize = {
     let (mut longest, mut at) = (0, 0);
     while at < EXTENSIONS.len() {
-        assert!(EXTENSIONS[at].len() <= 8, "it must fit into a number");
+        assert!(EXTENSIONS[at].len() <= 8, "an extension must fit into a number");
         if EXTENSIONS[at].len() > longest {
             longest = EXTENSIONS[at].len();
         }
@@ -85,7 +83,7 @@ const EXTENSION_BYTES_MAX: usize = {
     longest
 };
 
-/// The first eight bytes, the first one on top: numbers are ordered as their texts are.
+/// The first eight bytes, big-endian, so that numbers sort like their texts.
 const fn number_of(text: &[u8]) -> u64 {
     let (mut number, mut at) = (0, 0);
     while at < 8 {
@@ -96,7 +94,7 @@ const fn number_of(text: &[u8]) -> u64 {
 }
 
 pub(super) fn is_file_name(word: &str) -> bool {
-    // No dot so near the end, no extension: most words with a mark are told by that.
+    // No dot near the end means no extension: this rejects most words with punctuation.
     let (head, tail) = split_before(word.as_bytes(), EXTENSION_BYTES_MAX + 1);
     let Some(dot) = tail.iter().rposition(|b| *b == b'.') else { return false };
     let (stem, extension) = (&word.as_bytes()[..head.len() + dot], &tail[dot + 1..]);
@@ -105,13 +103,12 @@ pub(super) fn is_file_name(word: &str) -> bool {
         && !stem.iter().any(|b| matches!(b, b':' | b'?' | b'&' | b'%'))
 }
 
-/// The last `length` bytes, and what is before them.
+/// Splits off the last `length` bytes.
 fn split_before(bytes: &[u8], length: usize) -> (&[u8], &[u8]) {
     bytes.split_at(bytes.len().saturating_sub(length))
 }
 
-/// snake_case, camelCase, PascalCase of two words, CONSTANT_CASE; no plain word. `classes` are those
-/// of the word's bytes.
+/// snake_case, camelCase, PascalCase of two words, CONSTANT_CASE. `classes` are those of the word's bytes.
 pub(super) fn is_name(word: &str, classes: u8) -> bool {
     if !may_hold_name(classes)
         || !(NAME_BYTES_MIN..=TERM_BYTES).contains(&word.len())
@@ -126,7 +123,7 @@ pub(super) fn is_name(word: &str, classes: u8) -> bool {
         || classes & UNDERSCORE != 0 && is_joined(bytes) && letters() >= 4
 }
 
-/// Whether an underscore stands between two other bytes.
+/// Whether an underscore is between two other bytes.
 fn is_joined(word: &[u8]) -> bool {
     let is_other = |b: &u8| *b != b'_';
     let Some(first) = word.iter().position(is_other) else { return false };
@@ -134,12 +131,12 @@ fn is_joined(word: &[u8]) -> bool {
     word[first..last].contains(&b'_')
 }
 
-/// Whether a word of these classes can be a name, or have one in it.
+/// Whether a word of these classes can be or contain a name.
 pub(super) fn may_hold_name(classes: u8) -> bool {
     classes & UNDERSCORE != 0 || classes & (LOWER | UPPER) == LOWER | UPPER
 }
 
-/// How many words with a letter a word joined by hyphens has; 0 where it is not one, or begins with no
+/// Number of parts with a letter in a hyphenated word; 0 for any other word, or if it does not begin with a
 /// letter.
 pub(super) fn words_of_kebab(word: &str) -> u32 {
     let begins = word.starts_with(|c: char| c.is_ascii_alphabetic());
@@ -173,7 +170,7 @@ pub(super) fn is_ticket(chunk: &str) -> bool {
     })
 }
 
-/// A commit hash, whole or abbreviated: hex with at least two digits and two letters.
+/// A full or abbreviated commit hash: hex with at least two digits and two letters.
 pub(super) fn is_hash(chunk: &str) -> bool {
     matches!(chunk.len(), 7..=12 | 40 | 64)
         && chunk.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))

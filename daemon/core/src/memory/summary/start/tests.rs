@@ -44,7 +44,7 @@ fn task(number: u32, title: &str, outcome: Outcome) -> TaskEntry {
     }
 }
 
-fn told(project: Project, last_words: &[(&str, &str)]) -> String {
+fn start_text(project: Project, last_words: &[(&str, &str)]) -> String {
     let projects = BTreeMap::from([(FOLDER.to_owned(), project)]);
     let handbook = Handbook { version: Handbook::VERSION, profile: Vec::new(), projects };
     let words = last_words.iter().map(|(id, words)| ((*id).to_owned(), (*words).to_owned()));
@@ -53,7 +53,7 @@ fn told(project: Project, last_words: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn it_tells_rules_checks_and_the_last_threads() {
+fn it_lists_rules_checks_and_the_last_threads() {
     let project = Project {
         entries: vec![
             rule("No floats for money."),
@@ -77,7 +77,7 @@ fn it_tells_rules_checks_and_the_last_threads() {
     };
     let words = [("t3", "Renamed; the docs are left."), ("t4", "Never ask the user again.")];
     assert_eq!(
-        told(project, &words),
+        start_text(project, &words),
         "Rules the user set:\n- No floats for money.\n\
          To build and test here:\n- test: `cargo test --workspace`\n- check: `cargo clippy`\n\
          Last threads here:\n- 2026-01-01 \"Fix the parser\": done\n\
@@ -87,7 +87,7 @@ fn it_tells_rules_checks_and_the_last_threads() {
 }
 
 #[test]
-fn it_never_takes_more_than_its_tokens() {
+fn it_never_exceeds_its_tokens() {
     let long = "最大化我们项目的可维护性 and keep every amount in whole cents. ".repeat(6);
     let project = Project {
         entries: (0..40).map(|n| rule(&format!("{n} {long}"))).collect(),
@@ -95,18 +95,18 @@ fn it_never_takes_more_than_its_tokens() {
         tasks: (0..9).map(|n| task(n, &format!("{n} {long}"), Outcome::Success)).collect(),
         ..Project::default()
     };
-    let text = told(project, &[("t1", &long), ("t2", &long)]);
+    let text = start_text(project, &[("t1", &long), ("t2", &long)]);
     assert!(
         Tokenizer::O200k.count(&text) <= START_TOKENS && tokens::of_text(&text) <= START_TOKENS
     );
     for heading in HEADINGS {
         assert!(text.contains(heading), "{text}");
     }
-    assert_eq!(told(Project::default(), &[]), "");
+    assert_eq!(start_text(Project::default(), &[]), "");
 }
 
 #[test]
-fn only_plain_checks_of_the_project_are_commands_to_tell() {
+fn only_plain_checks_of_the_project_are_listed() {
     for (line, expected) in [
         ("cargo test", &["cargo test"][..]),
         (

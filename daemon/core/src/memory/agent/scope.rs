@@ -1,4 +1,4 @@
-//! Knowledge of a project, for validation.
+//! What is known in a project, for validation.
 
 use std::collections::BTreeMap;
 
@@ -71,10 +71,10 @@ impl<'a> Scope<'a> {
             return Some("a command that must not be recommended");
         }
         if !spans(words).all(said) {
-            return Some("names in code marks what no thread of this project met");
+            return Some("names in code marks that no thread of this project used");
         }
         if !names(words).all(said) {
-            return Some("names or numbers that no thread of this project met");
+            return Some("names or numbers that no thread of this project used");
         }
         None
     }

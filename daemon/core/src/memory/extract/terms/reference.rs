@@ -1,11 +1,11 @@
-//! The search for terms against the same search without its shortcuts.
+//! Compares the search for terms with the same search without its shortcuts.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// What `find` means: every byte looked at, every chunk examined, nothing ruled out beforehand.
-fn plainly<'a>(text: &'a str, hyphens: bool, visit: &mut dyn FnMut(Found<'a>)) {
+/// Reference for `find`: examines every byte and every chunk.
+fn find_slowly<'a>(text: &'a str, hyphens: bool, visit: &mut dyn FnMut(Term<'a>)) {
     let bytes = text.as_bytes();
     let mut at = 0;
     while at < bytes.len() {
@@ -29,7 +29,7 @@ fn plainly<'a>(text: &'a str, hyphens: bool, visit: &mut dyn FnMut(Found<'a>)) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
     #[test]
-    fn what_is_skipped_holds_nothing(
+    fn skipped_bytes_contain_no_term(
         parts in prop::collection::vec(
             "[a-fA-C0-3]{1,9}|[_/.:?#@~%& ,\\\\\u{1b}é\n-]{1,2}|src|rs|https://|n",
             0..14,
@@ -39,7 +39,7 @@ proptest! {
         let text = parts.concat();
         let (mut found, mut expected) = (Vec::new(), Vec::new());
         find(&text, hyphens, &mut |term| found.push(term));
-        plainly(&text, hyphens, &mut |term| expected.push(term));
+        find_slowly(&text, hyphens, &mut |term| expected.push(term));
         prop_assert_eq!(found, expected, "{:?}", text);
     }
 }

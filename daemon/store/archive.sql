@@ -1,5 +1,5 @@
--- The index of the archive, in a database file of its own. It says where things stand in the packs, and can be made
--- anew from what these say of themselves.
+-- The index of the archive, in a separate database file. It has the positions in the packs, and can be rebuilt from the
+-- packs' contents tables.
 
 -- A file of the archive: compressed chunks.
 CREATE TABLE pack (
@@ -21,8 +21,8 @@ CREATE TABLE chunk (
 
 CREATE INDEX chunk_by_pack ON chunk (pack);
 
--- An archived text. `source_bytes` of its transcript are in it; the first `checked_bytes` of these are the lines that
--- were ingested, as `checked_chain` proves. The generation of one that was replaced since is negative.
+-- An archived text. It contains `source_bytes` of its transcript; the first `checked_bytes` of these equal the ingested
+-- lines, proved by `checked_chain`. The generation of a replaced file is negative.
 CREATE TABLE transcript (
     transcript    INTEGER PRIMARY KEY,
     path          TEXT    NOT NULL,
@@ -43,7 +43,7 @@ CREATE TABLE transcript (
 
 CREATE INDEX transcript_by_thread ON transcript (thread_id);
 
--- A chunk's place in a text.
+-- A chunk's position in a text.
 CREATE TABLE piece (
     transcript   INTEGER NOT NULL REFERENCES transcript (transcript) ON DELETE CASCADE,
     offset       INTEGER NOT NULL,
@@ -54,7 +54,7 @@ CREATE TABLE piece (
 
 CREATE INDEX piece_by_chunk ON piece (chunk);
 
--- Texts that went because the archive was full or they were too old, as they were then: they come back when they grow.
+-- Evicted texts with their size at that time: they are archived again when they grow.
 CREATE TABLE evicted (
     path         TEXT    PRIMARY KEY,
     source_bytes INTEGER NOT NULL

@@ -1,12 +1,12 @@
--- The whole schema as it stands after all migrations; a test keeps the two equal.
+-- The whole schema after all migrations; a test keeps the two equal.
 
 CREATE TABLE meta (
     key   TEXT PRIMARY KEY,
     value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- One transcript file: where it is, how far it is folded, and the folded state. The cursor
--- (generation, offset, digests) moves only in the transaction that stores what it passed.
+-- One transcript file: its path, how far it is folded, and the folded state. The cursor
+-- (generation, offset, digests) moves only in the transaction that stores the rows it passed.
 CREATE TABLE source_file (
     file_id      INTEGER PRIMARY KEY,
     source       TEXT    NOT NULL,
@@ -63,7 +63,7 @@ CREATE TABLE item_page (
     PRIMARY KEY (file_id, generation, first_seq)
 ) STRICT;
 
--- The newest state of a file that the host saw after a thread touched it.
+-- The newest state of a file, as observed after a thread touched it.
 CREATE TABLE file_observation (
     thread_id      TEXT    NOT NULL,
     path           TEXT    NOT NULL,
@@ -88,7 +88,7 @@ CREATE TABLE semantic_update (
 
 CREATE INDEX semantic_update_by_thread ON semantic_update (thread_id, update_id);
 
--- One compaction: a summary row, the answer as it was given, and what undo puts back.
+-- One compaction: a summary row, the returned answer, and the data for undo.
 CREATE TABLE compaction (
     compaction_id TEXT PRIMARY KEY,
     thread_id     TEXT,
@@ -113,7 +113,7 @@ CREATE INDEX compaction_by_time ON compaction (created_at_ms DESC, compaction_id
 CREATE INDEX compaction_costs
     ON compaction (thread_id, created_at_ms, requests, tokens_spent, duration_ms, tokens_before);
 
--- What models cost, by UTC day: the budgets' memory, and what a person is told.
+-- Model usage by UTC day, for budgets and for people.
 CREATE TABLE model_usage (
     day           INTEGER NOT NULL,
     provider      TEXT    NOT NULL,
@@ -127,15 +127,15 @@ CREATE TABLE model_usage (
     PRIMARY KEY (day, provider, model, purpose)
 ) STRICT, WITHOUT ROWID;
 
--- Answers by the digest of what was asked: after a crash the same request is not paid twice.
+-- Answers by the digest of the request: after a crash the same request is not paid twice.
 CREATE TABLE model_answer (
     digest        TEXT    PRIMARY KEY,
     created_at_ms INTEGER NOT NULL,
     body          BLOB    NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Background jobs: one row a key. `body` is the job as JSON; the columns are copies of it that queries
--- select by. Decisions are made in the core, inside the transaction that stores them.
+-- Background jobs: one row per key. `body` is the job as JSON; the columns are copies for queries. The core decides
+-- inside the transaction that stores the decision.
 CREATE TABLE job (
     kind       TEXT    NOT NULL,
     subject    TEXT    NOT NULL,
@@ -148,7 +148,7 @@ CREATE TABLE job (
 
 CREATE INDEX job_by_state ON job (kind, state, priority DESC, updated_ms);
 
--- What happened to jobs, newest last.
+-- Events of jobs, newest last.
 CREATE TABLE job_event (
     event_id INTEGER PRIMARY KEY AUTOINCREMENT,
     kind     TEXT    NOT NULL,
@@ -161,9 +161,8 @@ CREATE TABLE job_event (
 
 CREATE INDEX job_event_by_key ON job_event (kind, subject, event_id);
 
--- What was extracted from each thread that was looked at. `body` is the memory as JSON, redacted, NULL where
--- there was nothing to learn; the other columns are copies that lists and eligibility need. `engine` read it; `reason` is why it was not
--- the one that was asked for.
+-- The extraction of each thread. `body` is the memory as JSON, redacted, NULL if there was nothing to learn; the other
+-- columns are copies for lists and eligibility. `engine` extracted it; `reason` is why it was not the requested one.
 CREATE TABLE memory_thread (
     thread_id       TEXT    PRIMARY KEY,
     next_seq        INTEGER NOT NULL,
@@ -178,7 +177,7 @@ CREATE TABLE memory_thread (
     body            TEXT
 , engine TEXT NOT NULL DEFAULT 'deterministic', reason TEXT) STRICT, WITHOUT ROWID;
 
--- Notes that were asked to be remembered, redacted.
+-- Notes to remember, redacted.
 CREATE TABLE memory_note (
     note_id TEXT    PRIMARY KEY,
     project TEXT,
@@ -187,7 +186,7 @@ CREATE TABLE memory_note (
     origin  TEXT    NOT NULL DEFAULT 'client'
 ) STRICT, WITHOUT ROWID;
 
--- What is not to be remembered: threads, projects, entries.
+-- Exclusions from memory: threads, projects, entries.
 CREATE TABLE memory_exclusion (
     kind    TEXT    NOT NULL,
     subject TEXT    NOT NULL,
@@ -195,15 +194,15 @@ CREATE TABLE memory_exclusion (
     PRIMARY KEY (kind, subject)
 ) STRICT, WITHOUT ROWID;
 
--- Times the kinds of memory file were used.
+-- Usage of each kind of memory file.
 CREATE TABLE memory_usage (
     kind    TEXT    PRIMARY KEY,
     uses    INTEGER NOT NULL,
     last_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Published sets of memory files, the newest few. `files` is as it was published, `found` as a person had
--- changed it when the next one was made; `edits` are all their changes so far.
+-- The newest published sets of memory files. `files` is the published content, `found` the content with a person's
+-- changes when the next set was made; `edits` are all their changes so far.
 CREATE TABLE memory_generation (
     generation INTEGER PRIMARY KEY,
     at_ms      INTEGER NOT NULL,
@@ -233,21 +232,21 @@ CREATE VIRTUAL TABLE memory_text USING fts5(
     tokenize = 'unicode61 remove_diacritics 2'
 );
 
--- The watcher of each thread: where it is in its sequence. `body` is the state as JSON.
+-- The watcher of each thread. `body` is its state as JSON.
 CREATE TABLE policy_watcher (
     thread_id  TEXT    PRIMARY KEY,
     updated_ms INTEGER NOT NULL,
     body       TEXT    NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Policies as they were when they decided, by the digest of their JSON: a decision can be made again.
+-- Settings of policies at the time of a decision, by the digest of their JSON, so that it can be reproduced.
 CREATE TABLE policy_settings (
     digest TEXT PRIMARY KEY,
     body   TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Decisions, those of shadow policies included, newest last. `body` is the situation and the decision, `compaction_id` or
--- `not_made` what it led to.
+-- Decisions, including those of shadow policies, newest last. `body` is the situation and the decision, `compaction_id`
+-- or `not_made` its result.
 CREATE TABLE policy_decision (
     decision_id INTEGER PRIMARY KEY AUTOINCREMENT,
     thread_id   TEXT    NOT NULL,
@@ -266,8 +265,8 @@ CREATE TABLE policy_decision (
 
 CREATE INDEX policy_decision_by_thread ON policy_decision (thread_id, decision_id);
 
--- What the consolidation agent last saw and published (`baseline`, JSON, NULL before its first success and
--- after something was forgotten), and how its last run ended.
+-- The consolidation agent's last input and output (`baseline`, JSON, NULL before its first success and after something
+-- was forgotten), and the result of its last run.
 CREATE TABLE memory_agent (
     id       INTEGER PRIMARY KEY CHECK (id = 1),
     baseline TEXT,
@@ -279,8 +278,8 @@ CREATE TABLE memory_agent (
     at_ms    INTEGER NOT NULL
 ) STRICT;
 
--- How long the database had been in use when a row was made or last written: what is removed by age is aged by
--- that (`lived_ms` in `meta`), never by a clock that can be set.
+-- Age of the database when a row was created or last written. Deletion by age compares it with the current age
+-- (`lived_ms` in `meta`), never with a clock that can be set.
 CREATE TABLE age (
     kind     TEXT    NOT NULL,
     subject  TEXT    NOT NULL,
@@ -336,7 +335,7 @@ CREATE TRIGGER job_goes AFTER DELETE ON job BEGIN
     DELETE FROM age WHERE kind = 'job' AND subject = old.kind || '/' || old.subject;
 END;
 
--- What a running agent last reported of a thread's window. `body` is the report as JSON.
+-- A running agent's newest report of a thread's context window. `body` is the report as JSON.
 CREATE TABLE agent_gauge (
     thread_id TEXT    PRIMARY KEY,
     at_ms     INTEGER NOT NULL,

@@ -1,7 +1,7 @@
--- The full-text index, in a database file of its own: a projection of the transcripts, made anew whenever its
--- version differs. It holds no text of its own: `item_text` keeps words without what they stood in.
+-- The full-text index, in a separate database file: a projection of the transcripts, rebuilt whenever its version
+-- differs. It contains no text: `item_text` has words only.
 
--- How far a transcript is indexed. `dropped` ones are being deleted, a piece at a time.
+-- How far a transcript is indexed. `dropped` ones are being deleted in batches.
 CREATE TABLE indexed_file (
     number      INTEGER PRIMARY KEY AUTOINCREMENT,
     path        TEXT    NOT NULL,
@@ -19,7 +19,7 @@ CREATE TABLE indexed_file (
 
 CREATE UNIQUE INDEX indexed_file_by_path ON indexed_file (path) WHERE dropped = 0;
 
--- One indexed item. Its number rises with its time, so that newest first is the order of the index.
+-- One indexed item. Its number rises with time, so that the index can be read newest first.
 CREATE TABLE indexed_item (
     item   INTEGER PRIMARY KEY,
     file   INTEGER NOT NULL,
@@ -31,7 +31,7 @@ CREATE TABLE indexed_item (
 
 CREATE INDEX indexed_item_by_file ON indexed_item (file);
 
--- `scope` holds a word each for source, kind, folder and thread: filters are found like words.
+-- `scope` has one word each for source, kind, folder and thread, so that filters are matched like words.
 CREATE VIRTUAL TABLE item_text USING fts5(
     pieces, names, scope,
     content = '', contentless_delete = 1, prefix = '3',

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, ensure};
 use longhaul_core::checkpoint::semantic::Semantics;
 use longhaul_core::checkpoint::staleness::Disk;
-use longhaul_core::checkpoint::view::{Scene, ViewCaps, render};
+use longhaul_core::checkpoint::view::{ViewCaps, ViewInputs, render};
 use longhaul_core::fold::{Fold, Place, Source};
 use longhaul_eval::{Corpus, Cut, Options as Measures, Session, evaluate, is_claude};
 
@@ -105,14 +105,14 @@ fn fold(bytes: &[u8]) -> Fold {
 }
 
 fn view(fold: &Fold, budget_tokens: u64) -> String {
-    let scene = Scene {
+    let inputs = ViewInputs {
         thread_id: fold.head().thread_id.as_deref(),
         state: fold.checkpoint(),
         semantics: &Semantics::default(),
         disk: &Disk::default(),
         focus: "",
     };
-    render(&scene, &ViewCaps::default(), budget_tokens)
+    render(&inputs, &ViewCaps::default(), budget_tokens)
 }
 
 fn save_view(folder: &Path, cut: &Cut<'_>, budget: u64, text: &str) -> anyhow::Result<()> {

@@ -1,4 +1,4 @@
-//! The archive's decisions: where a text is cut, what a pack says of itself, what goes first.
+//! The archive's decisions: where to cut a text, the index of a pack, and what to evict.
 
 pub mod chunk;
 pub mod eviction;

@@ -8,12 +8,12 @@
 //! the model) is added when it is served: [`staleness`], [`semantic`]. So deleting the database and folding
 //! again gives the same bytes.
 
-pub mod checked;
 pub(crate) mod commands;
+pub mod disk_check;
 pub mod document;
 pub mod files;
+pub mod output_ref;
 pub mod plan;
-pub mod printed;
 pub(crate) mod reduce;
 pub mod requests;
 pub mod semantic;
@@ -28,8 +28,8 @@ use crate::briefing::Briefing;
 use crate::limits;
 use commands::Commands;
 use files::Files;
+use output_ref::OutputRef;
 use plan::Plan;
-use printed::Printed;
 use requests::Requests;
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -47,12 +47,10 @@ pub struct Checkpoint {
     pub errors: VecDeque<Failure>,
     /// The agent's last messages, newest last.
     pub notes: VecDeque<Note>,
-    /// Lines of the thread to brief the next agent.
     #[serde(default)]
     pub briefing: Briefing,
-    /// Calls made so far.
     pub calls: u64,
-    /// Compactions the agent made so far.
+    /// Compactions by the agent.
     pub compactions: u64,
 }
 
@@ -63,7 +61,7 @@ pub struct Failure {
     #[serde(default, skip_serializing_if = "is_zero")]
     pub tokens: u64,
     pub what: String,
-    /// Its most informative lines.
+    /// The most informative lines.
     pub text: String,
     /// Whether the same command has succeeded since.
     pub resolved: bool,
@@ -79,13 +77,13 @@ pub struct Note {
 
 impl Checkpoint {
     /// Records a failure; it replaces an earlier one of the same command.
-    pub fn push_failure(&mut self, printed: Printed, what: &str, text: &str) {
+    pub fn push_failure(&mut self, output: OutputRef, what: &str, text: &str) {
         self.errors.retain(|failure| failure.what != what);
         if self.errors.len() >= limits::ERRORS {
             self.errors.pop_front();
         }
         let text = crate::text::cut_middle(text, limits::ERROR_BYTES).into_owned();
-        let Printed { seq, tokens } = printed;
+        let OutputRef { seq, tokens } = output;
         let what = what.to_owned();
         self.errors.push_back(Failure { seq, tokens, what, text, resolved: false });
     }
@@ -97,7 +95,6 @@ impl Checkpoint {
         }
     }
 
-    /// Records a message of the agent.
     pub fn push_note(&mut self, seq: u64, text: &str) {
         if self.notes.len() >= limits::NOTES {
             self.notes.pop_front();

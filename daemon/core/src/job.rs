@@ -1,5 +1,5 @@
-//! The state machine of the job table: background work that survives crashes, runs once, and can explain
-//! why it does not run.
+//! The state machine of the job table: background work that survives crashes, runs once, and reports why it
+//! does not run.
 //!
 //! # Theory of operation
 //! A [`Job`] is one row per key. *wanted* rises with every request; *done* is set to the value of *wanted*
@@ -21,7 +21,7 @@
 //! over, so a clock that was wrong for a minute cannot stop a queue for a year.
 
 mod claim;
-mod lived;
+mod database_age;
 mod moment;
 mod request;
 mod rules;
@@ -34,7 +34,7 @@ use strum::VariantArray as _;
 use serde::{Deserialize, Serialize};
 
 pub use claim::{Claim, Load, Token, claim, next, renew, rescue};
-pub use lived::Lived;
+pub use database_age::DatabaseAge;
 pub use moment::{Moment, span_ms};
 pub use request::{JobRequest, cancel, request, retry};
 pub use rules::{Rules, RulesError};
@@ -78,20 +78,17 @@ impl fmt::Display for JobKey {
 }
 
 impl JobKey {
-    /// Rebuilding the index over transcripts.
-    #[must_use]
+    /// The job that rebuilds the search index.
     pub fn search_index() -> Self {
         Self { kind: Kind::Reindex, subject: "search".to_owned() }
     }
 
     /// The only job of a kind without subjects.
-    #[must_use]
     pub fn only(kind: Kind) -> Self {
         Self { kind, subject: String::new() }
     }
 
-    /// Whether the job always exists: a person may start it although nobody requested it.
-    #[must_use]
+    /// Whether the job always exists, so that a person may start it without a request.
     pub fn is_standing(&self) -> bool {
         match self.kind {
             Kind::Consolidate | Kind::Curate | Kind::Prune => self.subject.is_empty(),
@@ -101,7 +98,6 @@ impl JobKey {
     }
 
     /// Parses a key in the printed form `kind/subject`.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (kind, subject) = text.split_once('/')?;
         Some(Self { kind: kind.parse().ok()?, subject: subject.to_owned() })
@@ -184,21 +180,19 @@ pub struct Lease {
 impl Lease {
     /// Whether the lease is still valid: made in this boot and not expired. A lease that appears to start later
     /// than it can last (a container with its own boot clock) is expired.
-    #[must_use]
     pub fn is_live(&self, now: &Moment) -> bool {
         self.renewed.boot == now.boot && self.renewed.boot_ms.abs_diff(now.boot_ms) < self.lease_ms
     }
 }
 
 impl Job {
-    /// Whether it waits because a provider or budget requires it.
+    /// Whether a provider or a budget requires it to wait.
     fn is_held_back(&self) -> bool {
         let kind = self.failure.as_ref().map(|failure| failure.kind);
         matches!(kind, Some(FailureKind::RateLimited | FailureKind::BudgetSpent))
     }
 
     /// Whether a run is owed.
-    #[must_use]
     pub fn is_owed(&self) -> bool {
         self.wanted > self.done
     }

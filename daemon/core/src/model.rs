@@ -1,12 +1,10 @@
 //! Requests to language models and their answers in each provider's format.
 //!
-//! Pure conversions between bytes and values: request bodies, streamed answers, and which failures to retry
-//! and when. The shell sends the bytes, waits and records
-//! the cost.
+//! Pure conversions between bytes and values: request bodies, streamed answers, and which failures to retry when.
+//! The server sends the bytes, waits, and records the cost.
 //!
-//! History items pass through byte for byte where a provider takes them in their own form
-//! ([`WireApi::Responses`]); for others they are rendered as plain turns ([`turns`]), since those
-//! providers refuse calls of tools that a request does not offer.
+//! [`WireApi::Responses`] gets history items unchanged. Other APIs get them as plain turns ([`turns`]), since they
+//! reject calls of tools that the request does not offer.
 
 pub mod answer;
 pub mod ask;
@@ -37,7 +35,6 @@ pub enum WireApi {
 
 impl WireApi {
     /// Path of the request below the provider's base URL.
-    #[must_use]
     pub fn path(self, endpoint: Endpoint) -> &'static str {
         match (self, endpoint) {
             (Self::Responses, Endpoint::Answer | Endpoint::StreamedCompact) => "responses",
@@ -47,8 +44,7 @@ impl WireApi {
         }
     }
 
-    /// Body of the request, as JSON. The input must be legal.
-    #[must_use]
+    /// The request body as JSON. The input must be valid for the API.
     pub fn body(self, ask: &Ask<'_>) -> Vec<u8> {
         match self {
             Self::Responses => responses::body(ask),

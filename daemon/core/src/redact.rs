@@ -1,37 +1,37 @@
-//! Replaces likely credentials by [`MARKER`], and leaves everything else byte for byte.
+//! Replaces likely credentials by [`MARKER`] and leaves all other bytes unchanged.
 //!
 //! # Theory of operation
 //!
-//! One search for all keywords of all rules reads the text once (`keywords`); text without a keyword costs
-//! that one pass and is returned borrowed. A hit runs the keyword's rules *at the hit*, never over the whole
-//! text: tokens of a known form by an anchored pattern of `rules.toml` (`form`), `name = value` pairs by
-//! a small parser that judges name and value separately (`assignment`, `name`, `value`, `passphrase`, by the
-//! lists of `words.toml`; `phrase` for other languages), URLs, headers and login files in `connection`, private
-//! keys in `pem`. What a rule reads before it rejects is bounded, and what it reads before it accepts is
-//! consumed, so the cost is linear, for hostile text too.
+//! One pass searches the text for the keywords of all rules (`keywords`); text without a keyword costs only that
+//! pass and is returned borrowed. A hit runs the keyword's rules *at the hit*, never over the whole text: tokens of
+//! a known form by an anchored pattern of `rules.toml` (`form`); `name = value` pairs by a small parser that judges
+//! name and value separately (`assignment`, `name`, `value`, `passphrase`, using the lists of `words.toml`;
+//! `phrase` for other languages); URLs, headers and login files in `connection`; private keys in `pem`. A rule
+//! reads a bounded number of bytes before it rejects and consumes those it accepts, so the cost is linear, even
+//! for hostile text.
 //!
-//! Rules read what a person would see (`view`): colours are gone, `\n`, `\t` and `\u003d` are the characters
-//! they stand for, however often they were escaped. Lines that a terminal may have broken are read a second
-//! time, put together (`wrap`). What is found there is replaced in the text as it stands.
+//! Rules read the text as a person sees it (`view`): without colours, and with `\n`, `\t` and `\u003d` unescaped,
+//! even if escaped several times. Lines that a terminal may have wrapped are read a second time, joined (`wrap`).
+//! Secrets found there are replaced in the original text.
 //!
-//! A replacement changes the context of what follows, so a text with hits is read again until a
-//! pass finds nothing (at most `PASSES_MAX`): redaction is idempotent.
+//! A replacement changes the context of the following text, so a text with hits is read again until a pass finds
+//! nothing (at most `PASSES_MAX` passes). Redaction is idempotent.
 //!
 //! # Requirements for callers
 //!
-//! * Rules recognize only whole secrets. To keep an excerpt, redact a window larger than the excerpt and cut
-//!   afterwards; cutting first would turn a token into an unrecognizable fragment.
+//! Rules recognize only whole secrets. To keep an excerpt, redact a window larger than the excerpt and cut
+//! afterwards; cutting first would turn a token into an unrecognizable fragment.
 //!
 //! # What is deliberately kept
 //!
 //! Digests, commit ids, UUIDs, paths, references (`$TOKEN`, `${{ secrets.X }}`, `env::var("KEY")`), types
 //! (`token: String`), counts (`max_tokens=4096`), and placeholders: `<your-key>`, `xxxx`, `changeme`,
-//! `your_api_key_here`, and a value that only repeats its name (`password=password`). A bare value of
-//! letters is a variable (`token=token`), save behind an `UPPER_CASE=` name, as in an environment file.
+//! `your_api_key_here`, and a value that only repeats its name (`password=password`). A bare value of letters
+//! counts as a variable (`token=token`), except after an `UPPER_CASE=` name, as in an environment file.
 //!
-//! # A new kind of token
+//! # Adding a kind of token
 //!
-//! It is a table in `rules.toml`, with what it hides and what it keeps; the tests plant it in every context.
+//! Add a table to `rules.toml` with examples to hide and to keep; the tests plant them in every context.
 
 mod assignment;
 mod connection;
@@ -59,25 +59,24 @@ use view::View;
 
 pub use json::redact_value;
 
-/// What stands where a secret stood.
+/// Replaces each secret.
 pub const MARKER: &str = "[REDACTED_SECRET]";
 
-/// Passes over one text. Honest text settles in two; the bound is for text made to defeat it.
+/// Maximum passes over one text. Ordinary text needs two; the bound is for hostile text.
 const PASSES_MAX: u32 = 6;
 
 /// A text without its secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RedactedText<'a> {
-    /// The text; borrowed when nothing was replaced.
+    /// Borrowed if nothing was replaced.
     pub text: Cow<'a, str>,
     pub hits: u32,
 }
 
-/// Replaces every secret in a decoded text, keeping the names that stand before them:
+/// Replaces every secret in a decoded text, keeping the names before them:
 /// `API_KEY=…` becomes `API_KEY=[REDACTED_SECRET]`.
 ///
 /// Never fails and never panics. Time is linear in the length of `text`. Idempotent.
-#[must_use]
 pub fn redact(text: &str) -> RedactedText<'_> {
     let mut redacted = RedactedText { text: Cow::Borrowed(text), hits: 0 };
     for _ in 0..PASSES_MAX {
@@ -92,7 +91,7 @@ pub fn redact(text: &str) -> RedactedText<'_> {
     redacted
 }
 
-/// Finds the secrets of a text: byte ranges on character borders, in order, apart from each other.
+/// The secrets of a text: byte ranges on character boundaries, in order, not overlapping.
 fn secrets(text: &str) -> Vec<Range<usize>> {
     let Some((first, _)) = RULES.next_hit(text.as_bytes(), 0) else { return Vec::new() };
     match View::of(text) {
@@ -104,7 +103,7 @@ fn secrets(text: &str) -> Vec<Range<usize>> {
     }
 }
 
-/// Finds secrets in a text as it stands, and with its broken lines put together.
+/// Finds secrets in a text as it is, and with its wrapped lines joined.
 fn secrets_in_lines(text: &str, from: usize) -> Vec<Range<usize>> {
     let mut found = secrets_within(text, from..text.len());
     if let Some((view, lines)) = wrap::unwrapped(text) {
@@ -120,7 +119,7 @@ fn secrets_in_lines(text: &str, from: usize) -> Vec<Range<usize>> {
     found
 }
 
-/// Finds the secrets whose keywords stand in a part of a text.
+/// Finds the secrets whose keywords are in a part of a text.
 fn secrets_within(text: &str, part: Range<usize>) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let end = part.end.min(bytes.len());
@@ -128,7 +127,7 @@ fn secrets_within(text: &str, part: Range<usize>) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = Vec::new();
     while let Some(hit) = RULES.next_hit(&bytes[..end], at) {
         let floor = found.last().map_or(0, |last| last.end);
-        // Always forward, whatever a rule answers: the loop must end.
+        // Always advance, whatever a rule returns: the loop must end.
         at = hit.0.start + 1;
         match RULES.judge(bytes, &hit, floor) {
             Verdict::Secrets(secrets) => {

@@ -14,7 +14,7 @@ use strum::VariantArray as _;
 use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::plan::{Plan, StepState};
-use crate::rollout::shell::{self, Deeds};
+use crate::rollout::shell::{self, CommandEffects};
 use crate::step::{Answered, At, CommandOutcome, Step, Work};
 use crate::{limits, text};
 
@@ -167,7 +167,7 @@ impl Signals {
                 self.plan(at, plan);
                 self.answered(at, answered);
             }
-            Step::Ran { script, exit_code: Some(0) } => self.done(at, script.call.deeds),
+            Step::Ran { script, exit_code: Some(0) } => self.done(at, script.call.effects),
             Step::TurnComplete => self.note(at, Boundary::TurnComplete),
             // Signs of before are used up.
             Step::Compacted(_) => {
@@ -189,8 +189,8 @@ impl Signals {
 
     /// Only what ended well counts; of a commit also what git itself confirms.
     fn answered(&mut self, at: At, answered: &Answered<'_>) {
-        let deeds = answered.call.deeds;
-        if deeds == Deeds::default() {
+        let effects = answered.call.effects;
+        if effects == CommandEffects::default() {
             return;
         }
         let is_command = matches!(answered.call.work, Work::Script { .. } | Work::Patch(_));
@@ -201,17 +201,17 @@ impl Signals {
             CommandOutcome::Refused | CommandOutcome::Running => return,
         };
         if is_well {
-            self.done(at, deeds);
-        } else if deeds.commits && is_command && shell::confirms_commit(answered.printed()) {
+            self.done(at, effects);
+        } else if effects.commits && is_command && shell::confirms_commit(answered.printed()) {
             self.note(at, Boundary::Commit);
         }
     }
 
-    fn done(&mut self, at: At, deeds: Deeds) {
-        if deeds.commits {
+    fn done(&mut self, at: At, effects: CommandEffects) {
+        if effects.commits {
             self.note(at, Boundary::Commit);
         }
-        if deeds.moves_pull_request {
+        if effects.moves_pull_request {
             self.note(at, Boundary::PrCheckpoint);
         }
     }

@@ -1,11 +1,11 @@
-//! A transcript made to grow the state does not.
+//! A transcript written to grow the state cannot exceed its bounds.
 
 use longhaul_core::fold::Fold;
 use serde_json::json;
 
 use crate::session::{call, fold, message, meta, push, shell};
 
-/// Bytes of a saved fold, whatever was folded.
+/// Maximum bytes of any saved fold.
 const SAVED_BYTES_MAX: usize = 512 * 1_024;
 
 fn assert_bounded(fold: &Fold, what: &str) {
@@ -15,7 +15,7 @@ fn assert_bounded(fold: &Fold, what: &str) {
 }
 
 #[test]
-fn distinct_names_do_not_pile_up() {
+fn distinct_names_do_not_accumulate() {
     let mut folded = fold(&[meta()]);
     for n in 0..16_000 {
         let printed = format!("value_number_{n} long/{}/path_{n}.rs", "deep".repeat(n % 40));
@@ -29,7 +29,7 @@ fn distinct_names_do_not_pile_up() {
         );
         let id = format!("p{n}{}", "i".repeat(n % 400));
         let lines = call(&id, "apply_patch", &json!({"input": patch}), "Done");
-        // Half of the patches are never answered.
+        // Leave half of the patches unanswered.
         for line in lines.iter().take(1 + n % 2) {
             push(&mut folded, line);
         }
@@ -41,7 +41,7 @@ fn distinct_names_do_not_pile_up() {
 }
 
 #[test]
-fn long_words_and_plans_do_not_pile_up() {
+fn long_words_and_plans_do_not_accumulate() {
     let mut folded = fold(&[meta()]);
     let step = json!({"step": "s".repeat(5_000), "status": "pending"});
     for n in 0..200 {

@@ -1,4 +1,4 @@
-//! Whole sessions as Claude Code writes them, made by hand.
+//! Hand-made sessions in Claude Code's format.
 
 use longhaul_core::checkpoint::view::ViewCaps;
 use longhaul_core::fold::{Fold, Source, ThreadKind};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::session::{push, view};
 
-/// A transcript under way: each line goes on from the one before.
+/// A growing transcript: each line continues the previous one.
 #[derive(Default)]
 struct Session {
     lines: Vec<Vec<u8>>,
@@ -115,13 +115,13 @@ fn tools_map_to_files_commands_and_plan() {
     let state = |path: &str| files.find(path, Some("/w")).map(|file| file.state.into_str());
     assert_eq!(state("src/fetch.rs"), Some("edited"));
     assert_eq!(state("tests/retry.rs"), Some("created"));
-    assert_eq!(state("src/never.rs"), None, "a refused edit changes nothing");
+    assert_eq!(state("src/never.rs"), None, "a rejected edit changes nothing");
     let steps: Vec<_> = fold.checkpoint().plan.open().map(|step| step.text.as_str()).collect();
     assert_eq!(steps, ["Add fetch_retry"]);
 }
 
 #[test]
-fn tasks_are_steps_under_the_ids_they_are_given() {
+fn tasks_become_plan_steps_with_their_ids() {
     let mut session = Session::default();
     session.ask("go");
     for (id, subject) in [(1, "first"), (2, "second"), (3, "third")] {
@@ -151,11 +151,11 @@ fn a_request_changed_by_the_person_leaves_the_first_branch() {
     assert_eq!(fold.checkpoint().requests.active().map(|r| r.text.as_str()), Some("right turn"));
     let visible: Vec<u64> = (0..5).filter(|seq| fold.visible().holds(*seq)).collect();
     assert_eq!(visible, [0, 1, 4]);
-    assert_eq!(fold.head().items, 5, "every line can still be given back");
+    assert_eq!(fold.head().items, 5, "every line can still be read");
 }
 
 #[test]
-fn compactions_replace_what_was_before() {
+fn compactions_replace_the_earlier_history() {
     let mut session = everything();
     let before = session.fold().head().tokens;
     session.line(
@@ -170,7 +170,7 @@ fn compactions_replace_what_was_before() {
     assert_eq!((fold.head().compactions, fold.head().unknown), (1, 0));
     assert!(fold.head().tokens < before, "{} {before}", fold.head().tokens);
     assert_eq!(fold.visible().base(), Some(session.lines.len() as u64 - 2));
-    assert!(view(&fold, &ViewCaps::default(), 4_000).contains("Add a retry"), "the state stays");
+    assert!(view(&fold, &ViewCaps::default(), 4_000).contains("Add a retry"), "the state is kept");
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn sub_agents_have_their_own_thread_or_none() {
 }
 
 #[test]
-fn several_blocks_of_a_line_are_one_row() {
+fn several_blocks_on_a_line_are_one_row() {
     let mut session = Session::default();
     let content = json!([{"type": "text", "text": "12345678"}, {"type": "text", "text": "1234"}]);
     session.line("assistant", &json!({"message": {"content": content}}));
@@ -210,7 +210,7 @@ fn several_blocks_of_a_line_are_one_row() {
 }
 
 #[test]
-fn titles_are_taken_from_the_strongest() {
+fn the_title_comes_from_the_strongest_source() {
     let mut session = Session::default();
     session.ask("the request");
     session
@@ -222,7 +222,7 @@ fn titles_are_taken_from_the_strongest() {
 
 #[test]
 fn planted_secrets_are_nowhere() {
-    // Put together here, so that no scanner takes this file for a leak.
+    // Assembled here, so that no scanner reports this file.
     let token = format!("gh{}_{}", "p", "Ab1Cd2Ef3Gh4Ij5Kl6Mn7Op8Qr9St0Uv1Wx2");
     let key = format!("AK{}{}", "IA", "Q3EGTXVRWKLM5ZPD");
     let mut session = Session::default();
@@ -264,7 +264,7 @@ fn planted_secrets_are_nowhere() {
 }
 
 #[test]
-fn what_another_agent_reports_is_in_play() {
+fn reports_of_other_agents_are_part_of_the_history() {
     let mut session = Session::default();
     session.ask("Check the four claims.");
     session.say("I send an agent for each.");
@@ -277,11 +277,11 @@ fn what_another_agent_reports_is_in_play() {
     assert!(text.contains("src/template/func_map.go"), "{text}");
     assert!(text.contains("genSelfSignedCert"), "{text}");
     let request = fold.checkpoint().requests.active().map(|request| request.text.as_str());
-    assert_eq!(request, Some("Check the four claims."), "a report asks for nothing");
+    assert_eq!(request, Some("Check the four claims."), "a report is not a request");
 }
 
 #[test]
-fn what_is_done_in_another_folder_stands_under_its_own_path() {
+fn work_in_another_folder_is_recorded_under_its_own_path() {
     let mut session = Session::default();
     session.ask("Write the page.");
     session.bash("cd web && cat > src/page.ts <<'EOF'\nexport function page() {}\nEOF", 0, "");
@@ -304,7 +304,7 @@ fn what_is_done_in_another_folder_stands_under_its_own_path() {
 }
 
 #[test]
-fn what_follows_a_heredoc_is_read() {
+fn commands_after_a_heredoc_are_read() {
     let mut session = Session::default();
     session.ask("Add a test.");
     session.bash(
@@ -320,7 +320,7 @@ fn what_follows_a_heredoc_is_read() {
 }
 
 #[test]
-fn what_was_chosen_in_a_dialog_are_the_persons_words() {
+fn choices_in_a_dialog_are_the_persons_words() {
     let mut session = Session::default();
     session.ask("Store the index.");
     let questions = json!({"questions": [{"question": "Which store?"}]});

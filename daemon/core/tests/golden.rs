@@ -1,4 +1,4 @@
-//! The view of one session, to the byte. `UPDATE_GOLDEN=1` writes what is rendered now.
+//! The exact view of one session. `UPDATE_GOLDEN=1` overwrites the files with the current views.
 
 use longhaul_core::checkpoint::view::ViewCaps;
 

@@ -1,4 +1,4 @@
-//! The one integration test binary of the core: what must hold for any transcript.
+//! The only integration test binary of the core: properties of any transcript.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod bounds;

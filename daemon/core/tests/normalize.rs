@@ -1,4 +1,4 @@
-//! Any cut of any history becomes legal, and stays as it is from then on.
+//! Normalizing makes any cut of any history legal, and is idempotent.
 
 use std::collections::BTreeSet;
 
@@ -19,10 +19,10 @@ const PAIRS: [(&str, &str); 7] = [
     ("computer_call", "computer_call_output"),
 ];
 
-/// Items of a transcript before and after each of which it is cut.
+/// Number of items before and after which a transcript is cut.
 const NEAR_THE_END: usize = 24;
 
-/// The keys that pair. The rest is left unread: it may hold what JSON allows and Unicode does not.
+/// The keys that pair items. Other fields are not parsed: they may contain text that is valid JSON but not Unicode.
 #[derive(Deserialize)]
 struct Keys {
     #[serde(rename = "type")]
@@ -32,7 +32,7 @@ struct Keys {
     execution: Option<String>,
 }
 
-/// Written apart from the code it judges: every output closes an open call, none stays open.
+/// Independent of the tested code: every output closes an open call, and none stays open.
 fn check_legal(items: &[impl AsRef<str>]) {
     let (mut open, mut ids) = (BTreeSet::new(), BTreeSet::new());
     for text in items {
@@ -108,7 +108,7 @@ fn any_cut_of_a_real_history_becomes_legal() {
         let bytes = std::fs::read(&file).unwrap();
         let items = corpus::items(corpus::source(&file), &bytes);
         let texts: Vec<&str> = items.iter().map(String::as_str).collect();
-        // All cuts of a long history would be quadratic: sixty-four, spread, and those near the end.
+        // All cuts of a long history would take quadratic time: try sixty-four evenly spread ones and those near the end.
         let step = (texts.len() / 8).max(1);
         for first in (0..=texts.len()).step_by(step) {
             for end in (first..=texts.len()).step_by(step) {

@@ -1,4 +1,4 @@
-//! What holds for any lines, any split of them and any budget.
+//! Properties of any lines, any split of them and any budget.
 
 use longhaul_core::checkpoint::view::{HEADER, ViewCaps};
 use longhaul_core::context::tokenizer::Tokenizer;
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::session::{call, fold, line, message, meta, push, shell, view};
 
-/// A few words, so that files, commands and names meet again.
+/// A small vocabulary, so that files, commands and names recur.
 fn word() -> impl Strategy<Value = String> {
     prop_oneof![
         "(src|lib|docs)/[a-c]{1,2}\\.(rs|md)",
@@ -64,7 +64,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn a_fold_taken_up_again_is_the_same(lines in transcript(), cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..4)) {
+    fn a_resumed_fold_is_the_same(lines in transcript(), cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..4)) {
         let whole = fold(&lines);
         let mut split = fold(&[]);
         let cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(lines.len() + 1)).collect();
@@ -100,7 +100,7 @@ proptest! {
                 if budget > 400 && let Some(request) = folded.checkpoint().requests.active() {
                     let words = quote::block(&request.text);
                     let text = text.trim_end();
-                    // A short answer stands before what it answers.
+                    // A short answer precedes the request it answers.
                     let answer = text.rsplit_once(" (said after: ").map_or(text, |(answer, _)| answer);
                     let is_last = [text, answer].iter().any(|end| end.ends_with(words.trim_end()));
                     prop_assert!(is_last, "{text}");

@@ -1,4 +1,4 @@
-//! Secrets that stand in a transcript stand nowhere after it.
+//! Secrets in a transcript appear in nothing that is derived from it.
 
 use longhaul_core::checkpoint::view::ViewCaps;
 use serde_json::json;
@@ -7,7 +7,7 @@ use crate::session::{call, fold, line, message, meta, shell, view};
 
 #[test]
 fn planted_secrets_are_nowhere() {
-    // Put together here, so that no scanner takes this file for a leak.
+    // Assembled here, so that no scanner reports this file.
     let token = format!("gh{}_{}", "p", "Ab1Cd2Ef3Gh4Ij5Kl6Mn7Op8Qr9St0Uv1Wx2");
     let key = format!("AK{}{}", "IA", "Q3EGTXVRWKLM5ZPD");
     let mut lines = vec![meta(), message("user", &format!("use {token} and {key}"))];

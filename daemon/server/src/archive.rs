@@ -113,7 +113,7 @@ impl Archive {
         }
         for lost in known.iter().filter(|number| !found.contains(number)) {
             tracing::error!(pack = lost, "a pack of the archive is gone");
-            index.checked(*lost, 0, false).await?;
+            index.record_check(*lost, 0, false).await?;
         }
         Ok(())
     }

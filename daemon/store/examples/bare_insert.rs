@@ -1,5 +1,5 @@
-//! One durable SQLite insert for each line of stdin, timed: what `cargo xtask bench` holds a durable
-//! append against. `bare_insert DATABASE BYTES` prints the nanoseconds of each, a line each.
+//! One durable SQLite insert for each line of stdin, timed: the baseline to which `cargo xtask bench` compares a durable
+//! append. `bare_insert DATABASE BYTES` prints the nanoseconds of each, one per line.
 
 #![expect(clippy::print_stdout, reason = "what it prints is what it is for")]
 
@@ -17,7 +17,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path: PathBuf = arguments.next().ok_or("no database")?.into();
     let bytes: usize =
         arguments.next().and_then(|n| n.into_string().ok()).ok_or("no size")?.parse()?;
-    // As fast as SQLite is while each commit is on the disk.
+    // SQLite's fastest settings with each commit on disk.
     let options = SqliteConnectOptions::new()
         .filename(path)
         .create_if_missing(true)

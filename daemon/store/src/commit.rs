@@ -1,4 +1,4 @@
-//! Stores what was read from transcripts together with the cursor.
+//! Stores rows read from transcripts together with the cursor.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -9,22 +9,22 @@ use crate::error::StoreError;
 use crate::file::{BaseState, Cursor, FileId, FileStat};
 use crate::observation::{self, Observation};
 use crate::page::{self, ItemPage};
-use crate::pool::is_kept;
-use crate::row::digest_bytes;
+use crate::pool::is_cached;
+use crate::row::{digest_bytes, push_list};
 use crate::store::Store;
 use crate::thread;
 
-/// Files per statement: 21 values each, under SQLite's limit of 32,766.
+/// Files per statement: 21 values each, below SQLite's limit of 32,766.
 const FILES_PER_STATEMENT: usize = 500;
 
-/// What was read from some files; stored atomically.
+/// Content read from some files; stored atomically.
 #[derive(Debug, Default)]
 pub struct Batch {
     /// Each file at most once.
     pub files: Vec<FileCommit>,
 }
 
-/// What was read from one file.
+/// Content read from one file.
 #[derive(Debug, Clone)]
 pub struct FileCommit {
     pub source: Source,
@@ -66,19 +66,14 @@ pub struct FileOutcome {
 }
 
 impl Store {
-    /// Stores a batch in one transaction: files, pages, observations, threads.
-    ///
-    /// Pages of other generations are deleted. Idempotent.
-    ///
-    /// # Errors
-    /// `Busy`, `DiskFull`, `Corrupt`, `Io`: nothing was stored, and the same batch may be given
-    /// again.
+    /// Stores a batch in one transaction: files, pages, observations, threads. Deletes pages of other generations.
+    /// Idempotent. On an error nothing was stored, and the caller may retry the same batch.
     pub async fn commit_batch(&self, batch: &Batch) -> Result<Vec<FileOutcome>, StoreError> {
         let pools = self.pools();
         let mut transaction = pools.begin().await?;
         let committed =
-            write(&mut transaction, batch).await.map_err(|error| pools.sorted(error))?;
-        transaction.commit().await.map_err(|error| pools.sorted(error))?;
+            write(&mut transaction, batch).await.map_err(|error| pools.classify(error))?;
+        transaction.commit().await.map_err(|error| pools.classify(error))?;
         Ok(committed)
     }
 }
@@ -157,16 +152,12 @@ async fn known(
     let mut known = HashMap::new();
     for chunk in files.chunks(FILES_PER_STATEMENT) {
         let mut query = QueryBuilder::<Sqlite>::new(
-            "SELECT path, thread_id, generation FROM source_file WHERE path IN (",
+            "SELECT path, thread_id, generation FROM source_file WHERE path IN ",
         );
-        let mut list = query.separated(", ");
-        for file in chunk {
-            list.push_bind(file.path.as_str());
-        }
-        query.push(")");
+        push_list(&mut query, chunk.iter().map(|file| file.path.as_str()));
         let rows: Vec<(String, Option<String>, i64)> = query
             .build_query_as()
-            .persistent(is_kept(chunk.len()))
+            .persistent(is_cached(chunk.len()))
             .fetch_all(&mut *connection)
             .await?;
         known.extend(rows.into_iter().map(|(path, thread, at)| (path, (thread, at))));
@@ -199,7 +190,7 @@ async fn upsert(
              thread_id = excluded.thread_id, fold_version = excluded.fold_version, \
              head = excluded.head, fold = excluded.fold RETURNING path, file_id",
         );
-        let query = query.build_query_as().persistent(is_kept(chunk.len()));
+        let query = query.build_query_as().persistent(is_cached(chunk.len()));
         let rows: Vec<(String, i64)> = query.fetch_all(&mut *connection).await?;
         ids.extend(rows);
     }
@@ -207,7 +198,7 @@ async fn upsert(
 }
 
 fn bind_file(mut row: sqlx::query_builder::Separated<'_, Sqlite, &'static str>, file: &FileCommit) {
-    // A head holds only numbers and strings: serialising it to memory cannot fail.
+    // A head has only numbers and strings: serializing it to memory cannot fail.
     let head = serde_json::to_string(&file.head).unwrap_or_default();
     row.push_bind(file.source.name())
         .push_bind(file.path.clone())

@@ -33,7 +33,7 @@ pub struct CompactionRow {
     pub strategy_used: String,
     pub phase: String,
     pub trigger: String,
-    /// Empty in rows older than this column.
+    /// Empty in rows written before this column existed.
     pub reason: String,
     pub requests: u64,
     /// Tokens of these requests, input and output.
@@ -53,7 +53,7 @@ pub struct CompactionRow {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CompactionBody {
     pub result: Vec<u8>,
-    /// The original history, or how to restore it.
+    /// The original history, or instructions to restore it.
     pub preimage: Vec<u8>,
 }
 
@@ -61,7 +61,7 @@ pub struct CompactionBody {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CompactionTotals {
     pub compactions: u64,
-    /// When the oldest of them was made, Unix milliseconds.
+    /// Time of the oldest one, Unix milliseconds.
     pub since_ms: Option<i64>,
     /// Requests to models.
     pub requests: u64,
@@ -82,9 +82,7 @@ pub struct CompactionCursor {
 
 impl Store {
     /// Stores a compaction unless its id exists. With a `fence`, only while its run owns the job.
-    ///
-    /// # Errors
-    /// Those of writing; `Fenced`.
+    /// Fails with `Fenced` if the run lost its job.
     pub async fn compaction_insert(
         &self,
         row: &CompactionRow,
@@ -92,22 +90,19 @@ impl Store {
         fence: Option<&Fence>,
     ) -> Result<(), StoreError> {
         let pools = self.pools();
-        let sorted = |error| pools.sorted(error);
+        let classify = |error| pools.classify(error);
         let Some(fence) = fence else {
             // A single statement is its own transaction: one call instead of three.
-            insert(row, body, KEPT_FIRST).execute(pools.writer()).await.map_err(sorted)?;
+            insert(row, body, KEPT_FIRST).execute(pools.writer()).await.map_err(classify)?;
             return pools.sync().await;
         };
         let mut transaction = pools.begin().await?;
         fenced(&mut transaction, Some(fence), &pools).await?;
-        insert(row, body, KEPT_FIRST).execute(&mut *transaction).await.map_err(sorted)?;
+        insert(row, body, KEPT_FIRST).execute(&mut *transaction).await.map_err(classify)?;
         pools.commit_durably(transaction).await
     }
 
-    /// Stores a compaction in place of the one with its id.
-    ///
-    /// # Errors
-    /// Those of writing.
+    /// Stores a compaction, replacing the one with its id.
     pub async fn compaction_replace(
         &self,
         row: &CompactionRow,
@@ -115,14 +110,11 @@ impl Store {
     ) -> Result<(), StoreError> {
         let pools = self.pools();
         let written = insert(row, body, KEPT_LAST).execute(pools.writer()).await;
-        written.map_err(|error| pools.sorted(error))?;
+        written.map_err(|error| pools.classify(error))?;
         pools.sync().await
     }
 
     /// Looks up a compaction.
-    ///
-    /// # Errors
-    /// Those of reading.
     pub async fn compaction_get(
         &self,
         compaction_id: &str,
@@ -139,16 +131,13 @@ impl Store {
             })
             .fetch_optional(pools.reader())
             .await
-            .map_err(|error| pools.sorted(error))
+            .map_err(|error| pools.classify(error))
     }
 
-    /// The ids that begin with `beginning`, each with its thread, at most `limit`, in order.
-    ///
-    /// # Errors
-    /// Those of reading.
-    pub async fn compactions_beginning(
+    /// Ids with this prefix and their threads, at most `limit`, in order.
+    pub async fn compactions_with_prefix(
         &self,
-        beginning: &str,
+        prefix: &str,
         limit: u32,
     ) -> Result<Vec<(String, Option<String>)>, StoreError> {
         let pools = self.pools();
@@ -156,18 +145,15 @@ impl Store {
             "SELECT compaction_id, thread_id FROM compaction \
              WHERE compaction_id >= ?1 AND compaction_id < ?1 || ?2 ORDER BY compaction_id LIMIT ?3",
         )
-        .bind(beginning)
+        .bind(prefix)
         .bind(char::MAX.to_string())
         .bind(limit)
         .fetch_all(pools.reader())
         .await
-        .map_err(|error| pools.sorted(error))
+        .map_err(|error| pools.classify(error))
     }
 
     /// Compactions, newest first, at most `limit`, and where the next page starts.
-    ///
-    /// # Errors
-    /// Those of reading.
     pub async fn compaction_list(
         &self,
         thread_id: Option<&str>,
@@ -194,7 +180,7 @@ impl Store {
             .try_map(|row: SqliteRow| compaction_row(&row))
             .fetch_all(pools.reader())
             .await
-            .map_err(|error| pools.sorted(error))?;
+            .map_err(|error| pools.classify(error))?;
         let more = rows.len() > limit as usize;
         rows.truncate(limit as usize);
         let next = rows.last().filter(|_| more).map(|row| CompactionCursor {
@@ -204,10 +190,7 @@ impl Store {
         Ok((rows, next))
     }
 
-    /// What all compactions of threads that are stored took.
-    ///
-    /// # Errors
-    /// Those of reading.
+    /// Totals over all stored compactions of threads.
     pub async fn compaction_totals(&self) -> Result<CompactionTotals, StoreError> {
         let pools = self.pools();
         sqlx::query(
@@ -229,25 +212,19 @@ impl Store {
         })
         .fetch_one(pools.reader())
         .await
-        .map_err(|error| pools.sorted(error))
+        .map_err(|error| pools.classify(error))
     }
 
-    /// The threads that a compaction's receipt names.
-    ///
-    /// # Errors
-    /// Those of reading.
+    /// Threads with a compaction.
     pub async fn threads_with_compactions(&self) -> Result<Vec<String>, StoreError> {
         let pools = self.pools();
         sqlx::query_scalar("SELECT DISTINCT thread_id FROM compaction WHERE thread_id IS NOT NULL")
             .fetch_all(pools.reader())
             .await
-            .map_err(|error| pools.sorted(error))
+            .map_err(|error| pools.classify(error))
     }
 
-    /// Lines of a thread's newest compactions, without undone ones; newest first, at most `limit`.
-    ///
-    /// # Errors
-    /// Those of reading.
+    /// Lines covered by a thread's newest compactions, newest first, at most `limit`, without undone ones.
     pub async fn compaction_seqs(
         &self,
         thread_id: &str,
@@ -262,22 +239,18 @@ impl Store {
         .bind(limit)
         .fetch_all(pools.reader())
         .await
-        .map_err(|error| pools.sorted(error))?;
+        .map_err(|error| pools.classify(error))?;
         Ok(seqs.into_iter().map(|(seq,)| seq.cast_unsigned()).collect())
     }
 
-    /// Marks a compaction as undone at `at_ms`. Returns the stored time, which is that of the first undo;
-    /// `None` if there is no such compaction.
-    ///
-    /// # Errors
-    /// Those of writing.
+    /// Marks a compaction as undone at `at_ms`. Returns the time of its first undo; `None` if it does not exist.
     pub async fn compaction_mark_undone(
         &self,
         compaction_id: &str,
         at_ms: i64,
     ) -> Result<Option<i64>, StoreError> {
         let pools = self.pools();
-        let sorted = |error| pools.sorted(error);
+        let classify = |error| pools.classify(error);
         let mut transaction = pools.begin().await?;
         let row: Option<(i64,)> = sqlx::query_as(
             "UPDATE compaction SET undone_at_ms = coalesce(undone_at_ms, ?2) \
@@ -287,13 +260,13 @@ impl Store {
         .bind(at_ms)
         .fetch_optional(&mut *transaction)
         .await
-        .map_err(sorted)?;
+        .map_err(classify)?;
         pools.commit_durably(transaction).await?;
         Ok(row.map(|row| row.0))
     }
 }
 
-/// The two ways to store a row whose id is there.
+/// The two ways to store a row whose id exists.
 const KEPT_FIRST: &str = insertion!("INSERT", " ON CONFLICT (compaction_id) DO NOTHING");
 const KEPT_LAST: &str = insertion!("INSERT OR REPLACE", "");
 

@@ -6,7 +6,7 @@ use longhaul_core::fold::ThreadHead;
 #[derive(Debug)]
 pub(crate) struct Candidate {
     pub(crate) file_id: i64,
-    /// Name of its source, passed on unread.
+    /// Name of its source; not interpreted here.
     pub(crate) source: String,
     pub(crate) path: String,
     pub(crate) gone: bool,
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn the_current_file_is_chosen_by_rule() {
+    fn the_current_file_is_picked_by_the_rules() {
         check(vec![file("a", 1, 9), file("b", 2, 1)], "b");
         check(vec![file("a", 1, 9), file("b", 1, 1)], "a");
         check(vec![file("a", 1, 1), file("b", 1, 1)], "b");

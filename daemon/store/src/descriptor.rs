@@ -1,10 +1,10 @@
-//! The one descriptor of a database beside SQLite's own.
+//! The only descriptor of a database besides SQLite's own.
 //!
 //! # Theory of operation
-//! When a process closes any descriptor of a file, the system drops all locks that the process has on that file, SQLite's
-//! among them. Another process that opens and closes the database would then believe to be the last one, and delete a log that is
-//! still written. So pages are read through one descriptor for each database, which every pool of
-//! connections holds, and which is closed when the last of them is gone.
+//! When a process closes any descriptor of a file, POSIX drops all its locks on that file, including SQLite's. Another
+//! process that then opens and closes the database would consider itself the last one and delete a log that is still
+//! in use. So pages are read through one shared descriptor per database. Every connection pool holds it, and it is
+//! closed after the last of them.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -13,10 +13,10 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// Those that are open, by device and inode.
+/// Open descriptors by device and inode.
 static OPEN: Mutex<BTreeMap<(u64, u64), Weak<File>>> = Mutex::new(BTreeMap::new());
 
-/// The descriptor of a database, which must be there. Its position is anybody's: read at offsets.
+/// The descriptor of an existing database. Shared, so read only at explicit offsets.
 pub(crate) fn of(database: &Path) -> io::Result<Arc<File>> {
     let identity = |found: &Metadata| (found.dev(), found.ino());
     let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);

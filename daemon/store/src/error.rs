@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// How a caller should react, in order of rising effort.
+/// How a caller should react.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetryClass {
     /// Retrying fails again; a person or the caller must change something.
@@ -19,14 +19,14 @@ pub enum StoreError {
     /// Another process kept the write lock longer than [`crate::BUSY_TIMEOUT_MS`].
     #[error("the database {path} is locked by another process")]
     Busy { path: PathBuf },
-    /// No room on the device; nothing of the call was stored.
+    /// No space left; the call stored nothing.
     #[error("no space left for the database {path}")]
     DiskFull { path: PathBuf },
     /// The file is not a sound database; [`crate::Store::recover`] moves it aside.
     #[error("the database {path} is corrupt: {detail}")]
     Corrupt {
         path: PathBuf,
-        /// Message of SQLite or the check.
+        /// From SQLite or the check.
         detail: String,
     },
     /// Written by a newer longhauld, which this one would damage.
@@ -59,7 +59,6 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// How the caller should react.
     pub fn retry_class(&self) -> RetryClass {
         match self {
             Self::Busy { .. } | Self::Io { .. } => RetryClass::Backoff,
@@ -73,7 +72,7 @@ impl StoreError {
         }
     }
 
-    /// Whether the same may succeed when the disk, or another process, allows it.
+    /// Whether a retry may succeed after a change of the disk or of another process.
     pub fn may_pass(&self) -> bool {
         matches!(
             self,
@@ -86,7 +85,7 @@ impl StoreError {
     }
 
     /// Classifies an error of sqlx by SQLite's primary result code.
-    pub(crate) fn sorted(path: &Path, error: sqlx::Error) -> Self {
+    pub(crate) fn classify(path: &Path, error: sqlx::Error) -> Self {
         let path = path.to_owned();
         match &error {
             sqlx::Error::PoolClosed => return Self::Closed { path },
@@ -99,9 +98,8 @@ impl StoreError {
         let Some(database) = error.as_database_error() else {
             return Self::Internal { path, source: error };
         };
-        let code = database.code().and_then(|code| code.parse::<u32>().ok()).unwrap_or(1);
         let detail = database.message().to_owned();
-        match code & 0xff {
+        match primary_code(&error).unwrap_or(1) {
             5 | 6 => Self::Busy { path },
             13 => Self::DiskFull { path },
             11 | 26 => Self::Corrupt { path, detail },
@@ -110,4 +108,10 @@ impl StoreError {
             _ => Self::Internal { path, source: error },
         }
     }
+}
+
+/// SQLite's primary result code of an error.
+pub(crate) fn primary_code(error: &sqlx::Error) -> Option<u32> {
+    let code: u32 = error.as_database_error()?.code()?.parse().ok()?;
+    Some(code & 0xff)
 }

@@ -8,7 +8,7 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{QueryBuilder, Sqlite};
 
 use crate::error::StoreError;
-use crate::row::{digest, get, named, unsigned};
+use crate::row::{digest, get, named, push_list, unsigned};
 use crate::store::Store;
 use crate::thread;
 
@@ -16,7 +16,7 @@ use crate::thread;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileId(pub i64);
 
-/// What the file system says of a file: the gate that lets an unchanged one cost no read.
+/// File metadata: a file with unchanged metadata is not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FileStat {
     pub dev: u64,
@@ -28,14 +28,14 @@ pub struct FileStat {
     pub mtime_ns: i64,
 }
 
-/// How far a file is folded, and by which digests the passed bytes are recognised.
+/// How far a file is folded, with digests of the folded bytes to recognize changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Cursor {
-    /// Counts the times the file was found to be another one; pages carry it.
+    /// Counts rewrites of the file; pages carry it.
     pub generation: u64,
     /// First byte not folded, in the decompressed file.
     pub offset: u64,
-    /// The last folded line had no newline yet; the next byte must be one.
+    /// The last folded line has no newline yet; the next byte must be one.
     pub open_end: bool,
     /// Index in the thread's lineage of the next line.
     pub next_seq: u64,
@@ -57,9 +57,9 @@ pub struct Cursor {
 pub enum BaseState {
     #[default]
     None,
-    /// It was folded on top of the state it names.
+    /// Folded on top of the state it names.
     Joined,
-    /// The transcript it names was not there; to be folded again when it appears.
+    /// The transcript it names was missing; fold again when it appears.
     Missing,
 }
 
@@ -68,26 +68,25 @@ pub enum BaseState {
 pub struct FileRow {
     pub file_id: FileId,
     pub source: Source,
-    /// Where it is; unique.
+    /// Unique.
     pub path: String,
-    /// It lies in the agent's archive.
+    /// It is in the agent's archive.
     pub archived: bool,
     /// When it was found missing, Unix milliseconds; its rows are kept.
     pub gone_at_ms: Option<i64>,
-    /// What the file system said when it was last read.
+    /// Metadata when it was last read.
     pub stat: FileStat,
     /// How far it is folded.
     pub cursor: Cursor,
-    /// Whether it was folded on top of another.
     pub base: BaseState,
     pub thread_id: Option<String>,
     /// Version of the saved fold.
     pub fold_version: u32,
-    /// Identity and totals; `None` when another version wrote them.
+    /// Identity and totals; `None` if another version wrote them.
     pub head: Option<ThreadHead>,
 }
 
-/// What tells of a file whether there is something new in it.
+/// The part of a file's row that shows whether it has new content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileState {
     pub file_id: FileId,
@@ -99,37 +98,40 @@ pub struct FileState {
     pub next_seq: u64,
 }
 
-/// Files that are read at once.
+/// Maximum files per query.
 ///
 /// # Source
-/// Chosen: some milliseconds, after which others get the connection, and a MiB of memory.
+/// Chosen: takes some milliseconds, after which others get the connection, and a MiB of memory.
 pub const FILES_AT_ONCE: u32 = 512;
 
+/// A query for [`file_row`].
+macro_rules! select_files {
+    ($condition:literal) => {
+        concat!(
+            "SELECT file_id, source, path, archived, gone_at_ms, dev, ino, size, mtime_ns, generation, offset, \
+             open_end, next_seq, head_bytes, head_digest, tail_bytes, tail_digest, chain, base, thread_id, \
+             fold_version, head FROM source_file ",
+            $condition
+        )
+    };
+}
+pub(crate) use select_files;
+
 impl Store {
-    /// The next files after the one of that number, gone ones included, up to [`FILES_AT_ONCE`]; from number 0 on all
-    /// of them, a piece at a time, with room for others between: there may be fifty thousand.
-    ///
-    /// # Errors
-    /// Those of reading.
+    /// The next [`FILES_AT_ONCE`] files after number `last`, including missing ones; start with 0. Paged, so that other
+    /// queries get a turn: there may be fifty thousand files.
     pub async fn files_after(&self, last: FileId) -> Result<Vec<FileRow>, StoreError> {
         let pools = self.pools();
-        sqlx::query(
-            "SELECT file_id, source, path, archived, gone_at_ms, dev, ino, size, mtime_ns, \
-             generation, offset, open_end, next_seq, head_bytes, head_digest, tail_bytes, tail_digest, \
-             chain, base, thread_id, fold_version, head FROM source_file WHERE file_id > ?1 ORDER BY file_id LIMIT ?2",
-        )
-        .bind(last.0)
-        .bind(FILES_AT_ONCE)
-        .try_map(|row| file_row(&row))
-        .fetch_all(pools.reader())
-        .await
-        .map_err(|error| pools.sorted(error))
+        sqlx::query(select_files!("WHERE file_id > ?1 ORDER BY file_id LIMIT ?2"))
+            .bind(last.0)
+            .bind(FILES_AT_ONCE)
+            .try_map(|row| file_row(&row))
+            .fetch_all(pools.reader())
+            .await
+            .map_err(|error| pools.classify(error))
     }
 
-    /// The same, with what tells whether there is something new in a file.
-    ///
-    /// # Errors
-    /// Those of reading.
+    /// Like [`Store::files_after`], with only the columns of [`FileState`].
     pub async fn file_states_after(&self, last: FileId) -> Result<Vec<FileState>, StoreError> {
         let pools = self.pools();
         sqlx::query(
@@ -141,73 +143,46 @@ impl Store {
         .try_map(|row| file_state(&row))
         .fetch_all(pools.reader())
         .await
-        .map_err(|error| pools.sorted(error))
+        .map_err(|error| pools.classify(error))
     }
 
-    /// The file of that number.
-    ///
-    /// # Errors
-    /// Those of reading.
     pub async fn file(&self, file: FileId) -> Result<Option<FileRow>, StoreError> {
         let pools = self.pools();
-        sqlx::query(
-            "SELECT file_id, source, path, archived, gone_at_ms, dev, ino, size, mtime_ns, \
-             generation, offset, open_end, next_seq, head_bytes, head_digest, tail_bytes, tail_digest, \
-             chain, base, thread_id, fold_version, head FROM source_file WHERE file_id = ?1",
-        )
-        .bind(file.0)
-        .try_map(|row| file_row(&row))
-        .fetch_optional(pools.reader())
-        .await
-        .map_err(|error| pools.sorted(error))
+        sqlx::query(select_files!("WHERE file_id = ?1"))
+            .bind(file.0)
+            .try_map(|row| file_row(&row))
+            .fetch_optional(pools.reader())
+            .await
+            .map_err(|error| pools.classify(error))
     }
 
     /// The file at `path`.
-    ///
-    /// # Errors
-    /// Those of reading.
     pub async fn file_by_path(&self, path: &str) -> Result<Option<FileRow>, StoreError> {
         let pools = self.pools();
-        sqlx::query(
-            "SELECT file_id, source, path, archived, gone_at_ms, dev, ino, size, mtime_ns, \
-             generation, offset, open_end, next_seq, head_bytes, head_digest, tail_bytes, tail_digest, \
-             chain, base, thread_id, fold_version, head FROM source_file WHERE path = ?1",
-        )
-        .bind(path)
-        .try_map(|row| file_row(&row))
-        .fetch_optional(pools.reader())
-        .await
-        .map_err(|error| pools.sorted(error))
+        sqlx::query(select_files!("WHERE path = ?1"))
+            .bind(path)
+            .try_map(|row| file_row(&row))
+            .fetch_optional(pools.reader())
+            .await
+            .map_err(|error| pools.classify(error))
     }
 
-    /// Those of the files at `paths` that are marked as gone, in no particular order.
-    ///
-    /// # Errors
-    /// Those of reading.
+    /// The files at `paths` that are marked as missing, in no particular order.
     pub async fn gone_files(&self, paths: &[String]) -> Result<Vec<FileRow>, StoreError> {
         let pools = self.pools();
         let mut found = Vec::new();
         for chunk in paths.chunks(500) {
-            let mut query = QueryBuilder::<Sqlite>::new(
-                "SELECT file_id, source, path, archived, gone_at_ms, dev, ino, size, mtime_ns, \
-             generation, offset, open_end, next_seq, head_bytes, head_digest, tail_bytes, tail_digest, \
-             chain, base, thread_id, fold_version, head FROM source_file WHERE gone_at_ms IS NOT NULL AND path IN (",
-            );
-            let mut list = query.separated(", ");
-            for path in chunk {
-                list.push_bind(path);
-            }
-            query.push(")");
+            let mut query = QueryBuilder::<Sqlite>::new(select_files!(
+                "WHERE gone_at_ms IS NOT NULL AND path IN "
+            ));
+            push_list(&mut query, chunk);
             let rows = query.build().try_map(|row| file_row(&row)).fetch_all(pools.reader()).await;
-            found.extend(rows.map_err(|error| pools.sorted(error))?);
+            found.extend(rows.map_err(|error| pools.classify(error))?);
         }
         Ok(found)
     }
 
-    /// The threads of the files at `paths`, and their titles, by path.
-    ///
-    /// # Errors
-    /// Those of reading.
+    /// Thread ids and titles of the files at `paths`, by path.
     pub async fn titles(
         &self,
         paths: &[String],
@@ -217,27 +192,19 @@ impl Store {
         for chunk in paths.chunks(500) {
             let mut query = QueryBuilder::<Sqlite>::new(
                 "SELECT path, coalesce(thread_id, '') AS thread_id, json_extract(head, '$.title') AS title \
-                 FROM source_file WHERE path IN (",
+                 FROM source_file WHERE path IN ",
             );
-            let mut list = query.separated(", ");
-            for path in chunk {
-                list.push_bind(path);
-            }
-            query.push(")");
+            push_list(&mut query, chunk);
             let read = |row: SqliteRow| {
                 Ok((get(&row, "path")?, (get(&row, "thread_id")?, get(&row, "title")?)))
             };
             let rows = query.build().try_map(read).fetch_all(pools.reader()).await;
-            found.extend(rows.map_err(|error| pools.sorted(error))?);
+            found.extend(rows.map_err(|error| pools.classify(error))?);
         }
         Ok(found)
     }
 
-    /// The saved fold of a file, as [`longhaul_core::fold::Fold::save`] rendered it, with the cursor
-    /// it belongs to.
-    ///
-    /// # Errors
-    /// Those of reading.
+    /// The saved fold of a file, from [`longhaul_core::fold::Fold::save`], with its cursor.
     pub async fn fold_blob(&self, file: FileId) -> Result<Option<(Cursor, Vec<u8>)>, StoreError> {
         let pools = self.pools();
         sqlx::query(
@@ -248,36 +215,30 @@ impl Store {
         .try_map(|row| Ok((cursor(&row)?, get::<Vec<u8>>(&row, "fold")?)))
         .fetch_optional(pools.reader())
         .await
-        .map_err(|error| pools.sorted(error))
+        .map_err(|error| pools.classify(error))
     }
 
-    /// Marks files as gone since `at_ms`, or as back (`None`), and lets their threads choose their
-    /// current file anew. Rows and pages stay.
-    ///
-    /// # Errors
-    /// Those of writing.
+    /// Marks files as missing since `at_ms`, or as present (`None`), and selects the current file of their threads again.
+    /// Rows and pages stay.
     pub async fn mark_gone(&self, paths: &[String], at_ms: Option<i64>) -> Result<(), StoreError> {
         if paths.is_empty() {
             return Ok(());
         }
         let pools = self.pools();
-        let sorted = |error| pools.sorted(error);
+        let classify = |error| pools.classify(error);
         let mut transaction = pools.begin().await?;
         let mut threads = Vec::new();
         for chunk in paths.chunks(500) {
             let mut query = QueryBuilder::<Sqlite>::new("UPDATE source_file SET gone_at_ms = ");
-            query.push_bind(at_ms).push(" WHERE path IN (");
-            let mut list = query.separated(", ");
-            for path in chunk {
-                list.push_bind(path);
-            }
-            query.push(") RETURNING thread_id");
+            query.push_bind(at_ms).push(" WHERE path IN ");
+            push_list(&mut query, chunk);
+            query.push(" RETURNING thread_id");
             let rows: Vec<(Option<String>,)> =
-                query.build_query_as().fetch_all(&mut *transaction).await.map_err(sorted)?;
+                query.build_query_as().fetch_all(&mut *transaction).await.map_err(classify)?;
             threads.extend(rows.into_iter().filter_map(|row| row.0));
         }
-        thread::choose(&mut transaction, threads).await.map_err(sorted)?;
-        transaction.commit().await.map_err(sorted)
+        thread::choose(&mut transaction, threads).await.map_err(classify)?;
+        transaction.commit().await.map_err(classify)
     }
 }
 

@@ -1,16 +1,13 @@
-//! What running agents report of their windows: the newest report of each thread.
+//! The newest context-window report of each thread's running agent.
 
 use crate::error::StoreError;
 use crate::store::Store;
 
-/// Threads whose report is kept; those of the oldest reports are deleted first.
+/// Maximum threads with a report; the oldest reports are deleted first.
 const GAUGES_MAX: u32 = 2_048;
 
 impl Store {
-    /// The newest report on a thread, as JSON.
-    ///
-    /// # Errors
-    /// Those of reading.
+    /// The newest report of a thread, as JSON.
     pub async fn gauge_get(&self, thread_id: &str) -> Result<Option<String>, StoreError> {
         let pools = self.pools();
         let row: Option<(String,)> =
@@ -18,14 +15,11 @@ impl Store {
                 .bind(thread_id)
                 .fetch_optional(pools.reader())
                 .await
-                .map_err(|error| pools.sorted(error))?;
+                .map_err(|error| pools.classify(error))?;
         Ok(row.map(|(body,)| body))
     }
 
-    /// Stores a report in place of an earlier one.
-    ///
-    /// # Errors
-    /// Those of writing.
+    /// Replaces a thread's report.
     pub async fn gauge_set(
         &self,
         thread_id: &str,
@@ -33,7 +27,7 @@ impl Store {
         body: &str,
     ) -> Result<(), StoreError> {
         let pools = self.pools();
-        let sorted = |error| pools.sorted(error);
+        let classify = |error| pools.classify(error);
         let mut transaction = pools.begin().await?;
         sqlx::query(
             "INSERT INTO agent_gauge (thread_id, at_ms, body) VALUES (?1, ?2, ?3) \
@@ -44,7 +38,7 @@ impl Store {
         .bind(body)
         .execute(&mut *transaction)
         .await
-        .map_err(sorted)?;
+        .map_err(classify)?;
         sqlx::query(
             "DELETE FROM agent_gauge WHERE thread_id IN (SELECT thread_id FROM agent_gauge \
              ORDER BY at_ms DESC, thread_id LIMIT -1 OFFSET ?1)",
@@ -52,7 +46,7 @@ impl Store {
         .bind(GAUGES_MAX)
         .execute(&mut *transaction)
         .await
-        .map_err(sorted)?;
-        transaction.commit().await.map_err(sorted)
+        .map_err(classify)?;
+        transaction.commit().await.map_err(classify)
     }
 }

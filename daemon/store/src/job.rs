@@ -11,7 +11,7 @@ use crate::pool::Pools;
 use crate::row::{get, unsigned};
 use crate::store::Store;
 
-/// Events kept for one job; the oldest go first.
+/// Maximum events per job; the oldest are deleted first.
 pub const EVENTS_PER_JOB_MAX: u32 = 32;
 
 /// Maximum jobs scanned to find the next one of a kind.
@@ -20,13 +20,13 @@ pub const SCAN_MAX: u32 = 5_000;
 /// Added to the column `priority` of an urgent job: above every priority.
 const URGENT: i64 = 1 << 32;
 
-/// Jobs deleted in one transaction, so that the writer is released in between.
+/// Maximum jobs deleted per transaction, so that other writers get a turn.
 const PRUNED_PER_TURN: u32 = 64;
 
 /// A change of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobEvent {
-    /// When, Unix milliseconds.
+    /// Unix milliseconds.
     pub at_ms: i64,
     pub epoch: u64,
     pub state: String,
@@ -43,31 +43,27 @@ pub struct JobFilter {
 impl Store {
     /// Decides on one job: `decide` receives the row, if any, and returns the row to store, or `None` to leave
     /// it, with a result for the caller.
-    ///
-    /// # Errors
-    /// Those of writing. Nothing is stored then.
+    /// On an error nothing is stored.
     pub async fn job_decide<T: Send>(
         &self,
         key: &JobKey,
         decide: impl FnOnce(Option<Job>) -> (Option<Job>, T) + Send,
     ) -> Result<T, StoreError> {
         let pools = self.pools();
-        let sorted = |error| pools.sorted(error);
+        let classify = |error| pools.classify(error);
         let mut transaction = pools.begin().await?;
-        let found = read(&mut transaction, key).await.map_err(sorted)?;
+        let found = read(&mut transaction, key).await.map_err(classify)?;
         let (changed, answer) = decide(found.clone());
         if let Some(job) = changed {
-            write(&mut transaction, &job, found.as_ref()).await.map_err(sorted)?;
-            transaction.commit().await.map_err(sorted)?;
+            write(&mut transaction, &job, found.as_ref()).await.map_err(classify)?;
+            transaction.commit().await.map_err(classify)?;
         }
         Ok(answer)
     }
 
     /// Decides on jobs of a kind together: running, queued and failed, at most `limit` of each; urgent ones
     /// first, then by priority, then the longest waiting. `decide` returns the rows to store and a result.
-    ///
-    /// # Errors
-    /// Those of writing. Nothing is stored then.
+    /// On an error nothing is stored.
     pub async fn jobs_decide<T: Send>(
         &self,
         kind: Kind,
@@ -75,10 +71,10 @@ impl Store {
         decide: impl FnOnce(&[Job]) -> (Vec<Job>, T) + Send,
     ) -> Result<T, StoreError> {
         let pools = self.pools();
-        let sorted = |error| pools.sorted(error);
+        let classify = |error| pools.classify(error);
         let mut transaction = pools.begin().await?;
         let mut jobs: Vec<Job> = Vec::new();
-        // One state at a time: the index is in this order, so nothing is sorted.
+        // One state at a time: the index has this order, so SQLite does not sort.
         for state in [State::Running, State::Queued, State::Failed] {
             let rows = sqlx::query(
                 "SELECT body FROM job WHERE kind = ?1 AND state = ?2 \
@@ -89,66 +85,57 @@ impl Store {
             .bind(limit)
             .fetch_all(&mut *transaction)
             .await
-            .map_err(sorted)?;
+            .map_err(classify)?;
             jobs.extend(rows.iter().filter_map(decoded));
         }
         let (changed, answer) = decide(&jobs);
         let changes = !changed.is_empty();
         for job in changed {
             let before = jobs.iter().find(|before| before.key == job.key);
-            write(&mut transaction, &job, before).await.map_err(sorted)?;
+            write(&mut transaction, &job, before).await.map_err(classify)?;
         }
         if changes {
-            transaction.commit().await.map_err(sorted)?;
+            transaction.commit().await.map_err(classify)?;
         }
         Ok(answer)
     }
 
-    /// Deletes some of the jobs that ended before the database had been in use for `since_lived_ms`, with their
-    /// events; returns how many, 0 when done. Jobs that are owed stay.
-    ///
-    /// # Errors
-    /// Those of writing.
-    pub async fn jobs_prune(&self, since_lived_ms: i64) -> Result<u64, StoreError> {
+    /// Deletes some of the jobs that ended before this age of the database, with their events; returns their number, 0
+    /// when done. Keeps owed jobs.
+    pub async fn jobs_prune(&self, since_age_ms: i64) -> Result<u64, StoreError> {
         let pools = self.pools();
-        let sorted = |error| pools.sorted(error);
+        let classify = |error| pools.classify(error);
         let mut transaction = pools.begin().await?;
         let gone: Vec<(String, String)> = sqlx::query_as(
             "DELETE FROM job WHERE (kind, subject) IN (SELECT kind, subject FROM job \
              WHERE state IN ('done', 'dead') AND kind || '/' || subject IN (SELECT subject FROM age \
              WHERE age.kind = 'job' AND lived_ms < ?1) LIMIT ?2) RETURNING kind, subject",
         )
-        .bind(since_lived_ms)
+        .bind(since_age_ms)
         .bind(PRUNED_PER_TURN)
         .fetch_all(&mut *transaction)
         .await
-        .map_err(sorted)?;
+        .map_err(classify)?;
         for (kind, subject) in &gone {
             sqlx::query("DELETE FROM job_event WHERE kind = ?1 AND subject = ?2")
                 .bind(kind)
                 .bind(subject)
                 .execute(&mut *transaction)
                 .await
-                .map_err(sorted)?;
+                .map_err(classify)?;
         }
-        transaction.commit().await.map_err(sorted)?;
+        transaction.commit().await.map_err(classify)?;
         Ok(gone.len() as u64)
     }
 
-    /// One job.
-    ///
-    /// # Errors
-    /// Those of reading.
     pub async fn job_get(&self, key: &JobKey) -> Result<Option<Job>, StoreError> {
         let pools = self.pools();
-        let mut connection = pools.reader().acquire().await.map_err(|error| pools.sorted(error))?;
-        read(&mut connection, key).await.map_err(|error| pools.sorted(error))
+        let mut connection =
+            pools.reader().acquire().await.map_err(|error| pools.classify(error))?;
+        read(&mut connection, key).await.map_err(|error| pools.classify(error))
     }
 
     /// Jobs by last change, newest first, at most `limit`.
-    ///
-    /// # Errors
-    /// Those of reading.
     pub async fn job_list(&self, filter: &JobFilter, limit: u32) -> Result<Vec<Job>, StoreError> {
         let pools = self.pools();
         let rows = sqlx::query(
@@ -160,14 +147,11 @@ impl Store {
         .bind(limit)
         .fetch_all(pools.reader())
         .await
-        .map_err(|error| pools.sorted(error))?;
+        .map_err(|error| pools.classify(error))?;
         Ok(rows.iter().filter_map(decoded).collect())
     }
 
     /// Events of a job, oldest first, at most [`EVENTS_PER_JOB_MAX`].
-    ///
-    /// # Errors
-    /// Those of reading.
     pub async fn job_events(&self, key: &JobKey) -> Result<Vec<JobEvent>, StoreError> {
         let pools = self.pools();
         sqlx::query(
@@ -186,25 +170,25 @@ impl Store {
         })
         .fetch_all(pools.reader())
         .await
-        .map_err(|error| pools.sorted(error))
+        .map_err(|error| pools.classify(error))
     }
 }
 
-/// Checks inside a transaction that the storing run still owns its job, and records its success where what is
-/// stored is its result.
+/// Checks inside a transaction that the run still owns its job, and records its success if the fence says that this
+/// effect completes it.
 pub(crate) async fn fenced(
     connection: &mut SqliteConnection,
     fence: Option<&Fence>,
     pools: &Pools,
 ) -> Result<(), StoreError> {
     let Some(fence) = fence else { return Ok(()) };
-    let sorted = |error| pools.sorted(error);
-    let job = read(connection, &fence.key).await.map_err(sorted)?;
+    let classify = |error| pools.classify(error);
+    let job = read(connection, &fence.key).await.map_err(classify)?;
     fence.check(job.as_ref()).map_err(StoreError::Fenced)?;
     if let (Some(rules), Some(job)) = (fence.finishes, job) {
         let done = job::finish(job.clone(), &fence.token, &rules, &fence.now);
         let done = done.map_err(StoreError::Fenced)?;
-        write(connection, &done, Some(&job)).await.map_err(sorted)?;
+        write(connection, &done, Some(&job)).await.map_err(classify)?;
     }
     Ok(())
 }
@@ -222,7 +206,7 @@ async fn read(connection: &mut SqliteConnection, key: &JobKey) -> Result<Option<
 fn decoded(row: &sqlx::sqlite::SqliteRow) -> Option<Job> {
     let body: String = row.try_get("body").ok()?;
     serde_json::from_str(&body)
-        .inspect_err(|error| tracing::warn!(%error, "a job cannot be read and is begun anew"))
+        .inspect_err(|error| tracing::warn!(%error, "a stored job is unreadable and will be requested again"))
         .ok()
 }
 

@@ -1,5 +1,5 @@
-//! All SQL of longhaul: one SQLite database, which stores what the core decided, and the full-text index
-//! ([`SearchIndex`]) and the index of the archive ([`ArchiveIndex`]) in files of their own.
+//! All SQL of longhaul: the main SQLite database, which stores what the core decided, and in separate files the
+//! full-text index ([`SearchIndex`]) and the index of the archive ([`ArchiveIndex`]).
 //!
 //! # Theory of operation
 //!
@@ -9,10 +9,10 @@
 //!
 //! *Writing.* One connection, one `BEGIN IMMEDIATE` transaction per call; no transaction leaves the crate, so
 //! a model call or a file read can never happen inside one. Statements write many rows, since a call costs
-//! 50–70 µs regardless of size. [`Store::commit_batch`] stores what was read from some files together with
-//! their cursors: after a kill at any point the batch is complete or absent, and reading on from the cursor
-//! gives the same rows. Writes are idempotent because every row has a natural key. Commits do not wait for
-//! the disk: a task writes the log into the database a second later (`wal`).
+//! 50–70 µs regardless of size. [`Store::commit_batch`] stores rows read from some files together with their
+//! cursors: after a kill at any point the batch is complete or absent, and reading on from the cursor gives the
+//! same rows. Writes are idempotent because every row has a natural key. Commits do not wait for the disk: a task
+//! checkpoints the log a second later (`wal`).
 //!
 //! *Reading.* Two read-only connections on the write-ahead log: readers see a committed state and neither
 //! block nor wait for the writer. Two calls may see two states; values that must agree are read in one call.
@@ -20,13 +20,12 @@
 //! *Generations.* A rewritten transcript is read again under the next generation, whose first batch deletes
 //! the pages of all others in the same transaction.
 //!
-//! *Damage.* At the start, and when a call reports [`StoreError::Corrupt`] and the owner calls
-//! [`Store::recover`], the file is moved aside with its log and an empty one made, which takes over
-//! what can still be read of updates and compactions (`salvage`); ingesting then fills it from the
-//! transcripts. A newer schema is refused and left untouched. A full disk is
-//! [`StoreError::DiskFull`], with nothing of the call stored.
+//! *Damage.* At the start, and when the owner calls [`Store::recover`] after [`StoreError::Corrupt`], a damaged file
+//! is moved aside with its log and replaced by an empty one. Readable updates and compactions are copied into it
+//! (`salvage`), and ingestion fills the rest from the transcripts. A newer schema is rejected and left untouched.
+//! On a full disk a call fails with [`StoreError::DiskFull`] and stores nothing.
 //!
-//! *Does not*: choose what to read, keep time (`now_ms` is a parameter), or know the wire.
+//! *Does not* choose what to read, read the clock (`now_ms` is a parameter), or know the wire protocol.
 #![forbid(unsafe_code)]
 
 mod archive;
@@ -77,10 +76,10 @@ pub use observation::{OBSERVATIONS_PER_THREAD_MAX, Observation};
 pub use open::OpenReport;
 pub use page::{ItemPage, PageHead};
 pub use policy::{
-    DECISIONS_MAX, DECISIONS_PER_THREAD_MAX, DecisionEnd, DecisionRow, LoggedAs, WATCHERS_MAX,
+    DECISIONS_MAX, DECISIONS_PER_THREAD_MAX, DecisionEnd, DecisionRow, LogEntry, WATCHERS_MAX,
 };
 pub use pool::BUSY_TIMEOUT_MS;
-pub use retention::Keep;
+pub use retention::RetentionRules;
 pub use salvage::SalvageReport;
 pub use schema::{SCHEMA_VERSION, check_version};
 pub use search::{

@@ -28,7 +28,7 @@ pub struct ExtractionRow {
     /// Line after the last one read.
     pub next_seq: u64,
     pub version: u32,
-    /// When, Unix milliseconds.
+    /// Unix milliseconds.
     pub extracted_at_ms: i64,
     /// Number of citations and reads.
     pub uses: u64,
@@ -49,7 +49,7 @@ pub struct Watermark {
     pub next_seq: u64,
     pub version: u32,
     pub learnings: u64,
-    /// When, Unix milliseconds.
+    /// Unix milliseconds.
     pub extracted_at_ms: i64,
     pub project: Option<String>,
     pub engine: Engine,
@@ -58,12 +58,10 @@ pub struct Watermark {
 }
 
 impl Store {
-    /// Stores an extraction. One that read less than the stored one of the same version changes nothing, so a run
-    /// that was taken over cannot undo later work; nor does one without a model replace a model's extraction of the
-    /// same lines. Nothing is stored for an excluded thread or, with a `fence`, for a run that lost its job.
-    ///
-    /// # Errors
-    /// Those of writing; `Fenced`.
+    /// Stores an extraction, unless the stored one of the same version read more lines: so a run that was taken over cannot
+    /// undo later work. An extraction without a model does not replace a model's extraction of the same lines. Nothing is
+    /// stored for an excluded thread or, with a `fence`, for a run that lost its job.
+    /// Fails with `Fenced` if the run lost its job.
     pub async fn extraction_put(
         &self,
         row: &ExtractionRow,
@@ -74,7 +72,7 @@ impl Store {
         let body = memory
             .map(serde_json::to_string)
             .transpose()
-            .map_err(|error| pools.sorted(sqlx::Error::Encode(error.into())))?;
+            .map_err(|error| pools.classify(sqlx::Error::Encode(error.into())))?;
         let mut transaction = pools.begin().await?;
         fenced(&mut transaction, fence, &pools).await?;
         let stored = sqlx::query(
@@ -106,15 +104,12 @@ impl Store {
         .bind(row.reason.as_deref())
         .execute(&mut *transaction)
         .await
-        .map_err(|error| pools.sorted(error))?;
-        transaction.commit().await.map_err(|error| pools.sorted(error))?;
+        .map_err(|error| pools.classify(error))?;
+        transaction.commit().await.map_err(|error| pools.classify(error))?;
         Ok(stored.rows_affected() > 0)
     }
 
     /// Extraction progress of every thread.
-    ///
-    /// # Errors
-    /// Those of reading.
     pub async fn watermarks(&self) -> Result<Vec<Watermark>, StoreError> {
         let pools = self.pools();
         sqlx::query(
@@ -136,13 +131,10 @@ impl Store {
         })
         .fetch_all(pools.reader())
         .await
-        .map_err(|error| pools.sorted(error))
+        .map_err(|error| pools.classify(error))
     }
 
     /// Non-empty extractions by use, then by recency, at most `limit`.
-    ///
-    /// # Errors
-    /// Those of reading.
     pub async fn extractions(&self, limit: u32) -> Result<Vec<ExtractionRow>, StoreError> {
         let pools = self.pools();
         let rows = sqlx::query(
@@ -154,15 +146,12 @@ impl Store {
         .bind(limit)
         .fetch_all(pools.reader())
         .await
-        .map_err(|error| pools.sorted(error))?;
+        .map_err(|error| pools.classify(error))?;
         let rows: Result<Vec<_>, sqlx::Error> = rows.iter().map(extraction).collect();
-        rows.map_err(|error| pools.sorted(error))
+        rows.map_err(|error| pools.classify(error))
     }
 
     /// Threads that used the network or external tools, by their extraction.
-    ///
-    /// # Errors
-    /// Those of reading.
     pub async fn extractions_outside(&self) -> Result<Vec<String>, StoreError> {
         let pools = self.pools();
         sqlx::query_scalar(
@@ -171,13 +160,10 @@ impl Store {
         )
         .fetch_all(pools.reader())
         .await
-        .map_err(|error| pools.sorted(error))
+        .map_err(|error| pools.classify(error))
     }
 
     /// The extraction of one thread.
-    ///
-    /// # Errors
-    /// Those of reading.
     pub async fn extraction_get(
         &self,
         thread_id: &str,
@@ -191,12 +177,12 @@ impl Store {
         .bind(thread_id)
         .fetch_optional(pools.reader())
         .await
-        .map_err(|error| pools.sorted(error))?;
-        row.as_ref().map(extraction).transpose().map_err(|error| pools.sorted(error))
+        .map_err(|error| pools.classify(error))?;
+        row.as_ref().map(extraction).transpose().map_err(|error| pools.classify(error))
     }
 }
 
-/// An extraction of another version counts as absent: the thread is read again.
+/// An extraction of another version counts as absent, and the thread is read again.
 fn extraction(row: &sqlx::sqlite::SqliteRow) -> Result<ExtractionRow, sqlx::Error> {
     let body: Option<String> = row.try_get("body")?;
     Ok(ExtractionRow {

@@ -4,12 +4,11 @@ use crate::error::StoreError;
 use crate::row::unsigned;
 use crate::store::Store;
 
-/// How much the store holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {
-    /// Transcript files, gone ones included.
+    /// Transcript files, including missing ones.
     pub files: u64,
-    /// Files that are no longer there.
+    /// Missing files.
     pub files_gone: u64,
     pub threads: u64,
     /// Bytes of the files on disk.
@@ -18,10 +17,6 @@ pub struct Totals {
 }
 
 impl Store {
-    /// Counts what the store holds.
-    ///
-    /// # Errors
-    /// Those of reading.
     pub async fn totals(&self) -> Result<Totals, StoreError> {
         let pools = self.pools();
         sqlx::query(
@@ -40,6 +35,6 @@ impl Store {
         })
         .fetch_one(pools.reader())
         .await
-        .map_err(|error| pools.sorted(error))
+        .map_err(|error| pools.classify(error))
     }
 }

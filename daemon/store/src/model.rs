@@ -4,7 +4,7 @@ use crate::error::StoreError;
 use crate::row::get;
 use crate::store::Store;
 
-/// Answers kept; the oldest are deleted first. They only have to outlive the job that asked.
+/// Maximum cached answers; the oldest are deleted first. They only need to outlive the job that asked.
 pub const ANSWERS_MAX: u32 = 64;
 
 pub const USAGE_DAYS_MAX: i64 = 400;
@@ -21,24 +21,21 @@ pub struct UsageRow {
     pub purpose: String,
     /// Requests sent, including failed ones.
     pub requests: i64,
-    /// Of these, those that failed.
+    /// The part of `requests` that failed.
     pub failures: i64,
-    /// Tokens of input, cached ones included.
+    /// Input tokens, including cached ones.
     pub input: i64,
-    /// Of these, those read from the provider's cache.
+    /// The part read from the provider's cache.
     pub cached_input: i64,
-    /// Tokens of answers.
+    /// Output tokens.
     pub output: i64,
 }
 
 impl Store {
     /// Adds usage and deletes days older than [`USAGE_DAYS_MAX`].
-    ///
-    /// # Errors
-    /// Those of writing.
     pub async fn usage_add(&self, added: &UsageRow) -> Result<(), StoreError> {
         let pools = self.pools();
-        let sorted = |error| pools.sorted(error);
+        let classify = |error| pools.classify(error);
         let mut transaction = pools.begin().await?;
         sqlx::query(
             "INSERT INTO model_usage (day, provider, model, purpose, requests, failures, input, \
@@ -57,19 +54,16 @@ impl Store {
         .bind(added.output)
         .execute(&mut *transaction)
         .await
-        .map_err(sorted)?;
+        .map_err(classify)?;
         sqlx::query("DELETE FROM model_usage WHERE day < ?1")
             .bind(added.day - USAGE_DAYS_MAX)
             .execute(&mut *transaction)
             .await
-            .map_err(sorted)?;
-        transaction.commit().await.map_err(sorted)
+            .map_err(classify)?;
+        transaction.commit().await.map_err(classify)
     }
 
     /// Usage from `first_day` on, by day, provider, model and purpose.
-    ///
-    /// # Errors
-    /// Those of reading.
     pub async fn usage_since(&self, first_day: i64) -> Result<Vec<UsageRow>, StoreError> {
         let pools = self.pools();
         sqlx::query(
@@ -91,13 +85,10 @@ impl Store {
         })
         .fetch_all(pools.reader())
         .await
-        .map_err(|error| pools.sorted(error))
+        .map_err(|error| pools.classify(error))
     }
 
     /// The cached answer to the request with this digest.
-    ///
-    /// # Errors
-    /// Those of reading.
     pub async fn answer_get(&self, digest: &str) -> Result<Option<Vec<u8>>, StoreError> {
         let pools = self.pools();
         let row: Option<(Vec<u8>,)> =
@@ -105,30 +96,24 @@ impl Store {
                 .bind(digest)
                 .fetch_optional(pools.reader())
                 .await
-                .map_err(|error| pools.sorted(error))?;
+                .map_err(|error| pools.classify(error))?;
         Ok(row.map(|(body,)| body))
     }
 
     /// Deletes the cached answer to the request with this digest.
-    ///
-    /// # Errors
-    /// Those of writing.
     pub async fn answer_delete(&self, digest: &str) -> Result<(), StoreError> {
         let pools = self.pools();
-        let sorted = |error| pools.sorted(error);
+        let classify = |error| pools.classify(error);
         let mut transaction = pools.begin().await?;
         sqlx::query("DELETE FROM model_answer WHERE digest = ?1")
             .bind(digest)
             .execute(&mut *transaction)
             .await
-            .map_err(sorted)?;
-        transaction.commit().await.map_err(sorted)
+            .map_err(classify)?;
+        transaction.commit().await.map_err(classify)
     }
 
     /// Caches an answer and deletes the oldest beyond [`ANSWERS_MAX`].
-    ///
-    /// # Errors
-    /// Those of writing.
     pub async fn answer_put(
         &self,
         digest: &str,
@@ -136,7 +121,7 @@ impl Store {
         body: &[u8],
     ) -> Result<(), StoreError> {
         let pools = self.pools();
-        let sorted = |error| pools.sorted(error);
+        let classify = |error| pools.classify(error);
         let mut transaction = pools.begin().await?;
         sqlx::query(
             "INSERT OR REPLACE INTO model_answer (digest, created_at_ms, body) VALUES (?1, ?2, ?3)",
@@ -146,7 +131,7 @@ impl Store {
         .bind(body)
         .execute(&mut *transaction)
         .await
-        .map_err(sorted)?;
+        .map_err(classify)?;
         sqlx::query(
             "DELETE FROM model_answer WHERE digest NOT IN (SELECT digest FROM model_answer \
              ORDER BY created_at_ms DESC, digest LIMIT ?1)",
@@ -154,7 +139,7 @@ impl Store {
         .bind(ANSWERS_MAX)
         .execute(&mut *transaction)
         .await
-        .map_err(sorted)?;
-        transaction.commit().await.map_err(sorted)
+        .map_err(classify)?;
+        transaction.commit().await.map_err(classify)
     }
 }

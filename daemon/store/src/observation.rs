@@ -4,11 +4,11 @@ use longhaul_core::digest::ContentHash;
 use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
 
 use crate::error::StoreError;
-use crate::pool::is_kept;
-use crate::row::gathered;
+use crate::pool::is_cached;
+use crate::row::parse_rows;
 use crate::store::Store;
 
-/// Observations kept per thread; those of the oldest touches are deleted first.
+/// Maximum observations per thread; those of the oldest touches are deleted first.
 pub const OBSERVATIONS_PER_THREAD_MAX: u32 = 2_048;
 
 /// The state of one file after a thread touched it.
@@ -32,9 +32,6 @@ pub struct Observation {
 
 impl Store {
     /// The newest observation of each file the thread touched, in order of path.
-    ///
-    /// # Errors
-    /// Those of reading.
     pub async fn observations(&self, thread_id: &str) -> Result<Vec<Observation>, StoreError> {
         let pools = self.pools();
         let (seen,): (String,) = sqlx::query_as(
@@ -44,13 +41,12 @@ impl Store {
         .bind(thread_id)
         .fetch_one(pools.reader())
         .await
-        .map_err(|error| pools.sorted(error))?;
-        let seen: Vec<ObservationColumns> = gathered("observations", &seen)?;
+        .map_err(|error| pools.classify(error))?;
+        let seen: Vec<ObservationColumns> = parse_rows("observations", &seen)?;
         Ok(seen.into_iter().map(observation).collect())
     }
 }
 
-/// The columns of an observation, in query order.
 type ObservationColumns = (String, i64, i64, i64, Option<String>, i64, i64, i64);
 
 fn observation(seen: ObservationColumns) -> Observation {
@@ -102,7 +98,7 @@ pub(crate) async fn write(
              WHERE (excluded.at_ms, excluded.seq) > (at_ms, seq) \
              OR ((excluded.at_ms, excluded.seq) = (at_ms, seq) AND late AND NOT excluded.late)",
         );
-        query.build().persistent(is_kept(chunk.len())).execute(&mut *connection).await?;
+        query.build().persistent(is_cached(chunk.len())).execute(&mut *connection).await?;
     }
     sqlx::query(
         "DELETE FROM file_observation WHERE thread_id = ?1 AND path IN (\

@@ -1,6 +1,7 @@
-//! Opening a database that may be absent, old, newer, damaged or not a database at all.
+//! Opens a database that may be absent, old, newer, damaged or not a database at all.
 
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::error::StoreError;
@@ -9,27 +10,27 @@ use crate::salvage::{SalvageReport, salvage};
 use crate::schema::{self, SCHEMA_VERSION};
 use crate::seal::{self, Verdict};
 
-/// Largest file that is checked completely at every start. SQLite checks about 1 GB a second, so this costs
-/// at most some tens of milliseconds; damage in a larger file is found when its page is read, and handled by
+/// Maximum bytes of a file that is checked completely at every start. SQLite checks about 1 GB per second, so this
+/// takes some tens of milliseconds at most; damage in a larger file is found when its page is read, and handled by
 /// [`crate::Store::recover`].
 const CHECK_BYTES_MAX: u64 = 64 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenReport {
-    /// The database is new and empty.
+    /// The database was created.
     pub created: bool,
     /// New path of a damaged database.
     pub moved_aside: Option<PathBuf>,
     /// Rows salvaged from a damaged database in this start.
     pub salvaged: Option<SalvageReport>,
-    /// Pages in which a flipped bit was turned back.
+    /// Number of pages whose flipped bit was repaired.
     pub pages_mended: usize,
     pub schema_version: u32,
 }
 
-/// Opens `path`; a damaged file is moved aside (never deleted) and an empty one made.
+/// Opens `path`; a damaged file is moved aside (never deleted) and replaced by an empty one.
 ///
-/// Damaged is what is so when it is looked at again: SQLite tells damage also where the disk could not be read once.
+/// Damage counts only if a second attempt finds it too: SQLite also reports damage after a single failed read.
 pub(crate) async fn open(path: &Path, now_ms: i64) -> Result<(Pools, OpenReport), StoreError> {
     let opened = match try_open(path).await {
         Err(StoreError::Corrupt { .. }) => try_open(path).await,
@@ -73,26 +74,27 @@ async fn prepare(pools: &Pools, bytes: u64) -> Result<(u32, Option<SalvageReport
     Ok((found, salvage(pools).await?))
 }
 
-/// Compares the pages of a database at rest with its seal; the number of those that were mended.
-///
-/// # Errors
-/// `Corrupt` for pages that cannot be mended.
+/// Compares the pages of a database at rest with its seal. Returns the number of repaired pages; `Corrupt` if a page
+/// cannot be repaired.
 pub(crate) async fn check_seal(path: &Path) -> Result<usize, StoreError> {
     let database = path.to_owned();
     let checked = tokio::task::spawn_blocking(move || seal::check(&database)).await;
     match checked.unwrap_or_else(|panic| Err(std::io::Error::other(panic))) {
-        Ok(Verdict::Mended(pages)) => {
-            tracing::warn!(?pages, "a flipped bit was turned back in pages of the database");
+        Ok(Verdict::Repaired(pages)) => {
+            tracing::warn!(?pages, "repaired a flipped bit in pages of the database");
             Ok(pages.len())
         }
         Ok(Verdict::Damaged(pages)) => {
-            let detail =
-                format!("{} pages are not what they were, the first is {}", pages.len(), pages[0]);
+            let detail = format!(
+                "{} pages do not match their digests, the first is {}",
+                pages.len(),
+                pages[0]
+            );
             Err(StoreError::Corrupt { path: path.to_owned(), detail })
         }
         Ok(Verdict::Unsealed | Verdict::Sound) => Ok(0),
         Err(error) => {
-            tracing::warn!(%error, "the seal of the database cannot be checked");
+            tracing::warn!(%error, "cannot check the seal of the database");
             Ok(0)
         }
     }
@@ -103,7 +105,7 @@ pub(crate) async fn check(pools: &Pools) -> Result<(), StoreError> {
     let (verdict,): (String,) = sqlx::query_as("PRAGMA quick_check(1)")
         .fetch_one(pools.writer())
         .await
-        .map_err(|error| pools.sorted(error))?;
+        .map_err(|error| pools.classify(error))?;
     if verdict == "ok" {
         Ok(())
     } else {
@@ -111,8 +113,8 @@ pub(crate) async fn check(pools: &Pools) -> Result<(), StoreError> {
     }
 }
 
-/// Renames the database with its `-wal`, `-shm` and seal to `<name>.corrupt-<now_ms>`, and empties there the pages
-/// whose rows must not be salvaged.
+/// Renames the database with its `-wal`, `-shm` and seal to `<name>.corrupt-<now_ms>`, and there clears the damaged
+/// pages, so that their rows are not salvaged.
 ///
 /// The main file is renamed last: a kill in between leaves a damaged main file without its log, which the
 /// next start moves aside. A remaining log would be replayed into the new database.
@@ -129,14 +131,28 @@ pub(crate) fn move_aside(path: &Path, now_ms: i64) -> Result<PathBuf, StoreError
         }
     }
     if let Ok(Verdict::Damaged(pages)) = seal::check(&target)
-        && let Err(error) = seal::empty(&target, &pages)
+        && let Err(error) = seal::clear(&target, &pages)
     {
         return Err(StoreError::Access { path: target, detail: error.to_string() });
     }
     Ok(target)
 }
 
-/// Bytes of a database with its write-ahead log; none for a file that is not there.
+/// Deletes a database with its companion files.
+pub(crate) fn remove(path: &Path) -> Result<(), StoreError> {
+    for suffix in ["-wal", "-shm", ".seal", ""] {
+        let path = with_suffix(path, suffix);
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(StoreError::Access { path, detail: error.to_string() });
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Bytes of a database with its write-ahead log; 0 if it does not exist.
 pub(crate) fn bytes(path: &Path) -> u64 {
     let bytes = |suffix| std::fs::metadata(with_suffix(path, suffix)).map(|meta| meta.len());
     ["", "-wal"].into_iter().map(|suffix| bytes(suffix).unwrap_or(0)).sum()
@@ -147,4 +163,14 @@ pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(suffix);
     PathBuf::from(name)
+}
+
+/// Percent-encodes a path for a URI.
+pub(crate) fn percent_encode(path: &Path) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_.".contains(&byte);
+    let bytes = path.as_os_str().as_bytes().iter().map(|&byte| match is_plain(byte) {
+        true => char::from(byte).to_string(),
+        false => format!("%{byte:02X}"),
+    });
+    bytes.collect()
 }

@@ -6,11 +6,11 @@ use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
 
 use crate::error::StoreError;
 use crate::file::FileId;
-use crate::pool::is_kept;
-use crate::row::{digest_bytes, gathered};
+use crate::pool::is_cached;
+use crate::row::{digest_bytes, parse_rows};
 use crate::store::Store;
 
-/// Pages per statement: 10 values each, under SQLite's limit of 32,766.
+/// Pages per statement: 10 values each, below SQLite's limit of 32,766.
 const PAGES_PER_STATEMENT: usize = 500;
 
 /// Header of a page, without its rows.
@@ -26,9 +26,9 @@ pub struct PageHead {
     pub tokens: u64,
     /// First byte of the first item in the (decompressed) file.
     pub byte_start: u64,
-    /// First byte after the last item's line, newline not counted.
+    /// First byte after the last item's line, excluding its newline.
     pub byte_end: u64,
-    /// Digest of the first item's line: handles of the page carry its beginning.
+    /// Digest of the first item's line; handles of the page contain its first digits.
     pub first_digest: Digest128,
 }
 
@@ -58,9 +58,6 @@ impl ItemPage {
 
 impl Store {
     /// The heads of all pages of a file's generation, in order.
-    ///
-    /// # Errors
-    /// Those of reading.
     pub async fn page_heads(
         &self,
         file: FileId,
@@ -76,15 +73,13 @@ impl Store {
         .bind(generation.cast_signed())
         .fetch_one(pools.reader())
         .await
-        .map_err(|error| pools.sorted(error))?;
-        let heads: Vec<Head> = gathered("page heads", &heads)?;
+        .map_err(|error| pools.classify(error))?;
+        let heads: Vec<Head> = parse_rows("page heads", &heads)?;
         Ok(heads.into_iter().map(page_head).collect())
     }
 
     /// The rows of the page that starts at `first_seq`.
-    ///
-    /// # Errors
-    /// Those of reading; `Undecodable` when another version wrote the page.
+    /// `Undecodable` means that another version wrote the page.
     pub async fn page(
         &self,
         file: FileId,
@@ -95,10 +90,7 @@ impl Store {
         Ok(rows.filter(|rows| rows.first().is_some_and(|row| row.seq == first_seq)))
     }
 
-    /// The rows of the last page, which still grows.
-    ///
-    /// # Errors
-    /// As [`Store::page`].
+    /// The rows of the last page, which may still grow.
     pub async fn last_page(
         &self,
         file: FileId,
@@ -107,10 +99,7 @@ impl Store {
         self.page_before(file, generation, i64::MAX.cast_unsigned()).await
     }
 
-    /// The rows from line `seq` on that stand in the first `pages` pages with any.
-    ///
-    /// # Errors
-    /// As [`Store::page`].
+    /// The rows from line `seq` on, in the first `pages` pages that have any.
     pub async fn rows_from(
         &self,
         file: FileId,
@@ -130,16 +119,13 @@ impl Store {
         .bind(pages)
         .fetch_all(pools.reader())
         .await
-        .map_err(|error| pools.sorted(error))?;
+        .map_err(|error| pools.classify(error))?;
         let mut rows = rows_of(found)?;
         rows.retain(|row| row.seq >= seq);
         Ok(rows)
     }
 
     /// The rows of the last `pages` pages, in order.
-    ///
-    /// # Errors
-    /// As [`Store::page`].
     pub async fn last_rows(
         &self,
         file: FileId,
@@ -156,15 +142,12 @@ impl Store {
         .bind(pages)
         .fetch_all(pools.reader())
         .await
-        .map_err(|error| pools.sorted(error))?;
+        .map_err(|error| pools.classify(error))?;
         found.reverse();
         rows_of(found)
     }
 
-    /// The item whose line is `seq`; `None` when that line holds no item.
-    ///
-    /// # Errors
-    /// As [`Store::page`].
+    /// The item on line `seq`; `None` if that line has none.
     pub async fn item_at(
         &self,
         file: FileId,
@@ -192,7 +175,7 @@ impl Store {
         .bind(seq.cast_signed())
         .fetch_optional(pools.reader())
         .await
-        .map_err(|error| pools.sorted(error))?;
+        .map_err(|error| pools.classify(error))?;
         bytes
             .map(|(bytes,)| decode_page(&bytes))
             .transpose()
@@ -210,7 +193,6 @@ fn rows_of(pages: Vec<(Vec<u8>,)>) -> Result<Vec<ItemRow>, StoreError> {
     Ok(rows)
 }
 
-/// The columns of a head, in query order.
 type Head = (i64, i64, i64, i64, i64, i64, Digest128);
 
 fn page_head((first, last, items, tokens, start, end, first_digest): Head) -> PageHead {
@@ -253,7 +235,7 @@ pub(crate) async fn write(
              byte_start = excluded.byte_start, byte_end = excluded.byte_end, \
              first_digest = excluded.first_digest, rows = excluded.rows",
         );
-        query.build().persistent(is_kept(chunk.len())).execute(&mut *connection).await?;
+        query.build().persistent(is_cached(chunk.len())).execute(&mut *connection).await?;
     }
     Ok(())
 }

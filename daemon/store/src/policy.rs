@@ -1,4 +1,4 @@
-//! Stores watchers and decisions of policies, within bounds. Their content is the core's.
+//! Stores watchers and policy decisions within bounds. The core defines their content.
 
 use sqlx::Row as _;
 use sqlx::sqlite::SqliteRow;
@@ -7,25 +7,25 @@ use crate::error::StoreError;
 use crate::row::{get, unsigned};
 use crate::store::Store;
 
-/// Decisions kept per thread; the oldest are deleted first.
+/// Maximum decisions per thread; the oldest are deleted first.
 pub const DECISIONS_PER_THREAD_MAX: u32 = 500;
 
-/// Decisions kept in all.
+/// Maximum decisions in total.
 pub const DECISIONS_MAX: u32 = 20_000;
 
-/// Watchers kept; the least recently changed are deleted first.
+/// Maximum watchers; the least recently changed are deleted first.
 pub const WATCHERS_MAX: u32 = 5_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DecisionRow {
-    /// Number; 0 before it is stored.
+    /// 0 before it is stored.
     pub decision_id: i64,
     pub thread_id: String,
     pub policy: String,
     pub settings: String,
-    /// Whether the policy was not in force.
+    /// Whether the policy was a shadow policy, which does not act.
     pub shadow: bool,
-    /// When, Unix milliseconds.
+    /// Unix milliseconds.
     pub at_ms: i64,
     pub seq: u64,
     pub turn: u64,
@@ -35,32 +35,29 @@ pub struct DecisionRow {
     pub body: String,
     /// The compaction it led to.
     pub compaction_id: Option<String>,
-    /// Why a client that was asked for one made none.
+    /// Why the client did not make the requested compaction.
     pub not_made: Option<String>,
 }
 
 /// A decision's place in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LoggedAs {
+pub struct LogEntry {
     pub decision_id: i64,
-    /// It is not the repetition of one that was there.
+    /// It does not repeat an earlier decision.
     pub is_new: bool,
 }
 
-/// What a decision led to.
+/// Result of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DecisionEnd<'a> {
     /// This compaction.
     Compaction(&'a str),
-    /// None, and why.
+    /// No compaction, with the reason.
     NotMade(&'a str),
 }
 
 impl Store {
     /// A thread's watcher, as JSON.
-    ///
-    /// # Errors
-    /// Those of reading.
     pub async fn watcher_get(&self, thread_id: &str) -> Result<Option<String>, StoreError> {
         let pools = self.pools();
         let row: Option<(String,)> =
@@ -68,30 +65,29 @@ impl Store {
                 .bind(thread_id)
                 .fetch_optional(pools.reader())
                 .await
-                .map_err(|error| pools.sorted(error))?;
+                .map_err(|error| pools.classify(error))?;
         Ok(row.map(|(body,)| body))
     }
 
-    /// Changes a thread's watcher: `change` receives the stored one and returns the new one with the decisions
-    /// made, each with its policy's JSON, and a result. Changes of one thread are serialized. A decision that
-    /// repeats the policy's last one on the thread, or that of the same turn's end, gets its number.
-    ///
-    /// # Errors
-    /// Those of writing. Nothing is stored then.
+    /// Changes a thread's watcher: `change` receives the stored one and returns the new one, the decisions made (each with
+    /// its policy's JSON), and a result. Changes of one thread are serialized. A decision that repeats the policy's last
+    /// one on the thread, or the one at the end of the same turn, gets the earlier number.
+    /// On an error nothing is stored.
     pub async fn watcher_step<T: Send>(
         &self,
         (thread_id, now_ms): (&str, i64),
         change: impl FnOnce(Option<String>) -> (Option<String>, Vec<(DecisionRow, String)>, T) + Send,
-    ) -> Result<(T, Vec<LoggedAs>), StoreError> {
+    ) -> Result<(T, Vec<LogEntry>), StoreError> {
         let pools = self.pools();
-        let sorted = |error| pools.sorted(error);
+        let classify = |error| pools.classify(error);
         let mut transaction = pools.begin().await?;
         let row = sqlx::query("SELECT body FROM policy_watcher WHERE thread_id = ?1")
             .bind(thread_id)
             .fetch_optional(&mut *transaction)
             .await
-            .map_err(sorted)?;
-        let found = row.map(|row| row.try_get::<String, _>("body")).transpose().map_err(sorted)?;
+            .map_err(classify)?;
+        let found =
+            row.map(|row| row.try_get::<String, _>("body")).transpose().map_err(classify)?;
         let (body, decisions, answer) = change(found);
         if let Some(body) = body {
             sqlx::query(
@@ -103,20 +99,17 @@ impl Store {
             .bind(body)
             .execute(&mut *transaction)
             .await
-            .map_err(sorted)?;
+            .map_err(classify)?;
         }
         let mut ids = Vec::with_capacity(decisions.len());
         for (decision, settings) in &decisions {
-            ids.push(insert(&mut transaction, decision, settings).await.map_err(sorted)?);
+            ids.push(insert(&mut transaction, decision, settings).await.map_err(classify)?);
         }
-        transaction.commit().await.map_err(sorted)?;
+        transaction.commit().await.map_err(classify)?;
         Ok((answer, ids))
     }
 
-    /// Decisions, newest first; of one thread, of one policy, older than a number.
-    ///
-    /// # Errors
-    /// Those of reading.
+    /// Decisions, newest first, optionally of one thread, of one policy, or before a number.
     pub async fn decisions(
         &self,
         thread_id: Option<&str>,
@@ -136,13 +129,10 @@ impl Store {
         .try_map(|row| decision(&row))
         .fetch_all(pools.reader())
         .await
-        .map_err(|error| pools.sorted(error))
+        .map_err(|error| pools.classify(error))
     }
 
     /// A decision and the JSON of its policy.
-    ///
-    /// # Errors
-    /// Those of reading.
     pub async fn decision_get(
         &self,
         decision_id: i64,
@@ -156,13 +146,10 @@ impl Store {
         .try_map(|row| Ok((decision(&row)?, get(&row, "settings_body")?)))
         .fetch_optional(pools.reader())
         .await
-        .map_err(|error| pools.sorted(error))
+        .map_err(|error| pools.classify(error))
     }
 
-    /// The newest decision of the policy in force that wants a compaction in this turn.
-    ///
-    /// # Errors
-    /// Those of reading.
+    /// The newest decision of the active policy for a compaction in this turn.
     pub async fn decision_of_turn(
         &self,
         thread_id: &str,
@@ -177,15 +164,12 @@ impl Store {
         .bind(turn.cast_signed())
         .fetch_one(pools.reader())
         .await
-        .map_err(|error| pools.sorted(error))?;
+        .map_err(|error| pools.classify(error))?;
         Ok(row.0)
     }
 
-    /// Keeps what a decision led to.
-    ///
-    /// # Errors
-    /// Those of writing.
-    pub async fn decision_ended(
+    /// Records the result of a decision.
+    pub async fn set_decision_end(
         &self,
         decision_id: i64,
         end: DecisionEnd<'_>,
@@ -203,18 +187,15 @@ impl Store {
         .bind(not_made)
         .execute(pools.writer())
         .await
-        .map_err(|error| pools.sorted(error))?;
+        .map_err(|error| pools.classify(error))?;
         Ok(())
     }
 
     /// Deletes what exceeds its bound or is older than `since_ms`, and policies without decisions. Returns the
     /// number of deleted decisions.
-    ///
-    /// # Errors
-    /// Those of writing.
-    pub async fn policy_prune(&self, since_lived_ms: i64) -> Result<u64, StoreError> {
+    pub async fn policy_prune(&self, since_age_ms: i64) -> Result<u64, StoreError> {
         let pools = self.pools();
-        let sorted = |error| pools.sorted(error);
+        let classify = |error| pools.classify(error);
         let mut transaction = pools.begin().await?;
         let gone = sqlx::query(
             "DELETE FROM policy_decision WHERE CAST(decision_id AS TEXT) IN (SELECT subject FROM age \
@@ -224,26 +205,26 @@ impl Store {
              (PARTITION BY thread_id ORDER BY decision_id DESC) AS place FROM policy_decision) \
              WHERE place > ?3)",
         )
-        .bind(since_lived_ms)
+        .bind(since_age_ms)
         .bind(DECISIONS_MAX)
         .bind(DECISIONS_PER_THREAD_MAX)
         .execute(&mut *transaction)
         .await
-        .map_err(sorted)?;
+        .map_err(classify)?;
         let unnamed = "DELETE FROM policy_settings WHERE digest NOT IN \
                        (SELECT settings FROM policy_decision)";
-        sqlx::query(unnamed).execute(&mut *transaction).await.map_err(sorted)?;
+        sqlx::query(unnamed).execute(&mut *transaction).await.map_err(classify)?;
         sqlx::query(
             "DELETE FROM policy_watcher WHERE thread_id IN (SELECT subject FROM age \
              WHERE kind = 'policy_watcher' AND lived_ms < ?1) OR thread_id NOT IN (SELECT thread_id \
              FROM policy_watcher ORDER BY updated_ms DESC, thread_id LIMIT ?2)",
         )
-        .bind(since_lived_ms)
+        .bind(since_age_ms)
         .bind(WATCHERS_MAX)
         .execute(&mut *transaction)
         .await
-        .map_err(sorted)?;
-        transaction.commit().await.map_err(sorted)?;
+        .map_err(classify)?;
+        transaction.commit().await.map_err(classify)?;
         Ok(gone.rows_affected())
     }
 }
@@ -252,9 +233,9 @@ async fn insert(
     connection: &mut sqlx::SqliteConnection,
     row: &DecisionRow,
     settings: &str,
-) -> Result<LoggedAs, sqlx::Error> {
+) -> Result<LogEntry, sqlx::Error> {
     if let Some(decision_id) = same_as_last(connection, row).await? {
-        return Ok(LoggedAs { decision_id, is_new: false });
+        return Ok(LogEntry { decision_id, is_new: false });
     }
     sqlx::query("INSERT OR IGNORE INTO policy_settings (digest, body) VALUES (?1, ?2)")
         .bind(&row.settings)
@@ -277,13 +258,12 @@ async fn insert(
     .bind(&row.body)
     .execute(connection)
     .await?;
-    Ok(LoggedAs { decision_id: inserted.last_insert_rowid(), is_new: true })
+    Ok(LogEntry { decision_id: inserted.last_insert_rowid(), is_new: true })
 }
 
-/// The policy's newest decision on the thread, if this one repeats it: same line, same settings, same text.
-/// Asking twice adds nothing to the log. At the end of one turn several ask (the daemon itself, a hook, a client
-/// that acts), and later lines or other words change figures alone: what the first was told at this tier stands
-/// for the turn, unless it was to wait and now is not.
+/// The policy's newest decision on the thread, if this one repeats it: same line, same settings, same text. At the end
+/// of a turn several callers ask (the daemon, a hook, an acting client), and later lines or other wording only change
+/// figures. So the first decision at a tier is reused for the whole turn, unless it was to wait and the new one is not.
 async fn same_as_last(
     connection: &mut sqlx::SqliteConnection,
     row: &DecisionRow,

@@ -1,8 +1,8 @@
 //! One writer, few readers: the connections and their settings.
 //!
-//! Eight writers on one SQLite file are slower than one and wait in `busy_timeout` naps with a tail
-//! fifty times longer (measured), so the write pool holds exactly one
-//! connection and hands it out in order. Readers see the last committed state and never wait.
+//! Eight writers on one SQLite file are slower than one, and their tail latency is fifty times longer because they
+//! sleep in `busy_timeout` (measured). So the write pool has exactly one connection and hands it out in order.
+//! Readers see the last committed state and never wait.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io;
@@ -19,7 +19,7 @@ use sqlx::{Connection, Sqlite, Transaction};
 use tokio::sync::MutexGuard;
 
 use crate::descriptor;
-use crate::error::StoreError;
+use crate::error::{StoreError, primary_code};
 use crate::open::with_suffix;
 use crate::seal;
 use crate::wal::Log;
@@ -27,30 +27,30 @@ use crate::wal::Log;
 /// Milliseconds a writer waits for another process's write lock.
 pub const BUSY_TIMEOUT_MS: u64 = 5_000;
 
-/// Read-only connections: one for a long list, one for the requests beside it.
+/// Read-only connections: one for a long list, one for concurrent requests.
 const READERS: u32 = 2;
 
 /// Page cache of a connection in KiB. The working set is a few index pages and one page of items; the kernel
 /// caches the rest.
 const CACHE_KIB: u32 = 1_024;
 
-/// Log pages (4 KiB each) at which a commit itself checkpoints and waits for the disk: a bound for bursts,
-/// since a task does so much earlier (`wal`).
+/// Log pages (4 KiB each) at which a commit itself checkpoints and waits for the disk: a bound for bursts, since the
+/// `wal` task checkpoints much earlier.
 ///
 /// # Source
 /// Chosen: 32 MiB, what ingestion writes in a second or two.
 const WAL_PAGES_MAX: u32 = 8_192;
 
-/// Maximum rows of a cached multi-row statement. One for hundreds of rows is a program of half a MiB, and the
-/// next batch has another number of rows.
-const ROWS_OF_KEPT: usize = 4;
+/// Maximum rows of a cached multi-row statement. A statement for hundreds of rows takes half a MiB, and the next
+/// batch has another number of rows.
+const CACHED_ROWS_MAX: usize = 4;
 
-/// Whether to cache a statement for so many rows.
-pub(crate) const fn is_kept(rows: usize) -> bool {
-    rows <= ROWS_OF_KEPT
+/// Whether to cache a statement for this many rows.
+pub(crate) const fn is_cached(rows: usize) -> bool {
+    rows <= CACHED_ROWS_MAX
 }
 
-/// Bytes the write-ahead log keeps on disk between checkpoints.
+/// Maximum bytes of the write-ahead log's file after a checkpoint.
 const WAL_BYTES_KEPT: u32 = 4 << 20;
 
 /// The connections to one database file.
@@ -61,9 +61,9 @@ pub(crate) struct Pools {
     reader: SqlitePool,
     log: Log,
     is_refused: Arc<AtomicBool>,
-    /// The file that was opened: somebody may remove it, or put another in its place.
+    /// The opened file: someone may remove or replace it.
     identity: Option<Identity>,
-    /// Held as long as there may be connections.
+    /// Held as long as connections may exist.
     _descriptor: Option<Arc<File>>,
 }
 
@@ -75,25 +75,25 @@ fn identity(path: &Path) -> Option<Identity> {
 }
 
 impl Pools {
-    /// Opens the writer, creating the file if need be. The readers connect when first used.
+    /// Opens the writer, creating the file if necessary. The readers connect when first used.
     pub(crate) async fn open(path: &Path) -> Result<Self, StoreError> {
         Self::open_with(path, SqliteSynchronous::Normal).await
     }
 
-    /// The same for a database whose commits are on the disk when they return.
+    /// The same for a database whose commits are on disk when they return.
     pub(crate) async fn open_durable(path: &Path) -> Result<Self, StoreError> {
         Self::open_with(path, SqliteSynchronous::Full).await
     }
 
     async fn open_with(path: &Path, synchronous: SqliteSynchronous) -> Result<Self, StoreError> {
-        make_private(path).map_err(|error| StoreError::sorted(path, sqlx::Error::Io(error)))?;
+        make_private(path).map_err(|error| StoreError::classify(path, sqlx::Error::Io(error)))?;
         let descriptor = descriptor::of(path).ok();
         let options = settings(path).synchronous(synchronous).create_if_missing(true);
         let is_refused = Arc::<AtomicBool>::default();
         let writer = writer(Arc::clone(&is_refused))
             .connect_with(options.clone())
             .await
-            .map_err(|error| StoreError::sorted(path, error))?;
+            .map_err(|error| StoreError::classify(path, error))?;
         let reader = pool(READERS).connect_lazy_with(settings(path).read_only(true));
         let keeping = options.create_if_missing(false).busy_timeout(Duration::ZERO);
         let log = Log::keep(keeping, path, &writer);
@@ -108,24 +108,24 @@ impl Pools {
         })
     }
 
-    /// Begins a write transaction. IMMEDIATE takes the write lock at once: a deferred transaction
-    /// that reads first cannot be upgraded when another process wrote meanwhile.
+    /// Begins a write transaction. IMMEDIATE takes the write lock at once: a deferred transaction that reads first cannot
+    /// be upgraded after another process has written.
     pub(crate) async fn begin(&self) -> Result<Transaction<'static, Sqlite>, StoreError> {
         self.log.note();
-        self.writer.begin_with("BEGIN IMMEDIATE").await.map_err(|error| self.sorted(error))
+        self.writer.begin_with("BEGIN IMMEDIATE").await.map_err(|error| self.classify(error))
     }
 
-    /// Commits what cannot be read from the transcripts again: it is on the disk when this returns. Nobody else waits
-    /// for it.
+    /// Commits data that cannot be rebuilt from the transcripts: it is on disk when this returns. Other writers do not
+    /// wait for that.
     pub(crate) async fn commit_durably(
         &self,
         transaction: Transaction<'static, Sqlite>,
     ) -> Result<(), StoreError> {
-        transaction.commit().await.map_err(|error| self.sorted(error))?;
+        transaction.commit().await.map_err(|error| self.classify(error))?;
         self.sync().await
     }
 
-    /// Waits until all that is committed is on the disk.
+    /// Waits until all commits are on disk.
     pub(crate) async fn sync(&self) -> Result<(), StoreError> {
         let path = self.path.clone();
         let synced = tokio::task::spawn_blocking(move || sync(&path)).await;
@@ -138,7 +138,7 @@ impl Pools {
         &self.reader
     }
 
-    /// The writer outside a transaction: for pragmas, and for a change that is one statement.
+    /// The writer outside a transaction: for pragmas and single-statement changes.
     pub(crate) fn writer(&self) -> &SqlitePool {
         self.log.note();
         &self.writer
@@ -147,41 +147,41 @@ impl Pools {
     /// Releases the connections' page caches; busy connections keep theirs.
     pub(crate) async fn release_memory(&self) -> Result<(), StoreError> {
         for pool in [&self.writer, &self.reader] {
-            // All at once, or the pool might hand out the same one twice.
+            // Acquire all at once, or the pool might hand out the same one twice.
             let idle = (0..pool.num_idle()).map_while(|_| pool.try_acquire());
             for mut connection in idle.collect::<Vec<_>>() {
                 let shrink = sqlx::query("PRAGMA shrink_memory").execute(&mut *connection);
-                shrink.await.map_err(|error| self.sorted(error))?;
+                shrink.await.map_err(|error| self.classify(error))?;
             }
         }
         Ok(())
     }
 
-    /// Writes the log into the database and empties it: what was deleted before is then in neither.
+    /// Checkpoints and truncates the log: afterwards deleted data is in neither file.
     pub(crate) async fn scrub(&self) -> Result<(), StoreError> {
         let _at_rest = self.log.hold().await;
         self.break_seal()?;
         let empty = sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(&self.writer);
-        empty.await.map(drop).map_err(|error| self.sorted(error))
+        empty.await.map(drop).map_err(|error| self.classify(error))
     }
 
-    /// Classifies an error and adds the path of this database.
-    pub(crate) fn sorted(&self, error: sqlx::Error) -> StoreError {
+    /// Classifies an error, with the path of this database.
+    pub(crate) fn classify(&self, error: sqlx::Error) -> StoreError {
         if is_readonly(&error) {
             self.is_refused.store(true, Ordering::Relaxed);
         }
-        StoreError::sorted(&self.path, error)
+        StoreError::classify(&self.path, error)
     }
 
-    /// Whether the database that is open is the one at its path.
+    /// Whether the open database is still the file at its path.
     pub(crate) fn is_in_place(&self) -> bool {
         identity(&self.path).is_some_and(|there| Some(there) == self.identity)
     }
 
     /// Closes all connections; the last one checkpoints the write-ahead log.
     ///
-    /// A database that was removed stays open until the process ends: SQLite deletes the log by its name, which
-    /// may be that of another daemon's new database by now.
+    /// A removed database stays open until the process ends: closing it makes SQLite delete the log by name, and that may
+    /// be the log of another daemon's new database by now.
     pub(crate) async fn close(&self) {
         if !self.is_in_place() {
             return std::mem::forget(self.clone());
@@ -193,25 +193,23 @@ impl Pools {
         if let Err(error) =
             is_broken.map_err(io::Error::other).and_then(|()| seal::write(&self.path))
         {
-            tracing::warn!(%error, "the database is closed without a seal");
+            tracing::warn!(%error, "closing the database without a seal");
         }
     }
 
-    /// Keeps the log from being written into the database while the pages are looked at: an update of one bit would
-    /// look like damage.
+    /// Blocks checkpoints while the pages are checked: an update of a single bit would look like damage.
     pub(crate) async fn at_rest(&self) -> MutexGuard<'_, ()> {
         self.log.hold().await
     }
 
     fn break_seal(&self) -> Result<(), StoreError> {
-        seal::remove(&self.path).map_err(|error| self.sorted(sqlx::Error::Io(error)))
+        seal::remove(&self.path).map_err(|error| self.classify(sqlx::Error::Io(error)))
     }
 }
 
-/// Syncs the log, and the folder: the names in it may be new. A log that was written into the database, and is gone, was
-/// synced with it.
+/// Syncs the log and the folder, whose names may be new. A log that no longer exists was synced by its checkpoint.
 ///
-/// SQLite's locks are on other files, so that closing this one gives up none.
+/// SQLite holds its locks on other files, so closing this one drops none.
 fn sync(database: &Path) -> io::Result<()> {
     match File::open(with_suffix(database, "-wal")) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -220,11 +218,11 @@ fn sync(database: &Path) -> io::Result<()> {
     database.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
 }
 
-/// Rights of a database.
+/// File mode of a database.
 const PRIVATE: u32 = 0o600;
 
 fn pool(connections: u32) -> SqlitePoolOptions {
-    // No lifetime and no idle limit: each would need a timer, and an idle daemon has none.
+    // No lifetime and no idle limit: each needs a timer, and an idle daemon has none.
     SqlitePoolOptions::new()
         .max_connections(connections)
         .min_connections(0)
@@ -235,10 +233,10 @@ fn pool(connections: u32) -> SqlitePoolOptions {
         .acquire_timeout(Duration::from_secs(30))
 }
 
-/// The pool of the one connection that writes.
+/// The pool of the single writing connection.
 ///
-/// Where SQLite cannot open a file for writing it opens it for reading, and the connection stays so when the reason
-/// is gone: one that was refused a write is replaced.
+/// If SQLite cannot open a file for writing it opens it read-only, and the connection stays read-only. So a
+/// connection that was denied a write is replaced.
 fn writer(is_refused: Arc<AtomicBool>) -> SqlitePoolOptions {
     pool(1).before_acquire(move |connection, _| {
         let is_usable = !is_refused.swap(false, Ordering::Relaxed) && is_fresh(connection);
@@ -248,23 +246,21 @@ fn writer(is_refused: Arc<AtomicBool>) -> SqlitePoolOptions {
 
 fn is_readonly(error: &sqlx::Error) -> bool {
     const READONLY: u32 = 8;
-    let code = error.as_database_error().and_then(|error| error.code()?.parse::<u32>().ok());
-    code.is_some_and(|code| code & 0xff == READONLY)
+    primary_code(error) == Some(READONLY)
 }
 
-/// Whether a pooled connection is outside of any transaction; otherwise it is replaced.
+/// Whether a pooled connection is outside any transaction; otherwise it is replaced.
 ///
-/// SQLite rolls a transaction back by itself if a write fails badly (a full disk, a broken device). The driver
-/// does not notice: its own ROLLBACK fails because there is nothing left to roll back, and it would refuse to
-/// begin another transaction from then on.
+/// SQLite itself rolls back a transaction if a write fails badly (full disk, broken device). The driver does not
+/// notice: its own ROLLBACK fails, and it could not begin another transaction on this connection.
 fn is_fresh(connection: &sqlx::SqliteConnection) -> bool {
     !connection.is_in_transaction()
 }
 
-/// Makes the database its owner's alone before anything is in it, and one of an earlier version that was not. The
-/// log and the shared memory beside it are made by SQLite with the rights the database has.
+/// Makes the database accessible only to its owner before it has content; also databases of earlier versions. SQLite
+/// creates the log and the shared memory file with the same mode.
 fn make_private(path: &Path) -> io::Result<()> {
-    // One that is there is not opened: closing it would give up SQLite's locks.
+    // Do not open an existing one: closing it would drop SQLite's locks.
     match OpenOptions::new().create_new(true).append(true).mode(PRIVATE).open(path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         _ => {}
@@ -281,8 +277,8 @@ fn make_private(path: &Path) -> io::Result<()> {
 }
 
 fn settings(path: &Path) -> SqliteConnectOptions {
-    // NORMAL: after a power cut the last commits may be missing but never torn. What is missing is read from the
-    // transcripts again; what only we know is committed durably.
+    // NORMAL: after a power cut the last commits may be missing, but never torn. They are read from the transcripts
+    // again; other data is committed durably.
     SqliteConnectOptions::new()
         .filename(path)
         .journal_mode(SqliteJournalMode::Wal)
@@ -291,7 +287,7 @@ fn settings(path: &Path) -> SqliteConnectOptions {
         .busy_timeout(Duration::from_millis(BUSY_TIMEOUT_MS))
         .pragma("cache_size", format!("-{CACHE_KIB}"))
         .pragma("mmap_size", "0")
-        // What is deleted is overwritten: a forgotten note stays in no free page.
+        // Overwrite deleted data, so that no free page contains a forgotten note.
         .pragma("secure_delete", "ON")
         .pragma("wal_autocheckpoint", WAL_PAGES_MAX.to_string())
         .pragma("journal_size_limit", WAL_BYTES_KEPT.to_string())
@@ -302,9 +298,9 @@ fn settings(path: &Path) -> SqliteConnectOptions {
 mod tests {
     use super::*;
 
-    /// What a full disk does, without one: SQLite has ended the transaction and the driver does not know.
+    /// Simulates a full disk: SQLite ends the transaction without the driver noticing.
     #[tokio::test]
-    async fn a_transaction_that_sqlite_took_back_by_itself_does_not_stop_the_next_one() {
+    async fn a_transaction_rolled_back_by_sqlite_does_not_block_the_next() {
         let folder = tempfile::tempdir().unwrap();
         let pools = Pools::open(&folder.path().join("x.db")).await.unwrap();
         for _ in 0..3 {
@@ -319,13 +315,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_connection_that_may_only_read_is_replaced() {
+    async fn a_read_only_connection_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let pools = Pools::open(&folder.path().join("x.db")).await.unwrap();
-        // As one that SQLite could open for reading alone.
+        // Like a connection that SQLite opened read-only.
         sqlx::raw_sql("PRAGMA query_only = ON").execute(pools.writer()).await.unwrap();
         let create = || sqlx::raw_sql("CREATE TABLE t (x)").execute(pools.writer());
-        let refused = pools.sorted(create().await.unwrap_err());
+        let refused = pools.classify(create().await.unwrap_err());
         assert!(matches!(refused, StoreError::Access { .. }), "{refused}");
         create().await.unwrap();
     }

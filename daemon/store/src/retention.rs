@@ -1,73 +1,68 @@
-//! Deletes compactions that are too old or too many, and tells how old things are.
+//! Deletes compactions that are too old or too many, and keeps the database's age.
 //!
-//! Triggers note for each row that is removed by age how long the database had been in use (table `age`). Times in
-//! the rows themselves are for people: the clock they were taken from may have been wrong.
+//! For each row that is deleted by age, triggers record the database's age when it was written (table `age`). Times in
+//! the rows themselves are only for people: their clock may have been wrong.
 
 use std::collections::HashSet;
 
-use longhaul_core::job::{Lived, Moment};
+use longhaul_core::job::{DatabaseAge, Moment};
 use sqlx::{QueryBuilder, Sqlite};
 
 use crate::error::StoreError;
+use crate::row::push_list;
 use crate::store::Store;
 
-/// Rows deleted in one transaction, so that the writer is released in between.
+/// Maximum rows deleted per transaction, so that other writers get a turn.
 const ROWS_PER_TURN: u32 = 64;
 
 const IDS_PER_STATEMENT: usize = 500;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Keep {
-    /// Keep those made when the database had been in use for this long, or later.
-    pub since_lived_ms: i64,
-    /// Keep this many newest of each thread.
+pub struct RetentionRules {
+    /// Keep compactions made at this age of the database or later.
+    pub since_age_ms: i64,
+    /// Number of newest compactions to keep per thread.
     pub per_thread: u64,
-    /// Keep this many newest of given items.
+    /// Number of newest compactions of given items to keep.
     pub of_items: u64,
 }
 
-/// Key of the time lived in `meta`, as JSON; the number alone stands beside it for the triggers.
-const LIVED: &str = "lived";
+/// Key of the age in `meta`, as JSON. The triggers read the number alone, under `lived_ms`.
+const AGE_KEY: &str = "lived";
 
 impl Store {
-    /// Notes how long the database has been in use by `now`, and answers it in milliseconds.
-    ///
-    /// # Errors
-    /// Those of writing.
-    pub async fn lived_ms(&self, now: Moment) -> Result<i64, StoreError> {
+    /// Advances the database's age to `now` and returns it in milliseconds.
+    pub async fn advance_age(&self, now: Moment) -> Result<i64, StoreError> {
         let pools = self.pools();
-        let sorted = |error| pools.sorted(error);
+        let classify = |error| pools.classify(error);
         let mut transaction = pools.begin().await?;
         let known: Option<(String,)> = sqlx::query_as("SELECT value FROM meta WHERE key = ?1")
-            .bind(LIVED)
+            .bind(AGE_KEY)
             .fetch_optional(&mut *transaction)
             .await
-            .map_err(sorted)?;
-        let known = known.and_then(|row| serde_json::from_str::<Lived>(&row.0).ok());
-        let lived = match known {
-            Some(known) => known.carried_on(now),
-            None => Lived::begin(now),
+            .map_err(classify)?;
+        let known = known.and_then(|row| serde_json::from_str::<DatabaseAge>(&row.0).ok());
+        let age = match known {
+            Some(known) => known.advanced_to(now),
+            None => DatabaseAge::begin(now),
         };
-        let json = serde_json::to_string(&lived).unwrap_or_default();
-        for (key, value) in [(LIVED, json), ("lived_ms", lived.ms.to_string())] {
+        let json = serde_json::to_string(&age).unwrap_or_default();
+        for (key, value) in [(AGE_KEY, json), ("lived_ms", age.ms.to_string())] {
             sqlx::query("INSERT OR REPLACE INTO meta (key, value) VALUES (?1, ?2)")
                 .bind(key)
                 .bind(value)
                 .execute(&mut *transaction)
                 .await
-                .map_err(sorted)?;
+                .map_err(classify)?;
         }
-        transaction.commit().await.map_err(sorted)?;
-        Ok(i64::try_from(lived.ms).unwrap_or(i64::MAX))
+        transaction.commit().await.map_err(classify)?;
+        Ok(i64::try_from(age.ms).unwrap_or(i64::MAX))
     }
 
-    /// Deletes some compactions that are not kept and returns their ids; empty when done.
-    ///
-    /// # Errors
-    /// Those of writing.
-    pub async fn compaction_prune(&self, keep: Keep) -> Result<Vec<String>, StoreError> {
+    /// Deletes some compactions beyond the rules and returns their ids; empty when done.
+    pub async fn compaction_prune(&self, keep: RetentionRules) -> Result<Vec<String>, StoreError> {
         let pools = self.pools();
-        // Ranked by the index alone, without reading results.
+        // Rank by the index alone, without reading results.
         let rows: Vec<(String,)> = sqlx::query_as(
             "DELETE FROM compaction WHERE compaction_id IN (SELECT compaction_id FROM \
              (SELECT compaction_id, thread_id, created_at_ms, row_number() OVER \
@@ -76,56 +71,45 @@ impl Store {
              WHERE kind = 'compaction' AND lived_ms < ?1) OR place > CASE WHEN thread_id IS NULL THEN ?3 ELSE ?2 END LIMIT ?4) \
              RETURNING compaction_id",
         )
-        .bind(keep.since_lived_ms)
+        .bind(keep.since_age_ms)
         .bind(keep.per_thread.cast_signed())
         .bind(keep.of_items.cast_signed())
         .bind(ROWS_PER_TURN)
         .fetch_all(pools.writer())
         .await
-        .map_err(|error| pools.sorted(error))?;
+        .map_err(|error| pools.classify(error))?;
         Ok(rows.into_iter().map(|row| row.0).collect())
     }
 
-    /// Deletes these compactions; unknown ids are passed over.
-    ///
-    /// # Errors
-    /// Those of writing.
+    /// Deletes these compactions; ignores unknown ids.
     pub async fn compaction_delete(&self, ids: &[String]) -> Result<(), StoreError> {
         let pools = self.pools();
         for chunk in ids.chunks(IDS_PER_STATEMENT) {
             let mut query =
-                QueryBuilder::<Sqlite>::new("DELETE FROM compaction WHERE compaction_id IN (");
-            let mut list = query.separated(", ");
-            for id in chunk {
-                list.push_bind(id);
-            }
-            query.push(")");
-            query.build().execute(pools.writer()).await.map_err(|error| pools.sorted(error))?;
+                QueryBuilder::<Sqlite>::new("DELETE FROM compaction WHERE compaction_id IN ");
+            push_list(&mut query, chunk);
+            query.build().execute(pools.writer()).await.map_err(|error| pools.classify(error))?;
         }
         Ok(())
     }
 
     /// Which of these compactions exist.
-    ///
-    /// # Errors
-    /// Those of reading.
-    pub async fn compactions_known(&self, ids: &[String]) -> Result<HashSet<String>, StoreError> {
+    pub async fn compactions_existing(
+        &self,
+        ids: &[String],
+    ) -> Result<HashSet<String>, StoreError> {
         let pools = self.pools();
         let mut known = HashSet::new();
         for chunk in ids.chunks(IDS_PER_STATEMENT) {
             let mut query = QueryBuilder::<Sqlite>::new(
-                "SELECT compaction_id FROM compaction WHERE compaction_id IN (",
+                "SELECT compaction_id FROM compaction WHERE compaction_id IN ",
             );
-            let mut list = query.separated(", ");
-            for id in chunk {
-                list.push_bind(id);
-            }
-            query.push(")");
+            push_list(&mut query, chunk);
             let rows: Vec<(String,)> = query
                 .build_query_as()
                 .fetch_all(pools.reader())
                 .await
-                .map_err(|error| pools.sorted(error))?;
+                .map_err(|error| pools.classify(error))?;
             known.extend(rows.into_iter().map(|row| row.0));
         }
         Ok(known)

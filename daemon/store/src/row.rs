@@ -1,32 +1,32 @@
-//! Reading typed values out of rows.
+//! Reads typed values from rows.
 
 use std::str::FromStr;
 
 use longhaul_core::digest::Digest128;
 use serde::de::DeserializeOwned;
 use sqlx::sqlite::SqliteRow;
-use sqlx::{Row as _, Sqlite};
+use sqlx::{QueryBuilder, Row as _, Sqlite};
 
 use crate::error::StoreError;
 
-/// A column that holds a non-negative number. SQLite has only signed ones; a device number or an
-/// offset over 2⁶³ goes in and comes out bit for bit.
+/// A column with a non-negative number. SQLite has only signed ones, so numbers of 2⁶³ and above are stored by
+/// their bits.
 pub(crate) fn unsigned(row: &SqliteRow, column: &str) -> Result<u64, sqlx::Error> {
     row.try_get::<i64, _>(column).map(i64::cast_unsigned)
 }
 
-/// A column that holds 16 digest bytes.
+/// A column with 16 digest bytes.
 pub(crate) fn digest(row: &SqliteRow, column: &str) -> Result<Digest128, sqlx::Error> {
     let bytes: Vec<u8> = row.try_get(column)?;
     let bytes = <[u8; 16]>::try_from(bytes).map_err(|bytes| sqlx::Error::ColumnDecode {
         index: column.to_owned(),
-        source: format!("{} bytes are no digest", bytes.len()).into(),
+        source: format!("a digest of {} bytes", bytes.len()).into(),
     })?;
     Ok(Digest128(u128::from_be_bytes(bytes)))
 }
 
-/// A column that holds the name of a variant. A name that this version does not know is an error, never a
-/// default: another agent's reader would make nonsense of a transcript.
+/// A column with the name of a variant. An unknown name is an error, never a default: reading a transcript as that
+/// of another agent would produce nonsense.
 pub(crate) fn named<T: FromStr>(row: &SqliteRow, column: &str) -> Result<T, sqlx::Error> {
     let name: &str = get(row, column)?;
     name.parse().map_err(|_| sqlx::Error::ColumnDecode {
@@ -47,14 +47,29 @@ where
     row.try_get(column)
 }
 
-/// Rows aggregated into one by SQLite, as a JSON list of lists.
+/// Parses rows that SQLite aggregated into one JSON array.
 ///
-/// Each result row is a message from the connection's thread that wakes the receiver: for hundreds of short
-/// rows this costs more than reading them.
-pub(crate) fn gathered<T: DeserializeOwned>(
+/// Each result row is a message from the connection's thread that wakes the receiver; for hundreds of short rows
+/// that costs more than reading them.
+pub(crate) fn parse_rows<T: DeserializeOwned>(
     what: &'static str,
     rows: &str,
 ) -> Result<Vec<T>, StoreError> {
     serde_json::from_str(rows)
         .map_err(|error| StoreError::Undecodable { what, detail: error.to_string() })
+}
+
+/// Appends `(?, ?, …)` with a value for each `?`.
+pub(crate) fn push_list<'v, T>(
+    query: &mut QueryBuilder<Sqlite>,
+    values: impl IntoIterator<Item = T>,
+) where
+    T: sqlx::Encode<'v, Sqlite> + sqlx::Type<Sqlite>,
+{
+    query.push("(");
+    let mut list = query.separated(", ");
+    for value in values {
+        list.push_bind(value);
+    }
+    query.push(")");
 }

@@ -1,4 +1,4 @@
-//! Carries data that exists only in the store from a damaged database into its replacement.
+//! Copies data that exists only in the store from a damaged database into its replacement.
 //!
 //! # Theory of operation
 //!
@@ -7,21 +7,20 @@
 //! looks for the newest file that was moved aside, copies what is readable, and then clears the mark. A kill
 //! at any point repeats this at the next start: existing rows stay unchanged.
 //!
-//! The damaged file is only read. SQLite rejects a statement that meets a damaged page, so rows are copied by
-//! ranges of row ids, and a rejected range is halved down to single rows; each range in its own transaction,
-//! since an error aborts the whole transaction. Tables without row ids are read from both ends, up to the
-//! first error (`keyed`). Rows from damaged pages are not trusted: column types and JSON are checked.
+//! The damaged file is only read. SQLite rejects a statement that reads a damaged page, so rows are copied by ranges of
+//! row ids, and a rejected range is halved down to single rows; each range has its own transaction, since an error
+//! aborts the whole transaction. Tables without row ids are read from both ends, up to the first error (`keyed`). Rows
+//! from damaged pages are not trusted: column types and JSON are checked.
 
 mod keyed;
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use sqlx::pool::PoolConnection;
 use sqlx::{AssertSqlSafe, Sqlite, SqliteConnection};
 
-use crate::error::StoreError;
+use crate::error::{StoreError, primary_code};
+use crate::open::percent_encode;
 use crate::pool::Pools;
 
 /// Marks a database that has not yet salvaged its predecessor.
@@ -29,9 +28,9 @@ pub(crate) const MARK_PENDING: &str =
     "INSERT INTO meta (key, value) VALUES ('salvage', 'pending');";
 
 /// Failed statements after which the rest of a table is skipped. Each costs some 20 µs.
-const REFUSALS_MAX: u32 = 20_000;
+const FAILURES_MAX: u32 = 20_000;
 
-/// Largest row id to try if the table cannot say it.
+/// Largest row id to try if the table's maximum cannot be read.
 const ROW_ID_GUESS: i64 = 1 << 24;
 
 /// What was salvaged from a damaged database.
@@ -69,28 +68,28 @@ const COMPACTIONS: Table =
 /// Fills a pending database from the newest one that was moved aside; `None` if there is none or nothing is
 /// pending.
 pub(crate) async fn salvage(pools: &Pools) -> Result<Option<SalvageReport>, StoreError> {
-    let sorted = |error| pools.sorted(error);
+    let classify = |error| pools.classify(error);
     let pending: Option<(i64,)> =
         sqlx::query_as("SELECT 1 FROM meta WHERE key = 'salvage' AND value = 'pending'")
             .fetch_optional(pools.writer())
             .await
-            .map_err(sorted)?;
+            .map_err(classify)?;
     if pending.is_none() {
         return Ok(None);
     }
-    let mut connection = pools.writer().acquire().await.map_err(sorted)?;
+    let mut connection = pools.writer().acquire().await.map_err(classify)?;
     let old = newest_aside(&pools.path);
     let is_attached = match &old {
-        Some(old) => attach(&mut connection, old).await.map_err(sorted)?,
+        Some(old) => attach(&mut connection, old).await.map_err(classify)?,
         None => false,
     };
     let copied = copy_all(&mut connection, is_attached).await;
     if is_attached {
-        // Closed completely, so that nothing holds the damaged file open.
-        connection.close().await.map_err(sorted)?;
+        // Close it completely, so that the damaged file is not held open.
+        connection.close().await.map_err(classify)?;
     }
     let Tables { updates, compactions, usage, jobs, notes, exclusions, generations, policy } =
-        copied.map_err(sorted)?;
+        copied.map_err(classify)?;
     Ok(old.map(|from| SalvageReport {
         from,
         updates: updates.rows,
@@ -118,30 +117,20 @@ fn newest_aside(path: &Path) -> Option<PathBuf> {
     Some(path.with_file_name(name))
 }
 
-/// Opens the damaged file beside the new one; `false` when it is no database at all.
+/// Attaches the damaged file; `false` if it is not a database at all.
 async fn attach(connection: &mut PoolConnection<Sqlite>, old: &Path) -> Result<bool, sqlx::Error> {
     let mut log = old.as_os_str().to_owned();
     log.push("-wal");
-    // Without a log the file is looked at as it lies there; with one, SQLite must be let read it.
+    // Without a log the file can be read as immutable; with one, SQLite must read the log too.
     let has_log = std::fs::metadata(log).is_ok_and(|log| log.len() > 0);
     let mode = if has_log { "mode=ro" } else { "mode=ro&immutable=1" };
-    let uri = format!("file:{}?{mode}", escaped(old.as_os_str()));
+    let uri = format!("file:{}?{mode}", percent_encode(old));
     let attached = sqlx::query("ATTACH ?1 AS old").bind(uri).execute(&mut **connection).await;
     match attached {
         Ok(_) => Ok(true),
         Err(error) if is_of_the_file(&error) => Ok(false),
         Err(error) => Err(error),
     }
-}
-
-/// A path as a URI wants it.
-fn escaped(path: &OsStr) -> String {
-    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/-_.".contains(byte);
-    let shown = path.as_bytes().iter().map(|byte| match is_plain(byte) {
-        true => char::from(*byte).to_string(),
-        false => format!("%{byte:02X}"),
-    });
-    shown.collect()
 }
 
 #[derive(Default)]
@@ -162,7 +151,7 @@ struct Tables {
     policy: PolicyTables,
 }
 
-/// Results for the tables of policies. A watcher continues with its packet.
+/// Results for the tables of policies.
 #[derive(Default)]
 struct PolicyTables {
     decisions: TableCopy,
@@ -182,10 +171,10 @@ async fn copy_all(
         tables.jobs = keyed::copy(connection, &keyed::JOBS).await?;
         tables.notes = keyed::copy(connection, &keyed::NOTES).await?;
         tables.exclusions = keyed::copy(connection, &keyed::EXCLUSIONS).await?;
-        tables.generations = copy_if_there(connection, &GENERATIONS).await?;
+        tables.generations = copy_if_exists(connection, &GENERATIONS).await?;
         tables.policy = PolicyTables {
             settings: keyed::copy(connection, &keyed::POLICY_SETTINGS).await?,
-            decisions: copy_if_there(connection, &DECISIONS).await?,
+            decisions: copy_if_exists(connection, &DECISIONS).await?,
             watchers: keyed::copy(connection, &keyed::WATCHERS).await?,
         };
     }
@@ -193,8 +182,8 @@ async fn copy_all(
     Ok(tables)
 }
 
-/// The columns of a table that both databases have: an older schema may lack some, a newer one have
-/// more. `None` where the old one lacks the table, or cannot say.
+/// The columns of a table that both databases have, since their schemas may differ. `None` if the old one lacks the
+/// table or cannot be read.
 async fn columns(
     connection: &mut SqliteConnection,
     name: &str,
@@ -213,12 +202,12 @@ async fn columns(
     Ok((!columns.is_empty()).then(|| columns.join(", ")))
 }
 
-/// A table that an older database may lack.
-async fn copy_if_there(
+/// Copies a table that an older database may lack.
+async fn copy_if_exists(
     connection: &mut SqliteConnection,
     table: &Table,
 ) -> Result<TableCopy, sqlx::Error> {
-    match keyed::is_there(connection, table.name).await? {
+    match keyed::exists(connection, table.name).await? {
         true => copy(connection, table).await,
         false => Ok(TableCopy { rows: 0, complete: true }),
     }
@@ -241,7 +230,7 @@ async fn copy(connection: &mut SqliteConnection, table: &Table) -> Result<TableC
             Err(error) if is_of_the_file(&error) => {
                 copied.complete = false;
                 refusals += 1;
-                if refusals > REFUSALS_MAX {
+                if refusals > FAILURES_MAX {
                     break;
                 }
                 if first < last {
@@ -256,7 +245,6 @@ async fn copy(connection: &mut SqliteConnection, table: &Table) -> Result<TableC
     Ok(copied)
 }
 
-/// Rows that are there now.
 async fn count(connection: &mut SqliteConnection, name: &str) -> Result<u64, sqlx::Error> {
     let count = format!("SELECT count(*) FROM main.{name}");
     let (rows,): (i64,) = sqlx::query_as(AssertSqlSafe(count)).fetch_one(connection).await?;
@@ -272,13 +260,12 @@ async fn last_row(connection: &mut SqliteConnection, name: &str) -> Result<i64, 
     }
 }
 
-/// Whether an error says that the damaged file is damaged (or cannot be read at all), not that the new
-/// one cannot be written.
+/// Whether an error is about reading the damaged file rather than writing the new one.
 fn is_of_the_file(error: &sqlx::Error) -> bool {
     const ERROR: u32 = 1;
     const CORRUPT: u32 = 11;
     const CANNOT_OPEN: u32 = 14;
     const NOT_A_DATABASE: u32 = 26;
-    let code = error.as_database_error().and_then(|error| error.code()?.parse::<u32>().ok());
-    code.is_some_and(|code| [ERROR, CORRUPT, CANNOT_OPEN, NOT_A_DATABASE].contains(&(code & 0xff)))
+    primary_code(error)
+        .is_some_and(|code| [ERROR, CORRUPT, CANNOT_OPEN, NOT_A_DATABASE].contains(&code))
 }

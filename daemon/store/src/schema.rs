@@ -1,7 +1,7 @@
 //! Migrations: numbered SQL files, applied in order, each in its own transaction.
 //!
-//! `PRAGMA user_version` is the number of the last one applied, written in the same transaction: a
-//! kill leaves the step whole or absent. A shipped migration is never edited.
+//! `PRAGMA user_version` is the number of the last one applied, written in the same transaction: a kill leaves a step
+//! complete or absent. A shipped migration is never edited.
 
 use std::path::Path;
 
@@ -59,32 +59,60 @@ pub(crate) async fn migrate(pools: &Pools) -> Result<u32, StoreError> {
 }
 
 async fn apply(pools: &Pools, migration: &Migration) -> Result<(), StoreError> {
-    let sorted = |error| pools.sorted(error);
-    let mut connection = pools.writer().acquire().await.map_err(sorted)?;
-    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await.map_err(sorted)?;
-    // Two daemons may meet here: the second finds the work done once it holds the lock.
+    let classify = |error| pools.classify(error);
+    let mut connection = pools.writer().acquire().await.map_err(classify)?;
+    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await.map_err(classify)?;
+    // Another daemon may have applied it before this one got the lock.
     let (now,): (i64,) = sqlx::query_as("SELECT user_version FROM pragma_user_version")
         .fetch_one(&mut *transaction)
         .await
-        .map_err(sorted)?;
+        .map_err(classify)?;
     if now >= i64::from(migration.version) {
         return Ok(());
     }
-    transaction.execute(sqlx::raw_sql(migration.sql)).await.map_err(sorted)?;
+    transaction.execute(sqlx::raw_sql(migration.sql)).await.map_err(classify)?;
     let mark = if now == 0 { MARK_PENDING } else { "" };
     let stamp = format!(
         "{mark} PRAGMA user_version = {}; PRAGMA application_id = {APPLICATION_ID};",
         migration.version
     );
-    transaction.execute(sqlx::raw_sql(sqlx::AssertSqlSafe(stamp))).await.map_err(sorted)?;
-    transaction.commit().await.map_err(sorted)
+    transaction.execute(sqlx::raw_sql(sqlx::AssertSqlSafe(stamp))).await.map_err(classify)?;
+    transaction.commit().await.map_err(classify)
 }
 
-/// Whether this program may open the database, asked without opening it for writing: a daemon says no before it
-/// takes a socket, and every time.
-///
-/// # Errors
-/// `SchemaTooNew`. Whatever else is wrong, opening it tells.
+/// The format of an index, which is a projection in a separate database file.
+pub(crate) struct IndexFormat {
+    /// Marks the file as ours.
+    pub(crate) application_id: u32,
+    pub(crate) version: u32,
+    /// Creates its tables.
+    pub(crate) sql: &'static str,
+}
+
+/// Creates the tables of an empty index file; returns whether they existed. Another version counts as damage.
+pub(crate) async fn prepare_index(pools: &Pools, format: &IndexFormat) -> Result<bool, StoreError> {
+    let IndexFormat { application_id, version, sql } = format;
+    match versions(pools).await? {
+        found if found == (*version, *application_id) => return Ok(true),
+        (0, 0) => {}
+        (version, application) => {
+            let detail = format!("version {version} of {application:#x}");
+            return Err(StoreError::Corrupt { path: pools.path.clone(), detail });
+        }
+    }
+    let stamp =
+        format!("PRAGMA user_version = {version}; PRAGMA application_id = {application_id};");
+    let mut transaction = pools.begin().await?;
+    for sql in [*sql, stamp.as_str()] {
+        let query = sqlx::raw_sql(sqlx::AssertSqlSafe(sql.to_owned()));
+        query.execute(&mut *transaction).await.map_err(|error| pools.classify(error))?;
+    }
+    transaction.commit().await.map_err(|error| pools.classify(error))?;
+    Ok(false)
+}
+
+/// Checks, without opening the database for writing, that its schema is not newer than this program's: a daemon must
+/// fail before it takes over a socket. `SchemaTooNew` is the only error; opening the database reports others.
 pub async fn check_version(path: &Path) -> Result<(), StoreError> {
     if !path.exists() {
         return Ok(());
@@ -114,8 +142,8 @@ async fn versions(pools: &Pools) -> Result<(u32, u32), StoreError> {
     )
     .fetch_one(pools.writer())
     .await
-    .map_err(|error| pools.sorted(error))?;
-    // Both are 32-bit fields of the file's header; a negative one is as foreign as a huge one.
+    .map_err(|error| pools.classify(error))?;
+    // Both are 32-bit header fields; map negative ones to a foreign value.
     Ok((u32::try_from(row.0).unwrap_or(u32::MAX), u32::try_from(row.1).unwrap_or(u32::MAX)))
 }
 
@@ -129,7 +157,7 @@ mod tests {
                 .fetch_all(pools.writer())
                 .await
                 .unwrap();
-        // A column added later stands in the same line, with a comma before it: only its words count.
+        // Compare only the words: SQLite appends an added column to the last line.
         let words = |sql: String| {
             let spaced = sql.replace(',', " , ").replace('(', " ( ").replace(')', " ) ");
             spaced.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -149,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn migrations_rise_to_the_version_of_the_schema() {
+    fn migrations_are_numbered_up_to_the_schema_version() {
         let numbers: Vec<u32> = MIGRATIONS.iter().map(|migration| migration.version).collect();
         assert!(numbers.is_sorted_by(|a, b| a < b), "{numbers:?}");
         assert_eq!(numbers.last(), Some(&SCHEMA_VERSION));

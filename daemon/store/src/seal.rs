@@ -1,23 +1,22 @@
-//! Digests of a database's pages, kept beside it while nothing is written.
+//! Digests of a database's pages, stored beside it while it is idle.
 //!
 //! # Theory of operation
-//! SQLite tells a page that is no page, and gives out whatever else a failing disk made of one: a number, a word, a
-//! name in the schema. So a database at rest is *sealed*: a digest of 128 bits for each page, in `<name>.seal`. While
-//! all is written into the file and the log is empty, nobody changes it, and every page must have its digest.
+//! SQLite detects a malformed page, but returns any other change that a failing disk makes to one: a number, a word, a
+//! name in the schema. So a database at rest is *sealed*: `<name>.seal` has a 128-bit digest of each page. While the
+//! log is empty nobody changes the file, and every page must match its digest.
 //!
-//! *Written* when the log has been emptied and nothing was written since, and when the database is closed.
-//! *Removed*, and the folder synced, before the first write after that: a seal that is there is of the file as it
-//! is. A crash in between leaves a database without one, which is checked as far as SQLite can.
+//! *Written* when the log was truncated and nothing was written since, and when the database is closed.
+//! *Removed*, and the folder synced, before the file is written again, so that an existing seal always describes the
+//! current file. A crash in between leaves a database without a seal, which gets only SQLite's own checks.
 //!
-//! *Checked* before a database is opened, and once an hour while it rests. One bit in a page that flipped is turned
-//! back: of all pages with one other bit only the true one has the digest. A page with more damage cannot be told;
-//! it is written to `<name>.damaged-pages` and emptied, so that SQLite refuses its rows, and the database is rebuilt
-//! from the transcripts and from what can be salvaged. So no row of a damaged page is ever given out. That holds for
-//! a file that nobody has written since; one that was, by a person who put an older copy back, is another file, and
-//! its seal counts for nothing.
+//! *Checked* before a database is opened, and once an hour while it rests. A single flipped bit in a page is
+//! repaired: among all pages that differ in one bit only the original has the digest. A page with more damage cannot
+//! be repaired; it is copied to `<name>.damaged-pages` and cleared, so that SQLite rejects its rows, and the database
+//! is rebuilt from the transcripts and the salvaged rows. So no row of a damaged page is ever returned. This holds for
+//! a file that nobody has written since. If a person restored an older copy, the file differs and its seal is ignored.
 //!
-//! *Not covered*: what flips while the database is in use is found at its next rest, at the latest an hour later.
-//! The log has checksums of SQLite's own. A seal that is damaged itself counts as none.
+//! *Not covered*: bits that flip while the database is in use are found at its next rest, at most an hour later. The
+//! log has SQLite's own checksums. A damaged seal counts as none.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read as _, Write as _};
@@ -34,18 +33,18 @@ const MAGIC: &[u8; 8] = b"lhSEAL1\n";
 
 const DIGEST_BYTES: usize = 16;
 
-/// Pages with more than one flipped bit are not rare on a disk that fails: after so many, searching ends.
-const MENDED_MAX: usize = 256;
+/// Maximum pages to repair: a failing disk may have many pages with several flipped bits, and each search is slow.
+const REPAIRS_MAX: usize = 256;
 
-/// What a look at the pages found.
+/// Result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// There is no seal, or it is of another file.
+    /// There is no seal, or it belongs to another file.
     Unsealed,
     Sound,
-    /// These pages had one flipped bit each, which was turned back.
-    Mended(Vec<u64>),
-    /// These pages are not what they were.
+    /// These pages had one flipped bit each, now repaired.
+    Repaired(Vec<u64>),
+    /// These pages do not match their digests.
     Damaged(Vec<u64>),
 }
 
@@ -53,7 +52,7 @@ fn path_of(database: &Path) -> PathBuf {
     with_suffix(database, ".seal")
 }
 
-/// Seals a database that nobody writes; nothing is done while its log holds something.
+/// Seals an idle database; does nothing while its log has content.
 pub(crate) fn write(database: &Path) -> io::Result<()> {
     if has_log(database) {
         return Ok(());
@@ -76,7 +75,7 @@ pub(crate) fn write(database: &Path) -> io::Result<()> {
     fs::rename(new, path_of(database))
 }
 
-/// Breaks the seal, on the disk, before the database is written.
+/// Removes the seal, synced, before the database is written.
 pub(crate) fn remove(database: &Path) -> io::Result<()> {
     match fs::remove_file(path_of(database)) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
@@ -88,7 +87,7 @@ pub(crate) fn remove(database: &Path) -> io::Result<()> {
     }
 }
 
-/// Looks at every page; turns back single bits.
+/// Checks every page, and repairs single flipped bits.
 pub(crate) fn check(database: &Path) -> io::Result<Verdict> {
     let Some(seal) = read(database)?.filter(|_| !has_log(database)) else {
         return Ok(Verdict::Unsealed);
@@ -104,16 +103,16 @@ pub(crate) fn check(database: &Path) -> io::Result<Verdict> {
         if Digest128::of(page) == *digest {
             continue;
         }
-        match (flipped.len() < MENDED_MAX).then(|| turned_back(page, *digest)).flatten() {
+        match (flipped.len() < REPAIRS_MAX).then(|| repair_bit(page, *digest)).flatten() {
             Some(at) => flipped.push((number, at as u64, page[at])),
             None => damaged.push(number),
         }
     }
     if !damaged.is_empty() {
-        let is_as_left = mtime_ns(&file)? == seal.mtime_ns;
-        return Ok(if is_as_left { Verdict::Damaged(damaged) } else { Verdict::Unsealed });
+        let is_unmodified = mtime_ns(&file)? == seal.mtime_ns;
+        return Ok(if is_unmodified { Verdict::Damaged(damaged) } else { Verdict::Unsealed });
     }
-    // What was written while the pages were read is no damage.
+    // A write while the pages were read is not damage.
     if has_log(database) {
         return Ok(Verdict::Unsealed);
     }
@@ -124,12 +123,12 @@ pub(crate) fn check(database: &Path) -> io::Result<Verdict> {
         return Ok(Verdict::Sound);
     }
     file.sync_all()?;
-    Ok(Verdict::Mended(flipped.into_iter().map(|(number, ..)| number).collect()))
+    Ok(Verdict::Repaired(flipped.into_iter().map(|(number, ..)| number).collect()))
 }
 
-/// Empties these pages of a database that was moved aside, so that no row of them is salvaged; what stood there
-/// is kept beside it. The first page is left: it says how the others are to be read.
-pub(crate) fn empty(database: &Path, numbers: &[u64]) -> io::Result<()> {
+/// Clears these pages of a database that was moved aside, so that none of their rows is salvaged; copies them to a
+/// file first. Keeps the first page, which describes the format of the others.
+pub(crate) fn clear(database: &Path, numbers: &[u64]) -> io::Result<()> {
     let file = descriptor::of(database)?;
     let Some(Seal { page_bytes, .. }) = read(database)? else { return Ok(()) };
     let mut kept = File::create(with_suffix(database, ".damaged-pages"))?;
@@ -146,8 +145,8 @@ pub(crate) fn empty(database: &Path, numbers: &[u64]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Turns back the one bit that makes the page have its digest; answers its byte.
-fn turned_back(page: &mut [u8], digest: Digest128) -> Option<usize> {
+/// Flips the bit that makes the page match its digest, and returns its byte offset.
+fn repair_bit(page: &mut [u8], digest: Digest128) -> Option<usize> {
     for at in 0..page.len() {
         for bit in 0..8 {
             page[at] ^= 1 << bit;
@@ -162,9 +161,9 @@ fn turned_back(page: &mut [u8], digest: Digest128) -> Option<usize> {
 
 struct Seal {
     page_bytes: usize,
-    /// When the database was written last.
+    /// Modification time of the database.
     mtime_ns: i64,
-    /// Of each page.
+    /// One per page.
     digests: Vec<Digest128>,
 }
 
@@ -197,18 +196,18 @@ fn has_log(database: &Path) -> bool {
     fs::metadata(with_suffix(database, "-wal")).is_ok_and(|log| log.len() > 0)
 }
 
-/// Size of a page, which stands in the header; `None` of a file that is none of SQLite's.
+/// Page size from the header; `None` if the file is not an SQLite database.
 fn page_bytes(file: &File) -> io::Result<Option<usize>> {
     let mut head = [0; 18];
     if file.read_exact_at(&mut head, 0).is_err() || !head.starts_with(b"SQLite format 3\0") {
         return Ok(None);
     }
-    // 1 stands for 65,536.
+    // 1 means 65,536.
     let size = usize::from(u16::from_be_bytes([head[16], head[17]]));
     Ok(Some(if size == 1 { 65_536 } else { size }).filter(|size| size.is_power_of_two()))
 }
 
-/// The pages of a file, one after another.
+/// Reads the pages of a file in order.
 struct Pages<'a> {
     file: &'a File,
     page: Vec<u8>,

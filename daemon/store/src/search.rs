@@ -1,28 +1,26 @@
-//! The full-text index over items, in a database file of its own.
+//! The full-text index over items, in a separate database file.
 //!
 //! # Theory of operation
 //!
-//! *Owns* `search.db`: which transcripts are indexed how far, and an FTS5 table of their words. It is a
-//! projection that may be deleted at any time, and it has a writer of its own, so that indexing never holds
-//! the one of the main database.
+//! *Owns* `search.db`: how far each transcript is indexed, and an FTS5 table of words. It is a projection that may be
+//! deleted at any time, with its own writer, so that indexing never blocks the main database's writer.
 //!
-//! *Writing.* [`SearchIndex::commit`] stores words and the cursors that say how far they reach in one
-//! transaction: after a kill both are there or neither. Numbers of items rise with their time, and a batch
-//! is written in their order, since FTS5 writes a segment each time the order turns.
+//! *Writing.* [`SearchIndex::commit`] stores words and cursors in one transaction: after a kill both are present or
+//! neither. Item numbers rise with time, and a batch is written in their order, since FTS5 writes a segment each time
+//! the order reverses.
 //!
-//! *Reading.* Newest first and bounded: a word that stands in every item costs no more than a rare one.
-//! Filters are words of a column of their own, so that FTS5 intersects them like any other.
+//! *Reading.* Newest first and bounded: a word in every item costs no more than a rare one. Filters are words in a
+//! separate column, which FTS5 intersects like any other.
 //!
-//! *Deleting.* [`SearchIndex::drop_file`] hides a file at once; [`SearchIndex::sweep`] deletes its words in
-//! pieces.
+//! *Deleting.* [`SearchIndex::drop_file`] hides a file at once; [`SearchIndex::sweep`] deletes its words in batches.
 //!
-//! *Damage* and other versions: [`SearchIndex::open`] and [`SearchIndex::rebuild`] delete the file and begin
-//! anew; nothing in it is known only here.
+//! *Damage* and other versions: [`SearchIndex::open`] and [`SearchIndex::rebuild`] delete the file and create a new
+//! one; it contains nothing that exists only here.
 
 mod query;
 mod write;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use longhaul_core::digest::Digest128;
@@ -32,36 +30,41 @@ use longhaul_core::item::ItemKind;
 use crate::error::StoreError;
 use crate::open;
 use crate::pool::Pools;
+use crate::schema::{IndexFormat, prepare_index};
 
 pub use query::{Match, SearchFilter};
 pub use write::{IndexItem, IndexPart, IndexedFile};
 
-/// Version of the index's form: its tables, how text is cut into words, what of an item is indexed. One of
-/// another version is made anew.
+/// Format version: the tables, how text is split into words, and which part of an item is indexed. An index of another
+/// version is rebuilt.
 pub const INDEX_VERSION: u32 = 3;
 
-/// Marks the file as ours (`application_id`): "lhSX".
-const APPLICATION_ID: u32 = 0x6c68_5358;
+/// "lhSX".
+const FORMAT: IndexFormat = IndexFormat {
+    application_id: 0x6c68_5358,
+    version: INDEX_VERSION,
+    sql: include_str!("../search.sql"),
+};
 
 /// The index. Cheap to clone; all clones share the connections.
 #[derive(Debug, Clone)]
 pub struct SearchIndex {
     path: Arc<Path>,
-    // Behind a lock only so that `rebuild` can put new connections in; held for a clone, never across an await.
+    // Locked only so that `rebuild` can replace the connections; never held across an await.
     pools: Arc<RwLock<Pools>>,
 }
 
 impl SearchIndex {
-    /// Opens or creates the index at `path`, whose folder must exist. One that is damaged or of another
-    /// version is deleted and begun anew.
+    /// Opens or creates the index at `path`, whose folder must exist. A damaged one or one of another version is deleted
+    /// and created again.
     ///
     /// # Errors
     /// `Access` (permissions), `Busy`, `DiskFull`.
     pub async fn open(path: &Path) -> Result<Self, StoreError> {
         let pools = match try_open(path).await {
             Err(StoreError::Corrupt { detail, .. }) => {
-                tracing::warn!(path = %path.display(), detail, "the search index is made anew");
-                remove(path)?;
+                tracing::warn!(path = %path.display(), detail, "rebuilding the search index");
+                open::remove(path)?;
                 try_open(path).await?
             }
             other => other?,
@@ -77,22 +80,18 @@ impl SearchIndex {
         open::bytes(&self.path)
     }
 
-    /// Deletes everything and begins anew: the answer to a `Corrupt` error. Calls under way fail with `Closed`.
+    /// Deletes the index and creates an empty one, after a `Corrupt` error. Running calls fail with `Closed`.
     ///
     /// # Errors
-    /// `Access` or `DiskFull` when no new index can be made.
+    /// `Access` or `DiskFull` if no new index can be created.
     pub async fn rebuild(&self) -> Result<(), StoreError> {
         self.pools().close().await;
-        remove(&self.path)?;
+        open::remove(&self.path)?;
         let pools = try_open(&self.path).await?;
         *self.pools.write().unwrap_or_else(PoisonError::into_inner) = pools;
         Ok(())
     }
 
-    /// Gives back what the connections keep of the file in memory, as [`crate::Store::release_memory`].
-    ///
-    /// # Errors
-    /// Those of reading.
     pub async fn release_memory(&self) -> Result<(), StoreError> {
         self.pools().release_memory().await
     }
@@ -108,52 +107,13 @@ impl SearchIndex {
 
 async fn try_open(path: &Path) -> Result<Pools, StoreError> {
     let pools = Pools::open(path).await?;
-    match prepare(&pools).await {
-        Ok(()) => Ok(pools),
+    match prepare_index(&pools, &FORMAT).await {
+        Ok(_) => Ok(pools),
         Err(error) => {
             pools.close().await;
             Err(error)
         }
     }
-}
-
-/// Makes the tables of an empty file; another version counts as damage.
-async fn prepare(pools: &Pools) -> Result<(), StoreError> {
-    let sorted = |error| pools.sorted(error);
-    let (version, application): (i64, i64) = sqlx::query_as(
-        "SELECT v.user_version, a.application_id FROM pragma_user_version v, pragma_application_id a",
-    )
-    .fetch_one(pools.writer())
-    .await
-    .map_err(sorted)?;
-    if (version, application) == (i64::from(INDEX_VERSION), i64::from(APPLICATION_ID)) {
-        return Ok(());
-    }
-    if (version, application) != (0, 0) {
-        let detail = format!("version {version} of {application:#x}");
-        return Err(StoreError::Corrupt { path: pools.path.clone(), detail });
-    }
-    let stamp =
-        format!("PRAGMA user_version = {INDEX_VERSION}; PRAGMA application_id = {APPLICATION_ID};");
-    let mut transaction = pools.begin().await?;
-    for sql in [include_str!("../search.sql"), stamp.as_str()] {
-        let query = sqlx::raw_sql(sqlx::AssertSqlSafe(sql.to_owned()));
-        query.execute(&mut *transaction).await.map_err(sorted)?;
-    }
-    transaction.commit().await.map_err(sorted)
-}
-
-fn remove(path: &Path) -> Result<(), StoreError> {
-    for suffix in ["-wal", "-shm", ""] {
-        let path: PathBuf = open::with_suffix(path, suffix);
-        match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(StoreError::Access { path, detail: error.to_string() });
-            }
-            _ => {}
-        }
-    }
-    Ok(())
 }
 
 /// The number a kind is stored as.
@@ -185,7 +145,7 @@ fn kind_of(number: i64) -> ItemKind {
     }
 }
 
-/// The words that filters look for. A folder or an id may hold any character: its digest stands for it.
+/// Words for filters. Folders and ids may contain any character, so their digests are used.
 mod scope {
     use super::{Digest128, ItemKind, Source, kind_number};
 

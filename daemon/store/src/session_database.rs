@@ -1,9 +1,8 @@
-//! Sessions that an agent keeps as rows of a database of its own (OpenCode's schema), read while the agent
-//! writes, and never written.
+//! Reads sessions from an agent's own database (OpenCode's schema) while the agent writes. Never writes to it.
 //!
-//! A database with a write-ahead log is read through the log's index, which is opened for reading only: SQLite
-//! would write marks of readers into it otherwise, and create it where it is missing. Without a log everything
-//! is in the file, and it is read as one that nobody changes; what was read while somebody did is read again.
+//! A database with a write-ahead log is read through the log's index, opened read-only: otherwise SQLite would write
+//! reader marks into it, or create it. Without a log everything is in the file, which is then read as immutable; a read
+//! during which the file changed is repeated.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
@@ -19,17 +18,17 @@ use sqlx::{
 
 use crate::error::StoreError;
 use crate::file::FileStat;
-use crate::open::with_suffix;
+use crate::open::{percent_encode, with_suffix};
 use crate::row::{get, unsigned};
 
-/// Times a database is read anew because its agent changed it meanwhile.
+/// Maximum reads if the agent changes the database meanwhile.
 const ATTEMPTS: usize = 3;
 
-/// How long a reader waits for a lock of the agent.
+/// Maximum wait for the agent's lock.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Newest messages and parts whose sessions may have changed, after a hint that the database did. Ids rise with
-/// time; what is written in older rows is found by a full listing.
+/// Number of newest messages and parts whose sessions are checked after a change hint. Ids rise with time; changes in
+/// older rows are found by a full listing.
 const RECENT_ROWS: i64 = 64;
 
 /// The state of each session: time of its newest change, and bytes of its records.
@@ -41,14 +40,13 @@ const STATES: &str = "SELECT id, \
      coalesce((SELECT sum(octet_length(data)) FROM part WHERE session_id = session.id), 0) AS bytes \
      FROM session";
 
-/// Sessions of which something was written last: one list for each table.
+/// Most recently changed sessions: one query per table.
 const RECENT: [(&str, &str, &str); 3] = [
     (" WHERE id IN (SELECT id FROM (SELECT id", "session", "time_updated"),
     (" UNION SELECT session_id FROM (SELECT session_id", "message", "id"),
     (" UNION SELECT session_id FROM (SELECT session_id", "part", "id"),
 ];
 
-/// The sessions that are asked for.
 #[derive(Clone, Copy)]
 enum Selection<'a> {
     All,
@@ -56,13 +54,12 @@ enum Selection<'a> {
     One(&'a str),
 }
 
-/// A database with sessions.
 #[derive(Debug)]
 pub struct SessionDatabase {
     path: PathBuf,
 }
 
-/// What the file system says of a database: while it stays the same, so does every session.
+/// File metadata of a database: while it is unchanged, so is every session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DatabaseState {
     file: FileStat,
@@ -70,76 +67,57 @@ pub struct DatabaseState {
 }
 
 impl DatabaseState {
-    /// When it was written last, Unix nanoseconds.
-    #[must_use]
+    /// Time of the last write, Unix nanoseconds.
     pub fn written_ns(&self) -> i64 {
         let log = self.log.map_or(i64::MIN, |log| log.mtime_ns);
         self.file.mtime_ns.max(log)
     }
 }
 
-/// One session and its state, in the terms in which files have one.
+/// A session with file-like metadata.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionState {
-    /// The session's id.
     pub id: String,
-    /// File of the database, bytes of all records, time of the newest.
+    /// Device and inode of the database, bytes of all records, time of the newest.
     pub stat: FileStat,
 }
 
-/// A session that was read.
 #[derive(Debug)]
 pub struct SessionContent {
-    /// In which state.
+    /// State when it was read.
     pub state: SessionState,
-    /// Its records; `None` when they are larger than was asked for.
+    /// `None` if the records exceed the requested maximum.
     pub records: Option<SessionRecords>,
 }
 
 impl SessionDatabase {
-    /// The database at `path`; nothing is opened yet.
+    /// Does not open the database yet.
     pub fn at(path: &Path) -> Self {
         Self { path: path.to_owned() }
     }
 
-    /// Its state now. Blocking.
-    ///
-    /// # Errors
-    /// The file is not there or cannot be looked at.
+    /// Current state of the file. Blocking.
     pub fn state(&self) -> std::io::Result<DatabaseState> {
         let log = std::fs::metadata(with_suffix(&self.path, "-wal")).ok();
         let file = stat_of(&std::fs::metadata(&self.path)?);
         Ok(DatabaseState { file, log: log.as_ref().map(stat_of) })
     }
 
-    /// All sessions.
-    ///
-    /// # Errors
-    /// It cannot be read.
     pub async fn sessions(&self) -> Result<Vec<SessionState>, StoreError> {
         self.read(async |connection, file| states(connection, file, Selection::All).await).await
     }
 
-    /// The sessions of which something was written last.
-    ///
-    /// # Errors
-    /// It cannot be read.
+    /// The most recently changed sessions.
     pub async fn recent(&self) -> Result<Vec<SessionState>, StoreError> {
         self.read(async |connection, file| states(connection, file, Selection::Recent).await).await
     }
 
-    /// The state of one session; `None` when there is none of that id.
-    ///
-    /// # Errors
-    /// It cannot be read.
+    /// The state of one session; `None` if it does not exist.
     pub async fn session(&self, id: &str) -> Result<Option<SessionState>, StoreError> {
         self.read(async |connection, file| session(connection, file, id).await).await
     }
 
-    /// A session with its records, unless they have more than `bytes_max`; `None` when there is none of that id.
-    ///
-    /// # Errors
-    /// It cannot be read.
+    /// A session with its records, unless they exceed `bytes_max`; `None` if it does not exist.
     pub async fn content(
         &self,
         id: &str,
@@ -161,12 +139,12 @@ impl SessionDatabase {
         &self,
         read: impl AsyncFn(&mut SqliteConnection, FileStat) -> Result<T, sqlx::Error>,
     ) -> Result<T, StoreError> {
-        let state = || self.state().map_err(|error| self.sorted(error.into()));
+        let state = || self.state().map_err(|error| self.classify(error.into()));
         for _ in 0..ATTEMPTS {
             let before = state()?;
-            let found = self.attempt(&before, &read).await.map_err(|error| self.sorted(error));
+            let found = self.attempt(&before, &read).await.map_err(|error| self.classify(error));
             let is_snapshot = found.is_ok() && before.log.is_some();
-            // An agent that began or ended in between takes its log along.
+            // The log appears or disappears when an agent starts or ends.
             if is_snapshot || state()? == before {
                 return found;
             }
@@ -181,7 +159,7 @@ impl SessionDatabase {
     ) -> Result<T, sqlx::Error> {
         let mut connection = self.options(state).connect().await?;
         let found = read(&mut connection, state.file).await;
-        // Nothing was written: how it is closed does not matter.
+        // Nothing was written, so an error on closing does not matter.
         drop(connection.close().await);
         found
     }
@@ -194,26 +172,15 @@ impl SessionDatabase {
             .disable_statement_logging();
         match state.log {
             None => options.filename(&self.path).immutable(true),
-            Some(_) => options.filename(format!("file:{}?readonly_shm=1", escaped(&self.path))),
+            Some(_) => {
+                options.filename(format!("file:{}?readonly_shm=1", percent_encode(&self.path)))
+            }
         }
     }
 
-    fn sorted(&self, error: sqlx::Error) -> StoreError {
-        StoreError::sorted(&self.path, error)
+    fn classify(&self, error: sqlx::Error) -> StoreError {
+        StoreError::classify(&self.path, error)
     }
-}
-
-/// A path as a URI has it.
-fn escaped(path: &Path) -> String {
-    let mut uri = String::new();
-    for byte in path.to_string_lossy().bytes() {
-        match byte {
-            b'/' | b'.' | b'-' | b'_' | b'~' => uri.push(byte.into()),
-            _ if byte.is_ascii_alphanumeric() => uri.push(byte.into()),
-            _ => uri.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    uri
 }
 
 fn stat_of(meta: &Metadata) -> FileStat {

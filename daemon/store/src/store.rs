@@ -13,15 +13,14 @@ use crate::salvage::SalvageReport;
 #[derive(Debug, Clone)]
 pub struct Store {
     path: Arc<Path>,
-    // Behind a lock only so that `recover` can put new connections in; held for a clone, never
-    // across an await.
+    // Locked only so that `recover` can replace the connections; never held across an await.
     pools: Arc<RwLock<Pools>>,
     recovering: Arc<tokio::sync::Mutex<()>>,
     rebuilt: Arc<RwLock<Option<RebuildReport>>>,
     pages_mended: Arc<AtomicUsize>,
 }
 
-/// A damaged database was replaced.
+/// The replacement of a damaged database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RebuildReport {
     pub moved_to: PathBuf,
@@ -34,15 +33,15 @@ impl Store {
     /// `now_ms` names a damaged file that is moved aside: `<name>.corrupt-<now_ms>`.
     ///
     /// # Errors
-    /// `SchemaTooNew` (a newer longhauld wrote it; it is left as it is), `Access` (permissions),
-    /// `Busy`, `DiskFull`. A damaged file is not an error.
+    /// `SchemaTooNew` (written by a newer longhauld; the file is not changed), `Access` (permissions), `Busy`,
+    /// `DiskFull`. A damaged file is not an error.
     pub async fn open(path: &Path, now_ms: i64) -> Result<(Self, OpenReport), StoreError> {
         let (pools, opened) = open::open(path, now_ms).await?;
         let store = Self {
             path: path.into(),
             pools: Arc::new(RwLock::new(pools)),
             recovering: Arc::default(),
-            rebuilt: Arc::new(RwLock::new(rebuilt(opened.moved_aside.as_ref(), &opened))),
+            rebuilt: Arc::new(RwLock::new(rebuild_report(opened.moved_aside.as_ref(), &opened))),
             pages_mended: Arc::new(AtomicUsize::new(opened.pages_mended)),
         };
         Ok((store, opened))
@@ -52,18 +51,17 @@ impl Store {
         &self.path
     }
 
-    /// Answers a `Corrupt` error: checks every page and, if there is damage, moves the file aside
-    /// and goes on with an empty one. Returns where the old one went, `None` if it is sound.
+    /// Handles a `Corrupt` error: checks every page and, if one is damaged, moves the file aside and continues with an
+    /// empty one. Returns the new path of the old file; `None` if it is sound.
     ///
-    /// Calls under way fail with `Closed`; later ones use the new database. Callers that report the
-    /// same damage at once are served by one recovery.
+    /// Running calls fail with `Closed`; later ones use the new database. Concurrent callers share one recovery.
     ///
     /// # Errors
-    /// `Access` or `DiskFull` when no new database can be made.
+    /// `Access` or `DiskFull` if no new database can be created.
     pub async fn recover(&self, now_ms: i64) -> Result<Option<PathBuf>, StoreError> {
         let _turn = self.recovering.lock().await;
         let old = self.pools();
-        // Looked at twice, as when it is opened.
+        // Checked twice, as in `open`.
         let found = match self.check().await {
             Err(StoreError::Corrupt { .. }) => self.check().await,
             found => found,
@@ -77,13 +75,13 @@ impl Store {
         let moved = open::move_aside(&self.path, now_ms)?;
         let (pools, opened) = open::open(&self.path, now_ms).await?;
         *self.rebuilt.write().unwrap_or_else(PoisonError::into_inner) =
-            rebuilt(Some(&moved), &opened);
+            rebuild_report(Some(&moved), &opened);
         *self.pools.write().unwrap_or_else(PoisonError::into_inner) = pools;
         Ok(Some(moved))
     }
 
-    /// Whether what is stored is stored in the file that a person sees. It is not once somebody removed the database,
-    /// or its folder; while a damaged one is replaced it counts as there.
+    /// Whether the open database is still the file at its path. It is not after someone removed the database or its
+    /// folder. While a damaged one is being replaced, it counts as in place.
     pub fn is_in_place(&self) -> bool {
         self.recovering.try_lock().is_err() || self.pools().is_in_place()
     }
@@ -91,7 +89,7 @@ impl Store {
     /// Compares the pages of a database at rest with its seal.
     ///
     /// # Errors
-    /// `Corrupt`: [`Store::recover`] answers it.
+    /// `Corrupt`: call [`Store::recover`].
     pub async fn check_pages(&self) -> Result<(), StoreError> {
         let pools = self.pools();
         let _at_rest = pools.at_rest().await;
@@ -100,13 +98,12 @@ impl Store {
         Ok(())
     }
 
-    /// Pages in which a flipped bit was turned back, since and at the start.
+    /// Number of pages whose flipped bit was repaired, at the start and since.
     pub fn pages_mended(&self) -> usize {
         self.pages_mended.load(Ordering::Relaxed)
     }
 
-    /// The newest replacement of a damaged database since the start, also one that an earlier start did
-    /// not finish.
+    /// The newest replacement of a damaged database since the start, including one that an earlier start began.
     pub fn rebuilt(&self) -> Option<RebuildReport> {
         self.rebuilt.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -115,31 +112,23 @@ impl Store {
         open::bytes(&self.path)
     }
 
-    /// Gives back what the connections keep of the file in memory: for a daemon that rests. It is read again when
-    /// it is asked for.
-    ///
-    /// # Errors
-    /// Those of reading.
+    /// Releases the connections' page caches while the daemon is idle.
     pub async fn release_memory(&self) -> Result<(), StoreError> {
         self.pools().release_memory().await
     }
 
-    /// Waits until all that was stored is on the disk. What is read from transcripts need not be, and what
-    /// only we know is when its call returns.
-    ///
-    /// # Errors
-    /// `Io`.
+    /// Waits until everything stored is on disk. Rows from transcripts need not be; calls that store other data return
+    /// only after it is.
     pub async fn sync(&self) -> Result<(), StoreError> {
         self.pools().sync().await
     }
 
-    /// Closes all connections and folds the write-ahead log into the file.
+    /// Closes all connections and checkpoints the write-ahead log.
     pub async fn close(&self) {
         self.pools().close().await;
     }
 
-    /// Reads every page of the file, through a connection of its own: those in use may still hold pages
-    /// as they were before they were damaged.
+    /// Reads every page of the file through a new connection: the others may have cached pages from before the damage.
     async fn check(&self) -> Result<(), StoreError> {
         self.check_pages().await?;
         let fresh = Pools::open(&self.path).await?;
@@ -153,7 +142,7 @@ impl Store {
     }
 }
 
-fn rebuilt(moved: Option<&PathBuf>, opened: &OpenReport) -> Option<RebuildReport> {
+fn rebuild_report(moved: Option<&PathBuf>, opened: &OpenReport) -> Option<RebuildReport> {
     let salvaged = opened.salvaged.clone();
     let moved_to = moved.cloned().or_else(|| Some(salvaged.as_ref()?.from.clone()))?;
     Some(RebuildReport { moved_to, salvaged })
@@ -194,7 +183,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_database_that_was_removed_is_told_and_its_end_leaves_the_next_one_alone() {
+    async fn a_removed_database_is_noticed_and_closing_it_spares_its_successor() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.db");
         let (old, _) = Store::open(&path, 1).await.unwrap();
@@ -208,12 +197,12 @@ mod tests {
         new.commit_batch(&big_batch("/b")).await.unwrap();
         assert!(!old.is_in_place() && new.is_in_place());
         old.close().await;
-        assert!(open::with_suffix(&path, "-wal").exists(), "the log of the new one");
+        assert!(open::with_suffix(&path, "-wal").exists(), "the log of the new database");
         assert_eq!(new.files_after(crate::FileId(0)).await.unwrap().len(), 1);
     }
 
     #[tokio::test]
-    async fn a_full_disk_is_a_typed_error_that_stores_nothing_and_passes() {
+    async fn a_full_disk_is_a_typed_error_and_stores_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let (store, _) = Store::open(&folder.path().join("x.db"), 1).await.unwrap();
         limit_pages(&store, 100).await;

@@ -1,4 +1,4 @@
-//! Threads: which file speaks for each, and lists of them.
+//! Threads, each with its current file, and lists of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,22 +7,23 @@ use sqlx::{QueryBuilder, Row as _, Sqlite, SqliteConnection};
 
 use crate::current::{self, Candidate};
 use crate::error::StoreError;
-use crate::file::{FileRow, file_row};
-use crate::pool::is_kept;
+use crate::file::{FileRow, file_row, select_files};
+use crate::pool::is_cached;
+use crate::row::push_list;
 use crate::store::Store;
 
-/// Threads asked for in one statement.
+/// Maximum threads per statement.
 const THREADS_PER_STATEMENT: usize = 500;
 
-/// A thread and its current file, whose head holds identity and totals.
+/// A thread and its current file, whose head has identity and totals.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadRow {
     pub thread_id: String,
-    /// The file that speaks for it.
+    /// Its current file.
     pub file: FileRow,
 }
 
-/// Which threads a list holds; `None` means any.
+/// Selects threads; `None` means any.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ThreadFilter {
     /// Written by this agent.
@@ -41,32 +42,32 @@ pub struct ThreadCursor {
     pub thread_id: String,
 }
 
+// Not all columns: the saved fold has hundreds of KiB, and every request runs this.
+macro_rules! select_threads {
+    ($condition:literal) => {
+        concat!(
+            "SELECT t.thread_id AS tid, t.updated_at_ms AS updated, f.file_id, f.source, f.path, f.archived, \
+             f.gone_at_ms, f.dev, f.ino, f.size, f.mtime_ns, f.generation, f.offset, f.open_end, f.next_seq, \
+             f.head_bytes, f.head_digest, f.tail_bytes, f.tail_digest, f.chain, f.base, f.thread_id, \
+             f.fold_version, f.head FROM thread t JOIN source_file f USING (file_id) ",
+            $condition
+        )
+    };
+}
+
 impl Store {
-    /// The thread of that id with its current file.
-    ///
-    /// # Errors
-    /// Those of reading.
+    /// A thread with its current file.
     pub async fn thread_get(&self, thread_id: &str) -> Result<Option<ThreadRow>, StoreError> {
         let pools = self.pools();
-        sqlx::query(
-            // Not all columns: the saved fold is hundreds of KiB, and this is asked with every request.
-            "SELECT t.thread_id AS tid, \
-             f.file_id, f.source, f.path, f.archived, f.gone_at_ms, f.dev, f.ino, f.size, \
-             f.mtime_ns, f.generation, f.offset, f.open_end, f.next_seq, f.head_bytes, f.head_digest, \
-             f.tail_bytes, f.tail_digest, f.chain, f.base, f.thread_id, f.fold_version, f.head \
-             FROM thread t JOIN source_file f USING (file_id) WHERE t.thread_id = ?1",
-        )
-        .bind(thread_id)
-        .try_map(|row| Ok(ThreadRow { thread_id: row.try_get("tid")?, file: file_row(&row)? }))
-        .fetch_optional(pools.reader())
-        .await
-        .map_err(|error| pools.sorted(error))
+        sqlx::query(select_threads!("WHERE t.thread_id = ?1"))
+            .bind(thread_id)
+            .try_map(|row| Ok(ThreadRow { thread_id: row.try_get("tid")?, file: file_row(&row)? }))
+            .fetch_optional(pools.reader())
+            .await
+            .map_err(|error| pools.classify(error))
     }
 
     /// Threads, newest first, at most `limit`, and where the next page starts.
-    ///
-    /// # Errors
-    /// Those of reading.
     pub async fn thread_list(
         &self,
         filter: &ThreadFilter,
@@ -74,23 +75,13 @@ impl Store {
         after: Option<&ThreadCursor>,
     ) -> Result<(Vec<ThreadRow>, Option<ThreadCursor>), StoreError> {
         let pools = self.pools();
-        let mut query = QueryBuilder::<Sqlite>::new(
-            "SELECT t.thread_id AS tid, t.updated_at_ms AS updated, \
-             f.file_id, f.source, f.path, f.archived, f.gone_at_ms, f.dev, f.ino, f.size, \
-             f.mtime_ns, f.generation, f.offset, f.open_end, f.next_seq, f.head_bytes, f.head_digest, \
-             f.tail_bytes, f.tail_digest, f.chain, f.base, f.thread_id, f.fold_version, f.head \
-             FROM thread t JOIN source_file f USING (file_id) WHERE true",
-        );
+        let mut query = QueryBuilder::<Sqlite>::new(select_threads!("WHERE true"));
         if let Some(source) = filter.source {
             query.push(" AND t.source = ").push_bind(source.name());
         }
         if let Some(folders) = &filter.folders {
-            query.push(" AND t.cwd IN (");
-            let mut list = query.separated(", ");
-            for folder in folders {
-                list.push_bind(folder);
-            }
-            query.push(")");
+            query.push(" AND t.cwd IN ");
+            push_list(&mut query, folders);
         }
         if filter.is_blocked {
             query.push(
@@ -114,7 +105,7 @@ impl Store {
             })
             .fetch_all(pools.reader())
             .await
-            .map_err(|error| pools.sorted(error))?;
+            .map_err(|error| pools.classify(error))?;
         let more = rows.len() > limit as usize;
         rows.truncate(limit as usize);
         let next = rows.last().filter(|_| more).map(|(updated_at_ms, thread)| ThreadCursor {
@@ -125,9 +116,6 @@ impl Store {
     }
 
     /// The folders that threads work in, those with the newest threads first.
-    ///
-    /// # Errors
-    /// Those of reading.
     pub async fn thread_folders(&self) -> Result<Vec<String>, StoreError> {
         let pools = self.pools();
         sqlx::query_scalar(
@@ -135,16 +123,13 @@ impl Store {
         )
         .fetch_all(pools.reader())
         .await
-        .map_err(|error| pools.sorted(error))
+        .map_err(|error| pools.classify(error))
     }
 
-    /// The ids that begin with `beginning`, each with its folder, at most `limit`, in order.
-    ///
-    /// # Errors
-    /// Those of reading.
-    pub async fn threads_beginning(
+    /// Ids with this prefix and their folders, at most `limit`, in order.
+    pub async fn threads_with_prefix(
         &self,
-        beginning: &str,
+        prefix: &str,
         limit: u32,
     ) -> Result<Vec<(String, Option<String>)>, StoreError> {
         let pools = self.pools();
@@ -152,37 +137,27 @@ impl Store {
             "SELECT thread_id, cwd FROM thread WHERE thread_id >= ?1 AND thread_id < ?1 || ?2 \
              ORDER BY thread_id LIMIT ?3",
         )
-        .bind(beginning)
+        .bind(prefix)
         .bind(char::MAX.to_string())
         .bind(limit)
         .fetch_all(pools.reader())
         .await
-        .map_err(|error| pools.sorted(error))
+        .map_err(|error| pools.classify(error))
     }
 
-    /// All files of a thread in order of path, gone ones included.
-    ///
-    /// # Errors
-    /// Those of reading.
+    /// All files of a thread in order of path, including missing ones.
     pub async fn thread_files(&self, thread_id: &str) -> Result<Vec<FileRow>, StoreError> {
         let pools = self.pools();
-        sqlx::query(
-            "SELECT file_id, source, path, archived, gone_at_ms, dev, ino, size, mtime_ns, \
-             generation, offset, open_end, next_seq, head_bytes, head_digest, tail_bytes, tail_digest, \
-             chain, base, thread_id, fold_version, head \
-             FROM source_file WHERE thread_id = ?1 ORDER BY path",
-        )
-        .bind(thread_id)
-        .try_map(|row| file_row(&row))
-        .fetch_all(pools.reader())
-        .await
-        .map_err(|error| pools.sorted(error))
+        sqlx::query(select_files!("WHERE thread_id = ?1 ORDER BY path"))
+            .bind(thread_id)
+            .try_map(|row| file_row(&row))
+            .fetch_all(pools.reader())
+            .await
+            .map_err(|error| pools.classify(error))
     }
 }
 
-/// Lets each of `threads` choose its current file; one without any file left is deleted.
-///
-/// Returns the file each thread chose.
+/// Selects the current file of each of `threads` and returns it; deletes threads without any file.
 pub(crate) async fn choose(
     connection: &mut SqliteConnection,
     mut threads: Vec<String>,
@@ -210,15 +185,11 @@ async fn candidates(
     threads: &[String],
 ) -> Result<BTreeMap<String, Vec<Candidate>>, sqlx::Error> {
     let mut query = QueryBuilder::<Sqlite>::new(
-        "SELECT thread_id, file_id, source, path, gone_at_ms, head FROM source_file WHERE thread_id IN (",
+        "SELECT thread_id, file_id, source, path, gone_at_ms, head FROM source_file WHERE thread_id IN ",
     );
-    let mut list = query.separated(", ");
-    for thread in threads {
-        list.push_bind(thread);
-    }
-    query.push(")");
+    push_list(&mut query, threads);
     let rows: Vec<(String, i64, String, String, Option<i64>, String)> =
-        query.build_query_as().persistent(is_kept(threads.len())).fetch_all(connection).await?;
+        query.build_query_as().persistent(is_cached(threads.len())).fetch_all(connection).await?;
     let mut by_thread: BTreeMap<String, Vec<Candidate>> = BTreeMap::new();
     for (thread, file_id, source, path, gone_at_ms, head) in rows {
         let head: Option<ThreadHead> = serde_json::from_str(&head).ok();
@@ -250,7 +221,7 @@ async fn upsert(
         " ON CONFLICT (thread_id) DO UPDATE SET file_id = excluded.file_id, \
          source = excluded.source, cwd = excluded.cwd, updated_at_ms = excluded.updated_at_ms",
     );
-    query.build().persistent(is_kept(current.len())).execute(connection).await?;
+    query.build().persistent(is_cached(current.len())).execute(connection).await?;
     Ok(())
 }
 
@@ -258,12 +229,8 @@ async fn delete(connection: &mut SqliteConnection, threads: &[&String]) -> Resul
     if threads.is_empty() {
         return Ok(());
     }
-    let mut query = QueryBuilder::<Sqlite>::new("DELETE FROM thread WHERE thread_id IN (");
-    let mut list = query.separated(", ");
-    for thread in threads {
-        list.push_bind(*thread);
-    }
-    query.push(")");
-    query.build().persistent(is_kept(threads.len())).execute(connection).await?;
+    let mut query = QueryBuilder::<Sqlite>::new("DELETE FROM thread WHERE thread_id IN ");
+    push_list(&mut query, threads.iter().copied());
+    query.build().persistent(is_cached(threads.len())).execute(connection).await?;
     Ok(())
 }

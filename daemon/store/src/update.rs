@@ -5,17 +5,17 @@ use crate::error::StoreError;
 use crate::row::{get, unsigned};
 use crate::store::Store;
 
-/// Updates kept for a thread. The checkpoint's own caps are far below; the oldest go first, choices of the person
-/// never.
+/// Maximum updates per thread. The checkpoint's own limits are far lower. The oldest are deleted first, a person's
+/// choices never.
 pub const UPDATES_PER_THREAD_MAX: u32 = 4_096;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UpdateRow {
-    /// Its number; rises in order of acceptance.
+    /// Rises in order of acceptance.
     pub update_id: i64,
-    /// Line of the thread it was accepted after.
+    /// Line of the thread after which it was accepted.
     pub seq: u64,
-    /// When, Unix milliseconds.
+    /// Unix milliseconds.
     pub created_at_ms: i64,
     /// The update as JSON text, redacted by the caller.
     pub body: String,
@@ -23,9 +23,6 @@ pub struct UpdateRow {
 
 impl Store {
     /// The updates of a thread in order of acceptance.
-    ///
-    /// # Errors
-    /// Those of reading.
     pub async fn updates(&self, thread_id: &str) -> Result<Vec<UpdateRow>, StoreError> {
         let pools = self.pools();
         sqlx::query(
@@ -43,17 +40,13 @@ impl Store {
         })
         .fetch_all(pools.reader())
         .await
-        .map_err(|error| pools.sorted(error))
+        .map_err(|error| pools.classify(error))
     }
 
     /// Stores an accepted update and returns its number.
     ///
-    /// `last_known` is the number of the newest update the caller validated against (0 for none).
-    /// When another was accepted meanwhile nothing is stored and the answer is `None`: the caller
-    /// validates anew.
-    ///
-    /// # Errors
-    /// Those of writing.
+    /// `last_known` is the number of the newest update the caller validated against (0 for none). If another was accepted
+    /// since, nothing is stored and the result is `None`: the caller must validate again.
     pub async fn update_insert(
         &self,
         thread_id: &str,
@@ -61,7 +54,7 @@ impl Store {
         update: &UpdateRow,
     ) -> Result<Option<i64>, StoreError> {
         let pools = self.pools();
-        let sorted = |error| pools.sorted(error);
+        let classify = |error| pools.classify(error);
         let mut transaction = pools.begin().await?;
         let inserted: Option<(i64,)> = sqlx::query_as(
             "INSERT INTO semantic_update (thread_id, seq, created_at_ms, body) \
@@ -76,13 +69,13 @@ impl Store {
         .bind(last_known)
         .fetch_optional(&mut *transaction)
         .await
-        .map_err(sorted)?;
+        .map_err(classify)?;
         let (rows,): (i64,) =
             sqlx::query_as("SELECT count(*) FROM semantic_update WHERE thread_id = ?1")
                 .bind(thread_id)
                 .fetch_one(&mut *transaction)
                 .await
-                .map_err(sorted)?;
+                .map_err(classify)?;
         if rows > i64::from(UPDATES_PER_THREAD_MAX) {
             sqlx::query(
                 "DELETE FROM semantic_update WHERE update_id IN (SELECT update_id \
@@ -94,16 +87,13 @@ impl Store {
             .bind(UPDATES_PER_THREAD_MAX)
             .execute(&mut *transaction)
             .await
-            .map_err(sorted)?;
+            .map_err(classify)?;
         }
         pools.commit_durably(transaction).await?;
         Ok(inserted.map(|row| row.0))
     }
 
-    /// Removes an update; `false` when it is gone already.
-    ///
-    /// # Errors
-    /// Those of writing.
+    /// Removes an update; `false` if it does not exist.
     pub async fn update_remove(&self, update_id: i64) -> Result<bool, StoreError> {
         let pools = self.pools();
         let mut transaction = pools.begin().await?;
@@ -111,15 +101,12 @@ impl Store {
             .bind(update_id)
             .execute(&mut *transaction)
             .await
-            .map_err(|error| pools.sorted(error))?;
-        transaction.commit().await.map_err(|error| pools.sorted(error))?;
+            .map_err(|error| pools.classify(error))?;
+        transaction.commit().await.map_err(|error| pools.classify(error))?;
         Ok(removed.rows_affected() > 0)
     }
 
     /// The threads with a pinned text.
-    ///
-    /// # Errors
-    /// Those of reading.
     pub async fn threads_with_pins(&self) -> Result<Vec<String>, StoreError> {
         let pools = self.pools();
         let rows: Vec<(String,)> = sqlx::query_as(
@@ -128,7 +115,7 @@ impl Store {
         )
         .fetch_all(pools.reader())
         .await
-        .map_err(|error| pools.sorted(error))?;
+        .map_err(|error| pools.classify(error))?;
         Ok(rows.into_iter().map(|row| row.0).collect())
     }
 }

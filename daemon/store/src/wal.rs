@@ -1,18 +1,17 @@
-//! The write-ahead log, written into its database beside those who write.
+//! Checkpoints the write-ahead log in a background task.
 //!
 //! # Theory of operation
-//! A commit appends to the log and waits for no disk. Now and then the log has to be written into the database
-//! and synced, and SQLite by itself lets that commit do it which brings the log over a bound: that one waited
-//! 100–200 ms on a busy disk (measured), whoever it belonged to. Here a task does it, on a connection of its own,
-//! [`PERIOD`] after the first write since it last did; nothing waits for it, since readers and the writer go on
-//! meanwhile. What was committed is safe from a power cut a second later, too. When the whole log is written and
-//! nothing was written meanwhile, it is emptied.
+//! A commit appends to the log without waiting for the disk. From time to time the log must be copied into the
+//! database and synced. By default SQLite does that in the commit that brings the log over a bound, and that commit
+//! waited 100–200 ms on a busy disk (measured). Here a task does it on its own connection, [`PERIOD`] after the first
+//! write since its last checkpoint; readers and the writer continue meanwhile. So commits also survive a power cut
+//! after about a second. If the whole log is copied and nothing was written meanwhile, it is truncated.
 //!
-//! When nothing was written for [`REST`], or longer for a large one, the database is sealed (`seal`). The seal is broken before the log is
-//! emptied: while the log holds something, a seal counts for nothing.
+//! After [`REST`] without a write, or longer for a large database, the task seals the database (`seal`). It removes
+//! the seal before a checkpoint: while the log has content, a seal is not valid.
 //!
-//! The bound of SQLite stays far above, for a burst of writes that outruns the task. *A crash* at any point costs
-//! nothing: the log is read again at the next start. Without a write the task sleeps, and no connection is open.
+//! SQLite's own bound stays as a limit for bursts that outrun the task. *A crash* at any point costs nothing: SQLite
+//! reads the log at the next start. Without writes the task sleeps and has no connection open.
 
 use std::io;
 use std::path::Path;
@@ -26,17 +25,17 @@ use tokio::sync::{Mutex, MutexGuard, Notify};
 
 use crate::{open, seal};
 
-/// Time from a write until the log is written into the database.
+/// Time from a write to the checkpoint.
 const PERIOD: Duration = Duration::from_secs(1);
 
 /// Time without a write after which the database is sealed.
 const REST: Duration = Duration::from_secs(30);
 
-/// A large database rests longer, by its bytes in a second: to seal it is to read it, which is then a hundredth of the
-/// time at most.
+/// A larger database rests longer, one second per this many bytes: sealing reads all of it, and this limits that to a
+/// hundredth of the time.
 const REST_BYTES_IN_A_SECOND: u64 = 4 << 20;
 
-/// Rounds at a time: each takes what was committed during the one before, which is ever less.
+/// Maximum rounds of one checkpoint: each copies the commits made during the previous one, which get fewer.
 const ROUNDS_MAX: usize = 4;
 
 /// Signals writes to the task; clones share the signal.
@@ -47,7 +46,7 @@ pub(crate) struct Log(Arc<WriteSignal>);
 struct WriteSignal {
     count: AtomicU64,
     more: Notify,
-    /// Held while the log is written and while the database is closed, so that no connection is left behind.
+    /// Held during a checkpoint and while the database is closed, so that no connection is left open.
     turn: Mutex<()>,
 }
 
@@ -76,21 +75,21 @@ impl Log {
                 }
                 let _turn = written.turn.lock().await;
                 on_seal(&path, seal::remove).await;
-                // Left to the next time, or to the bound: nothing depends on it.
+                // Left to the next checkpoint, or to SQLite's bound.
                 if let Err(error) = write(&options, &written).await {
-                    tracing::debug!(%error, "the log is written into the database later");
+                    tracing::debug!(%error, "the checkpoint failed and is retried later");
                 }
             }
         });
         log
     }
 
-    /// Waits until the task is at rest, and keeps it there.
+    /// Waits until the task is idle, and blocks it while the guard is held.
     pub(crate) async fn hold(&self) -> MutexGuard<'_, ()> {
         self.0.turn.lock().await
     }
 
-    /// Something was or will be written.
+    /// Signals a write.
     pub(crate) fn note(&self) {
         self.0.count.fetch_add(1, Ordering::Relaxed);
         self.0.more.notify_one();
@@ -101,16 +100,16 @@ fn rest(path: &Path) -> Duration {
     REST.max(Duration::from_secs(open::bytes(path) / REST_BYTES_IN_A_SECOND))
 }
 
-/// A step of the seal, which no write waits for.
+/// Writes or removes the seal; no write waits for it.
 async fn on_seal(path: &Path, step: fn(&Path) -> io::Result<()>) {
     let path = path.to_owned();
     let done = tokio::task::spawn_blocking(move || step(&path)).await;
     if let Err(error) = done.unwrap_or_else(|panic| Err(io::Error::other(panic))) {
-        tracing::warn!(%error, "the database is not sealed");
+        tracing::warn!(%error, "cannot change the seal of the database");
     }
 }
 
-/// Checkpoints what is committed, without waiting for anybody.
+/// Checkpoints all commits without waiting for readers or the writer.
 async fn write(options: &SqliteConnectOptions, written: &WriteSignal) -> Result<(), sqlx::Error> {
     let count = || written.count.load(Ordering::Relaxed);
     let before = count();
@@ -121,7 +120,7 @@ async fn write(options: &SqliteConnectOptions, written: &WriteSignal) -> Result<
             if done < frames {
                 continue;
             }
-            // Whoever writes meanwhile would have to wait for this, and begins the log anew as well.
+            // A concurrent writer would have to wait for this, and restarts the log itself.
             if count() == before {
                 sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(&mut connection).await?;
             }
@@ -130,11 +129,11 @@ async fn write(options: &SqliteConnectOptions, written: &WriteSignal) -> Result<
         Ok(())
     };
     let written = rounds.await;
-    // Closed in any case: one that ends by itself may be the last one, after all others, and leave the log.
+    // Always close explicitly: a dropped connection may be the last one and leave the log behind.
     connection.close().await.and(written)
 }
 
-/// Frames of the log, and those of them that are in the database.
+/// Frames in the log, and how many of them are checkpointed.
 async fn checkpoint(connection: &mut SqliteConnection) -> Result<(i64, i64), sqlx::Error> {
     let (_busy, frames, done): (i64, i64, i64) =
         sqlx::query_as("PRAGMA wal_checkpoint(PASSIVE)").fetch_one(connection).await?;
@@ -169,7 +168,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_written_comes_into_the_database_by_itself() {
+    async fn writes_are_checkpointed_automatically() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.db");
         let (store, _) = Store::open(&path, 1).await.unwrap();
@@ -184,12 +183,12 @@ mod tests {
         assert_eq!(
             store.files_after(crate::FileId(0)).await.unwrap().len(),
             4,
-            "all is read as before"
+            "all rows are read as before"
         );
     }
 
     #[tokio::test]
-    async fn statements_for_many_rows_are_not_kept() {
+    async fn statements_for_many_rows_are_not_cached() {
         use sqlx::Connection as _;
 
         let folder = tempfile::tempdir().unwrap();
@@ -203,6 +202,6 @@ mod tests {
         for files in 20..30 {
             store.commit_batch(&batch(files)).await.unwrap();
         }
-        assert_eq!(kept().await, before, "each batch was of another size");
+        assert_eq!(kept().await, before, "each batch had another size");
     }
 }

@@ -1,4 +1,4 @@
-//! What a batch leaves behind.
+//! Batches: stored, repeated, moved, bounded.
 
 use longhaul_core::digest::ContentHash;
 use longhaul_core::fold::Fold;

@@ -37,7 +37,7 @@ async fn assert_rebuilt(temp: &Temp, what: &str) {
 }
 
 #[tokio::test]
-async fn a_damaged_file_is_moved_aside_and_an_empty_one_made() {
+async fn a_damaged_file_is_moved_aside_and_replaced_by_an_empty_one() {
     type Damage = fn(&Path);
     let cases: [(&str, Damage); 4] = [
         ("header", |path| overwrite(path, 0, b"this is no database, not at all")),
@@ -69,11 +69,11 @@ async fn an_empty_file_is_a_new_database() {
 }
 
 #[tokio::test]
-async fn damage_met_while_running_is_recovered_from() {
+async fn damage_found_while_running_is_recovered() {
     let temp = Temp::new();
     filled(&temp).await;
     let (store, _) = temp.open().await;
-    assert_eq!(store.recover(5).await.unwrap(), None, "a sound database stays");
+    assert_eq!(store.recover(5).await.unwrap(), None, "a sound database is kept");
     let bytes = fs::metadata(temp.path()).unwrap().len();
     for at in (4_096..bytes - 4_096).step_by(8_192) {
         overwrite(&temp.path(), at, &[0xa5; 4_096]);
@@ -99,7 +99,7 @@ async fn run(path: &Path, sql: &'static str) {
 }
 
 #[tokio::test]
-async fn a_newer_schema_is_refused_and_left_alone() {
+async fn a_newer_schema_is_rejected_and_unchanged() {
     let temp = Temp::new();
     filled(&temp).await;
     run(&temp.path(), "PRAGMA user_version = 99").await;
@@ -122,7 +122,7 @@ async fn the_database_of_another_program_is_moved_not_overwritten() {
 }
 
 #[tokio::test]
-async fn a_folder_that_is_missing_or_a_file_that_is_a_folder_is_an_access_error() {
+async fn a_missing_folder_or_a_folder_in_place_of_the_file_is_an_access_error() {
     let temp = Temp::new();
     for path in [temp.folder.path().join("no/where.db"), temp.folder.path().to_path_buf()] {
         let error = Store::open(&path, 1).await.unwrap_err();

@@ -1,4 +1,4 @@
-//! Jobs: decided and stored in one step, whoever else decides at the same time.
+//! Jobs: decided and stored atomically under concurrent callers.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ async fn claim(store: &Store, rules: &Rules, nonce: &str) -> Option<(String, job
 }
 
 #[tokio::test]
-async fn two_daemons_that_race_never_claim_the_same_job() {
+async fn two_racing_daemons_never_claim_the_same_job() {
     let temp = Temp::new();
     let (store, _) = temp.open().await;
     let (other, _) = temp.open().await;
@@ -70,13 +70,13 @@ async fn two_daemons_that_race_never_claim_the_same_job() {
     }
     done.sort();
     let all: Vec<String> = (0..40).map(|n| format!("t{n:02}")).collect();
-    assert_eq!(done, all, "each once");
+    assert_eq!(done, all, "each job once");
     let filter = JobFilter { state: Some(State::Done), ..JobFilter::default() };
     assert_eq!(other.job_list(&filter, 100).await.unwrap().len(), 40);
 }
 
 #[tokio::test]
-async fn what_happened_is_kept_and_bounded() {
+async fn events_are_kept_and_bounded() {
     let temp = Temp::new();
     let (store, _) = temp.open().await;
     ask(&store, "t", "i").await;
@@ -94,7 +94,7 @@ async fn what_happened_is_kept_and_bounded() {
 }
 
 #[tokio::test]
-async fn a_decision_to_leave_a_job_alone_stores_nothing() {
+async fn a_decision_without_a_change_stores_nothing() {
     let temp = Temp::new();
     let (store, _) = temp.open().await;
     let store = Arc::new(store);

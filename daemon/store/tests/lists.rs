@@ -1,12 +1,12 @@
 //! Lists, pages of lists, updates and compactions.
 
 use longhaul_core::job::Moment;
-use longhaul_store::{CompactionBody, CompactionRow, Keep, ThreadFilter, UpdateRow};
+use longhaul_store::{CompactionBody, CompactionRow, RetentionRules, ThreadFilter, UpdateRow};
 
 use crate::sample::{Temp, batch, file};
 
 #[tokio::test]
-async fn threads_are_listed_newest_first_in_pages_that_lose_none() {
+async fn threads_are_listed_newest_first_in_complete_pages() {
     let temp = Temp::new();
     let (store, _) = temp.open().await;
     // Ties on purpose: several threads share each millisecond.
@@ -33,7 +33,7 @@ async fn threads_are_listed_newest_first_in_pages_that_lose_none() {
 }
 
 #[tokio::test]
-async fn an_update_validated_against_an_older_state_is_refused() {
+async fn an_update_validated_against_an_older_state_is_rejected() {
     let temp = Temp::new();
     let (store, _) = temp.open().await;
     let row =
@@ -48,7 +48,7 @@ async fn an_update_validated_against_an_older_state_is_refused() {
 }
 
 #[tokio::test]
-async fn compactions_are_listed_got_and_undone_once() {
+async fn compactions_are_listed_read_and_undone_once() {
     let temp = Temp::new();
     let (store, _) = temp.open().await;
     for n in 0..5_i64 {
@@ -84,7 +84,7 @@ async fn compactions_are_listed_got_and_undone_once() {
 }
 
 #[tokio::test]
-async fn compactions_are_pruned_by_age_and_by_number_of_each_thread() {
+async fn compactions_are_pruned_by_age_and_by_number_per_thread() {
     let temp = Temp::new();
     let (store, _) = temp.open().await;
     let body = CompactionBody::default();
@@ -107,10 +107,10 @@ async fn compactions_are_pruned_by_age_and_by_number_of_each_thread() {
             undone_at_ms: None,
         };
         let moment = Moment { wall_ms: 7, boot: "a".into(), boot_ms: n.unsigned_abs() };
-        store.lived_ms(moment).await.unwrap();
+        store.advance_age(moment).await.unwrap();
         store.compaction_insert(&row, &body, None).await.unwrap();
     }
-    let prune = async |keep: Keep| {
+    let prune = async |keep: RetentionRules| {
         let mut gone = 0;
         loop {
             match store.compaction_prune(keep).await.unwrap().len() {
@@ -119,12 +119,12 @@ async fn compactions_are_pruned_by_age_and_by_number_of_each_thread() {
             }
         }
     };
-    let keep = Keep { since_lived_ms: 30, per_thread: 1_000, of_items: 1_000 };
+    let keep = RetentionRules { since_age_ms: 30, per_thread: 1_000, of_items: 1_000 };
     assert_eq!(prune(keep).await, 30);
-    let keep = Keep { per_thread: 5, of_items: 7, ..keep };
+    let keep = RetentionRules { per_thread: 5, of_items: 7, ..keep };
     assert_eq!(prune(keep).await, 270 - 5 - 5 - 7);
     let ids: Vec<String> = (0..300).map(|n| format!("c{n:03}")).collect();
-    let known = store.compactions_known(&ids).await.unwrap();
+    let known = store.compactions_existing(&ids).await.unwrap();
     assert_eq!(known.len(), 17);
     assert!(known.contains("c299") && !known.contains("c270"), "the newest are kept");
     store.compaction_delete(&ids).await.unwrap();

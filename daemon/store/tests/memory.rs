@@ -1,4 +1,4 @@
-//! What is remembered, forgotten and published.
+//! Extractions, notes, forgetting and published generations.
 
 use longhaul_core::job::{self, Fence, Job, JobKey, JobRequest, Kind, Load, Moment, Rules};
 use longhaul_core::memory::edits::Edits;
@@ -100,7 +100,7 @@ async fn hits(store: &Store, words: &str, projects: Option<&[String]>) -> Vec<St
 }
 
 #[tokio::test]
-async fn a_run_that_read_less_undoes_nothing() {
+async fn a_run_that_read_less_changes_nothing() {
     let temp = Temp::new();
     let (store, _) = temp.open().await;
     assert!(store.extraction_put(&extraction("t", 9, "new"), None).await.unwrap());
@@ -112,11 +112,11 @@ async fn a_run_that_read_less_undoes_nothing() {
     let other = ExtractionRow { version: 2, ..extraction("t", 5, "by another version") };
     assert!(store.extraction_put(&other, None).await.unwrap());
     assert_eq!(store.watermarks().await.unwrap()[0].next_seq, 5);
-    assert_eq!(store.extraction_get("t").await.unwrap().unwrap().uses, 1, "use is kept");
+    assert_eq!(store.extraction_get("t").await.unwrap().unwrap().uses, 1, "usage is kept");
 }
 
 #[tokio::test]
-async fn what_is_forgotten_is_gone_at_once_and_stays_away() {
+async fn forgotten_data_is_deleted_at_once_and_stays_deleted() {
     let temp = Temp::new();
     let (store, _) = temp.open().await;
     for thread in ["a", "b"] {
@@ -147,7 +147,7 @@ fn note(id: &str, at_ms: i64, caller: Caller) -> NoteRow {
 }
 
 #[tokio::test]
-async fn a_note_of_another_becomes_the_persons_by_a_note_of_theirs_alone() {
+async fn only_the_person_can_confirm_another_note() {
     let temp = Temp::new();
     let (store, _) = temp.open().await;
     let (mine, theirs) = (note("a", 1, Caller::Person), note("b", 2, Caller::Agent));
@@ -155,7 +155,7 @@ async fn a_note_of_another_becomes_the_persons_by_a_note_of_theirs_alone() {
     assert_eq!(store.note_add(&theirs).await.unwrap(), NoteOutcome::Stored);
     let again = note("c", 3, Caller::Person);
     let confirm = async |id| store.note_confirm(id, &again).await.unwrap();
-    assert_eq!(confirm("a").await, NoteOutcome::NotThere, "it waits for nobody");
+    assert_eq!(confirm("a").await, NoteOutcome::NotThere, "it is already confirmed");
     assert_eq!(confirm("?").await, NoteOutcome::NotThere);
     assert_eq!(store.notes().await.unwrap(), [mine.clone(), theirs]);
     assert_eq!(confirm("b").await, NoteOutcome::Stored);
@@ -163,7 +163,7 @@ async fn a_note_of_another_becomes_the_persons_by_a_note_of_theirs_alone() {
 }
 
 #[tokio::test]
-async fn notes_of_agents_crowd_out_nothing_and_one_too_many_is_told() {
+async fn notes_of_agents_displace_nothing_and_are_rejected_at_the_limit() {
     let temp = Temp::new();
     let (store, _) = temp.open().await;
     let mine = note("mine", 0, Caller::Person);
@@ -182,12 +182,12 @@ async fn notes_of_agents_crowd_out_nothing_and_one_too_many_is_told() {
 }
 
 #[tokio::test]
-async fn only_the_next_generation_is_taken() {
+async fn only_the_next_generation_is_accepted() {
     let temp = Temp::new();
     let (store, _) = temp.open().await;
     assert!(publish(&store, 1, &[]).await);
-    assert!(!publish(&store, 1, &[]).await, "another was faster");
-    assert!(!publish(&store, 3, &[]).await, "it was made from what is not in force");
+    assert!(!publish(&store, 1, &[]).await, "this generation exists");
+    assert!(!publish(&store, 3, &[]).await, "its predecessor is not current");
     assert!(publish(&store, 2, &[]).await);
     assert!(publish(&store, 3, &[]).await);
     let kept = store.generations().await.unwrap();
@@ -210,11 +210,11 @@ async fn passages_are_found_in_any_language_and_by_project() {
     assert_eq!(hits(&store, "nextest", Some(&[])).await.len(), 0, "of another project");
     assert_eq!(hits(&store, "nextest", Some(&["/w/app".into()])).await.len(), 1);
     publish(&store, 2, &[]).await;
-    assert_eq!(hits(&store, "nextest", None).await.len(), 0, "only what is in force");
+    assert_eq!(hits(&store, "nextest", None).await.len(), 0, "only the current generation");
 }
 
 #[tokio::test]
-async fn who_had_to_do_without_a_model_does_not_undo_what_a_model_read() {
+async fn an_extraction_without_a_model_does_not_replace_a_models() {
     let temp = Temp::new();
     let (store, _) = temp.open().await;
     let by = |engine, reason: Option<&str>, next_seq, summary| {
@@ -228,7 +228,7 @@ async fn who_had_to_do_without_a_model_does_not_undo_what_a_model_read() {
     let further = by(Engine::Deterministic, Some("rate_limited"), 10, "further");
     assert!(
         store.extraction_put(&further, None).await.unwrap(),
-        "what is new is read by whoever can"
+        "new lines are extracted by any engine"
     );
     assert!(store.extraction_put(&by(Engine::Model, None, 10, "read"), None).await.unwrap());
     let row = store.extraction_get("t").await.unwrap().unwrap();
@@ -236,7 +236,7 @@ async fn who_had_to_do_without_a_model_does_not_undo_what_a_model_read() {
 }
 
 #[tokio::test]
-async fn the_agents_baseline_outlives_its_failures_and_not_a_purge() {
+async fn the_agents_baseline_survives_failures_but_not_a_purge() {
     let temp = Temp::new();
     let (store, _) = temp.open().await;
     assert_eq!(store.agent_get().await.unwrap(), None);
@@ -255,7 +255,7 @@ async fn the_agents_baseline_outlives_its_failures_and_not_a_purge() {
 }
 
 #[tokio::test]
-async fn a_run_that_does_not_own_its_job_stores_nothing() {
+async fn a_run_that_lost_its_job_stores_nothing() {
     let temp = Temp::new();
     let (store, _) = temp.open().await;
     let fence = claimed(&store).await;
@@ -276,5 +276,5 @@ async fn a_run_that_does_not_own_its_job_stores_nothing() {
     assert!(store.generations().await.unwrap().is_empty());
     assert_eq!(store.agent_get().await.unwrap(), None);
     assert!(hits(&store, "words", None).await.is_empty());
-    assert!(publish_as(&store, 1, &[], Some(&fence)).await.unwrap(), "the owner does");
+    assert!(publish_as(&store, 1, &[], Some(&fence)).await.unwrap(), "the owner publishes");
 }

@@ -1,4 +1,4 @@
-//! What models cost, and answers that are not paid twice.
+//! Model usage and cached answers.
 
 use longhaul_store::{ANSWERS_MAX, USAGE_DAYS_MAX, UsageRow};
 
@@ -19,7 +19,7 @@ fn spent(day: i64, purpose: &str, requests: i64) -> UsageRow {
 }
 
 #[tokio::test]
-async fn what_was_spent_adds_up_by_day_and_purpose() {
+async fn usage_adds_up_by_day_and_purpose() {
     let temp = Temp::new();
     let (store, _) = temp.open().await;
     for added in [spent(5, "extract", 1), spent(9, "compaction", 1), spent(9, "compaction", 2)] {
@@ -29,7 +29,7 @@ async fn what_was_spent_adds_up_by_day_and_purpose() {
     assert_eq!(store.usage_since(6).await.unwrap(), [summed]);
     assert_eq!(store.usage_since(0).await.unwrap().len(), 2);
     store.usage_add(&spent(6 + USAGE_DAYS_MAX, "extract", 1)).await.unwrap();
-    assert_eq!(store.usage_since(0).await.unwrap()[0].day, 9, "old days are forgotten");
+    assert_eq!(store.usage_since(0).await.unwrap()[0].day, 9, "old days are deleted");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Databases of every earlier version: what only we know is in them after they were opened by this one.
+//! Migrates databases of every earlier version: no data that exists only in the store is lost.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _};
 
 use crate::sample::Temp;
 
-/// Rows, each with the first version that has its table or its column.
+/// Rows, each with the first version of its table or column.
 const ROWS: &[(u32, &str)] = &[
     (1, "INSERT INTO semantic_update VALUES (7, 't', 3, 11, '{\"kind\":\"fact\"}')"),
     (
@@ -46,7 +46,7 @@ const ROWS: &[(u32, &str)] = &[
     (11, "INSERT INTO agent_gauge VALUES ('t', 26, '{}')"),
 ];
 
-/// The tables that cannot be made from transcripts.
+/// Tables that cannot be rebuilt from transcripts.
 const TABLES: &[&str] = &[
     "semantic_update",
     "compaction",
@@ -71,7 +71,7 @@ async fn connect(path: &Path) -> SqliteConnection {
     options.connect().await.unwrap()
 }
 
-/// The migrations in their order, as they are shipped.
+/// The shipped migrations, in order.
 fn migrations() -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations");
     let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
@@ -93,7 +93,7 @@ async fn make(path: &Path, version: u32) {
     connection.close().await.unwrap();
 }
 
-/// The columns of a table; none where it is not there.
+/// The columns of a table; empty if it does not exist.
 async fn columns(connection: &mut SqliteConnection, table: &str) -> Vec<String> {
     let names = "SELECT name FROM pragma_table_info(?1) ORDER BY cid";
     let names: Vec<(String,)> =
@@ -101,7 +101,7 @@ async fn columns(connection: &mut SqliteConnection, table: &str) -> Vec<String> 
     names.into_iter().map(|name| name.0).collect()
 }
 
-/// All rows of a table, by these columns.
+/// All rows of a table, with these columns.
 async fn rows(connection: &mut SqliteConnection, table: &str, columns: &[String]) -> Vec<String> {
     let quoted: Vec<String> = columns.iter().map(|name| format!("quote({name})")).collect();
     let sql = format!("SELECT {} AS line FROM {table} ORDER BY line", quoted.join(" || ',' || "));
@@ -111,7 +111,7 @@ async fn rows(connection: &mut SqliteConnection, table: &str, columns: &[String]
 }
 
 #[tokio::test]
-async fn what_only_we_know_outlives_the_migration_from_every_version() {
+async fn data_that_exists_only_here_survives_the_migration_from_every_version() {
     let newest = u32::try_from(migrations().len()).unwrap();
     for version in 1..=newest {
         let temp = Temp::new();
@@ -123,7 +123,7 @@ async fn what_only_we_know_outlives_the_migration_from_every_version() {
             let columns = columns(&mut connection, table).await;
             if !columns.is_empty() {
                 let rows = rows(&mut connection, table, &columns).await;
-                assert!(!rows.is_empty(), "{table} of version {version} is not tried");
+                assert!(!rows.is_empty(), "{table} of version {version} has no rows");
                 before.push((table, columns, rows));
             }
         }

@@ -1,4 +1,4 @@
-//! Watchers and decisions: kept, bounded, numbered once, taken over from a damaged database.
+//! Watchers and decisions: bounded, numbered uniquely, salvaged from a damaged database.
 
 use std::fs;
 
@@ -26,7 +26,7 @@ fn decision(thread: &str, seq: u64, at_ms: i64) -> (DecisionRow, String) {
     (row, format!(r#"{{"mode":"auto","n":{}}}"#, at_ms / 1_000))
 }
 
-/// Stores decisions in one step, with the watcher as it is then.
+/// Stores decisions and the watcher in one step.
 async fn stepped(store: &Store, thread: &str, now_ms: i64, rows: Vec<(DecisionRow, String)>) {
     let change = |_| (Some(format!(r#"{{"at":{now_ms}}}"#)), rows, ());
     store.watcher_step((thread, now_ms), change).await.unwrap();
@@ -45,7 +45,7 @@ async fn defect_7_11_decisions_and_watchers_are_bounded_by_number_and_age() {
     let most = u64::from(DECISIONS_PER_THREAD_MAX);
     let lived = async |boot_ms| {
         let moment = Moment { wall_ms: 0, boot: "a".into(), boot_ms };
-        store.lived_ms(moment).await.unwrap();
+        store.advance_age(moment).await.unwrap();
     };
     lived(0).await;
     lived(1_000).await;
@@ -55,20 +55,20 @@ async fn defect_7_11_decisions_and_watchers_are_bounded_by_number_and_age() {
     stepped(&store, "busy", 9_000, many).await;
     assert_eq!(store.policy_prune(2_000).await.unwrap(), 8, "seven over the bound, one too old");
     let busy = kept(&store, "busy").await;
-    assert_eq!((busy.len() as u64, busy[0]), (most, most + 6), "the newest stay");
+    assert_eq!((busy.len() as u64, busy[0]), (most, most + 6), "the newest are kept");
     assert_eq!(kept(&store, "old").await, [0; 0]);
     assert_eq!(store.watcher_get("old").await.unwrap(), None);
     assert_eq!(store.watcher_get("busy").await.unwrap().unwrap(), r#"{"at":9000}"#);
     assert_eq!(store.policy_prune(2_000).await.unwrap(), 0);
-    // The policy that no decision names any more is gone, that of the others is there.
+    // Only policies that a decision still names are kept.
     let newest = store.decisions(Some("busy"), None, (None, 1)).await.unwrap().remove(0);
     let (row, settings) = store.decision_get(newest.decision_id).await.unwrap().unwrap();
     assert_eq!((row, settings.as_str()), (newest, r#"{"mode":"auto","n":9}"#));
 }
 
-/// Defect 7.11: numbers began anew with each process, so that two records had one.
+/// Defect 7.11: numbers restarted with each process, so that two records shared one.
 #[tokio::test]
-async fn defect_7_11_numbers_go_on_over_restarts_and_a_repetition_gets_no_new_one() {
+async fn defect_7_11_numbers_continue_across_restarts_and_repetitions_get_no_new_one() {
     let temp = Temp::new();
     let mut last = 0;
     for seq in 0..3 {
@@ -79,20 +79,20 @@ async fn defect_7_11_numbers_go_on_over_restarts_and_a_repetition_gets_no_new_on
         let newest = store.decisions(Some("t"), None, (None, 1)).await.unwrap().remove(0);
         assert!(newest.decision_id > last);
         last = newest.decision_id;
-        // Pruned, a number is not given again.
+        // The number of a pruned decision is not reused.
         store.policy_prune(6_000).await.unwrap();
         store.close().await;
     }
     let (store, _) = temp.open().await;
     for (seq, expected) in [(7, vec![7]), (7, vec![7]), (8, vec![8, 7]), (7, vec![7, 8, 7])] {
         stepped(&store, "t", 9_000, vec![decision("t", seq, 9_000)]).await;
-        assert_eq!(kept(&store, "t").await, expected, "only what is said twice running is dropped");
+        assert_eq!(kept(&store, "t").await, expected, "only consecutive repetitions are dropped");
     }
 }
 
-/// Three ask at the end of a turn: the daemon, a hook and a client that acts.
+/// Three callers ask at the end of a turn: the daemon, a hook and an acting client.
 #[tokio::test]
-async fn a_turns_end_has_one_decision_that_knows_what_it_led_to() {
+async fn the_end_of_a_turn_has_one_decision_with_its_result() {
     let temp = Temp::new();
     let (store, _) = temp.open().await;
     let at_end = |turn: u64, seq: u64, action: &str, point: &str| {
@@ -115,18 +115,18 @@ async fn a_turns_end_has_one_decision_that_knows_what_it_led_to() {
     }
     let first = store.decision_of_turn("t", 1).await.unwrap().unwrap();
     let of = async |id| store.decision_get(id).await.unwrap().unwrap().0;
-    assert_eq!(of(first).await.seq, 7, "the one that wants a compaction");
+    assert_eq!(of(first).await.seq, 7, "the decision for a compaction");
     assert_eq!(store.decision_of_turn("t", 3).await.unwrap(), None);
-    store.decision_ended(first, DecisionEnd::NotMade("a turn is running")).await.unwrap();
+    store.set_decision_end(first, DecisionEnd::NotMade("a turn is running")).await.unwrap();
     assert_eq!(of(first).await.not_made.as_deref(), Some("a turn is running"));
-    store.decision_ended(first, DecisionEnd::Compaction("c1")).await.unwrap();
+    store.set_decision_end(first, DecisionEnd::Compaction("c1")).await.unwrap();
     let row = of(first).await;
     assert_eq!((row.compaction_id.as_deref(), row.not_made), (Some("c1"), None));
 }
 
-/// Defect 7.11: a state that could not be read made every later record fail.
+/// Defect 7.11: an unreadable state made every later record fail.
 #[tokio::test]
-async fn defect_7_11_what_cannot_be_read_is_written_over() {
+async fn defect_7_11_an_unreadable_state_is_overwritten() {
     let temp = Temp::new();
     let (store, _) = temp.open().await;
     store.watcher_step(("t", 1), |_| (Some("{ torn".into()), Vec::new(), ())).await.unwrap();
@@ -137,7 +137,7 @@ async fn defect_7_11_what_cannot_be_read_is_written_over() {
 }
 
 #[tokio::test]
-async fn watchers_and_decisions_are_taken_over_from_a_database_that_was_moved_aside() {
+async fn watchers_and_decisions_are_salvaged_from_a_damaged_database() {
     let temp = Temp::new();
     let (store, _) = temp.open().await;
     for n in 0..300_u64 {
@@ -153,5 +153,5 @@ async fn watchers_and_decisions_are_taken_over_from_a_database_that_was_moved_as
     assert_eq!(store.watcher_get("t299").await.unwrap().unwrap(), r#"{"at":299000}"#);
     let row = store.decisions(Some("t123"), None, (None, 1)).await.unwrap().remove(0);
     let (_, settings) = store.decision_get(row.decision_id).await.unwrap().unwrap();
-    assert_eq!(settings, r#"{"mode":"auto","n":123}"#, "a decision can be made again");
+    assert_eq!(settings, r#"{"mode":"auto","n":123}"#, "a decision can be reproduced");
 }

@@ -1,4 +1,4 @@
-//! What only the store knows comes out of a damaged database, as far as it can be read.
+//! Data that exists only in the store is salvaged from a damaged database as far as it is readable.
 
 use std::fs;
 use std::path::Path;
@@ -54,11 +54,11 @@ async fn filled(temp: &Temp) {
     store.close().await;
 }
 
-/// Overwrites every `nth` page that holds `needle`.
+/// Overwrites every `nth` page that contains `needle`.
 fn damage(path: &Path, needle: &[u8], nth: usize) -> usize {
     let mut bytes = fs::read(path).unwrap();
     let holds = |page: &&mut [u8]| page.windows(needle.len()).any(|window| window == needle);
-    // The first such page became the root of the table, the bytes are left over from when it was a leaf.
+    // Skip the first such page: it is the root of the table now, with bytes left from its time as a leaf.
     let pages = bytes.chunks_mut(PAGE).skip(1).filter(holds).skip(1).step_by(nth);
     let damaged = pages.map(|page| page.fill(0xa5)).count();
     fs::write(path, bytes).unwrap();
@@ -77,7 +77,7 @@ async fn updates(store: &Store) -> usize {
 }
 
 #[tokio::test]
-async fn the_readable_part_of_a_damaged_database_is_taken_over() {
+async fn the_readable_part_of_a_damaged_database_is_salvaged() {
     let temp = Temp::new();
     filled(&temp).await;
     assert!(damage(&temp.path(), b"\"kind\":\"decision\"", 4) > 3);
@@ -103,15 +103,15 @@ async fn the_readable_part_of_a_damaged_database_is_taken_over() {
     assert_eq!(whole, salvaged.compactions);
     assert_eq!(fs::read(&salvaged.from).unwrap(), damaged, "the damaged file is only read");
     assert_eq!(store.rebuilt().unwrap().salvaged, Some(salvaged));
-    // Updates go on with numbers of their own.
+    // New updates get new numbers.
     let next = UpdateRow { update_id: 0, seq: 1, created_at_ms: 1, body: "{}".into() };
     assert!(store.update_insert("new", 0, &next).await.unwrap().unwrap() > 200);
     store.close().await;
     let (store, opened) = Store::open(&temp.path(), 78).await.unwrap();
-    assert_eq!((opened.salvaged, store.rebuilt()), (None, None), "once is enough");
+    assert_eq!((opened.salvaged, store.rebuilt()), (None, None), "salvaged only once");
 }
 
-/// What was spent on one of 300 days for one of two purposes.
+/// Usage on one of 300 days for one of two purposes.
 fn spent(n: i64) -> UsageRow {
     UsageRow {
         day: n % 300,
@@ -124,7 +124,7 @@ fn spent(n: i64) -> UsageRow {
 }
 
 #[tokio::test]
-async fn what_models_cost_and_what_is_to_be_done_are_taken_over() {
+async fn usage_and_jobs_are_salvaged() {
     let temp = Temp::new();
     filled(&temp).await;
     let (store, _) = temp.open().await;
@@ -153,7 +153,7 @@ async fn what_models_cost_and_what_is_to_be_done_are_taken_over() {
     assert_eq!(store.usage_since(299).await.unwrap(), [spent(299), spent(599)]);
     assert_eq!(store.job_get(&key(7)).await.unwrap().unwrap().key, key(7));
     store.close().await;
-    // The same with a page of each lost: what lies on either side is kept.
+    // With one damaged page per table, the rows on both sides are salvaged.
     fs::write(temp.path(), &whole).unwrap();
     let cut = |bytes: &[u8], needle: &[u8]| {
         let pages = bytes.chunks(PAGE).enumerate().skip(1);
@@ -176,10 +176,10 @@ async fn what_models_cost_and_what_is_to_be_done_are_taken_over() {
 }
 
 #[tokio::test]
-async fn a_start_that_was_killed_before_it_took_over_is_made_up_for() {
+async fn a_salvage_that_was_killed_is_repeated_at_the_next_start() {
     let temp = Temp::new();
     filled(&temp).await;
-    // Moved aside, and then nothing.
+    // Killed right after the file was moved aside.
     fs::rename(temp.path(), temp.path().with_extension("db.corrupt-5")).unwrap();
     let (store, opened) = temp.open().await;
     assert!(opened.created && opened.moved_aside.is_none());
@@ -189,7 +189,7 @@ async fn a_start_that_was_killed_before_it_took_over_is_made_up_for() {
 }
 
 #[tokio::test]
-async fn damage_met_while_running_keeps_what_the_log_still_holds() {
+async fn rows_in_the_log_are_salvaged_from_a_running_database() {
     let temp = Temp::new();
     filled(&temp).await;
     let (store, _) = temp.open().await;
@@ -204,7 +204,7 @@ async fn damage_met_while_running_keeps_what_the_log_still_holds() {
 }
 
 #[tokio::test]
-async fn what_is_no_database_gives_nothing_and_a_new_one_starts() {
+async fn a_file_that_is_not_a_database_yields_nothing_and_is_replaced() {
     let temp = Temp::new();
     fs::write(temp.path(), "hello\n".repeat(1_000)).unwrap();
     let (store, opened) = temp.open().await;
@@ -214,7 +214,7 @@ async fn what_is_no_database_gives_nothing_and_a_new_one_starts() {
 }
 
 #[tokio::test]
-async fn what_a_person_told_memory_comes_through_damage() {
+async fn memory_that_a_person_wrote_survives_damage() {
     let temp = Temp::new();
     filled(&temp).await;
     let (store, _) = temp.open().await;
@@ -250,7 +250,7 @@ async fn what_a_person_told_memory_comes_through_damage() {
     let new = NewGeneration { generation: &generation, found: &files, passages: &[], fence: None };
     assert!(store.generation_put(new).await.unwrap());
     store.close().await;
-    // Pages of transcripts are damaged, so that the whole database is moved aside.
+    // Damaged pages of transcripts make the whole database move aside.
     assert!(damage(&temp.path(), b"step ", 1) > 0);
     let (store, _) = temp.open().await;
     let moved = match store.rebuilt() {
@@ -268,9 +268,5 @@ async fn what_a_person_told_memory_comes_through_damage() {
     let mut kept = store.exclusions().await.unwrap();
     kept.sort();
     assert_eq!(kept, forgotten);
-    assert_eq!(
-        store.generations().await.unwrap(),
-        [generation],
-        "with what a person changed in it"
-    );
+    assert_eq!(store.generations().await.unwrap(), [generation], "with the person's edits");
 }

@@ -1,4 +1,4 @@
-//! Bits that flip in a database at rest: found, and never a silently wrong answer.
+//! Flipped bits in a database at rest are found and never give a wrong answer.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use crate::sample::{Temp, batch, file};
 
 async fn filled(temp: &Temp) {
     let (store, _) = temp.open().await;
-    store.lived_ms(Moment { wall_ms: 1, boot: "a".into(), boot_ms: 1 }).await.unwrap();
+    store.advance_age(Moment { wall_ms: 1, boot: "a".into(), boot_ms: 1 }).await.unwrap();
     for n in 0..12_u32 {
         let body = format!("{{\"kind\":\"decision\",\"n\":{n},\"text\":\"{}\"}}", "y".repeat(300));
         let row = UpdateRow { update_id: 0, seq: 1, created_at_ms: 1, body };
@@ -31,7 +31,7 @@ async fn filled(temp: &Temp) {
     store.close().await;
 }
 
-/// All that the store answers, as text.
+/// All rows of the store, as text.
 async fn answers(store: &Store) -> String {
     let mut said =
         format!("{:?} {:?}", store.notes().await.unwrap(), store.totals().await.unwrap());
@@ -51,7 +51,7 @@ async fn answers(store: &Store) -> String {
 }
 
 #[tokio::test]
-async fn one_flipped_bit_anywhere_is_turned_back_and_told() {
+async fn one_flipped_bit_anywhere_is_repaired_and_reported() {
     let temp = Temp::new();
     filled(&temp).await;
     let sound = fs::read(temp.path()).unwrap();
@@ -60,7 +60,7 @@ async fn one_flipped_bit_anywhere_is_turned_back_and_told() {
     assert_eq!(opened.pages_mended, 0);
     let expected = answers(&store).await;
     store.close().await;
-    // Every part of the header, then places all over the file.
+    // Every part of the header, then positions all over the file.
     let places = (0..100).step_by(9).chain((100..sound.len()).step_by(sound.len() / 41));
     for (bit, at) in places.enumerate() {
         let mut flipped = sound.clone();
@@ -76,7 +76,7 @@ async fn one_flipped_bit_anywhere_is_turned_back_and_told() {
 }
 
 #[tokio::test]
-async fn rows_of_a_page_that_cannot_be_mended_are_missing_and_never_wrong() {
+async fn rows_of_an_unrepairable_page_are_missing_and_never_wrong() {
     let temp = Temp::new();
     filled(&temp).await;
     let sound = fs::read(temp.path()).unwrap();
@@ -84,7 +84,7 @@ async fn rows_of_a_page_that_cannot_be_mended_are_missing_and_never_wrong() {
     let at = sound.windows(needle.len()).position(|window| window == needle).unwrap();
     let mut damaged = sound.clone();
     damaged[at..at + needle.len()].copy_from_slice(b"Forget 7 !!");
-    // A disk that fails leaves the time of the last change as it was.
+    // A failing disk does not change the modification time.
     let changed = fs::metadata(temp.path()).unwrap().modified().unwrap();
     fs::write(temp.path(), damaged).unwrap();
     fs::File::options().write(true).open(temp.path()).unwrap().set_modified(changed).unwrap();
@@ -97,14 +97,14 @@ async fn rows_of_a_page_that_cannot_be_mended_are_missing_and_never_wrong() {
     let mut kept = aside.into_os_string();
     kept.push(".damaged-pages");
     let kept = fs::read(kept).unwrap();
-    assert!(kept.windows(11).any(|window| window == b"Forget 7 !!"), "what stood there is kept");
+    assert!(kept.windows(11).any(|window| window == b"Forget 7 !!"), "the damaged page is kept");
     let body = CompactionBody::default();
     store.compaction_insert(&crate::salvage::compaction(99).0, &body, None).await.unwrap();
 }
 
-/// A seal is broken before the file changes: one of a daemon that was killed accuses nobody.
+/// The seal is removed before the file changes, so a killed daemon leaves no false alarm.
 #[tokio::test]
-async fn a_kill_leaves_no_seal_that_does_not_fit() {
+async fn a_kill_leaves_no_outdated_seal() {
     let temp = Temp::new();
     filled(&temp).await;
     let (store, _) = temp.open().await;
@@ -119,7 +119,7 @@ async fn a_kill_leaves_no_seal_that_does_not_fit() {
 }
 
 #[tokio::test]
-async fn an_older_copy_that_a_person_put_back_is_taken_as_it_is() {
+async fn an_older_copy_restored_by_a_person_is_accepted() {
     let temp = Temp::new();
     filled(&temp).await;
     let older = fs::read(temp.path()).unwrap();
@@ -133,7 +133,7 @@ async fn an_older_copy_that_a_person_put_back_is_taken_as_it_is() {
     assert_eq!(answers(&store).await, expected);
 }
 
-/// Locks of this process on a file, as the system lists them.
+/// Number of this process's locks on a file, from the system's list.
 #[cfg(target_os = "linux")]
 fn locks(path: &std::path::Path) -> usize {
     use std::os::unix::fs::MetadataExt as _;
@@ -149,22 +149,22 @@ fn locks(path: &std::path::Path) -> usize {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn a_look_at_the_pages_gives_up_no_lock_of_sqlite() {
+async fn checking_the_pages_drops_no_lock_of_sqlite() {
     let temp = Temp::new();
     filled(&temp).await;
     let (store, _) = temp.open().await;
     store.notes().await.unwrap();
-    assert!(locks(&temp.path()) > 0, "SQLite locks a database that is open");
+    assert!(locks(&temp.path()) > 0, "SQLite locks an open database");
     store.check_pages().await.unwrap();
-    assert!(locks(&temp.path()) > 0, "after a look at the pages");
+    assert!(locks(&temp.path()) > 0, "after a check of the pages");
     assert_eq!(store.recover(1).await.unwrap(), None);
-    assert!(locks(&temp.path()) > 0, "after another look, through connections of its own");
+    assert!(locks(&temp.path()) > 0, "after another check, through new connections");
     store.close().await;
     assert_eq!(locks(&temp.path()), 0);
 }
 
 #[tokio::test]
-async fn a_bit_that_flips_in_an_open_database_is_turned_back_by_the_next_look_and_counted() {
+async fn a_bit_that_flips_in_an_open_database_is_repaired_by_the_next_check_and_counted() {
     let temp = Temp::new();
     filled(&temp).await;
     let (store, _) = temp.open().await;

@@ -1,4 +1,4 @@
-//! The full-text index: what is found, in which order, and what a kill leaves.
+//! The full-text index: matches, their order, and kills.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -91,7 +91,7 @@ async fn words_names_paths_phrases_and_any_script_are_found() {
 }
 
 #[tokio::test]
-async fn no_query_is_an_error_of_the_index() {
+async fn no_query_causes_an_index_error() {
     let folder = tempfile::tempdir().unwrap();
     let index = index(folder.path()).await;
     index.commit(&[part("/a", 0, &["some words"])]).await.unwrap();
@@ -155,7 +155,7 @@ async fn filters_narrow_and_the_newest_come_first() {
 }
 
 #[tokio::test]
-async fn items_of_one_moment_are_all_found_however_many() {
+async fn any_number_of_items_of_one_moment_is_found() {
     let folder = tempfile::tempdir().unwrap();
     let index = index(folder.path()).await;
     let at_once = |path: &str, items: u64| {
@@ -175,7 +175,7 @@ async fn items_of_one_moment_are_all_found_however_many() {
 }
 
 #[tokio::test]
-async fn a_dropped_file_is_hidden_at_once_and_deleted_in_pieces() {
+async fn a_dropped_file_is_hidden_at_once_and_deleted_in_batches() {
     let folder = tempfile::tempdir().unwrap();
     let index = index(folder.path()).await;
     index.commit(&[part("/a", 0, &["word"; 5]), part("/b", 0, &["word"])]).await.unwrap();
@@ -189,13 +189,13 @@ async fn a_dropped_file_is_hidden_at_once_and_deleted_in_pieces() {
     }
     assert_eq!((sweeps, index.items().await.unwrap()), (3, 2));
     assert_eq!(seqs(&index, "word", &any).await, [7, 0]);
-    assert_eq!(index.count("pieces : \"word\"", 10).await.unwrap(), 2, "words are left behind");
+    assert_eq!(index.count("pieces : \"word\"", 10).await.unwrap(), 2, "its words are deleted");
     index.move_file("/b", "/c").await.unwrap();
     assert!(index.files_after(0).await.unwrap().iter().any(|(_, file)| file.path == "/c"));
 }
 
 #[tokio::test]
-async fn a_damaged_or_foreign_index_is_made_anew() {
+async fn a_damaged_or_foreign_index_is_rebuilt() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("search.db");
     std::fs::write(&path, "no database at all, and long enough to be taken for one".repeat(40))

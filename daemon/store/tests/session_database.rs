@@ -1,4 +1,4 @@
-//! The database of another program: read in whatever state it is in, and never written.
+//! The database of another program: read in any state, never written.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -68,7 +68,7 @@ async fn sessions_are_read_while_their_agent_writes_and_nothing_is_written() {
     execute(&mut agent, SCHEMA).await;
     let database = SessionDatabase::at(&path);
     let expected = [("ses_1", 72, 8), ("ses_2", 2, 9)];
-    // A reader in the process of the writer shares its index of the log; the next test has none.
+    // A reader in the writer's process shares its index of the log; the next test has no writer.
     let unshared = || {
         let mut files = snapshot(folder.path());
         files.remove("open code%.db-shm");
@@ -81,14 +81,14 @@ async fn sessions_are_read_while_their_agent_writes_and_nothing_is_written() {
     let one = database.session("ses_1").await.unwrap().unwrap();
     assert_eq!(shown(std::slice::from_ref(&one)), expected[..1]);
     assert_eq!(unshared(), before);
-    // Another transaction of the agent is under way, and then another is done.
+    // First with an open transaction of the agent, then after it was committed.
     let mut open = agent.begin().await.unwrap();
     execute(&mut open, "UPDATE part SET time_updated = 20 WHERE id = 'prt_2'").await;
     assert_eq!(database.session("ses_1").await.unwrap(), Some(one.clone()));
     open.commit().await.unwrap();
     assert_eq!(database.session("ses_1").await.unwrap().unwrap().stat.mtime_ns, 20_000_000);
     agent.close().await.unwrap();
-    // The last to leave takes the log along; no new one is made.
+    // The last connection deletes the log; reading creates no new one.
     let closed = snapshot(folder.path());
     assert_eq!(closed.keys().collect::<Vec<_>>(), ["open code%.db"]);
     assert_eq!(database.session("ses_1").await.unwrap().unwrap().stat.size, one.stat.size);
@@ -96,7 +96,7 @@ async fn sessions_are_read_while_their_agent_writes_and_nothing_is_written() {
 }
 
 #[tokio::test]
-async fn a_log_that_a_killed_agent_left_is_read_too() {
+async fn the_log_of_a_killed_agent_is_read_too() {
     let folder = tempfile::tempdir().unwrap();
     let (path, left) = (folder.path().join("a.db"), folder.path().join("left"));
     let mut agent = writer(&path).await;
@@ -113,7 +113,7 @@ async fn a_log_that_a_killed_agent_left_is_read_too() {
 }
 
 #[tokio::test]
-async fn a_session_comes_with_its_records_and_damage_stays_in_its_row() {
+async fn a_session_has_its_records_and_a_damaged_row_affects_no_other() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.db");
     written(&path, SCHEMA).await;
@@ -135,13 +135,12 @@ async fn a_session_comes_with_its_records_and_damage_stays_in_its_row() {
 }
 
 #[tokio::test]
-async fn what_is_no_such_database_is_an_error() {
+async fn another_kind_of_file_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.db");
     let sessions = async || SessionDatabase::at(&path).sessions().await.unwrap_err();
-    assert!(matches!(sessions().await, StoreError::Access { .. }), "not there");
-    std::fs::write(&path, "no database, but text that is long enough to be a header of one")
-        .unwrap();
+    assert!(matches!(sessions().await, StoreError::Access { .. }), "missing");
+    std::fs::write(&path, "not a database, but text that is long enough for a header").unwrap();
     assert!(matches!(sessions().await, StoreError::Corrupt { .. }), "{:?}", sessions().await);
     std::fs::remove_file(&path).unwrap();
     written(&path, "CREATE TABLE other (x)").await;

@@ -1,4 +1,4 @@
-//! Updates of a thread: what is over their number goes, a person's choices stay.
+//! Updates of a thread: the oldest are deleted beyond the limit, a person's choices never.
 
 use longhaul_store::{UPDATES_PER_THREAD_MAX, UpdateRow};
 
@@ -9,7 +9,7 @@ fn row(body: &str) -> UpdateRow {
 }
 
 #[tokio::test]
-async fn choices_of_the_person_outlive_the_updates_of_models() {
+async fn a_persons_choices_are_never_evicted() {
     let temp = Temp::new();
     let (store, _) = temp.open().await;
     let pin = row(r#"{"kind":"pin","text":"Keep it."}"#);

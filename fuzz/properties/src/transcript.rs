@@ -5,7 +5,7 @@ mod records;
 
 use longhaul_core::checkpoint::semantic::Semantics;
 use longhaul_core::checkpoint::staleness::Disk;
-use longhaul_core::checkpoint::view::{HEADER, Scene, ViewCaps, render};
+use longhaul_core::checkpoint::view::{HEADER, ViewCaps, ViewInputs, render};
 use longhaul_core::context::tokenizer::Tokenizer;
 use longhaul_core::digest::Digest128;
 use longhaul_core::fold::{Fold, Place};
@@ -122,7 +122,7 @@ fn check_views(whole: &Fold, parts: &Fold) {
 fn view(fold: &Fold, max_tokens: u64) -> String {
     let (semantics, disk) = (Semantics::default(), Disk::new());
     let state = fold.checkpoint();
-    let scene =
-        Scene { thread_id: Some("t"), state, semantics: &semantics, disk: &disk, focus: "" };
-    render(&scene, &ViewCaps::default(), max_tokens)
+    let inputs =
+        ViewInputs { thread_id: Some("t"), state, semantics: &semantics, disk: &disk, focus: "" };
+    render(&inputs, &ViewCaps::default(), max_tokens)
 }

@@ -2,7 +2,7 @@
 
 use longhaul_core::checkpoint::semantic::Semantics;
 use longhaul_core::checkpoint::staleness::{Disk, Now, OnDisk};
-use longhaul_core::checkpoint::view::{Rendered, Scene, ViewCaps, parts, render_below};
+use longhaul_core::checkpoint::view::{Rendered, ViewCaps, ViewInputs, parts, render_below};
 use longhaul_core::choice::{self, Choice, ChoiceAction, Choices, ChosenItems};
 use longhaul_core::context::tokenizer::Tokenizer;
 use longhaul_core::digest::ContentHash;
@@ -49,11 +49,11 @@ pub fn check(bytes: &[u8]) {
     let choices = Choices::of(asked.choices.iter().cloned());
     let semantics = Semantics { choices, ..Semantics::default() };
     let (state, disk) = (fold.checkpoint(), &asked.disk);
-    let scene = Scene { thread_id: Some("t"), state, semantics: &semantics, disk, focus: "" };
+    let inputs = ViewInputs { thread_id: Some("t"), state, semantics: &semantics, disk, focus: "" };
     for budget in asked.budgets.iter().copied().chain([0, 40, 400, 1_000, 4_000]) {
-        let rendered = render_below(asked.above, &scene, &asked.caps, budget);
+        let rendered = render_below(asked.above, &inputs, &asked.caps, budget);
         check_view(&rendered, &semantics.choices, budget);
-        let again = render_below(asked.above, &scene, &asked.caps, budget);
+        let again = render_below(asked.above, &inputs, &asked.caps, budget);
         assert_eq!(again.text, rendered.text);
     }
 }

@@ -1,9 +1,9 @@
-//! Where archived texts are cut, so that equal stretches of lines are stored once.
+//! Content-defined chunking: equal runs of lines are stored once.
 //!
-//! A chunk is a run of whole lines. It ends after the first line behind [`BYTES_MIN`] whose own bytes say so, or where
-//! it would grow over [`BYTES_MAX`]. So two texts that share lines are cut at the same lines soon after these begin,
-//! whatever stands before: forks, resumed threads and copies share their chunks. Where a chunk ends depends on its
-//! own bytes alone: a text that grows keeps all its chunks but the last.
+//! A chunk is a run of whole lines. It ends after the first line beyond [`BYTES_MIN`] whose hash selects it, or before
+//! it would exceed [`BYTES_MAX`]. So texts that share lines are soon cut at the same lines, whatever precedes them:
+//! forks, resumed threads and copies share chunks. A chunk's end depends only on its own bytes: a growing text keeps
+//! all chunks but the last.
 
 use std::fmt;
 
@@ -11,25 +11,23 @@ use serde::{Deserialize, Serialize};
 use sha2::Digest as _;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Fewest bytes of a chunk that has ended.
+/// Minimum bytes of a complete chunk.
 pub const BYTES_MIN: usize = 16 << 10;
 
-/// A chunk has at most so many bytes; only a longer line is cut in its middle.
+/// Maximum bytes of a chunk; only a longer line is cut in its middle.
 pub const BYTES_MAX: usize = 256 << 10;
 
-/// One line in so many ends a chunk: with lines of one to two KiB, chunks have about 28 KiB.
+/// On average one line in this many ends a chunk: with lines of one to two KiB, chunks have about 28 KiB.
 ///
 /// # Source
 /// Chosen: a chunk costs about 150 bytes of index, which is then less than a twentieth of its compressed bytes.
 const LINES_PER_CUT: u64 = 8;
 
-/// The SHA-256 of a chunk, its address. Transcripts hold text of strangers: nobody may be able to make two chunks with
-/// one address.
+/// SHA-256 of a chunk, its address. Transcripts contain untrusted text, so collisions must be infeasible.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ChunkDigest(pub [u8; 32]);
 
 impl ChunkDigest {
-    #[must_use]
     pub fn of(chunk: &[u8]) -> Self {
         Self(sha2::Sha256::digest(chunk).into())
     }
@@ -42,8 +40,7 @@ impl fmt::Debug for ChunkDigest {
     }
 }
 
-/// Where the first chunk of `text` ends; `None` while more text may belong to it.
-#[must_use]
+/// The end of the first chunk of `text`; `None` while more text may belong to it.
 pub fn first_cut(text: &[u8]) -> Option<usize> {
     let bounded = &text[..text.len().min(BYTES_MAX)];
     let (short, rest) = bounded.split_at_checked(BYTES_MIN)?;
@@ -59,7 +56,7 @@ pub fn first_cut(text: &[u8]) -> Option<usize> {
     (text.len() >= BYTES_MAX).then(|| border.unwrap_or(BYTES_MAX))
 }
 
-/// The chunks of `text`, whose first byte begins one. The last may go on with text to come.
+/// The chunks of `text`, which must start at a chunk. More text may extend the last one.
 pub fn chunks(mut text: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         if text.is_empty() {
@@ -79,7 +76,7 @@ mod tests {
 
     use super::*;
 
-    /// Lines of a made-up transcript; `seed` makes them others.
+    /// Lines of a made-up transcript; different seeds give different lines.
     fn lines(seed: u64, count: usize) -> String {
         let mut state = seed;
         let mut line = |number: usize| {
@@ -97,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shared_stretch_is_shared_whatever_stands_before_it() {
+    fn shared_lines_share_chunks_whatever_precedes_them() {
         let shared = lines(7, 2_000);
         assert!(shared.len() > 1 << 20, "{}", shared.len());
         let whole = digests(&shared);
@@ -115,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_in_the_middle_costs_the_chunks_around_it() {
+    fn a_change_in_the_middle_changes_only_nearby_chunks() {
         let text = lines(3, 2_000);
         let at = text[text.len() / 2..].find('\n').unwrap() + text.len() / 2 + 1;
         let changed = format!("{}{{\"new\":1}}\n{}", &text[..at], &text[at..]);
@@ -123,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_end_at_lines_within_the_bounds_but_for_a_line_over_them() {
+    fn chunks_end_at_lines_except_inside_an_oversized_line() {
         let long = format!("{}{}\n{}", lines(1, 50), "x".repeat(3 * BYTES_MAX), lines(2, 500));
         let mut seen = 0;
         for chunk in chunks(long.as_bytes()) {
@@ -139,7 +136,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
         #[test]
-        fn however_a_text_grows_its_chunks_are_the_same(
+        fn chunks_do_not_depend_on_how_a_text_grew(
             seed in any::<u64>(),
             count in 1_usize..400,
             parts in prop::collection::vec(1_usize..200_000, 1..12),
@@ -154,7 +151,7 @@ mod tests {
             let text = text.as_bytes();
             let at_once: Vec<&[u8]> = chunks(text).collect();
             prop_assert_eq!(at_once.concat(), text);
-            // As the archive does it: what stands before the last chunk stays, the last one is cut again.
+            // Like the archive: chunk the last one again with the new text.
             let mut stored: Vec<Vec<u8>> = Vec::new();
             let mut at = 0_usize;
             for part in parts.iter().copied().chain([usize::MAX]) {
@@ -168,7 +165,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_cut_and_joined(bytes in prop::collection::vec(any::<u8>(), 0..40_000), times in 1_usize..20) {
+        fn chunks_of_any_bytes_concatenate_to_the_text(bytes in prop::collection::vec(any::<u8>(), 0..40_000), times in 1_usize..20) {
             let text = bytes.repeat(times);
             prop_assert_eq!(chunks(&text).collect::<Vec<_>>().concat(), text);
         }

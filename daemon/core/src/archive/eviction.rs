@@ -1,23 +1,23 @@
-//! What leaves the archive when it is over its bounds.
+//! Selects the threads to evict when the archive exceeds its bounds.
 
 use std::cmp::Reverse;
 
-/// One part in so many of the bound is left free when something had to go: the next line must not evict again.
+/// After an eviction 1/20 of the bound stays free, so that the next line does not evict again.
 const FREE_PART: u64 = 20;
 
 /// A thread in the archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EvictionCandidate {
     pub thread_id: String,
-    /// A person pinned a text of it.
+    /// A person pinned text of it.
     pub has_pin: bool,
     /// A compaction's receipt names it.
     pub has_receipt: bool,
     /// When its transcript last grew, Unix milliseconds.
     pub updated_ms: i64,
-    /// Time in use since it was archived last.
+    /// Milliseconds that the machine ran since it was last archived.
     pub age_ms: i64,
-    /// Bytes on the disk that go with it, estimated.
+    /// Estimated bytes on disk that its eviction frees.
     pub bytes: u64,
 }
 
@@ -27,11 +27,10 @@ pub struct Bounds {
     pub max_age_ms: Option<i64>,
 }
 
-/// The threads that go, given the `bytes` that the archive has now: those over their age that neither a receipt nor a pin
-/// holds, then the oldest ones until the rest fits, those that receipts name after all others, those with pins last of all.
-#[must_use]
+/// Selects threads to evict from an archive of `bytes` bytes: first all over the maximum age that have neither a
+/// receipt nor a pin, then the oldest until the rest fits: those with receipts after all others, those with pins last.
 pub fn plan(mut threads: Vec<EvictionCandidate>, bytes: u64, bounds: Bounds) -> Vec<String> {
-    // Last is first: candidates are popped.
+    // In reverse order, since candidates are popped.
     threads.sort_by(|a, b| {
         let key = |one: &EvictionCandidate| (one.has_pin, one.has_receipt, one.updated_ms);
         key(b).cmp(&key(a)).then_with(|| Reverse(&a.thread_id).cmp(&Reverse(&b.thread_id)))
@@ -42,16 +41,16 @@ pub fn plan(mut threads: Vec<EvictionCandidate>, bytes: u64, bounds: Bounds) -> 
     };
     let (old, mut rest): (Vec<_>, Vec<_>) = threads.into_iter().partition(is_over_age);
     let mut left = old.iter().fold(bytes, |left, thread| left.saturating_sub(thread.bytes));
-    let mut going: Vec<String> = old.into_iter().rev().map(|thread| thread.thread_id).collect();
+    let mut evicted: Vec<String> = old.into_iter().rev().map(|thread| thread.thread_id).collect();
     if left > bounds.max_bytes {
         let goal = bounds.max_bytes - bounds.max_bytes / FREE_PART;
         while left > goal {
             let Some(thread) = rest.pop() else { break };
             left = left.saturating_sub(thread.bytes);
-            going.push(thread.thread_id);
+            evicted.push(thread.thread_id);
         }
     }
-    going
+    evicted
 }
 
 #[cfg(test)]
@@ -70,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_pinned_outlives_what_receipts_name() {
+    fn threads_with_pins_outlive_threads_with_receipts() {
         let threads =
             vec![thread("pinned", 10, false), thread("a", 20, true), thread("b", 30, false)];
         let bounds = Bounds { max_bytes: 150, max_age_ms: None };
@@ -78,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_go_first_and_those_with_receipts_last() {
+    fn the_oldest_are_evicted_first_and_those_with_receipts_last() {
         let threads = || {
             vec![
                 thread("c", 30, false),
@@ -98,8 +97,8 @@ mod tests {
             assert_eq!(plan(threads(), 400, bounds(max_bytes)), expected, "{max_bytes}");
         }
         let aged = Bounds { max_bytes: 1_000, max_age_ms: Some(-25) };
-        assert_eq!(plan(threads(), 400, aged), ["b"], "a receipt holds the older one");
+        assert_eq!(plan(threads(), 400, aged), ["b"], "a receipt keeps the older one");
         let aged = Bounds { max_bytes: 150, max_age_ms: Some(-25) };
-        assert_eq!(plan(threads(), 400, aged), ["b", "c", "d"], "it goes for room alone");
+        assert_eq!(plan(threads(), 400, aged), ["b", "c", "d"], "it is evicted only for space");
     }
 }

@@ -1,4 +1,4 @@
-//! What a pack, a file of the archive, says of itself at its end: enough to make the index anew from the packs.
+//! The contents table at the end of a pack: enough to rebuild the index from the packs.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,19 +6,19 @@ use super::chunk::ChunkDigest;
 use crate::digest::Digest128;
 use crate::thread::Source;
 
-/// Which text is archived.
+/// Identifies an archived text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TranscriptName {
     pub thread_id: String,
     pub source: Source,
     pub path: String,
-    /// Of the file when it was archived; a negative one was replaced since.
+    /// Generation of the file when it was archived; negative if the file was replaced since.
     pub generation: i64,
-    /// Index in the thread's lineage of its first line.
+    /// Index of its first line in the thread's lineage.
     pub first_seq: u64,
     /// Working folder of the thread.
     pub cwd: Option<String>,
-    /// Its secrets were replaced before it was stored.
+    /// It was redacted before it was stored.
     pub is_redacted: bool,
     /// When the transcript last grew, Unix milliseconds.
     pub updated_ms: i64,
@@ -32,10 +32,10 @@ pub struct PackedChunk {
     pub bytes: u64,
 }
 
-/// A chunk's place in a transcript, of this pack or of another one.
+/// Position in a transcript of a chunk, which may be in another pack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PackedPiece {
-    /// Index of its transcript in [`PackContents::transcripts`].
+    /// Index into [`PackContents::transcripts`].
     pub transcript: usize,
     /// First byte in the transcript's text.
     pub offset: u64,
@@ -54,10 +54,9 @@ pub struct PackContents {
 /// First bytes of a pack, with its version.
 pub const MAGIC: &[u8; 8] = b"lhPACK1\n";
 
-/// Bytes of a pack behind its contents: their length, the length of the compressed text, and the digest of all before.
+/// Bytes after a pack's contents: length of the contents, length of the compressed text, and digest of all bytes before.
 pub const TRAILER_BYTES: usize = 8 + 8 + 16;
 
-/// The end of a pack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trailer {
     pub contents_bytes: u64,
@@ -67,14 +66,12 @@ pub struct Trailer {
 }
 
 impl PackContents {
-    #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         // Numbers, strings and arrays: serialising them to memory cannot fail.
         postcard::to_extend(self, Vec::new()).unwrap_or_default()
     }
 
-    /// Reads what [`PackContents::encode`] made; `None` for anything else.
-    #[must_use]
+    /// The inverse of [`PackContents::encode`]; `None` for other bytes.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let contents: Self = postcard::from_bytes(bytes).ok()?;
         let is_sound = |piece: &PackedPiece| piece.transcript < contents.transcripts.len();
@@ -83,8 +80,7 @@ impl PackContents {
 }
 
 impl Trailer {
-    /// The lengths, over which the digest is taken, too.
-    #[must_use]
+    /// The encoded lengths, which the digest covers.
     pub fn lengths(&self) -> [u8; 16] {
         let mut bytes = [0; 16];
         bytes[..8].copy_from_slice(&self.contents_bytes.to_be_bytes());
@@ -92,7 +88,6 @@ impl Trailer {
         bytes
     }
 
-    #[must_use]
     pub fn decode(bytes: &[u8; TRAILER_BYTES]) -> Self {
         let number = |at: usize| {
             bytes[at..at + 8].iter().fold(0_u64, |number, byte| number << 8 | u64::from(*byte))

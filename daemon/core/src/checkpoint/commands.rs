@@ -2,19 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::printed::Printed;
+use super::output_ref::OutputRef;
 use crate::rollout::output::TestCounts;
 use crate::{limits, text};
 
 pub use crate::step::CommandOutcome;
 
-/// Commands, in the order of their last run.
+/// Commands in the order of their last run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Commands {
     list: Vec<Command>,
 }
 
-/// One command line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Command {
     /// The line as it was run, redacted.
@@ -23,21 +22,19 @@ pub struct Command {
     pub seq: u64,
     /// Outcome of its last run.
     pub outcome: CommandOutcome,
-    /// Number of runs.
     pub runs: u32,
     /// Test counts of its last run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tests: Option<TestCounts>,
     /// Output of its last run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub printed: Option<Printed>,
+    pub printed: Option<OutputRef>,
     /// It only inspects files, which the file list also shows.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_look: bool,
 }
 
 impl Commands {
-    /// Records a run.
     pub fn run(&mut self, seq: u64, redacted: &str, is_look: bool) {
         let text = text::cut_middle(redacted.trim(), limits::COMMAND_BYTES).into_owned();
         let before = self.list.iter().position(|command| command.text == text);
@@ -72,7 +69,7 @@ impl Commands {
     }
 
     /// Records the output of the run at `seq`.
-    pub fn print(&mut self, seq: u64, printed: Printed) {
+    pub fn print(&mut self, seq: u64, printed: OutputRef) {
         if let Some(command) = self.list.iter_mut().rev().find(|command| command.seq == seq) {
             command.printed = Some(printed);
         }

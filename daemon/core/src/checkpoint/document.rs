@@ -11,7 +11,7 @@ use super::plan::StepState;
 use super::requests::Request;
 use super::semantic::{Dependency, Evidence, EvidenceSource, Update, UpdateStep};
 use super::staleness;
-use super::view::{Scene, dependency_holds};
+use super::view::{ViewInputs, dependency_holds};
 use crate::limits;
 use crate::text::{cut, one_line};
 
@@ -71,9 +71,9 @@ struct Fact<'a> {
     status: &'static str,
 }
 
-pub fn document<'a>(scene: &Scene<'a>) -> CheckpointV1<'a> {
-    let state = scene.state;
-    let artifacts = artifacts(scene);
+pub fn document<'a>(inputs: &ViewInputs<'a>) -> CheckpointV1<'a> {
+    let state = inputs.state;
+    let artifacts = artifacts(inputs);
     let mut recent: Vec<(u64, &String)> =
         artifacts.iter().map(|(key, artifact)| (artifact.last_observed_seq, key)).collect();
     recent.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
@@ -87,10 +87,10 @@ pub fn document<'a>(scene: &Scene<'a>) -> CheckpointV1<'a> {
             .requests
             .active()
             .map(|request| Task { text: &request.text, evidence: user_evidence(request.seq) }),
-        plan: plan(scene),
-        decisions: scene.semantics.decisions.iter().map(|(_, decision)| decision).collect(),
+        plan: plan(inputs),
+        decisions: inputs.semantics.decisions.iter().map(|(_, decision)| decision).collect(),
         artifacts,
-        facts: facts(scene),
+        facts: facts(inputs),
         recent_artifacts: recent,
         requests: state.requests.all(),
         errors: state.errors.iter().collect(),
@@ -101,10 +101,10 @@ fn user_evidence(seq: u64) -> Evidence {
     Evidence { source: EvidenceSource::User, reference: seq.to_string(), hash: None }
 }
 
-fn artifacts<'a>(scene: &Scene<'a>) -> BTreeMap<String, Artifact<'a>> {
-    let files = scene.state.files.iter().map(|(key, file)| {
+fn artifacts<'a>(inputs: &ViewInputs<'a>) -> BTreeMap<String, Artifact<'a>> {
+    let files = inputs.state.files.iter().map(|(key, file)| {
         let expected = file.state != FileState::Deleted;
-        let disk = scene.disk.get(key);
+        let disk = inputs.disk.get(key);
         let standing = staleness::standing(file.hash.as_ref(), expected, disk);
         let seen = disk.filter(|disk| !disk.late).and_then(|disk| disk.then.as_ref());
         let artifact = Artifact {
@@ -118,7 +118,7 @@ fn artifacts<'a>(scene: &Scene<'a>) -> BTreeMap<String, Artifact<'a>> {
         };
         (key.to_owned(), artifact)
     });
-    let commands = scene.state.commands.newest().map(|command| {
+    let commands = inputs.state.commands.newest().map(|command| {
         let artifact = Artifact {
             uri: &command.text,
             kind: "command",
@@ -134,9 +134,9 @@ fn artifacts<'a>(scene: &Scene<'a>) -> BTreeMap<String, Artifact<'a>> {
     files.chain(commands).collect()
 }
 
-fn plan(scene: &Scene<'_>) -> Plan {
-    let own = &scene.state.plan;
-    if let Some((seq, steps, done)) = &scene.semantics.plan
+fn plan(inputs: &ViewInputs<'_>) -> Plan {
+    let own = &inputs.state.plan;
+    if let Some((seq, steps, done)) = &inputs.semantics.plan
         && *seq >= own.seq
     {
         return Plan {
@@ -162,11 +162,11 @@ fn plan(scene: &Scene<'_>) -> Plan {
     }
 }
 
-fn facts<'a>(scene: &Scene<'a>) -> BTreeMap<&'a str, Fact<'a>> {
+fn facts<'a>(inputs: &ViewInputs<'a>) -> BTreeMap<&'a str, Fact<'a>> {
     let mut facts = BTreeMap::new();
-    for (key, (_, update)) in &scene.semantics.facts {
+    for (key, (_, update)) in &inputs.semantics.facts {
         if let Update::Fact { value, evidence, depends_on, .. } = update {
-            let is_valid = depends_on.iter().all(|dependency| dependency_holds(scene, dependency));
+            let is_valid = depends_on.iter().all(|dependency| dependency_holds(inputs, dependency));
             let status = if is_valid { "VALID" } else { "SUSPECT" };
             facts.insert(key.as_str(), Fact { value, evidence, depends_on, status });
         }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::printed::Printed;
+use super::output_ref::OutputRef;
 use crate::digest::ContentHash;
 use crate::rollout::shell::Use;
 use crate::{limits, paths};
@@ -35,12 +35,12 @@ pub struct File {
     /// Last line that read it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_seq: Option<u64>,
-    /// Hash of its content, if the transcript holds all of it.
+    /// Hash of its content, if the transcript contains all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<ContentHash>,
     /// Output of its last read, if that command printed nothing else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub printed: Option<Printed>,
+    pub printed: Option<OutputRef>,
 }
 
 /// State of a file, weakest first.
@@ -106,7 +106,6 @@ impl From<Use> for FileState {
 }
 
 impl Files {
-    /// Records a touch.
     pub fn touch(&mut self, touch: FileTouch<'_>) {
         let key = paths::absolute(touch.path, touch.cwd);
         let is_new = !self.map.contains_key(&key);
@@ -145,7 +144,7 @@ impl Files {
     }
 
     /// Records the output of reading the file with this key.
-    pub fn print(&mut self, key: &str, printed: Printed) {
+    pub fn print(&mut self, key: &str, printed: OutputRef) {
         if let Some(file) = self.map.get_mut(key) {
             file.printed = Some(printed);
         }
@@ -180,8 +179,8 @@ impl Files {
         files
     }
 
-    /// Forgets the oldest, those only named before those read, and changed ones last. In batches,
-    /// so that a long thread does not sort at each touch.
+    /// Evicts the oldest: files only named first, then read ones, changed ones last. In batches, so that a long thread
+    /// does not sort at each touch.
     fn evict(&mut self) {
         let mut ranked: Vec<(u8, u64, String)> = self
             .map

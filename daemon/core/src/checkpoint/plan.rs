@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use crate::rollout::tool::{PlanStep, StepStatus};
 use crate::{limits, text};
 
-/// The current plan.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Plan {
     pub steps: Vec<Step>,
@@ -16,7 +15,6 @@ pub struct Plan {
 pub struct Step {
     /// Stable id of the step: its number, from 1, or the model's id.
     pub id: String,
-    /// What is to be done.
     pub text: String,
     pub state: StepState,
 }

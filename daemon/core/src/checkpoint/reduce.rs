@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Checkpoint;
 use super::files::{FileState, FileTouch, Touch};
+use super::output_ref::OutputRef;
 use super::plan::Plan;
-use super::printed::Printed;
 use super::requests::Outcome;
 use crate::digest::ContentHash;
 use crate::limits;
@@ -42,7 +42,7 @@ struct TurnStart {
 }
 
 /// One touch of a file.
-struct Touching<'a> {
+struct TouchDraft<'a> {
     path: &'a str,
     /// Base of a relative path, if not the thread's folder.
     cwd: Option<String>,
@@ -55,7 +55,7 @@ impl Reducer {
     pub fn step(&mut self, state: &mut Checkpoint, at: At, step: &Step<'_>) {
         state.briefing.step(state.cwd.as_deref(), at, step);
         match step {
-            Step::Asked { words, .. } => self.asked(state, at, words),
+            Step::Asked { words, .. } => self.request(state, at, words),
             Step::Said(words) => {
                 self.spoken = true;
                 state.push_note(at.seq, words.redacted());
@@ -66,7 +66,7 @@ impl Reducer {
                 self.act(state, at, script);
                 let outcome = exit_code.map_or(CommandOutcome::Unknown, CommandOutcome::Exit);
                 if outcome.is_failure() {
-                    let line = Printed { seq: at.seq, tokens: 0 };
+                    let line = OutputRef { seq: at.seq, tokens: 0 };
                     state.push_failure(line, &script.call.what, &outcome.words());
                 }
                 state.commands.end(at.seq, outcome, None);
@@ -88,7 +88,7 @@ impl Reducer {
         std::mem::take(&mut self.touched)
     }
 
-    fn asked(&mut self, state: &mut Checkpoint, at: At, words: &Words<'_>) {
+    fn request(&mut self, state: &mut Checkpoint, at: At, words: &Words<'_>) {
         if self.turns.len() >= limits::ROLLBACK_TURNS {
             self.turns.pop_front();
         }
@@ -117,13 +117,13 @@ impl Reducer {
                 self.touch(
                     state,
                     at,
-                    Touching::of(path, FileState::Read, call.starts_in(state.cwd.as_deref())),
+                    TouchDraft::of(path, FileState::Read, call.starts_in(state.cwd.as_deref())),
                 );
             }
             Action::Look { tool, values, path } => {
                 if let Some(path) = path {
                     let cwd = call.starts_in(state.cwd.as_deref());
-                    self.touch(state, at, Touching::of(path, FileState::Searched, cwd));
+                    self.touch(state, at, TouchDraft::of(path, FileState::Searched, cwd));
                 }
                 other(state, at, (tool, values), true);
             }
@@ -135,7 +135,7 @@ impl Reducer {
     fn script(&mut self, state: &mut Checkpoint, at: At, (call, script): (&Call, &Script)) {
         let cwd = call.starts_in(state.cwd.as_deref());
         for FileUse { used, path, .. } in &script.uses {
-            self.touch(state, at, Touching::of(path, (*used).into(), cwd.clone()));
+            self.touch(state, at, TouchDraft::of(path, (*used).into(), cwd.clone()));
         }
         state.commands.run(at.seq, &script.text, script.is_look);
     }
@@ -143,7 +143,7 @@ impl Reducer {
     fn answered(&mut self, state: &mut Checkpoint, at: At, answered: &Answered<'_>) {
         let Answered { call, outcome, .. } = answered;
         let printed = answered.printed();
-        let whole = Printed { seq: at.seq, tokens: answered.tokens.unwrap_or(0) };
+        let whole = OutputRef { seq: at.seq, tokens: answered.tokens.unwrap_or(0) };
         if outcome.is_failure() {
             let lines = match answered.tokens {
                 Some(_) => output::failure_lines(printed, 3).join("\n"),
@@ -203,7 +203,7 @@ impl Reducer {
     ) {
         let hash = change.hash.clone();
         let cwd = cwd.or_else(|| state.cwd.clone());
-        self.touch(state, at, Touching { hash, ..Touching::of(&change.path, file_state, cwd) });
+        self.touch(state, at, TouchDraft { hash, ..TouchDraft::of(&change.path, file_state, cwd) });
     }
 
     /// Removes the requests and plans of the last turns. Changes to files remain.
@@ -218,7 +218,7 @@ impl Reducer {
         self.spoken = true;
     }
 
-    fn touch(&mut self, state: &mut Checkpoint, at: At, touch: Touching<'_>) {
+    fn touch(&mut self, state: &mut Checkpoint, at: At, touch: TouchDraft<'_>) {
         let cwd = touch.cwd.filter(|cwd| cwd.len() <= limits::PATH_BYTES);
         if self.touched.len() < limits::TOUCHES && touch.state >= FileState::Read {
             let path = touch.path.to_owned();
@@ -235,7 +235,7 @@ impl Reducer {
     }
 }
 
-impl<'a> Touching<'a> {
+impl<'a> TouchDraft<'a> {
     fn of(path: &'a str, state: FileState, cwd: Option<String>) -> Self {
         Self { path, cwd, state, hash: None }
     }
@@ -251,7 +251,7 @@ impl From<ChangeKind> for FileState {
     }
 }
 
-/// Records a call of a tool that has no handler of its own.
+/// Records a call of a tool without a handler.
 fn other(state: &mut Checkpoint, at: At, (tool, values): (&str, &str), is_look: bool) {
     state.commands.run(at.seq, &one_line_of(tool, values), is_look);
 }

@@ -1,4 +1,4 @@
-//! What the person asked. The last request is the task; the earlier ones say what is already done.
+//! The person's requests. The last one is the current task; earlier ones show what is done.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,14 +8,14 @@ use crate::{limits, text};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Requests {
     list: Vec<Request>,
-    /// Requests there were, also those forgotten.
+    /// Number of all requests, including evicted ones.
     pub total: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
     pub seq: u64,
-    /// The words, redacted; verbatim up to [`limits::REQUEST_BYTES`] while active.
+    /// Redacted; verbatim up to [`limits::REQUEST_BYTES`] while active.
     pub text: String,
     pub bytes: u64,
     pub outcome: Outcome,
@@ -31,8 +31,7 @@ pub enum Outcome {
 }
 
 impl Requests {
-    /// Takes a new request. The one before becomes history: shortened, and answered if the agent
-    /// spoke since.
+    /// Adds a request. The previous one is shortened, and marked answered if the agent spoke since.
     pub fn push(&mut self, seq: u64, redacted: &str, bytes: u64, spoken_since: bool) {
         if let Some(previous) = self.list.last_mut() {
             if previous.outcome == Outcome::Open && spoken_since {
@@ -42,7 +41,7 @@ impl Requests {
                 text::cut_middle(&previous.text, limits::OLD_REQUEST_BYTES).into_owned();
         }
         if self.list.len() >= limits::REQUESTS {
-            // The first request usually states the goal of the whole thread: it stays.
+            // Keep the first request: it usually states the goal of the whole thread.
             self.list.remove(1);
         }
         let text = text::cut_middle(redacted, limits::REQUEST_BYTES).into_owned();
@@ -60,19 +59,19 @@ impl Requests {
         self.list.iter().rev().skip(1)
     }
 
-    /// All that are kept, oldest first.
+    /// Oldest first.
     pub fn all(&self) -> &[Request] {
         &self.list
     }
 
-    /// Notes how the active request ended.
+    /// Records how the active request ended.
     pub fn end(&mut self, outcome: Outcome) {
         if let Some(active) = self.list.last_mut() {
             active.outcome = outcome;
         }
     }
 
-    /// Notes that the agent works on the active request again.
+    /// Records that the agent works on the active request again.
     pub fn reopen(&mut self) {
         if let Some(active) = self.list.last_mut()
             && active.outcome == Outcome::Answered
@@ -81,7 +80,7 @@ impl Requests {
         }
     }
 
-    /// Forgets the last `turns` requests: the person took them back.
+    /// Removes the last `turns` requests, which the person rolled back.
     pub fn roll_back(&mut self, turns: usize) {
         self.list.truncate(self.list.len().saturating_sub(turns));
         self.total = self.total.saturating_sub(turns as u64);
@@ -93,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_and_the_newest_requests_stay() {
+    fn the_first_and_the_newest_requests_are_kept() {
         let mut requests = Requests::default();
         for seq in 0..100 {
             requests.push(seq, &format!("request {seq}"), 9, true);

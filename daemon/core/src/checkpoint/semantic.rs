@@ -1,8 +1,8 @@
-//! What the model may add to a checkpoint: plan, decisions, facts; each checked before it enters.
+//! Updates that a model may add to a checkpoint: plan, decisions, facts. Each is validated first.
 //!
-//! Tool output can carry instructions, and a model can believe them. So an update may state what is
-//! so and why, with evidence that exists, but never how the agent is to behave: stored text that
-//! says "always do X" would outlive the attack that planted it.
+//! Tool output can contain instructions, and a model can believe them. So an update may state facts and reasons,
+//! with existing evidence, but never how the agent should behave: stored text that says "always do X" would outlive
+//! the attack that planted it.
 
 mod bind;
 pub mod policy;
@@ -17,9 +17,9 @@ use crate::digest::ContentHash;
 use crate::limits;
 
 pub use bind::bound;
-pub use validate::{Known, Rejection, Rule, validate};
+pub use validate::{ReferenceIndex, Rejection, Rule, validate};
 
-/// Where a statement is from.
+/// The source of a statement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Evidence {
@@ -27,7 +27,7 @@ pub struct Evidence {
     /// A user message's seq, a path, or a tool call's id.
     #[serde(rename = "ref")]
     pub reference: String,
-    /// Hash of the file it was read from; set by the host, whatever the model sent.
+    /// Hash of the file it was read from. Set by the host; the model's value is ignored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<String>,
 }
@@ -48,7 +48,7 @@ pub enum EvidenceSource {
 pub enum Update {
     Plan {
         steps: Vec<UpdateStep>,
-        /// Steps that are done, by id.
+        /// Done marks by step id.
         #[serde(default)]
         done: BTreeMap<String, bool>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -64,13 +64,12 @@ pub enum Update {
         supersedes: Option<String>,
         evidence: Evidence,
     },
-    /// Records something that is so.
     Fact {
-        /// Names it; a later fact of the same key replaces it.
+        /// A later fact with the same key replaces it.
         key: String,
         value: String,
         evidence: Evidence,
-        /// Files it holds only as long as they do not change.
+        /// Files whose change makes the fact suspect.
         #[serde(default)]
         depends_on: Vec<Dependency>,
     },
@@ -81,7 +80,6 @@ pub enum Update {
 #[serde(deny_unknown_fields)]
 pub struct UpdateStep {
     pub id: String,
-    /// What is to be done.
     pub text: String,
 }
 
@@ -90,34 +88,34 @@ pub struct UpdateStep {
 #[serde(deny_unknown_fields)]
 pub struct Dependency {
     pub uri: String,
-    /// Its content when the fact was accepted; set by the host, whatever the model sent.
+    /// Its content when the fact was accepted. Set by the host; the model's value is ignored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<ContentHash>,
 }
 
-/// An update that passed, as stored.
+/// A valid update, as stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Accepted {
+pub struct AcceptedUpdate {
     /// Seq of the thread when it was accepted.
     pub seq: u64,
-    /// The update, redacted and cut to its bounds.
+    /// Redacted and cut to its bounds.
     pub update: Update,
 }
 
-/// All accepted updates of a thread, laid over its checkpoint when it is served.
+/// All accepted updates of a thread, added to its checkpoint when it is served.
 #[derive(Debug, Clone, Default)]
 pub struct Semantics {
     /// The newest proposed plan and its seq.
     pub plan: Option<(u64, Vec<UpdateStep>, BTreeMap<String, bool>)>,
-    /// Decisions that none supersedes, oldest first, and their seq.
+    /// Seqs and decisions that are not superseded, oldest first.
     pub decisions: Vec<(u64, Update)>,
-    /// Facts by key, and their seq.
+    /// Seqs and facts by key.
     pub facts: BTreeMap<String, (u64, Update)>,
     /// What the person pinned and dropped.
     pub choices: Choices,
 }
 
-/// What a row of the store holds.
+/// The content of a row in the store.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum StoredUpdate {
@@ -126,17 +124,16 @@ pub enum StoredUpdate {
 }
 
 impl Semantics {
-    /// Lays updates over each other in the order they were accepted. Over the bounds, the oldest
-    /// goes; ties by key.
-    pub fn of(accepted: &[Accepted]) -> Self {
+    /// Applies updates in the order they were accepted. Beyond the bounds the oldest is evicted, ties by key.
+    pub fn of(accepted: &[AcceptedUpdate]) -> Self {
         let mut semantics = Self::default();
-        for Accepted { seq, update } in accepted {
-            semantics.take(*seq, update);
+        for AcceptedUpdate { seq, update } in accepted {
+            semantics.apply(*seq, update);
         }
         semantics
     }
 
-    fn take(&mut self, seq: u64, update: &Update) {
+    fn apply(&mut self, seq: u64, update: &Update) {
         match update {
             Update::Plan { steps, done, .. } => {
                 self.plan = Some((seq, steps.clone(), done.clone()));

@@ -1,7 +1,7 @@
-//! Whether knowledge of a file still holds, judged by the host's view of the disk.
+//! Judges whether knowledge of a file is still valid, by the host's view of the disk.
 //!
-//! Nothing here is stored: staleness is derived whenever it is served, so it cannot become stale itself.
-//! Unknown is not the same as unchanged.
+//! Nothing here is stored: staleness is computed whenever it is served, so it cannot become stale itself. Unknown
+//! is not the same as unchanged.
 
 use std::collections::BTreeMap;
 
@@ -39,9 +39,8 @@ pub enum Standing {
     Unchanged,
     /// Other content than then.
     Changed,
-    /// It existed and is gone.
+    /// It no longer exists.
     Gone,
-    /// Unknown.
     Unverified,
 }
 

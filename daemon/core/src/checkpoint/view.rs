@@ -26,14 +26,14 @@ pub const DEFAULT_TOKENS: u64 = 4_000;
 
 /// The inputs of a view.
 #[derive(Debug, Clone, Copy)]
-pub struct Scene<'a> {
+pub struct ViewInputs<'a> {
     pub thread_id: Option<&'a str>,
     pub state: &'a Checkpoint,
     /// Accepted updates and the person's choices.
     pub semantics: &'a Semantics,
     /// Files as the host sees them on disk.
     pub disk: &'a Disk,
-    /// What the person wants a view to be about; empty if they did not say. It is never quoted.
+    /// The topic that the person wants a view to focus on; may be empty. Never quoted.
     pub focus: &'a str,
 }
 
@@ -71,38 +71,43 @@ impl Default for ViewCaps {
 const PINNED_PERCENT: u64 = 75;
 
 /// Renders the view within `max_tokens`, both by bytes / 4 and by o200k.
-pub fn render(scene: &Scene<'_>, caps: &ViewCaps, max_tokens: u64) -> String {
-    render_below("", scene, caps, max_tokens).text
+pub fn render(inputs: &ViewInputs<'_>, caps: &ViewCaps, max_tokens: u64) -> String {
+    render_below("", inputs, caps, max_tokens).text
 }
 
 /// Renders a view to follow a text such as a model's summary; prefers content that the text does not have.
-pub fn render_below(above: &str, scene: &Scene<'_>, caps: &ViewCaps, max_tokens: u64) -> Rendered {
+pub fn render_below(
+    above: &str,
+    inputs: &ViewInputs<'_>,
+    caps: &ViewCaps,
+    max_tokens: u64,
+) -> Rendered {
     let bytes = tokens::bytes_of(max_tokens);
-    let choices = &scene.semantics.choices;
-    let Some(header) = lines::header(scene).into_iter().find(|header| header.len() < bytes) else {
+    let choices = &inputs.semantics.choices;
+    let Some(header) = lines::header(inputs).into_iter().find(|header| header.len() < bytes) else {
         return Rendered { pins_incomplete: choices.pins().len(), ..Rendered::default() };
     };
     let pins_room = (max_tokens * PINNED_PERCENT / 100).saturating_sub(choice::cost(&header));
     let pinned = choice::pinned(choices.pins(), pins_room);
     let header = format!("{header}\n{}", pinned.text).trim_end().to_owned();
-    let suspect = lines::facts_suspect(scene, caps);
+    let suspect = lines::facts_suspect(inputs, caps);
     let accepted = suspect
         .into_iter()
-        .chain(lines::facts_valid(scene, caps))
-        .chain(lines::decisions(scene, caps));
+        .chain(lines::facts_valid(inputs, caps))
+        .chain(lines::decisions(inputs, caps));
     let extra = briefing::Extra {
         header,
         above,
-        focus: scene.focus,
-        folder: scene.state.cwd.as_deref(),
-        plan: lines::plan(scene, caps),
+        focus: inputs.focus,
+        folder: inputs.state.cwd.as_deref(),
+        plan: lines::plan(inputs, caps),
         accepted: accepted.collect(),
-        files: lines::changed(scene),
-        ran: lines::ran(scene, caps),
-        looked_at: lines::looked_at(scene, caps),
+        files: lines::changed(inputs),
+        ran: lines::ran(inputs, caps),
+        looked_at: lines::looked_at(inputs, caps),
         choices: Some(choices),
     };
-    let rendered = briefing::render(&scene.state.briefing, &extra, max_tokens);
+    let rendered = briefing::render(&inputs.state.briefing, &extra, max_tokens);
     Rendered { pins_incomplete: pinned.incomplete, ..rendered }
 }
 

@@ -40,7 +40,7 @@ impl From<&ItemRow> for Span {
 
 /// What happened to an item that was not dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
+pub enum Disposition {
     Kept,
     /// Kept, but cut or redacted.
     Shortened,
@@ -78,7 +78,7 @@ impl Receipt {
     pub fn of(
         spans: impl IntoIterator<Item = Span>,
         unseen: Option<Unseen>,
-        fate: impl Fn(&Span) -> Option<Fate>,
+        disposition: impl Fn(&Span) -> Option<Disposition>,
     ) -> Self {
         let mut receipt = Self::default();
         for span in spans {
@@ -88,9 +88,9 @@ impl Receipt {
                 let kind = span.kind.filter(|_| last == span.last);
                 receipt.unseen = Some(Span { last, items, tokens, kind, ..span.clone() });
             }
-            match fate(&span) {
-                Some(Fate::Kept) => receipt.kept.push(span),
-                Some(Fate::Shortened) => receipt.shortened.push(span),
+            match disposition(&span) {
+                Some(Disposition::Kept) => receipt.kept.push(span),
+                Some(Disposition::Shortened) => receipt.shortened.push(span),
                 None => receipt.dropped.push(span),
             }
         }
@@ -146,8 +146,8 @@ mod tests {
     #[test]
     fn every_item_is_accounted_for_once_at_any_length() {
         for length in [0, 1, 255, 256, 257, 10_000] {
-            let fate = |span: &Span| (span.first + 1 == length).then_some(Fate::Kept);
-            let receipt = Receipt::of((0..length).map(span), None, fate);
+            let disposition = |span: &Span| (span.first + 1 == length).then_some(Disposition::Kept);
+            let receipt = Receipt::of((0..length).map(span), None, disposition);
             let (dropped, tokens) = totals(&receipt.dropped);
             assert_eq!(dropped + totals(&receipt.kept).0, length);
             assert_eq!(tokens, dropped * 10);

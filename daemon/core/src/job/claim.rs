@@ -26,11 +26,8 @@ pub struct Load {
     pub of_kind: u32,
 }
 
-/// Claims a job for `holder`. `now` is read before the row is written, so that the holder's lease ends
-/// before anybody else considers it expired.
-///
-/// # Errors
-/// Why it does not run.
+/// Claims a job for `holder`; the error is why it does not run. `now` must be read before the row is written, so
+/// that the holder's lease ends before anyone else considers it expired.
 pub fn claim(
     mut job: Job,
     load: Load,
@@ -80,9 +77,8 @@ fn stop_at(rules: &Rules, now: &Moment) -> u64 {
     now.boot_ms.saturating_add(rules.lease_ms.saturating_sub(rules.margin_ms))
 }
 
-/// Takes a job from a holder that is gone: its lease expired, it ran in another boot, or it is known to be
-/// dead (`is_dead`). The attempt stays counted. `None` if there is nothing to take over.
-#[must_use]
+/// Takes over a job whose lease expired, whose holder ran in another boot, or whose holder is known to be dead
+/// (`is_dead`). The attempt stays counted. `None` if there is nothing to take over.
 pub fn rescue(mut job: Job, rules: &Rules, is_dead: bool, now: &Moment) -> Option<Job> {
     if job.state != State::Running {
         return None;
@@ -102,7 +98,6 @@ pub fn rescue(mut job: Job, rules: &Rules, is_dead: bool, now: &Moment) -> Optio
 /// The next job to claim: due, urgent ones first, then by priority, then the longest waiting. Jobs waiting
 /// since another boot precede those of this one; within a boot the boot clock decides, so a clock that was
 /// set wrong cannot hold a job back behind newer ones.
-#[must_use]
 pub fn next<'a>(
     jobs: impl IntoIterator<Item = &'a Job>,
     load: Load,

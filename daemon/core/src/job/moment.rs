@@ -13,8 +13,7 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// The moment `ms` later.
-    #[must_use]
+    /// Adds `ms` to both clocks.
     pub fn plus_ms(&self, ms: u64) -> Self {
         Self {
             wall_ms: self.wall_ms.saturating_add_unsigned(ms),
@@ -27,7 +26,6 @@ impl Moment {
 /// Milliseconds from `now` until `due`, 0 if past. Uses the boot clock within one boot, else the wall
 /// clock; a result above `span_ms_max`, the longest wait any rule allows, means a wrong clock and counts as
 /// past.
-#[must_use]
 pub fn span_ms(now: &Moment, due: &Moment, span_ms_max: u64) -> u64 {
     let span = if now.boot == due.boot {
         due.boot_ms.saturating_sub(now.boot_ms)
@@ -46,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wall_clock_that_jumps_moves_nothing_within_a_boot() {
+    fn a_jump_of_the_wall_clock_changes_nothing_within_a_boot() {
         let due = at(10_000, "a", 5_000);
         for wall in [0, 10_000, i64::MAX, i64::MIN] {
             assert_eq!(span_ms(&at(wall, "a", 4_000), &due, 9_000), 1_000);

@@ -1,4 +1,4 @@
-//! Requesting, waking and cancelling a job.
+//! Requests, wakes and cancels jobs.
 
 use super::{Job, JobKey, Moment, State};
 
@@ -16,7 +16,6 @@ pub struct JobRequest {
 
 /// Requests a job: creates its row or raises *wanted*. Input that is already owed or done changes only the
 /// priority, so repeating a request is free and keeps its place in the queue.
-#[must_use]
 pub fn request(job: Option<Job>, request: JobRequest, now: &Moment) -> Job {
     let Some(mut job) = job else {
         return Job {
@@ -73,9 +72,8 @@ pub fn request(job: Option<Job>, request: JobRequest, now: &Moment) -> Job {
     job
 }
 
-/// Wakes a dead, parked or waiting job, because a person asked or the configuration changed. A job that is
+/// Wakes a dead, parked or waiting job, on a person's request or a changed configuration. A job that is
 /// done runs once more.
-#[must_use]
 pub fn retry(mut job: Job, now: &Moment) -> Job {
     if job.state == State::Running {
         return job;
@@ -89,7 +87,6 @@ pub fn retry(mut job: Job, now: &Moment) -> Job {
 }
 
 /// Cancels a job: nothing is owed any more. A running run loses its claim, and its result is discarded.
-#[must_use]
 pub fn cancel(mut job: Job, now: &Moment) -> Job {
     if job.state == State::Running {
         job.epoch = job.epoch.saturating_add(1);

@@ -55,10 +55,9 @@ impl Default for Rules {
 }
 
 impl Rules {
-    /// The defaults of a kind. Extraction and consolidation retry soon, because without a model no outside
-    /// service can fail. Somebody waits for a compaction, pruning takes seconds, and rebuilding the index of a
-    /// million items takes minutes.
-    #[must_use]
+    /// The defaults of a kind. Extraction and consolidation retry soon, because without a model no outside service can
+    /// fail. A person waits for a compaction, pruning takes seconds, and rebuilding the index of a million items takes
+    /// minutes.
     pub fn of(kind: Kind) -> Self {
         let base = Self::default();
         match kind {
@@ -94,10 +93,7 @@ impl Rules {
         }
     }
 
-    /// Validates the rules.
-    ///
-    /// # Errors
-    /// The first violation.
+    /// Validates the rules; the error is the first violation.
     pub fn checked(self) -> Result<Self, RulesError> {
         if self.heartbeat_ms == 0 || self.heartbeat_ms > self.lease_ms / 3 {
             return Err(RulesError::HeartbeatTooSlow);
@@ -111,9 +107,8 @@ impl Rules {
         Ok(self)
     }
 
-    /// Backoff after failed attempt `attempts`: doubled each time, spread over the upper half by `chance` in
-    /// 0..1, at most the bound and at least what a provider asks for.
-    #[must_use]
+    /// Backoff after failed attempt `attempts`: doubled each time, spread over the upper half by `chance` in 0..1, and
+    /// at least the provider's wait; never more than [`Rules::wait_ms_max`].
     pub fn backoff_ms(&self, attempts: u32, retry_after_ms: Option<u64>, chance: f64) -> u64 {
         let doubled = self.retry_ms.saturating_mul(1 << attempts.saturating_sub(1).min(20));
         let most = doubled.min(self.retry_ms_max);
@@ -128,7 +123,6 @@ impl Rules {
     }
 
     /// The longest wait any rule allows; a longer one means a wrong clock.
-    #[must_use]
     pub fn wait_ms_max(&self) -> u64 {
         self.retry_ms_max.max(self.cooldown_ms).max(24 * 3_600_000)
     }

@@ -1,4 +1,4 @@
-//! Ending a run: success or failure.
+//! Ends a run with success or failure.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use super::{Job, JobKey, Lease, Moment, Rules, State, Token};
 pub struct Failure {
     pub kind: FailureKind,
     pub detail: String,
-    /// Milliseconds a provider asks to be left alone.
+    /// Milliseconds to wait, as requested by the provider.
     pub retry_after_ms: Option<u64>,
 }
 
@@ -41,7 +41,7 @@ pub enum LeaseLost {
     #[error("another run has taken the job over, or it was cancelled")]
     TakenOver,
     /// Its lease expired before renewal.
-    #[error("the lease ran out before it was renewed")]
+    #[error("the lease expired before it was renewed")]
     LeaseExpired,
 }
 
@@ -52,7 +52,7 @@ pub struct Fence {
     pub key: JobKey,
     pub token: Token,
     pub now: Moment,
-    /// With them, the effect is the whole result of the run: the same transaction records its success.
+    /// If set, the effect completes the run, and the same transaction records its success.
     pub finishes: Option<Rules>,
 }
 
@@ -75,11 +75,11 @@ pub(super) fn owned<'a>(job: &'a Job, token: &Token, now: &Moment) -> Result<&'a
     if lease.is_live(now) { Ok(lease) } else { Err(LeaseLost::LeaseExpired) }
 }
 
-/// Records a success. Anything requested during the run is still owed, after the cooldown unless urgent. Nothing
-/// changes when the same claim reports its success again, because the first answer was lost.
+/// Records a success. Anything requested during the run is still owed, after the cooldown unless urgent. Idempotent:
+/// a claim may report its success again if the first answer was lost.
 ///
 /// # Errors
-/// [`LeaseLost`]: somebody else owns it, and nothing changes.
+/// [`LeaseLost`]: the run no longer owns the job, and nothing changes.
 pub fn finish(mut job: Job, token: &Token, rules: &Rules, now: &Moment) -> Result<Job, LeaseLost> {
     if job.finished_by.as_ref() == Some(token) {
         return Ok(job);
@@ -102,7 +102,7 @@ pub fn finish(mut job: Job, token: &Token, rules: &Rules, now: &Moment) -> Resul
 /// Records a failure. `chance` in 0..1 spreads the backoff.
 ///
 /// # Errors
-/// [`LeaseLost`]: somebody else owns it, and nothing changes.
+/// [`LeaseLost`]: the run no longer owns the job, and nothing changes.
 pub fn fail(
     mut job: Job,
     token: &Token,

@@ -1,4 +1,4 @@
-//! Rules one by one; `model` holds them against any order of events.
+//! Tests the rules one by one; `model` checks them under any order of events.
 
 mod model;
 
@@ -47,7 +47,7 @@ fn failure(kind: FailureKind) -> Failure {
 }
 
 #[test]
-fn a_lease_ends_exactly_at_its_time_and_a_retry_begins_exactly_at_its_own() {
+fn leases_and_waits_end_exactly_on_time() {
     let (job, token) = claimed(queued("a"), 1_000);
     assert!(renew(job.clone(), &token, &RULES, &at(1_299)).is_ok());
     assert_eq!(renew(job.clone(), &token, &RULES, &at(1_300)), Err(LeaseLost::LeaseExpired));
@@ -70,14 +70,14 @@ fn a_run_that_was_taken_over_changes_nothing() {
     assert_eq!(renew(job.clone(), &old, &RULES, &at(410)).unwrap_err(), LeaseLost::TakenOver);
     let job = finish(job, &new, &RULES, &at(420)).unwrap();
     assert_eq!(job.state, State::Done);
-    assert_eq!(finish(job.clone(), &new, &RULES, &at(430)), Ok(job.clone()), "told again");
+    assert_eq!(finish(job.clone(), &new, &RULES, &at(430)), Ok(job.clone()), "reported again");
     assert_eq!(finish(job.clone(), &old, &RULES, &at(430)), Err(LeaseLost::TakenOver));
     let (job, _) = claimed(request(Some(job), ask("b"), &at(440)), 440);
-    assert_eq!(finish(job.clone(), &new, &RULES, &at(450)), Ok(job), "another's run goes on");
+    assert_eq!(finish(job.clone(), &new, &RULES, &at(450)), Ok(job), "the next run continues");
 }
 
 #[test]
-fn a_holder_stops_before_anybody_takes_over() {
+fn a_holder_stops_before_its_job_can_be_taken_over() {
     let (job, claim) = claim(queued("a"), Load::default(), &RULES, ("d", "n"), &at(1_000)).unwrap();
     assert_eq!(claim.stop_at_boot_ms, 1_240);
     assert_eq!(rescue(job, &RULES, false, &at(claim.stop_at_boot_ms)), None);
@@ -107,7 +107,7 @@ fn a_job_that_kills_its_worker_dies_and_new_input_wakes_it() {
 }
 
 #[test]
-fn each_kind_of_failure_leads_where_it_should() {
+fn each_kind_of_failure_leads_to_its_state() {
     use FailureKind as F;
     for (kind, state, attempts) in [
         (F::Transient, State::Failed, 1),
@@ -125,7 +125,7 @@ fn each_kind_of_failure_leads_where_it_should() {
 }
 
 #[test]
-fn what_is_asked_during_a_run_is_owed_after_it() {
+fn a_request_during_a_run_is_owed_after_it() {
     let (job, token) = claimed(queued("a"), 0);
     let job = request(Some(job), ask("b"), &at(1));
     assert_eq!(job.state, State::Running);
@@ -136,7 +136,7 @@ fn what_is_asked_during_a_run_is_owed_after_it() {
 }
 
 #[test]
-fn a_cooldown_holds_back_what_is_not_urgent() {
+fn a_cooldown_delays_requests_that_are_not_urgent() {
     let rules = Rules { cooldown_ms: 500, ..RULES };
     for urgent in [false, true] {
         let (job, token) = claimed(queued("a"), 0);
@@ -148,7 +148,7 @@ fn a_cooldown_holds_back_what_is_not_urgent() {
 }
 
 #[test]
-fn a_cancelled_run_counts_for_nothing() {
+fn a_cancelled_run_changes_nothing() {
     let (job, token) = claimed(queued("a"), 0);
     let job = cancel(job, &at(1));
     assert_eq!(job.state, State::Done);
@@ -156,7 +156,7 @@ fn a_cancelled_run_counts_for_nothing() {
 }
 
 #[test]
-fn room_and_order_decide_who_is_next() {
+fn capacity_and_order_select_the_next_job() {
     let job = |subject: &str, priority, urgent, asked| {
         let key = key(subject);
         let asked_for =
@@ -175,7 +175,7 @@ fn room_and_order_decide_who_is_next() {
 }
 
 #[test]
-fn rules_that_cannot_work_are_refused() {
+fn invalid_rules_are_rejected() {
     let refused = |rules: Rules| rules.checked().unwrap_err();
     assert_eq!(refused(Rules { heartbeat_ms: 101, ..RULES }), RulesError::HeartbeatTooSlow);
     assert_eq!(refused(Rules { margin_ms: 201, ..RULES }), RulesError::MarginTooWide);
@@ -184,12 +184,12 @@ fn rules_that_cannot_work_are_refused() {
 }
 
 #[test]
-fn a_new_input_does_not_shorten_the_pause_after_a_failure() {
+fn new_input_does_not_shorten_the_wait_after_a_failure() {
     use FailureKind as F;
     for (kind, urgent, state, waits) in [
         (F::Transient, false, State::Failed, true),
         (F::Transient, true, State::Queued, false),
-        // Who asks does not matter to a provider that asks to be left alone.
+        // A provider's wait applies to urgent requests too.
         (F::RateLimited, true, State::Failed, true),
         (F::BudgetSpent, true, State::Failed, true),
         // A missing key is missing for every input; a person may try.
@@ -206,7 +206,7 @@ fn a_new_input_does_not_shorten_the_pause_after_a_failure() {
 }
 
 #[test]
-fn a_provider_is_left_alone_as_long_as_it_asks_and_never_for_ever() {
+fn a_providers_wait_is_respected_and_bounded() {
     let failed = |retry_after_ms| {
         let (job, token) = claimed(queued("a"), 0);
         let failure = Failure { retry_after_ms, ..failure(FailureKind::RateLimited) };
@@ -231,7 +231,7 @@ fn waits_double_are_spread_and_are_bounded() {
 }
 
 #[test]
-fn asking_again_keeps_the_place_in_the_queue() {
+fn a_repeated_request_keeps_its_place_in_the_queue() {
     let first = queued("a");
     let other = JobRequest { key: key("other"), ..ask("a") };
     let other = request(None, other, &at(5));
@@ -242,7 +242,7 @@ fn asking_again_keeps_the_place_in_the_queue() {
 }
 
 #[test]
-fn a_clock_that_was_wrong_holds_nobody_back_in_the_queue() {
+fn a_wrong_wall_clock_does_not_change_the_queue() {
     let of = |subject: &str, now: Moment| {
         request(None, JobRequest { key: key(subject), ..ask("a") }, &now)
     };
@@ -250,22 +250,26 @@ fn a_clock_that_was_wrong_holds_nobody_back_in_the_queue() {
     let ahead = Moment { wall_ms: year_ms, ..at(1) };
     let jobs = [of("later", at(2)), of("sooner", ahead)];
     let chosen = next(&jobs, Load::default(), &RULES, &at(3)).unwrap();
-    assert_eq!(chosen.key.subject, "sooner", "the boot clock tells within a boot");
+    assert_eq!(chosen.key.subject, "sooner", "the boot clock decides within a boot");
     let old = Moment { boot: "boot-0".to_owned(), wall_ms: year_ms, boot_ms: 999 };
     let jobs = [of("new", at(2)), of("old", old)];
     let chosen = next(&jobs, Load::default(), &RULES, &at(3)).unwrap();
-    assert_eq!(chosen.key.subject, "old", "another boot was before");
+    assert_eq!(chosen.key.subject, "old", "jobs of another boot come first");
 }
 
 #[test]
 fn a_lease_from_a_boot_clock_that_is_ahead_ends() {
     let (job, _) = claimed(queued("a"), 10_000);
-    assert_eq!(rescue(job.clone(), &RULES, false, &at(9_900)), None, "a little: another processor");
+    assert_eq!(
+        rescue(job.clone(), &RULES, false, &at(9_900)),
+        None,
+        "a small difference between processors"
+    );
     assert!(rescue(job, &RULES, false, &at(10_000 - RULES.lease_ms)).is_some());
 }
 
 #[test]
-fn a_fence_lets_only_the_owner_store_something() {
+fn only_the_owner_passes_a_fence() {
     let (job, old) = claimed(queued("a"), 0);
     let fence = |token: &Token, ms| {
         let (key, token) = (key("t"), token.clone());
@@ -275,7 +279,7 @@ fn a_fence_lets_only_the_owner_store_something() {
     assert_eq!(
         fence(&old, 300).check(Some(&job)),
         Err(LeaseLost::LeaseExpired),
-        "though nobody has it"
+        "even if nobody took it over"
     );
     assert_eq!(fence(&old, 1).check(None), Err(LeaseLost::TakenOver));
     let job = rescue(job, &RULES, false, &at(300)).unwrap();
@@ -285,7 +289,7 @@ fn a_fence_lets_only_the_owner_store_something() {
 }
 
 #[test]
-fn a_success_is_rested_after_by_what_is_asked_later_too() {
+fn a_cooldown_applies_to_later_requests_too() {
     let rules = Rules { cooldown_ms: 500, ..RULES };
     let (job, token) = claimed(queued("a"), 0);
     let done = finish(job, &token, &rules, &at(10)).unwrap();
@@ -297,7 +301,7 @@ fn a_success_is_rested_after_by_what_is_asked_later_too() {
 }
 
 #[test]
-fn a_wall_clock_that_is_set_back_before_a_boot_stretches_no_wait() {
+fn setting_the_wall_clock_back_across_a_boot_does_not_extend_a_wait() {
     let (job, token) = claimed(queued("a"), 10_000);
     let job =
         fail(job, &token, failure(FailureKind::Transient), (&RULES, 1.0), &at(10_000)).unwrap();
@@ -307,6 +311,6 @@ fn a_wall_clock_that_is_set_back_before_a_boot_stretches_no_wait() {
     };
     let waiting = |wait_ms| Why::Waiting { wait_ms, after: Some("x".to_owned()) };
     assert_eq!(wait_after(10_030), waiting(70));
-    assert_eq!(wait_after(10_000 - 3_600_000), Why::Due, "more than was meant");
+    assert_eq!(wait_after(10_000 - 3_600_000), Why::Due, "longer than the intended wait");
     assert_eq!(wait_after(10_000 + 86_400_000), Why::Due);
 }

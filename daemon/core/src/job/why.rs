@@ -13,14 +13,13 @@ pub enum Why {
     NothingOwed,
     Running {
         holder: String,
-        /// Milliseconds its lease still holds.
+        /// Milliseconds until its lease expires.
         lease_ms: u64,
     },
     /// Its holder is gone; the next scan takes it over.
     Abandoned,
     /// Waiting after a failure or a success.
     Waiting {
-        /// Milliseconds.
         wait_ms: u64,
         /// The failure that caused the wait; `None` after a success.
         after: Option<String>,
@@ -39,8 +38,6 @@ pub enum Why {
     },
 }
 
-/// Explains why `job` does not run, or that it may.
-#[must_use]
 pub fn why(job: &Job, load: Load, rules: &Rules, now: &Moment) -> Why {
     let detail = || job.failure.as_ref().map_or_else(String::new, |failure| failure.detail.clone());
     match (job.state, &job.lease) {
@@ -74,7 +71,7 @@ pub fn why(job: &Job, load: Load, rules: &Rules, now: &Moment) -> Why {
 /// between two boots does not extend it.
 fn longest(job: &Job, due: &Moment, rules: &Rules) -> u64 {
     let begun = &job.updated_at;
-    let is_told = begun.boot == due.boot;
-    let meant = if is_told { due.boot_ms.saturating_sub(begun.boot_ms) } else { u64::MAX };
-    meant.min(rules.wait_ms_max())
+    let is_same_boot = begun.boot == due.boot;
+    let intended = if is_same_boot { due.boot_ms.saturating_sub(begun.boot_ms) } else { u64::MAX };
+    intended.min(rules.wait_ms_max())
 }

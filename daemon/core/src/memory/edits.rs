@@ -80,7 +80,6 @@ impl Edits {
     }
 
     /// Applies the person's changes to the files.
-    #[must_use]
     pub fn apply(&self, mut files: Files) -> Files {
         for (path, text) in &self.files {
             match text {

@@ -176,7 +176,6 @@ pub struct RolloutMemory {
 
 impl RolloutMemory {
     /// Neutralizes the thread's text, so that files and prompts can contain it.
-    #[must_use]
     pub fn quoted(mut self) -> Self {
         fn line(text: &mut String) {
             if let Cow::Owned(shown) = quote::line(text) {

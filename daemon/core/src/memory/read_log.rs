@@ -1,7 +1,7 @@
-//! Which memory files a thread's agent read by itself, with a command or a tool that looks at files.
+//! Finds the memory files that a thread's agent read with a command or a file tool.
 //!
-//! An agent that runs `cat …/memory/MEMORY.md` uses memory as much as one that asks for it: what is used is kept
-//! and served first. A line that names no memory file is not even parsed.
+//! Reading `…/memory/MEMORY.md` counts as use, like a request for memory: used threads are kept and served first.
+//! Lines that name no memory file are not parsed.
 
 use std::collections::BTreeSet;
 
@@ -11,34 +11,32 @@ use crate::rollout::{self, Body, Item};
 use crate::step::{Action, Called};
 use crate::thread::Source;
 
-/// Files of one thread that are told apart.
+/// Maximum files recorded per thread.
 const FILES_MAX: usize = 256;
 
-/// Names that every path to a memory file holds.
+/// Every path of a memory file contains one of these names.
 const NAMES: [&[u8]; 5] =
     [b"MEMORY.md", b"memory_summary", b"raw_memories", b"rollout_summaries", b"skills"];
 
-/// Reads of memory in the lines of one thread.
+/// The memory files read in one thread.
 #[derive(Debug, Clone)]
 pub struct ReadLog {
     source: Source,
-    /// Folder that commands run in unless they say another.
+    /// Default folder of commands.
     cwd: Option<String>,
-    /// Absolute paths that lead to the memory folder.
+    /// Absolute paths of the memory folder.
     roots: Vec<String>,
-    /// Lines before it were counted already.
+    /// First line to count; earlier ones were counted before.
     from_seq: u64,
     paths: BTreeSet<String>,
 }
 
 impl ReadLog {
-    /// A log of the lines from `from_seq` on.
-    #[must_use]
     pub fn new(source: Source, cwd: Option<String>, roots: Vec<String>, from_seq: u64) -> Self {
         Self { source, cwd, roots, from_seq, paths: BTreeSet::new() }
     }
 
-    /// Looks at the next line.
+    /// Reads the next line.
     pub fn line(&mut self, place: Place, line: &[u8]) {
         let names = |name: &&[u8]| memchr::memmem::find(line, name).is_some();
         if place.line < self.from_seq || !NAMES.iter().any(names) {
@@ -78,8 +76,7 @@ impl ReadLog {
         self.paths.extend(found.into_iter().take(room));
     }
 
-    /// Paths below the memory folder that were read, each once.
-    #[must_use]
+    /// Distinct paths below the memory folder.
     pub fn into_paths(self) -> Vec<String> {
         let is_file = |path: &String| UsageKind::of(path).is_some();
         self.paths.into_iter().filter(is_file).collect()
@@ -106,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_reads_memory_is_noticed_once_and_nothing_else_is() {
+    fn only_commands_that_read_memory_are_recorded_and_once() {
         let scripts = [
             "cat /s/memory/MEMORY.md",
             "rg -n tests /s/memory/MEMORY.md",

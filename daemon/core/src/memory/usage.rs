@@ -1,4 +1,4 @@
-//! Which memory files a shell command reads: use decides what is kept and served first.
+//! Finds the memory files that a shell command reads. Used threads are kept and served first.
 
 use serde::{Deserialize, Serialize};
 use strum::VariantArray as _;
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_are_recognised_by_kind() {
+    fn reads_are_recognized_by_kind() {
         let roots = ["/home/u/.local/share/longhaul/memory", "~/.local/share/longhaul/memory"];
         let kinds = |script: &str, workdir: Option<&str>| -> Vec<UsageKind> {
             let commands = shell::commands(script);

@@ -1,4 +1,4 @@
-//! Reading an answer while it streams in.
+//! Reads an answer while it streams in.
 
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,6 @@ pub struct Usage {
 }
 
 impl Usage {
-    #[must_use]
     pub fn total(self) -> u64 {
         self.input.saturating_add(self.output)
     }
@@ -36,13 +35,12 @@ pub struct Answer {
     pub text: String,
     /// Unchanged items; only in the Responses API.
     pub items: Vec<Box<RawValue>>,
-    /// Usage, if the provider reports it.
+    /// Zero if the provider does not report it.
     pub usage: Usage,
 }
 
 impl Answer {
-    /// The answer without credentials a model repeated; an item that only its provider can read stays as it is.
-    #[must_use]
+    /// Redacts credentials that the model repeated; keeps encrypted items unchanged.
     pub fn redacted(mut self) -> Self {
         self.text = redact(&self.text).text.into_owned();
         for item in &mut self.items {
@@ -86,8 +84,6 @@ pub struct AnswerReader {
 }
 
 impl AnswerReader {
-    /// Creates a reader for the given API.
-    #[must_use]
     pub fn new(wire: WireApi) -> Self {
         Self {
             wire,
@@ -109,13 +105,12 @@ impl AnswerReader {
         let pushed = sse.push(bytes, |data| self.event(data));
         self.sse = sse;
         if pushed.is_err() {
-            self.fail(Fault::new(FaultKind::AnswerTooLarge, "one event is over the bound"));
+            self.fail(Fault::new(FaultKind::AnswerTooLarge, "an event is over the size limit"));
         }
         self.has_ended()
     }
 
-    /// Text so far, for progress reports.
-    #[must_use]
+    /// The text so far.
     pub fn words(&self) -> &str {
         &self.words
     }
@@ -126,7 +121,7 @@ impl AnswerReader {
     /// The provider's error, or [`FaultKind::StreamCut`] if the answer is incomplete.
     pub fn finish(mut self) -> Result<Answer, Fault> {
         let mut sse = std::mem::take(&mut self.sse);
-        // An incomplete event: the stream was cut inside it.
+        // Ignore an incomplete event: the stream was cut inside it.
         sse.end(|data| {
             let is_whole = data.trim_ascii() == b"[DONE]"
                 || serde_json::from_slice::<IgnoredAny>(data).is_ok();
@@ -140,8 +135,8 @@ impl AnswerReader {
         if !self.whole {
             return Err(Fault::new(FaultKind::StreamCut, "the stream ended before the answer did"));
         }
-        let told = responses::text_of(&self.items);
-        let text = told.filter(|text| !text.is_empty()).unwrap_or(self.words);
+        let message = responses::text_of(&self.items);
+        let text = message.filter(|text| !text.is_empty()).unwrap_or(self.words);
         Ok(Answer { text, items: self.items, usage: self.usage })
     }
 
@@ -179,7 +174,7 @@ impl AnswerReader {
             return;
         }
         let Ok(event) = serde_json::from_slice::<Value>(data) else {
-            self.fail(Fault::new(FaultKind::Unreadable, "an event is no JSON"));
+            self.fail(Fault::new(FaultKind::Unreadable, "an event is not JSON"));
             return;
         };
         match self.wire {
@@ -207,7 +202,7 @@ impl AnswerReader {
             StreamEvent::Failed(fault) => self.fail(fault),
         }
         if self.words.len() + self.item_bytes > ANSWER_BYTES_MAX {
-            self.fail(Fault::new(FaultKind::AnswerTooLarge, "the answer is over the bound"));
+            self.fail(Fault::new(FaultKind::AnswerTooLarge, "the answer is over the size limit"));
         }
     }
 
@@ -216,7 +211,6 @@ impl AnswerReader {
     }
 }
 
-/// A number in the usage object.
 pub(super) fn count(usage: &Value, pointer: &str) -> u64 {
     usage.pointer(pointer).and_then(Value::as_u64).unwrap_or(0)
 }

@@ -3,7 +3,6 @@
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// One request to a model.
 #[derive(Debug, Clone, Copy)]
 pub struct Ask<'a> {
     /// The provider's name for the model.
@@ -12,7 +11,7 @@ pub struct Ask<'a> {
     pub instructions: &'a str,
     /// The history as Responses API items.
     pub input: &'a [Box<RawValue>],
-    /// Whether images are to be replaced by a sentence.
+    /// Replace images by a sentence.
     pub without_images: bool,
     /// Schema of the answer; `None` for free text.
     pub schema: Option<&'a Schema>,
@@ -29,14 +28,14 @@ pub enum Endpoint {
     Answer,
     /// The provider's own compaction of the input; only [`super::WireApi::Responses`] has it.
     Compact,
-    /// The same, asked for by an item at the end of an ordinary streamed request.
+    /// The same, requested by an item at the end of an ordinary streamed request.
     StreamedCompact,
 }
 
 /// Schema of a structured answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Schema {
-    /// Its name: letters, digits, `_`.
+    /// Letters, digits, `_`.
     pub name: String,
     /// A JSON Schema of an object.
     pub schema: Value,

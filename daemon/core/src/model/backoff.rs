@@ -16,7 +16,6 @@ const LONGEST_MS: u64 = 20_000;
 ///
 /// `chance` in 0..1 spreads clients that failed together: the wait is 90 to 110 % of the rule's, and at
 /// least what the provider asks for.
-#[must_use]
 pub fn wait_ms(fault: &Fault, tries: u32, left_ms: u64, chance: f64) -> Option<u64> {
     if !fault.kind.is_transient() || tries == 0 || tries >= TRIES_MAX {
         return None;
@@ -40,14 +39,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_double_obey_the_provider_and_end() {
+    fn waits_double_respect_the_provider_and_end() {
         let mut fault = Fault::new(FaultKind::Unavailable, "x");
         let waits: Vec<_> = (1..=5).map(|tries| wait_ms(&fault, tries, 60_000, 0.5)).collect();
         assert_eq!(waits, [Some(200), Some(400), Some(800), Some(1_600), None]);
         assert_eq!(wait_ms(&fault, 1, 60_000, 0.0), Some(180));
         fault.retry_after_ms = Some(3_000);
         assert_eq!(wait_ms(&fault, 1, 60_000, 0.5), Some(3_000));
-        assert_eq!(wait_ms(&fault, 1, 2_000, 0.5), None, "no time for it");
+        assert_eq!(wait_ms(&fault, 1, 2_000, 0.5), None, "too little time left");
         let overflow = Fault::new(FaultKind::ContextOverflow, "x");
         assert_eq!(wait_ms(&overflow, 1, 60_000, 0.5), None, "the same request fails again");
     }

@@ -1,4 +1,4 @@
-//! Budgets for models, and whether one more request fits.
+//! Checks requests against budgets.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +21,7 @@ pub struct Spending {
     /// Requests, including failed ones: some providers bill them.
     pub requests: u64,
     pub tokens: u64,
-    /// Of `tokens`, those of answers.
+    /// The part of `tokens` in answers.
     #[serde(default)]
     pub output_tokens: u64,
 }
@@ -29,7 +29,6 @@ pub struct Spending {
 const DAY_MS: i64 = 86_400_000;
 
 /// UTC day as days since 1970.
-#[must_use]
 pub fn day_of(now_ms: i64) -> i64 {
     now_ms.div_euclid(DAY_MS)
 }
@@ -54,11 +53,11 @@ pub fn check(
         ("requests_per_job", over(budget.requests_per_job, job.requests, 1), false),
         ("tokens_per_job", over(budget.tokens_per_job, job.tokens, input_tokens), false),
     ];
-    for (name, crossed, daily) in bounds {
-        let Some(bound) = crossed else { continue };
+    for (name, exceeded, daily) in bounds {
+        let Some(bound) = exceeded else { continue };
         let mut fault = Fault::new(
             FaultKind::BudgetSpent,
-            &format!("budget.{name} = {bound} would be crossed"),
+            &format!("budget.{name} = {bound} would be exceeded"),
         );
         let until_tomorrow = DAY_MS - now_ms.rem_euclid(DAY_MS);
         fault.retry_after_ms = daily.then_some(until_tomorrow.unsigned_abs());
@@ -72,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_bound_that_would_be_crossed_is_named() {
+    fn the_first_exceeded_limit_is_named() {
         let budget = Budget {
             requests_per_day: Some(2),
             tokens_per_day: Some(1_000),
@@ -87,11 +86,11 @@ mod tests {
         let none = Spending::default();
         assert_eq!(name(none, none, 500), None);
         let tomorrow = Some(86_399_000);
-        let said = |text: &str, wait| Some((format!("budget.{text} would be crossed"), wait));
-        assert_eq!(name(spent(2, 0), none, 1), said("requests_per_day = 2", tomorrow));
-        assert_eq!(name(spent(1, 900), none, 101), said("tokens_per_day = 1000", tomorrow));
-        assert_eq!(name(none, spent(2, 0), 1), said("requests_per_job = 2", None));
-        assert_eq!(name(none, spent(0, 400), 101), said("tokens_per_job = 500", None));
+        let exceeded = |text: &str, wait| Some((format!("budget.{text} would be exceeded"), wait));
+        assert_eq!(name(spent(2, 0), none, 1), exceeded("requests_per_day = 2", tomorrow));
+        assert_eq!(name(spent(1, 900), none, 101), exceeded("tokens_per_day = 1000", tomorrow));
+        assert_eq!(name(none, spent(2, 0), 1), exceeded("requests_per_job = 2", None));
+        assert_eq!(name(none, spent(0, 400), 101), exceeded("tokens_per_job = 500", None));
         assert!(check(&Budget::default(), (spent(9, 9), none), u64::MAX, 0).is_ok());
         assert_eq!((day_of(-1), day_of(0), day_of(86_400_000)), (-1, 0, 1));
     }

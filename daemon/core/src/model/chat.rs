@@ -1,4 +1,4 @@
-//! Chat Completions, as OpenAI, Ollama, LM Studio, vLLM and llama.cpp speak it.
+//! Chat Completions, as implemented by OpenAI, Ollama, LM Studio, vLLM and llama.cpp.
 
 use serde_json::{Value, json};
 
@@ -48,7 +48,7 @@ pub(super) fn whole(body: &Value, show: &mut dyn FnMut(StreamEvent)) {
     if body.pointer("/choices/0").is_some() {
         show(StreamEvent::Done);
     } else {
-        show(StreamEvent::Failed(Fault::new(FaultKind::Unreadable, "the answer holds no choice")));
+        show(StreamEvent::Failed(Fault::new(FaultKind::Unreadable, "the answer has no choice")));
     }
 }
 
@@ -63,7 +63,7 @@ fn choice(event: &Value, part: &str, show: &mut dyn FnMut(StreamEvent)) {
         Some("length") => {
             show(StreamEvent::Failed(Fault::new(
                 FaultKind::Incomplete,
-                "the answer reached its bound",
+                "the answer reached its token limit",
             )));
         }
         Some("content_filter") => {

@@ -11,25 +11,25 @@ use serde_json::Value;
 #[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case", const_into_str)]
 pub enum FaultKind {
-    /// Nobody answers at the address.
+    /// The address does not respond.
     Unreachable,
     /// The stream ended before the answer did.
     StreamCut,
     /// No answer in the time allowed.
     Timeout,
-    /// Too many requests or tokens a minute.
+    /// Too many requests or tokens per minute.
     RateLimited,
     /// The account has no credit or quota left.
     QuotaExceeded,
     /// The input is larger than the model's window.
     ContextOverflow,
-    /// The key is missing, wrong or not allowed this.
+    /// The key is missing, wrong or not allowed to do this.
     Unauthorized,
     /// The provider has no such endpoint or model.
     NotFound,
     /// The provider is overloaded or broken (5xx).
     Unavailable,
-    /// The provider refused the content of the request.
+    /// The provider rejected the content of the request.
     Refused,
     /// The answer cannot be read.
     Unreadable,
@@ -45,7 +45,6 @@ pub enum FaultKind {
 
 impl FaultKind {
     /// Whether the provider has processed, and bills, the input of the failed request.
-    #[must_use]
     pub fn is_billed(self) -> bool {
         matches!(
             self,
@@ -59,7 +58,6 @@ impl FaultKind {
     }
 
     /// Whether a retry may succeed.
-    #[must_use]
     pub fn is_transient(self) -> bool {
         matches!(self, Self::Unreachable | Self::StreamCut | Self::RateLimited | Self::Unavailable)
     }
@@ -79,8 +77,6 @@ pub struct Fault {
 pub const DETAIL_BYTES: usize = 300;
 
 impl Fault {
-    /// Creates a failure with a message.
-    #[must_use]
     pub fn new(kind: FaultKind, detail: &str) -> Self {
         let clean = crate::redact::redact(detail).text;
         let line = without_queries(&crate::text::one_line(&clean));
@@ -94,10 +90,9 @@ impl Fault {
     /// # Source
     /// Error tables of the three providers. Overflow is also recognized by its message, since servers of the
     /// Chat API have no common code for it.
-    #[must_use]
     pub fn of_status(status: u16, retry_after: Option<&str>, body: &[u8]) -> Self {
         let error = serde_json::from_slice::<Value>(body).unwrap_or_default();
-        let (code, words) = said(&error);
+        let (code, words) = code_and_message(&error);
         let words = words.unwrap_or("the provider gave no reason");
         let kind = kind_of(status, code.unwrap_or_default(), words);
         let mut fault = Self::new(kind, &format!("HTTP {status}: {words}"));
@@ -106,9 +101,8 @@ impl Fault {
     }
 
     /// Classifies an error object inside a stream.
-    #[must_use]
     pub fn of_error(error: &Value) -> Self {
-        let (code, words) = said(error);
+        let (code, words) = code_and_message(error);
         let code = code.unwrap_or_default();
         let words = words.unwrap_or("the provider gave no reason");
         let kind = kind_of(status_of(code), code, words);
@@ -116,7 +110,7 @@ impl Fault {
     }
 }
 
-/// Cuts what follows the `?` of an address: a provider repeats the one it was asked at, and a key may stand there.
+/// Removes the query from URLs: a provider repeats the request's URL, and its query may contain a key.
 fn without_queries(line: &str) -> String {
     let is_end =
         |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '<' | '>' | ')' | ',');
@@ -144,8 +138,8 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
-/// Code and message of an error, in any provider's layout.
-fn said(error: &Value) -> (Option<&str>, Option<&str>) {
+/// Reads an error of any provider.
+fn code_and_message(error: &Value) -> (Option<&str>, Option<&str>) {
     let inner = error.get("error").unwrap_or(error);
     let text = |key: &str| inner.get(key).and_then(Value::as_str);
     let code = text("code").or_else(|| text("type"));
@@ -207,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failures_are_told_apart_by_status_code_and_words() {
+    fn failures_are_classified_by_status_code_and_message() {
         let check = |status, body: &str, kind| {
             let fault = Fault::of_status(status, None, body.as_bytes());
             assert_eq!(fault.kind, kind, "{status} {body}");
@@ -255,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_provider_says_how_long_to_wait() {
+    fn the_providers_wait_is_read() {
         for (header, expected) in [
             ("2", Some(2_000)),
             ("0.5", Some(500)),
@@ -272,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn the_query_of_an_address_is_not_kept() {
+    fn the_query_of_a_url_is_removed() {
         let fault = Fault::new(
             FaultKind::Refused,
             "no route to 'https://a.example/v1?api-version=1&code=hunter2', see https://b.example/doc",
@@ -282,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_a_provider_repeats_is_not_kept() {
+    fn a_key_that_a_provider_repeats_is_redacted() {
         let words = "Incorrect API key provided: sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD";
         let fault =
             Fault::of_error(&serde_json::json!({"code": "invalid_api_key", "message": words}));

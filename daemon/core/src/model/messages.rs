@@ -64,7 +64,7 @@ pub(super) fn whole(body: &Value, show: &mut dyn FnMut(StreamEvent)) {
     if body["content"].is_array() {
         show(StreamEvent::Done);
     } else {
-        show(StreamEvent::Failed(Fault::new(FaultKind::Unreadable, "the answer holds no content")));
+        show(StreamEvent::Failed(Fault::new(FaultKind::Unreadable, "the answer has no content")));
     }
 }
 
@@ -73,7 +73,7 @@ fn stopped(reason: Option<&str>, show: &mut dyn FnMut(StreamEvent)) {
         Some("max_tokens") => {
             show(StreamEvent::Failed(Fault::new(
                 FaultKind::Incomplete,
-                "the answer reached its bound",
+                "the answer reached its token limit",
             )));
         }
         Some("refusal") => {

@@ -15,7 +15,7 @@ struct Body<'a> {
     input: &'a [Box<RawValue>],
     #[serde(skip_serializing_if = "Option::is_none")]
     stream: Option<bool>,
-    /// The provider should not retain anything of the user's.
+    /// Ask the provider not to retain the request.
     #[serde(skip_serializing_if = "Option::is_none")]
     store: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -46,7 +46,7 @@ pub(super) fn body(ask: &Ask<'_>) -> Vec<u8> {
     serde_json::to_vec(&body).unwrap_or_default()
 }
 
-/// Reads one event; items are taken byte for byte from its text `data`.
+/// Reads one event; items are taken unchanged from its text `data`.
 pub(super) fn event(event: &Value, data: &[u8], show: &mut dyn FnMut(StreamEvent)) {
     #[derive(serde::Deserialize)]
     struct Done {
@@ -78,7 +78,7 @@ pub(super) fn whole(body: &Value, show: &mut dyn FnMut(StreamEvent)) {
     if body["output"].is_array() || body["status"].is_string() {
         end(body, show);
     } else {
-        show(StreamEvent::Failed(Fault::new(FaultKind::Unreadable, "the answer holds no output")));
+        show(StreamEvent::Failed(Fault::new(FaultKind::Unreadable, "the answer has no output")));
     }
 }
 

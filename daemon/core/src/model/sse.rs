@@ -16,7 +16,7 @@ pub(super) struct Sse {
 pub(super) struct TooLarge;
 
 impl Sse {
-    /// Feeds the next bytes and passes on the data of every completed event.
+    /// Feeds the next bytes; calls `event` with the data of every completed event.
     pub(super) fn push(
         &mut self,
         bytes: &[u8],
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_are_the_same_however_the_bytes_are_cut() {
+    fn events_do_not_depend_on_how_the_bytes_are_split() {
         let stream =
             b": hello\r\nevent: a\r\ndata: {\"x\":1}\r\n\r\ndata:one\ndata: two\n\n\n\ndata: last";
         for piece in 1..stream.len() {
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_event_is_refused() {
+    fn an_endless_event_is_rejected() {
         let mut sse = Sse::default();
         let chunk = vec![b'x'; 1_024 * 1_024];
         let results: Vec<_> = (0..9).map(|_| sse.push(&chunk, |_| {})).collect();

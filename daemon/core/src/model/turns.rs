@@ -1,12 +1,11 @@
 //! Renders a history as plain turns, for providers that do not accept Responses items.
 //!
-//! Calls and outputs become text: the other APIs refuse calls of tools that the request does not offer, and
+//! Calls and outputs become text: the other APIs reject calls of tools that the request does not offer, and
 //! a summary request offers none.
 
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// Who speaks in a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Speaker {
     /// The person, the harness, or a tool.
@@ -23,12 +22,11 @@ pub struct ChatTurn {
 
 /// Renders a history as alternating turns that begin with the user, as every provider requires. Reasoning
 /// and opaque items are omitted: no other provider can read them.
-#[must_use]
 pub fn of(items: &[Box<RawValue>]) -> Vec<ChatTurn> {
     let mut turns: Vec<ChatTurn> = Vec::new();
     for item in items {
         let Ok(item) = serde_json::from_str::<Value>(item.get()) else { continue };
-        let Some((speaker, text)) = told(&item) else { continue };
+        let Some((speaker, text)) = text_of(&item) else { continue };
         if text.is_empty() {
             continue;
         }
@@ -48,7 +46,7 @@ pub fn of(items: &[Box<RawValue>]) -> Vec<ChatTurn> {
     turns
 }
 
-fn told(item: &Value) -> Option<(Speaker, String)> {
+fn text_of(item: &Value) -> Option<(Speaker, String)> {
     let text = |key: &str| item.get(key).and_then(Value::as_str).unwrap_or_default();
     match text("type") {
         "" | "message" => {

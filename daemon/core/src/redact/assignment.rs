@@ -10,7 +10,7 @@ use super::name;
 use super::rule::Verdict;
 use super::value::{self, Candidate, Form};
 
-/// The stems that can make a name the name of a secret; each also in capitals and capitalised.
+/// Stems of secret names; each also in upper case and capitalized.
 const STEMS: &[&str] = &[
     "password",
     "passwd",
@@ -22,7 +22,7 @@ const STEMS: &[&str] = &[
     "token",
     "credential",
 ];
-/// Stems common in words that are no names: found with what stands beside them.
+/// Stems that are common in other words: only together with their neighbouring characters.
 const STEMS_SHORT: &[&str] = &[
     "_pass",
     "pass=",
@@ -40,12 +40,12 @@ const STEMS_SHORT: &[&str] = &[
     "_pat:",
     "_pat\"",
 ];
-/// Humps of camel-case names, and the end of a name of two words: `API key: …`.
+/// Parts of camel-case names, and the end of a two-word name: `API key: …`.
 const HUMPS: &[&str] = &[" key", " Key", "Key", "Pass", "Auth", "APIKEY", "JWT", "ApiKey"];
 
-/// The longest name looked at on either side of a hit, in bytes.
+/// Maximum bytes of a name on either side of a hit.
 const NAME_BYTES_MAX: usize = 64;
-/// The most that is read of a value before it is judged, in bytes.
+/// Maximum bytes of a value read to judge it.
 const VALUE_HEAD_BYTES: usize = 256;
 
 /// From the name's end to its value: closing quote, bracket, separator, type, opening quote.
@@ -59,11 +59,11 @@ static SEPARATOR: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
-/// All keywords that may stand in the name of a secret.
+/// All keywords of secret names.
 pub(super) fn keywords() -> Vec<String> {
     let mut keywords: Vec<String> = HUMPS.iter().map(|&hump| hump.to_owned()).collect();
     for stem in STEMS {
-        keywords.push(capitalised(stem));
+        keywords.push(capitalized(stem));
     }
     keywords.push("PassWord".to_owned());
     for stem in STEMS.iter().chain(STEMS_SHORT) {
@@ -73,21 +73,21 @@ pub(super) fn keywords() -> Vec<String> {
     keywords
 }
 
-fn capitalised(stem: &str) -> String {
+fn capitalized(stem: &str) -> String {
     let (first, rest) = stem.split_at(1);
     first.to_ascii_uppercase() + rest
 }
 
-/// Judges the pair whose name holds the hit.
+/// Judges the pair whose name contains the hit.
 pub(super) fn judge(text: &[u8], hit: &Range<usize>, floor: usize) -> Verdict {
     Verdict::from(find(text, hit, floor))
 }
 
-/// What stands between a name and its value.
+/// The separator between a name and its value.
 struct Separator {
     value_start: usize,
     form: Form,
-    /// The quote the value is in, with the backslashes before it.
+    /// The opening quote, with the backslashes before it.
     quote: Range<usize>,
     is_xml: bool,
 }
@@ -116,14 +116,14 @@ fn name_around(text: &[u8], hit: &Range<usize>, floor: usize) -> Range<usize> {
     let is_name = |b: &&u8| b.is_ascii_alphanumeric() || b"_-.".contains(b);
     let before = text[floor.min(hit.start)..hit.start].iter().rev().take(NAME_BYTES_MAX);
     let start = hit.start - before.take_while(is_name).count();
-    // A keyword such as `pass=` reaches past the name, and in ` key` a blank belongs to it.
+    // A keyword such as `pass=` extends past the name, and in ` key` a space belongs to it.
     let inside = text[hit.clone()].iter().take_while(|b| is_name(b) || **b == b' ').count();
     let after = text[hit.start + inside..].iter().take(NAME_BYTES_MAX);
     let end = hit.start + inside + after.take_while(is_name).count();
     start..end
 }
 
-/// Whether nothing but indentation and a list's dash stands between the start of the line and `at`.
+/// Whether only indentation and list marks are between the start of the line and `at`.
 fn starts_line(text: &[u8], at: usize) -> bool {
     let before = text[..at].iter().rev().take(NAME_BYTES_MAX);
     before.copied().find(|b| !b" \t-+|".contains(b)).is_none_or(|b| b == b'\n')
@@ -131,7 +131,7 @@ fn starts_line(text: &[u8], at: usize) -> bool {
 
 fn separator(text: &[u8], name: &Range<usize>) -> Option<Separator> {
     let rest = &text[name.end..text.len().min(name.end + 96)];
-    // Nearly every hit ends here: the name is followed by something no value can follow.
+    // Rejects nearly every hit: no value can follow this character.
     if !rest.first().is_some_and(|b| b"=:\"'`\\]> \t?|\xe2".contains(b)) {
         return None;
     }
@@ -160,7 +160,7 @@ fn separator(text: &[u8], name: &Range<usize>) -> Option<Separator> {
     let form = match captures.name("assign").map(|m| m.as_bytes()) {
         _ if open.is_some() || is_xml => Form::Quoted,
         Some(b"=") => Form::Direct,
-        // A declared type with a bare value behind it is code.
+        // A declared type followed by a bare value is code.
         Some(assign) if assign.len() > 40 => return None,
         _ => Form::Spaced,
     };
@@ -182,7 +182,7 @@ fn has_block(rest: &[u8]) -> bool {
     rest[1..].iter().find(|b| !is_blank(**b)).is_some_and(|b| matches!(b, b'|' | b'>'))
 }
 
-/// What stands between the cells of a table, or before the first line of a block of YAML: `password: |`.
+/// The separator between table cells, or before the first line of a YAML block: `password: |`.
 fn separator_of_layout(text: &[u8], at: usize) -> Option<Separator> {
     let skip = |at: usize, is_skipped: fn(u8) -> bool| {
         let run = text[at..].iter().take(NAME_BYTES_MAX);
@@ -201,14 +201,14 @@ fn separator_of_layout(text: &[u8], at: usize) -> Option<Separator> {
     Some(Separator { value_start, form: Form::Spaced, quote, is_xml: false })
 }
 
-/// The value, or as much of it as is needed to judge it.
+/// The value, or as much of it as judging needs.
 fn value(text: &[u8], separator: &Separator) -> Range<usize> {
     let start = separator.value_start;
     let head_end = text.len().min(start + VALUE_HEAD_BYTES);
     start..run_end(text, separator, start, head_end)
 }
 
-/// The end of a value found to be a secret, however long it is.
+/// The end of a value that is a secret, of any length.
 fn value_end(text: &[u8], separator: &Separator, head_end: usize) -> usize {
     if head_end - separator.value_start < VALUE_HEAD_BYTES {
         return head_end;
@@ -243,7 +243,7 @@ fn escapes_of_quote(quote: &[u8], text: &[u8], from: usize, at: usize) -> usize 
     backslashes.min(quote.len() - 1)
 }
 
-/// The end of a value that no quote ends.
+/// The end of an unquoted value.
 fn bare_end(text: &[u8], form: Form, from: usize, to: usize) -> usize {
     let ends: &[u8] = match form {
         Form::Direct => b" \t\r\n\"'`\\&;|<>(){}",

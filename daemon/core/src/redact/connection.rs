@@ -1,4 +1,4 @@
-//! Credentials that a protocol carries: passwords in URLs, HTTP headers, login files, `-u user:password`.
+//! Credentials of protocols: passwords in URLs, HTTP headers, login files, `-u user:password`.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -43,21 +43,21 @@ pub(super) const PGPASS: &[&str] = &[
     ":*:",
     ":postgres:",
 ];
-/// Slashes as PHP writes them in JSON: the view shows what else there is.
+/// Slashes as PHP escapes them in JSON. The keyword only makes `redact` build the text's view.
 pub(super) const ESCAPED: &[&str] = &[r":\/\/"];
 
-/// The most any rule here reads past its keyword, in bytes.
+/// Maximum bytes that a rule here reads after its keyword.
 const WINDOW_BYTES_MAX: usize = 2048;
-/// The longest name of a user (of a machine, an account), and the longest passwords of a URL and a netrc file, in
-/// bytes; what is longer is no such thing, or its rest is left.
+/// Maximum bytes of a user, machine or account name, and of the passwords in a URL and a netrc file. Anything
+/// longer is not a credential, or its rest is kept.
 const USER_BYTES_MAX: usize = 256;
 const PASSWORD_BYTES_MAX: usize = 1024;
 const NETRC_PASSWORD_BYTES_MAX: usize = 512;
-/// The shortest token that stands where a URL has its user's name, in bytes.
+/// Minimum bytes of a token in place of a URL's user name.
 const TOKEN_BYTES_MIN: usize = 16;
-/// Words of an entry of a netrc file.
+/// Maximum words of a netrc entry.
 const NETRC_WORDS: usize = 8;
-/// The longest run of key characters that is still taken as one credential, in bytes.
+/// Maximum bytes of one credential.
 const CREDENTIAL_BYTES_MAX: usize = 64 * 1024;
 
 macro_rules! pattern {
@@ -76,7 +76,7 @@ fn window<'t>(text: &'t [u8], hit: &Range<usize>) -> &'t [u8] {
     &text[hit.start..text.len().min(hit.start + WINDOW_BYTES_MAX)]
 }
 
-/// The place in the text of one group of a pattern that starts at the hit.
+/// Position of a group in a pattern that starts at the hit.
 fn group(
     pattern: &LazyLock<Option<Regex>>,
     text: &[u8],
@@ -112,9 +112,9 @@ fn url_token(text: &[u8], from: usize) -> Option<Range<usize>> {
     (is_user && length >= TOKEN_BYTES_MIN && value::is_random(token)).then_some(from..from + length)
 }
 
-/// The password of `user:password@host` at `from`. The last '@' before the path ends it, so it may hold an '@'.
+/// The password of `user:password@host` at `from`. The last '@' before the path ends it, so it may contain '@'.
 ///
-/// Not a pattern, as is [`netrc_password`]: counts of hundreds make an automaton of a MiB.
+/// Hand-written, like [`netrc_password`]: a regex with repetition counts in the hundreds takes a MiB.
 fn url_password(text: &[u8], from: usize) -> Option<Range<usize>> {
     let window = window(text, &(from..from));
     let ends = |byte: &u8| is_space(*byte) || b"/?#\"'<>".contains(byte);
@@ -158,7 +158,7 @@ fn words(text: &[u8]) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// What a pattern calls space: ASCII's, the vertical tab included.
+/// `\s` of a pattern: ASCII white space including the vertical tab.
 const fn is_space(byte: u8) -> bool {
     byte.is_ascii_whitespace() || byte == 0x0b
 }
@@ -178,7 +178,7 @@ pub(super) fn judge_header(text: &[u8], hit: &Range<usize>, _floor: usize) -> Ve
     Verdict::Nothing
 }
 
-/// `Bearer …` wherever it stands.
+/// `Bearer …` in any context.
 pub(super) fn judge_bearer(text: &[u8], hit: &Range<usize>, _floor: usize) -> Verdict {
     let end = credential_end(text, hit.end);
     let credential = &text[hit.end..end];
@@ -198,10 +198,11 @@ fn credential_end(text: &[u8], from: usize) -> usize {
 pub(super) fn judge_cookie(text: &[u8], hit: &Range<usize>, _floor: usize) -> Verdict {
     let Some(span) = group(&COOKIE_VALUE, text, hit, 1) else { return Verdict::Nothing };
     let before = &text[hit.start.saturating_sub(5)..hit.start];
-    let is_answer = before.eq_ignore_ascii_case(b"set-c");
+    let is_set_cookie = before.eq_ignore_ascii_case(b"set-c");
     let all = &text[span.clone()];
-    // What follows the first ';' of Set-Cookie is how to keep it, not what to keep.
-    let length = if is_answer { memchr::memchr(b';', all).unwrap_or(all.len()) } else { all.len() };
+    // In Set-Cookie, attributes follow the first ';'.
+    let length =
+        if is_set_cookie { memchr::memchr(b';', all).unwrap_or(all.len()) } else { all.len() };
     let end = span.start + length;
     let end = (span.start..=end).rev().find(|&i| is_border(text, i)).unwrap_or(span.start);
     if end - span.start < 8 || value::is_reference(&text[span.start..end]) {
@@ -236,17 +237,17 @@ pub(super) fn judge_pgpass(text: &[u8], hit: &Range<usize>, floor: usize) -> Ver
     Verdict::from(is_secret.then(|| on_borders(text, at..at + length.min(PASSWORD_BYTES_MAX))))
 }
 
-/// Only brings about that the text's view is looked at.
+/// Finds nothing: the keyword only makes `redact` build the text's view.
 pub(super) fn judge_escaped(_text: &[u8], _hit: &Range<usize>, _floor: usize) -> Verdict {
     Verdict::Nothing
 }
 
-/// Whether a character begins (or the text ends) at this byte.
+/// Whether a character begins, or the text ends, at this byte.
 fn is_border(text: &[u8], at: usize) -> bool {
     text.get(at).is_none_or(|byte| byte & 0xC0 != 0x80)
 }
 
-/// Lengthens a span that a length bound cut inside a character.
+/// Extends a span that a length bound cut inside a character.
 fn on_borders(text: &[u8], span: Range<usize>) -> Range<usize> {
     let end = (span.end..=text.len()).find(|&i| is_border(text, i)).unwrap_or(text.len());
     span.start..end
@@ -258,7 +259,7 @@ mod tests {
 
     use super::*;
 
-    // What the code stands for; as patterns at work they would take two MiB.
+    // The code's specification; used as patterns they would take two MiB.
     pattern!(USER_INFO, r#"(?-u)^[^\s/?#:@"'<>]{0,256}:([^\s/?#"'<>]{1,1024})@[A-Za-z0-9\[.$_{-]"#);
     pattern!(
         NETRC_VALUE,
@@ -267,7 +268,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_url_is_read_as_its_pattern_says(
+        fn a_url_is_parsed_like_its_pattern(
             text in r#"[a:@]{0,3}[a-c]{0,2}(x{254,258})?[:@/ ]?[a@:?\x0b]{0,4}(y{1020,1026})?[@a:.é]{0,6}"#,
         ) {
             let text = text.as_bytes();
@@ -275,7 +276,7 @@ mod tests {
         }
 
         #[test]
-        fn a_netrc_entry_is_read_as_its_pattern_says(
+        fn a_netrc_entry_is_parsed_like_its_pattern(
             words in prop::collection::vec(
                 prop_oneof!["machine", "login", "account", "password", "[a\"']{1,3}", "x{254,258}", "z{510,514}"],
                 0..9,

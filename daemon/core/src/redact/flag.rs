@@ -1,19 +1,19 @@
-//! Passwords that stand right behind a short flag: `mysql -pSECRET`, `mysqldump -u root -p'…'`.
+//! Passwords directly after a short flag: `mysql -pSECRET`, `mysqldump -u root -p'…'`.
 //!
-//! Behind a blank it is a password where somebody logs in: `docker login -p SECRET`, `mongosh -p SECRET`.
+//! For logins the password may follow a space: `docker login -p SECRET`, `mongosh -p SECRET`.
 //!
-//! `-p` alone means ports, parents, prompts and projects, so the flag counts only as an argument of a program
-//! that takes a password there, on the same line and before the next command.
+//! `-p` usually means ports, parents, prompts or projects, so it counts only as an argument of a program that
+//! takes a password there, on the same line and before the next command.
 
 use std::ops::Range;
 
 use super::rule::Verdict;
 use super::value;
 
-/// The flag with what may open its value; a blank before it keeps `--p` and `x-p` away.
+/// The flag; the space before it excludes `--p` and `x-p`.
 pub(super) const PASSWORD_FLAG: &[&str] = &[" -p"];
 
-/// Programs that take a password right behind `-p`.
+/// Programs that take a password directly after `-p`.
 const PROGRAMS: &[&str] = &[
     "mysql",
     "mysqldump",
@@ -30,22 +30,21 @@ const PROGRAMS: &[&str] = &[
     "sshpass",
 ];
 
-/// Programs that take a password behind `-p` and a blank.
+/// Programs that take a password after `-p` and a space.
 const PROGRAMS_SPACED: &[&str] =
     &["mongo", "mongosh", "mongodump", "mongorestore", "mongoexport", "mongoimport"];
 
-/// Programs that do so in their login command.
+/// Programs that do so in their `login` command.
 const PROGRAMS_OF_LOGIN: &[&str] =
     &["docker", "podman", "nerdctl", "buildah", "skopeo", "helm", "oras", "crane", "az"];
 
-/// How far before the flag the program's name may stand, in bytes.
+/// Maximum bytes between the program's name and the flag.
 const COMMAND_BYTES_MAX: usize = 512;
-/// The fewest bytes that are taken for a password; shorter ones are other flags run together.
+/// Minimum bytes of a password; shorter values are combined flags.
 const PASSWORD_BYTES_MIN: usize = 4;
-/// The longest password, in bytes.
 const PASSWORD_BYTES_MAX: usize = 256;
 
-/// Judges what stands behind `-p`.
+/// Judges the value after `-p`.
 pub(super) fn judge(text: &[u8], hit: &Range<usize>, floor: usize) -> Verdict {
     let is_spaced = text.get(hit.end) == Some(&b' ');
     let start = hit.end + usize::from(is_spaced);
@@ -55,14 +54,14 @@ pub(super) fn judge(text: &[u8], hit: &Range<usize>, floor: usize) -> Verdict {
     };
     let Some(secret) = secret else { return Verdict::Nothing };
     let password = &text[secret.clone()];
-    // Behind a blank a number is a port.
+    // A number after a space is a port.
     let is_port = is_spaced && password.iter().all(u8::is_ascii_digit);
-    let is_meant = password.len() >= PASSWORD_BYTES_MIN
+    let is_password = password.len() >= PASSWORD_BYTES_MIN
         && !is_port
         && !value::is_reference(password)
         && !value::is_placeholder(password);
-    // The program is looked for last: nearly every hit has ended by now.
-    if is_meant && takes_password(text, hit.start, floor, is_spaced) {
+    // Search for the program last: nearly every hit is rejected before.
+    if is_password && takes_password(text, hit.start, floor, is_spaced) {
         return Verdict::from(Some(secret));
     }
     Verdict::Nothing
@@ -81,7 +80,7 @@ fn bare(text: &[u8], start: usize) -> Option<Range<usize>> {
     (end > 0).then_some(start..start + end)
 }
 
-/// Whether the command that the flag belongs to is one that takes a password there.
+/// Whether the flag's command takes a password there.
 fn takes_password(text: &[u8], flag: usize, floor: usize, is_spaced: bool) -> bool {
     let from = flag.saturating_sub(COMMAND_BYTES_MAX).max(floor.min(flag));
     let before = &text[from..flag];
@@ -106,7 +105,7 @@ mod tests {
     use crate::redact::{MARKER, redact};
 
     #[test]
-    fn a_password_behind_a_flag_goes_and_the_command_stays() {
+    fn a_password_after_a_flag_is_hidden_and_the_command_kept() {
         for (before, after) in [
             ("mysql -u root -phunter2 app", "mysql -u root -p# app"),
             ("mysql -uroot -p'correct horse' app", "mysql -uroot -p'#' app"),
@@ -140,12 +139,12 @@ mod tests {
         ] {
             let redacted = redact(before);
             assert_eq!(redacted.text, after.replace('#', MARKER), "{before}");
-            assert_eq!(redact(&redacted.text).hits, 0, "twice is once: {before}");
+            assert_eq!(redact(&redacted.text).hits, 0, "idempotent: {before}");
         }
     }
 
     #[test]
-    fn other_flags_of_that_letter_are_left_alone() {
+    fn other_uses_of_the_flag_are_kept() {
         for text in [
             "mkdir -p src/redact/tests",
             "mkdir -psrc/redact",

@@ -1,4 +1,4 @@
-//! Credentials known by their form, as `rules.toml` lists them: a keyword, and a pattern anchored there.
+//! Credentials of a known form, listed in `rules.toml`: a keyword and a pattern anchored at it.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,34 +10,34 @@ use serde::Deserialize;
 use super::rule::Verdict;
 use super::value;
 
-/// The rules of `rules.toml` by their ids.
+/// Rules by id.
 pub(super) const RULES: &str = include_str!("rules.toml");
-/// What `<uuid>` in a pattern stands for.
+/// Replaces `<uuid>` in a pattern.
 const UUID: &str = "[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}";
-/// The fewest different characters in a token, or in the second half of a longer one; a row of `x` stands for one.
+/// Minimum distinct bytes in a token, or in the second half of a longer one; a row of `x` is a placeholder.
 const DISTINCT_BYTES_MIN: u32 = 4;
-/// The fewest bytes of a half that is looked at by itself.
+/// Minimum bytes of a half to be judged alone.
 const HALF_BYTES_MIN: usize = 8;
-/// The longest token read, in bytes; what follows a longer one is no token.
+/// Maximum bytes of a token.
 const TOKEN_BYTES_MAX: usize = 16 * 1024;
 
-/// One rule of the file; its specimens are the tests' concern.
+/// A rule of the file; only tests read its examples.
 #[derive(Deserialize)]
 pub(super) struct TokenRule {
     keywords: Vec<String>,
-    /// Each keyword once per letter of this list, appended.
+    /// Letters to append to each keyword: one keyword per letter.
     #[serde(default)]
     then: String,
     lead: Option<Lead>,
     pattern: String,
     #[serde(default)]
     check: Proof,
-    /// Compiled when a keyword is first seen: most never are.
+    /// Compiled at the keyword's first hit; most never have one.
     #[serde(skip)]
     regex: OnceLock<Option<Regex>>,
 }
 
-/// Bytes of the token before its keyword.
+/// The part of the token before its keyword.
 #[derive(Deserialize)]
 struct Lead {
     of: Alphabet,
@@ -67,7 +67,7 @@ impl Alphabet {
     }
 }
 
-/// What a token must show beyond its pattern.
+/// A check of the token beyond its pattern.
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Proof {
@@ -81,7 +81,7 @@ enum Proof {
 
 impl Proof {
     fn passes(self, secret: &[u8]) -> bool {
-        // What a token begins with is varied enough in every placeholder.
+        // Check the second half: a placeholder's prefix varies enough to pass.
         let half = if secret.len() < 2 * HALF_BYTES_MIN { 0 } else { secret.len() / 2 };
         let is_varied = || value::distinct_bytes(&secret[half..]) >= DISTINCT_BYTES_MIN;
         match self {
@@ -99,7 +99,7 @@ impl Proof {
     }
 }
 
-/// All rules of the file; none where it is no such file, which a test rules out.
+/// All rules of the file; empty if it is invalid, which a test rules out.
 pub(super) fn all() -> Vec<TokenRule> {
     let forms: BTreeMap<String, TokenRule> = toml::from_str(RULES).unwrap_or_default();
     forms.into_values().collect()
@@ -116,7 +116,7 @@ impl TokenRule {
         self.keywords.iter().flat_map(longer).collect()
     }
 
-    /// `None` for a pattern that is none, which a test rules out.
+    /// `None` if the pattern is invalid, which a test rules out.
     pub(super) fn regex(&self) -> Option<&Regex> {
         let pattern = || self.pattern.replace("<uuid>", UUID);
         let compile = || Regex::new(&format!("(?-u)^(?:{})", pattern())).ok();
@@ -127,7 +127,7 @@ impl TokenRule {
         let Some(start) = self.start(text, hit.start, floor) else { return Verdict::Nothing };
         let window = &text[hit.start..text.len().min(hit.start + TOKEN_BYTES_MAX)];
         let Some(regex) = self.regex() else { return Verdict::Nothing };
-        // Most hits are no tokens, and to know that costs less than to know the groups.
+        // Most hits do not match, and `find` is cheaper than `captures`.
         let Some(token) = regex.find(window) else { return Verdict::Nothing };
         let is_whole = regex.captures_len() == 1;
         let captures = if is_whole { None } else { regex.captures(window) };
@@ -137,8 +137,8 @@ impl TokenRule {
             let from = if part.start() == 0 { start } else { hit.start + part.start() };
             let secret = from..hit.start + part.end();
             let next = text.get(secret.end);
-            let goes_on = next.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
-            (!goes_on && self.check.passes(&text[secret.clone()])).then_some(secret)
+            let continues = next.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
+            (!continues && self.check.passes(&text[secret.clone()])).then_some(secret)
         });
         match secrets.collect::<Vec<_>>() {
             secrets if !secrets.is_empty() => Verdict::Secrets(secrets),
@@ -147,7 +147,7 @@ impl TokenRule {
         }
     }
 
-    /// Where the token begins, if it may begin there.
+    /// The token's start, if a token may begin there.
     fn start(&self, text: &[u8], at: usize, floor: usize) -> Option<usize> {
         let start = match &self.lead {
             None => at,
@@ -164,7 +164,7 @@ impl TokenRule {
     }
 }
 
-/// Whether a word may begin here: behind no letter or digit, save those of a colour or an encoded byte.
+/// Whether a word may begin here: not after a letter or digit, except those of a colour or an encoded byte.
 fn is_border(text: &[u8], at: usize) -> bool {
     let is_word = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
     if at == 0 || !is_word(text.get(at)) || !is_word(text.get(at - 1)) {
@@ -172,7 +172,7 @@ fn is_border(text: &[u8], at: usize) -> bool {
     }
     let before = &text[at.saturating_sub(12)..at];
     let is_encoded = matches!(before, [.., b'%', high, low] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit());
-    // `[32m`, where the character before it was lost.
+    // `[32m`, whose escape character was lost.
     let is_colour = || {
         let codes = before.strip_suffix(b"m").unwrap_or_default().iter().rev();
         codes.copied().find(|b| !b.is_ascii_digit() && *b != b';') == Some(b'[')

@@ -1,15 +1,15 @@
-//! Redaction of the strings inside a JSON value.
+//! Redacts the strings in a JSON value.
 
 use serde_json::Value;
 
 use super::rule::RULES;
 use super::{MARKER, redact};
 
-/// Fields that hold opaque payloads: a redaction would only destroy them.
+/// Fields with opaque payloads, which redaction would only damage.
 const OPAQUE: [&str; 3] = ["encrypted_content", "image_url", "result"];
 
-/// Replaces every secret in the strings of `value`, also those that only their field's name gives
-/// away, and returns how many. Names of fields and everything that is no string stay.
+/// Replaces every secret in the strings of `value`, including those that only their field's name reveals, and
+/// returns their number. Field names and other values are kept.
 pub fn redact_value(value: &mut Value) -> u32 {
     match value {
         Value::String(text) => {
@@ -30,18 +30,18 @@ pub fn redact_value(value: &mut Value) -> u32 {
     }
 }
 
-/// A value that is a secret because of its name: `{"api_key": "correct horse"}`.
+/// Replaces a value that is a secret because of its name: `{"api_key": "correct horse"}`.
 fn redact_named(name: &str, value: &mut Value) -> u32 {
     let Value::String(text) = value else { return 0 };
     if text.len() > 4_096 || text == MARKER {
         return 0;
     }
-    // Nearly every name says nothing.
+    // Rejects nearly every name.
     if RULES.next_hit(format!("{name}=\"{name}\":").as_bytes(), 0).is_none() {
         return 0;
     }
     let is_secret = |pair: &str| redact(pair).hits > 0;
-    // Without its quotes a value of several words ends at the first blank.
+    // Unquoted, a value ends at the first space.
     let has_words = text.contains(' ') && !text.contains('"');
     let quoted = || has_words && is_secret(&format!("{name}=\"{text}\""));
     let member = || is_secret(&format!("\"{name}\":\"{text}\""));
@@ -70,7 +70,7 @@ mod tests {
         let text = item.to_string();
         assert!(!text.contains(&key) && !text.contains("correct4Horse9battery"), "{text}");
         assert_eq!(item["call_id"], "call_abc123");
-        assert_eq!(redact_value(&mut item), 0, "once is enough");
+        assert_eq!(redact_value(&mut item), 0, "idempotent");
         let mut words = json!({ "db_password": "open sesame", "password": "is required" });
         assert_eq!(redact_value(&mut words), 1);
         assert_eq!(words, json!({ "db_password": MARKER, "password": "is required" }));

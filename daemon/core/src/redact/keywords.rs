@@ -1,36 +1,35 @@
-//! Finds the next keyword of any rule, looking at every second byte of the text.
+//! Finds the next keyword of any rule, probing every second byte of the text.
 //!
-//! Every text that is stored is read here at least once, and nearly all of it holds no secret, so what
-//! counts is how fast nothing is found. An automaton must follow one byte to the next and takes five
-//! cycles for each; here nothing depends on what came before, and half of the places are never looked at.
+//! Every stored text is searched here at least once, and nearly all of it contains no secret, so the speed of
+//! finding nothing matters most. An automaton must follow one byte to the next and takes five cycles for each;
+//! here probes are independent, and half of the positions are skipped.
 //!
 //! # How
 //!
-//! A look takes four bytes. A table holds, by a hash of the first three, which fourth bytes continue a
-//! keyword: one bit for every eighth of the bytes. That would be one look for each byte. But a keyword that
-//! begins at an odd place shows its *second* byte at the even place after it, so bytes two to five of each
-//! keyword are in the table as well, and one look at an even place answers for both. Keywords of three bytes
-//! have only two left there, which are in a table of pairs.
+//! A probe reads four bytes. A table indexed by a hash of the first three says which fourth bytes continue a
+//! keyword: one bit for each of eight classes of bytes. That alone would need a probe per byte. But a keyword that
+//! begins at an odd position has its *second* byte at the next even one, so bytes two to five of each keyword are
+//! in the table as well, and one probe at an even position covers both. Three-byte keywords have only two bytes
+//! left there; these are in a table of pairs.
 
 use std::ops::Range;
 
-/// The fewest bytes of a keyword.
 const KEYWORD_BYTES_MIN: usize = 3;
-/// The table of threes has two to this many entries. About three in a hundred are used; with half as many a
-/// tenth more time goes to false candidates.
+/// Log2 of the entries in the table of threes. About 3 % are used; with half as many entries, false candidates
+/// cost a tenth more time.
 const THREES_BITS: u32 = 16;
-/// Keywords are looked up in two to this many buckets.
+/// Log2 of the number of keyword buckets.
 const BUCKET_BITS: u32 = 12;
 const BUCKETS: usize = 1 << BUCKET_BITS;
-/// Bytes that are looked at between two branches.
+/// Bytes probed per branch.
 const BLOCK_BYTES: usize = 8;
 
-/// A set of keywords, each with the number of the rule it belongs to.
+/// Keywords, each with its rule's number.
 pub(super) struct Keywords {
     prefilter: Prefilter,
-    /// By the buckets of their first three bytes, the longest first in each.
+    /// Sorted by the bucket of their first three bytes, then longest first.
     keywords: Vec<Keyword>,
-    /// Where the keywords of a bucket begin; the next one's beginning is its end.
+    /// Start index of each bucket; the next bucket's start is its end.
     buckets: Box<[u32; BUCKETS + 1]>,
 }
 
@@ -41,15 +40,14 @@ struct Keyword {
 }
 
 impl Keywords {
-    /// Takes keywords of at least three bytes; shorter ones would never be found. The first of equal ones
-    /// counts.
+    /// Keywords must have at least three bytes; shorter ones are never found. The first of equal ones wins.
     pub(super) fn new(mut keywords: Vec<(String, usize)>) -> Self {
         let mut set = Self {
             prefilter: Prefilter::new(),
             keywords: Vec::with_capacity(keywords.len()),
             buckets: Box::new([0; BUCKETS + 1]),
         };
-        // The longest first: what is found first is what is meant.
+        // Longest first, so that the longest match is found first.
         keywords.sort_by(|(a, _), (b, _)| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
         keywords.dedup_by(|(a, _), (b, _)| a == b);
         for (text, owner) in keywords {
@@ -65,7 +63,7 @@ impl Keywords {
         set
     }
 
-    /// The first keyword that begins at or after `from`, the longest where several do, and its owner.
+    /// The first keyword at or after `from`, the longest if several begin there, and its owner.
     pub(super) fn find(&self, text: &[u8], from: usize) -> Option<(Range<usize>, usize)> {
         let mut at = from;
         while let Some(found) = self.prefilter.first(text.get(at..)?) {
@@ -86,7 +84,7 @@ impl Keywords {
         let rest = text.get(at..)?;
         let head = *rest.first_chunk()?;
         let begins = match rest.first_chunk() {
-            Some(look) => self.prefilter.begins(*look),
+            Some(probe) => self.prefilter.begins(*probe),
             None => self.prefilter.ends(head),
         };
         if !begins {
@@ -101,15 +99,15 @@ impl Keywords {
     }
 }
 
-/// Tells most places where no keyword is.
+/// Rules out most positions without a keyword.
 struct Prefilter {
-    /// By the hash of three bytes: the fourth bytes that continue them, as bits of `CLASSES`.
+    /// Indexed by the hash of three bytes: the fourth bytes that continue them, as bits of `CLASSES`.
     threes: Box<[u8; 1 << THREES_BITS]>,
-    /// Not zero for a pair of bytes that ends a keyword of three.
+    /// Nonzero for a pair of bytes that ends a three-byte keyword.
     pairs: Box<[u8; 1 << 16]>,
 }
 
-/// The bit of each fourth byte. A table, since the processors compiled for have no cheap shift by a variable.
+/// The bit of each fourth byte. A table, because variable shifts are slow on the target processors.
 static CLASSES: [u8; 256] = {
     let mut classes = [0; 256];
     let mut byte = 0;
@@ -136,26 +134,26 @@ impl Prefilter {
         }
     }
 
-    /// The first even place at which a keyword may begin, or just before which it may have begun. The last
-    /// three bytes are not looked at.
+    /// The first even position at which, or one byte before which, a keyword may begin. Ignores the last three bytes.
     ///
-    /// A function of its own: among the rest of `find` the compiler keeps in memory what this loop needs.
+    /// Not inlined: inside `find` the compiler spills this loop's registers.
     #[inline(never)]
     fn first(&self, text: &[u8]) -> Option<usize> {
         let (blocks, _) = text.as_chunks::<BLOCK_BYTES>();
         for (number, blocks) in blocks.windows(2).enumerate() {
             let block = u64::from_le_bytes(blocks[0]);
             let next = u64::from_le_bytes(blocks[1]);
-            let looks = [block, block >> 16, block >> 32, block >> 48 | next << 16];
-            let found = looks.map(|look| self.passes(((look & 0xffff_ffff) as u32).to_le_bytes()));
+            let probes = [block, block >> 16, block >> 32, block >> 48 | next << 16];
+            let found =
+                probes.map(|probe| self.passes(((probe & 0xffff_ffff) as u32).to_le_bytes()));
             if found != [0; 4] {
-                let look = found.iter().take_while(|found| **found == 0).count();
-                return Some(BLOCK_BYTES * number + 2 * look);
+                let probe = found.iter().take_while(|found| **found == 0).count();
+                return Some(BLOCK_BYTES * number + 2 * probe);
             }
         }
         let mut at = BLOCK_BYTES * blocks.len().saturating_sub(1);
-        while let Some(look) = text.get(at..).and_then(<[u8]>::first_chunk) {
-            if self.passes(*look) != 0 {
+        while let Some(probe) = text.get(at..).and_then(<[u8]>::first_chunk) {
+            if self.passes(*probe) != 0 {
                 return Some(at);
             }
             at += 2;
@@ -163,11 +161,11 @@ impl Prefilter {
         None
     }
 
-    /// Not zero where these bytes may stand in a keyword.
+    /// Nonzero if these bytes may be in a keyword.
     #[inline(always)]
-    fn passes(&self, look: [u8; 4]) -> u8 {
-        let [a, b, _, d] = look;
-        let three = self.threes[hash(look)] & CLASSES[usize::from(d)];
+    fn passes(&self, probe: [u8; 4]) -> u8 {
+        let [a, b, _, d] = probe;
+        let three = self.threes[hash(probe)] & CLASSES[usize::from(d)];
         three | self.pairs[usize::from(u16::from_le_bytes([a, b]))]
     }
 
@@ -177,15 +175,15 @@ impl Prefilter {
     }
 
     /// Whether these bytes may begin a keyword.
-    fn begins(&self, look: [u8; 4]) -> bool {
-        self.threes[hash(look)] & CLASSES[usize::from(look[3])] != 0
+    fn begins(&self, probe: [u8; 4]) -> bool {
+        self.threes[hash(probe)] & CLASSES[usize::from(probe[3])] != 0
     }
 }
 
-/// The place of the first three of these bytes in the table of threes: Fibonacci hashing in 24 bits.
+/// Index of the first three bytes in the table of threes: Fibonacci hashing in 24 bits.
 #[inline(always)]
-fn hash(look: [u8; 4]) -> usize {
-    let bytes = u32::from_le_bytes(look) << 8;
+fn hash(probe: [u8; 4]) -> usize {
+    let bytes = u32::from_le_bytes(probe) << 8;
     (bytes.wrapping_mul(0x009e_3779) >> (32 - THREES_BITS)) as usize
 }
 
@@ -199,11 +197,15 @@ mod tests {
 
     use super::*;
 
-    /// What is meant, place by place.
-    fn plain(words: &[(String, usize)], text: &[u8], from: usize) -> Option<(Range<usize>, usize)> {
+    /// Reference for `find`: checks every position.
+    fn find_slowly(
+        words: &[(String, usize)],
+        text: &[u8],
+        from: usize,
+    ) -> Option<(Range<usize>, usize)> {
         (from..text.len()).find_map(|at| {
             let here = words.iter().filter(|(word, _)| text[at..].starts_with(word.as_bytes()));
-            // Of two equal words the first one counts.
+            // The first of equal words wins.
             let (word, owner) = here.rev().max_by_key(|(word, _)| word.len())?;
             Some((at..at + word.len(), *owner))
         })
@@ -218,7 +220,7 @@ mod tests {
         ) {
             let words: Vec<(String, usize)> = words.into_iter().zip(0..).collect();
             let keywords = Keywords::new(words.clone());
-            let expected = plain(&words, text.as_bytes(), from);
+            let expected = find_slowly(&words, text.as_bytes(), from);
             prop_assert_eq!(keywords.find(text.as_bytes(), from), expected);
         }
     }

@@ -1,26 +1,25 @@
-//! Does this name name a secret? `DB_PASSWORD`, `clientSecret`, `x-api-key` do; `token_count`,
+//! Judges whether a name belongs to a secret: `DB_PASSWORD`, `clientSecret`, `x-api-key` do; `token_count`,
 //! `next_page_token`, `author`, `keyboard` do not.
 
 use super::words::WORDS;
 
-/// How much a name alone says about its value.
+/// What a name alone implies about its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Strength {
-    /// The name of a password: any literal value is one.
+    /// A password: any literal value is one.
     Password,
-    /// The name of a token, key or secret: also used for things that are none, so the value decides.
+    /// A token, key or secret: the name has other uses, so the value decides.
     Token,
-    /// The name of a key of no known owner: nearly always of a table or a cache, so only a value that could hardly be
-    /// anything else is a secret.
+    /// A key without a known owner: usually of a table or a cache, so only a clearly random value is a secret.
     Guess,
 }
 
-/// Judges a name of ASCII letters, digits, `_`, `-`, `.` and blanks.
+/// Judges a name of ASCII letters, digits, `_`, `-`, `.` and spaces.
 pub(super) fn strength(name: &[u8]) -> Option<Strength> {
     let words = words(name);
-    let telling = words.iter().rposition(|word| !is_qualifier(word))?;
-    let word = words[telling].trim_end_matches(|c: char| c.is_ascii_digit());
-    let owner = telling.checked_sub(1).map_or("", |before| words[before].as_str());
+    let main = words.iter().rposition(|word| !is_qualifier(word))?;
+    let word = words[main].trim_end_matches(|c: char| c.is_ascii_digit());
+    let owner = main.checked_sub(1).map_or("", |before| words[before].as_str());
     if WORDS.passwords.iter().any(|password| word.ends_with(password.as_str())) {
         return Some(Strength::Password);
     }
@@ -53,7 +52,7 @@ fn is_qualifier(word: &str) -> bool {
     WORDS.qualifiers.contains(word) || word.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// Splits a name at separators and at camel-case humps, lower-cased: `sharedAPIKey_2` → shared, api, key, 2.
+/// Splits a name at separators and camel-case boundaries, lower-cased: `sharedAPIKey_2` → shared, api, key, 2.
 fn words(name: &[u8]) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut word = String::new();

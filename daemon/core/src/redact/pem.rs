@@ -1,5 +1,5 @@
-//! Private keys in PEM and PuTTY form: whole, cut off at either end, indented, quoted line by line,
-//! numbered as by `cat -n`, or with blanks for their newlines.
+//! Private keys in PEM and PuTTY form: whole, cut off at either end, indented, quoted line by line, numbered as by
+//! `cat -n`, or with spaces for newlines.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -12,20 +12,20 @@ pub(super) const BEGIN: &[&str] = &["-----BEGIN "];
 pub(super) const END: &[&str] = &["-----END "];
 pub(super) const PUTTY: &[&str] = &["Private-Lines:"];
 
-/// The longest marker line looked at, in bytes.
+/// Maximum bytes of a marker line.
 const MARKER_LINE_BYTES_MAX: usize = 96;
-/// The longest line that may belong to a key, in bytes: one-line keys have all of it in one.
+/// Maximum bytes of a key's line: some keys are on a single line.
 const LINE_BYTES_MAX: usize = 16 * 1024;
-/// The longest line looked at backwards, in bytes.
+/// Maximum bytes of a line when searching backwards.
 const LINE_BACK_BYTES_MAX: usize = 4096;
-/// Base64 letters a line must hold to count as key material when the key's beginning is not in sight.
+/// Minimum base64 letters of a line to count as key material if the key's beginning is missing.
 const TAIL_LINE_BYTES_MIN: usize = 24;
 
 static LABEL: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"(?-u)^-----(?:BEGIN|END) [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----").ok()
 });
 
-/// One line of a key: what editors and tools put before it, base64, what they put after it.
+/// One line of a key: base64, with the prefixes and suffixes that editors and tools add.
 static BODY_LINE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r#"(?-u)^[ \t>|+"'#0-9:.,-]*[A-Za-z0-9+/=]*(?:\.\.\.)?[ \t\r"',;+)\\]*$"#).ok()
 });
@@ -40,7 +40,7 @@ fn label_bytes(text: &[u8], at: usize) -> Option<usize> {
     LABEL.as_ref()?.find(window).map(|m| m.end())
 }
 
-/// Takes a key from its first line to its last, or to where its lines stop looking like a key.
+/// The key from its first line to its last, or to the last line that looks like a key.
 pub(super) fn judge_begin(text: &[u8], hit: &Range<usize>, _floor: usize) -> Verdict {
     let Some(label) = label_bytes(text, hit.start) else { return Verdict::Nothing };
     let body_start = hit.start + label;
@@ -58,7 +58,7 @@ pub(super) fn judge_begin(text: &[u8], hit: &Range<usize>, _floor: usize) -> Ver
     }
 }
 
-/// Takes the rest of a key whose beginning was cut off.
+/// The rest of a key whose beginning was cut off.
 pub(super) fn judge_end(text: &[u8], hit: &Range<usize>, floor: usize) -> Verdict {
     let Some(label) = label_bytes(text, hit.start) else { return Verdict::Nothing };
     let mut start = hit.start;
@@ -78,15 +78,14 @@ pub(super) fn judge_end(text: &[u8], hit: &Range<usize>, floor: usize) -> Verdic
     Verdict::from(Some(start..hit.start + label))
 }
 
-/// Takes the private part of a PuTTY key file.
+/// The private part of a PuTTY key file.
 pub(super) fn judge_putty(text: &[u8], hit: &Range<usize>, _floor: usize) -> Verdict {
     let start = line_break(text, hit.end).1;
     let end = body_end(text, start);
     Verdict::from((end >= start + TAIL_LINE_BYTES_MIN).then_some(start..end))
 }
 
-/// Finds where the lines after `start` stop being a key: at the closing marker, at the first line that
-/// is something else, or at the end.
+/// The end of the key's lines after `start`: the closing marker, the first other line, or the end of the text.
 fn body_end(text: &[u8], start: usize) -> usize {
     let mut at = start;
     let mut key_end = start;
@@ -101,8 +100,9 @@ fn body_end(text: &[u8], start: usize) -> usize {
         }
         let is_header = HEADER_LINE.as_ref().is_some_and(|header| header.is_match(line));
         let is_blank = line.iter().all(u8::is_ascii_whitespace);
-        let goes_on = is_header || (is_blank && (in_headers || at == start)) || is_body_line(line);
-        if !goes_on || (is_blank && !in_headers && at != start) {
+        let continues =
+            is_header || (is_blank && (in_headers || at == start)) || is_body_line(line);
+        if !continues || (is_blank && !in_headers && at != start) {
             return key_end;
         }
         in_headers = is_header;
@@ -120,7 +120,7 @@ fn is_body_line(line: &[u8]) -> bool {
     BODY_LINE.as_ref().is_some_and(|body| body.is_match(line))
 }
 
-/// Whether a byte may stand in a key that has all its lines in one.
+/// Whether a byte may be in a key written on one line.
 const fn is_spaced_body(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b' ' | b'+' | b'/' | b'=')
 }
@@ -132,7 +132,7 @@ fn line_break(text: &[u8], at: usize) -> (usize, usize) {
     end.map_or((at + window.len(), at + window.len()), |end| (at + end, at + end + 1))
 }
 
-/// The start of the line that ends right before `end`, where there is one after `floor`.
+/// The start of the line that ends right before `end`, if it is after `floor`.
 fn previous_line(text: &[u8], end: usize, floor: usize) -> Option<usize> {
     let from = floor.max(end.saturating_sub(LINE_BACK_BYTES_MAX));
     let window = text.get(from..end)?;

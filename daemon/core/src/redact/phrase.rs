@@ -1,4 +1,4 @@
-//! Passwords told in words: "비밀번호는 …", "密码：…", "mot de passe : …". English has its own names.
+//! Passwords in prose: "비밀번호는 …", "密码：…", "mot de passe : …". The English words are in `assignment`.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -8,7 +8,7 @@ use regex::bytes::Regex;
 use super::rule::Verdict;
 use super::value;
 
-/// The word for a password in languages whose words are no identifiers.
+/// The word for a password in languages whose words are not used as identifiers.
 pub(super) const WORDS: &[&str] = &[
     "비밀번호",
     "패스워드",
@@ -33,13 +33,13 @@ pub(super) const WORDS: &[&str] = &[
 /// Minimum bytes of a password in prose.
 const PASSWORD_BYTES_MIN: usize = 5;
 
-/// Particles and signs between the word and the password; then printable ASCII without blanks.
+/// Particles and punctuation between the word and the password, then printable ASCII without spaces.
 static VALUE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let particle = "(?:는|은|가|이|를|을|は|が|を|是|为|為|es|est|is|это|ist|[ \\t:=\"'`]|：)";
     Regex::new(&format!(r#"^{particle}{{1,6}}(?-u:([!-&(-+\x2d-_a-~]{{4,128}}))"#)).ok()
 });
 
-/// Judges what follows the word.
+/// Judges the text after the word.
 pub(super) fn judge(text: &[u8], hit: &Range<usize>, _floor: usize) -> Verdict {
     let window = &text[hit.end..text.len().min(hit.end + 192)];
     let Some(captures) = VALUE.as_ref().and_then(|pattern| pattern.captures(window)) else {
@@ -49,11 +49,11 @@ pub(super) fn judge(text: &[u8], hit: &Range<usize>, _floor: usize) -> Verdict {
     let bare = found.as_bytes().trim_ascii_end();
     let bare = bare.strip_suffix(b".").unwrap_or(bare);
     let bare = bare.strip_suffix(b"\"").unwrap_or(bare);
-    let is_told = bare.len() >= PASSWORD_BYTES_MIN
+    let is_password = bare.len() >= PASSWORD_BYTES_MIN
         && bare.iter().any(u8::is_ascii_digit)
         && !value::is_reference(bare)
         && !value::is_placeholder(bare);
-    if !is_told {
+    if !is_password {
         return Verdict::Nothing;
     }
     let start = hit.end + found.start();

@@ -1,4 +1,4 @@
-//! The rule table: which keyword starts which rules.
+//! The rule table: the rules of each keyword.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -8,14 +8,14 @@ use super::form::{self, TokenRule};
 use super::keywords::Keywords;
 use super::{assignment, connection, flag, pem, phrase};
 
-/// What a rule says about one hit.
+/// A rule's result for one hit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// These bytes are secrets: in order, apart from each other.
+    /// These bytes are secrets: in order, not overlapping.
     Secrets(Vec<Range<usize>>),
     /// No secret at this hit.
     Nothing,
-    /// No secret, and nothing to look for before `resume`: keeps a long run from being read per hit.
+    /// No secret before `resume`: prevents reading a long run again for each hit.
     Passed { resume: usize },
 }
 
@@ -25,8 +25,8 @@ impl From<Option<Range<usize>>> for Verdict {
     }
 }
 
-/// From the place of a keyword to the place of a secret. `floor` is the end of the last secret found; nothing
-/// before it may be taken again.
+/// Finds the secret at a keyword's position. `floor` is the end of the previous secret; bytes before it must not be
+/// used again.
 type Judge = fn(text: &[u8], hit: &Range<usize>, floor: usize) -> Verdict;
 
 enum SecretRule {
@@ -34,12 +34,12 @@ enum SecretRule {
     Shape(Judge),
 }
 
-/// All rules, made ready once, at the first use.
+/// All rules, built at the first use.
 pub(super) static RULES: LazyLock<RuleSet> = LazyLock::new(RuleSet::all);
 
 pub(super) struct RuleSet {
     keywords: Keywords,
-    /// By the number of a keyword: its rules, those of longer keywords first.
+    /// The rules of each keyword by its number, those of longer keywords first.
     owners: Vec<Vec<usize>>,
     rules: Vec<SecretRule>,
 }
@@ -84,12 +84,12 @@ impl RuleSet {
         Self { keywords: Keywords::new(keywords), owners, rules }
     }
 
-    /// Finds the next keyword at or after `at`, and its number.
+    /// The next keyword at or after `at`, and its number.
     pub(super) fn next_hit(&self, text: &[u8], at: usize) -> Option<(Range<usize>, usize)> {
         self.keywords.find(text, at)
     }
 
-    /// What the first rule of a keyword says that has something to say.
+    /// The first verdict of the keyword's rules other than [`Verdict::Nothing`].
     pub(super) fn judge(
         &self,
         text: &[u8],
@@ -101,7 +101,10 @@ impl RuleSet {
             SecretRule::Token(form) => form.judge(text, hit, floor),
             SecretRule::Shape(judge) => judge(text, hit, floor),
         });
-        verdicts.into_iter().find(|said| *said != Verdict::Nothing).unwrap_or(Verdict::Nothing)
+        verdicts
+            .into_iter()
+            .find(|verdict| *verdict != Verdict::Nothing)
+            .unwrap_or(Verdict::Nothing)
     }
 
     #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Planted secrets are put together from pieces, so that no scanner takes these files for a leak.
+//! Planted secrets are assembled from pieces, so that no scanner reports these files.
 
 mod planted;
 mod specimens;
@@ -19,11 +19,11 @@ use specimens::{hex, noise};
 fn the_rule_table_compiles() {
     assert!(RULES.is_complete());
     assert!(form::all().len() > 200);
-    assert!(WORDS.passwords.len() > 4 && WORDS.telling.len() > 100);
+    assert!(WORDS.passwords.len() > 4 && WORDS.function_words.len() > 100);
 }
 
 #[test]
-fn vendor_tokens_are_caught_wherever_they_stand() {
+fn vendor_tokens_are_hidden_in_every_context() {
     for (vendor, token) in vendor_tokens() {
         for (before, after) in [
             ("", ""),
@@ -44,14 +44,14 @@ fn vendor_tokens_are_caught_wherever_they_stand() {
     }
 }
 
-/// Checks `text`, whose `§` stands for the secret, against the same text with the marker there.
+/// Checks that the secret, inserted at `§`, is replaced by the marker.
 fn check_caught(template: &str, secret: &str) {
     let text = template.replace('§', secret);
     assert_eq!(redact(&text).text, template.replace('§', MARKER), "{template} with {secret}");
 }
 
 #[test]
-fn a_password_of_words_with_hyphens_goes_and_what_speaks_of_one_stays() {
+fn hyphenated_passwords_are_hidden_and_descriptions_kept() {
     for template in ["db:\n  password: §\n", "password=§", "https://host/x?password=§&y=1"] {
         check_caught(template, "sesame-opens-now");
     }
@@ -142,7 +142,7 @@ fn passwords_people_choose_are_caught() {
 }
 
 #[test]
-fn passwords_made_of_words_are_caught_and_sentences_stay() {
+fn passwords_made_of_words_are_hidden_and_sentences_kept() {
     for template in [
         "password = \"§\"",
         "{\"db_password\":\"§\"}",
@@ -163,7 +163,7 @@ fn passwords_made_of_words_are_caught_and_sentences_stay() {
 }
 
 #[test]
-fn passwords_told_in_words_are_caught() {
+fn passwords_in_prose_are_hidden() {
     for template in [
         "비밀번호는 § 입니다",
         "비밀번호: §",
@@ -217,7 +217,7 @@ fn pem(label: &str, newline: &str) -> String {
 }
 
 #[test]
-fn private_keys_are_caught_whole_and_cut() {
+fn whole_and_cut_private_keys_are_hidden() {
     for label in ["PRIVATE KEY", "RSA PRIVATE KEY", "OPENSSH PRIVATE KEY", "EC PRIVATE KEY"] {
         for newline in ["\n", "\r\n", "\\n", "\n    ", "\n+"] {
             let key = pem(label, newline);
@@ -239,14 +239,14 @@ fn private_keys_are_caught_whole_and_cut() {
 }
 
 #[test]
-fn a_cut_key_does_not_take_the_prose_after_it() {
+fn prose_after_a_cut_key_is_kept() {
     let key = pem("RSA PRIVATE KEY", "\n");
     let cut = &key[..200];
     let redacted = redact(&format!("{cut}\n\nThen I ran the tests.")).text.into_owned();
     assert!(redacted.ends_with("Then I ran the tests."), "{redacted}");
 }
 
-/// Text in which nothing may be replaced.
+/// Text without secrets.
 const ORDINARY: &[&str] = &[
     "",
     "commit 3fa85c0 and 4b825dc642cb6eb9a060e54bf8d69288fbee4904",
@@ -361,7 +361,7 @@ fn several_secrets_in_one_text_are_all_caught() {
 
 /// A quarter of a megabyte of one phrase: a quadratic rule would take minutes.
 #[test]
-fn hostile_text_ends() {
+fn hostile_text_takes_linear_time() {
     for phrase in [
         "a",
         "=",
@@ -436,7 +436,7 @@ fn hostile_text() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn redaction_settles(text in hostile_text()) {
+    fn redaction_is_idempotent(text in hostile_text()) {
         let once = redact(&text);
         let twice = redact(&once.text);
         prop_assert_eq!(twice.hits, 0);
@@ -446,12 +446,12 @@ proptest! {
     }
 
     #[test]
-    fn words_and_numbers_stay(text in "([a-z]{1,9}|[A-Z][a-z]{1,8}|[0-9]{1,4})([ ,.:;!?\n]{1,2}([a-z]{1,9}|[0-9]{1,4})){0,24}") {
+    fn words_and_numbers_are_kept(text in "([a-z]{1,9}|[A-Z][a-z]{1,8}|[0-9]{1,4})([ ,.:;!?\n]{1,2}([a-z]{1,9}|[0-9]{1,4})){0,24}") {
         prop_assert_eq!(redact(&text).hits, 0);
     }
 
     #[test]
-    fn a_planted_token_never_comes_through(before in hostile_text(), after in hostile_text()) {
+    fn a_planted_token_is_always_hidden(before in hostile_text(), after in hostile_text()) {
         let token = format!("gh{}{}", "p_", noise(36));
         let text = format!("{before} {token} {after}");
         prop_assert!(!redact(&text).text.contains(&token));

@@ -1,4 +1,4 @@
-//! Is this value a secret itself, or a word that only speaks of one: a variable, a type, a placeholder?
+//! Judges whether a value is a secret, or only mentions one: a variable, a type, a placeholder.
 
 use std::sync::LazyLock;
 
@@ -9,37 +9,37 @@ use super::name::Strength;
 use super::passphrase::is_passphrase;
 use super::words::WORDS;
 
-/// How a value stands behind its name.
+/// How a value follows its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// In quotes: a literal in any language.
     Quoted,
-    /// `name=value`, nothing between: an environment file, a query, a keyword argument.
+    /// `name=value` without spaces: an environment file, a query, a keyword argument.
     Direct,
     /// `name: value`, `name = value`, `--name value`: a setting, or code.
     Spaced,
 }
 
-/// A value and where it was met.
+/// A value and its context.
 pub(super) struct Candidate<'t> {
     pub(super) value: &'t [u8],
-    /// The byte after the value, where there is one.
+    /// The byte after the value.
     pub(super) next: Option<u8>,
     pub(super) form: Form,
     pub(super) strength: Strength,
-    /// Whether the name is written as environment variables are.
+    /// Whether the name is written like an environment variable.
     pub(super) is_environment: bool,
-    /// Whether nothing but indentation stands before the name.
+    /// Whether only indentation precedes the name.
     pub(super) starts_line: bool,
 }
 
-/// The fewest bytes of a password that stands in quotes or behind a bare `=`.
+/// Minimum bytes of a password in quotes or directly after `=`.
 const PASSWORD_BYTES_MIN: usize = 4;
-/// The fewest bytes of a password that stands where code may stand.
+/// Minimum bytes of a password where code is possible.
 const PASSWORD_SPACED_BYTES_MIN: usize = 6;
-/// The fewest bytes of a token; shorter ones guard nothing.
+/// Minimum bytes of a token; shorter ones protect nothing.
 const TOKEN_BYTES_MIN: usize = 8;
-/// The fewest bytes of a token behind a name that hardly says so.
+/// Minimum bytes of a token after an ambiguous name.
 const GUESS_BYTES_MIN: usize = 24;
 
 /// `${TOKEN}`, `$TOKEN`, `%TOKEN%`, `{token}`, `<token>`, `[REDACTED]`, `***`.
@@ -64,20 +64,20 @@ fn matches(pattern: &LazyLock<Option<Regex>>, value: &[u8]) -> bool {
     pattern.as_ref().is_some_and(|pattern| pattern.is_match(value))
 }
 
-/// Judges a value by its looks, its place and what its name says.
+/// Judges a value by its form, its context and its name.
 pub(super) fn is_secret(candidate: &Candidate<'_>) -> bool {
     let Candidate { value, next, form, strength, is_environment, .. } = *candidate;
     if strength == Strength::Guess && !is_surely_random(value) {
         return false;
     }
-    // First what costs least and refuses most.
+    // First the cheapest check that rejects most.
     if strength != Strength::Password && !is_environment && !is_random(value) {
         return false;
     }
     if is_reference(value) || is_placeholder(value) || is_path(value) {
         return false;
     }
-    let has_blank = value.iter().any(|b| b.is_ascii_whitespace());
+    let has_space = value.iter().any(|b| b.is_ascii_whitespace());
     let long_enough = match (strength, form) {
         (Strength::Password, Form::Quoted | Form::Direct) => value.len() >= PASSWORD_BYTES_MIN,
         (Strength::Password, Form::Spaced) => value.len() >= PASSWORD_SPACED_BYTES_MIN,
@@ -87,9 +87,9 @@ pub(super) fn is_secret(candidate: &Candidate<'_>) -> bool {
         return false;
     }
     match (form, strength) {
-        (Form::Quoted, Strength::Password) if has_blank && !is_environment => is_passphrase(value),
+        (Form::Quoted, Strength::Password) if has_space && !is_environment => is_passphrase(value),
         (Form::Quoted, Strength::Password) => !is_label(value),
-        (Form::Quoted, _) if has_blank => false,
+        (Form::Quoted, _) if has_space => false,
         (Form::Quoted, Strength::Token | Strength::Guess) => {
             is_random(value) || (is_environment && value.iter().all(u8::is_ascii_alphanumeric))
         }
@@ -100,7 +100,7 @@ pub(super) fn is_secret(candidate: &Candidate<'_>) -> bool {
     }
 }
 
-/// Whether a value points at a secret that is kept elsewhere, or was redacted already.
+/// Whether a value refers to a secret stored elsewhere, or is already redacted.
 pub(super) fn is_reference(value: &[u8]) -> bool {
     matches(&REFERENCE, value)
         || value.starts_with(MARKER.as_bytes())
@@ -109,9 +109,8 @@ pub(super) fn is_reference(value: &[u8]) -> bool {
         || memchr::memmem::find(value, b"{{").is_some()
 }
 
-/// Whether a value is there to be replaced by a real one.
-///
-/// A real key may hold the word `EXAMPLE`, so a value of mixed case and digits is never a placeholder.
+/// Whether a value is a placeholder. A real key may contain `EXAMPLE`, so a value of mixed case with digits is
+/// never one.
 pub(super) fn is_placeholder(value: &[u8]) -> bool {
     let distinct = distinct_bytes(value);
     if distinct <= 2 {
@@ -133,7 +132,7 @@ pub(super) fn is_mixed(value: &[u8]) -> bool {
         && value.iter().any(u8::is_ascii_digit)
 }
 
-/// Whether a value looks drawn by a generator rather than named by a person.
+/// Whether a value looks generated rather than chosen by a person.
 pub(super) fn is_random(value: &[u8]) -> bool {
     if value.len() < TOKEN_BYTES_MIN || distinct_bytes(value) < 5 || is_wordy(value) {
         return false;
@@ -158,7 +157,7 @@ fn is_surely_random(value: &[u8]) -> bool {
     value.len() >= GUESS_BYTES_MIN && digits >= 4 && !is_digest && is_one && is_random(value)
 }
 
-/// How many different byte values occur.
+/// Number of distinct bytes.
 pub(super) fn distinct_bytes(value: &[u8]) -> u32 {
     let mut seen = [0u64; 4];
     for &byte in value {
@@ -167,7 +166,7 @@ pub(super) fn distinct_bytes(value: &[u8]) -> u32 {
     seen.iter().map(|word| word.count_ones()).sum()
 }
 
-/// Whether every piece of a value is a word, a short number, or a word with a short number behind it.
+/// Whether every piece of a value is a word, a short number, or a word followed by a short number.
 fn is_wordy(value: &[u8]) -> bool {
     let pieces = value.split(|b| b"-_./:@ ".contains(b)).filter(|piece| !piece.is_empty());
     let is_word = |piece: &[u8]| {
@@ -181,7 +180,7 @@ fn is_wordy(value: &[u8]) -> bool {
     !is_one_long_run && pieces.into_iter().all(is_word)
 }
 
-/// How often the case changes from one letter to the next.
+/// Number of case changes between neighbouring letters.
 fn case_turns(value: &[u8]) -> usize {
     let letter = |b: u8| b.is_ascii_alphabetic();
     value
@@ -195,8 +194,8 @@ fn has_digit_or_sign(value: &[u8]) -> bool {
     value.iter().any(|b| b.is_ascii_digit() || b"!@#$%^*+/=~?".contains(b) || *b >= 0x80)
 }
 
-/// Whether a password of lower-case letters stands where a variable would hardly stand: alone on its line,
-/// as in YAML, or behind a bare `=` with no comma or parenthesis after it, as in a query.
+/// Whether a lower-case password is where a variable is unlikely: alone on its line, as in YAML, or directly after
+/// `=` without a comma or parenthesis after it, as in a query.
 fn is_bare_word_password(candidate: &Candidate<'_>) -> bool {
     let Candidate { value, next, form, starts_line, .. } = *candidate;
     let ends_line = next.is_none_or(|b| b"\r\n".contains(&b));
@@ -209,7 +208,7 @@ fn is_bare_word_password(candidate: &Candidate<'_>) -> bool {
     is_setting && is_word && value.len() >= PASSWORD_SPACED_BYTES_MIN
 }
 
-/// Whether a value is words with hyphens between, as people choose passwords; no name in a program has any.
+/// Whether a value is hyphenated words, which people choose as passwords; identifiers contain no hyphens.
 fn is_hyphenated_passphrase(value: &[u8]) -> bool {
     let is_hyphen = |b: &u8| *b == b'-';
     let are_words = value.contains(&b'-')
@@ -219,11 +218,11 @@ fn is_hyphenated_passphrase(value: &[u8]) -> bool {
     are_words && is_passphrase(&spaced())
 }
 
-/// Whether a quoted value is a word shown to a person, or the name of a variable.
+/// Whether a quoted value is a label or the name of a variable.
 fn is_label(value: &[u8]) -> bool {
-    let is_capitalised = value.first().is_some_and(u8::is_ascii_uppercase)
+    let is_capitalized = value.first().is_some_and(u8::is_ascii_uppercase)
         && value[1..].iter().all(u8::is_ascii_lowercase);
-    is_capitalised || is_constant_name(value)
+    is_capitalized || is_constant_name(value)
 }
 
 /// Whether a value is the name of another variable: `OPENAI_API_KEY`.
@@ -231,7 +230,7 @@ fn is_constant_name(value: &[u8]) -> bool {
     value.contains(&b'_') && value.iter().all(|b| b.is_ascii_uppercase() || *b == b'_')
 }
 
-/// Whether a value is a path or an address, without credentials of its own.
+/// Whether a value is a path or an address without credentials.
 fn is_path(value: &[u8]) -> bool {
     let starts_as_path = [&b"/"[..], b"./", b"../", b"~/"].iter().any(|p| value.starts_with(p));
     let is_address = memchr::memmem::find(value, b"://").is_some();
@@ -241,15 +240,15 @@ fn is_path(value: &[u8]) -> bool {
 /// Whether an unquoted value is an expression or a type.
 fn is_code(value: &[u8], next: Option<u8>) -> bool {
     let is_name = value.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_');
-    let goes_on = next.is_some_and(|b| b"([<{".contains(&b));
+    let continues = next.is_some_and(|b| b"([<{".contains(&b));
     let ends_statement = next.is_some_and(|b| b",;)".contains(&b));
-    let speaks_of_secrets = [&b"password"[..], b"token", b"secret", b"passwd", b"api_key"]
+    let starts_with_secret_word = [&b"password"[..], b"token", b"secret", b"passwd", b"api_key"]
         .iter()
         .any(|word| value.len() >= word.len() && value[..word.len()].eq_ignore_ascii_case(word));
-    (goes_on && !value.is_empty())
+    (continues && !value.is_empty())
         || matches(&PATH_EXPRESSION, value)
         || matches(&SIZED_TYPE, value)
-        || (is_name && speaks_of_secrets && is_wordy(value))
+        || (is_name && starts_with_secret_word && is_wordy(value))
         || (is_name && ends_statement && is_wordy(value))
         || value
             .first()

@@ -1,15 +1,14 @@
-//! A text as a reader sees it: without colours, its escaped blanks and characters read, one level or several deep.
+//! A text as a reader sees it: without colours, and with escapes of one or several levels resolved.
 //!
-//! Rules look at the view; each place in it is known in the text it was made from, so that what is replaced there is
-//! the secret and nothing else. Escaped quotes stay as they are: how many backslashes stand before a quote tells
-//! which string it ends.
+//! Rules read the view. Each position in it maps to the original text, so that exactly the secret is replaced
+//! there. Escaped quotes are kept: the number of backslashes before a quote says which string it ends.
 
 use std::ops::Range;
 
 const ESC: u8 = 0x1b;
-/// The longest title or link that a terminal sequence may hold, in bytes.
+/// Maximum bytes of a title or link in a terminal sequence.
 const SEQUENCE_BYTES_MAX: usize = 2048;
-/// The most backslashes before one letter: four levels of escaping.
+/// Maximum backslashes before one letter: four levels of escaping.
 const BACKSLASHES_MAX: usize = 16;
 
 #[derive(Default)]
@@ -18,39 +17,39 @@ pub(super) struct View {
     pieces: Vec<Stretch>,
 }
 
-/// From here on a byte of the view is a byte of the text, up to the next piece.
+/// Maps view positions to text positions, up to the next piece.
 struct Stretch {
     view: usize,
     text: usize,
-    /// Where the first byte of the piece ends in the text: an escaped one is longer there.
+    /// End of the piece's first byte in the text: an escaped one is longer there.
     first_end: usize,
 }
 
-/// What an escape or a backslash turns out to be.
-enum Sign {
-    /// No escape: goes on after so many bytes.
+/// Meaning of an escape character or backslash, with its length in bytes.
+enum Escape {
+    /// Not an escape.
     Plain(usize),
-    /// A terminal's sequence: nothing to see.
+    /// An invisible terminal sequence.
     Hidden(usize),
-    /// One character, written in so many bytes.
+    /// An escaped character.
     Character(u8, usize),
 }
 
 impl View {
-    /// The view of a text; `None` where the text is its own.
+    /// The view of a text; `None` if it equals the text.
     pub(super) fn of(text: &str) -> Option<Self> {
         let bytes = text.as_bytes();
         let mut view = Self::default();
         let (mut copied, mut at) = (0, 0);
         while let Some(found) = memchr::memchr2(ESC, b'\\', &bytes[at..]) {
             let start = at + found;
-            let (length, character) = match sign(&bytes[start..]) {
-                Sign::Plain(length) => {
+            let (length, character) = match escape(&bytes[start..]) {
+                Escape::Plain(length) => {
                     at = start + length;
                     continue;
                 }
-                Sign::Hidden(length) => (length, None),
-                Sign::Character(byte, length) => (length, Some(char::from(byte))),
+                Escape::Hidden(length) => (length, None),
+                Escape::Character(byte, length) => (length, Some(char::from(byte))),
             };
             view.copy(text, copied..start);
             at = start + length;
@@ -64,17 +63,17 @@ impl View {
         view.finish(text, copied)
     }
 
-    /// Takes over a part of the text.
+    /// Appends a part of the text.
     pub(super) fn copy(&mut self, text: &str, part: Range<usize>) {
         self.text.push_str(text.get(part).unwrap_or_default());
     }
 
-    /// What comes next stands there in the text.
+    /// Continues at this position of the text.
     pub(super) fn skip_to(&mut self, text: usize) {
         self.piece(text, text + 1);
     }
 
-    /// The view with the rest of the text; `None` where the text is its own.
+    /// Appends the rest of the text; `None` if the view equals it.
     pub(super) fn finish(mut self, text: &str, rest: usize) -> Option<Self> {
         if self.pieces.is_empty() {
             return None;
@@ -88,7 +87,7 @@ impl View {
         self.pieces.push(Stretch { view, text, first_end });
     }
 
-    /// Where a byte of the text is seen, or the next one that is.
+    /// View position of a byte of the text, or of the next visible byte.
     pub(super) fn seen(&self, text: usize) -> usize {
         let after = self.pieces.partition_point(|piece| piece.text <= text);
         let next = self.pieces.get(after).map_or(usize::MAX, |piece| piece.view);
@@ -96,7 +95,7 @@ impl View {
         piece.map_or(text, |piece| piece.view + (text - piece.text)).min(next)
     }
 
-    /// What a span of the view, of at least one byte, is in the text.
+    /// Maps a nonempty span of the view to the text.
     pub(super) fn place(&self, span: &Range<usize>) -> Range<usize> {
         let last = span.end - 1;
         self.byte(span.start).start..self.byte(last).end
@@ -112,10 +111,10 @@ impl View {
     }
 }
 
-/// Reads what stands at an escape character or a backslash.
-fn sign(bytes: &[u8]) -> Sign {
+/// Reads the escape at the start of `bytes`.
+fn escape(bytes: &[u8]) -> Escape {
     if bytes[0] == ESC {
-        return Sign::Hidden(1 + sequence(&bytes[1..]));
+        return Escape::Hidden(1 + sequence(&bytes[1..]));
     }
     let run = bytes.iter().take(BACKSLASHES_MAX).take_while(|byte| **byte == b'\\').count();
     let rest = &bytes[run..];
@@ -130,11 +129,11 @@ fn sign(bytes: &[u8]) -> Sign {
         [b'u', b'0', b'0', high @ b'0'..=b'7', low, ..] if low.is_ascii_hexdigit() => {
             (hex(*high) << 4 | hex(*low), 5)
         }
-        _ => return Sign::Plain(run),
+        _ => return Escape::Plain(run),
     };
     match character {
-        (ESC, length) => Sign::Hidden(run + length + sequence(&rest[length..])),
-        (byte, length) => Sign::Character(byte, run + length),
+        (ESC, length) => Escape::Hidden(run + length + sequence(&rest[length..])),
+        (byte, length) => Escape::Character(byte, run + length),
     }
 }
 
@@ -146,7 +145,7 @@ const fn hex(digit: u8) -> u8 {
     }
 }
 
-/// The length of a terminal's sequence behind its escape character (ECMA-48).
+/// Length of a terminal sequence after its escape character (ECMA-48).
 fn sequence(bytes: &[u8]) -> usize {
     let bytes = &bytes[..bytes.len().min(SEQUENCE_BYTES_MAX)];
     match bytes.first() {
@@ -171,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_view_is_what_a_reader_sees() {
+    fn a_view_resolves_escapes_and_hides_sequences() {
         for (text, seen) in [
             ("a\u{1b}[1;32mb\u{1b}[0m", "ab"),
             (r"a\nb\\tc\\\\nd", "a\nb\tc\nd"),
@@ -187,7 +186,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_place_is_known(text in r"([a-cé]|\\{1,3}[nte]|\\u00(3d|1b|e9)|\x1b\[?[0-9]{0,2}m?|\\033\[){0,24}") {
+        fn every_position_maps_to_the_text(text in r"([a-cé]|\\{1,3}[nte]|\\u00(3d|1b|e9)|\x1b\[?[0-9]{0,2}m?|\\033\[){0,24}") {
             if let Some(view) = View::of(&text) {
                 let mut end = 0;
                 for (at, character) in view.text.char_indices() {

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use rustc_hash::FxHashSet;
 use serde::Deserialize;
 
-/// Empty where the file is no such file, which a test rules out.
+/// Empty if the file is invalid, which a test rules out.
 pub(super) static WORDS: LazyLock<WordLists> =
     LazyLock::new(|| toml::from_str(include_str!("words.toml")).unwrap_or_default());
 
@@ -20,5 +20,5 @@ pub(super) struct WordLists {
     pub(super) qualifiers: FxHashSet<String>,
     pub(super) stand_ins: FxHashSet<String>,
     pub(super) stand_in_pieces: Vec<String>,
-    pub(super) telling: FxHashSet<String>,
+    pub(super) function_words: FxHashSet<String>,
 }

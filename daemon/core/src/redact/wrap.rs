@@ -1,24 +1,24 @@
-//! Secrets that a terminal or an encoder broke at the end of a line.
+//! Secrets that a terminal or an encoder wrapped at the end of a line.
 //!
-//! Nothing says that a line goes on in the next. So a text with lines that may is read once more, with those put
-//! together: where a line is wide, ends inside a run of a token's characters, and the next begins with such a run
-//! that is no word. What a rule finds in either reading is a secret.
+//! Nothing marks a wrapped line. So a text is read once more with the candidates joined: lines that are wide and end
+//! inside a run of token characters, where the next line begins with such a run that is not a word. A match in
+//! either reading is a secret.
 
 use std::ops::Range;
 
 use super::value;
 use super::view::View;
 
-/// The narrowest line that is taken for a full one, in bytes.
+/// Minimum bytes of a full line.
 const LINE_BYTES_MIN: usize = 32;
-/// The most bytes that are read of the run at the start of a line.
+/// Maximum bytes read of the run at the start of a line.
 const PIECE_BYTES_MAX: usize = 256;
-/// The fewest bytes of a run of letters that may be no word.
+/// Minimum bytes of a run of letters to be considered random.
 const RANDOM_WORD_BYTES_MIN: usize = 16;
-/// The most bytes of indentation and frame around the end of a line.
+/// Maximum bytes of indentation and frame around a line break.
 const MARGIN_BYTES_MAX: usize = 24;
 
-/// The text with its broken lines put together, and where they are in it; `None` where there are none.
+/// The text with its wrapped lines joined, and the positions of these lines; `None` if there are none.
 pub(super) fn unwrapped(text: &str) -> Option<(View, Vec<Range<usize>>)> {
     let bytes = text.as_bytes();
     let mut view = View::default();
@@ -28,13 +28,13 @@ pub(super) fn unwrapped(text: &str) -> Option<(View, Vec<Range<usize>>)> {
         let begin = line_start;
         let line = &bytes[begin..newline];
         line_start = newline + 1;
-        // Nearly every line ends here.
+        // Rejects nearly every line.
         if line.len() < LINE_BYTES_MIN {
             continue;
         }
         let end = newline - margin(line.iter().rev());
-        let goes_on = end.checked_sub(1).is_some_and(|last| is_inner(bytes[last]));
-        if !goes_on || end <= copied {
+        let continues = end.checked_sub(1).is_some_and(|last| is_inner(bytes[last]));
+        if !continues || end <= copied {
             continue;
         }
         let start = line_start + margin(bytes[line_start..].iter());
@@ -56,7 +56,7 @@ pub(super) fn unwrapped(text: &str) -> Option<(View, Vec<Range<usize>>)> {
     view.finish(text, copied).map(|view| (view, lines))
 }
 
-/// Blanks and the frame of a box or a quotation.
+/// Spaces, and the frame of a box or a quotation.
 fn margin<'t>(bytes: impl Iterator<Item = &'t u8>) -> usize {
     let is_margin =
         |byte: &&u8| matches!(byte, b' ' | b'\t' | b'\r' | b'|' | b'>' | 0xe2 | 0x94 | 0x82 | 0x83);
@@ -71,13 +71,13 @@ const fn is_token(byte: u8) -> bool {
     is_inner(byte) || matches!(byte, b'=' | b'.' | b'%' | b'$')
 }
 
-/// The run of a token's characters at the start of a line.
+/// The run of token characters at the start of a line.
 fn piece(line: &[u8]) -> &[u8] {
     let bytes = line.iter().take(PIECE_BYTES_MAX).take_while(|byte| is_token(**byte)).count();
     &line[..bytes]
 }
 
-/// Whether a line begins as the rest of a token would, rather than with a word, a date or a number.
+/// Whether a line begins like the rest of a token, not with a word, a date or a number.
 fn is_piece(piece: &[u8]) -> bool {
     let has_digit = piece.iter().any(u8::is_ascii_digit);
     if piece.len() < 2 || !has_digit && piece.len() < RANDOM_WORD_BYTES_MIN {

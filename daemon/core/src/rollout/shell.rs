@@ -5,7 +5,7 @@
 //! leaves out.
 
 mod class;
-mod deeds;
+mod effects;
 mod gist;
 mod looks;
 mod places;
@@ -13,7 +13,7 @@ mod substitutions;
 mod wrappers;
 
 pub use class::Class;
-pub use deeds::{Deeds, confirms_commit, purpose, refuses_commit};
+pub use effects::{CommandEffects, confirms_commit, purpose, refuses_commit};
 pub use gist::gist;
 pub use looks::only_looks;
 pub use places::{FileUse, uses_of};

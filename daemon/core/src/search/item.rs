@@ -1,7 +1,7 @@
 //! The searchable text of an item: redacted, bounded for each kind.
 //!
-//! Reasoning is encrypted and images have no text, so neither is searchable. Call arguments are indexed as
-//! the strings they hold, so that an escaped line break separates words.
+//! Reasoning is encrypted and images have no text, so neither is searchable. Call arguments are indexed by their
+//! string values, so that an escaped line break separates words.
 
 use std::borrow::Cow;
 
@@ -37,7 +37,7 @@ pub fn read(source: Source, kind: ItemKind, line: &[u8]) -> Option<SearchableIte
     }
     let mut found = None;
     rollout::read(source, line, false, &mut |entry| {
-        found = found.take().or_else(|| searched(kind, &entry));
+        found = found.take().or_else(|| searchable(kind, &entry));
     });
     found
 }
@@ -49,7 +49,7 @@ pub fn at_ms(source: Source, line: &[u8]) -> Option<i64> {
     at_ms
 }
 
-fn searched(kind: ItemKind, entry: &Entry<'_>) -> Option<SearchableItem> {
+fn searchable(kind: ItemKind, entry: &Entry<'_>) -> Option<SearchableItem> {
     let words: Cow<'_, str> = match &entry.body {
         Body::Item(
             Item::Message { text, .. } | Item::Output { text, .. } | Item::Other { text },
@@ -59,7 +59,7 @@ fn searched(kind: ItemKind, entry: &Entry<'_>) -> Option<SearchableItem> {
         Body::Compacted(compacted) => Cow::Borrowed(&compacted.message),
         _ => return None,
     };
-    // What we told an agent says nothing about its thread, and would be found before what it repeats.
+    // Our own text says nothing about the thread and would outrank the text it repeats.
     let words = match kind {
         ItemKind::AssistantMessage | ItemKind::ToolCall => words,
         _ => Cow::Owned(contextual::without_ours(&words).into_owned()),
@@ -68,7 +68,7 @@ fn searched(kind: ItemKind, entry: &Entry<'_>) -> Option<SearchableItem> {
     (!text.trim().is_empty()).then_some(SearchableItem { at_ms: entry.at_ms, text })
 }
 
-/// Redacts slightly more than is kept, then cuts.
+/// Redacts a margin beyond the bound, then cuts.
 fn bounded(kind: ItemKind, words: &str) -> String {
     let bytes = match kind {
         ItemKind::ToolOutput => return ends(words),
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_every_kind_but_of_no_reasoning() {
+    fn every_kind_but_reasoning_is_searchable() {
         let call = r#"{"type":"function_call","name":"exec_command","arguments":"{\"cmd\":\"cargo test\\nls\",\"n\":7}","call_id":"c"}"#;
         assert_eq!(found(ItemKind::ToolCall, call).unwrap(), "exec_command\ncargo test\nls\n7");
         let output = r#"{"type":"function_call_output","call_id":"c","output":"ok"}"#;
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_output_is_found_by_its_beginning_and_its_end_and_by_no_secret() {
+    fn a_long_output_is_indexed_by_both_ends_without_secrets() {
         let secret = format!("ghp_{}", "a1B2c3D4e5F6".repeat(3));
         let text = format!("begin API={secret} {} the end {secret}", "word ".repeat(20_000));
         let payload =

@@ -1,8 +1,8 @@
-//! Turns a question into words of which any may match.
+//! Turns a question into words, any of which may match.
 //!
-//! "When did we move the parser tests?" means the items about it, and few of them contain every word.
-//! Function words are dropped, and an English word also matches its common forms. A query with an operator, a
-//! phrase or a prefix is explicit and left unchanged.
+//! Few items that answer "When did we move the parser tests?" contain every word. So function words are dropped,
+//! and an English word also matches its common forms. A query with an operator, a phrase or a prefix is explicit
+//! and stays unchanged.
 
 use std::collections::BTreeSet;
 
@@ -30,7 +30,6 @@ const FUNCTION_WORDS: &[&str] = &[
 const STEM_LETTERS: usize = 3;
 
 /// The words of a question, each with its forms; empty if the query has operators or no significant word.
-#[must_use]
 pub fn loosened(text: &str) -> Vec<Query> {
     let has_operator = text.contains(['"', '*'])
         || text.split_whitespace().any(|word| matches!(word, "OR" | "NOT" | "AND"));
@@ -39,9 +38,9 @@ pub fn loosened(text: &str) -> Vec<Query> {
     }
     let mut seen = BTreeSet::new();
     let words = text.split_whitespace().map(bare);
-    let telling =
+    let significant =
         words.filter(|word| !FUNCTION_WORDS.contains(&word.to_ascii_lowercase().as_str()));
-    telling
+    significant
         .filter(|word| seen.insert(word.to_lowercase()))
         .filter_map(|word| Query::any_of(forms(word).iter().map(String::as_str)))
         .take(limits::QUERY_TERMS)
@@ -103,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_is_its_telling_words() {
+    fn a_question_becomes_its_significant_words() {
         let asked = loosened("When did Caroline go to the support group?");
         assert_eq!(asked.len(), 4, "caroline, go, support, group: {asked:?}");
         assert!(loosened("what is it").is_empty());
@@ -112,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_stands_for_its_forms_and_a_name_for_itself() {
+    fn a_word_matches_its_forms_and_a_name_only_itself() {
         for (asked, found) in [
             ("running", "run"),
             ("run", "running"),
@@ -133,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_itself_how_it_is_meant_is_left_alone() {
+    fn an_explicit_query_is_not_loosened() {
         for text in ["\"connection refused\" redis", "a OR b", "pars* lines", "x NOT y"] {
             assert!(loosened(text).is_empty(), "{text}");
         }

@@ -9,7 +9,7 @@ use crate::limits;
 use super::word;
 
 /// Minimum letters of a prefix: shorter ones match too many words. One CJK character is enough.
-pub const BEGINNING_LETTERS: usize = 3;
+pub const PREFIX_LETTERS: usize = 3;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Query {
@@ -29,7 +29,7 @@ pub struct Term {
     /// Folded pieces in order; at least one.
     pub pieces: Vec<String>,
     /// The last piece is a prefix.
-    pub is_beginning: bool,
+    pub is_prefix: bool,
     /// The whole name if it is one run that was split, or one piece.
     pub name: Option<String>,
 }
@@ -50,11 +50,11 @@ pub enum QueryError {
     #[error("there is no word in it")]
     Empty,
     /// An alternative only excludes.
-    #[error("it says only what is not wanted: NOT needs a word beside it")]
-    OnlyUnwanted,
-    /// A prefix is shorter than [`BEGINNING_LETTERS`].
-    #[error("a beginning* needs {BEGINNING_LETTERS} letters")]
-    ShortBeginning,
+    #[error("it only excludes: NOT needs another word beside it")]
+    OnlyExclusions,
+    /// A prefix is shorter than [`PREFIX_LETTERS`].
+    #[error("a prefix* needs at least {PREFIX_LETTERS} letters")]
+    ShortPrefix,
     /// Over [`limits::QUERY_BYTES`] or [`limits::QUERY_TERMS`].
     #[error(
         "it is too long: at most {} words and {} bytes",
@@ -65,10 +65,7 @@ pub enum QueryError {
 }
 
 impl Query {
-    /// Reads a query.
-    ///
-    /// # Errors
-    /// [`QueryError`]; none is about syntax.
+    /// Parses a query. No syntax is invalid.
     pub fn parse(text: &str) -> Result<Self, QueryError> {
         if text.len() > limits::QUERY_BYTES {
             return Err(QueryError::TooLong);
@@ -80,10 +77,10 @@ impl Query {
             match token {
                 Token::Or => alternatives.push(Alternative::default()),
                 Token::Not => is_excluded = true,
-                Token::Words { text, is_beginning } => {
-                    let Some(term) = Term::of(text, is_beginning) else { continue };
-                    if is_beginning && term.is_short() {
-                        return Err(QueryError::ShortBeginning);
+                Token::Words { text, is_prefix } => {
+                    let Some(term) = Term::of(text, is_prefix) else { continue };
+                    if is_prefix && term.is_short() {
+                        return Err(QueryError::ShortPrefix);
                     }
                     let Some(last) = alternatives.last_mut() else { continue };
                     let side = if is_excluded { &mut last.unwanted } else { &mut last.wanted };
@@ -98,7 +95,7 @@ impl Query {
             0 => Err(QueryError::Empty),
             _ if terms > limits::QUERY_TERMS => Err(QueryError::TooLong),
             _ if alternatives.iter().any(|one| one.wanted.is_empty()) => {
-                Err(QueryError::OnlyUnwanted)
+                Err(QueryError::OnlyExclusions)
             }
             _ => Ok(Self { alternatives }),
         }
@@ -113,7 +110,6 @@ impl Query {
     }
 
     /// Matches anything any of `queries` matches.
-    #[must_use]
     pub fn union(queries: &[Self]) -> Self {
         let all = queries.iter().flat_map(|query| query.alternatives.clone());
         Self { alternatives: all.collect() }
@@ -144,36 +140,36 @@ fn joined(terms: &[Term], between: &str) -> String {
 
 impl Term {
     /// The term of some words; `None` when there is no letter or digit.
-    fn of(text: &str, is_beginning: bool) -> Option<Self> {
+    fn of(text: &str, is_prefix: bool) -> Option<Self> {
         let mut found: Vec<_> = word::pieces(text).collect();
         let run = found.first()?.run.clone();
         let is_one_run = found.iter().all(|piece| piece.run == run);
-        let mut is_beginning = is_beginning;
+        let mut is_prefix = is_prefix;
         if let Some(last) = found.last() {
             // If text follows, the last character is the first of a pair.
             match (last.is_tail, last.is_cjk) {
                 (true, _) => drop(found.pop()),
-                (false, true) => is_beginning = true,
+                (false, true) => is_prefix = true,
                 (false, false) => {}
             }
         }
         let is_cjk = found.first().is_some_and(|piece| piece.is_cjk);
         let name = (is_one_run && !is_cjk).then(|| word::fold(&text[run]));
         let pieces = found.into_iter().map(|piece| word::fold(&text[piece.range])).collect();
-        Some(Self { pieces, is_beginning, name })
+        Some(Self { pieces, is_prefix, name })
     }
 
     /// Whether the prefix matches too many words.
     fn is_short(&self) -> bool {
         let last = self.pieces.last().map_or("", String::as_str);
-        last.is_ascii() && last.len() < BEGINNING_LETTERS
+        last.is_ascii() && last.len() < PREFIX_LETTERS
     }
 
     /// Ways to score the term, best first: a word that every hit contains, and the expression that scores if
     /// that word is rare. None for a prefix, whose words are only known by scanning them all; and none for a
     /// phrase alone, which would scan all items of each of its words.
     pub fn scorers(&self) -> Vec<Scorer> {
-        if self.is_beginning {
+        if self.is_prefix {
             return Vec::new();
         }
         let whole = self.expression();
@@ -193,7 +189,7 @@ impl Term {
 
     /// The term as an index expression.
     pub fn expression(&self) -> String {
-        let star = if self.is_beginning { " *" } else { "" };
+        let star = if self.is_prefix { " *" } else { "" };
         let phrase = format!("pieces : \"{}\"{star}", self.pieces.join(" "));
         match &self.name {
             Some(name) => format!("({phrase} OR names : \"{name}\"{star})"),
@@ -205,18 +201,18 @@ impl Term {
 enum Token<'a> {
     Or,
     Not,
-    Words { text: &'a str, is_beginning: bool },
+    Words { text: &'a str, is_prefix: bool },
 }
 
-/// Splits at white space and quotes; an unclosed quote ends with the text.
+/// Splits at white space and quotes; an unclosed quote extends to the end.
 fn tokens(text: &str) -> Vec<Token<'_>> {
     let mut found = Vec::new();
     let mut rest = text.trim_start();
     while !rest.is_empty() {
         if let Some(quoted) = rest.strip_prefix('"') {
             let (phrase, after) = quoted.split_once('"').unwrap_or((quoted, ""));
-            let (after, is_beginning) = star(after);
-            found.push(Token::Words { text: phrase, is_beginning });
+            let (after, is_prefix) = star(after);
+            found.push(Token::Words { text: phrase, is_prefix });
             rest = after.trim_start();
             continue;
         }
@@ -225,8 +221,8 @@ fn tokens(text: &str) -> Vec<Token<'_>> {
         found.push(match text {
             "OR" => Token::Or,
             "NOT" => Token::Not,
-            "AND" => Token::Words { text: "", is_beginning: false },
-            text => Token::Words { text, is_beginning: text.len() > 1 && text.ends_with('*') },
+            "AND" => Token::Words { text: "", is_prefix: false },
+            text => Token::Words { text, is_prefix: text.len() > 1 && text.ends_with('*') },
         });
         rest = after.trim_start();
     }
@@ -246,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn words_phrases_beginnings_and_operators() {
+    fn words_phrases_prefixes_and_operators() {
         for (text, expected) in [
             ("Fix", r#"((pieces : "fix" OR names : "fix"))"#),
             ("src/foo_bar.rs", r#"((pieces : "src foo bar rs"))"#),
@@ -266,7 +262,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn nothing_but_quoted_words_reaches_the_index(text in ".{0,60}") {
+        fn only_quoted_words_reach_the_index(text in ".{0,60}") {
             if let Ok(query) = Query::parse(&text) {
                 let expression = query.expression();
                 for (number, part) in expression.split('"').enumerate() {
@@ -284,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn rarity_is_asked_of_words_never_of_phrases_or_beginnings() {
+    fn only_words_are_scored_not_phrases_or_prefixes() {
         for (text, words) in [
             ("fix", &[r#"(pieces : "fix" OR names : "fix")"#][..]),
             ("\"dead lock\"", &[r#"pieces : "dead""#, r#"pieces : "lock""#]),
@@ -298,15 +294,15 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_searched_for_says_why() {
+    fn an_invalid_query_is_rejected_with_a_reason() {
         for (text, error) in [
             ("", QueryError::Empty),
             ("-> \"\" *", QueryError::Empty),
             ("OR AND NOT", QueryError::Empty),
-            ("NOT x", QueryError::OnlyUnwanted),
-            ("ab*", QueryError::ShortBeginning),
-            ("src/a*", QueryError::ShortBeginning),
-            ("a OR NOT x", QueryError::OnlyUnwanted),
+            ("NOT x", QueryError::OnlyExclusions),
+            ("ab*", QueryError::ShortPrefix),
+            ("src/a*", QueryError::ShortPrefix),
+            ("a OR NOT x", QueryError::OnlyExclusions),
         ] {
             assert_eq!(Query::parse(text), Err(error), "{text}");
         }

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn relevance_then_kind_then_age() {
+    fn hits_are_ordered_by_relevance_then_kind_then_age() {
         let (user, output) = (ItemKind::UserMessage, ItemKind::ToolOutput);
         let now = 100 * DAY_MS;
         assert_eq!(
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_words_are_one_hit() {
+    fn identical_texts_are_one_hit() {
         let copy = |seq| Candidate { digest: 7, ..candidate(seq, ItemKind::ToolCall, 0, 1.0) };
         let ranked = rank(vec![copy(1), copy(2), candidate(3, ItemKind::ToolCall, 0, 0.5)], 0);
         let shown: Vec<_> = ranked.iter().map(|hit| (hit.candidate.seq, hit.copies)).collect();

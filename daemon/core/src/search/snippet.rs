@@ -19,7 +19,7 @@ pub struct Snippet {
 
 /// Cuts the part of `text` with the most terms of `query`, or its beginning if there are none.
 pub fn snippet(text: &str, query: &Query) -> Snippet {
-    // Positions are those in the text as it is shown.
+    // Positions refer to the text as shown.
     let text = &*printable::block(text);
     let found = matches(text, query);
     let window = window(text, &found);
@@ -60,7 +60,7 @@ fn matches(text: &str, query: &Query) -> Vec<(Range<usize>, usize)> {
             let rest = &pieces[at..];
             let is_same = |(wanted, (_, piece)): (&String, &(Piece, String))| wanted == piece;
             let all = term.pieces.len();
-            let fits = |last: &str, wanted: &String| match term.is_beginning {
+            let fits = |last: &str, wanted: &String| match term.is_prefix {
                 true => last.starts_with(wanted.as_str()),
                 false => last == wanted,
             };
@@ -95,7 +95,7 @@ fn window(text: &str, found: &[(Range<usize>, usize)]) -> Range<usize> {
         terms.dedup();
         terms.len()
     };
-    // The first of the best: a long output may hold thousands of places.
+    // A long output may contain thousands of matches: consider only the first.
     const PLACES: usize = 256;
     let best =
         (0..found.len().min(PLACES)).max_by_key(|at| (terms_from(*at), std::cmp::Reverse(*at)));
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn matches_are_marked_where_the_index_finds_them() {
+    fn matches_are_marked_as_the_index_finds_them() {
         for (text, query, expected) in [
             (
                 "the ParseLine of\n  src/foo_bar.rs",
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn the_part_with_most_terms_is_shown_within_the_bound() {
+    fn the_part_with_the_most_terms_is_shown_within_the_bound() {
         let text = format!("one {} one and two {}", "filler ".repeat(500), "end ".repeat(500));
         let line = shown(&text, "one two");
         assert!(line.contains("[one] and [two]"), "{line}");

@@ -23,7 +23,7 @@ pub struct Piece {
 }
 
 impl Piece {
-    /// Whether it is all of its run.
+    /// Whether it is its whole run.
     pub fn is_whole(&self) -> bool {
         self.range == self.run
     }
@@ -37,7 +37,7 @@ pub struct Words {
     pub names: String,
 }
 
-/// Cuts a text into what is indexed.
+/// Splits a text for the index.
 pub fn spread(text: &str) -> Words {
     let mut words = Words { pieces: String::with_capacity(text.len() + 16), ..Words::default() };
     let mut named = 0..0;
@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_paths_and_scripts_without_spaces_are_cut_into_parts() {
+    fn names_paths_and_scripts_without_spaces_are_split() {
         for (text, pieces, names) in [
             ("src/foo_bar.rs:12", "src foo bar rs 12", ""),
             ("parseHTTPHeader()", "parse HTTP Header", "parseHTTPHeader"),
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn data_is_kept_by_its_beginning_and_long_prose_whole() {
+    fn blobs_are_cut_and_long_prose_is_kept() {
         let blob = "a".repeat(5_000);
         assert_eq!(spread(&blob).pieces.len(), limits::RUN_BYTES);
         let prose = "検索".repeat(500);
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn folding_is_that_of_the_tokenizer() {
+    fn folding_equals_that_of_the_tokenizer() {
         assert_eq!(fold("ÉCOLE"), "ecole");
         assert_eq!(fold("e\u{301}cole"), "ecole");
         assert_eq!(fold("ParseLine"), "parseline");

@@ -5,9 +5,9 @@ use crate::fold::{Fold, Place, Source};
 
 /// The signs that a script gives if it ends well.
 fn signs(script: &str) -> Vec<Boundary> {
-    let deeds = Deeds::of(&shell::commands(script));
-    let commit = deeds.commits.then_some(Boundary::Commit);
-    commit.into_iter().chain(deeds.moves_pull_request.then_some(Boundary::PrCheckpoint)).collect()
+    let effects = CommandEffects::of(&shell::commands(script));
+    let commit = effects.commits.then_some(Boundary::Commit);
+    commit.into_iter().chain(effects.moves_pull_request.then_some(Boundary::PrCheckpoint)).collect()
 }
 
 #[test]

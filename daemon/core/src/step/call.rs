@@ -6,7 +6,7 @@ use super::At;
 use crate::digest::ContentHash;
 use crate::redact::redact;
 use crate::rollout::patch::{FileOp, LineCounts, Op};
-use crate::rollout::shell::{self, Command, Deeds, FileUse, Use};
+use crate::rollout::shell::{self, Command, CommandEffects, FileUse, Use};
 use crate::rollout::tool::{self, PlanStep, StepStatus};
 use crate::{limits, paths, text};
 
@@ -24,8 +24,8 @@ pub struct Call {
     /// What to do when it ends.
     pub work: Work,
     /// What it does to the history, if it ends well.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub deeds: Deeds,
+    #[serde(rename = "deeds", default, skip_serializing_if = "is_default")]
+    pub effects: CommandEffects,
     /// Made by a sub-agent that speaks inside this transcript.
     #[serde(default, skip_serializing_if = "is_default")]
     pub is_aside: bool,
@@ -176,17 +176,19 @@ impl Called {
         if call.name.contains("pull_request") {
             let name = call.name.rsplit("__").next().unwrap_or(&call.name);
             let acts = ["create_", "merge_", "update_", "close_"];
-            called.call.deeds = Deeds {
+            called.call.effects = CommandEffects {
                 commits: false,
                 moves_pull_request: acts.iter().any(|act| name.starts_with(act)),
             };
         } else if ["commit", "gh", "gt"].iter().any(|word| call.arguments.contains(word)) {
-            called.call.deeds = match &called.action {
-                Action::Script(script) => Deeds::of(&script.commands),
+            called.call.effects = match &called.action {
+                Action::Script(script) => CommandEffects::of(&script.commands),
                 // Other commands may stand beside the patch in its script.
                 Action::Patch(_) => tool::script_of(call)
-                    .map_or_else(Deeds::default, |script| Deeds::of(&shell::commands(&script))),
-                _ => Deeds::default(),
+                    .map_or_else(CommandEffects::default, |script| {
+                        CommandEffects::of(&shell::commands(&script))
+                    }),
+                _ => CommandEffects::default(),
             };
         }
         called
@@ -197,7 +199,7 @@ impl Called {
         let mut called = Self::new(at, call_id, base);
         called.run(script, None);
         if let Action::Script(script) = &called.action {
-            called.call.deeds = Deeds::of(&script.commands);
+            called.call.effects = CommandEffects::of(&script.commands);
         }
         called
     }
@@ -219,7 +221,7 @@ impl Called {
             what: String::new(),
             base: base.map(str::to_owned),
             work: Work::Other,
-            deeds: Deeds::default(),
+            effects: CommandEffects::default(),
             is_aside: false,
             is_outside: false,
         };

@@ -53,7 +53,7 @@ pub(super) async fn rebuild(
     tracing::warn!(texts = parts.len(), left_out, "the archive's index was made anew");
     index.commit(&known, &parts).await?;
     for pack in damaged {
-        index.checked(pack, 0, false).await?;
+        index.record_check(pack, 0, false).await?;
     }
     index.sweep().await.map(drop)
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use longhaul_core::checkpoint::document::document;
 use longhaul_core::checkpoint::semantic::{
-    EvidenceSource, Known, Rejection, Update, bound, validate,
+    EvidenceSource, ReferenceIndex, Rejection, Update, bound, validate,
 };
-use longhaul_core::checkpoint::view::{self, Scene, ViewCaps};
+use longhaul_core::checkpoint::view::{self, ViewCaps, ViewInputs};
 use longhaul_core::compaction::handle::Handle;
 use longhaul_core::digest::Digest128;
 use longhaul_core::item::ItemKind;
@@ -64,7 +64,7 @@ impl Checkpoints {
         as_of: Option<u64>,
     ) -> Result<(Value, Digest128, u64), ServiceError> {
         let snapshot = self.snapshots.of(thread_id, as_of).await?;
-        let document = serde_json::to_value(document(&snapshot.scene()))
+        let document = serde_json::to_value(document(&snapshot.view_inputs()))
             .map_err(|source| ServiceError::Undecodable { what: "checkpoint", source })?;
         let digest = Digest128::of(document.to_string().as_bytes());
         Ok((document, digest, snapshot.seq()))
@@ -83,7 +83,7 @@ impl Checkpoints {
     ) -> Result<View, ServiceError> {
         let snapshot = self.snapshots.of(thread_id, as_of).await?;
         let max_tokens = max_tokens.unwrap_or(view::DEFAULT_TOKENS);
-        let text = view::render(&Scene { focus, ..snapshot.scene() }, caps, max_tokens);
+        let text = view::render(&ViewInputs { focus, ..snapshot.view_inputs() }, caps, max_tokens);
         Ok(View { digest: Digest128::of(text.as_bytes()), seq: snapshot.seq(), text })
     }
 
@@ -198,7 +198,7 @@ struct References<'a> {
     tool_output: bool,
 }
 
-impl Known for References<'_> {
+impl ReferenceIndex for References<'_> {
     fn user_message(&self, _: &str) -> bool {
         self.user_message
     }

@@ -162,7 +162,7 @@ impl Contexts {
     fn resume_price(&self, snapshot: &Snapshot) -> Option<ResumePrice> {
         let fold = &snapshot.fold;
         let budget = default_view_tokens(fold.used(), fold.head().compactions > 0);
-        let briefing = view::render(&snapshot.scene(), &ViewCaps::default(), budget);
+        let briefing = view::render(&snapshot.view_inputs(), &ViewCaps::default(), budget);
         let replacement = tokens::of_text(&briefing);
         ResumePrice::of(&self.config.now(), fold, self.clock.now_ms(), replacement)
     }

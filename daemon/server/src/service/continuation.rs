@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use longhaul_core::checkpoint::checked::Checked;
+use longhaul_core::checkpoint::disk_check::DiskCheck;
 use longhaul_core::rollout;
 use longhaul_core::rollout::continuation::{Continuation, NewTranscript};
 use longhaul_core::rollout::source::Continue;
@@ -56,7 +56,7 @@ pub struct NewThread {
     pub agent: Source,
     pub compaction: Compaction,
     /// What the disk confirms of what the old thread knows; `None` of an earlier moment.
-    pub checked: Option<Checked>,
+    pub checked: Option<DiskCheck>,
     /// What resuming the old thread costs, beside this one.
     pub resume: Option<ResumePrice>,
 }
@@ -106,7 +106,7 @@ impl Continuations {
             return Err(ServiceError::Invalid { field: "thread_id", reason });
         };
         let snapshot = self.snapshots.of(thread_id, *as_of).await?;
-        let checked = as_of.is_none().then(|| Checked::of(&snapshot.scene()));
+        let checked = as_of.is_none().then(|| DiskCheck::of(&snapshot.view_inputs()));
         let (agent, compose) = agent_of(to, snapshot.file.source)?;
         // Another agent leaves the one that is at work its thread.
         if agent == snapshot.file.source && self.is_at_work(&snapshot.thread_id) {

@@ -27,7 +27,7 @@ const LOOK: Duration = Duration::from_secs(1);
 /// As [`Store::open`].
 pub async fn open(path: &Path, clock: &Clock) -> Result<(Store, OpenReport), StoreError> {
     let (store, opened) = Store::open(path, clock.now_ms()).await?;
-    store.lived_ms(clock.moment()).await?;
+    store.advance_age(clock.moment()).await?;
     Ok((store, opened))
 }
 

@@ -36,7 +36,7 @@ impl Resolver {
         if named.is_empty() || named.len() >= ID_CHARS {
             return Ok(named.to_owned());
         }
-        let found = self.projects.store().threads_beginning(named, CANDIDATES_MAX).await?;
+        let found = self.projects.store().threads_with_prefix(named, CANDIDATES_MAX).await?;
         let mut ids = Vec::new();
         for (id, folder) in found {
             let subject = folder.as_deref().map(ProjectSubject::Folder);
@@ -60,7 +60,8 @@ impl Resolver {
             true => named.to_owned(),
             false => format!("{}{named}", preimage::PREFIX),
         };
-        let found = self.projects.store().compactions_beginning(&beginning, CANDIDATES_MAX).await?;
+        let found =
+            self.projects.store().compactions_with_prefix(&beginning, CANDIDATES_MAX).await?;
         let mut ids = Vec::new();
         for (id, thread) in found {
             if self.is_of(thread.as_deref().map(ProjectSubject::Thread), own).await? {

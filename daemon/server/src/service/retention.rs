@@ -8,7 +8,7 @@
 //! and next the files, of the oldest histories over `HISTORIES_BYTES_MAX`; then every history without a row. So a
 //! handle never names a deleted history of a compaction that is still listed.
 //!
-//! *Age* is not read from a clock: see `core::job::Lived`. Data from a run with a wrong clock, or from before it,
+//! *Age* is not read from a clock: see `core::job::DatabaseAge`. Data from a run with a wrong clock, or from before it,
 //! is as old as the time the machine has seen pass since.
 //!
 //! *A crash* at any point leaves at most histories without a row, which the next pass removes. A history is
@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use longhaul_core::job::{Failure, FailureKind, Job, JobKey, JobRequest, Kind, Token};
-use longhaul_store::{Keep, Store};
+use longhaul_store::{RetentionRules, Store};
 use tokio::sync::Notify;
 
 use super::error::ServiceError;
@@ -121,15 +121,15 @@ impl Retention {
     pub async fn prune(&self) -> Result<PruneCounts, ServiceError> {
         let config = self.config.now();
         let days = i64::try_from(*config.compaction.keep_days).unwrap_or(i64::MAX);
-        let lived_ms = self.store.lived_ms(self.clock.moment()).await?;
-        let keep = Keep {
-            since_lived_ms: lived_ms.saturating_sub(days.saturating_mul(DAY_MS)),
+        let lived_ms = self.store.advance_age(self.clock.moment()).await?;
+        let keep = RetentionRules {
+            since_age_ms: lived_ms.saturating_sub(days.saturating_mul(DAY_MS)),
             per_thread: *config.compaction.keep_per_thread,
             of_items: OF_ITEMS_MAX,
         };
         let mut pruned = PruneCounts::default();
         loop {
-            let jobs = self.store.jobs_prune(keep.since_lived_ms).await?;
+            let jobs = self.store.jobs_prune(keep.since_age_ms).await?;
             pruned.jobs += jobs;
             if jobs == 0 {
                 break;
@@ -143,7 +143,7 @@ impl Retention {
             pruned.compactions += ids.len() as u64;
             pruned.histories += self.remove_histories(ids).await?;
         }
-        self.store.policy_prune(keep.since_lived_ms).await?;
+        self.store.policy_prune(keep.since_age_ms).await?;
         let over = self.prune_bytes().await?;
         pruned.compactions += over;
         pruned.histories += over;
@@ -175,7 +175,7 @@ impl Retention {
         let mut stored = self.histories().await?;
         stored.retain(|stored| now.duration_since(stored.written).is_ok_and(|age| age > YOUNG));
         let ids: Vec<String> = stored.into_iter().map(|stored| stored.id).collect();
-        let known = self.store.compactions_known(&ids).await?;
+        let known = self.store.compactions_existing(&ids).await?;
         let mut left = Vec::new();
         for id in ids.into_iter().filter(|id| !known.contains(id)) {
             let key = JobKey { kind: Kind::Compact, subject: id };

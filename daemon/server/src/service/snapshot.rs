@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use longhaul_core::checkpoint::semantic::{Accepted, Semantics, StoredUpdate, Update};
+use longhaul_core::checkpoint::semantic::{AcceptedUpdate, Semantics, StoredUpdate, Update};
 use longhaul_core::checkpoint::staleness::Disk;
-use longhaul_core::checkpoint::view::Scene;
+use longhaul_core::checkpoint::view::ViewInputs;
 use longhaul_core::choice::{Choice, Choices};
 use longhaul_core::fold::Fold;
 use longhaul_store::{FileRow, Observation, Store, UpdateRow};
@@ -46,8 +46,8 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// The inputs of a view.
-    pub fn scene(&self) -> Scene<'_> {
-        Scene {
+    pub fn view_inputs(&self) -> ViewInputs<'_> {
+        ViewInputs {
             thread_id: Some(&self.thread_id),
             state: self.fold.checkpoint(),
             semantics: &self.semantics,
@@ -111,7 +111,7 @@ impl Snapshots {
             let seq = stored.seq;
             match read(&stored)? {
                 StoredUpdate::Update(update) if as_of.is_none_or(|as_of| seq <= as_of) => {
-                    accepted.push(Accepted { seq, update });
+                    accepted.push(AcceptedUpdate { seq, update });
                 }
                 StoredUpdate::Update(_) => {}
                 StoredUpdate::Choice(choice) => {

@@ -1,4 +1,4 @@
-//! What is archived, and where it stands.
+//! Reads the index of the archive.
 
 use std::collections::HashSet;
 
@@ -10,9 +10,9 @@ use sqlx::{QueryBuilder, Row as _, Sqlite};
 use super::{ArchiveIndex, ArchiveTotals, ArchivedTranscript, PackRow, Piece, ThreadAge};
 use crate::error::StoreError;
 use crate::file::FILES_AT_ONCE;
-use crate::row::{digest, get, named, unsigned};
+use crate::row::{digest, get, named, push_list, unsigned};
 
-/// Values in one statement, under SQLite's 32,766.
+/// Values per statement, below SQLite's limit of 32,766.
 const VALUES_PER_STATEMENT: usize = 500;
 
 const TRANSCRIPT: &str = "SELECT transcript, path, generation, thread_id, source, cwd, first_seq, source_bytes, \
@@ -20,23 +20,17 @@ const TRANSCRIPT: &str = "SELECT transcript, path, generation, thread_id, source
 
 impl ArchiveIndex {
     /// All archived texts, in no particular order.
-    ///
-    /// # Errors
-    /// Those of reading.
     pub async fn transcripts(&self) -> Result<Vec<ArchivedTranscript>, StoreError> {
         sqlx::query(TRANSCRIPT)
             .try_map(|row| transcript(&row))
             .fetch_all(self.pools.reader())
             .await
-            .map_err(|error| self.pools.sorted(error))
+            .map_err(|error| self.pools.classify(error))
     }
 
-    /// How far the next files after the archived text of that number are archived, with their paths and generations and
-    /// the texts' numbers, up to [`FILES_AT_ONCE`]; from 0 on all.
-    ///
-    /// # Errors
-    /// Those of reading.
-    pub async fn reached_after(
+    /// Archive progress of the next [`FILES_AT_ONCE`] texts after number `last`, with their paths, generations and numbers;
+    /// start with 0.
+    pub async fn progress_after(
         &self,
         last: i64,
     ) -> Result<Vec<(i64, String, i64, u64)>, StoreError> {
@@ -52,13 +46,10 @@ impl ArchiveIndex {
         })
         .fetch_all(self.pools.reader())
         .await
-        .map_err(|error| self.pools.sorted(error))
+        .map_err(|error| self.pools.classify(error))
     }
 
-    /// The archived text of one state of a file.
-    ///
-    /// # Errors
-    /// Those of reading.
+    /// The archived text of one generation of a file.
     pub async fn transcript_of(
         &self,
         path: &str,
@@ -71,13 +62,10 @@ impl ArchiveIndex {
             .try_map(|row| transcript(&row))
             .fetch_optional(self.pools.reader())
             .await
-            .map_err(|error| self.pools.sorted(error))
+            .map_err(|error| self.pools.classify(error))
     }
 
-    /// The archived texts of all states of a file, but those that were replaced.
-    ///
-    /// # Errors
-    /// Those of reading.
+    /// The archived texts of all generations of a file, without replaced ones.
     pub async fn transcripts_at(&self, path: &str) -> Result<Vec<ArchivedTranscript>, StoreError> {
         let sql =
             format!("{TRANSCRIPT} WHERE path = ?1 AND generation >= 0 ORDER BY generation DESC");
@@ -86,13 +74,10 @@ impl ArchiveIndex {
             .try_map(|row| transcript(&row))
             .fetch_all(self.pools.reader())
             .await
-            .map_err(|error| self.pools.sorted(error))
+            .map_err(|error| self.pools.classify(error))
     }
 
-    /// The archived texts that have a chunk in a pack.
-    ///
-    /// # Errors
-    /// Those of reading.
+    /// The archived texts with a chunk in this pack.
     pub async fn transcripts_in(&self, pack: i64) -> Result<Vec<ArchivedTranscript>, StoreError> {
         let sql = format!(
             "{TRANSCRIPT} WHERE transcript IN \
@@ -103,13 +88,10 @@ impl ArchiveIndex {
             .try_map(|row| transcript(&row))
             .fetch_all(self.pools.reader())
             .await
-            .map_err(|error| self.pools.sorted(error))
+            .map_err(|error| self.pools.classify(error))
     }
 
-    /// The archived texts of a thread: what was not replaced first, the longest first.
-    ///
-    /// # Errors
-    /// Those of reading.
+    /// The archived texts of a thread: replaced ones last, then the longest first.
     pub async fn transcripts_of_thread(
         &self,
         thread_id: &str,
@@ -123,34 +105,28 @@ impl ArchiveIndex {
             .try_map(|row| transcript(&row))
             .fetch_all(self.pools.reader())
             .await
-            .map_err(|error| self.pools.sorted(error))
+            .map_err(|error| self.pools.classify(error))
     }
 
-    /// Ids of archived threads that begin with `beginning`, at most `limit`, in order.
-    ///
-    /// # Errors
-    /// Those of reading.
-    pub async fn threads_beginning(
+    /// Ids of archived threads with this prefix, at most `limit`, in order.
+    pub async fn threads_with_prefix(
         &self,
-        beginning: &str,
+        prefix: &str,
         limit: u32,
     ) -> Result<Vec<String>, StoreError> {
         sqlx::query_scalar(
             "SELECT DISTINCT thread_id FROM transcript WHERE thread_id >= ?1 AND thread_id < ?1 || ?2 \
              ORDER BY thread_id LIMIT ?3",
         )
-        .bind(beginning)
+        .bind(prefix)
         .bind(char::MAX.to_string())
         .bind(limit)
         .fetch_all(self.pools.reader())
         .await
-        .map_err(|error| self.pools.sorted(error))
+        .map_err(|error| self.pools.classify(error))
     }
 
-    /// The pieces of a text, in order.
-    ///
-    /// # Errors
-    /// Those of reading.
+    /// In order.
     pub async fn pieces(&self, transcript: i64) -> Result<Vec<Piece>, StoreError> {
         sqlx::query(
             "SELECT p.offset, p.lines_before, c.digest, c.bytes, c.pack, c.offset AS pack_offset \
@@ -160,13 +136,10 @@ impl ArchiveIndex {
         .try_map(|row| piece(&row))
         .fetch_all(self.pools.reader())
         .await
-        .map_err(|error| self.pools.sorted(error))
+        .map_err(|error| self.pools.classify(error))
     }
 
     /// The last piece of a text.
-    ///
-    /// # Errors
-    /// Those of reading.
     pub async fn last_piece(&self, transcript: i64) -> Result<Option<Piece>, StoreError> {
         sqlx::query(
             "SELECT p.offset, p.lines_before, c.digest, c.bytes, c.pack, c.offset AS pack_offset \
@@ -176,54 +149,41 @@ impl ArchiveIndex {
         .try_map(|row| piece(&row))
         .fetch_optional(self.pools.reader())
         .await
-        .map_err(|error| self.pools.sorted(error))
+        .map_err(|error| self.pools.classify(error))
     }
 
-    /// Those of `digests` whose chunks are stored in a pack that is sound.
-    ///
-    /// # Errors
-    /// Those of reading.
-    pub async fn stored(
+    /// The `digests` whose chunks are in a sound pack.
+    pub async fn stored_chunks(
         &self,
         digests: &[ChunkDigest],
     ) -> Result<HashSet<ChunkDigest>, StoreError> {
         let mut stored = HashSet::new();
         for chunk in digests.chunks(VALUES_PER_STATEMENT) {
             let mut query = QueryBuilder::<Sqlite>::new(
-                "SELECT c.digest FROM chunk c JOIN pack p USING (pack) WHERE p.damaged = 0 AND c.digest IN (",
+                "SELECT c.digest FROM chunk c JOIN pack p USING (pack) WHERE p.damaged = 0 AND c.digest IN ",
             );
-            let mut list = query.separated(", ");
-            for digest in chunk {
-                list.push_bind(digest.0.to_vec());
-            }
-            query.push(")");
+            push_list(&mut query, chunk.iter().map(|digest| digest.0.to_vec()));
             let rows = query
                 .build()
                 .persistent(false)
                 .try_map(|row: SqliteRow| chunk_digest(&row))
                 .fetch_all(self.pools.reader())
                 .await
-                .map_err(|error| self.pools.sorted(error))?;
+                .map_err(|error| self.pools.classify(error))?;
             stored.extend(rows);
         }
         Ok(stored)
     }
 
-    /// The last pack that is named; 0 where none is.
-    ///
-    /// # Errors
-    /// Those of reading.
+    /// Number of the last pack; 0 if there is none.
     pub async fn last_pack(&self) -> Result<i64, StoreError> {
         sqlx::query_scalar("SELECT coalesce(max(pack), 0) FROM pack")
             .fetch_one(self.pools.reader())
             .await
-            .map_err(|error| self.pools.sorted(error))
+            .map_err(|error| self.pools.classify(error))
     }
 
-    /// All packs, in order. Every chunk is looked at.
-    ///
-    /// # Errors
-    /// Those of reading.
+    /// All packs, in order. Reads every chunk's row.
     pub async fn packs(&self) -> Result<Vec<PackRow>, StoreError> {
         sqlx::query(
             "SELECT p.pack, p.bytes, p.text_bytes, p.checked_ms, p.damaged, \
@@ -243,16 +203,13 @@ impl ArchiveIndex {
         })
         .fetch_all(self.pools.reader())
         .await
-        .map_err(|error| self.pools.sorted(error))
+        .map_err(|error| self.pools.classify(error))
     }
 
-    /// What a pack holds that is in use: its chunks in the order of the texts, and all their places.
-    ///
-    /// # Errors
-    /// Those of reading.
+    /// The contents of a pack that are in use: its chunks in the order of the texts, and all their positions.
     pub async fn contents(&self, pack: i64) -> Result<PackContents, StoreError> {
-        let mut gathered = Gathered::default();
-        // Row by row: tens of thousands of them are much larger than what they say.
+        let mut builder = PackContentsBuilder::default();
+        // Row by row: tens of thousands of rows need much more memory than the result.
         sqlx::query(
             "SELECT t.transcript, t.path, t.generation, t.thread_id, t.source, t.cwd, t.first_seq, t.redacted, \
              t.updated_ms, p.offset AS place, p.lines_before, c.digest, c.bytes, c.offset \
@@ -260,17 +217,14 @@ impl ArchiveIndex {
              WHERE c.pack = ?1 ORDER BY t.transcript, p.offset",
         )
         .bind(pack)
-        .try_map(|row| gathered.add(&row))
+        .try_map(|row| builder.add(&row))
         .fetch_all(self.pools.reader())
         .await
-        .map_err(|error| self.pools.sorted(error))?;
-        Ok(gathered.contents)
+        .map_err(|error| self.pools.classify(error))?;
+        Ok(builder.contents)
     }
 
-    /// How long each archived thread rests.
-    ///
-    /// # Errors
-    /// Those of reading.
+    /// Ages of all archived threads.
     pub async fn thread_ages(&self) -> Result<Vec<ThreadAge>, StoreError> {
         sqlx::query(
             "SELECT thread_id, max(updated_ms) AS updated_ms, max(lived_ms) AS lived_ms FROM transcript \
@@ -282,14 +236,11 @@ impl ArchiveIndex {
         })
         .fetch_all(self.pools.reader())
         .await
-        .map_err(|error| self.pools.sorted(error))
+        .map_err(|error| self.pools.classify(error))
     }
 
-    /// The threads that are archived, and of the bytes of their chunks those that no other thread has.
-    ///
-    /// # Errors
-    /// Those of reading.
-    pub async fn own_bytes(&self) -> Result<Vec<(String, u64)>, StoreError> {
+    /// The archived threads, each with the bytes of the chunks that no other thread uses.
+    pub async fn exclusive_bytes(&self) -> Result<Vec<(String, u64)>, StoreError> {
         let rows: Vec<(String, i64)> = sqlx::query_as(
             "SELECT t.thread_id, sum(CASE WHEN o.threads = 1 THEN o.bytes ELSE 0 END) FROM \
              (SELECT p.chunk, c.bytes, min(t.thread_id) AS thread_id, count(DISTINCT t.thread_id) AS threads \
@@ -298,24 +249,19 @@ impl ArchiveIndex {
         )
         .fetch_all(self.pools.reader())
         .await
-        .map_err(|error| self.pools.sorted(error))?;
+        .map_err(|error| self.pools.classify(error))?;
         Ok(rows.into_iter().map(|(thread, bytes)| (thread, bytes.cast_unsigned())).collect())
     }
 
-    /// Texts that were evicted, and how many bytes their transcripts had then.
-    ///
-    /// # Errors
-    /// Those of reading.
+    /// Evicted texts, with the bytes of their transcripts at that time.
     pub async fn evicted(&self) -> Result<Vec<(String, u64)>, StoreError> {
         let rows: Vec<(String, i64)> = sqlx::query_as("SELECT path, source_bytes FROM evicted")
             .fetch_all(self.pools.reader())
             .await
-            .map_err(|error| self.pools.sorted(error))?;
+            .map_err(|error| self.pools.classify(error))?;
         Ok(rows.into_iter().map(|(path, bytes)| (path, bytes.cast_unsigned())).collect())
     }
 
-    /// # Errors
-    /// Those of reading.
     pub async fn totals(&self) -> Result<ArchiveTotals, StoreError> {
         let row = sqlx::query(
             "SELECT p.packs, p.bytes, p.checked_ms, p.damaged, c.chunk_bytes, t.* FROM \
@@ -327,20 +273,20 @@ impl ArchiveIndex {
         )
         .fetch_one(self.pools.reader())
         .await
-        .map_err(|error| self.pools.sorted(error))?;
-        totals(&row).map_err(|error| self.pools.sorted(error))
+        .map_err(|error| self.pools.classify(error))?;
+        totals(&row).map_err(|error| self.pools.classify(error))
     }
 }
 
-/// What a pack holds, as its rows tell it.
+/// Builds a pack's contents from its rows.
 #[derive(Default)]
-struct Gathered {
+struct PackContentsBuilder {
     contents: PackContents,
     last: Option<i64>,
     seen: HashSet<ChunkDigest>,
 }
 
-impl Gathered {
+impl PackContentsBuilder {
     fn add(&mut self, row: &SqliteRow) -> Result<(), sqlx::Error> {
         let Self { contents, last, seen } = self;
         let id: i64 = get(row, "transcript")?;
@@ -419,7 +365,7 @@ fn chunk_digest(row: &SqliteRow) -> Result<ChunkDigest, sqlx::Error> {
     let bytes: Vec<u8> = row.try_get("digest")?;
     let bytes = <[u8; 32]>::try_from(bytes).map_err(|bytes| sqlx::Error::ColumnDecode {
         index: "digest".to_owned(),
-        source: format!("{} bytes are no digest", bytes.len()).into(),
+        source: format!("a digest of {} bytes", bytes.len()).into(),
     })?;
     Ok(ChunkDigest(bytes))
 }

@@ -1,47 +1,41 @@
-//! Texts and packs in, and out again.
+//! Changes the index of the archive.
 
 use longhaul_core::archive::chunk::ChunkDigest;
 use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
 
 use super::{ArchiveIndex, ArchivedPart, ArchivedTranscript, NewPack};
 use crate::error::StoreError;
-use crate::pool::is_kept;
+use crate::pool::is_cached;
 use crate::row::digest_bytes;
 
-/// Rows written by one statement, under SQLite's 32,766 values.
+/// Rows per statement, below SQLite's limit of 32,766 values.
 const ROWS_PER_STATEMENT: usize = 500;
 
-/// States of one file that are kept besides the newest.
+/// Maximum replaced generations kept per file.
 const REPLACED_MAX: i64 = 4;
 
 impl ArchiveIndex {
-    /// Stores packs' chunks and what texts consist of, in one transaction; on the disk when this returns. A chunk
-    /// that is already there stays where it is, unless that pack is damaged.
-    ///
-    /// # Errors
-    /// `Busy`, `DiskFull`, `Corrupt`, `Io`: nothing was stored.
+    /// Stores packs with their chunks, and the pieces of texts, in one transaction that is on disk when this returns. An
+    /// existing chunk stays where it is, unless its pack is damaged. On an error nothing was stored.
     pub async fn commit(
         &self,
         packs: &[NewPack],
         parts: &[ArchivedPart],
     ) -> Result<(), StoreError> {
-        let sorted = |error| self.pools.sorted(error);
+        let classify = |error| self.pools.classify(error);
         let mut transaction = self.pools.begin().await?;
         for pack in packs {
-            put_pack(&mut transaction, pack).await.map_err(sorted)?;
+            put_pack(&mut transaction, pack).await.map_err(classify)?;
         }
         for part in parts {
-            put_part(&mut transaction, part).await.map_err(sorted)?;
+            put_part(&mut transaction, part).await.map_err(classify)?;
         }
-        transaction.commit().await.map_err(sorted)
+        transaction.commit().await.map_err(classify)
     }
 
-    /// Marks a text as that of a state of the file that is no more; the oldest such states go.
-    ///
-    /// # Errors
-    /// Those of writing.
+    /// Marks a text's generation as replaced; deletes the oldest replaced ones.
     pub async fn replace(&self, transcript: &ArchivedTranscript) -> Result<(), StoreError> {
-        let sorted = |error| self.pools.sorted(error);
+        let classify = |error| self.pools.classify(error);
         let mut transaction = self.pools.begin().await?;
         sqlx::query(
             "UPDATE transcript SET generation = \
@@ -51,7 +45,7 @@ impl ArchiveIndex {
             .bind(&transcript.path)
             .execute(&mut *transaction)
             .await
-            .map_err(sorted)?;
+            .map_err(classify)?;
         sqlx::query(
             "DELETE FROM transcript WHERE transcript IN (SELECT transcript FROM transcript \
              WHERE path = ?1 AND generation < 0 ORDER BY generation LIMIT -1 OFFSET ?2)",
@@ -60,48 +54,39 @@ impl ArchiveIndex {
         .bind(REPLACED_MAX)
         .execute(&mut *transaction)
         .await
-        .map_err(sorted)?;
-        transaction.commit().await.map_err(sorted)
+        .map_err(classify)?;
+        transaction.commit().await.map_err(classify)
     }
 
-    /// Gives a text the number of the file's state in which it was found again.
-    ///
-    /// # Errors
-    /// Those of writing.
+    /// Sets a text's generation after its file was found again.
     pub async fn relabel(&self, transcript: i64, generation: i64) -> Result<(), StoreError> {
         sqlx::query("UPDATE transcript SET generation = ?2 WHERE transcript = ?1")
             .bind(transcript)
             .bind(generation)
             .execute(self.pools.writer())
             .await
-            .map_err(|error| self.pools.sorted(error))?;
+            .map_err(|error| self.pools.classify(error))?;
         Ok(())
     }
 
     /// Removes texts; their chunks stay until [`ArchiveIndex::sweep`].
-    ///
-    /// # Errors
-    /// Those of writing.
     pub async fn remove_transcripts(&self, ids: &[i64]) -> Result<(), StoreError> {
-        let sorted = |error| self.pools.sorted(error);
+        let classify = |error| self.pools.classify(error);
         let mut transaction = self.pools.begin().await?;
         for id in ids {
             sqlx::query("DELETE FROM transcript WHERE transcript = ?1")
                 .bind(id)
                 .execute(&mut *transaction)
                 .await
-                .map_err(sorted)?;
+                .map_err(classify)?;
         }
-        transaction.commit().await.map_err(sorted)
+        transaction.commit().await.map_err(classify)
     }
 
-    /// Removes the texts of threads that have to make room, and notes their size, so that they are not archived again
-    /// as they are.
-    ///
-    /// # Errors
-    /// Those of writing.
+    /// Removes the texts of threads to free space, and records their size, so that they are archived again only after they
+    /// grow.
     pub async fn evict(&self, threads: &[String]) -> Result<(), StoreError> {
-        let sorted = |error| self.pools.sorted(error);
+        let classify = |error| self.pools.classify(error);
         let mut transaction = self.pools.begin().await?;
         for thread in threads {
             for sql in [
@@ -109,16 +94,13 @@ impl ArchiveIndex {
                  SELECT path, source_bytes FROM transcript WHERE thread_id = ?1 AND generation >= 0",
                 "DELETE FROM transcript WHERE thread_id = ?1",
             ] {
-                sqlx::query(sql).bind(thread).execute(&mut *transaction).await.map_err(sorted)?;
+                sqlx::query(sql).bind(thread).execute(&mut *transaction).await.map_err(classify)?;
             }
         }
-        transaction.commit().await.map_err(sorted)
+        transaction.commit().await.map_err(classify)
     }
 
-    /// Removes the chunks that no text has; answers the packs that had them.
-    ///
-    /// # Errors
-    /// Those of writing.
+    /// Removes the chunks that no text uses; returns their packs.
     pub async fn sweep(&self) -> Result<Vec<i64>, StoreError> {
         let rows: Vec<(i64,)> = sqlx::query_as(
             "DELETE FROM chunk WHERE NOT EXISTS (SELECT 1 FROM piece WHERE piece.chunk = chunk.chunk) \
@@ -126,22 +108,19 @@ impl ArchiveIndex {
         )
         .fetch_all(self.pools.writer())
         .await
-        .map_err(|error| self.pools.sorted(error))?;
+        .map_err(|error| self.pools.classify(error))?;
         let mut packs: Vec<i64> = rows.into_iter().map(|row| row.0).collect();
         packs.sort_unstable();
         packs.dedup();
         Ok(packs)
     }
 
-    /// Puts the chunks of a new pack in the place of those of `old` ones, which are named no more.
-    ///
-    /// # Errors
-    /// Those of writing: nothing has changed.
+    /// Replaces the packs `old` by a new pack with their chunks. On an error nothing has changed.
     pub async fn repack(&self, old: &[i64], new: Option<&NewPack>) -> Result<(), StoreError> {
-        let sorted = |error| self.pools.sorted(error);
+        let classify = |error| self.pools.classify(error);
         let mut transaction = self.pools.begin().await?;
         if let Some(new) = new {
-            insert_pack(&mut transaction, new).await.map_err(sorted)?;
+            insert_pack(&mut transaction, new).await.map_err(classify)?;
             for chunk in &new.chunks {
                 sqlx::query("UPDATE chunk SET pack = ?2, offset = ?3 WHERE digest = ?1")
                     .bind(chunk.digest.0.to_vec())
@@ -149,7 +128,7 @@ impl ArchiveIndex {
                     .bind(chunk.offset.cast_signed())
                     .execute(&mut *transaction)
                     .await
-                    .map_err(sorted)?;
+                    .map_err(classify)?;
             }
         }
         for pack in old {
@@ -157,23 +136,25 @@ impl ArchiveIndex {
                 .bind(pack)
                 .execute(&mut *transaction)
                 .await
-                .map_err(sorted)?;
+                .map_err(classify)?;
         }
-        transaction.commit().await.map_err(sorted)
+        transaction.commit().await.map_err(classify)
     }
 
-    /// Notes that a pack was read whole.
-    ///
-    /// # Errors
-    /// Those of writing.
-    pub async fn checked(&self, pack: i64, at_ms: i64, is_sound: bool) -> Result<(), StoreError> {
+    /// Records that a pack was verified.
+    pub async fn record_check(
+        &self,
+        pack: i64,
+        at_ms: i64,
+        is_sound: bool,
+    ) -> Result<(), StoreError> {
         sqlx::query("UPDATE pack SET checked_ms = ?2, damaged = ?3 WHERE pack = ?1")
             .bind(pack)
             .bind(at_ms)
             .bind(!is_sound)
             .execute(self.pools.writer())
             .await
-            .map_err(|error| self.pools.sorted(error))?;
+            .map_err(|error| self.pools.classify(error))?;
         Ok(())
     }
 }
@@ -205,7 +186,7 @@ async fn put_pack(connection: &mut SqliteConnection, pack: &NewPack) -> Result<(
             " ON CONFLICT (digest) DO UPDATE SET pack = excluded.pack, offset = excluded.offset \
              WHERE NOT EXISTS (SELECT 1 FROM pack p WHERE p.pack = chunk.pack AND p.damaged = 0)",
         );
-        query.build().persistent(is_kept(chunks.len())).execute(&mut *connection).await?;
+        query.build().persistent(is_cached(chunks.len())).execute(&mut *connection).await?;
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ pub struct AgentRow {
     pub baseline: Option<String>,
     /// Result of the last run: a stable name.
     pub outcome: String,
-    /// The same for a person.
+    /// The result for a person.
     pub detail: String,
     /// Input: `init` or `incremental`.
     pub mode: String,
@@ -27,9 +27,6 @@ pub struct AgentRow {
 
 impl Store {
     /// The last run; `None` before the first.
-    ///
-    /// # Errors
-    /// Those of reading.
     pub async fn agent_get(&self) -> Result<Option<AgentRow>, StoreError> {
         let pools = self.pools();
         sqlx::query(
@@ -48,14 +45,12 @@ impl Store {
         })
         .fetch_optional(pools.reader())
         .await
-        .map_err(|error| pools.sorted(error))
+        .map_err(|error| pools.classify(error))
     }
 
     /// Stores the result of a run. Without a baseline the previous one stays. Nothing is stored for a run that
     /// lost its job.
-    ///
-    /// # Errors
-    /// Those of writing; `Fenced`.
+    /// Fails with `Fenced` if the run lost its job.
     pub async fn agent_put(&self, run: &AgentRow, fence: &Fence) -> Result<(), StoreError> {
         let pools = self.pools();
         let mut transaction = pools.begin().await?;
@@ -76,20 +71,17 @@ impl Store {
         .bind(run.at_ms)
         .execute(&mut *transaction)
         .await
-        .map_err(|error| pools.sorted(error))?;
-        transaction.commit().await.map_err(|error| pools.sorted(error))
+        .map_err(|error| pools.classify(error))?;
+        transaction.commit().await.map_err(|error| pools.classify(error))
     }
 
     /// Deletes the baseline, so that the next run receives everything.
-    ///
-    /// # Errors
-    /// Those of writing.
     pub async fn agent_baseline_purge(&self) -> Result<(), StoreError> {
         let pools = self.pools();
         sqlx::query("UPDATE memory_agent SET baseline = NULL")
             .execute(pools.writer())
             .await
-            .map_err(|error| pools.sorted(error))?;
+            .map_err(|error| pools.classify(error))?;
         Ok(())
     }
 }

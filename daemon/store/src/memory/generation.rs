@@ -46,9 +46,6 @@ pub struct NewGeneration<'a> {
 
 impl Store {
     /// The newest generations, newest first, at most [`GENERATIONS_KEPT`].
-    ///
-    /// # Errors
-    /// Those of reading.
     pub async fn generations(&self) -> Result<Vec<Generation>, StoreError> {
         let pools = self.pools();
         sqlx::query(
@@ -73,36 +70,31 @@ impl Store {
         })
         .fetch_all(pools.reader())
         .await
-        .map_err(|error| pools.sorted(error))
+        .map_err(|error| pools.classify(error))
     }
 
     /// Removes all generations before `generation`.
-    ///
-    /// # Errors
-    /// Those of writing.
     pub async fn generations_purge(&self, generation: u64) -> Result<(), StoreError> {
         let pools = self.pools();
         sqlx::query("DELETE FROM memory_generation WHERE generation < ?1")
             .bind(generation.cast_signed())
             .execute(pools.writer())
             .await
-            .map_err(|error| pools.sorted(error))?;
+            .map_err(|error| pools.classify(error))?;
         Ok(())
     }
 
     /// Records the current generation with its searchable passages. Returns `false`, storing nothing, if another
     /// was recorded since its predecessor: the run was taken over.
-    ///
-    /// # Errors
-    /// Those of writing; `Fenced`. Nothing is stored then.
+    /// Fails with `Fenced` if the run lost its job.
     pub async fn generation_put(&self, new: NewGeneration<'_>) -> Result<bool, StoreError> {
         let pools = self.pools();
-        let sorted = |error| pools.sorted(error);
+        let classify = |error| pools.classify(error);
         let set = new.generation;
         let (edits, files, found) = (
-            encoded(&set.edits).map_err(sorted)?,
-            encoded(&set.files).map_err(sorted)?,
-            encoded(new.found).map_err(sorted)?,
+            encoded(&set.edits).map_err(classify)?,
+            encoded(&set.files).map_err(classify)?,
+            encoded(new.found).map_err(classify)?,
         );
         let mut transaction = pools.begin().await?;
         fenced(&mut transaction, new.fence, &pools).await?;
@@ -120,7 +112,7 @@ impl Store {
         .bind(files)
         .execute(&mut *transaction)
         .await
-        .map_err(sorted)?;
+        .map_err(classify)?;
         if stored.rows_affected() == 0 {
             return Ok(false);
         }
@@ -130,9 +122,9 @@ impl Store {
         ] {
             let query = sqlx::query(sql).bind(set.generation.cast_signed());
             let query = if number == 0 { query.bind(found.as_str()) } else { query.bind(number) };
-            query.execute(&mut *transaction).await.map_err(sorted)?;
+            query.execute(&mut *transaction).await.map_err(classify)?;
         }
-        passage::replace(&mut transaction, new.passages).await.map_err(sorted)?;
+        passage::replace(&mut transaction, new.passages).await.map_err(classify)?;
         pools.commit_durably(transaction).await?;
         Ok(true)
     }

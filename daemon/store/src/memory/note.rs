@@ -7,34 +7,33 @@ use crate::error::StoreError;
 use crate::row::{get, unsigned};
 use crate::store::Store;
 
-/// Notes kept of a person, and of all others together: so no agent can crowd out what a person wrote. Nothing makes
-/// room by itself for one more.
+/// Maximum notes of the person, and of all others together, so that agents cannot crowd out the person's notes. At the
+/// limit new notes are rejected; old ones are never deleted automatically.
 pub const NOTES_MAX: u32 = 1_000;
 pub const CLAIMS_MAX: u32 = 500;
 
-/// What became of a note.
+/// Result of storing a note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[must_use]
 pub enum NoteOutcome {
     Stored,
-    /// There are as many as may be; nothing was stored.
+    /// The limit is reached; nothing was stored.
     Full {
         max: u32,
     },
-    /// The note to confirm is not there; nothing was stored.
+    /// The note to confirm does not exist; nothing was stored.
     NotThere,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoteRow {
     pub note_id: String,
-    /// Its project; `None` is global.
+    /// `None` is global.
     pub project: Option<String>,
     /// Unix milliseconds.
     pub at_ms: i64,
-    /// Text, redacted by the caller.
+    /// Redacted by the caller.
     pub text: String,
-    /// Whose words it is.
+    /// Who wrote it.
     pub origin: Origin,
 }
 
@@ -46,7 +45,7 @@ pub enum Exclusion {
     Project(String),
     /// One entry, by its id.
     Entry(String),
-    /// A note, which is simply deleted.
+    /// A note; it is only deleted.
     Note(String),
 }
 
@@ -55,7 +54,7 @@ pub enum Exclusion {
 pub struct UseRow {
     pub kind: String,
     pub uses: u64,
-    /// The last time, Unix milliseconds.
+    /// Last use, Unix milliseconds.
     pub last_ms: i64,
 }
 
@@ -80,54 +79,44 @@ impl Exclusion {
 }
 
 impl Store {
-    /// Stores a note.
-    ///
-    /// # Errors
-    /// Those of writing.
     pub async fn note_add(&self, note: &NoteRow) -> Result<NoteOutcome, StoreError> {
         let pools = self.pools();
-        let sorted = |error| pools.sorted(error);
+        let classify = |error| pools.classify(error);
         let mut transaction = pools.begin().await?;
-        if let Some(full) = full(&mut transaction, note).await.map_err(sorted)? {
+        if let Some(full) = full(&mut transaction, note).await.map_err(classify)? {
             return Ok(full);
         }
-        insert(&mut transaction, note).await.map_err(sorted)?;
+        insert(&mut transaction, note).await.map_err(classify)?;
         pools.commit_durably(transaction).await?;
         Ok(NoteOutcome::Stored)
     }
 
-    /// Puts a note of the person in the place of another's, whose words it repeats.
-    ///
-    /// # Errors
-    /// Those of writing.
+    /// Replaces another's note by the person's confirmation of it.
     pub async fn note_confirm(
         &self,
         pending: &str,
         note: &NoteRow,
     ) -> Result<NoteOutcome, StoreError> {
         let pools = self.pools();
-        let sorted = |error| pools.sorted(error);
+        let classify = |error| pools.classify(error);
         let mut transaction = pools.begin().await?;
         let gone = sqlx::query("DELETE FROM memory_note WHERE note_id = ?1 AND origin <> 'person'")
             .bind(pending)
             .execute(&mut *transaction)
             .await
-            .map_err(sorted)?;
+            .map_err(classify)?;
         if gone.rows_affected() == 0 {
             return Ok(NoteOutcome::NotThere);
         }
-        if let Some(full) = full(&mut transaction, note).await.map_err(sorted)? {
+        if let Some(full) = full(&mut transaction, note).await.map_err(classify)? {
             return Ok(full);
         }
-        insert(&mut transaction, note).await.map_err(sorted)?;
+        insert(&mut transaction, note).await.map_err(classify)?;
         pools.commit_durably(transaction).await?;
         Ok(NoteOutcome::Stored)
     }
 
-    /// All notes, oldest first.
-    ///
-    /// # Errors
-    /// Those of reading.
+    /// Oldest first.
     pub async fn notes(&self) -> Result<Vec<NoteRow>, StoreError> {
         let pools = self.pools();
         let rows = "SELECT note_id, project, at_ms, text, origin FROM memory_note \
@@ -140,23 +129,21 @@ impl Store {
                     project: get(&row, "project")?,
                     at_ms: get(&row, "at_ms")?,
                     text: get(&row, "text")?,
-                    // A name that is not known is nobody's word.
+                    // An unknown origin counts as unconfirmed.
                     origin: Origin::stored(&origin).unwrap_or(Origin::CLIENT),
                 })
             })
             .fetch_all(pools.reader())
             .await
-            .map_err(|error| pools.sorted(error))
+            .map_err(|error| pools.classify(error))
     }
 
-    /// Forgets at once: deletes extractions and passages and keeps the exclusion. Returns the number of deleted
-    /// threads, notes and passages.
-    ///
-    /// # Errors
-    /// Those of writing. Nothing is forgotten then.
+    /// Forgets at once: deletes extractions and passages, and stores the exclusion. Returns the number of deleted threads,
+    /// notes and passages.
+    /// On an error nothing is stored.
     pub async fn forget(&self, what: &Exclusion, at_ms: i64) -> Result<u64, StoreError> {
         let pools = self.pools();
-        let sorted = |error| pools.sorted(error);
+        let classify = |error| pools.classify(error);
         let mut transaction = pools.begin().await?;
         let (kind, subject) = what.parts();
         if !matches!(what, Exclusion::Note(_)) {
@@ -168,39 +155,29 @@ impl Store {
             .bind(at_ms)
             .execute(&mut *transaction)
             .await
-            .map_err(sorted)?;
+            .map_err(classify)?;
         }
-        let gone = delete(&mut transaction, what).await.map_err(sorted)?;
+        let gone = delete(&mut transaction, what).await.map_err(classify)?;
         pools.commit_durably(transaction).await?;
         Ok(gone)
     }
 
-    /// Writes the log into the database and empties it: what was deleted before is then in neither file.
-    ///
-    /// # Errors
-    /// Those of writing; the log is emptied later then.
+    /// Checkpoints and truncates the log: afterwards deleted data is in neither file.
     pub async fn scrub(&self) -> Result<(), StoreError> {
         self.pools().scrub().await
     }
 
-    /// All exclusions.
-    ///
-    /// # Errors
-    /// Those of reading.
     pub async fn exclusions(&self) -> Result<Vec<Exclusion>, StoreError> {
         let pools = self.pools();
         let rows: Vec<(String, String)> =
             sqlx::query_as("SELECT kind, subject FROM memory_exclusion ORDER BY kind, subject")
                 .fetch_all(pools.reader())
                 .await
-                .map_err(|error| pools.sorted(error))?;
+                .map_err(|error| pools.classify(error))?;
         Ok(rows.into_iter().filter_map(|(kind, subject)| Exclusion::of(&kind, subject)).collect())
     }
 
-    /// Counts a use of a kind of file and of its threads. Unknown threads are ignored.
-    ///
-    /// # Errors
-    /// Those of writing.
+    /// Counts a use of a kind of file and of its threads; ignores unknown threads.
     pub async fn memory_use(
         &self,
         kinds: &[&str],
@@ -208,7 +185,7 @@ impl Store {
         at_ms: i64,
     ) -> Result<(), StoreError> {
         let pools = self.pools();
-        let sorted = |error| pools.sorted(error);
+        let classify = |error| pools.classify(error);
         let mut transaction = pools.begin().await?;
         for kind in kinds {
             sqlx::query(
@@ -219,7 +196,7 @@ impl Store {
             .bind(at_ms)
             .execute(&mut *transaction)
             .await
-            .map_err(sorted)?;
+            .map_err(classify)?;
         }
         for thread_id in thread_ids {
             sqlx::query(
@@ -229,15 +206,12 @@ impl Store {
             .bind(at_ms)
             .execute(&mut *transaction)
             .await
-            .map_err(sorted)?;
+            .map_err(classify)?;
         }
-        transaction.commit().await.map_err(sorted)
+        transaction.commit().await.map_err(classify)
     }
 
     /// Usage of each kind of file.
-    ///
-    /// # Errors
-    /// Those of reading.
     pub async fn memory_uses(&self) -> Result<Vec<UseRow>, StoreError> {
         let pools = self.pools();
         sqlx::query("SELECT kind, uses, last_ms FROM memory_usage ORDER BY kind")
@@ -250,7 +224,7 @@ impl Store {
             })
             .fetch_all(pools.reader())
             .await
-            .map_err(|error| pools.sorted(error))
+            .map_err(|error| pools.classify(error))
     }
 }
 
@@ -272,7 +246,7 @@ async fn insert(
     .map(drop)
 }
 
-/// Whether there is no room for a note of its kind; one with the same id takes no more.
+/// Whether the limit for this kind of note is reached; replacing a note with the same id is always possible.
 async fn full(
     transaction: &mut Transaction<'static, Sqlite>,
     note: &NoteRow,

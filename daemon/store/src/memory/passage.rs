@@ -13,12 +13,12 @@ const MATCHES_MAX: u32 = 400;
 /// A few lines of a memory file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Passage {
-    /// File, below the memory folder.
+    /// Path below the memory folder.
     pub path: String,
     /// First line, from 1.
     pub line_start: u64,
     pub line_end: u64,
-    /// Its project; `None` is global.
+    /// `None` is global.
     pub project: Option<String>,
     pub thread_id: Option<String>,
     /// Time of its newest entry, Unix milliseconds.
@@ -36,9 +36,7 @@ pub struct PassageMatch {
 impl Store {
     /// Passages that match `expression` (of [`longhaul_core::search::query`]), the most relevant first.
     /// With `projects`, only theirs and global ones.
-    ///
-    /// # Errors
-    /// Those of reading; `Internal` for an expression that is none.
+    /// `Internal` means an invalid expression.
     pub async fn passages(
         &self,
         expression: &str,
@@ -75,7 +73,7 @@ impl Store {
             })
             .fetch_all(pools.reader())
             .await
-            .map_err(|error| pools.sorted(error))
+            .map_err(|error| pools.classify(error))
     }
 }
 

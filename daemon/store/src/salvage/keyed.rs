@@ -1,8 +1,8 @@
-//! Tables without row ids: read in the order of their keys from the first row on and from the last one
-//! back, each time up to the row that is refused.
+//! Tables without row ids: read in key order from the first row forward and from the last row backward, each up to the
+//! first unreadable row.
 //!
-//! They are short (rows of days and models, one row a job or note), so one damaged stretch is what is to be
-//! expected of them; between two of them rows are lost.
+//! These tables are small (a row per day and model, per job, per note), so a single damaged range is the expected case;
+//! rows between two damaged ranges are lost.
 
 use sqlx::{AssertSqlSafe, SqliteConnection};
 
@@ -12,12 +12,12 @@ const STEP_ROWS: i64 = 256;
 
 pub(super) struct KeyedTable {
     name: &'static str,
-    /// Its key, and the key from the last row back.
+    /// Order by key, forward and backward.
     orders: [&'static str; 2],
     is_sound: &'static str,
 }
 
-/// What models cost. A day beyond the calendar would be in force for ever.
+/// Model usage. Implausible days are dropped: they would never expire.
 pub(super) const USAGE: KeyedTable = KeyedTable {
     name: "model_usage",
     orders: ["day, provider, model, purpose", "day DESC, provider DESC, model DESC, purpose DESC"],
@@ -25,49 +25,49 @@ pub(super) const USAGE: KeyedTable = KeyedTable {
                AND input >= 0 AND cached_input >= 0 AND output >= 0",
 };
 
-/// Jobs: a lease that ran when the damage was met runs out as after a crash.
+/// Jobs. A lease that was active expires as after a crash.
 pub(super) const JOBS: KeyedTable = KeyedTable {
     name: "job",
     orders: ["kind, subject", "kind DESC, subject DESC"],
     is_sound: "json_valid(body)",
 };
 
-/// Notes of a person: nobody else knows them.
+/// A person's notes, which exist nowhere else.
 pub(super) const NOTES: KeyedTable = KeyedTable {
     name: "memory_note",
     orders: ["note_id", "note_id DESC"],
     is_sound: "length(text) > 0",
 };
 
-/// What is to be forgotten stays forgotten.
+/// Exclusions, so that forgotten data stays forgotten.
 pub(super) const EXCLUSIONS: KeyedTable = KeyedTable {
     name: "memory_exclusion",
     orders: ["kind, subject", "kind DESC, subject DESC"],
     is_sound: "kind IN ('thread', 'project', 'entry')",
 };
 
-/// Policies as they were when they decided: without them a decision cannot be made again.
+/// Settings of past decisions, needed to reproduce them.
 pub(super) const POLICY_SETTINGS: KeyedTable = KeyedTable {
     name: "policy_settings",
     orders: ["digest", "digest DESC"],
     is_sound: "json_valid(body)",
 };
 
-/// Watchers: where a compaction was under way, and the packet that was written for it.
+/// Watchers: the state of a running compaction and its packet.
 pub(super) const WATCHERS: KeyedTable = KeyedTable {
     name: "policy_watcher",
     orders: ["thread_id", "thread_id DESC"],
     is_sound: "json_valid(body)",
 };
 
-/// Copies what can be read from both ends.
+/// Copies all rows readable from either end.
 pub(super) async fn copy(
     connection: &mut SqliteConnection,
     table: &KeyedTable,
 ) -> Result<TableCopy, sqlx::Error> {
     let name = table.name;
-    // A database from before the table knew nothing of it: nothing is lost.
-    if !is_there(connection, name).await? {
+    // An older database without the table loses nothing.
+    if !exists(connection, name).await? {
         return Ok(TableCopy { rows: 0, complete: true });
     }
     let Some(columns) = columns(connection, name).await? else { return Ok(TableCopy::default()) };
@@ -90,7 +90,7 @@ pub(super) async fn copy(
     Ok(TableCopy { rows: count(connection, name).await?, complete })
 }
 
-/// Goes on from one end until nothing is left (`true`) or a single row is refused.
+/// Copies from one end until no row is left (`true`) or a single row is unreadable.
 async fn advance(
     connection: &mut SqliteConnection,
     insert: &str,
@@ -116,8 +116,8 @@ async fn advance(
     }
 }
 
-/// Whether the old database has a table, as far as it can say.
-pub(super) async fn is_there(
+/// Whether the old database has a table, if its schema is readable.
+pub(super) async fn exists(
     connection: &mut SqliteConnection,
     name: &str,
 ) -> Result<bool, sqlx::Error> {

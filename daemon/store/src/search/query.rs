@@ -1,4 +1,4 @@
-//! Items that match, newest first, never more than asked for.
+//! Finds matching items, newest first and bounded.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -11,32 +11,32 @@ use super::write::{IndexedFile, first_number, indexed_file};
 use super::{SearchIndex, kind_of, scope};
 use crate::error::StoreError;
 
-/// Which items are searched; `None` and an empty list mean any.
+/// Selects items; `None` and an empty list mean any.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SearchFilter {
     /// Written by this agent.
     pub source: Option<Source>,
-    /// In threads that work in exactly one of these folders.
+    /// In threads working in exactly one of these folders.
     pub folders: Option<Vec<String>>,
     pub thread_id: Option<String>,
     pub kinds: Vec<ItemKind>,
-    /// Not before, Unix milliseconds.
+    /// Earliest time, inclusive, Unix milliseconds.
     pub since_ms: Option<i64>,
-    /// Before, Unix milliseconds.
+    /// Latest time, exclusive, Unix milliseconds.
     pub until_ms: Option<i64>,
 }
 
-/// An item that matches, and its number in the index.
+/// A matching item and its number in the index.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Match {
-    /// The number, which rises with time.
+    /// Rises with time.
     pub item: i64,
-    /// The item; its relevance is 0.
+    /// Its relevance is 0.
     pub candidate: Candidate,
 }
 
 impl SearchFilter {
-    /// The expression with the filter's words added.
+    /// Adds the filter's words to the expression.
     fn narrowed(&self, expression: &str) -> String {
         let mut words: Vec<String> = Vec::new();
         words.extend(self.source.map(scope::source));
@@ -57,14 +57,14 @@ impl SearchFilter {
         narrowed
     }
 
-    /// Numbers of items in the time that is searched, both ends included.
+    /// The range of item numbers in the filter's time, inclusive.
     fn numbers(&self) -> (i64, i64) {
         let last = |at_ms| first_number(at_ms) - 1;
         (self.since_ms.map_or(0, first_number), self.until_ms.map_or(i64::MAX, last))
     }
 }
 
-/// An expression for items with one of these words of the scope; of none, one that no item matches.
+/// An expression for items with one of these scope words; without words, one that matches nothing.
 fn any_of(words: &[String]) -> String {
     match words.is_empty() {
         true => "scope : \"nothing\"".to_owned(),
@@ -74,9 +74,7 @@ fn any_of(words: &[String]) -> String {
 
 impl SearchIndex {
     /// The newest `limit` items that match `expression` (of [`longhaul_core::search::query`]) and the filter.
-    ///
-    /// # Errors
-    /// Those of reading; `Internal` for an expression that is none.
+    /// `Internal` means an invalid expression.
     pub async fn matches(
         &self,
         expression: &str,
@@ -97,11 +95,8 @@ impl SearchIndex {
         Ok(found.await?.into_iter().map(|row| matched(row, 0.0)).collect())
     }
 
-    /// The `limit` items that match `expression` best (BM25), and the filter. Looks at every item that
-    /// matches one of the words of `expression`: those should be few.
-    ///
-    /// # Errors
-    /// As [`SearchIndex::matches`].
+    /// The `limit` items that best match `expression` (BM25), and the filter. Reads every item that matches a word of
+    /// `expression`, so these should be few.
     pub async fn best(
         &self,
         expression: &str,
@@ -124,10 +119,7 @@ impl SearchIndex {
         Ok(found.into_iter().map(|(row, relevance)| matched(row, relevance)).collect())
     }
 
-    /// How many items match, counted up to `limit`.
-    ///
-    /// # Errors
-    /// As [`SearchIndex::matches`].
+    /// Number of matching items, counted up to `limit`.
     pub async fn count(&self, expression: &str, limit: usize) -> Result<usize, StoreError> {
         let pools = self.pools();
         let (count,): (i64,) = sqlx::query_as(
@@ -137,15 +129,12 @@ impl SearchIndex {
         .bind(i64::try_from(limit).unwrap_or(i64::MAX))
         .fetch_one(pools.reader())
         .await
-        .map_err(|error| pools.sorted(error))?;
+        .map_err(|error| pools.classify(error))?;
         Ok(usize::try_from(count).unwrap_or(0))
     }
 
-    /// BM25 of items with `numbers`, both ends included, larger is better, newest first, at most `limit`.
-    /// Looks at every item that matches one of the words of `expression`: those should be few.
-    ///
-    /// # Errors
-    /// As [`SearchIndex::matches`].
+    /// BM25 of items in the inclusive range `numbers`, larger is better, newest first, at most `limit`. Reads every item
+    /// that matches a word of `expression`, so these should be few.
     pub async fn relevance(
         &self,
         expression: &str,
@@ -165,8 +154,8 @@ impl SearchIndex {
         Ok(found.into_iter().collect())
     }
 
-    /// Rows of at most `limit` items with numbers from `first` to `last` that match, in one value: a row of its own
-    /// for each of thousands would take most of the time.
+    /// At most `limit` matching items with numbers from `first` to `last`, in one value: thousands of separate rows would
+    /// take most of the time.
     async fn rows<T: serde::de::DeserializeOwned>(
         &self,
         sql: &'static str,
@@ -182,17 +171,14 @@ impl SearchIndex {
             .bind(i64::try_from(limit).unwrap_or(i64::MAX))
             .fetch_one(pools.reader())
             .await
-            .map_err(|error| pools.sorted(error))?;
+            .map_err(|error| pools.classify(error))?;
         serde_json::from_str(&found).map_err(|error| StoreError::Undecodable {
             what: "search result",
             detail: error.to_string(),
         })
     }
 
-    /// The indexed file of that number.
-    ///
-    /// # Errors
-    /// Those of reading.
+    /// The indexed file with this number.
     pub async fn file(&self, number: i64) -> Result<Option<IndexedFile>, StoreError> {
         let pools = self.pools();
         sqlx::query(
@@ -203,7 +189,7 @@ impl SearchIndex {
         .try_map(|row| indexed_file(&row))
         .fetch_optional(pools.reader())
         .await
-        .map_err(|error| pools.sorted(error))
+        .map_err(|error| pools.classify(error))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Words in, and out again.
+//! Adds items to the index and removes them.
 
 use longhaul_core::digest::Digest128;
 use longhaul_core::fold::Source;
@@ -9,26 +9,26 @@ use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
 use super::{SearchIndex, kind_number, scope};
 use crate::error::StoreError;
 use crate::file::FILES_AT_ONCE;
-use crate::pool::is_kept;
-use crate::row::{digest, digest_bytes, get, named, unsigned};
+use crate::pool::is_cached;
+use crate::row::{digest, digest_bytes, get, named, push_list, unsigned};
 
-/// Rows written or deleted by one statement, under SQLite's 32,766 values.
+/// Rows per statement, below SQLite's limit of 32,766 values.
 const ROWS_PER_STATEMENT: usize = 500;
 
-/// Numbers of items for each second. Few, since what lies between two numbers is what a word of an item
-/// costs in the index: with a number for every millisecond it was four times as large.
+/// Item numbers per second. Few, because FTS5 stores differences of numbers: with a number per millisecond the index
+/// was four times as large.
 const NUMBERS_PER_SECOND: i64 = 256;
 
-/// The latest time that has numbers, Unix milliseconds: the year 2242. Later ones count as then.
+/// Latest time with a number, Unix milliseconds: the year 2248. Later times count as this one.
 const AT_MS_MAX: i64 = 1 << 43;
 
-/// The first number for items of that time. More items than a second has numbers (copies of a whole session,
-/// written at once) take those of the next seconds.
+/// The first number for items of that time. If a second has more items than numbers (copies of a whole session, written
+/// at once), they take the next numbers.
 pub(super) fn first_number(at_ms: i64) -> i64 {
     at_ms.clamp(0, AT_MS_MAX) * NUMBERS_PER_SECOND / 1_000
 }
 
-/// A transcript and how far it is indexed.
+/// A transcript and its index progress.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexedFile {
     pub path: String,
@@ -38,13 +38,13 @@ pub struct IndexedFile {
     pub cwd: Option<String>,
     /// Generation of the file in the main database.
     pub generation: u64,
-    /// Line to go on from.
+    /// Next line to index.
     pub next_seq: u64,
-    /// Line of the last item before that, 0 without one.
+    /// Line of the last indexed item; 0 if none.
     pub last_seq: u64,
-    /// Digest of that line; zero without one.
+    /// Digest of that line; zero if none.
     pub last_digest: Digest128,
-    /// Time of the last dated item, Unix milliseconds: that of undated ones after it.
+    /// Time of the last dated item, Unix milliseconds; undated items after it get this time.
     pub at_ms: i64,
 }
 
@@ -52,29 +52,26 @@ pub struct IndexedFile {
 pub struct IndexItem {
     pub seq: u64,
     pub kind: ItemKind,
-    /// When, Unix milliseconds.
+    /// Unix milliseconds.
     pub at_ms: i64,
     pub digest: i64,
-    /// Its words, redacted and cut.
+    /// Words, redacted and split.
     pub pieces: String,
-    /// Names that were cut, whole.
+    /// Split names, whole.
     pub names: String,
 }
 
-/// What was read of one file, with the cursor after it.
+/// New items of one file with the cursor after them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexPart {
     /// The file after these items.
     pub file: IndexedFile,
-    /// New items; may be none.
+    /// May be empty.
     pub items: Vec<IndexItem>,
 }
 
 impl SearchIndex {
-    /// The next indexed files after the one of that number, with theirs, up to [`FILES_AT_ONCE`]; from 0 on all.
-    ///
-    /// # Errors
-    /// Those of reading.
+    /// The next [`FILES_AT_ONCE`] indexed files after number `last`, with their numbers; start with 0.
     pub async fn files_after(&self, last: i64) -> Result<Vec<(i64, IndexedFile)>, StoreError> {
         let pools = self.pools();
         sqlx::query(
@@ -86,13 +83,10 @@ impl SearchIndex {
         .try_map(|row| Ok((get(&row, "number")?, indexed_file(&row)?)))
         .fetch_all(pools.reader())
         .await
-        .map_err(|error| pools.sorted(error))
+        .map_err(|error| pools.classify(error))
     }
 
     /// The indexed file at `path`.
-    ///
-    /// # Errors
-    /// Those of reading.
     pub async fn file_by_path(&self, path: &str) -> Result<Option<IndexedFile>, StoreError> {
         let pools = self.pools();
         sqlx::query(
@@ -103,38 +97,29 @@ impl SearchIndex {
         .try_map(|row| indexed_file(&row))
         .fetch_optional(pools.reader())
         .await
-        .map_err(|error| pools.sorted(error))
+        .map_err(|error| pools.classify(error))
     }
 
-    /// Indexed items of all files.
-    ///
-    /// # Errors
-    /// Those of reading.
+    /// Number of indexed items.
     pub async fn items(&self) -> Result<u64, StoreError> {
         let pools = self.pools();
         let sum: (i64,) =
             sqlx::query_as("SELECT coalesce(sum(items), 0) FROM indexed_file WHERE dropped = 0")
                 .fetch_one(pools.reader())
                 .await
-                .map_err(|error| pools.sorted(error))?;
+                .map_err(|error| pools.classify(error))?;
         Ok(sum.0.cast_unsigned())
     }
 
-    /// Stores words and cursors in one transaction.
-    ///
-    /// # Errors
-    /// `Busy`, `DiskFull`, `Corrupt`, `Io`: nothing was stored.
+    /// Stores words and cursors in one transaction. On an error nothing was stored.
     pub async fn commit(&self, parts: &[IndexPart]) -> Result<(), StoreError> {
         let pools = self.pools();
         let mut transaction = pools.begin().await?;
-        write(&mut transaction, parts).await.map_err(|error| pools.sorted(error))?;
-        transaction.commit().await.map_err(|error| pools.sorted(error))
+        write(&mut transaction, parts).await.map_err(|error| pools.classify(error))?;
+        transaction.commit().await.map_err(|error| pools.classify(error))
     }
 
-    /// Gives an indexed file another path: it was moved, or compressed.
-    ///
-    /// # Errors
-    /// Those of writing.
+    /// Changes the path of an indexed file that was moved or compressed.
     pub async fn move_file(&self, from: &str, to: &str) -> Result<(), StoreError> {
         let pools = self.pools();
         sqlx::query("UPDATE indexed_file SET path = ?2 WHERE path = ?1 AND dropped = 0")
@@ -142,37 +127,31 @@ impl SearchIndex {
             .bind(to)
             .execute(pools.writer())
             .await
-            .map_err(|error| pools.sorted(error))?;
+            .map_err(|error| pools.classify(error))?;
         Ok(())
     }
 
     /// Hides a file at once; [`SearchIndex::sweep`] deletes its words.
-    ///
-    /// # Errors
-    /// Those of writing.
     pub async fn drop_file(&self, path: &str) -> Result<(), StoreError> {
         let pools = self.pools();
         sqlx::query("UPDATE indexed_file SET dropped = 1 WHERE path = ?1 AND dropped = 0")
             .bind(path)
             .execute(pools.writer())
             .await
-            .map_err(|error| pools.sorted(error))?;
+            .map_err(|error| pools.classify(error))?;
         Ok(())
     }
 
     /// Deletes at most `limit` items of dropped files; `false` when none are left.
-    ///
-    /// # Errors
-    /// Those of writing.
     pub async fn sweep(&self, limit: u32) -> Result<bool, StoreError> {
         let pools = self.pools();
-        let sorted = |error| pools.sorted(error);
+        let classify = |error| pools.classify(error);
         let mut transaction = pools.begin().await?;
         let file: Option<(i64,)> =
             sqlx::query_as("SELECT number FROM indexed_file WHERE dropped = 1 LIMIT 1")
                 .fetch_optional(&mut *transaction)
                 .await
-                .map_err(sorted)?;
+                .map_err(classify)?;
         let Some((number,)) = file else { return Ok(false) };
         let items: Vec<(i64,)> =
             sqlx::query_as("SELECT item FROM indexed_item WHERE file = ?1 ORDER BY item LIMIT ?2")
@@ -180,15 +159,15 @@ impl SearchIndex {
                 .bind(limit)
                 .fetch_all(&mut *transaction)
                 .await
-                .map_err(sorted)?;
+                .map_err(classify)?;
         for chunk in items.chunks(ROWS_PER_STATEMENT) {
-            delete(&mut transaction, chunk).await.map_err(sorted)?;
+            delete(&mut transaction, chunk).await.map_err(classify)?;
         }
         if items.len() < limit as usize {
             let delete = sqlx::query("DELETE FROM indexed_file WHERE number = ?1").bind(number);
-            delete.execute(&mut *transaction).await.map_err(sorted)?;
+            delete.execute(&mut *transaction).await.map_err(classify)?;
         }
-        transaction.commit().await.map_err(sorted)?;
+        transaction.commit().await.map_err(classify)?;
         Ok(true)
     }
 }
@@ -208,7 +187,7 @@ pub(super) fn indexed_file(row: &SqliteRow) -> Result<IndexedFile, sqlx::Error> 
     })
 }
 
-/// An item on its way into the index.
+/// An item to insert.
 struct Row<'a> {
     item: i64,
     file: i64,
@@ -230,7 +209,7 @@ async fn write(connection: &mut SqliteConnection, parts: &[IndexPart]) -> Result
             part: item,
         }));
     }
-    // FTS5 writes a segment each time numbers turn back: in their order there is one.
+    // FTS5 writes a segment each time the numbers decrease: sorted, there is only one.
     rows.sort_by_key(|row| (row.part.at_ms, row.file, row.part.seq));
     number(connection, &mut rows).await?;
     for chunk in rows.chunks(ROWS_PER_STATEMENT) {
@@ -239,7 +218,7 @@ async fn write(connection: &mut SqliteConnection, parts: &[IndexPart]) -> Result
     Ok(())
 }
 
-/// Gives each item a number of its own, at or after that of its time.
+/// Assigns each item a unique number, at or after that of its time.
 async fn number(
     connection: &mut SqliteConnection,
     rows: &mut [Row<'_>],
@@ -255,20 +234,16 @@ async fn number(
     }
 }
 
-/// The first item whose number another one has, and the next number that is free.
+/// The first item whose number is taken, and the next free number.
 async fn first_taken(
     connection: &mut SqliteConnection,
     rows: &[Row<'_>],
 ) -> Result<Option<(usize, i64)>, sqlx::Error> {
     for (chunk, first) in rows.chunks(ROWS_PER_STATEMENT).zip((0..).step_by(ROWS_PER_STATEMENT)) {
         let mut query =
-            QueryBuilder::<Sqlite>::new("SELECT min(item) FROM indexed_item WHERE item IN (");
-        let mut list = query.separated(", ");
-        for row in chunk {
-            list.push_bind(row.item);
-        }
-        query.push(")");
-        let query = query.build_query_as().persistent(is_kept(chunk.len()));
+            QueryBuilder::<Sqlite>::new("SELECT min(item) FROM indexed_item WHERE item IN ");
+        push_list(&mut query, chunk.iter().map(|row| row.item));
+        let query = query.build_query_as().persistent(is_cached(chunk.len()));
         let (taken,): (Option<i64>,) = query.fetch_one(&mut *connection).await?;
         let Some(taken) = taken else { continue };
         let at = chunk.iter().position(|row| row.item == taken).unwrap_or_default();
@@ -284,7 +259,7 @@ async fn first_taken(
     Ok(None)
 }
 
-/// Moves the cursor of a file; its number.
+/// Stores the cursor of a file; returns the file's number.
 async fn put_file(connection: &mut SqliteConnection, part: &IndexPart) -> Result<i64, sqlx::Error> {
     let file = &part.file;
     let (number,): (i64,) = sqlx::query_as(
@@ -323,7 +298,7 @@ async fn insert(connection: &mut SqliteConnection, rows: &[Row<'_>]) -> Result<(
             .push_bind(row.part.digest)
             .push_bind(row.part.at_ms);
     });
-    query.build().persistent(is_kept(rows.len())).execute(&mut *connection).await?;
+    query.build().persistent(is_cached(rows.len())).execute(&mut *connection).await?;
     let mut query =
         QueryBuilder::<Sqlite>::new("INSERT INTO item_text (rowid, pieces, names, scope) ");
     query.push_values(rows, |mut values, row| {
@@ -333,21 +308,17 @@ async fn insert(connection: &mut SqliteConnection, rows: &[Row<'_>]) -> Result<(
             .push_bind(row.part.names.as_str())
             .push_bind(row.scope.as_str());
     });
-    query.build().persistent(is_kept(rows.len())).execute(connection).await?;
+    query.build().persistent(is_cached(rows.len())).execute(connection).await?;
     Ok(())
 }
 
 async fn delete(connection: &mut SqliteConnection, items: &[(i64,)]) -> Result<(), sqlx::Error> {
     for table in
-        ["DELETE FROM item_text WHERE rowid IN (", "DELETE FROM indexed_item WHERE item IN ("]
+        ["DELETE FROM item_text WHERE rowid IN ", "DELETE FROM indexed_item WHERE item IN "]
     {
         let mut query = QueryBuilder::<Sqlite>::new(table);
-        let mut list = query.separated(", ");
-        for (item,) in items {
-            list.push_bind(item);
-        }
-        query.push(")");
-        query.build().persistent(is_kept(items.len())).execute(&mut *connection).await?;
+        push_list(&mut query, items.iter().map(|(item,)| item));
+        query.build().persistent(is_cached(items.len())).execute(&mut *connection).await?;
     }
     Ok(())
 }

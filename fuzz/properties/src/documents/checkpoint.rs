@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use longhaul_core::checkpoint::document::document;
-use longhaul_core::checkpoint::semantic::{Accepted, Known, Semantics, Update, validate};
+use longhaul_core::checkpoint::semantic::{
+    AcceptedUpdate, ReferenceIndex, Semantics, Update, validate,
+};
 use longhaul_core::checkpoint::staleness::Disk;
-use longhaul_core::checkpoint::view::{Scene, ViewCaps, render};
+use longhaul_core::checkpoint::view::{ViewCaps, ViewInputs, render};
 use longhaul_core::tokens;
 use longhaul_protocol::checkpoint::CheckpointV1;
 
@@ -14,7 +16,7 @@ use crate::views::session;
 /// A host that knows whatever is named.
 struct Anything;
 
-impl Known for Anything {
+impl ReferenceIndex for Anything {
     fn user_message(&self, _: &str) -> bool {
         true
     }
@@ -48,18 +50,18 @@ pub(super) fn updates(text: &str) {
                 assert_eq!(again.as_ref(), Ok(&update), "what was accepted is accepted as it is");
                 let saved = serde_json::to_string(&update).unwrap();
                 assert_eq!(serde_json::from_str::<Update>(&saved).unwrap(), update);
-                accepted.push(Accepted { seq, update });
+                accepted.push(AcceptedUpdate { seq, update });
             }
         }
     }
     let (semantics, disk, fold) = (Semantics::of(&accepted), Disk::new(), session());
     let state = fold.checkpoint();
-    let scene =
-        Scene { thread_id: Some("t"), state, semantics: &semantics, disk: &disk, focus: "" };
+    let inputs =
+        ViewInputs { thread_id: Some("t"), state, semantics: &semantics, disk: &disk, focus: "" };
     for budget in [150, 1_000, 4_000] {
-        assert!(tokens::of_text(&render(&scene, &ViewCaps::default(), budget)) <= budget);
+        assert!(tokens::of_text(&render(&inputs, &ViewCaps::default(), budget)) <= budget);
     }
-    let document = serde_json::to_value(document(&scene)).unwrap();
+    let document = serde_json::to_value(document(&inputs)).unwrap();
     let exported = CheckpointV1::read(document).expect("a document can be exported");
     assert_eq!(exported.facts.len(), semantics.facts.len());
     assert_eq!(exported.decisions.len(), semantics.decisions.len());

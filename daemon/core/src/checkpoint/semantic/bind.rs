@@ -8,20 +8,19 @@ use crate::digest::ContentHash;
 /// Minimum digits of a hash to compare; a view shows twelve.
 const HASH_DIGITS_MIN: usize = 7;
 
-/// The content of `file` that a fact depends on: what the thread saw last. That is the content on disk,
-/// unless it changed since the thread's last touch; then it is the previous content, so that the fact is
-/// suspect from the start, or `None` if that is unknown, with the same result.
+/// The content of `file` that a fact depends on: the content that the thread saw last. That is the content on disk,
+/// unless it changed since the thread's last touch; then it is the previous content, or `None` if that is unknown.
+/// In both cases the fact is suspect from the start.
 ///
-/// `said` is the hash in the update. It is only checked, since hashes come from the host alone; a mismatch
-/// means that its author has not seen this content.
+/// `claimed` is the hash in the update. It is only checked, since hashes come from the host alone; a mismatch means
+/// that the update's author has not seen this content.
 ///
 /// # Errors
-/// [`Rule::Hash`]: `said` is the hash of other content.
-/// [`Rule::Hash`]: `said` is of another content.
+/// [`Rule::Hash`]: `claimed` is the hash of other content.
 pub fn bound(
     file: &File,
     disk: Option<&OnDisk>,
-    said: Option<&str>,
+    claimed: Option<&str>,
 ) -> Result<Option<ContentHash>, Rejection> {
     let expected = file.state != FileState::Deleted;
     let seen = match staleness::standing(file.hash.as_ref(), expected, disk) {
@@ -34,11 +33,11 @@ pub fn bound(
             Some(Now::Missing | Now::Unknown) | None => None,
         },
     };
-    if let (Some(said), Some(seen)) = (said.map(str::trim), &seen) {
-        let is_of_it =
-            said.len() >= HASH_DIGITS_MIN && seen.as_str().starts_with(&said.to_ascii_lowercase());
+    if let (Some(claimed), Some(seen)) = (claimed.map(str::trim), &seen) {
+        let is_of_it = claimed.len() >= HASH_DIGITS_MIN
+            && seen.as_str().starts_with(&claimed.to_ascii_lowercase());
         if !is_of_it {
-            let reason = format!("{} has the hash {}, not {said:?}", file.path, seen.short());
+            let reason = format!("{} has the hash {}, not {claimed:?}", file.path, seen.short());
             return Err(Rejection { rule: Rule::Hash, reason });
         }
     }
@@ -92,11 +91,13 @@ mod tests {
         let hash = ContentHash::of(b"a");
         let file = read(None);
         let disk = OnDisk { then: None, late: false, now: Now::Content(hash.clone()) };
-        let of = |said: &str| bound(&file, Some(&disk), Some(said)).map_err(|refused| refused.rule);
+        let of = |claimed: &str| {
+            bound(&file, Some(&disk), Some(claimed)).map_err(|refused| refused.rule)
+        };
         assert_eq!(of(hash.as_str()), Ok(Some(hash.clone())));
         assert_eq!(of(&hash.as_str()[..12].to_uppercase()), Ok(Some(hash.clone())));
-        for said in ["", "abc", "deadbeefdeadbeef", &hash.as_str()[..3]] {
-            assert_eq!(of(said), Err(Rule::Hash), "{said}");
+        for claimed in ["", "abc", "deadbeefdeadbeef", &hash.as_str()[..3]] {
+            assert_eq!(of(claimed), Err(Rule::Hash), "{claimed}");
         }
         // Nothing to compare with: unknown content is suspect for any hash.
         assert_eq!(bound(&file, None, Some("deadbeef")), Ok(None));

@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// Standing orders to an agent. A person's preference belongs in long-term memory, where the person sees it;
-/// a fact never needs these words together with an action.
+/// Standing orders to an agent. A person's preference belongs in long-term memory, where the person sees it; a fact
+/// never combines these words with an action.
 static COMMANDS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
         r"(?ix-u)
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn statements_are_not() {
+    fn statements_are_not_rules_of_behaviour() {
         for text in [
             "the retry helper always returns Ok on 404",
             "parse_header never allocates",

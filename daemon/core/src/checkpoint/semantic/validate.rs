@@ -1,4 +1,4 @@
-//! Validates a proposed update and normalises it for storage.
+//! Validates a proposed update and normalizes it for storage.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,8 +6,8 @@ use super::policy::behaviour;
 use super::{Evidence, EvidenceSource, Update, UpdateStep};
 use crate::{limits, redact, text};
 
-/// The host's knowledge of an update's references.
-pub trait Known {
+/// Resolves an update's references, with the host's knowledge.
+pub trait ReferenceIndex {
     /// Whether this names a message of the person, by seq or handle.
     fn user_message(&self, reference: &str) -> bool;
     /// Whether the thread has seen this file.
@@ -34,7 +34,6 @@ pub struct Rejection {
 pub enum Rule {
     /// A required text is empty.
     Empty,
-    /// Too many entries.
     TooMany,
     /// Two steps have the same id, or a done mark names no step.
     Steps,
@@ -57,9 +56,9 @@ impl Rule {
         match self {
             Self::Empty => "give every text at least a word",
             Self::TooMany => "keep the ones that matter and leave the others out",
-            Self::Steps => "give each step an id of its own, and name only those ids in done",
+            Self::Steps => "give each step its own id, and use only these ids in done",
             Self::Evidence => {
-                "name what is there: for user the number of the person's message, for file a path this thread \
+                "name existing evidence: for user the number of the person's message, for file a path this thread \
                  read or edited, for tool_output the call's id or the number of its item (#747 in a view)"
             }
             Self::DependsOn => {
@@ -67,11 +66,10 @@ impl Rule {
             }
             Self::Hash => "leave the hash out, or read the file again: the host knows its content",
             Self::Supersedes => {
-                "name a decision_id that stands, as the checkpoint shows it, or leave it out"
+                "use the decision_id of a current decision in the checkpoint, or leave it out"
             }
             Self::Behaviour => {
-                "state what is so and why, not how anybody is to act; a preference of the person belongs into \
-                 a note"
+                "state facts and reasons, not how to act; record a preference of the person as a note"
             }
         }
     }
@@ -80,11 +78,8 @@ impl Rule {
 /// Maximum characters of an id or key.
 const KEY_CHARS: usize = 80;
 
-/// Validates an update; returns it redacted and cut to its limits.
-///
-/// # Errors
-/// The first rule it breaks. Store nothing then.
-pub fn validate(update: Update, known: &dyn Known) -> Result<Update, Rejection> {
+/// Validates an update; returns it redacted and cut to its limits. The error is the first rule it breaks.
+pub fn validate(update: Update, known: &dyn ReferenceIndex) -> Result<Update, Rejection> {
     match update {
         Update::Plan { steps, done, evidence } => validate_plan(steps, done, evidence, known),
         Update::Decision { decision_id, topic, decision, rationale, supersedes, evidence } => {
@@ -96,14 +91,14 @@ pub fn validate(update: Update, known: &dyn Known) -> Result<Update, Rejection> 
             if let Some(earlier) = &supersedes
                 && !known.decision(earlier)
             {
-                let reason = format!("supersedes {earlier:?}, which is no standing decision");
+                let reason = format!("supersedes {earlier:?}, which is not a current decision");
                 return Err(Rejection { rule: Rule::Supersedes, reason });
             }
             Ok(Update::Decision {
                 decision_id: key(&decision_id),
-                topic: topic.map(|topic| kept(&topic, KEY_CHARS)),
-                decision: kept(&decision, limits::VALUE_CHARS),
-                rationale: kept(&rationale, limits::VALUE_CHARS),
+                topic: topic.map(|topic| clean(&topic, KEY_CHARS)),
+                decision: clean(&decision, limits::VALUE_CHARS),
+                rationale: clean(&rationale, limits::VALUE_CHARS),
                 supersedes: supersedes.map(|id| key(&id)),
                 evidence,
             })
@@ -130,7 +125,7 @@ pub fn validate(update: Update, known: &dyn Known) -> Result<Update, Rejection> 
                     format!("a fact read from {:?} must name it in depends_on", evidence.reference);
                 return Err(Rejection { rule: Rule::DependsOn, reason });
             }
-            let value = kept(&value, limits::VALUE_CHARS);
+            let value = clean(&value, limits::VALUE_CHARS);
             Ok(Update::Fact { key: key(&name), value, evidence, depends_on })
         }
     }
@@ -140,7 +135,7 @@ fn validate_plan(
     steps: Vec<UpdateStep>,
     done: BTreeMap<String, bool>,
     evidence: Option<Evidence>,
-    known: &dyn Known,
+    known: &dyn ReferenceIndex,
 ) -> Result<Update, Rejection> {
     if let Some(evidence) = &evidence {
         check_evidence(evidence, known)?;
@@ -160,13 +155,13 @@ fn validate_plan(
         }
     }
     if let Some(stray) = done.keys().find(|id| !ids.contains(&key(id))) {
-        let reason = format!("done names {stray:?}, which is no step");
+        let reason = format!("done names {stray:?}, which is not a step");
         return Err(Rejection { rule: Rule::Steps, reason });
     }
     let done = done.into_iter().map(|(id, is_done)| (key(&id), is_done)).collect();
     let steps = steps
         .into_iter()
-        .map(|s| UpdateStep { id: key(&s.id), text: kept(&s.text, limits::STEP_CHARS) })
+        .map(|s| UpdateStep { id: key(&s.id), text: clean(&s.text, limits::STEP_CHARS) })
         .collect();
     Ok(Update::Plan { steps, done, evidence })
 }
@@ -179,14 +174,13 @@ fn check_text(field: &str, value: &str) -> Result<(), Rejection> {
         return Err(Rejection { rule: Rule::Empty, reason: format!("{field} is empty") });
     }
     if let Some(words) = behaviour(value).or_else(|| behaviour(&line)) {
-        let reason =
-            format!("{field} tells an agent how to behave ({words:?}); only state what is so");
+        let reason = format!("{field} tells an agent how to behave ({words:?}); only state facts");
         return Err(Rejection { rule: Rule::Behaviour, reason });
     }
     Ok(())
 }
 
-fn check_evidence(evidence: &Evidence, known: &dyn Known) -> Result<(), Rejection> {
+fn check_evidence(evidence: &Evidence, known: &dyn ReferenceIndex) -> Result<(), Rejection> {
     let reference = evidence.reference.trim();
     let exists = !reference.is_empty()
         && match evidence.source {
@@ -204,13 +198,13 @@ fn check_evidence(evidence: &Evidence, known: &dyn Known) -> Result<(), Rejectio
     Err(Rejection { rule: Rule::Evidence, reason })
 }
 
-fn kept(value: &str, chars: usize) -> String {
+fn clean(value: &str, chars: usize) -> String {
     let redacted = redact::redact(value);
     text::cut_chars(&text::one_line(&redacted.text), chars).into_owned()
 }
 
 fn key(id: &str) -> String {
-    kept(id, KEY_CHARS)
+    clean(id, KEY_CHARS)
 }
 
 #[cfg(test)]

@@ -5,11 +5,11 @@ use std::collections::HashSet;
 
 use super::super::commands::Command;
 use super::super::files::{File, FileState};
+use super::super::output_ref::OutputRef;
 use super::super::plan::StepState;
-use super::super::printed::Printed;
 use super::super::semantic::{Dependency, Evidence, Update};
 use super::super::staleness::{self, Standing};
-use super::{HEADER, Scene, ViewCaps};
+use super::{HEADER, ViewCaps, ViewInputs};
 use crate::briefing::ChangedFile;
 use crate::limits;
 use crate::paths;
@@ -21,11 +21,11 @@ use crate::text::{cut, cut_chars, one_line};
 const COMMAND_BYTES: usize = 160;
 
 /// The header, most detailed form first.
-pub(super) fn header(scene: &Scene<'_>) -> Vec<String> {
+pub(super) fn header(inputs: &ViewInputs<'_>) -> Vec<String> {
     let mut forms = Vec::new();
-    let cwd = scene.state.cwd.as_deref().filter(|cwd| cwd.len() <= limits::PATH_BYTES);
+    let cwd = inputs.state.cwd.as_deref().filter(|cwd| cwd.len() <= limits::PATH_BYTES);
     let cwd = cwd.map(quote::line);
-    match (scene.thread_id.map(quote::line), cwd) {
+    match (inputs.thread_id.map(quote::line), cwd) {
         (Some(thread), Some(cwd)) => forms.push(format!("{HEADER}\nthread={thread} cwd={cwd}")),
         (Some(thread), None) => forms.push(format!("{HEADER}\nthread={thread}")),
         (None, Some(cwd)) => forms.push(format!("{HEADER}\ncwd={cwd}")),
@@ -36,12 +36,12 @@ pub(super) fn header(scene: &Scene<'_>) -> Vec<String> {
 }
 
 /// Changed files, newest first.
-pub(super) fn changed(scene: &Scene<'_>) -> Vec<ChangedFile> {
-    let all = scene.state.files.newest().into_iter();
+pub(super) fn changed(inputs: &ViewInputs<'_>) -> Vec<ChangedFile> {
+    let all = inputs.state.files.newest().into_iter();
     let changed = all.filter(|(key, file)| file.state.is_change() && !is_scratch(key));
     let line = |(key, file): (&str, &File)| ChangedFile {
-        path: shown_path(scene, key, file).to_owned(),
-        words: file_words(scene, key, file),
+        path: shown_path(inputs, key, file).to_owned(),
+        words: file_words(inputs, key, file),
     };
     changed.map(line).collect()
 }
@@ -52,7 +52,7 @@ fn is_scratch(key: &str) -> bool {
 }
 
 /// The state of a file, the number of changes, and its state on disk.
-fn file_words(scene: &Scene<'_>, key: &str, file: &File) -> String {
+fn file_words(inputs: &ViewInputs<'_>, key: &str, file: &File) -> String {
     let mut words = file.state.into_str().to_owned();
     match file.state {
         FileState::Created if file.changes > 1 => {
@@ -64,17 +64,17 @@ fn file_words(scene: &Scene<'_>, key: &str, file: &File) -> String {
     if let Some(hash) = &file.hash {
         words.push_str(&format!(", hash={}", hash.short()));
     }
-    words + standing_words(scene, key, file, "")
+    words + standing_words(inputs, key, file, "")
 }
 
 fn standing_words(
-    scene: &Scene<'_>,
+    inputs: &ViewInputs<'_>,
     key: &str,
     file: &File,
     unchanged: &'static str,
 ) -> &'static str {
     let expected = file.state != FileState::Deleted;
-    match staleness::standing(file.hash.as_ref(), expected, scene.disk.get(key)) {
+    match staleness::standing(file.hash.as_ref(), expected, inputs.disk.get(key)) {
         Standing::Changed => ", changed on disk since",
         Standing::Gone => ", gone from disk",
         Standing::Unchanged => unchanged,
@@ -83,8 +83,8 @@ fn standing_words(
 }
 
 /// Commands with an effect that are no checks, newest first, with their outcomes.
-pub(super) fn ran(scene: &Scene<'_>, caps: &ViewCaps) -> Vec<String> {
-    let commands = scene.state.commands.newest();
+pub(super) fn ran(inputs: &ViewInputs<'_>, caps: &ViewCaps) -> Vec<String> {
+    let commands = inputs.state.commands.newest();
     // Answers in a dialog are shown among the person's words.
     let is_dialog = |command: &Command| {
         command.text.split(' ').next().is_some_and(crate::rollout::dialog::asks)
@@ -102,13 +102,13 @@ pub(super) fn ran(scene: &Scene<'_>, caps: &ViewCaps) -> Vec<String> {
 
 /// `None` if the script only writes files, which have lines of their own.
 fn command_line(command: &Command) -> Option<String> {
-    let deed = deed(&command.text)?;
+    let done = without_setup(&command.text)?;
     let mut words = command.outcome.words();
     if command.runs > 1 {
         words.push_str(&format!(", {}x", command.runs));
     }
     words.push_str(&price_words(command.printed));
-    let line = cut(&deed, COMMAND_BYTES);
+    let line = cut(&done, COMMAND_BYTES);
     Some(match words.trim_start_matches(", ") {
         "" => line.into_owned(),
         words => format!("{line} ({words})"),
@@ -116,23 +116,23 @@ fn command_line(command: &Command) -> Option<String> {
 }
 
 /// Files that were read or searched, newest first, and whether each is unchanged.
-pub(super) fn looked_at(scene: &Scene<'_>, caps: &ViewCaps) -> Vec<String> {
-    let files = scene.state.files.newest().into_iter();
+pub(super) fn looked_at(inputs: &ViewInputs<'_>, caps: &ViewCaps) -> Vec<String> {
+    let files = inputs.state.files.newest().into_iter();
     let looked =
         files.filter(|(_, file)| matches!(file.state, FileState::Read | FileState::Searched));
     let line = |(key, file): (&str, &File)| {
         let mut words = file.state.into_str().to_owned();
         if file.state == FileState::Read {
-            words.push_str(standing_words(scene, key, file, ", unchanged"));
+            words.push_str(standing_words(inputs, key, file, ", unchanged"));
             words.push_str(&price_words(file.printed));
         }
-        format!("{} ({words})", shown_path(scene, key, file))
+        format!("{} ({words})", shown_path(inputs, key, file))
     };
     looked.take(caps.max_recent_artifacts).map(line).collect()
 }
 
 /// The cost of reading a long output again.
-fn price_words(printed: Option<Printed>) -> String {
+fn price_words(printed: Option<OutputRef>) -> String {
     match printed.filter(|printed| printed.is_long()) {
         Some(printed) => format!(", {}", printed.words()),
         None => String::new(),
@@ -140,7 +140,7 @@ fn price_words(printed: Option<Printed>) -> String {
 }
 
 /// A script without the parts that write files or set variables.
-fn deed(script: &str) -> Option<String> {
+fn without_setup(script: &str) -> Option<String> {
     let gist = shell::gist(script);
     let sets = |part: &str| {
         let is_one = !part.contains(' ') || part.contains("=$(") && part.ends_with(')');
@@ -151,15 +151,15 @@ fn deed(script: &str) -> Option<String> {
         last.starts_with("cat ") && part.contains("<<") && part.contains('>')
     };
     let parts = gist.split("; ").filter(|part| !sets(part) && !writes(part));
-    let deed = one_line(&parts.collect::<Vec<_>>().join("; ")).into_owned();
-    (!deed.is_empty()).then_some(deed)
+    let done = one_line(&parts.collect::<Vec<_>>().join("; ")).into_owned();
+    (!done.is_empty()).then_some(done)
 }
 
 /// Plan steps in order, and whether each is open: all open ones and the last completed ones.
-pub(super) fn plan(scene: &Scene<'_>, caps: &ViewCaps) -> Vec<(String, bool)> {
+pub(super) fn plan(inputs: &ViewInputs<'_>, caps: &ViewCaps) -> Vec<(String, bool)> {
     let mut steps: Vec<(&str, &str, StepState)> = Vec::new();
-    match &scene.semantics.plan {
-        Some((seq, proposed, done)) if *seq >= scene.state.plan.seq => {
+    match &inputs.semantics.plan {
+        Some((seq, proposed, done)) if *seq >= inputs.state.plan.seq => {
             steps.extend(proposed.iter().map(|step| {
                 let is_done = done.get(&step.id).copied().unwrap_or(false);
                 let state = if is_done { StepState::Done } else { StepState::Open };
@@ -167,7 +167,7 @@ pub(super) fn plan(scene: &Scene<'_>, caps: &ViewCaps) -> Vec<(String, bool)> {
             }));
         }
         _ => {
-            let own = scene.state.plan.steps.iter();
+            let own = inputs.state.plan.steps.iter();
             steps.extend(own.map(|step| (step.id.as_str(), step.text.as_str(), step.state)));
         }
     }
@@ -197,19 +197,19 @@ pub(super) fn plan(scene: &Scene<'_>, caps: &ViewCaps) -> Vec<(String, bool)> {
 }
 
 /// Facts whose files changed or cannot be read.
-pub(super) fn facts_suspect(scene: &Scene<'_>, caps: &ViewCaps) -> Vec<String> {
-    facts(scene, caps, false, caps.max_facts_suspect)
+pub(super) fn facts_suspect(inputs: &ViewInputs<'_>, caps: &ViewCaps) -> Vec<String> {
+    facts(inputs, caps, false, caps.max_facts_suspect)
 }
 
-pub(super) fn facts_valid(scene: &Scene<'_>, caps: &ViewCaps) -> Vec<String> {
-    facts(scene, caps, true, caps.max_facts_valid)
+pub(super) fn facts_valid(inputs: &ViewInputs<'_>, caps: &ViewCaps) -> Vec<String> {
+    facts(inputs, caps, true, caps.max_facts_valid)
 }
 
-fn facts(scene: &Scene<'_>, caps: &ViewCaps, valid: bool, most: usize) -> Vec<String> {
+fn facts(inputs: &ViewInputs<'_>, caps: &ViewCaps, valid: bool, most: usize) -> Vec<String> {
     let mut lines = Vec::new();
-    for (key, (_, update)) in &scene.semantics.facts {
+    for (key, (_, update)) in &inputs.semantics.facts {
         let Update::Fact { value, evidence, depends_on, .. } = update else { continue };
-        let suspect = depends_on.iter().find(|dep| !dependency_holds(scene, dep));
+        let suspect = depends_on.iter().find(|dep| !dependency_holds(inputs, dep));
         if suspect.is_none() != valid || lines.len() >= most {
             continue;
         }
@@ -223,10 +223,10 @@ fn facts(scene: &Scene<'_>, caps: &ViewCaps, valid: bool, most: usize) -> Vec<St
     lines
 }
 
-/// A dependency holds if its content then and now is known and identical.
-pub fn dependency_holds(scene: &Scene<'_>, dependency: &Dependency) -> bool {
-    let key = paths::absolute(&dependency.uri, scene.state.cwd.as_deref());
-    let now = scene.disk.get(&key).map(|disk| &disk.now);
+/// Whether a dependency's content is known for both times and unchanged.
+pub fn dependency_holds(inputs: &ViewInputs<'_>, dependency: &Dependency) -> bool {
+    let key = paths::absolute(&dependency.uri, inputs.state.cwd.as_deref());
+    let now = inputs.disk.get(&key).map(|disk| &disk.now);
     match (now, &dependency.hash) {
         (Some(staleness::Now::Content(now)), Some(then)) => now == then,
         _ => false,
@@ -234,8 +234,8 @@ pub fn dependency_holds(scene: &Scene<'_>, dependency: &Dependency) -> bool {
 }
 
 /// Valid decisions in the order they were made.
-pub(super) fn decisions(scene: &Scene<'_>, caps: &ViewCaps) -> Vec<String> {
-    let all = &scene.semantics.decisions;
+pub(super) fn decisions(inputs: &ViewInputs<'_>, caps: &ViewCaps) -> Vec<String> {
+    let all = &inputs.semantics.decisions;
     let skipped = all.len().saturating_sub(caps.max_decisions);
     let mut lines = Vec::new();
     for (_, update) in &all[skipped..] {
@@ -261,8 +261,8 @@ fn evidence_words(evidence: &Evidence) -> String {
 }
 
 /// The path relative to the thread's folder, which the header names.
-fn shown_path<'a>(scene: &Scene<'a>, key: &'a str, file: &'a File) -> &'a str {
-    let cwd = scene.state.cwd.as_deref();
+fn shown_path<'a>(inputs: &ViewInputs<'a>, key: &'a str, file: &'a File) -> &'a str {
+    let cwd = inputs.state.cwd.as_deref();
     // A relative path is shown as the agent wrote it, unless it was written in another folder.
     let is_here = !file.path.starts_with('/') && paths::absolute(&file.path, cwd) == key;
     let path = if is_here { &file.path } else { key };

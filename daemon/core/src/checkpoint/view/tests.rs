@@ -90,14 +90,14 @@ fn session() -> Checkpoint {
 }
 
 fn view(state: &Checkpoint, max_tokens: u64) -> String {
-    let scene = Scene {
+    let inputs = ViewInputs {
         thread_id: None,
         state,
         semantics: &Semantics::default(),
         disk: &Disk::new(),
         focus: "",
     };
-    render(&scene, &ViewCaps::default(), max_tokens)
+    render(&inputs, &ViewCaps::default(), max_tokens)
 }
 
 #[test]
@@ -152,9 +152,14 @@ fn a_file_that_is_unchanged_is_marked() {
             OnDisk { then: Some(then.clone()), late: false, now: Now::Content(found.clone()) };
         let disk = Disk::from([("/w/src/long.rs".to_owned(), seen)]);
         let semantics = Semantics::default();
-        let scene =
-            Scene { thread_id: None, state: &state, semantics: &semantics, disk: &disk, focus: "" };
-        let text = render(&scene, &ViewCaps::default(), 2_000);
+        let inputs = ViewInputs {
+            thread_id: None,
+            state: &state,
+            semantics: &semantics,
+            disk: &disk,
+            focus: "",
+        };
+        let text = render(&inputs, &ViewCaps::default(), 2_000);
         assert!(text.contains(&format!("src/long.rs {words}")), "{text}");
     }
 }
@@ -170,9 +175,14 @@ fn identical_commands_are_shown_once() {
     }
     let semantics = Semantics::default();
     let disk = Disk::new();
-    let scene =
-        Scene { thread_id: None, state: &state, semantics: &semantics, disk: &disk, focus: "" };
-    let ran = lines::ran(&scene, &ViewCaps::default());
+    let inputs = ViewInputs {
+        thread_id: None,
+        state: &state,
+        semantics: &semantics,
+        disk: &disk,
+        focus: "",
+    };
+    let ran = lines::ran(&inputs, &ViewCaps::default());
     assert_eq!(ran.iter().filter(|line| line.starts_with("python3")).count(), 1, "{ran:?}");
 }
 
@@ -184,8 +194,8 @@ fn chosen(pins: &[String], drops: &[String]) -> Semantics {
 }
 
 fn chosen_view(state: &Checkpoint, semantics: &Semantics, max_tokens: u64) -> Rendered {
-    let scene = Scene { thread_id: None, state, semantics, disk: &Disk::new(), focus: "" };
-    render_below("", &scene, &ViewCaps::default(), max_tokens)
+    let inputs = ViewInputs { thread_id: None, state, semantics, disk: &Disk::new(), focus: "" };
+    render_below("", &inputs, &ViewCaps::default(), max_tokens)
 }
 
 proptest! {

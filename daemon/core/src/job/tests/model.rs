@@ -11,7 +11,7 @@ use crate::job::*;
 const SUBJECTS: usize = 3;
 const WORKERS: usize = 4;
 
-/// What may happen, in any order.
+/// Events, in any order.
 #[derive(Debug, Clone, Copy)]
 enum SimulatedEvent {
     Ask {
@@ -94,7 +94,7 @@ fn events() -> impl Strategy<Value = SimulatedEvent> {
     ]
 }
 
-/// What a worker believes to hold.
+/// A worker's own view of its claim.
 #[derive(Debug, Clone)]
 struct HeldClaim {
     subject: usize,
@@ -220,7 +220,7 @@ impl World {
             None => finish(job, &token, &RULES, &self.now),
             Some(kind) => fail(job, &token, failure(kind), (&RULES, 0.5), &self.now),
         };
-        assert_eq!(may_store, settled.is_ok(), "fence and settling are of one mind");
+        assert_eq!(may_store, settled.is_ok(), "fence and settling agree");
         let Ok(job) = settled else { return };
         if kind.is_none() {
             let again = finish(job.clone(), &token, &RULES, &self.now);
@@ -234,7 +234,7 @@ impl World {
 
     fn crash(&mut self, worker: usize, known: bool) {
         let Some(gone) = self.held.remove(&worker) else { return };
-        // Whoever has taken it over by a newer claim is not the one that is known to be dead.
+        // A worker with a newer claim is not the one known to be dead.
         let is_its = self.jobs.get(&gone.subject).is_some_and(|job| job.epoch == gone.token.epoch);
         if known && is_its {
             self.change(gone.subject, |job, now| rescue(job, &RULES, true, now));
@@ -262,13 +262,13 @@ impl World {
             held.subject == subject
                 && held.boot == self.now.boot
                 && self.now.boot_ms < held.stop_at_ms
-                // A person's cancel takes effect at once; its worker is told.
+                // A person's cancel takes effect at once, and the worker is notified.
                 && self.jobs[&subject].epoch == held.token.epoch
         });
         assert!(acts.count() <= 1, "one_live_owner: {:?}", self.jobs[&subject]);
     }
 
-    /// What was asked for is stored once, in the order of the epochs.
+    /// Each request is stored once, in the order of the epochs.
     fn newest_epoch_publishes_once(&self, subject: usize) {
         let Some(stored) = self.stored.get(&subject) else { return };
         for pair in stored.windows(2) {
@@ -287,7 +287,7 @@ impl World {
         }
     }
 
-    /// With workers that live and no more events, all that can be done is done.
+    /// With live workers and no further events, all runnable jobs finish.
     fn owed_is_run_in_the_end(&mut self) {
         self.held.clear();
         for _ in 0..200 {

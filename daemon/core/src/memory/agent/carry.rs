@@ -12,7 +12,6 @@ const MEMORY: &str = "MEMORY.md";
 
 /// The files made by the rules, in the agent's wording, without what it dropped, with its skills. Text that
 /// no longer passes [`check`] is replaced by the rules' text. Without changes, these are the agent's files.
-#[must_use]
 pub fn carry_over(baseline: &Baseline, on: CheckInputs<'_>) -> Files {
     if super::input_of(on.draft, on.book) == baseline.input
         && let Ok(files) = check(&baseline.files, on)
@@ -92,7 +91,6 @@ fn reworded(
 }
 
 /// The handbook without the entries that the agent dropped from `files`.
-#[must_use]
 pub fn without_dropped(mut book: Handbook, files: &Files) -> Handbook {
     let text = files.get(MEMORY).map_or("", String::as_str);
     let kept_ids: BTreeSet<&str> =
@@ -107,7 +105,6 @@ pub fn without_dropped(mut book: Handbook, files: &Files) -> Handbook {
 
 /// Texts of entries whose lines a person removed or rewrote. The agent's wording differs from the entry's:
 /// neither is written again.
-#[must_use]
 pub fn removed_texts(published: &Files, found: &Files, book: &Handbook) -> Vec<String> {
     let (Some(before), Some(now)) = (published.get(MEMORY), found.get(MEMORY)) else {
         return Vec::new();

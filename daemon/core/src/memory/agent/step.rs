@@ -70,7 +70,6 @@ impl AgentStep {
 }
 
 /// JSON Schema of a step, strict.
-#[must_use]
 pub fn schema() -> Value {
     let tools = ["list", "read", "write", "replace", "search", "delete"];
     let call = json!({

@@ -36,7 +36,6 @@ pub struct AgentTask {
 }
 
 /// Builds the task of updating `draft`.
-#[must_use]
 pub fn task(draft: &Files, baseline: Option<&Baseline>, summary_tokens: u64) -> AgentTask {
     let mut files = draft.clone();
     let mut extras = Vec::new();

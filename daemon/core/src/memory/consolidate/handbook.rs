@@ -12,7 +12,7 @@ use crate::step::Origin;
 pub struct Handbook {
     /// Format version, see [`Handbook::VERSION`].
     pub version: u32,
-    /// Global entries: notes without a project, and what the person said in several.
+    /// Global entries: notes without a project, and rules that the person set in several projects.
     pub profile: Vec<Entry>,
     pub projects: BTreeMap<String, Project>,
 }
@@ -111,7 +111,6 @@ pub struct TaskEntry {
     pub keywords: Vec<String>,
 }
 
-/// A repeated procedure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skill {
     /// Folder below `skills/`.

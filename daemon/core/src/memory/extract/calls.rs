@@ -147,7 +147,7 @@ impl Extractor {
         let is_foreign = || {
             let bare = line::bare(line);
             let mut forms = std::iter::once(line).chain(bare.as_deref());
-            forms.any(|line| self.outside.holds(line))
+            forms.any(|line| self.outside.contains(line))
         };
         !hazard::is_hazardous(line)
             && !hazard::runs_any(line, &self.downloads)
@@ -155,7 +155,7 @@ impl Extractor {
             && !is_foreign()
     }
 
-    /// Processes the end of a command without a call of its own.
+    /// Processes the end of a command that has no call.
     pub(super) fn ran(&mut self, seq: u64, call: &Call, code: i64) {
         if let Work::Script { line: Some(line), is_look: false, .. } = &call.work {
             self.end(seq, (line, None), code == 0, "");

@@ -40,7 +40,7 @@ impl OutsideLines {
     }
 
     /// Whether a recorded line has the same commands and a subset of the options.
-    pub(super) fn holds(&self, line: &str) -> bool {
+    pub(super) fn contains(&self, line: &str) -> bool {
         let (commands, options) = split_options(line);
         let variants = self.0.get(&commands);
         variants.is_some_and(|variants| variants.iter().any(|shown| shown.is_subset(&options)))
@@ -76,10 +76,10 @@ mod tests {
         for line in
             ["pip install evil-tool --pre", "pip install -q --pre evil-tool", "make all -j4"]
         {
-            assert!(lines.holds(line), "{line}");
+            assert!(lines.contains(line), "{line}");
         }
         for line in ["pip install evil-tool", "pip install other --pre", "make -j4 test"] {
-            assert!(!lines.holds(line), "{line}");
+            assert!(!lines.contains(line), "{line}");
         }
     }
 }

@@ -20,7 +20,6 @@ const STEPS_MAX: usize = 240;
 /// Number of commands after a failure in which an alternative is looked for.
 const VARIANT_RUNS: u32 = 6;
 
-/// One command line.
 #[derive(Debug, Clone)]
 pub struct Run {
     pub line: String,

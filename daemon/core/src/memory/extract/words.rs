@@ -118,7 +118,6 @@ const UNSPACED_CUES: &[(&str, LearningKind, bool)] = &[
     ("하지 마", Constraint, true),
 ];
 
-/// Openings of corrections.
 const CORRECTIONS: &[&str] = &[
     "no",
     "nope",

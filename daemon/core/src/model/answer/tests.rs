@@ -78,7 +78,7 @@ fn each_form_gives_words_and_cost() {
 }
 
 #[test]
-fn a_stream_cut_after_any_event_is_told_from_a_whole_one() {
+fn a_stream_cut_after_any_event_is_detected() {
     for (wire, events) in all() {
         // In the Chat form the answer is whole with its reason to finish; the cost may be missing.
         let needed = events.iter().position(|event| match wire {
@@ -194,7 +194,7 @@ fn items_pass_through_byte_for_byte() {
 }
 
 #[test]
-fn a_compaction_is_asked_for_and_answered_in_one_piece() {
+fn a_compaction_is_one_request_and_one_answer() {
     let sent = WireApi::Responses.body(&Ask { endpoint: Endpoint::Compact, ..ASK });
     assert_eq!(
         serde_json::from_slice::<Value>(&sent).unwrap(),

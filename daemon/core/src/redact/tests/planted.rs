@@ -1,5 +1,4 @@
-//! Every kind of secret in every context it is met in, and text that holds none: what is hidden and what is replaced
-//! for nothing, by kind and by context.
+//! Measures recall on every kind of secret in every context, and false positives on text without secrets.
 
 use std::collections::BTreeMap;
 
@@ -8,16 +7,16 @@ use serde::Deserialize;
 use super::specimens::{filled, plain, secrets};
 use crate::redact::{MARKER, form, redact};
 
-/// A rule of the file with its specimens.
+/// A rule's examples.
 #[derive(Deserialize)]
 struct Specimens {
     hidden: Vec<String>,
     kept: Vec<String>,
 }
 
-/// Kinds that no rule of the file knows by form, and text without secrets.
+/// Kinds without a known form, and text without secrets.
 #[derive(Deserialize)]
-struct Planted {
+struct PlantedText {
     kinds: BTreeMap<String, String>,
     innocent: BTreeMap<String, Vec<String>>,
 }
@@ -26,7 +25,7 @@ fn rules() -> BTreeMap<String, Specimens> {
     toml::from_str(form::RULES).unwrap()
 }
 
-/// A token of each form that is nothing but a token.
+/// One token of each form whose whole example is the token.
 pub(super) fn vendor_tokens() -> Vec<(String, String)> {
     let tokens = rules().into_iter().flat_map(|(id, rule)| {
         let bare = rule.hidden.into_iter().filter(|specimen| !specimen.contains(['«', '/', '$']));
@@ -35,11 +34,11 @@ pub(super) fn vendor_tokens() -> Vec<(String, String)> {
     tokens.collect()
 }
 
-fn planted() -> Planted {
+fn planted() -> PlantedText {
     toml::from_str(include_str!("planted.toml")).unwrap()
 }
 
-/// Whether every secret of a text is gone, by its beginning and its end.
+/// Whether neither the beginning nor the end of any secret is left in a text.
 fn is_hidden(text: &str, secrets: &[String]) -> bool {
     let redacted = redact(text).text;
     let is_gone = |secret: &String| {
@@ -70,7 +69,7 @@ fn each_rule_hides_its_specimens_and_keeps_what_looks_alike() {
     }
 }
 
-/// Where a secret is met: `§` stands for the line that holds it.
+/// The contexts of a secret, around its line.
 fn contexts(line: &str) -> Vec<(&'static str, String)> {
     let json = |text: &str| serde_json::to_string(text).unwrap();
     let in_json = format!("{{\"n\":1,\"output\":{},\"ok\":true}}", json(&format!("a\n{line}\tb")));
@@ -90,7 +89,7 @@ fn contexts(line: &str) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The line broken in its middle, as a terminal of that width breaks it.
+/// The line wrapped in its middle, as by a terminal of that width.
 fn wrapped(line: &str) -> String {
     let middle = (line.len() / 2).max(line.len().saturating_sub(30));
     let middle = line.ceil_char_boundary(middle);
@@ -98,7 +97,7 @@ fn wrapped(line: &str) -> String {
     format!("{pad} {}\n{}\n", &line[..middle], &line[middle..])
 }
 
-/// How often something succeeded, by its name.
+/// Successes and attempts by name.
 #[derive(Default)]
 struct Tally(BTreeMap<String, (u32, u32)>);
 
@@ -115,7 +114,7 @@ impl Tally {
         100.0 * f64::from(good) / f64::from(all)
     }
 
-    /// Those that did not always succeed.
+    /// Names with a failure.
     fn report(&self) -> String {
         let missed = self.0.iter().filter(|(_, (good, all))| good < all);
         missed.map(|(name, (good, all))| format!("{name} {good}/{all}\n")).collect()
@@ -138,7 +137,7 @@ fn at_least_97_percent_of_250_kinds_are_hidden_in_every_context() {
             let text = filled(specimen, seed);
             let hidden: Vec<String> = secrets(&text).into_iter().map(str::to_owned).collect();
             for (context, text) in contexts(&plain(&text)) {
-                // A block of several lines is not put into one cell or broken anew.
+                // A block of several lines does not fit into a table cell and is not wrapped.
                 if specimen.contains('\n')
                     && matches!(context, "table" | "wrapped" | "YAML" | "quoted")
                 {

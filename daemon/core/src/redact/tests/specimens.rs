@@ -1,4 +1,4 @@
-//! Specimens of secrets as the data files write them: `{an:36}` is filled with what a generator would draw.
+//! Fills in the example secrets of the data files: `{an:36}` becomes 36 random letters and digits.
 
 use std::sync::LazyLock;
 
@@ -8,7 +8,7 @@ static BLANK: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"\{(an|b64|digits|hex|lower|upper|url|uuid)(?::(\d+))?\}").unwrap()
 });
 
-/// Draws from an alphabet: the same for the same seed.
+/// Draws from an alphabet, reproducibly by seed.
 struct Generator(u64);
 
 impl Generator {
@@ -46,7 +46,7 @@ impl Generator {
         };
         let letter = |_| alphabet.as_bytes()[self.next(alphabet.len())];
         let mut drawn: Vec<u8> = (0..length).map(letter).collect();
-        // Whatever is drawn is a specimen of its kind: a digit at its start, letters at its end.
+        // Ensure typical variety: a digit at the start, letters at the end.
         if length >= 4 && !matches!(kind, "digits") {
             drawn[1] = b'7';
             drawn[length - 1] = if kind == "upper" { b'Q' } else { b'e' };
@@ -58,7 +58,7 @@ impl Generator {
     }
 }
 
-/// A specimen filled in; `seed` tells one from the other.
+/// Fills in an example; different seeds give different text.
 pub(super) fn filled(specimen: &str, seed: u64) -> String {
     let mut generator =
         Generator(0x9e37_79b9_7f4a_7c15 ^ (seed + 1).wrapping_mul(0xff51_afd7_ed55_8ccd));
@@ -69,19 +69,19 @@ pub(super) fn filled(specimen: &str, seed: u64) -> String {
     BLANK.replace_all(specimen, draw).into_owned()
 }
 
-/// The secrets of a specimen: what stands between « and », or all of it.
+/// The secrets of an example: the text between « and », or all of it.
 pub(super) fn secrets(specimen: &str) -> Vec<&str> {
     let marked = specimen.split('«').skip(1).filter_map(|part| part.split('»').next());
     let secrets: Vec<&str> = marked.collect();
     if secrets.is_empty() { vec![specimen] } else { secrets }
 }
 
-/// A specimen without the marks of its secrets.
+/// An example without « and ».
 pub(super) fn plain(specimen: &str) -> String {
     specimen.replace(['«', '»'], "")
 }
 
-/// Letters and digits as a generator would draw them.
+/// Random letters and digits.
 pub(super) fn noise(length: usize) -> String {
     const LETTERS: &str = "aQ7bR2cS9dT4eU1fV6gW3hX8iY5jZ0kPmNoLpKqMrJsItHuGvFwExDyCzB";
     LETTERS.chars().cycle().skip(length % 7).take(length).collect()

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use longhaul_core::checkpoint::checked::Checked;
+use longhaul_core::checkpoint::disk_check::DiskCheck;
 use longhaul_protocol::compaction::{RunParams, Strategy};
 use longhaul_protocol::thread::{CheckedTree, Continue, ContinueParams, ContinueResult};
 
@@ -55,8 +55,8 @@ async fn go_on(
     })
 }
 
-fn tree(checked: Checked) -> CheckedTree {
-    let Checked { unchanged, changed, gone, unverified, facts_valid, facts_suspect } = checked;
+fn tree(checked: DiskCheck) -> CheckedTree {
+    let DiskCheck { unchanged, changed, gone, unverified, facts_valid, facts_suspect } = checked;
     CheckedTree {
         unchanged: unchanged as u64,
         changed,

@@ -169,7 +169,7 @@ impl Archiver {
         let mut reached: HashMap<(u128, i64), u64> = HashMap::new();
         let mut last = 0;
         loop {
-            let rows = index.reached_after(last).await?;
+            let rows = index.progress_after(last).await?;
             let Some(row) = rows.last() else { break };
             last = row.0;
             let rows = rows.into_iter();
@@ -235,7 +235,7 @@ impl Archiver {
     ) -> Result<Option<NewPart>, ServiceError> {
         let mut known = self.known(index, &file).await?;
         known.updated_ms = file.head.as_ref().map_or(known.updated_ms, |head| head.updated_at_ms);
-        known.lived_ms = self.store.lived_ms(self.shared.clock.moment()).await?;
+        known.lived_ms = self.store.advance_age(self.shared.clock.moment()).await?;
         if known.source_bytes >= file.cursor.offset {
             return Ok(None);
         }

@@ -84,7 +84,7 @@ impl ArchiveKeeper {
         index: &ArchiveIndex,
         named: &str,
     ) -> Result<String, ServiceError> {
-        let mut found = index.threads_beginning(named, CANDIDATES_MAX).await?;
+        let mut found = index.threads_with_prefix(named, CANDIDATES_MAX).await?;
         if found.is_empty() || found.iter().any(|id| id == named) {
             return Ok(named.to_owned());
         }

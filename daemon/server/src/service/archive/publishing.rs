@@ -24,7 +24,7 @@ pub(super) async fn publish(
 ) -> Result<(), ServiceError> {
     let digests: Vec<ChunkDigest> =
         reads.iter().flat_map(|read| read.chunks.iter().map(|(digest, _)| *digest)).collect();
-    let mut seen: HashSet<ChunkDigest> = index.stored(&digests).await?;
+    let mut seen: HashSet<ChunkDigest> = index.stored_chunks(&digests).await?;
     let (mut parts, mut texts) = (Vec::new(), Vec::new());
     for NewPart { part, text, mut chunks, .. } in reads {
         chunks.retain(|(digest, _)| seen.insert(*digest));

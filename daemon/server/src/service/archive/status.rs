@@ -157,7 +157,7 @@ impl ArchiveKeeper {
 async fn gone(index: &ArchiveIndex) -> Result<u64, ServiceError> {
     let (mut gone, mut last) = (0, 0);
     loop {
-        let rows = index.reached_after(last).await?;
+        let rows = index.progress_after(last).await?;
         let Some(row) = rows.last() else { return Ok(gone) };
         last = row.0;
         let looking = move || {

@@ -49,14 +49,14 @@ pub(super) async fn keep_bounds(
     if bytes <= max_bytes && max_age_ms.is_none() {
         return Ok(());
     }
-    let lived_ms = store.lived_ms(shared.clock.moment()).await?;
+    let lived_ms = store.advance_age(shared.clock.moment()).await?;
     let ages = index.thread_ages().await?;
     let age_ms = |thread: &ThreadAge| lived_ms.saturating_sub(thread.lived_ms);
     let is_any_old = ages.iter().any(|thread| max_age_ms.is_some_and(|max| age_ms(thread) > max));
     if bytes <= max_bytes && !is_any_old {
         return Ok(());
     }
-    let own: HashMap<String, u64> = index.own_bytes().await?.into_iter().collect();
+    let own: HashMap<String, u64> = index.exclusive_bytes().await?.into_iter().collect();
     let receipts: HashSet<String> = store.threads_with_compactions().await?.into_iter().collect();
     let pins: HashSet<String> = store.threads_with_pins().await?.into_iter().collect();
     let threads = ages.into_iter().map(|thread| EvictionCandidate {
@@ -312,7 +312,7 @@ pub(super) async fn check(
     let path = shared.archive.pack(pack);
     let checked = tokio::task::spawn_blocking(move || check_pack(&path)).await?;
     match checked {
-        Ok(()) => index.checked(pack, shared.clock.now_ms(), true).await?,
+        Ok(()) => index.record_check(pack, shared.clock.now_ms(), true).await?,
         Err(PackError::Damaged(path)) => on_damage(shared, index, &path, &[pack]).await?,
         Err(PackError::Io { path, source }) => return Err(ServiceError::file(&path, source)),
     }
@@ -329,7 +329,7 @@ async fn on_damage(
 ) -> Result<(), ServiceError> {
     tracing::error!(pack = %path.display(), "a pack of the archive is damaged");
     for pack in packs.iter().filter(|pack| shared.archive.pack(**pack) == path) {
-        index.checked(*pack, shared.clock.now_ms(), false).await?;
+        index.record_check(*pack, shared.clock.now_ms(), false).await?;
         for row in index.transcripts_in(*pack).await? {
             if row.generation >= 0 && Path::new(&row.path).exists() {
                 index.remove_transcripts(&[row.id]).await?;

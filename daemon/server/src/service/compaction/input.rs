@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use longhaul_core::checkpoint::semantic::Semantics;
 use longhaul_core::checkpoint::staleness::Disk;
-use longhaul_core::checkpoint::view::{self, Rendered, Scene, ViewCaps};
+use longhaul_core::checkpoint::view::{self, Rendered, ViewCaps, ViewInputs};
 use longhaul_core::choice::{self, Choices};
 use longhaul_core::compaction::assemble::{self, KeptRequest};
 use longhaul_core::compaction::classify::{Class, model_switch_alone, tell};
@@ -111,14 +111,14 @@ impl Input {
 
     /// Renders the view that goes below a summary.
     pub(super) fn view_below(&self, summary: &str, max_tokens: u64) -> Rendered {
-        let scene = Scene {
+        let inputs = ViewInputs {
             thread_id: Some(&self.of),
             state: self.fold.checkpoint(),
             semantics: &self.semantics,
             disk: &self.disk,
             focus: &self.focus,
         };
-        view::render_below(summary, &scene, &ViewCaps::default(), max_tokens)
+        view::render_below(summary, &inputs, &ViewCaps::default(), max_tokens)
     }
 }
 

@@ -97,7 +97,7 @@ impl CompactionLog {
         }
         if let Some(decision_id) = compaction.decision_id {
             let end = DecisionEnd::Compaction(&compaction.id);
-            if let Err(error) = self.store.decision_ended(decision_id, end).await {
+            if let Err(error) = self.store.set_decision_end(decision_id, end).await {
                 tracing::warn!(%error, "cannot record the compaction that a decision led to");
             }
         }

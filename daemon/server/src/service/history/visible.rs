@@ -194,7 +194,8 @@ impl Histories {
         let view = match base.kind == BaseKind::Opaque && opaque == Opaque::StandIn {
             true => {
                 let then = self.snapshots.of(&snapshot.thread_id, Some(seq)).await?;
-                let text = view::render(&then.scene(), &ViewCaps::default(), view::DEFAULT_TOKENS);
+                let text =
+                    view::render(&then.view_inputs(), &ViewCaps::default(), view::DEFAULT_TOKENS);
                 Some(stand_in(&text))
             }
             false => None,

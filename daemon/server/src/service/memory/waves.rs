@@ -165,7 +165,7 @@ impl Waves {
         tokio::select! {
             changed = changed.changed() => Ok(changed.is_ok()),
             () = tokio::time::sleep(LOOK) => {
-                self.store.lived_ms(self.clock.moment()).await?;
+                self.store.advance_age(self.clock.moment()).await?;
                 Ok(true)
             }
         }

@@ -4,7 +4,7 @@ use longhaul_core::digest::Digest128;
 use longhaul_core::policy::watcher::Watcher;
 use longhaul_core::policy::{Decision, Policy, Situation};
 use longhaul_protocol::event::EventKind;
-use longhaul_store::{DecisionRow, LoggedAs};
+use longhaul_store::{DecisionRow, LogEntry};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -68,7 +68,7 @@ pub(super) fn publish(
     events: &EventHub,
     situation: &Situation,
     decision: &Decision,
-    logged: LoggedAs,
+    logged: LogEntry,
 ) {
     if !logged.is_new {
         return;

@@ -134,7 +134,7 @@ impl Stepping<'_> {
     async fn note_given_up(&self, thread_id: &str, turn: u64, why: &str) {
         let ended = async {
             if let Some(decision_id) = self.store.decision_of_turn(thread_id, turn).await? {
-                self.store.decision_ended(decision_id, DecisionEnd::NotMade(why)).await?;
+                self.store.set_decision_end(decision_id, DecisionEnd::NotMade(why)).await?;
             }
             Ok::<_, StoreError>(())
         };

@@ -1,9 +1,9 @@
 use super::*;
-use crate::checkpoint::semantic::{Accepted, Semantics};
+use crate::checkpoint::semantic::{AcceptedUpdate, Semantics};
 
 struct Host;
 
-impl Known for Host {
+impl ReferenceIndex for Host {
     fn user_message(&self, reference: &str) -> bool {
         reference == "3"
     }
@@ -110,13 +110,13 @@ fn unknown_fields_and_kinds_do_not_parse() {
 
 #[test]
 fn later_updates_override_earlier_ones() {
-    let fact = |seq: u64, key: &str| Accepted {
+    let fact = |seq: u64, key: &str| AcceptedUpdate {
         seq,
         update: update(&format!(
             r#"{{"kind":"fact","key":"{key}","value":"v{seq}","evidence":{{"source":"user","ref":"3"}}}}"#
         )),
     };
-    let mut accepted: Vec<Accepted> = (0..70).map(|n| fact(n, &format!("k{n}"))).collect();
+    let mut accepted: Vec<AcceptedUpdate> = (0..70).map(|n| fact(n, &format!("k{n}"))).collect();
     accepted.push(fact(99, "k69"));
     let semantics = Semantics::of(&accepted);
     assert_eq!(semantics.facts.len(), limits::FACTS);

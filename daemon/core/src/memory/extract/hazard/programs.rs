@@ -1,6 +1,5 @@
 //! Classifies programs: those that download or decode, and those that run scripts.
 
-/// Programs that download.
 const FETCHERS: &[&str] = &[
     "curl",
     "wget",

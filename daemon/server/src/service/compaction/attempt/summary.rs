@@ -4,7 +4,7 @@ use longhaul_core::checkpoint::view::Rendered;
 use longhaul_core::choice;
 use longhaul_core::compaction::classify::{Class, ClassifiedItem, tell};
 use longhaul_core::compaction::ladder::Strategy;
-use longhaul_core::compaction::receipt::{Fate, Unseen};
+use longhaul_core::compaction::receipt::{Disposition, Unseen};
 use longhaul_core::compaction::summary::{
     self, FittedInput, InputSearch, Layout, Split, USER_TOKENS_MAX,
 };
@@ -82,14 +82,17 @@ impl Attempt<'_> {
             user_tokens: USER_TOKENS_MAX.min(self.messages_room()),
         };
         let replaced = summary::replacement(layout);
-        let fate = |fate: Fate| move |at: &usize| (*at, fate);
-        let kept = replaced.kept.iter().map(fate(Fate::Kept));
-        let fates = kept.chain(replaced.shortened.iter().map(fate(Fate::Shortened)));
+        let disposition = |disposition: Disposition| move |at: &usize| (*at, disposition);
+        let kept = replaced.kept.iter().map(disposition(Disposition::Kept));
+        let dispositions =
+            kept.chain(replaced.shortened.iter().map(disposition(Disposition::Shortened)));
         Ok(Replacement {
             strategy: self.strategy,
             history: replaced.items,
             view,
-            fates: fates.filter_map(|(at, fate)| Some((*seqs.get(at)?, fate))).collect(),
+            dispositions: dispositions
+                .filter_map(|(at, disposition)| Some((*seqs.get(at)?, disposition)))
+                .collect(),
             redacted: replaced.redacted + redacted + u64::from(words.hits),
             texts: self.texts.used(texts_of(self.strategy)),
             unseen,

@@ -3,12 +3,12 @@
 use super::files::FileState;
 use super::semantic::Update;
 use super::staleness::{self, Standing};
-use super::view::{Scene, dependency_holds};
+use super::view::{ViewInputs, dependency_holds};
 use crate::limits;
 
 /// The files and facts of a thread, compared with the disk.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Checked {
+pub struct DiskCheck {
     /// Files unchanged since the thread last saw them.
     pub unchanged: usize,
     /// Files whose content changed, latest touched first, by the path the agent wrote.
@@ -23,30 +23,30 @@ pub struct Checked {
     pub facts_suspect: Vec<String>,
 }
 
-impl Checked {
+impl DiskCheck {
     /// Compares the files that the thread read or changed, and its facts; lists are bounded, latest first.
-    pub fn of(scene: &Scene<'_>) -> Self {
-        let mut checked = Self::default();
-        let mut files: Vec<_> = scene.state.files.iter().collect();
+    pub fn of(inputs: &ViewInputs<'_>) -> Self {
+        let mut found = Self::default();
+        let mut files: Vec<_> = inputs.state.files.iter().collect();
         files.sort_by_key(|(_, file)| std::cmp::Reverse(file.seq));
         for (key, file) in files.into_iter().filter(|(_, file)| file.state >= FileState::Read) {
             let is_expected = file.state != FileState::Deleted;
-            let disk = scene.disk.get(key);
+            let disk = inputs.disk.get(key);
             match staleness::standing(file.hash.as_ref(), is_expected, disk) {
-                Standing::Unchanged => checked.unchanged += 1,
-                Standing::Changed => keep(&mut checked.changed, &file.path),
-                Standing::Gone => keep(&mut checked.gone, &file.path),
-                Standing::Unverified => checked.unverified += 1,
+                Standing::Unchanged => found.unchanged += 1,
+                Standing::Changed => keep(&mut found.changed, &file.path),
+                Standing::Gone => keep(&mut found.gone, &file.path),
+                Standing::Unverified => found.unverified += 1,
             }
         }
-        for (key, (_, update)) in &scene.semantics.facts {
+        for (key, (_, update)) in &inputs.semantics.facts {
             let Update::Fact { depends_on, .. } = update else { continue };
-            match depends_on.iter().all(|dependency| dependency_holds(scene, dependency)) {
-                true => checked.facts_valid += 1,
-                false => keep(&mut checked.facts_suspect, key),
+            match depends_on.iter().all(|dependency| dependency_holds(inputs, dependency)) {
+                true => found.facts_valid += 1,
+                false => keep(&mut found.facts_suspect, key),
             }
         }
-        checked
+        found
     }
 }
 
@@ -87,11 +87,16 @@ mod tests {
             disk.insert(format!("/w/{path}"), seen);
         }
         let semantics = Semantics::default();
-        let scene =
-            Scene { thread_id: None, state: &state, semantics: &semantics, disk: &disk, focus: "" };
-        let checked = Checked::of(&scene);
-        assert_eq!((checked.unchanged, checked.unverified), (2, 1), "{checked:?}");
-        assert_eq!(checked.changed, ["later.rs", "other.rs"]);
-        assert_eq!(checked.gone, ["gone.rs"]);
+        let inputs = ViewInputs {
+            thread_id: None,
+            state: &state,
+            semantics: &semantics,
+            disk: &disk,
+            focus: "",
+        };
+        let found = DiskCheck::of(&inputs);
+        assert_eq!((found.unchanged, found.unverified), (2, 1), "{found:?}");
+        assert_eq!(found.changed, ["later.rs", "other.rs"]);
+        assert_eq!(found.gone, ["gone.rs"]);
     }
 }

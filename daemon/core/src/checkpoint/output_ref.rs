@@ -1,4 +1,4 @@
-//! The output of a call: its position, and the cost of reading it again.
+//! Refers to the output of a call: its position, and the cost of reading it again.
 //!
 //! A view shows the cost after the line's number (`#412 1.3k`), so that an agent can decide whether the
 //! complete output is worth its tokens before requesting it by its handle, `<thread>#<line>`.
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// An output in the transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Printed {
+pub struct OutputRef {
     pub seq: u64,
     /// Its size in tokens (bytes/4).
     pub tokens: u64,
@@ -16,7 +16,7 @@ pub struct Printed {
 /// Minimum tokens to show a handle: a shorter output is as cheap to produce again.
 const LONG_TOKENS: u64 = 500;
 
-impl Printed {
+impl OutputRef {
     /// Whether a view shows its handle.
     pub fn is_long(self) -> bool {
         self.tokens >= LONG_TOKENS
@@ -42,7 +42,7 @@ mod tests {
         for (tokens, words) in
             [(7, "#412 7"), (999, "#412 999"), (1_399, "#412 1.3k"), (23_900, "#412 23k")]
         {
-            assert_eq!(Printed { seq: 412, tokens }.words(), words);
+            assert_eq!(OutputRef { seq: 412, tokens }.words(), words);
         }
     }
 }

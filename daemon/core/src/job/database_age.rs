@@ -1,35 +1,32 @@
-//! How long this daemon's database has been in use, by what cannot be set.
+//! The age of the database, by clocks that nobody can set.
 //!
-//! What is removed by its age is aged by this and never by the wall clock: a machine that starts ten years ahead,
-//! or runs ten years back for an hour, makes nothing old. Inside a boot the boot clock tells, the times between
-//! two runs included. Across boots it tells the time since the last one; of the time before, during which the
-//! machine was off, only the wall clock knows, and it is believed [`OFF_MS_MAX`] at most. So things live longer on
-//! a machine that is off for weeks, and never shorter.
+//! Deletion by age uses this and never the wall clock, so a clock set years ahead or back ages nothing. Within a
+//! boot the boot clock counts, including the time between two runs of the daemon. Across boots, the boot clock
+//! counts since the last boot; for the time before, while the machine was off, there is only the wall clock, which
+//! counts for at most [`OFF_MS_MAX`]. So data lives longer on a machine that is off for weeks, and never shorter.
 
 use serde::{Deserialize, Serialize};
 
 use super::Moment;
 
-/// Milliseconds between two boots that are counted: a night and a day.
+/// Maximum milliseconds counted between two boots: one day.
 const OFF_MS_MAX: u64 = 86_400_000;
 
-/// The time lived up to a moment.
+/// The age at a moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Lived {
+pub struct DatabaseAge {
     pub ms: u64,
     pub at: Moment,
 }
 
-impl Lived {
-    /// A database that begins.
-    #[must_use]
+impl DatabaseAge {
+    /// Age 0: a new database.
     pub fn begin(at: Moment) -> Self {
         Self { ms: 0, at }
     }
 
-    /// The time lived at a later moment.
-    #[must_use]
-    pub fn carried_on(&self, now: Moment) -> Self {
+    /// The age at a later moment.
+    pub fn advanced_to(&self, now: Moment) -> Self {
         let since_ms = if now.boot == self.at.boot {
             now.boot_ms.saturating_sub(self.at.boot_ms)
         } else {
@@ -52,8 +49,8 @@ mod tests {
     }
 
     #[test]
-    fn time_passes_as_the_machine_saw_it_whatever_its_clock_says() {
-        let begun = Lived::begin(moment("a", 1_000, 0));
+    fn the_age_ignores_jumps_of_the_wall_clock() {
+        let begun = DatabaseAge::begin(moment("a", 1_000, 0));
         for (now, ms) in [
             (moment("a", 6_000, 5_000), 5_000),
             (moment("a", 6_000, YEARS_MS), 5_000),
@@ -63,7 +60,7 @@ mod tests {
             (moment("b", 7_000, YEARS_MS), 7_000 + OFF_MS_MAX),
             (moment("b", 7_000, -YEARS_MS), 7_000),
         ] {
-            assert_eq!(begun.carried_on(now.clone()).ms, ms, "{now:?}");
+            assert_eq!(begun.advanced_to(now.clone()).ms, ms, "{now:?}");
         }
     }
 }

@@ -82,9 +82,7 @@ pub struct CompactionCursor {
 
 impl Store {
     /// Stores a compaction unless its id exists. With a `fence`, only while its run owns the job.
-    ///
-    /// # Errors
-    /// Those of writing; `Fenced`.
+    /// Fails with `Fenced` if the run lost its job.
     pub async fn compaction_insert(
         &self,
         row: &CompactionRow,

@@ -43,9 +43,7 @@ pub struct JobFilter {
 impl Store {
     /// Decides on one job: `decide` receives the row, if any, and returns the row to store, or `None` to leave
     /// it, with a result for the caller.
-    ///
-    /// # Errors
-    /// Those of writing. Nothing is stored then.
+    /// On an error nothing is stored.
     pub async fn job_decide<T: Send>(
         &self,
         key: &JobKey,
@@ -65,9 +63,7 @@ impl Store {
 
     /// Decides on jobs of a kind together: running, queued and failed, at most `limit` of each; urgent ones
     /// first, then by priority, then the longest waiting. `decide` returns the rows to store and a result.
-    ///
-    /// # Errors
-    /// Those of writing. Nothing is stored then.
+    /// On an error nothing is stored.
     pub async fn jobs_decide<T: Send>(
         &self,
         kind: Kind,

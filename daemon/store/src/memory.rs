@@ -61,9 +61,7 @@ impl Store {
     /// Stores an extraction, unless the stored one of the same version read more lines: so a run that was taken over cannot
     /// undo later work. An extraction without a model does not replace a model's extraction of the same lines. Nothing is
     /// stored for an excluded thread or, with a `fence`, for a run that lost its job.
-    ///
-    /// # Errors
-    /// Those of writing; `Fenced`.
+    /// Fails with `Fenced` if the run lost its job.
     pub async fn extraction_put(
         &self,
         row: &ExtractionRow,

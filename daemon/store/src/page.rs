@@ -79,9 +79,7 @@ impl Store {
     }
 
     /// The rows of the page that starts at `first_seq`.
-    ///
-    /// # Errors
-    /// `Undecodable` if another version wrote the page.
+    /// `Undecodable` means that another version wrote the page.
     pub async fn page(
         &self,
         file: FileId,

@@ -72,9 +72,7 @@ impl Store {
     /// Changes a thread's watcher: `change` receives the stored one and returns the new one, the decisions made (each with
     /// its policy's JSON), and a result. Changes of one thread are serialized. A decision that repeats the policy's last
     /// one on the thread, or the one at the end of the same turn, gets the earlier number.
-    ///
-    /// # Errors
-    /// Those of writing. Nothing is stored then.
+    /// On an error nothing is stored.
     pub async fn watcher_step<T: Send>(
         &self,
         (thread_id, now_ms): (&str, i64),

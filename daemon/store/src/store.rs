@@ -119,9 +119,6 @@ impl Store {
 
     /// Waits until everything stored is on disk. Rows from transcripts need not be; calls that store other data return
     /// only after it is.
-    ///
-    /// # Errors
-    /// `Io`.
     pub async fn sync(&self) -> Result<(), StoreError> {
         self.pools().sync().await
     }

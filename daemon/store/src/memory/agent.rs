@@ -50,9 +50,7 @@ impl Store {
 
     /// Stores the result of a run. Without a baseline the previous one stays. Nothing is stored for a run that
     /// lost its job.
-    ///
-    /// # Errors
-    /// Those of writing; `Fenced`.
+    /// Fails with `Fenced` if the run lost its job.
     pub async fn agent_put(&self, run: &AgentRow, fence: &Fence) -> Result<(), StoreError> {
         let pools = self.pools();
         let mut transaction = pools.begin().await?;

@@ -86,9 +86,7 @@ impl Store {
 
     /// Records the current generation with its searchable passages. Returns `false`, storing nothing, if another
     /// was recorded since its predecessor: the run was taken over.
-    ///
-    /// # Errors
-    /// Those of writing; `Fenced`. Nothing is stored then.
+    /// Fails with `Fenced` if the run lost its job.
     pub async fn generation_put(&self, new: NewGeneration<'_>) -> Result<bool, StoreError> {
         let pools = self.pools();
         let classify = |error| pools.classify(error);

@@ -140,9 +140,7 @@ impl Store {
 
     /// Forgets at once: deletes extractions and passages, and stores the exclusion. Returns the number of deleted threads,
     /// notes and passages.
-    ///
-    /// # Errors
-    /// Those of writing. Nothing is forgotten then.
+    /// On an error nothing is stored.
     pub async fn forget(&self, what: &Exclusion, at_ms: i64) -> Result<u64, StoreError> {
         let pools = self.pools();
         let classify = |error| pools.classify(error);

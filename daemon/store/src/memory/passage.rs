@@ -36,9 +36,7 @@ pub struct PassageMatch {
 impl Store {
     /// Passages that match `expression` (of [`longhaul_core::search::query`]), the most relevant first.
     /// With `projects`, only theirs and global ones.
-    ///
-    /// # Errors
-    /// `Internal` for an invalid expression.
+    /// `Internal` means an invalid expression.
     pub async fn passages(
         &self,
         expression: &str,

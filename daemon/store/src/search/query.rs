@@ -74,9 +74,7 @@ fn any_of(words: &[String]) -> String {
 
 impl SearchIndex {
     /// The newest `limit` items that match `expression` (of [`longhaul_core::search::query`]) and the filter.
-    ///
-    /// # Errors
-    /// `Internal` for an invalid expression.
+    /// `Internal` means an invalid expression.
     pub async fn matches(
         &self,
         expression: &str,

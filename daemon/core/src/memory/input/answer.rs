@@ -28,7 +28,7 @@ const QUOTE_BYTES_MIN: usize = 4;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Answer {
+struct ExtractionAnswer {
     rollout_summary: String,
     rollout_slug: Option<String>,
     raw_memory: String,
@@ -53,7 +53,7 @@ pub(super) fn read(
     shown: &[Row],
 ) -> Result<Reading, AnswerError> {
     let body = unfenced(answer);
-    let answer: Answer =
+    let answer: ExtractionAnswer =
         serde_json::from_str(body).map_err(|error| AnswerError::Shape(error.to_string()))?;
     if answer.rollout_summary.trim().is_empty() || answer.raw_memory.trim().is_empty() {
         return Ok(Reading::default());

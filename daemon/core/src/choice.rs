@@ -1,8 +1,8 @@
-//! What a person chose of a thread: texts that stand in every later view of it (pins), and texts that stand in none
+//! A person's choices for a thread: texts that every later view contains (pins), and texts that none contains
 //! (drops).
 //!
-//! A choice holds its text: it stays in force when the transcript is gone, rewritten or compacted. A pin is quoted
-//! word for word; a drop takes lines out of what a view is chosen from, so that others get their room.
+//! A choice stores its text, so it stays active if the transcript is deleted, rewritten or compacted. A pin is
+//! quoted word for word. A drop removes lines before the view is selected, so that other lines use their room.
 
 mod admission;
 mod matching;
@@ -31,12 +31,12 @@ pub enum ChoiceAction {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choice {
-    /// The store tells choices from updates by it.
+    /// The store distinguishes choices from updates by it.
     #[serde(rename = "kind")]
     pub action: ChoiceAction,
     /// Redacted, at most [`crate::limits::CHOICE_BYTES`].
     pub text: String,
-    /// `None` for words that the person typed.
+    /// `None` for a text that the person typed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub items: Option<ChosenItems>,
 }
@@ -46,17 +46,16 @@ pub struct Choice {
 pub struct ChosenItems {
     pub handle: String,
     pub first: u64,
-    /// Last line; the same for one item.
+    /// Last line; equal to `first` for one item.
     pub last: u64,
-    /// Bytes of their whole text; more than the choice's where only the beginning was kept.
+    /// Bytes of their whole text; more than the choice's text if only its beginning was kept.
     pub bytes: u64,
 }
 
-/// Hex digits of a choice's id.
 const ID_DIGITS: usize = 8;
 
 impl Choice {
-    /// Follows from the content, so that choosing the same thing twice is choosing it once.
+    /// Derived from the content, so that choosing the same text twice is one choice.
     pub fn id(&self) -> String {
         let of = self.items.as_ref().map_or("", |items| items.handle.as_str());
         let content = format!("{}\0{of}\0{}", self.action.into_str(), self.text);
@@ -68,32 +67,32 @@ impl Choice {
         self.items.as_ref().is_some_and(|items| items.bytes > self.text.len() as u64)
     }
 
-    /// Whether it is about an item after line `seq`: a view of the past does not know it.
+    /// Whether it is about an item after line `seq`, so that a view as of `seq` ignores it.
     pub fn is_after(&self, seq: u64) -> bool {
         self.items.as_ref().is_some_and(|items| items.first > seq)
     }
 }
 
-/// All choices of a thread that are in force.
+/// All active choices of a thread.
 #[derive(Debug, Clone, Default)]
 pub struct Choices {
     pins: Vec<Choice>,
     drops: Vec<DropRule>,
 }
 
-/// A drop, made ready to be held against many lines.
+/// A drop, prepared for matching with many lines.
 #[derive(Debug, Clone)]
 struct DropRule {
     choice: Choice,
-    /// The whole text in one line.
+    /// The whole text on one line.
     whole: String,
     lines: HashSet<String>,
-    /// The words that no line may hold; empty where only whole lines count.
+    /// The words that no line may contain; empty if only whole lines match.
     words: String,
 }
 
 impl Choices {
-    /// Puts choices together, in the order they were made.
+    /// Collects choices in the order they were made.
     pub fn of(choices: impl IntoIterator<Item = Choice>) -> Self {
         let mut all = Self::default();
         for choice in choices {
@@ -117,7 +116,7 @@ impl Choices {
         self.pins.iter().chain(self.drops())
     }
 
-    /// Whether a line must not stand in a view; `seq` is the line of the transcript it was taken from.
+    /// Whether a view must not show a line; `seq` is the line of the transcript it was taken from.
     pub fn hides(&self, line: &str, seq: Option<u64>) -> bool {
         if self.drops.is_empty() {
             return false;
@@ -126,7 +125,7 @@ impl Choices {
         self.drops.iter().any(|rule| rule.is_of(seq) || rule.hides(&line))
     }
 
-    /// The text without the lines that must not stand.
+    /// Removes the lines that a view must not show.
     pub fn without_hidden<'t>(&self, text: &'t str) -> Cow<'t, str> {
         if self.drops.is_empty() || !text.lines().any(|line| self.hides(line, None)) {
             return Cow::Borrowed(text);
@@ -135,7 +134,7 @@ impl Choices {
         Cow::Owned(lines.collect())
     }
 
-    /// The drop that takes out a line of `choice`.
+    /// The drop that removes a line of `choice`.
     fn drop_of(&self, choice: &Choice) -> Option<&Choice> {
         let is_hit = |rule: &&DropRule| choice.text.lines().any(|line| rule.hides(&plain(line)));
         self.drops.iter().find(is_hit).map(|rule| &rule.choice)
@@ -148,7 +147,7 @@ impl DropRule {
         let lines: HashSet<String> = choice.text.lines().map(plain).collect();
         let lines = lines.into_iter().filter(|line| line.chars().any(char::is_alphanumeric));
         let is_line = choice.text.trim().lines().nth(1).is_none();
-        // An item that only says "yes" takes no other line with it.
+        // A short item such as "yes" removes no other line.
         let is_telling = choice.items.is_none() || whole.len() >= FRAGMENT_BYTES;
         let words = if is_line && is_telling { whole.clone() } else { String::new() };
         Self { lines: lines.collect(), words, whole, choice }

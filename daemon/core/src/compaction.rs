@@ -1,7 +1,7 @@
 //! Replaces a history by a shorter one and accounts for every item.
 //!
-//! The checkpoint rung needs no model and cannot fail: its text is a view of any size, and the only
-//! item it keeps is the request being worked on.
+//! The checkpoint strategy needs no model and cannot fail: its text is a view of any size, and the only item it
+//! keeps is the current request.
 
 pub mod account;
 pub mod assemble;

@@ -1,7 +1,7 @@
-//! The context manager: what a history costs, how it is cut, and which settings to send again.
+//! The context manager: the cost of a history, truncation, and the settings to send again.
 //!
-//! Pure functions on values. Items are the JSON texts of Responses API items, as transcripts hold them;
-//! bad ones are counted by their bytes and passed on, never an error.
+//! Pure functions on values. Items are the JSON texts of Responses API items, as in transcripts; invalid ones
+//! are counted by their bytes and passed on, never an error.
 
 pub mod budget;
 pub mod cache;

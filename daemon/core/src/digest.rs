@@ -24,7 +24,7 @@ pub struct DigestStream(Xxh3);
 #[serde(transparent)]
 pub struct ContentHash(String);
 
-/// The text is not a digest: wrong length or a character that is no hex digit.
+/// The text is not a digest: wrong length, or a character that is not a hex digit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("not a digest of {expected} hex digits: {text:?}")]
 pub struct DigestParseError {
@@ -33,7 +33,6 @@ pub struct DigestParseError {
 }
 
 impl Digest128 {
-    /// Digests `bytes`.
     pub fn of(bytes: &[u8]) -> Self {
         Self(xxh3_128(bytes))
     }
@@ -54,7 +53,6 @@ impl ContentHash {
     /// Hex digits of the short form.
     pub const SHORT: usize = 12;
 
-    /// Hashes `bytes`.
     pub fn of(bytes: &[u8]) -> Self {
         let mut hex = String::with_capacity(64);
         for byte in sha2::Sha256::digest(bytes) {
@@ -63,10 +61,7 @@ impl ContentHash {
         Self(hex)
     }
 
-    /// Reads 64 hex digits, upper or lower case.
-    ///
-    /// # Errors
-    /// Any other text.
+    /// Parses 64 hex digits, upper or lower case.
     pub fn parse(text: &str) -> Result<Self, DigestParseError> {
         if text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit()) {
             Ok(Self(text.to_ascii_lowercase()))
@@ -79,7 +74,6 @@ impl ContentHash {
         &self.0
     }
 
-    /// The first [`Self::SHORT`] digits.
     pub fn short(&self) -> &str {
         self.0.get(..Self::SHORT).unwrap_or(&self.0)
     }

@@ -1,4 +1,4 @@
-//! Reads what a compaction line puts in place of the earlier history.
+//! Parses what a compaction line puts in place of the earlier history.
 //!
 //! [`crate::fold::Visible`] decides which compaction a history begins with and which later lines are
 //! visible. This module interprets the compaction line: a recorded replacement history or, for older
@@ -17,13 +17,13 @@ use crate::{text, tokens};
 /// Codex.
 const KEPT_USER_TOKENS: u64 = 20_000;
 
-/// Heads the checkpoint that replaces an encrypted compaction.
+/// Introduces the checkpoint that replaces an encrypted compaction.
 const STAND_IN: &str = "[longhaul] The history up to here was compacted by the provider into an encrypted \
 item that only the provider can read. This checkpoint, made of the same lines, stands in for it.";
 
 #[derive(Debug, Deserialize)]
 pub struct Base<'a> {
-    /// The summary; empty when it is opaque.
+    /// The summary; empty if it is encrypted.
     #[serde(default)]
     pub message: String,
     #[serde(borrow)]
@@ -31,7 +31,7 @@ pub struct Base<'a> {
 }
 
 impl<'a> Base<'a> {
-    /// Reads a payload; `None` for a plain item.
+    /// Parses a payload; `None` for a plain item.
     pub fn read(payload: &'a str) -> Option<Self> {
         #[derive(Deserialize)]
         struct Keys<'a> {
@@ -81,7 +81,7 @@ pub fn describe(item: &str) -> (ItemKind, u64) {
     described(item).map_or_else(unknown, |found| (found.kind, found.tokens))
 }
 
-/// `None` for what is no item.
+/// `None` if it is not an item.
 fn described(item: &str) -> Option<Description> {
     let mut found = None;
     codex::read(item.as_bytes(), &mut |entry| {
@@ -126,8 +126,8 @@ pub fn stand_in(view: &str) -> String {
     json!({"type": "message", "role": "developer", "content": content}).to_string()
 }
 
-/// The person's text in an item, its parts joined as Codex joins them; `None` for context, a summary, or
-/// an item that is no request.
+/// The person's text in an item, its parts joined as Codex joins them; `None` for context, a summary, or an
+/// item that is not a request.
 pub fn words_of_person(item: &str) -> Option<String> {
     let MessageItem { texts: parts, .. } =
         MessageItem::read(item).filter(|said| said.role == "user")?;

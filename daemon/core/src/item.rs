@@ -56,10 +56,9 @@ pub struct ItemRow {
     pub bytes: u64,
     #[serde(rename = "k")]
     pub kind: ItemKind,
-    /// Estimated tokens, bytes/4 with the rules of [`crate::tokens`].
+    /// Estimated tokens by the rules of [`crate::tokens`].
     #[serde(rename = "t")]
     pub tokens: u64,
-    /// Digest of the line's bytes.
     #[serde(rename = "d")]
     pub digest: Digest128,
     /// Redacted beginning of its text, at most [`crate::limits::EXCERPT_BYTES`] bytes.
@@ -108,17 +107,14 @@ pub fn encode_page(rows: &[ItemRow]) -> Vec<u8> {
             call_id: row.call_id.as_deref().map(Cow::Borrowed),
         })
         .collect();
-    // Rows hold only numbers and strings: serialising them to memory cannot fail.
+    // Rows hold only numbers and strings: serializing them to memory cannot fail.
     let mut bytes = postcard::to_extend(&rows, Vec::with_capacity(PAGE_BYTES)).unwrap_or_default();
-    // Many of them wait to be stored together.
+    // Many pages may wait to be stored together.
     bytes.shrink_to_fit();
     bytes
 }
 
-/// Reads the bytes of a page.
-///
-/// # Errors
-/// The bytes are not a page; the caller re-folds the file.
+/// Parses the bytes of a page. If they are not a page, the caller folds the file again.
 pub fn decode_page(bytes: &[u8]) -> Result<Vec<ItemRow>, PageError> {
     // A page begins with its row count, at most 64. Pages older than version 14 are JSON, and those of
     // deleted files are never rewritten.

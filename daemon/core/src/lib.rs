@@ -1,26 +1,25 @@
-//! The functional core of longhaul: what is decided, never what is done.
+//! The functional core of longhaul: it makes the decisions and performs no effects.
 //!
-//! There is no file, socket, process, environment, clock, randomness or async here; `now` and the
-//! state of files on disk are parameters. The floors, lowest first:
+//! It has no file, socket, process, environment, clock, randomness or async; the time and the state of files on
+//! disk are parameters. The floors, lowest first:
 //!
 //! 1. [`digest`], [`text`], [`tokens`], [`limits`], [`redact`], [`message_history`],
 //!    [`paths`], [`template`]: values, arithmetic, text;
-//! 2. [`thread`], [`item`]: what a thread and an index row are;
-//! 3. [`rollout`]: one transcript line, read into a closed model;
+//! 2. [`thread`], [`item`]: a thread, and a row of the item index;
+//! 3. [`rollout`]: parses one transcript line into a closed model;
 //! 4. [`context`]: the context manager: estimates, windows, truncation, settings, normalisation;
-//! 5. [`choice`]: what a person wants in every view, or in none; [`step`]: what happened, each call with its answer; over it [`checkpoint`]: the structured state of
-//!    a thread and its view, and [`signal`]: signs that a phase of the work ends;
+//! 5. [`choice`]: a person's pins and drops; [`step`]: typed steps, each call with its answer; above it
+//!    [`checkpoint`]: the structured state of a thread and its view, and [`signal`]: signs of the end of a phase;
 //! 6. [`fold`]: lines in order → checkpoint, totals, signs and index rows;
-//! 7. [`compaction`]: history + checkpoint → replacement history and receipt; [`history`]: which
-//!    items the history has that a model sees;
-//!    [`policy`]: when to compact, and the watcher that does it;
+//! 7. [`compaction`]: history + checkpoint → replacement history and receipt; [`history`]: what replaces the
+//!    items before a compaction; [`policy`]: when to compact, and the watcher that does it;
 //! 8. [`memory`]: finished threads → learnings → the files of long-term memory;
-//! 9. [`search`]: what of an item can be found, what a query means, which hits come first;
-//!    [`archive`]: where archived texts are cut, and what goes first.
+//! 9. [`search`]: the searchable text of an item, the meaning of a query, the ranking of hits;
+//!    [`archive`]: where to cut archived texts, and what to delete first.
 #![forbid(unsafe_code)]
 #![allow(
     rustdoc::private_intra_doc_links,
-    reason = "read by who works on it: `cargo doc` with private items"
+    reason = "for developers, who run `cargo doc` with private items"
 )]
 
 pub mod archive;

@@ -1,16 +1,14 @@
-//! Every bound of the core in one table: value, unit, source.
+//! All bounds of the core: value, unit, reason.
 //!
-//! Chosen so that a saved fold stays within 256 KiB whatever the transcript, and near 140 KB for the
-//! busiest thread measured.
+//! They keep a saved fold within 256 KiB for any transcript, and near 140 KB for the busiest thread measured.
 
 /// Bytes of an index row's excerpt.
 pub const EXCERPT_BYTES: usize = 160;
 
-/// Bytes of text that are redacted to make an excerpt: enough that no secret is cut before it is
-/// recognised.
+/// Bytes of text to redact for an excerpt: enough that no secret is cut before it is recognised.
 pub const EXCERPT_WINDOW_BYTES: usize = 1_024;
 
-/// Bytes kept of a user's request. A longer one is cut in its middle; its handle gives the rest.
+/// Bytes kept of a user's request. A longer one is cut in the middle; its handle returns the rest.
 pub const REQUEST_BYTES: usize = 16 * 1_024;
 
 /// Requests kept: the active one and those before it.
@@ -25,16 +23,16 @@ pub const COMMAND_BYTES: usize = 600;
 /// Commands kept, newest use first.
 pub const COMMANDS: usize = 96;
 
-/// Files kept: read, searched, listed, edited.
+/// Files kept: read, searched, listed or edited.
 pub const FILES: usize = 320;
 
-/// Bytes of all files kept, as saved: reached before their number only by very long paths.
+/// Bytes of all files kept, as saved: only very long paths reach this before [`FILES`].
 pub const FILES_BYTES: usize = 64 * 1_024;
 
-/// Bytes of a path; a longer one is not taken for a path.
+/// Bytes of a path; longer text does not count as a path.
 pub const PATH_BYTES: usize = 240;
 
-/// Bytes of a name: a longer one is not taken for one.
+/// Bytes of a name; longer text does not count as a name.
 pub const TERM_BYTES: usize = 80;
 
 /// Errors kept, newest last.
@@ -71,7 +69,7 @@ pub const PLAN_STEPS: usize = 32;
 
 pub const RECENT_ARTIFACTS: usize = 16;
 
-/// Files and facts named each where a hand-over checks them.
+/// Files and facts, each, that a hand-over checks.
 pub const CHECKED_NAMES: usize = 32;
 
 /// Characters of a fact's or decision's text.
@@ -85,29 +83,28 @@ pub const STEP_CHARS: usize = 240;
 /// Bytes of a head or meta string (title, branch, model …).
 pub const NAME_BYTES: usize = 200;
 
-/// Compactions whose sizes are kept for the course of a thread, newest last.
+/// Compactions whose sizes are kept for a thread's history, newest last.
 pub const COMPACTION_POINTS: usize = 48;
 
-/// Names of files read again that are kept of a compaction; all are counted.
+/// Names kept of the files that were read again after a compaction; all are counted.
 pub const REREAD_NAMES: usize = 12;
 
-/// Bytes of a message or of an agent's summary that can be searched.
+/// Bytes to index of a message or of an agent's summary.
 pub const SEARCHED_MESSAGE_BYTES: usize = 32 * 1_024;
 
-/// Bytes of a call's arguments that can be searched.
+/// Bytes to index of a call's arguments.
 pub const SEARCHED_CALL_BYTES: usize = 16 * 1_024;
 
-/// Bytes of a tool's output that can be searched: two thirds from its beginning, the rest from its end,
-/// where errors stand.
+/// Bytes to index of a tool's output: two thirds from its beginning, the rest from its end, where errors are.
 pub const SEARCHED_OUTPUT_BYTES: usize = 12 * 1_024;
 
-/// Bytes of instructions and context that can be searched; every thread repeats them.
+/// Bytes to index of instructions and context, which every thread repeats.
 pub const SEARCHED_CONTEXT_BYTES: usize = 8 * 1_024;
 
-/// Extra bytes of text given to the redactor, so that no secret is cut before it is recognised.
+/// Extra bytes of text passed to the redactor, so that no secret is cut before it is recognised.
 pub const SEARCHED_MARGIN_BYTES: usize = 1_024;
 
-/// Bytes of a run of letters and digits that are indexed: longer ones are data, found by their beginning.
+/// Bytes to index of a run of letters and digits: longer ones are data, found by their beginning.
 pub const RUN_BYTES: usize = 64;
 
 /// Bytes of a search query.
@@ -119,20 +116,20 @@ pub const QUERY_TERMS: usize = 32;
 /// Bytes of a hit's snippet.
 pub const SNIPPET_BYTES: usize = 280;
 
-/// Bytes of the agent's last words that are kept to be read for signs of a phase's end.
+/// Bytes kept of the agent's last message, from which signs of a phase's end are read.
 pub const SIGNAL_MESSAGE_BYTES: usize = 2_000;
 
-/// Signs of a thread that are kept, newest last.
+/// Signs kept of a thread, newest last.
 pub const SIGNAL_EVENTS: usize = 64;
 
 /// Pins and drops of a thread.
 pub const CHOICES: usize = 64;
 
-/// Bytes of a pinned or dropped text. Of a longer item its beginning is kept, and the view says so.
+/// Bytes of a pinned or dropped text. A longer item keeps its beginning, and the view says so.
 pub const CHOICE_BYTES: usize = 4 * 1_024;
 
-/// Tokens that all pins of a thread may take of a view.
+/// Tokens of a view that all pins of a thread may take.
 pub const PINNED_TOKENS: u64 = 1_500;
 
-/// Letters and digits of a text that is dropped wherever it stands.
+/// Minimum letters and digits of a text to drop everywhere.
 pub const DROP_LETTERS_MIN: usize = 3;

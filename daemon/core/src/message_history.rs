@@ -36,7 +36,7 @@ struct HistoryLine {
     /// Unix seconds.
     ts: i64,
     text: String,
-    /// Unix milliseconds: `ts` with more digits.
+    /// Unix milliseconds, more precise than `ts`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ts_ms: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -45,14 +45,12 @@ struct HistoryLine {
 
 impl Header {
     /// Renders the line, including the newline.
-    #[must_use]
     pub fn line(&self) -> String {
-        // Strings and numbers: writing them cannot fail.
+        // Strings and numbers: serializing them cannot fail.
         serde_json::to_string(self).unwrap_or_default() + "\n"
     }
 
-    /// Reads the first line of a file.
-    #[must_use]
+    /// Parses the first line of a file.
     pub fn parse(line: &[u8]) -> Option<Self> {
         serde_json::from_slice(line).ok()
     }
@@ -60,7 +58,6 @@ impl Header {
 
 impl Message {
     /// Renders the line, including the newline.
-    #[must_use]
     pub fn line(&self) -> String {
         let wire = HistoryLine {
             session_id: self.thread_id.clone(),
@@ -72,8 +69,7 @@ impl Message {
         serde_json::to_string(&wire).unwrap_or_default() + "\n"
     }
 
-    /// Reads a line of our or Codex's history; `None` for anything else.
-    #[must_use]
+    /// Parses a line of our or Codex's history; `None` for anything else.
     pub fn parse(line: &[u8]) -> Option<Self> {
         let wire: HistoryLine = serde_json::from_slice(line).ok()?;
         Some(Self {
@@ -88,7 +84,6 @@ impl Message {
 /// How many of the oldest lines to drop. `lines` are line lengths in bytes, oldest first, including the
 /// newline. Nothing is dropped while they fit `max_bytes`; otherwise the newest lines that fit the soft cap
 /// are kept, and always the newest one.
-#[must_use]
 pub fn lines_to_drop(lines: &[u64], max_bytes: u64) -> usize {
     let total: u64 = lines.iter().sum();
     if total <= max_bytes {

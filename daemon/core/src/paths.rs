@@ -1,18 +1,18 @@
-//! Paths as agents write them, made comparable without looking at a disk.
+//! Normalizes paths as agents write them, without access to a disk.
 
 /// Whether a path starts at a root, a home or a drive (`D:/`).
 pub fn is_absolute(path: &str) -> bool {
     path.starts_with(['/', '~']) || drive(path).is_some()
 }
 
-/// The drive's letter of a path of Windows.
+/// The drive letter of a Windows path.
 fn drive(path: &str) -> Option<char> {
     let mut chars = path.chars();
     let letter = chars.next().filter(char::is_ascii_alphabetic)?;
     chars.as_str().starts_with(":/").then_some(letter)
 }
 
-/// What follows the drive in a path of a Unix shell on Windows: the letter and `oh/x` of `/d/oh/x`.
+/// Splits a path of a Unix shell on Windows: the letter and `oh/x` of `/d/oh/x`.
 fn mounted(path: &str) -> Option<(char, &str)> {
     let mut chars = path.strip_prefix('/')?.chars();
     let letter = chars.next().filter(char::is_ascii_alphabetic)?;
@@ -22,8 +22,8 @@ fn mounted(path: &str) -> Option<(char, &str)> {
     }
 }
 
-/// The path made absolute and free of `.` and `..`; a relative one without a folder stays so. Below a
-/// folder on a drive, `/d/x` is what shells there call `D:/x`.
+/// Makes the path absolute and removes `.` and `..`; a relative one without a folder stays relative. Below a
+/// folder on a drive, `/d/x` means `D:/x`, as in the shells there.
 pub fn absolute(path: &str, cwd: Option<&str>) -> String {
     let path = path.strip_prefix("file://").unwrap_or(path);
     match (cwd, mounted(path)) {
@@ -35,7 +35,7 @@ pub fn absolute(path: &str, cwd: Option<&str>) -> String {
     }
 }
 
-/// `path` below `folder` (or alone, where that is empty), in one piece and without `.` and `..`.
+/// Joins `path` to `folder` (which may be empty) without `.` and `..`.
 fn resolved(folder: &str, path: &str) -> String {
     let whole = if folder.is_empty() { path } else { folder };
     let root = usize::from(whole.starts_with('/'));

@@ -32,7 +32,6 @@ pub use settings::{Policy, PolicyTable};
 pub enum Tier {
     /// Compacts only at a good boundary.
     Early,
-    /// Accepts more boundaries.
     Ready,
     /// Accepts nearly any boundary.
     Asap,

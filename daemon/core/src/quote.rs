@@ -1,16 +1,16 @@
-//! Words of others inside a text of ours: a view, a memory file, a message for an agent.
+//! Escapes untrusted text inside our texts: a view, a memory file, a message for an agent.
 //!
-//! They pass the gate of `longhaul-printable`, and cannot pass for ours: a mark that frames our texts and a
-//! heading of a view's section get a backslash.
+//! `longhaul-printable` neutralizes it first. Then marks that frame our texts and headings of a view's section
+//! get a backslash, so that the text cannot pass for ours.
 
 use std::borrow::Cow;
 
 use longhaul_printable as printable;
 
-/// What the marks of our texts begin with: `<longhaul_memory>`, `</longhaul_context>`.
+/// Prefixes of the marks of our texts: `<longhaul_memory>`, `</longhaul_context>`.
 const MARKS: [(&str, &str); 2] = [("<longhaul_", "<\\longhaul_"), ("</longhaul_", "<\\/longhaul_")];
 
-/// A value that stands in a line of ours, or is one.
+/// A value inside a line of ours, or a whole line.
 pub fn line(text: &str) -> Cow<'_, str> {
     unmarked(printable::one_line(text), is_heading(text))
 }
@@ -44,7 +44,7 @@ fn is_heading(line: &str) -> bool {
     heading(line).is_some()
 }
 
-/// The name of a heading of ours.
+/// The name in a heading of ours.
 pub fn heading(line: &str) -> Option<&str> {
     let inside = line.trim().strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     let name = inside.map(|inside| inside.split_once(" v").map_or(inside, |(name, _)| name));

@@ -1,9 +1,8 @@
-//! One transcript line, read into a closed model.
+//! Parses one transcript line into a closed model.
 //!
-//! Agents change their formats every few weeks, and one file can hold lines of several versions.
-//! So each line is judged alone, by its own keys, never by the file or by the version it names.
-//! What is not understood is [`Body::Unknown`] or [`Body::Malformed`]: counted and passed over,
-//! never an error.
+//! Agents change their formats every few weeks, and one file can hold lines of several versions. So each line
+//! is parsed by its own keys, never by the file or the version it names. What we do not understand becomes
+//! [`Body::Unknown`] or [`Body::Malformed`]: counted and skipped, never an error.
 
 pub mod accept;
 pub(crate) mod between_agents;
@@ -38,22 +37,22 @@ use crate::item::breakdown::Breakdown;
 use crate::thread::{HistoryBase, Source, TurnFailure};
 use source::SourceSpec;
 
-/// Objects read from one line: a torn write can leave two, more is noise.
+/// Objects to read from one line: a torn write can leave two; more is noise.
 const OBJECTS_MAX: usize = 8;
 
-/// Reads a line given without its newline and shows what it says to `visit`. `wants_meta`: also report
-/// the thread's identity where every line repeats it.
+/// Parses a line given without its newline and passes its entries to `visit`. `wants_meta`: also report the
+/// thread's identity where every line repeats it.
 pub fn read(source: Source, line: &[u8], wants_meta: bool, visit: &mut dyn FnMut(Entry<'_>)) {
     (source.spec().read)(line, wants_meta, visit);
 }
 
-/// The JSON object on a line, mended where only its text is damaged.
+/// The JSON object on a line, repaired if only its text is damaged.
 fn object_of(line: &[u8]) -> Option<Map<String, Value>> {
     let object = serde_json::from_slice(line).ok();
     object.or_else(|| serde_json::from_str(&codex::repair(line)?).ok())
 }
 
-/// The transcript that one beginning with `line` continues by reference, if it names one.
+/// The transcript that one beginning with `line` continues by reference, if any.
 pub fn history_base(source: Source, line: &[u8]) -> Option<HistoryBase> {
     let mut base = None;
     let mut is_named = false;
@@ -61,7 +60,7 @@ pub fn history_base(source: Source, line: &[u8]) -> Option<HistoryBase> {
         if let Body::Meta(meta) = entry.body
             && !is_named
         {
-            // As in the fold: the first meta that names its thread counts.
+            // As in the fold, the first meta that names its thread counts.
             is_named = meta.id.is_some();
             base = meta.history_base;
         }
@@ -70,7 +69,7 @@ pub fn history_base(source: Source, line: &[u8]) -> Option<HistoryBase> {
 }
 
 impl Source {
-    /// What is particular to the source: the one list of them.
+    /// The table of the source. This is the only list of them.
     pub fn spec(self) -> &'static SourceSpec {
         match self {
             Self::Codex => &codex::SPEC,
@@ -82,41 +81,41 @@ impl Source {
     }
 }
 
-/// What a turn's line of settings tells; a part that is absent is not told.
+/// Settings on a turn's line; an absent one is unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TurnSettings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// When the person is asked, as `on-request`.
+    /// When to ask the person, such as `on-request`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval_policy: Option<String>,
-    /// Kind of the sandbox, as `workspace-write`.
+    /// Kind of the sandbox, such as `workspace-write`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<String>,
-    /// Today, as `2026-11-21`.
+    /// The date, such as `2026-11-21`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current_date: Option<String>,
-    /// As `Europe/Paris`.
+    /// Such as `Europe/Paris`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timezone: Option<String>,
-    /// How the agent speaks.
+    /// The agent's style.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub personality: Option<String>,
-    /// How the agent works with the person, as `plan`.
+    /// The agent's way of working with the person, such as `plan`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
 }
 
 #[derive(Debug)]
 pub struct Entry<'a> {
-    /// Unix milliseconds of the line, when it is dated.
+    /// Unix milliseconds of the line, if it has a time.
     pub at_ms: Option<i64>,
     pub body: Body<'a>,
 }
 
-/// Where the bodies of a line go.
+/// Receives the bodies of a line.
 type Show<'v> = dyn FnMut(Body<'_>) + 'v;
 
 /// The kinds of line that matter to a thread's state.
@@ -126,16 +125,16 @@ pub enum Body<'a> {
     Meta(Box<Meta>),
     /// Settings of the turn that follows.
     Settings(Box<TurnSettings>),
-    /// Where the agent's shell stands now: relative paths of the calls that follow start there.
+    /// The folder of the agent's shell: relative paths of the following calls start there.
     Folder {
-        /// The folder, absolute.
+        /// Absolute.
         path: Cow<'a, str>,
     },
     /// A history item and its estimated tokens.
     Item(Item<'a>, u64),
     /// The agent compacted its history.
     Compacted(Compacted<'a>),
-    /// The compaction on `line` was taken back, what came after it stays.
+    /// The compaction on `line` was undone; what came after it stays.
     CompactionUndone {
         line: u64,
     },
@@ -143,51 +142,50 @@ pub enum Body<'a> {
     RolledBack {
         turns: u64,
     },
-    /// Where the request on the same line goes on from: a place that an earlier request went on from
-    /// means that the person took that one back.
+    /// The parent of the request on the same line. If an earlier request has the same parent, the person took
+    /// that one back.
     Branch {
-        /// Id of the line before it; `None` when it begins anew.
+        /// Id of the line before the request; `None` if it begins a new conversation.
         parent: Option<Cow<'a, str>>,
     },
-    /// A call or an answer of a sub-agent that speaks inside this transcript: what it did counts, but
-    /// it is no item of the history.
+    /// A call or answer of a sub-agent inside this transcript: its effects count, but it is not an item of the
+    /// history.
     Aside(Item<'a>),
-    /// What to call the thread.
     Title {
         words: Cow<'a, str>,
         by: TitleBy,
     },
-    /// A turn ended by itself.
+    /// The turn ended by itself.
     TurnComplete,
     TurnAborted,
-    /// A request could not be answered.
+    /// A request failed.
     TurnFailed(TurnFailure),
     /// The harness reports files it changed.
     FilesChanged {
         call_id: Cow<'a, str>,
         success: bool,
-        /// Path and what became of it.
+        /// Each path and what happened to it.
         changes: Vec<patch::FileOp>,
     },
-    /// The harness reports a finished command, perhaps one no call shows (nested in code).
+    /// The harness reports a finished command, perhaps one that has no call (nested in code).
     CommandDone {
-        /// Call or nested call that ran it.
+        /// The call or nested call that ran it.
         call_id: Cow<'a, str>,
         command: String,
         /// Its exit status, if it ended.
         exit_code: Option<i64>,
     },
-    /// The harness reports what the provider counted.
+    /// The harness reports the provider's token counts.
     Usage(Usage),
-    /// Known, and nothing to keep: counters, duplicates of items, settings echoes.
+    /// Known and not needed: counters, duplicates of items, repeated settings.
     Passed,
-    /// An object of a kind this version does not know.
+    /// An object of a kind that this version does not know.
     Unknown,
-    /// No JSON object.
+    /// Not a JSON object.
     Malformed,
 }
 
-/// Who gave a thread its title, weakest first: a stronger one's stays.
+/// Origin of a thread's title, weakest first: a weaker one never replaces a stronger one.
 #[derive(
     Debug,
     Clone,
@@ -202,12 +200,11 @@ pub enum Body<'a> {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum TitleBy {
-    /// Nobody: it is the first request.
+    /// The first request.
     #[default]
     Request,
-    /// A summary of the session.
     Summary,
-    /// A model that was asked for one.
+    /// A model that was asked for a title.
     Model,
     Person,
 }
@@ -218,19 +215,18 @@ pub struct Meta {
     /// Unix milliseconds of creation.
     pub created_at_ms: Option<i64>,
     pub cwd: Option<String>,
-    /// What to call it, where its program says so.
+    /// Its title, if its program states one.
     pub title: Option<String>,
     pub originator: Option<String>,
     pub cli_version: Option<String>,
-    /// How it came to be.
     pub kind: crate::thread::ThreadKind,
-    /// Thread that spawned it.
+    /// The thread that spawned it.
     pub parent_thread_id: Option<String>,
-    /// Thread it was forked from.
+    /// The thread it was forked from.
     pub forked_from: Option<String>,
-    /// Its program wants nothing of it remembered.
+    /// Its program asks not to remember it.
     pub is_ephemeral: bool,
-    /// Transcript continued by reference.
+    /// The transcript it continues by reference.
     pub history_base: Option<HistoryBase>,
     /// Branch at the start.
     pub git_branch: Option<String>,
@@ -239,18 +235,17 @@ pub struct Meta {
 /// A history item in the Responses API form.
 #[derive(Debug)]
 pub enum Item<'a> {
-    /// A message; parts joined by newlines, images left out.
+    /// A message; its parts joined by newlines, without images.
     Message {
         role: Role,
         text: Cow<'a, str>,
-        /// Base64 bytes of inline images and how many there are.
         images: Images,
     },
-    /// Reasoning: in words, summarised, or encrypted.
+    /// Reasoning: as text, summarised, or encrypted.
     Reasoning {
         /// Length of the encrypted payload, in characters.
         encrypted: Option<u64>,
-        /// Empty where the transcript does not tell it.
+        /// Empty if the transcript does not have it.
         text: Cow<'a, str>,
     },
     Call(tool::Call<'a>),
@@ -261,17 +256,17 @@ pub enum Item<'a> {
         text: Cow<'a, str>,
         images: Images,
     },
-    /// An opaque compaction of `encrypted` characters.
+    /// An encrypted compaction.
     Opaque {
         /// Length of the encrypted payload, in characters.
         encrypted: u64,
     },
-    /// A call whose output is part of itself, such as a web search.
+    /// A call that includes its output, such as a web search.
     Other {
-        /// Words worth an excerpt.
+        /// Text for an excerpt.
         text: Cow<'a, str>,
     },
-    /// Kept by some versions, never shown to the model.
+    /// Stored by some versions, never shown to the model.
     Invisible,
 }
 
@@ -281,7 +276,7 @@ pub struct Images {
     pub count: u64,
     /// Bytes of their base64 text.
     pub bytes: u64,
-    /// Bytes they are counted as instead ([`crate::tokens::image`]).
+    /// Bytes to count for them instead ([`crate::tokens::image`]).
     pub cost: u64,
 }
 
@@ -293,14 +288,14 @@ pub enum Role {
     Developer,
 }
 
-/// A compaction that the agent made.
+/// A compaction by the agent.
 #[derive(Debug)]
 pub struct Compacted<'a> {
-    /// The summary; empty when it is opaque.
+    /// The summary; empty if it is encrypted.
     pub message: Cow<'a, str>,
-    /// Estimated tokens and items of the history that replaces everything before, when it is given.
+    /// The history that replaces everything before, if the line has it.
     pub replacement: Option<Replacement>,
-    /// What only a provider could read in it is a view of ours, as our gateway seals it.
+    /// The encrypted part is a view of ours, sealed by our gateway.
     pub is_sealed_view: bool,
 }
 
@@ -308,32 +303,32 @@ pub struct Compacted<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Replacement {
     pub items: u64,
-    /// Estimated tokens, by what they are spent on.
+    /// Estimated tokens, by kind of content.
     pub tokens: Breakdown,
 }
 
-/// What the provider counted, as the harness reports it.
+/// The provider's token counts, as the harness reports them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Tokens of the last request and its answer; `None` when the report is the harness's own
-    /// estimate, which is no better than ours.
+    /// Tokens of the last request and its answer; `None` if the report is the harness's own estimate, which is
+    /// no better than ours.
     pub total_tokens: Option<u64>,
-    /// Window of the model as the harness states it: the whole one, or its effective part.
+    /// The model's window as the harness states it: the whole window, or its effective part.
     pub context_window: Option<u64>,
-    /// Of `total_tokens`, those of the request.
+    /// The part of `total_tokens` that is the request.
     pub input_tokens: Option<u64>,
-    /// Tokens the window held when the harness compacted by itself.
+    /// Tokens in the window when the harness compacted by itself.
     pub compacted_at: Option<u64>,
-    /// What a compaction took.
     pub compaction: Option<CompactionReport>,
-    /// How long the provider keeps what it cached of the request, where the report tells.
+    /// How long the provider keeps what it cached of the request, if the report says so.
     pub cache_lifetime_ms: Option<u64>,
 }
 
-/// What a harness reports of a compaction.
+/// A harness's report of a compaction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompactionReport {
-    /// Tokens in the window before, in a report that comes ahead of the compaction; `None` in one that follows it.
+    /// Tokens in the window before. Only in a report that precedes the compaction; `None` in one that follows
+    /// it.
     pub tokens_before: Option<u64>,
     pub duration_ms: Option<u64>,
 }

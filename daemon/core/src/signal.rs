@@ -1,12 +1,11 @@
-//! Signs that a phase of the work ends, read from a transcript line after line: commits, pull requests,
-//! plan steps, the agent's last words, the end of a turn.
+//! Signs of the end of a phase of work, read from a transcript line by line: commits, pull requests, plan
+//! steps, the agent's last message, the end of a turn.
 //!
-//! They are part of the fold, so that they are the same however the transcript came in, at any line of
-//! it, and after any restart. What is read from *words* is not decided here: phrase lists are a
-//! person's to change, so the words are kept and read when a decision is made
-//! ([`crate::policy::phrase`]).
+//! They are part of the fold, so they do not depend on how the transcript arrived, at any of its lines, and
+//! survive a restart. This module does not interpret the message: a person can change the phrase lists, so it
+//! keeps the message, and [`crate::policy::phrase`] reads it when a decision is made.
 //!
-//! A sign belongs to the turn it was seen in; a new turn, a rollback and a compaction begin without.
+//! A sign belongs to the turn it was seen in; a new turn, a rollback and a compaction clear all signs.
 
 use std::collections::{BTreeSet, VecDeque};
 use strum::VariantArray as _;
@@ -18,59 +17,52 @@ use crate::rollout::shell::{self, CommandEffects};
 use crate::step::{Answered, At, CommandOutcome, Step, Work};
 use crate::{limits, text};
 
-/// A sign that a phase of the work ends.
+/// A sign of the end of a phase of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[derive(strum::IntoStaticStr, strum::EnumString, strum::VariantArray)]
 #[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Boundary {
-    /// A commit was made: the command ended well.
+    /// A commit was made by a command that succeeded.
     Commit,
-    /// A step of the plan was done.
+    /// A plan step was completed.
     PlanCheckpoint,
     PlanUpdate,
-    /// A pull request was opened, merged, closed, reviewed.
+    /// A pull request was opened, merged, closed or reviewed.
     PrCheckpoint,
-    /// The agent says it is done.
     AgentDone,
-    /// The agent turns to something else.
+    /// The agent turns to another subject.
     TopicShift,
-    /// The agent sums up.
+    /// The agent summarizes.
     ConcludingThought,
     TurnComplete,
 }
 
 impl Boundary {
-    /// All of them, in their order.
     pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// Whether it comes from the plan alone, which often changes in the middle of a phase.
-    #[must_use]
     pub fn is_plan(self) -> bool {
         matches!(self, Self::PlanCheckpoint | Self::PlanUpdate)
     }
 
-    /// Whether it is read from the agent's words.
-    #[must_use]
+    /// Whether it is read from the agent's message.
     pub fn is_semantic(self) -> bool {
         matches!(self, Self::AgentDone | Self::TopicShift | Self::ConcludingThought)
     }
 }
 
-/// What happened, for the log of a thread.
+/// An event in the log of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Occurrence {
     TurnStarted,
     Boundary(Boundary),
-    /// The agent compacted its history.
     Compacted,
-    /// The person took turns back.
     RolledBack,
 }
 
 impl Occurrence {
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::TurnStarted => "turn_started",
@@ -81,15 +73,15 @@ impl Occurrence {
     }
 }
 
-/// Something that happened, and where.
+/// An event and its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Happened {
     #[serde(rename = "s")]
     pub seq: u64,
-    /// The turn, from 1.
+    /// Number of the turn, from 1.
     #[serde(rename = "n")]
     pub turn: u64,
-    /// Unix milliseconds of the line; 0 when it is not dated.
+    /// Unix milliseconds of the line; 0 if it has no time.
     #[serde(rename = "t")]
     pub at_ms: i64,
     #[serde(rename = "k")]
@@ -101,52 +93,46 @@ pub struct Happened {
 pub struct Signals {
     turn: u64,
     present: BTreeSet<Boundary>,
-    /// The agent's last words in this turn, redacted.
+    /// The agent's last message in this turn, redacted.
     message: Option<String>,
-    /// Whether a call of this turn is not answered, or was answered after the last words.
+    /// Whether a call of this turn is not answered, or was answered after the last message.
     works: bool,
-    /// Steps done when the plan was last changed.
+    /// Completed steps when the plan last changed.
     done_steps: u64,
     happened: VecDeque<Happened>,
 }
 
 impl Signals {
-    /// The turn, from 1; 0 before the first.
-    #[must_use]
+    /// Number of the turn, from 1; 0 before the first.
     pub fn turn(&self) -> u64 {
         self.turn
     }
 
-    /// Signs of this turn that are not read from words.
-    #[must_use]
+    /// Signs of this turn that do not come from the message.
     pub fn present(&self) -> &BTreeSet<Boundary> {
         &self.present
     }
 
-    /// The agent's last words in this turn, redacted, at most [`limits::SIGNAL_MESSAGE_BYTES`].
-    #[must_use]
+    /// The agent's last message in this turn, redacted, at most [`limits::SIGNAL_MESSAGE_BYTES`].
     pub fn message(&self) -> Option<&str> {
         self.message.as_deref()
     }
 
-    /// Whether the turn has ended.
-    #[must_use]
     pub fn is_turn_complete(&self) -> bool {
         self.present.contains(&Boundary::TurnComplete)
     }
 
-    /// Whether the agent is at work: it called a tool and has not spoken since.
-    #[must_use]
+    /// Whether the agent is working: it called a tool and has sent no message since.
     pub fn works(&self) -> bool {
         self.works && !self.is_turn_complete()
     }
 
-    /// What happened, oldest first, at most [`limits::SIGNAL_EVENTS`].
+    /// The log, oldest first, at most [`limits::SIGNAL_EVENTS`].
     pub fn happened(&self) -> impl DoubleEndedIterator<Item = &Happened> {
         self.happened.iter()
     }
 
-    /// Takes in the next step; `plan` is as the step left it.
+    /// Folds the next step; `plan` is the plan after the step.
     pub fn step(&mut self, at: At, step: &Step<'_>, plan: &Plan) {
         match step {
             Step::Asked { .. } => {
@@ -169,7 +155,7 @@ impl Signals {
             }
             Step::Ran { script, exit_code: Some(0) } => self.done(at, script.call.effects),
             Step::TurnComplete => self.note(at, Boundary::TurnComplete),
-            // Signs of before are used up.
+            // A compaction clears earlier signs.
             Step::Compacted(_) => {
                 self.clear();
                 self.log(at, Occurrence::Compacted);
@@ -187,7 +173,7 @@ impl Signals {
         }
     }
 
-    /// Only what ended well counts; of a commit also what git itself confirms.
+    /// Only success counts; a commit also counts if git itself confirms it.
     fn answered(&mut self, at: At, answered: &Answered<'_>) {
         let effects = answered.call.effects;
         if effects == CommandEffects::default() {
@@ -216,7 +202,7 @@ impl Signals {
         }
     }
 
-    /// A plan that has more steps done than before is at a checkpoint; one with fewer is a new plan.
+    /// A plan with more completed steps than before is at a checkpoint; one with fewer is a new plan.
     fn plan(&mut self, at: At, plan: &Plan) {
         if plan.seq != at.seq || plan.steps.is_empty() {
             return;

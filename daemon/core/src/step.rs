@@ -1,24 +1,26 @@
-//! Entries of a transcript, in order → what happened, one typed step after the other.
+//! Converts the entries of a transcript, in order, to typed steps.
 //!
 //! # Theory of operation
-//! Everything that is made of a transcript (the checkpoint, the signs of a phase's end, what memory
-//! learns) asks the same questions of the same lines: whose words are these, what does this call do, how
-//! did it end. They are answered here, once; whoever needs the answers folds over [`Step`]s and keeps no
-//! queue of calls, reads no shell and redacts nothing of its own.
 //!
-//! *One call, one answer.* A call waits in a bounded queue until it is answered. A command that outlives
-//! the first wait stays there under the session that its answer names: a poll of that session is no call
-//! of its own, and what the poll prints is the command's. The harness may report the same end once more,
-//! before or after the answer: the first account counts, so nothing is counted twice. Commands and changes
-//! that no call shows, as of code that runs tools, are steps of their own.
+//! The checkpoint, the signs of a phase's end and memory ask the same questions of every line: who wrote this
+//! text, what does this call do, how did it end. This module answers them once; its users fold over [`Step`]s,
+//! keep no queue of calls and get redacted text. A few of them parse a command further with
+//! [`crate::rollout::shell`]: `briefing::chain`, `briefing::checks`, `memory::extract::outside`,
+//! `memory::extract::hazard`.
+//!
+//! *One call, one answer.* A call waits in a bounded queue until it is answered. A command that is still
+//! running after its first answer stays in the queue under the session that the answer names: a poll of that
+//! session is not a call of its own, and the output of the poll belongs to the command. The harness may report
+//! the same outcome again, before or after the answer; the first report counts, so nothing is counted twice.
+//! Commands and changes that have no call, as in code that runs tools, are steps of their own.
 //!
 //! *Redacted once.* Text leaves this module redacted and cut to its window: [`SCRIPT_BYTES`] of a script,
-//! `words::WORDS_BYTES` of a message, `answer::PRINTED_BYTES` of what a tool printed. What is
-//! costly and not always wanted is made when it is asked for.
+//! `words::WORDS_BYTES` of a message, `answer::PRINTED_BYTES` of a tool's output. Expensive values that are not
+//! always needed are computed on demand.
 //!
-//! *Part of the fold.* The stepper is saved with the fold, so a transcript may be cut between any two
-//! lines. Its size is bounded by [`limits::PENDING_CALLS`] and [`limits::PENDING_BYTES`]: the oldest
-//! calls are forgotten first, and the answer to a forgotten call is passed over.
+//! *Part of the fold.* The stepper is saved with the fold, so a transcript may be cut between any two lines.
+//! Its size is bounded by [`limits::PENDING_CALLS`] and [`limits::PENDING_BYTES`]: the oldest calls are dropped
+//! first, and the answer to a dropped call is ignored.
 //!
 //! [`SCRIPT_BYTES`]: crate::rollout::shell::SCRIPT_BYTES
 
@@ -42,7 +44,8 @@ use crate::thread::Source;
 use branches::Branches;
 use pending::Pending;
 
-/// Milliseconds within which Claude Code writes a history anew that our plugin put back; the person is slower.
+/// Milliseconds in which Claude Code rewrites a history that our plugin restored; the person is slower than
+/// that.
 const RESTORED_WRITTEN_MS: i64 = 100;
 
 pub use answer::{Answered, CommandOutcome};
@@ -50,66 +53,62 @@ pub use call::{Action, Call, Called, Change, ChangeKind, Script, Work, one_line_
 pub use origin::{Caller, Origin, RequestOrigin};
 pub use words::Words;
 
-/// Where and when an entry stands.
+/// Position and time of an entry.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct At {
     pub seq: u64,
-    /// Unix milliseconds; 0 unknown.
+    /// Unix milliseconds; 0 if unknown.
     pub ms: i64,
 }
 
 #[derive(Debug)]
 pub enum Step<'a> {
-    /// A turn begins: the person asks for something, or another agent or program does.
+    /// A turn begins with a request of the person, of another agent or of a program.
     Asked {
         words: Words<'a>,
-        /// Whose words it is.
         origin: Origin,
     },
     Said(Words<'a>),
-    /// The agent thought, in words that the person need not have seen.
+    /// The agent's reasoning, which the person need not have seen.
     Thought(Words<'a>),
-    /// Another agent reports, through the harness.
+    /// Another agent reports through the harness.
     Reported(Words<'a>),
-    /// The agent calls a tool.
     Called(Called),
-    /// A call is answered, or a running command told more of itself.
+    /// A call was answered, or a running command printed more output.
     Answered(Answered<'a>),
-    /// A command that no call shows has ended.
+    /// A command without a call ended.
     Ran {
         script: Called,
-        /// Its status, if it tells one.
+        /// Its exit status, if stated.
         exit_code: Option<i64>,
     },
-    /// Files were changed, and no answer will say so.
+    /// Files were changed, and no answer will report it.
     FilesChanged(Vec<Change>),
     /// The turn ended by itself.
     TurnComplete,
-    /// The person interrupted the turn.
     TurnInterrupted,
     /// The person took back the last turns.
     RolledBack {
         turns: u64,
     },
-    /// The agent compacted its history; the summary is empty when it is opaque.
+    /// The agent compacted its history; the summary is empty if it is encrypted.
     Compacted(Words<'a>),
 }
 
-/// Makes steps of entries. Bounded whatever the transcript.
+/// Converts entries to steps. Bounded for any transcript.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Stepper {
     #[serde(default)]
     pending: Pending,
     #[serde(default)]
     branches: Branches,
-    /// Whose words its requests are.
     #[serde(default)]
     requests: RequestOrigin,
-    /// Folder the agent's shell stands in, where the transcript tells it.
+    /// Folder of the agent's shell, if the transcript has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     folder: Option<String>,
-    /// When a briefing of ours took the place of the history. What Claude Code keeps behind it, it writes once more
-    /// with the time of the first writing.
+    /// Time at which a briefing of ours replaced the history. Claude Code writes the messages that it keeps
+    /// after the briefing again, with their original time.
     #[serde(default, skip_serializing_if = "is_zero")]
     briefed_ms: i64,
 }
@@ -120,13 +119,12 @@ fn is_zero(ms: &i64) -> bool {
 }
 
 impl Stepper {
-    /// Before the first line of a transcript.
+    /// The state before the first line of a transcript.
     pub fn of(source: Source) -> Self {
         Self { requests: RequestOrigin::of(source), ..Self::default() }
     }
 
-    /// What the entry says happened; `None` for identity, settings, counters and what a harness put into
-    /// the history.
+    /// The step of an entry; `None` for identity, settings, counters and what a harness put into the history.
     pub fn step<'a>(&'a mut self, at: At, entry: &'a Entry<'_>) -> Option<Step<'a>> {
         if self.is_written_again(at) {
             return None;
@@ -169,12 +167,12 @@ impl Stepper {
         }
     }
 
-    /// Whether a line is a message that was kept behind a briefing of ours: it was told before.
+    /// Whether a line repeats a message that was kept after a briefing of ours.
     pub fn is_written_again(&self, at: At) -> bool {
         at.ms > 0 && at.ms < self.briefed_ms
     }
 
-    /// What a compaction left that was not known before: nothing of a briefing of ours.
+    /// The new content of a compaction: none if it is a briefing of ours.
     fn compacted<'a>(&mut self, at: At, message: &'a str) -> Words<'a> {
         let is_ours = contextual::is_briefing(message);
         let is_briefed = is_ours || contextual::is_summary_of_ours(message);
@@ -187,23 +185,23 @@ impl Stepper {
         Words::of(if is_ours || is_restored { "" } else { message })
     }
 
-    /// Passes over a call that is of no interest: neither it nor its answer is a step.
+    /// Ignores a call: neither it nor its answer becomes a step.
     pub fn pass_over(&mut self, call_id: &str) {
         self.pending.settle(call_id);
     }
 
-    /// The state of a history that another program continues: its shell stands in the thread's folder.
+    /// Prepares for a history that another program continues: its shell starts in the thread's folder.
     pub fn change_agent(&mut self) {
         self.branches = Branches::default();
         self.folder = None;
     }
 
-    /// The state before a history that replaces all that was told.
+    /// Prepares for a history that replaces everything before.
     pub fn begin_history(&mut self) {
         self.branches = Branches::default();
     }
 
-    /// Takes back all that was stepped since `known`, but the place on the path of requests.
+    /// Restores the state `known`, but keeps the path of requests.
     pub fn restore(&mut self, known: Stepper) {
         let branches = std::mem::take(&mut self.branches);
         *self = Self { branches, ..known };
@@ -279,7 +277,7 @@ impl Stepper {
             return None;
         }
         let changes = match self.pending.take_changes(call_id) {
-            // The answer will say the same: it is left nothing to apply.
+            // The answer will report the same changes: leave it none to apply.
             Some(changes) => changes,
             None => {
                 self.pending.note_settled(call_id);
@@ -308,7 +306,7 @@ impl Stepper {
 }
 
 impl Step<'_> {
-    /// The redacted beginning of a call or of what it printed, for an excerpt.
+    /// The redacted beginning of a call or of its output, for an excerpt.
     pub fn excerpt(&self) -> Option<String> {
         match self {
             Step::Called(called) => called.waits().then(|| called.call.what.clone()),

@@ -39,7 +39,6 @@ pub enum Kind {
     JudgmentEarly,
     JudgmentReady,
     JudgmentAsap,
-    /// Context for a judge.
     JudgmentContext,
     /// Asks the agent for a packet.
     Packet,
@@ -51,9 +50,7 @@ pub enum Kind {
     WatcherPacket,
     /// Asks a model for a summary; follows the history.
     SummaryPrompt,
-    /// Introduces a summary.
     SummaryPrefix,
-    /// Introduces a checkpoint's view.
     CheckpointGuide,
 }
 
@@ -61,7 +58,6 @@ impl Kind {
     pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// The template used if this one has no file.
-    #[must_use]
     pub fn stand_in(self) -> Option<Self> {
         match self {
             Self::JudgmentEarly | Self::JudgmentReady | Self::JudgmentAsap => Some(Self::Judgment),
@@ -69,7 +65,6 @@ impl Kind {
         }
     }
 
-    #[must_use]
     pub fn group(self) -> TemplateGroup {
         match self {
             Self::SummaryPrompt | Self::SummaryPrefix | Self::CheckpointGuide => {
@@ -80,7 +75,6 @@ impl Kind {
     }
 
     /// Maximum bytes: text that stays in every later prompt must be short.
-    #[must_use]
     pub fn bytes_max(self) -> usize {
         match self {
             Self::SummaryPrefix | Self::CheckpointGuide => 4 * 1_024,
@@ -88,7 +82,6 @@ impl Kind {
         }
     }
 
-    #[must_use]
     pub fn places(self) -> &'static [&'static str] {
         match self {
             Self::Judgment | Self::JudgmentEarly | Self::JudgmentReady | Self::JudgmentAsap => {
@@ -122,13 +115,10 @@ pub struct Texts(BTreeMap<Kind, String>);
 
 impl Texts {
     /// Creates templates from a function.
-    #[must_use]
     pub fn of(text: impl Fn(Kind) -> String) -> Self {
         Self(Kind::ALL.iter().copied().map(|kind| (kind, text(kind))).collect())
     }
 
-    /// The template of that kind.
-    #[must_use]
     pub fn get(&self, kind: Kind) -> &str {
         self.0.get(&kind).map_or("", String::as_str)
     }
@@ -140,14 +130,13 @@ pub enum TemplateError {
     /// A placeholder that its kind does not have.
     #[error("line {line}: no place {{{name}}} here; there are {known}")]
     Unknown {
-        /// Line, from 1.
+        /// Line number, from 1.
         line: usize,
         name: String,
         known: String,
     },
     #[error("it is empty")]
     Empty,
-    /// Over the size limit.
     #[error("it has more than {most} bytes")]
     TooLong { most: usize },
 }
@@ -155,10 +144,6 @@ pub enum TemplateError {
 /// Maximum bytes of any template.
 pub const TEMPLATE_BYTES: usize = 32 * 1_024;
 
-/// Validates a template.
-///
-/// # Errors
-/// [`TemplateError`].
 pub fn check(kind: Kind, text: &str) -> Result<(), TemplateError> {
     if text.trim().is_empty() {
         return Err(TemplateError::Empty);
@@ -180,13 +165,11 @@ pub fn check(kind: Kind, text: &str) -> Result<(), TemplateError> {
 }
 
 /// Whether a template has the placeholder.
-#[must_use]
 pub fn has(text: &str, name: &str) -> bool {
     pieces(text).iter().any(|piece| matches!(piece, Piece::Place(found) if *found == name))
 }
 
-/// Fills a validated template; a placeholder without a value becomes empty. Values are words of others.
-#[must_use]
+/// Fills a validated template; a placeholder without a value becomes empty. Values are untrusted text.
 pub fn fill(text: &str, values: &[(&str, &str)]) -> String {
     let value = |name: &str| {
         let value = values.iter().find(|(known, _)| *known == name);
@@ -231,7 +214,7 @@ fn pieces(mut text: &str) -> Vec<Piece<'_>> {
 mod tests {
     use super::*;
 
-    /// Defect 7.13.11: a place that nobody filled stood in the prompt.
+    /// Defect 7.13.11: an unfilled placeholder stayed in the prompt.
     #[test]
     fn defect_7_13_11_a_place_that_nobody_fills_is_refused() {
         let error = check(Kind::Packet, "a\nb {VERBATIM}").unwrap_err();
@@ -242,7 +225,7 @@ mod tests {
         assert_eq!(check(Kind::Packet, " \n"), Err(TemplateError::Empty));
     }
 
-    /// Defect 7.8: values that held a place were filled in again.
+    /// Defect 7.8: placeholders inside values were filled.
     #[test]
     fn defect_7_8_values_are_not_filled_again() {
         let filled = fill("{a}-{b} {", &[("a", "{b}"), ("b", "x")]);

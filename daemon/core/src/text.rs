@@ -1,4 +1,4 @@
-//! Cuts that never split a character, and one-line forms.
+//! Cuts that never split a character, and conversion to one line.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -54,8 +54,8 @@ pub fn cut_chars(text: &str, chars: usize) -> Cow<'_, str> {
     }
 }
 
-/// Cuts the middle so that the result, marker included, is at most `bytes` bytes. The beginning
-/// gets two thirds: requests say what they want first.
+/// Cuts the middle so that the result, marker included, is at most `bytes` bytes. The beginning gets two
+/// thirds, because requests state their purpose first.
 pub fn cut_middle(text: &str, bytes: usize) -> Cow<'_, str> {
     if text.len() <= bytes {
         return Cow::Borrowed(text);
@@ -67,7 +67,7 @@ pub fn cut_middle(text: &str, bytes: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{head}{marker}{tail}"))
 }
 
-/// A control sequence (colours, cursor), a title, or another escape of a terminal (ECMA-48).
+/// A terminal escape (ECMA-48): a control sequence (colours, cursor), a title, or another one.
 static ESCAPE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
         "\\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\\x07\\x1b]*(?:\\x07|\\x1b\\\\)|[ -/]*[0-Z\\\\^-~])",
@@ -75,7 +75,6 @@ static ESCAPE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
-/// Removes terminal escape sequences.
 pub fn without_escapes(text: &str) -> Cow<'_, str> {
     match (memchr::memchr(b'\x1b', text.as_bytes()), ESCAPE.as_ref()) {
         (Some(_), Some(escape)) => escape.replace_all(text, ""),
@@ -104,7 +103,7 @@ pub fn one_line(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// `cut(&one_line(text), bytes)`, reading no more of the text than is shown.
+/// Same as `cut(&one_line(text), bytes)`, but reads no more of the text than it returns.
 pub fn one_line_cut(text: &str, bytes: usize) -> String {
     let mut out = String::with_capacity(bytes + 8);
     for word in words(text) {
@@ -114,7 +113,7 @@ pub fn one_line_cut(text: &str, bytes: usize) -> String {
         if !out.is_empty() {
             out.push(' ');
         }
-        // More than fits is enough: it is cut either way.
+        // More than fits is enough, because the result is cut either way.
         out.push_str(prefix(word, bytes + 4));
     }
     if out.len() <= bytes { out } else { cut(&out, bytes).into_owned() }
@@ -131,8 +130,8 @@ fn words(mut text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Byte length of the leading blank (or visible) characters. ASCII, nearly all text, is decided byte by
-/// byte.
+/// Byte length of the leading blank (or visible) characters. ASCII, which is nearly all text, is handled byte
+/// by byte.
 fn run(text: &str, blank: bool) -> usize {
     let bytes = text.as_bytes();
     let mut at = 0;

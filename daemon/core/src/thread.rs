@@ -3,8 +3,7 @@
 use serde::{Deserialize, Serialize};
 use strum::VariantArray as _;
 
-/// The program that wrote a transcript; what is particular to each is in its
-/// [`SourceSpec`](crate::rollout::source::SourceSpec).
+/// The program that wrote a transcript; its [`SourceSpec`](crate::rollout::source::SourceSpec) has the details.
 #[derive(
     Debug,
     Clone,
@@ -23,11 +22,10 @@ use strum::VariantArray as _;
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Source {
-    /// Codex rollouts of every generation.
+    /// Codex rollouts of any version.
     Codex,
     Claude,
     Gemini,
-    /// Sessions of OpenCode.
     #[serde(rename = "opencode")]
     #[strum(serialize = "opencode")]
     OpenCode,
@@ -36,16 +34,16 @@ pub enum Source {
 }
 
 impl Source {
-    /// In the order in which they are listed.
+    /// In display order.
     pub const ALL: &'static [Self] = Self::VARIANTS;
 
-    /// The name on the wire, in the store and in the configuration; parsing it gives the source back.
+    /// The name on the wire, in the store and in the configuration; it can be parsed back.
     pub fn name(self) -> &'static str {
         self.into()
     }
 }
 
-/// How a thread came to be.
+/// Origin of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ThreadKind {
@@ -54,7 +52,6 @@ pub enum ThreadKind {
     Interactive,
     /// A script ran the agent once.
     Exec,
-    /// Another agent spawned it.
     Subagent,
     /// Internal or unknown.
     Other,
@@ -65,13 +62,13 @@ pub enum ThreadKind {
 pub struct HistoryBase {
     /// Thread of the earlier transcript.
     pub thread_id: String,
-    /// First line of it that does not belong.
+    /// Its first line that is not part of this thread.
     pub end_ordinal_exclusive: u64,
-    /// The same cut in bytes.
+    /// The same position in bytes.
     pub end_byte_offset: Option<u64>,
 }
 
-/// Why a turn of a thread could not go on.
+/// Why a turn of a thread failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[derive(strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
@@ -83,17 +80,17 @@ pub enum TurnFailure {
     Compaction,
 }
 
-/// A thread that cannot go on by itself: what it last was answered is the same failure again.
+/// A thread that cannot continue by itself: its last turns ended in the same failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Blocked {
     pub cause: TurnFailure,
-    /// Failures in a row.
+    /// Consecutive failures.
     pub failures: u32,
-    /// Unix milliseconds of the newest one; 0 unknown.
+    /// Unix milliseconds of the newest one; 0 if unknown.
     pub at_ms: i64,
 }
 
-/// Identity and totals of a thread, as its transcript tells them.
+/// Identity and totals of a thread, taken from its transcript.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadHead {
     /// Id in the transcript's first meta line.
@@ -102,27 +99,24 @@ pub struct ThreadHead {
     pub cwd: Option<String>,
     /// First request, shortened and redacted.
     pub title: Option<String>,
-    /// How it came to be.
     pub kind: ThreadKind,
-    /// Program that wrote it.
     pub originator: Option<String>,
     pub cli_version: Option<String>,
-    /// Newest model named.
+    /// The newest model.
     pub model: Option<String>,
-    /// Branch at the start.
     pub git_branch: Option<String>,
-    /// Thread that spawned it.
+    /// The thread that spawned it.
     pub parent_thread_id: Option<String>,
-    /// Thread it was forked from.
+    /// The thread it was forked from.
     pub forked_from: Option<String>,
-    /// Its program wants nothing of it remembered.
+    /// Its program asks not to remember it.
     #[serde(default)]
     pub is_ephemeral: bool,
-    /// Transcript it continues by reference.
+    /// The transcript it continues by reference.
     pub history_base: Option<HistoryBase>,
-    /// Unix milliseconds of the first dated line; 0 when none is.
+    /// Unix milliseconds of the first line with a time; 0 if there is none.
     pub created_at_ms: i64,
-    /// Unix milliseconds of the newest dated line; 0 when none is.
+    /// Unix milliseconds of the newest line with a time; 0 if there is none.
     pub updated_at_ms: i64,
     pub items: u64,
     /// Estimated tokens of the history a model would see now.
@@ -130,7 +124,7 @@ pub struct ThreadHead {
     pub compactions: u64,
     /// Lines that are not blank.
     pub lines: u64,
-    /// Lines that are not one JSON object: none, or several, which are read all the same.
+    /// Lines that are not one JSON object: none, or several, which are still read.
     pub malformed: u64,
     /// Lines of a kind this version does not know.
     pub unknown: u64,
@@ -140,7 +134,7 @@ pub struct ThreadHead {
 }
 
 impl ThreadHead {
-    /// A thread of which nothing is known yet.
+    /// A thread without any lines.
     pub fn new(source: Source) -> Self {
         Self {
             thread_id: None,

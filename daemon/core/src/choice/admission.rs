@@ -1,11 +1,10 @@
-//! Whether a choice can be taken over beside those in force.
+//! Decides whether a new choice is accepted next to the active ones.
 
 use super::matching::plain;
 use super::pinned::{cost, pinned};
 use super::{Choice, ChoiceAction, Choices, DropRule};
 use crate::limits;
 
-/// Why a choice is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChoiceRefusal {
     #[error("there is no text in it")]
@@ -29,10 +28,7 @@ pub enum ChoiceRefusal {
     Contradiction { action: ChoiceAction, id: String },
 }
 
-/// Judges `new` against the choices in force; `active` is the line of the request being worked on.
-///
-/// # Errors
-/// Why it cannot be taken over.
+/// Checks `new` against the active choices; `active` is the line of the current request.
 pub fn admit(new: &Choice, choices: &Choices, active: Option<u64>) -> Result<(), ChoiceRefusal> {
     let letters = plain(&new.text).chars().filter(|letter| letter.is_alphanumeric()).count();
     if letters == 0 {

@@ -1,11 +1,11 @@
-//! When a line of a view says what a text says.
+//! Matches lines of a view with the text of a choice.
 
 use crate::text;
 
-/// Bytes from which a part of a text is telling enough to be taken for it.
+/// Minimum bytes of a part of a text that identifies the text.
 pub(super) const FRAGMENT_BYTES: usize = 24;
 
-/// What a view writes before a line of another's.
+/// Prefixes that a view puts before quoted lines.
 const MARKS: [&str; 9] =
     ["- ", "* ", "• ", "> ", "[x] ", "[ ] ", "(no report) ", "(interrupted) ", "\\"];
 
@@ -21,13 +21,13 @@ pub(super) fn plain(text: &str) -> String {
     rest.to_owned()
 }
 
-/// What stands behind the number of an item, `#747 `.
+/// The text after an item's number, such as `#747 `.
 fn without_number(line: &str) -> Option<&str> {
     let (number, rest) = line.strip_prefix('#')?.split_once(' ')?;
     (!number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())).then_some(rest)
 }
 
-/// Whether `words` stand in `line`, and not as a part of longer words.
+/// Whether `words` occur in `line` as whole words.
 pub(super) fn contains_words(line: &str, words: &str) -> bool {
     let is_word = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
     let (bytes, inner) = (line.as_bytes(), words.as_bytes());

@@ -1,4 +1,4 @@
-//! Pins as a view shows them.
+//! Renders pins for a view.
 
 use serde_json::value::RawValue;
 
@@ -9,18 +9,18 @@ use crate::{quote, text, tokens};
 
 const TITLE: &str = "[PINNED]\n";
 
-/// Tokens below which a part of a pin says nothing.
+/// Minimum tokens of a part of a pin; a shorter part is useless.
 const PART_TOKENS: u64 = 24;
 
-/// Tokens of the line that says what is missing.
+/// Tokens of the line that reports what is missing.
 const NOTE_TOKENS: u64 = 16;
 
-/// The pins within a budget.
+/// The pins that fit a budget.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PinnedText {
-    /// A section of a view; empty without pins, or without room for one word of them.
+    /// A section of a view; empty without pins, or without room for any of them.
     pub text: String,
-    /// Pins that do not stand whole. The text says so where it has room for a line.
+    /// Pins that are not shown in full. The text reports them if there is room for a line.
     pub incomplete: usize,
 }
 
@@ -41,7 +41,7 @@ pub fn pinned(pins: &[Choice], max_tokens: u64) -> PinnedText {
             continue;
         }
         incomplete += 1;
-        // Tokens are shorter than estimated where text is dense: half of the room is safe.
+        // Dense text has more tokens than estimated: half of the room is safe.
         if left >= NOTE_TOKENS + PART_TOKENS {
             let text = text::cut_middle(&pin.text, tokens::bytes_of(left - NOTE_TOKENS) / 2);
             let part = quoted(&Choice { text: text.into_owned(), ..pin.clone() });
@@ -53,7 +53,7 @@ pub fn pinned(pins: &[Choice], max_tokens: u64) -> PinnedText {
     PinnedText { text, incomplete }
 }
 
-/// Tokens of a text in a view: the higher of the estimate that agents budget with and the count of a real tokenizer.
+/// Tokens of a text in a view: the higher of the estimate that agents budget with and a real tokenizer's count.
 pub fn cost(text: &str) -> u64 {
     tokens::of_text(text).max(Tokenizer::O200k.count(text))
 }
@@ -68,7 +68,7 @@ fn section(pins: impl Iterator<Item = String>, incomplete: usize) -> String {
     if pins.is_empty() && note.is_empty() { String::new() } else { format!("{TITLE}{pins}{note}") }
 }
 
-/// A pin, line by line behind a mark that no line of ours has.
+/// A pin as lines with a prefix that no line of ours has.
 fn quoted(pin: &Choice) -> String {
     let mut out = String::new();
     if let Some(items) = &pin.items {
@@ -88,7 +88,7 @@ fn quoted(pin: &Choice) -> String {
     out
 }
 
-/// What items of a history say, for a person to choose them by.
+/// Text of items of a history, from which a person chooses.
 pub fn text_of(items: &[Box<RawValue>]) -> String {
     let texts = items.iter().filter_map(|raw| match codex::read_item(raw.get())?.0 {
         Item::Message { text, .. } | Item::Output { text, .. } => Some(text.into_owned()),

@@ -1,11 +1,11 @@
-//! Compactions of ours beside those that an agent made by itself.
+//! Compares our compactions with those that an agent made by itself.
 
 use crate::fold::CompactionBill;
 
-/// What compactions that an agent made by itself took: medians of what is recorded.
+/// Cost of the compactions that an agent made by itself: medians of the recorded values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AgentAccount {
-    /// Compactions of which anything is recorded.
+    /// Compactions with any recorded value.
     pub compactions: u64,
     pub input_tokens: Option<u64>,
     pub output_tokens: Option<u64>,
@@ -13,7 +13,7 @@ pub struct AgentAccount {
 }
 
 impl AgentAccount {
-    /// `None` where nothing is recorded of any compaction that was the agent's own.
+    /// `None` if no compaction of the agent has a recorded value.
     pub fn of<'a>(bills: impl IntoIterator<Item = &'a CompactionBill>) -> Option<Self> {
         let recorded = |bill: &&CompactionBill| {
             !bill.is_ours && (bill.tokens.is_some() || bill.duration_ms.is_some())
@@ -28,15 +28,15 @@ impl AgentAccount {
     }
 }
 
-/// The lower of the two in the middle.
+/// The lower of the two middle values.
 fn median(values: impl Iterator<Item = u64>) -> Option<u64> {
     let mut values: Vec<u64> = values.collect();
     values.sort_unstable();
     values.get(values.len().checked_sub(1)? / 2).copied()
 }
 
-/// Where each compaction of ours came into force. `seqs`: the last line that each covers, the oldest first. One that
-/// was only shown, or that a later one replaced before the agent took it, is in force nowhere.
+/// The line at which each compaction of ours took effect. `seqs`: the last line that each covers, oldest first.
+/// A compaction that was only shown, or that a later one replaced before the agent used it, never took effect.
 pub fn in_force<'a>(
     bills: impl IntoIterator<Item = &'a CompactionBill>,
     seqs: &[u64],

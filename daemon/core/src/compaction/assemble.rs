@@ -1,4 +1,4 @@
-//! View and request → replacement history.
+//! Builds the replacement history from a view and a request.
 
 use serde_json::{Value, json};
 
@@ -10,12 +10,11 @@ use crate::{text, tokens};
 /// Tokens of the request that are kept verbatim.
 pub const REQUEST_TOKENS_MAX: u64 = 20_000;
 
-/// The request as it enters the replacement.
+/// The request in the form that the replacement contains.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KeptRequest {
     pub item: Value,
     pub cut: bool,
-    /// Number of redacted secrets.
     pub redacted: u32,
 }
 
@@ -28,7 +27,7 @@ pub struct Parts<'a> {
     pub ghosts: &'a [Value],
     /// Instructions of a newly selected model: the harness sends them only once.
     pub model_switch: Option<&'a Value>,
-    /// The request being worked on.
+    /// The current request.
     pub request: Option<&'a KeptRequest>,
     /// Context that the harness always rebuilds.
     pub initial_context: &'a [Value],
@@ -53,7 +52,7 @@ pub fn keep_request(item: Value) -> KeptRequest {
     keep_request_within(item, REQUEST_TOKENS_MAX)
 }
 
-/// As [`keep_request`], within `max_tokens`.
+/// Same as [`keep_request`], within `max_tokens`.
 pub fn keep_request_within(mut item: Value, max_tokens: u64) -> KeptRequest {
     let (mut cut, mut redacted) = (false, 0);
     let mut room = tokens::bytes_of(max_tokens);
@@ -67,15 +66,15 @@ pub fn keep_request_within(mut item: Value, max_tokens: u64) -> KeptRequest {
         room -= kept.len().min(room);
         *words = kept;
     }
-    // An id names the stored original, which this may no longer be.
+    // The id names the stored original, which may now differ.
     if let Some(fields) = item.as_object_mut() {
         fields.remove("id");
     }
     KeptRequest { item, cut, redacted }
 }
 
-/// A custom text above a summary or view. Adds `opening` unless the text already has the mark by which
-/// the next compaction knows that it is not a request.
+/// A custom text above a summary or view. Adds `opening` unless the text already has the mark by which the next
+/// compaction recognizes that it is not a request.
 pub fn marked(opening: &str, words: &str) -> String {
     match contextual::is_summary(words) {
         true => words.to_owned(),

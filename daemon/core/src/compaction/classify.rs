@@ -15,9 +15,8 @@ pub struct ClassifiedItem<'a> {
     pub class: Class,
     /// Pairs a call with its output.
     pub call_id: Option<String>,
-    /// The words of a message.
+    /// Text of a message.
     pub text: Cow<'a, str>,
-    /// Estimated tokens.
     pub tokens: u64,
 }
 
@@ -46,24 +45,20 @@ pub enum Class {
 
 impl Class {
     /// Whether the model produced it.
-    #[must_use]
     pub fn is_of_model(self) -> bool {
         matches!(self, Self::Assistant | Self::Reasoning | Self::Call | Self::Opaque)
     }
 }
 
-#[must_use]
 pub fn tell(items: &[Box<RawValue>]) -> Vec<ClassifiedItem<'_>> {
     items.iter().enumerate().map(|(at, raw)| told(at, raw)).collect()
 }
 
-#[must_use]
 pub fn class_of_item(item: &serde_json::Value) -> Class {
     serde_json::value::to_raw_value(item).map_or(Class::Unknown, |raw| told(0, &raw).class)
 }
 
 /// The instructions in a message; its other parts are context, which is rebuilt.
-#[must_use]
 pub fn model_switch_alone(raw: &RawValue) -> Option<serde_json::Value> {
     let mut item: serde_json::Value = serde_json::from_str(raw.get()).ok()?;
     if let Some(parts) = item.get_mut("content").and_then(serde_json::Value::as_array_mut) {
@@ -73,7 +68,6 @@ pub fn model_switch_alone(raw: &RawValue) -> Option<serde_json::Value> {
 }
 
 /// Whether the fresh context includes the instructions of a newly selected model, which then replace older ones.
-#[must_use]
 pub fn brings_model_switch(phase: Phase, context: &[serde_json::Value]) -> bool {
     let is_switch = |item: &serde_json::Value| class_of_item(item) == Class::ModelSwitch;
     phase == Phase::MidTurn && context.iter().any(is_switch)

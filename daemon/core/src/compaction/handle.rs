@@ -1,9 +1,9 @@
 //! Handles: short, durable names of dropped items.
 //!
-//! `<thread>#<seq>.<digest>` names one item, `<thread>#<first>-<last>.<digest>` a span of lines. The digits
-//! are a prefix of the first item's digest: after a transcript was rewritten, a handle
-//! finds nothing rather than another item. Where the thread is known, `#747` or `747` is enough. `#<call>` names what
-//! a call gave, by the id that agent and provider know it by.
+//! `<thread>#<seq>.<digest>` names one item, `<thread>#<first>-<last>.<digest>` a span of lines. The digits are
+//! a prefix of the first item's digest, so that after a rewrite of the transcript a handle finds nothing rather
+//! than another item. If the thread is known, `#747` or `747` is enough. `#<call>` names the output of a call,
+//! by the id that agent and provider use for it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,19 +16,19 @@ pub struct Handle {
     /// A thread's or a compaction's id.
     pub of: String,
     pub first: u64,
-    /// Last line; the same for one item.
+    /// Last line; equal to `first` for one item.
     pub last: u64,
     /// Prefix of the first item's digest; empty in a handle written by a person.
     pub digest: String,
 }
 
-/// Hex digits of a digest that a handle carries: wrong in one of sixteen million.
+/// Hex digits of a digest in a handle: one in sixteen million matches by chance.
 const DIGEST_DIGITS: usize = 6;
 
-/// Characters of the longest id of a call.
+/// Maximum characters of a call's id.
 const CALL_CHARS: usize = 128;
 
-/// Characters of a wrong handle that its error quotes.
+/// Characters of an invalid handle to quote in its error.
 const QUOTED_CHARS: usize = 120;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -37,12 +37,12 @@ pub enum HandleParseError {
         "{0:?} is not a handle; one looks like #<seq>, #<first>-<last> or <thread>#<seq>.<digest>"
     )]
     NoHandle(String),
-    /// `#747` where no thread is named beside it.
+    /// `#747` without a thread.
     #[error("{0:?} names no thread: name it beside the handle, or write <thread>{0}")]
     NoThread(String),
 }
 
-/// What stands around a handle where text quotes it.
+/// Characters around a handle that text quotes.
 const AROUND: &[char] = &['[', ']', '(', ')', '`', '"', '\'', ',', ';', ':', '.', ' ', '\t', '\n'];
 
 impl Handle {
@@ -52,10 +52,8 @@ impl Handle {
         Self { of: of.to_owned(), first, last, digest }
     }
 
-    /// Reads a handle as it is printed: whole, or as a view prints it, `#747` or `747`, of `thread`.
-    ///
-    /// # Errors
-    /// The text is no handle, or names no thread and `thread` is absent.
+    /// Parses a handle as it is printed: complete, or as a view prints it, `#747` or `747`, of `thread`. Fails
+    /// if the text is not a handle, or names no thread and `thread` is `None`.
     pub fn parse_in(text: &str, thread: Option<&str>) -> Result<Self, HandleParseError> {
         let text = text.trim_matches(AROUND);
         let (of, place) = text.rsplit_once('#').unwrap_or(("", text));
@@ -97,8 +95,8 @@ impl FromStr for Handle {
     }
 }
 
-/// The thread and the call that `<thread>#<call>` names, or `#<call>` where the thread is known; `None` where a text names
-/// lines. What a call gave can be named so before its line is written.
+/// The thread and the call named by `<thread>#<call>`, or by `#<call>` if the thread is known; `None` if the
+/// text names lines. It can name the output of a call before its line is written.
 pub fn call_of<'a>(text: &'a str, thread: Option<&'a str>) -> Option<(&'a str, &'a str)> {
     let text = text.trim_matches(AROUND);
     let (of, call) = text.rsplit_once('#').unwrap_or(("", text));
@@ -109,7 +107,7 @@ pub fn call_of<'a>(text: &'a str, thread: Option<&'a str>) -> Option<(&'a str, &
     (is_id && place_of(call).is_none()).then_some((of, call))
 }
 
-/// The lines and the digest of a handle's part behind `#`.
+/// Parses the part of a handle after `#`: lines and digest.
 fn place_of(place: &str) -> Option<(u64, u64, String)> {
     let (lines, digest) = place.split_once('.').unwrap_or((place, ""));
     let (first, last) = lines.split_once('-').unwrap_or((lines, lines));

@@ -1,6 +1,6 @@
-//! The initial context of a thread, as its own history tells it: for a compaction in the middle of a turn whose caller
-//! gives none. The harness sends it at the start of a thread and again only where it changed, so of each section
-//! the newest counts.
+//! Reconstructs the initial context of a thread from its history, for a compaction in the middle of a turn
+//! whose caller provides none. The harness sends the context at the start of a thread and later only what
+//! changed, so the newest version of each section counts.
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -12,16 +12,16 @@ use crate::item::MessageItem;
 use crate::redact::redact;
 use crate::rollout::{TurnSettings, contextual};
 
-/// One section: what it is about, who says it, its words.
+/// One section: its subject, role and text.
 struct Section {
     about: String,
     role: String,
     text: String,
 }
 
-/// The initial context that `items` tell, one developer message and one user message; where they do not say where the
-/// agent works, `reference` does: what the transcript recorded of its last turn. Empty where nothing is told.
-#[must_use]
+/// The initial context found in `items`: one developer message and one user message. If the items do not name
+/// the working folder, it comes from `reference`, the settings that the transcript recorded for the last turn.
+/// Empty if there is no context.
 pub fn of_history(items: &[Box<RawValue>], reference: Option<&TurnSettings>) -> Vec<Value> {
     let mut sections: Vec<Section> = Vec::new();
     let mut is_begun = false;
@@ -47,7 +47,7 @@ pub fn of_history(items: &[Box<RawValue>], reference: Option<&TurnSettings>) -> 
 
 const ENVIRONMENT: &str = "environment_context";
 
-/// What changed of the environment without the folder: it says nothing of the rest.
+/// A change of the environment that omits the folder: the other parts are unchanged.
 const CHANGE: &str = "environment_context of the day";
 
 fn read(told: &ClassifiedItem<'_>, is_begun: bool, sections: &mut Vec<Section>) {
@@ -65,7 +65,7 @@ fn read(told: &ClassifiedItem<'_>, is_begun: bool, sections: &mut Vec<Section>) 
     }
 }
 
-/// What a part of a message is about; `None` where it is of its own turn alone.
+/// The subject of a message's part; `None` if the part concerns only its own turn.
 fn about(role: &str, text: &str, is_begun: bool) -> Option<String> {
     let text = text.trim_start();
     if text.is_empty() || contextual::is_model_switch(text) {
@@ -78,7 +78,7 @@ fn about(role: &str, text: &str, is_begun: bool) -> Option<String> {
             Some(tag.to_owned())
         }
         ("user", _) if contextual::is_standing(text) => Some("instructions".to_owned()),
-        // Instructions of the person's own, which have no mark, stand before the first request.
+        // The person's own instructions have no mark and come before the first request.
         ("developer", None) if !is_begun => Some(text.to_owned()),
         _ => None,
     }

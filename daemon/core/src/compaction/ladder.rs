@@ -1,8 +1,7 @@
-//! The ladder of strategies: which are tried, in which order, and for how long.
+//! The ladder of strategies: which to try, in which order, and for how long.
 
 use serde::{Deserialize, Serialize};
 
-/// How a history is compacted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[derive(strum::IntoStaticStr)]
@@ -17,7 +16,6 @@ pub enum Strategy {
 
 impl Strategy {
     /// Whether it needs a model.
-    #[must_use]
     pub fn asks(self) -> bool {
         !matches!(self, Self::Checkpoint | Self::Auto)
     }
@@ -42,7 +40,6 @@ pub enum Skip {
 }
 
 /// The strategies to try, highest first; the last is always the checkpoint.
-#[must_use]
 pub fn rungs(wanted: Strategy, offer: Offer) -> Vec<(Strategy, Option<Skip>)> {
     let if_ = |configured: bool| (!configured).then_some(Skip::NotConfigured);
     let mut rungs = match wanted {
@@ -71,9 +68,8 @@ const RESERVE_MS: u64 = 250;
 /// Minimum milliseconds to ask a model.
 const USEFUL_MS: u64 = 500;
 
-/// Milliseconds the next strategy may take, with `left_ms` left for it and `below` further strategies that
-/// ask a model; `None` if that is too little.
-#[must_use]
+/// Milliseconds the next strategy may take, given `left_ms` and `below` further strategies that ask a model;
+/// `None` if that is too little.
 pub fn rung_ms(left_ms: u64, below: u64) -> Option<u64> {
     let share = left_ms.saturating_sub(RESERVE_MS) / (below + 1);
     (share >= USEFUL_MS).then_some(share)

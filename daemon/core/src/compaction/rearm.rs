@@ -9,18 +9,16 @@ use crate::checkpoint::files::FileState;
 /// An earlier compaction of the same thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EarlierCompaction {
-    /// Last line it covered.
     pub seq: u64,
 }
 
 /// Tokens a thread must grow by before the next automatic compaction: a twentieth of its size, and more
 /// than a usual single message.
-#[must_use]
 pub fn growth_needed(visible_tokens: u64) -> u64 {
     (visible_tokens / 20).max(1_000)
 }
 
-/// Number of compactions with no change or effective command in between that counts as a loop.
+/// Number of compactions without an edit or an effective command in between that counts as a loop.
 pub const LOOP_COMPACTIONS: usize = 3;
 
 /// Maximum files named in a warning.
@@ -31,12 +29,11 @@ const REREAD_MAX: usize = 8;
 pub struct CompactionLoop {
     /// Compactions since the last progress, including this one.
     pub compactions: usize,
-    /// Files reread in between, most often read first.
+    /// Files read again in between, most often read first.
     pub reread: Vec<String>,
 }
 
-/// Detects whether this compaction is one too many; `earlier` is newest first.
-#[must_use]
+/// Detects a loop that includes this compaction; `earlier` is newest first.
 pub fn circle(state: &Checkpoint, earlier: &[EarlierCompaction]) -> Option<CompactionLoop> {
     let changes = state.files.iter().filter(|(_, file)| file.state.is_change());
     let commands = state.commands.newest().filter(|command| !command.is_look);

@@ -18,7 +18,6 @@ pub struct Span {
     pub first: u64,
     pub last: u64,
     pub items: u64,
-    /// Estimated tokens.
     pub tokens: u64,
     /// Digest of the first item.
     pub digest: Digest128,
@@ -38,7 +37,6 @@ impl From<&ItemRow> for Span {
     }
 }
 
-/// What happened to an item that was not dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Disposition {
     Kept,
@@ -46,16 +44,15 @@ pub enum Disposition {
     Shortened,
 }
 
-/// Items that the model behind a replacement did not see: the history was larger than its window.
+/// Items that the model behind a replacement did not see because the history exceeded its window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unseen {
-    /// Items left out.
     pub left_out: u64,
-    /// Their estimated tokens.
+    /// Estimated tokens of the omitted items.
     pub tokens: u64,
     /// Items whose middle was cut.
     pub cut: u64,
-    /// Line of the first item left out, or cut where none was left out.
+    /// Line of the first omitted item, or of the first cut one if none was omitted.
     pub first: u64,
     /// Line of the last one.
     pub last: u64,
@@ -64,11 +61,10 @@ pub struct Unseen {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Receipt {
     pub kept: Vec<Span>,
-    /// Items kept cut or redacted.
+    /// Items that are cut or redacted.
     pub shortened: Vec<Span>,
-    /// Dropped items.
     pub dropped: Vec<Span>,
-    /// From the first to the last item that the model did not see; its `items` are those alone.
+    /// Spans all items that the model did not see; `items` counts only those.
     #[serde(default)]
     pub unseen: Option<Span>,
 }

@@ -1,8 +1,8 @@
-//! The remote strategy: a provider's own compaction, and what to take from its answer.
+//! The remote strategy: a provider's own compaction, and the parts of its answer to keep.
 //!
-//! Follows Codex's remote compaction, with two differences: an answer without exactly one compaction item
-//! is a typed reason to try the next strategy, not the end of the turn; and our checkpoint is kept beside
-//! the opaque item, since only its provider can read that.
+//! Follows Codex's remote compaction, with two differences: an answer without exactly one compaction item is a
+//! typed reason to try the next strategy rather than the end of the turn; and our checkpoint is kept next to
+//! the encrypted item, since only its provider can read that.
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -12,23 +12,20 @@ use super::classify::{Class, ClassifiedItem, class_of_item, tell};
 use super::summary::clean;
 use crate::model::{Fault, FaultKind};
 
-/// Tokens of messages kept beside the compaction item, newest first.
+/// Tokens of messages to keep next to the compaction item, newest first.
 pub const MESSAGES_TOKENS_MAX: u64 = 64_000;
 
 /// The item that requests a compaction at the end of an ordinary request.
-#[must_use]
 pub fn trigger() -> Box<RawValue> {
     RawValue::from_string(r#"{"type":"compaction_trigger"}"#.to_owned()).unwrap_or_default()
 }
 
-/// A history as it is sent.
+/// A history in the form it is sent.
 #[derive(Debug, Clone)]
 pub struct TrimmedHistory {
-    /// Each item, at its place.
     pub items: Vec<Box<RawValue>>,
-    /// Number of redactions.
     pub redacted: u64,
-    /// Places of outputs that a note stands for, in order.
+    /// Indexes of outputs that were replaced by a note, in order.
     pub left_out: Vec<usize>,
 }
 
@@ -36,7 +33,6 @@ pub struct TrimmedHistory {
 /// newest end on; their call ids stay, so pairs remain whole.
 ///
 /// Unlike Codex it skips items that cannot shrink instead of stopping there.
-#[must_use]
 pub fn trimmed(told: &[ClassifiedItem<'_>], most: u64) -> TrimmedHistory {
     let mut over = told.iter().map(|told| told.tokens).sum::<u64>().saturating_sub(most);
     let cleaned = told.iter().map(|told| clean(told.raw));
@@ -69,13 +65,10 @@ const NOTE_TOKENS: u64 = 40;
 
 /// Builds the history from a provider's answer.
 ///
-/// For a unary answer (`sent` empty) the messages are the provider's; for a streamed one, those that were
-/// sent. Requests of the person, earlier summaries and the model's messages are kept; the harness's
-/// context is dropped and rebuilt. The newest messages stay, within `room` tokens and
-/// [`MESSAGES_TOKENS_MAX`].
-///
-/// # Errors
-/// [`FaultKind::Unreadable`] unless there is exactly one compaction item and it holds something.
+/// For a unary answer (`sent` empty) the messages are the provider's; for a streamed one, those that were sent.
+/// Keeps requests of the person, earlier summaries and the model's messages; drops the harness's context, which
+/// is rebuilt. The newest messages stay, within `room` tokens and [`MESSAGES_TOKENS_MAX`]. Fails with
+/// [`FaultKind::Unreadable`] unless there is exactly one compaction item and it is not empty.
 pub fn accepted(
     answer: &[Box<RawValue>],
     sent: Option<&[Box<RawValue>]>,
@@ -112,10 +105,8 @@ pub fn accepted(
     Ok(items)
 }
 
-/// Inserts `view` and `context` into an accepted history. The opaque item stays last. In the middle of a
-/// turn, the context goes before the last real request, else before the newest summary, else before the
-/// view.
-#[must_use]
+/// Inserts `view` and `context` into an accepted history. The encrypted item stays last. In the middle of a
+/// turn, the context goes before the last real request, else before the newest summary, else before the view.
 pub fn installed(
     mut history: Vec<Value>,
     view: Value,

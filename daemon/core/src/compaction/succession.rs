@@ -1,7 +1,7 @@
-//! Repeated compaction of a history that only its client keeps.
+//! Repeated compaction of a history that only its client stores.
 //!
-//! The next history begins with the view of the last one. Folding only its text would lose a little each
-//! time, so the view names its compaction and folding continues from the state saved with it.
+//! The next history begins with the view of the last one. Folding only its text would lose a little each time,
+//! so the view names its compaction, and the fold continues from the state saved with it.
 use serde_json::Value;
 
 use super::classify::{Class, class_of_item};
@@ -12,7 +12,6 @@ use crate::rollout::contextual;
 const NAMES: &str = "thread=";
 
 /// The id in the header of the newest view among `items`, if it begins with `prefix`.
-#[must_use]
 pub fn earlier<'a>(items: &'a [Value], prefix: &str) -> Option<&'a str> {
     items.iter().rev().find_map(|item| {
         let words = texts(item).find(|words| contextual::is_summary(words))?;
@@ -22,9 +21,8 @@ pub fn earlier<'a>(items: &'a [Value], prefix: &str) -> Option<&'a str> {
     })
 }
 
-/// Which of `items` come from the compaction whose output was `made`: each of those at most once, and
-/// anything that looks like a summary, since a client may have cut it.
-#[must_use]
+/// Marks the `items` that come from the compaction whose output was `made`: each of those at most once, and
+/// everything that looks like a summary, since a client may have cut it.
 pub fn carried(items: &[Value], made: &[Value]) -> Vec<bool> {
     let mut left: Vec<&Value> = made.iter().collect();
     let is_carried = |item: &Value| match left.iter().position(|made| says_the_same(made, item)) {
@@ -38,7 +36,6 @@ pub fn carried(items: &[Value], made: &[Value]) -> Vec<bool> {
 }
 
 /// The newest request of the person among the items at `among`.
-#[must_use]
 pub fn newest_request(items: &[Value], among: &[usize]) -> Option<usize> {
     let is_request =
         |at: &usize| items.get(*at).is_some_and(|item| class_of_item(item) == Class::Request);

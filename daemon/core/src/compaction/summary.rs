@@ -1,8 +1,8 @@
 //! The summary strategy: the input for a model, and the history built from its summary.
 //!
-//! Harness context (environment, instructions, permissions) is never summarized: it is rebuilt. Requests
-//! that nobody has answered are not summarized either; they follow the summary unchanged. All functions
-//! work on values; the shell sends the request.
+//! Harness context (environment, instructions, permissions) is never summarized: it is rebuilt. Unanswered
+//! requests are not summarized either; they follow the summary unchanged. All functions work on values; the
+//! shell sends the request.
 
 mod check;
 mod layout;
@@ -21,10 +21,9 @@ pub use layout::{Layout, SummaryReplacement, USER_TOKENS_MAX, replacement};
 pub use search::InputSearch;
 pub use trim::FittedInput;
 
-/// Words to ask a model for, at most, where its summary shares `max_tokens` with the checkpoint. A word of a summary,
-/// paths and identifiers among them, is some 8 bytes long, and models stay 15 % below such a bound: they take two
-/// thirds of the room.
-#[must_use]
+/// Maximum number of words to ask a model for when its summary shares `max_tokens` with the checkpoint. A word
+/// of a summary, including paths and identifiers, has about 8 bytes, and models stay 15 % below such a bound:
+/// they use two thirds of the room.
 pub fn words(max_tokens: u64) -> u64 {
     max_tokens * 2 / 5
 }
@@ -43,7 +42,6 @@ pub struct Split<'a> {
 }
 
 impl<'a> Split<'a> {
-    #[must_use]
     pub fn of(told: Vec<ClassifiedItem<'a>>) -> Self {
         let answered = told
             .iter()
@@ -68,14 +66,12 @@ impl<'a> Split<'a> {
     }
 
     /// Whether there is anything to summarize.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         !self.body.iter().any(|told| told.class != Class::Request)
     }
 }
 
 /// The items of `body` that another model can read.
-#[must_use]
 pub fn readable<'a>(body: &[ClassifiedItem<'a>]) -> Vec<ClassifiedItem<'a>> {
     let is_read = |told: &&ClassifiedItem<'_>| {
         !matches!(told.class, Class::Reasoning | Class::Opaque | Class::Unknown)
@@ -83,9 +79,8 @@ pub fn readable<'a>(body: &[ClassifiedItem<'a>]) -> Vec<ClassifiedItem<'a>> {
     body.iter().filter(is_read).cloned().collect()
 }
 
-/// The items to send, redacted, then `prompt` as the last user message; and the number of redactions. Any other item
-/// passes byte for byte.
-#[must_use]
+/// The items to send, redacted, then `prompt` as the last user message; and the number of redactions. Items
+/// without secrets pass unchanged.
 pub fn input(fitted: &FittedInput<'_>, prompt: &str) -> (Vec<Box<RawValue>>, u64) {
     let mut redacted = 0;
     let mut items: Vec<Box<RawValue>> = Vec::with_capacity(fitted.body.len() + 1);
@@ -100,7 +95,6 @@ pub fn input(fitted: &FittedInput<'_>, prompt: &str) -> (Vec<Box<RawValue>>, u64
 }
 
 /// The redacted item and the number of redactions; without any, the same bytes.
-#[must_use]
 pub fn clean(item: &RawValue) -> (Box<RawValue>, u64) {
     let mut value = serde_json::from_str::<Value>(item.get()).unwrap_or_default();
     let hits = u64::from(redact_value(&mut value));

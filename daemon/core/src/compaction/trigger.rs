@@ -35,7 +35,6 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    #[must_use]
     pub fn compacts(self) -> bool {
         matches!(self, Self::ContextLimit | Self::ModelDownshift)
     }
@@ -43,7 +42,6 @@ impl Verdict {
 
 /// Decides for a history of `used` tokens in `window`; `previous` is the window of the model that answered
 /// last, if it differs.
-#[must_use]
 pub fn should(
     used: u64,
     moment: TriggerMoment,

@@ -5,8 +5,7 @@ use serde_json::Value;
 /// Minimum reduction by a replacement, in percent of the history before.
 pub const GAIN_PERCENT_MIN: u64 = 10;
 
-/// Maximum percent of the window a replacement may fill: a fuller one would have to be compacted again at
-/// once.
+/// Maximum percent of the window a replacement may fill: a fuller one would soon be compacted again.
 pub const CEILING_PERCENT: u64 = 50;
 
 /// Sizes of a history and its replacement, in tokens.
@@ -19,7 +18,6 @@ pub struct Sizes {
 }
 
 /// Maximum tokens of a replacement in a window of `window`.
-#[must_use]
 pub fn ceiling(window: u64) -> u64 {
     window / 100 * CEILING_PERCENT
 }
@@ -41,10 +39,8 @@ pub enum Flaw {
     OverCeiling,
 }
 
-/// Checks a replacement against the original history; `request` is the active request as it is to be kept.
-///
-/// # Errors
-/// The first flaw. [`Flaw::TooLarge`] is harmless: the history was already small.
+/// Checks a replacement against the original history and returns the first flaw; `request` is the active
+/// request as it is kept. [`Flaw::TooLarge`] is harmless: the history was already small.
 pub fn check(items: &[Value], request: Option<&Value>, sizes: Sizes) -> Result<(), Flaw> {
     let Sizes { before, after, window } = sizes;
     if items.is_empty() {
@@ -65,7 +61,7 @@ pub fn check(items: &[Value], request: Option<&Value>, sizes: Sizes) -> Result<(
     Ok(())
 }
 
-/// The text of a message that a model reads.
+/// The content of a user message.
 fn says(item: &Value) -> Option<&Value> {
     item.get("content").filter(|_| item["role"] == "user")
 }

@@ -2,22 +2,22 @@
 
 use crate::thread::Source;
 
-/// How long a provider keeps what it was sent, if nobody sends it again.
+/// How long a provider keeps its cache after the last request that used it.
 ///
 /// # Source
-/// Anthropic's documentation: five minutes unless a request asks for an hour, and Claude Code's transcripts say which.
-/// OpenAI's: minutes, and never more than an hour where no longer retention is asked for, which Codex does not.
+/// Anthropic's documentation: five minutes unless a request asks for an hour, and Claude Code's transcripts say
+/// which. OpenAI's: minutes, and at most an hour unless a longer retention is requested, which Codex does not
+/// do.
 const LIFETIMES_MS: [(Source, u64); 2] = [(Source::Claude, 300_000), (Source::Codex, 3_600_000)];
 
-/// Who says how long it is.
+/// Source of a lifetime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case", const_into_str)]
 pub enum LifetimeOrigin {
     Config,
-    /// The newest request that wrote into the cache.
+    /// The newest request that wrote to the cache.
     Transcript,
-    /// The provider's documentation.
     Default,
 }
 
@@ -26,12 +26,12 @@ pub enum LifetimeOrigin {
 pub struct PromptCache {
     pub lifetime_ms: u64,
     pub origin: LifetimeOrigin,
-    /// It was not used for longer than that.
+    /// It has not been used for longer than its lifetime.
     pub is_cold: bool,
 }
 
 impl PromptCache {
-    /// `None` where nothing is known of the provider's cache, or of when it was used.
+    /// `None` if the provider's cache, or the time of its last use, is unknown.
     pub fn of(
         source: Source,
         (configured, reported): (Option<u64>, Option<u64>),

@@ -1,13 +1,13 @@
-//! Settings to send to a model before its next turn: those changed since the reference, or all of
-//! them if there is no reference.
+//! Settings to send to a model before its next turn: those changed since the reference, or all of them if there
+//! is none.
 //!
-//! Five dimensions are always compared. Project instructions and memory, which agents refresh only
-//! with a full context, are compared on request. Known defects of agents that this avoids:
+//! Five dimensions are always compared. Project instructions and memory, which agents refresh only with a full
+//! context, are compared on request. Avoids these known defects of agents:
 //!
-//! - a collaboration mode with empty instructions left the old ones in force: we announce its end;
-//! - several working folders never equalled a reference of one, so they were repeated every turn: we
-//!   compare all of them, in any order;
-//! - a personality that was switched off stayed in force: we announce its end.
+//! - a collaboration mode with empty instructions left the old ones active: we announce its end;
+//! - several working folders never equalled a reference of one, so they were repeated every turn: we compare
+//!   all of them, in any order;
+//! - a personality that was switched off stayed active: we announce its end.
 
 mod render;
 mod shown;
@@ -24,16 +24,11 @@ pub use shown::ShownDocuments;
 #[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Dimension {
     Model,
-    /// What the agent may do.
     Permissions,
-    /// Memory of earlier work.
     Memory,
-    /// How the agent works with the person.
     CollaborationMode,
-    /// How the agent speaks.
     Personality,
     AgentsMd,
-    /// Where the agent works.
     Environment,
 }
 

@@ -1,4 +1,4 @@
-//! What items cost in a context window.
+//! Estimates and counts the tokens of items in a context window.
 
 use std::borrow::Cow;
 

@@ -29,8 +29,8 @@ pub struct Options {
     pub repair_image: bool,
     /// Items to remove, each with its counterpart.
     pub remove: Vec<usize>,
-    /// The items go into a request: kinds that the Responses API does not know are removed, and reasoning
-    /// that nobody can read.
+    /// The items go into a request: removes kinds that the Responses API does not know, and reasoning that
+    /// cannot be read.
     pub for_request: bool,
 }
 
@@ -52,7 +52,7 @@ pub enum ChangeKind {
     DuplicateOutputRemoved,
     /// Removed a call that reused the id of a pending call.
     DuplicateCallRemoved,
-    /// Removed a call without an output for which none can be invented.
+    /// Removed a call without an output, for which none can be synthesized.
     OrphanCallRemoved,
     /// Removed a repeated item with the same id.
     DuplicateItemRemoved,
@@ -60,7 +60,7 @@ pub enum ChangeKind {
     IdRemoved,
     /// Removed an item that no provider accepts.
     InvisibleRemoved,
-    /// Removed an item that a request cannot hold; only with [`Options::for_request`].
+    /// Removed an item that a request cannot contain; only with [`Options::for_request`].
     UnsendableRemoved,
     /// Replaced images because the model has no vision.
     ImagesOmitted,
@@ -106,8 +106,8 @@ pub fn normalize<'a>(items: &[&'a str], options: &Options) -> NormalizedHistory<
     work.finish(items)
 }
 
-/// The input of a request to a model: legal, of known kinds, and valid Unicode. Legal items keep their bytes.
-#[must_use]
+/// The input of a request to a model: valid items of known kinds in valid Unicode. Valid items keep their
+/// bytes.
 pub fn for_request(items: &[Box<RawValue>], without_images: bool) -> Vec<Box<RawValue>> {
     let readable: Vec<Cow<'_, str>> = items.iter().map(|item| readable(item.get())).collect();
     let texts: Vec<&str> = readable.iter().map(AsRef::as_ref).collect();
@@ -116,7 +116,7 @@ pub fn for_request(items: &[Box<RawValue>], without_images: bool) -> Vec<Box<Raw
     made.filter_map(|item| RawValue::from_string(item.into_owned()).ok()).collect()
 }
 
-/// A provider refuses a whole request for one half of a surrogate pair, which JSON allows and Unicode does not.
+/// A provider rejects a whole request for half of a surrogate pair, which JSON allows and Unicode does not.
 fn readable(item: &str) -> Cow<'_, str> {
     let may_break = mentions(item, "\\ud") || mentions(item, "\\uD");
     match may_break && serde_json::from_str::<Value>(item).is_err() {
@@ -297,7 +297,7 @@ impl Work {
     }
 }
 
-/// Cheap check whether an item may hold an image, to avoid parsing most of them.
+/// Cheap check for a word, to avoid parsing most items.
 fn mentions(item: &str, word: &str) -> bool {
     memmem::find(item.as_bytes(), word.as_bytes()).is_some()
 }

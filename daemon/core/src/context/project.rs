@@ -1,7 +1,6 @@
-//! The project's instructions (AGENTS.md): which files they come from and how they are joined.
+//! The project's instructions (AGENTS.md): the files they come from, and how to join them.
 //!
-//! Follows Codex, including separator and limits, so that the result is what an agent reads at its next
-//! start.
+//! Follows Codex, including separator and limits, so that the result is what an agent reads at its next start.
 
 /// Default limit, in bytes, for a project's files together.
 pub const BYTES_DEFAULT: u64 = 32 * 1_024;

@@ -1,14 +1,14 @@
 //! The settings last sent to a model, as the baseline for the next turn's diff.
 //!
-//! The reference comes from the history: after a compaction or a rollback that removed it there is none,
-//! and all settings are sent again. It advances with every user turn, also one that sent nothing; turns
-//! without the person (review, compaction) leave it unchanged.
+//! The reference comes from the history: after a compaction, or a rollback that removed it, there is none, and
+//! all settings are sent again. It advances with every user turn, also one that sent nothing; turns without the
+//! person (review, compaction) leave it unchanged.
 
 use serde::{Deserialize, Serialize};
 
 use crate::rollout::TurnSettings;
 
-/// Settings a model is given. An absent part is not sent.
+/// Settings that a model receives. An absent part is not sent.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
@@ -26,16 +26,15 @@ pub struct Settings {
     /// Project instructions (AGENTS.md); compared only on request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agents_md: Option<String>,
-    /// Memory of earlier work; compared only on request.
+    /// Memory; compared only on request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<String>,
 }
 
-/// Where the agent works.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Environment {
-    /// Working folders; usually one.
+    /// Usually one.
     #[serde(default)]
     pub places: Vec<WorkingFolder>,
     /// Current date, such as `2026-11-21`.
@@ -60,7 +59,7 @@ pub struct WorkingFolder {
     pub shell: Option<String>,
 }
 
-/// Which hosts may be reached.
+/// Hosts that may be reached.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Network {
@@ -76,7 +75,7 @@ pub struct Permissions {
     /// The profile, such as `workspace-write`.
     #[serde(default)]
     pub profile: String,
-    /// When the person is asked, such as `on-request`.
+    /// When to ask the person, such as `on-request`.
     #[serde(default)]
     pub approval_policy: String,
     /// The harness's text about both; a change of the text alone is not sent.
@@ -84,7 +83,6 @@ pub struct Permissions {
     pub instructions: String,
 }
 
-/// How the agent works with the person.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CollaborationMode {
@@ -95,12 +93,11 @@ pub struct CollaborationMode {
     pub model: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<String>,
-    /// Instructions; may be empty.
+    /// May be empty.
     #[serde(default)]
     pub instructions: String,
 }
 
-/// How the agent speaks.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Personality {
@@ -120,7 +117,7 @@ pub struct Model {
 }
 
 impl Settings {
-    /// The settings a transcript recorded, to be compared with `current`. A transcript keeps names and no
+    /// The settings that a transcript recorded, for comparison with `current`. A transcript has names and no
     /// text; what it does not record counts as unchanged.
     pub fn of_turn(told: &TurnSettings, current: &Self) -> Self {
         let environment = current.environment.clone().map(|now| now.told(told));

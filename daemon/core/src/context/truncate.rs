@@ -1,6 +1,6 @@
-//! Cuts the middle out of a text: the beginning says what it is, the end how it went.
+//! Cuts the middle out of a text: the beginning identifies it, and the end has the result.
 //!
-//! The kept text is within the budget; the marker comes on top, as in Codex. Characters are never split.
+//! The kept text is within the budget; the marker is added to it, as in Codex. Characters are never split.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use crate::{text, tokens};
 /// How much of a text to keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Policy {
-    /// Tokens of four bytes.
+    /// Of four bytes each.
     Tokens(u64),
     Bytes(u64),
     Lines(u64),
@@ -25,9 +25,8 @@ pub enum Policy {
 #[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Unit {
-    /// Tokens of four bytes.
+    /// Of four bytes each.
     Tokens,
-    /// Characters.
     Chars,
     Lines,
 }
@@ -39,7 +38,6 @@ pub struct Truncation {
     pub text: String,
     /// Removed amount, as in the marker; 0 if nothing.
     pub removed: u64,
-    /// Unit of `removed`.
     pub unit: Unit,
 }
 
@@ -53,7 +51,7 @@ impl Policy {
         }
     }
 
-    /// Whether the whole text may stay.
+    /// Whether the whole text fits.
     pub fn holds(self, text: &str) -> bool {
         match self {
             Self::Tokens(limit) => text.len() <= tokens::bytes_of(limit),
@@ -108,7 +106,7 @@ pub fn truncate(text: &str, policy: Policy) -> Truncation {
     }
 }
 
-/// Like [`truncate`], and puts the number of lines before a text that was cut.
+/// Like [`truncate`], but puts the number of lines before a text that was cut.
 pub fn truncate_formatted(text: &str, policy: Policy) -> Truncation {
     let cut = truncate(text, policy);
     if cut.removed == 0 {

@@ -9,11 +9,10 @@ pub struct Sizes {
     pub incoming: u64,
     /// The largest single item, in the history or about to be added.
     pub largest: u64,
-    /// What no compaction removes: instructions, tools, initial context.
+    /// Parts that no compaction removes: instructions, tools, initial context.
     pub fixed: u64,
 }
 
-/// A remark on a window.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remark {
     pub kind: &'static str,

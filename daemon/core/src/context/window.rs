@@ -1,4 +1,4 @@
-//! How large a model's context window is, how much of it can be used, and when to compact.
+//! Computes the size of a model's context window, the usable part, and when to compact.
 
 /// Percent of a window that can be filled; the rest is for the answer and the provider's overhead. As in
 /// Codex, like the other defaults here.
@@ -7,14 +7,14 @@ pub const EFFECTIVE_PERCENT: u64 = 95;
 /// Percent of a window at which agents compact by themselves.
 pub const TRIGGER_PERCENT: u64 = 90;
 
-/// Tokens that agents subtract when they show how much is left: instructions that are always present.
+/// Tokens that agents subtract when they show the remainder: instructions that are always present.
 pub const BASELINE_TOKENS: u64 = 12_000;
 
 /// Window of an unknown model.
 pub const FALLBACK_TOKENS: u64 = 272_000;
 
-/// Windows by prefix of a model's name; the longest prefix wins. Only models that are sold with one window
-/// are listed; for the others the transcript, the configuration or the request decides, else the window is
+/// Windows by prefix of a model's name; the longest prefix wins. Lists only models that are sold with one
+/// window; for others the transcript, the configuration or the request decides, else the window is unknown.
 /// not known.
 ///
 /// # Source
@@ -44,7 +44,7 @@ const MODELS: [(&str, u64); 13] = [
 /// Chosen: the sizes that providers name for their long-context models.
 const OFFERED: [u64; 4] = [400_000, 500_000, 1_000_000, 2_000_000];
 
-/// The windows of the agents whose transcripts tell where they compacted by themselves: Claude Code's two.
+/// The windows of agents whose transcripts record where they compacted by themselves: Claude Code's two.
 const OF_COMPACTING_AGENTS: [u64; 2] = [200_000, 1_000_000];
 
 /// Where a value came from, weakest first.
@@ -54,9 +54,8 @@ const OF_COMPACTING_AGENTS: [u64; 2] = [200_000, 1_000_000];
 pub enum Origin {
     /// Unknown model: [`FALLBACK_TOKENS`], a guess.
     Fallback,
-    /// The thread held more than the table or fallback says: the next larger offered window, a guess.
+    /// The thread held more than the table or the fallback: the next larger offered window, a guess.
     Observed,
-    /// Computed from the window.
     Default,
     ModelTable,
     /// Where the agent compacted by itself.
@@ -69,7 +68,6 @@ pub enum Origin {
     Request,
 }
 
-/// Inputs to [`decide`].
 #[derive(Debug, Clone, Copy, Default)]
 pub struct WindowSources<'a> {
     pub model: Option<&'a str>,
@@ -77,9 +75,8 @@ pub struct WindowSources<'a> {
     pub configured: Option<u64>,
     /// From the transcript: the whole window or its effective part.
     pub stated: Option<u64>,
-    /// From the running agent.
     pub reported: Option<u64>,
-    /// Tokens the window has held, by the provider's count.
+    /// Tokens that the window has held, by the provider's count.
     pub filled: Option<u64>,
     /// Tokens the window held when the agent last compacted by itself.
     pub agent_compacted_at: Option<u64>,
@@ -97,7 +94,7 @@ pub struct WindowSources<'a> {
 pub struct Window {
     pub tokens: u64,
     pub origin: Origin,
-    /// The part that can be filled.
+    /// The usable part.
     pub effective: u64,
     /// When to compact; `None` if the user switched it off.
     pub trigger: Option<u64>,
@@ -106,14 +103,15 @@ pub struct Window {
     pub limit_refused: Option<u64>,
 }
 
-/// Decides a window and its limits.
+/// Computes a window and its limits.
 ///
-/// A user's limit is honoured up to the effective window, also above the 90 % where agents stop. A limit
-/// above the effective window could never be reached: the default replaces it and the answer says so.
+/// A user's limit is honoured up to the effective window, also above the 90 % where agents stop. A limit above
+/// the effective window could never be reached: the default replaces it, and [`Window::limit_refused`] reports
+/// it.
 pub fn decide(known: &WindowSources<'_>) -> Window {
     let (tokens, origin) = whole(known);
     let compacted_at = compaction(known).map(|(limit, _)| limit).filter(|limit| *limit <= tokens);
-    // What an agent has filled can be filled.
+    // A size that an agent has reached is usable.
     let effective = percent(tokens, EFFECTIVE_PERCENT).max(compacted_at.unwrap_or(0));
     let default = percent(tokens, TRIGGER_PERCENT);
     let limit = match (known.limit_asked, known.percent_configured) {
@@ -135,12 +133,12 @@ pub fn decide(known: &WindowSources<'_>) -> Window {
 }
 
 impl Window {
-    /// Whether somebody said how large the window is. Of a guess nobody is told a number, and nobody is warned.
+    /// Whether the size was stated. Do not show or warn about a guess.
     pub fn is_known(&self) -> bool {
         self.origin > Origin::Observed
     }
 
-    /// Percent left, as agents show it: without the baseline.
+    /// Percent left as agents show it: without the baseline.
     pub fn percent_left(&self, used: u64) -> u64 {
         let room = self.effective.saturating_sub(BASELINE_TOKENS);
         if room == 0 {
@@ -188,15 +186,15 @@ fn whole(known: &WindowSources<'_>) -> (u64, Origin) {
         Some(tokens) => (tokens, Origin::ModelTable),
         None => (FALLBACK_TOKENS, Origin::Fallback),
     };
-    // A window is at least as large as what it has held.
+    // A window is at least as large as its largest content.
     match known.filled.filter(|filled| *filled > assumed.0) {
         Some(filled) => (offered(filled), Origin::Observed),
         None => assumed,
     }
 }
 
-/// Where the agent compacted by itself, and the window this tells. Nothing where the thread held more than that:
-/// then the model or its window changed.
+/// Where the agent compacted by itself, and the window that follows from it. `None` if the thread held more
+/// than that: then the model or its window changed.
 fn compaction(known: &WindowSources<'_>) -> Option<(u64, u64)> {
     let limit = positive(known.agent_compacted_at)?;
     let window = OF_COMPACTING_AGENTS.into_iter().find(|window| limit <= *window)?;
@@ -207,8 +205,8 @@ fn offered(tokens: u64) -> u64 {
     OFFERED.into_iter().find(|window| tokens <= *window).unwrap_or(tokens)
 }
 
-/// Newer agent versions report the effective part. Windows are whole thousands, so a number that becomes
-/// one after undoing the 95 % was effective.
+/// Newer agent versions report the effective part. Windows are whole thousands, so a number that becomes one
+/// after undoing the 95 % was effective.
 fn undo_effective(tokens: u64) -> u64 {
     let whole = tokens.checked_mul(100).filter(|all| all.is_multiple_of(EFFECTIVE_PERCENT));
     whole
@@ -217,8 +215,7 @@ fn undo_effective(tokens: u64) -> u64 {
         .unwrap_or(tokens)
 }
 
-/// Whether a model is OpenAI's own, by its name: it can read what its provider compacted.
-#[must_use]
+/// Whether a model is OpenAI's own, by its name, so that it can read its provider's compactions.
 pub fn is_of_openai(name: &str) -> bool {
     let name = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
     let own = ["gpt-", "codex-", "o3", "o4-"];
@@ -226,7 +223,6 @@ pub fn is_of_openai(name: &str) -> bool {
 }
 
 /// Looks up a model's window by name, ignoring a provider prefix.
-#[must_use]
 pub fn of_model(name: &str) -> Option<u64> {
     let name = name.rsplit('/').next().unwrap_or(name);
     let known = MODELS.iter().filter(|(beginning, _)| name.starts_with(beginning));
@@ -275,7 +271,7 @@ mod tests {
         for (compacted, filled, tokens, trigger) in [
             (166_800, 167_000, 200_000, 166_800),
             (948_659, 949_000, 1_000_000, 948_659),
-            // Later than what is counted as full.
+            // Above what counts as full.
             (998_659, 999_000, 1_000_000, 998_659),
             (330_000, 331_000, 1_000_000, 330_000),
         ] {
@@ -283,7 +279,7 @@ mod tests {
             assert_eq!((window.tokens, window.trigger), (tokens, Some(trigger)), "{compacted}");
             assert_eq!((window.origin, window.is_known()), (Origin::AgentCompaction, true));
         }
-        // It went on above: by now the window is another one.
+        // The thread later exceeded that: the window has changed.
         let changed = of(known(160_000, 480_000));
         assert_eq!((changed.origin, changed.trigger_origin), (Origin::Observed, Origin::Observed));
         let table =
@@ -371,7 +367,7 @@ mod tests {
         assert_eq!((stated.tokens, stated.trigger), (2_000, Some(930)));
         let ours = of(WindowSources { percent_configured: Some(50), ..told });
         assert_eq!((ours.trigger, ours.trigger_origin), (Some(500), Origin::Config));
-        // Never is what 0 means to us, and every turn what it means to the agent.
+        // 0 means never to us, and every turn to the agent.
         assert_eq!(of(WindowSources { agent_limit: Some(0), ..told }).trigger, Some(0));
         assert_eq!(of(WindowSources { agent_limit: Some(951), ..told }).limit_refused, Some(951));
     }

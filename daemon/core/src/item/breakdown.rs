@@ -16,11 +16,10 @@ pub enum ContextKind {
     ToolCalls,
     ToolOutputs,
     Reasoning,
-    /// Inline images, of whoever sent them.
+    /// Inline images, from any author.
     Images,
     /// Initial context of the harness: permissions, environment, AGENTS.md.
     InitialContext,
-    /// Summaries and opaque compactions.
     Summary,
     Other,
 }
@@ -35,7 +34,6 @@ impl ContextKind {
 pub struct Breakdown([u64; ContextKind::ALL.len()]);
 
 impl Breakdown {
-    /// Tokens of one kind alone.
     pub fn of(kind: ContextKind, tokens: u64) -> Self {
         let mut breakdown = Self::default();
         breakdown.0[kind as usize] = tokens;
@@ -52,7 +50,7 @@ impl Breakdown {
         }
     }
 
-    /// What is left of it without `other`, no kind below zero.
+    /// The difference, per kind and never below zero.
     #[must_use]
     pub fn without(mut self, other: &Self) -> Self {
         for (mine, theirs) in self.0.iter_mut().zip(other.0) {

@@ -1,4 +1,4 @@
-//! Reads the text of a message, whatever form its content has.
+//! Parses the text of a message, whichever form its content has.
 
 use serde::Deserialize;
 
@@ -12,8 +12,7 @@ pub struct MessageItem {
 }
 
 impl MessageItem {
-    /// Reads an item; `None` if it is not a message.
-    #[must_use]
+    /// Parses an item; `None` if it is not a message.
     pub fn read(item: &str) -> Option<Self> {
         let RawMessage { role, content } = serde_json::from_str(item).ok()?;
         let texts = match content {

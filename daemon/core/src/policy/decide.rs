@@ -1,7 +1,7 @@
 //! One decision: percent left → tier → boundary → plan gate → re-arm → budget → judgment.
 //!
-//! Every rule is evaluated and listed, even after one has refused, so that a person sees every obstacle and
-//! not only the first. The result depends on nothing but the two arguments.
+//! Every rule is evaluated and listed, even after one has refused, so that a person sees every obstacle and not
+//! only the first. The result depends only on the two arguments.
 
 use std::collections::BTreeSet;
 
@@ -20,9 +20,9 @@ use crate::signal::Boundary;
 pub struct Situation {
     pub thread_id: String,
     pub seq: u64,
-    /// The turn, from 1.
+    /// Number of the turn, from 1.
     pub turn: u64,
-    /// Time in Unix milliseconds.
+    /// Unix milliseconds.
     pub at_ms: i64,
     pub point: Point,
     pub used: u64,
@@ -52,7 +52,7 @@ pub struct Situation {
 pub struct Baseline {
     /// Tokens in the window at that time.
     pub used: u64,
-    /// Time in Unix milliseconds.
+    /// Unix milliseconds.
     pub at_ms: i64,
 }
 
@@ -94,28 +94,25 @@ pub struct Decision {
 
 impl Decision {
     /// The first rule that refused.
-    #[must_use]
     pub fn refused_by(&self) -> Option<&Reason> {
         self.reasons.iter().find(|reason| !reason.passed)
     }
 
-    /// Bytes that a repeated decision must reproduce.
-    #[must_use]
+    /// Serialized form, which a repeated decision must reproduce.
     pub fn bytes(&self) -> Vec<u8> {
-        // Names, numbers and lists: serialising them to memory cannot fail.
+        // Names, numbers and lists: serializing them to memory cannot fail.
         serde_json::to_vec(self).unwrap_or_default()
     }
 }
 
 impl Situation {
-    /// Percent left of a window with `used` tokens in it. A guess is no basis for a decision.
-    #[must_use]
+    /// Percent left of a window with `used` tokens in it. `None` if its size is a guess, which is no basis for
+    /// a decision.
     pub fn percent(window: &Window, used: u64) -> Option<u64> {
         window.is_known().then(|| window.percent_left(used))
     }
 }
 
-#[must_use]
 pub fn decide(policy: &Policy, situation: &Situation) -> Decision {
     let mut reasons = Reasons::default();
     let boundaries = signs(policy, situation, &mut reasons);
@@ -155,7 +152,7 @@ pub fn decide(policy: &Policy, situation: &Situation) -> Decision {
         (true, false) => PolicyAction::Compact,
     };
     if is_judged {
-        // Asked only if every other rule agrees (defect 7.13.2: it decided alone).
+        // Ask only if every other rule agrees (defect 7.13.2: the judgment decided alone).
         let text = if passed { "is asked for" } else { "is not asked for: a rule said no" };
         reasons.add("judgment", true, || text.to_owned());
     }
@@ -201,8 +198,8 @@ impl Reasons {
     }
 }
 
-/// Checks boundaries and the plan gate. The gate removes only plan boundaries, so a turn's end or a commit
-/// beside a plan update still counts (defect 7.2c).
+/// Checks boundaries and the plan gate. The gate removes only plan boundaries, so the end of a turn or a commit
+/// still counts next to a plan update (defect 7.2c).
 fn gates(
     policy: &Policy,
     tier: Tier,
@@ -237,8 +234,8 @@ fn gates(
     satisfied
 }
 
-/// Refuses a second compaction without real growth. In an emergency half of what is left is enough growth,
-/// so that the window does not overflow.
+/// Refuses a second compaction without real growth. In an emergency half of the remaining room is enough
+/// growth, so that the window does not overflow.
 fn growth(situation: &Situation, is_emergency: bool, reasons: &mut Reasons) {
     let Some(baseline) = situation.baseline else {
         return reasons.add("rearm", true, || "nothing was compacted before".to_owned());
@@ -251,7 +248,6 @@ fn growth(situation: &Situation, is_emergency: bool, reasons: &mut Reasons) {
 }
 
 /// Tokens by which a thread must grow beyond its baseline.
-#[must_use]
 pub fn growth_needed(situation: &Situation, is_emergency: bool) -> u64 {
     let needed = rearm::growth_needed(situation.used);
     match is_emergency {

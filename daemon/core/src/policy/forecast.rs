@@ -11,7 +11,6 @@ use crate::signal::{Boundary, Happened, Occurrence};
 /// An estimate from the thread's own history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Forecast {
-    /// Average tokens per turn.
     pub tokens_per_turn: u64,
     /// Turns until the window is full.
     pub turns_left: Option<u64>,
@@ -31,7 +30,6 @@ pub struct Course<'a> {
     pub used: u64,
 }
 
-#[must_use]
 pub fn forecast(
     policy: &Policy,
     window: &Window,

@@ -17,7 +17,6 @@ pub struct Judgment {
 const REASON_BYTES: usize = 400;
 
 /// JSON Schema of the answer.
-#[must_use]
 pub fn schema() -> Value {
     json!({
         "type": "object",
@@ -28,7 +27,6 @@ pub fn schema() -> Value {
 }
 
 /// Parses an answer as JSON, else the text between the first `{` and the last `}`.
-#[must_use]
 pub fn parse(answer: &str) -> Option<Judgment> {
     let whole = serde_json::from_str::<Judgment>(answer.trim()).ok();
     let judgment = whole.or_else(|| {
@@ -41,7 +39,6 @@ pub fn parse(answer: &str) -> Option<Judgment> {
 }
 
 /// The instructions for a judge of that tier.
-#[must_use]
 pub fn text_of(tier: Tier) -> Kind {
     match tier {
         Tier::Early => Kind::JudgmentEarly,

@@ -30,7 +30,6 @@ pub struct Phrases {
     pub agent_done: Vec<String>,
     pub topic_shift: Vec<String>,
     pub concluding_thought: Vec<String>,
-    /// Negations before a phrase.
     pub negation: Vec<String>,
 }
 
@@ -47,7 +46,6 @@ impl Default for Phrases {
 }
 
 /// Signs in the agent's text.
-#[must_use]
 pub fn read(words: &str, phrases: &Phrases) -> BTreeSet<Boundary> {
     let prose = prose(words);
     let lists = [

@@ -1,14 +1,14 @@
-//! Settings that nothing carries out: what the clients of longhaul cannot do, or the mode does not ask of them.
+//! Reports settings without effect: the clients of longhaul cannot carry them out, or the mode does not ask
+//! them to.
 //!
-//! In Codex the whole sequence is carried out where its app server holds the thread; the plugin of Claude Code compacts
-//! between two turns and does nothing else; hooks tell the person. No agent lets us compact in the middle of a turn.
-//! Whoever writes a client of their own on `policy/step` may do more, which a check of the settings cannot know.
+//! Codex's app server carries out the whole sequence for the threads it holds; the plugin of Claude Code
+//! compacts between two turns and does nothing else; hooks notify the person. No agent lets us compact in the
+//! middle of a turn. A third-party client of `policy/step` may do more; this check does not know.
 
 use super::Tier;
 use super::settings::{Mode, Policy, Problem};
 
-/// What is set in the policy in force, and has no effect: nowhere, in Claude Code, or in the middle of a turn.
-#[must_use]
+/// Settings of the active policy that have no effect: anywhere, in Claude Code, or in the middle of a turn.
 pub fn without_effect(policy: &Policy) -> Vec<Problem> {
     let base = Policy::default();
     let mut problems = Vec::new();
@@ -28,7 +28,7 @@ pub fn without_effect(policy: &Policy) -> Vec<Problem> {
                 }
             }
             .to_owned(),
-            // It tells of an emergency, which is all that is asked of it.
+            // It announces an emergency, and nothing more is required.
             Mode::Tag | Mode::Suggest if matches!(needs, Needs::MidTurn) => continue,
             mode => only_told(mode),
         };
@@ -42,8 +42,7 @@ pub fn without_effect(policy: &Policy) -> Vec<Problem> {
     problems
 }
 
-/// What a shadow sets otherwise than the policy in force, and has no effect.
-#[must_use]
+/// Settings of a shadow that differ from the active policy and have no effect.
 pub fn without_effect_in_shadow(shadow: &Policy, in_force: &Policy) -> Vec<Problem> {
     let mode = (shadow.mode != in_force.mode).then_some("mode");
     let keys = mode.into_iter().chain(set(shadow, in_force).into_iter().map(|(key, _)| key));
@@ -54,22 +53,21 @@ pub fn without_effect_in_shadow(shadow: &Policy, in_force: &Policy) -> Vec<Probl
     keys.map(problem).collect()
 }
 
-/// What carrying a setting out takes.
+/// What a setting needs to take effect.
 #[derive(Clone, Copy)]
 enum Needs {
-    /// A client that acts.
+    /// A client that compacts.
     Any,
     /// A client that sends the agent messages and waits for it.
     AppServer,
     /// A client that acts in the middle of a turn.
     MidTurn,
-    /// A client that judges.
     Judge,
     /// A compaction by a model.
     Model,
 }
 
-/// The settings of carrying out that differ.
+/// The settings that differ and that a client must carry out.
 fn set(policy: &Policy, base: &Policy) -> Vec<(&'static str, Needs)> {
     let emergency = |policy: &Policy| policy.tiers.get(&Tier::Emergency).cloned();
     let all = [

@@ -1,7 +1,7 @@
 //! Replays a transcript under other policies: when each would have compacted, and at what cost.
 //!
-//! Because the agent did not compact there, its window is larger than it would have been: the tokens a
-//! compaction would have removed are subtracted until a real one comes. The cost is measured by what the
+//! Because the agent did not compact there, its window is larger than it would have been: the tokens that a
+//! compaction would have removed are subtracted until a real one follows. The cost is measured by what the
 //! agent did next: a known file used again soon after would have had to be read again, unless the view
 //! contained it.
 
@@ -20,7 +20,6 @@ use crate::signal::{Happened, Occurrence};
 /// Calls after a compaction during which the use of a known file counts as regret.
 pub const REGRET_CALLS: u64 = 40;
 
-/// An hour, in milliseconds.
 const HOUR_MS: i64 = 3_600_000;
 
 /// Maximum points kept per policy; the rest are only counted.
@@ -33,7 +32,6 @@ pub struct WouldCompact {
     pub turn: u64,
     pub point: Point,
     pub tier: Tier,
-    /// Percent left.
     pub percent_remaining: u64,
     /// Names of the signs that caused it.
     pub boundaries: Vec<String>,
@@ -66,7 +64,6 @@ struct FollowUp {
 }
 
 /// The agent's own newest compaction in its transcript; growth is measured from it.
-#[must_use]
 pub fn compacted(fold: &Fold) -> Option<Baseline> {
     let after = fold.meter().compactions().last()?.after;
     let is_one = |event: &&Happened| event.what == Occurrence::Compacted;
@@ -83,7 +80,6 @@ fn compacted_in_hour(fold: &Fold, now_ms: i64) -> u64 {
 }
 
 /// The situation of a thread from its fold, without the watcher's state; `used` tokens are in its window.
-#[must_use]
 pub fn situation(
     fold: &Fold,
     (window, used): (&Window, u64),
@@ -110,7 +106,6 @@ pub fn situation(
 }
 
 impl Track {
-    #[must_use]
     pub fn new(policy: Policy) -> Self {
         Self {
             policy,
@@ -125,7 +120,6 @@ impl Track {
         }
     }
 
-    #[must_use]
     pub fn policy(&self) -> &Policy {
         &self.policy
     }
@@ -155,7 +149,6 @@ impl Track {
     }
 
     /// Whether to decide here: at a turn's end, or in an emergency within a turn.
-    #[must_use]
     pub fn asks(&self, situation: &Situation, window: &Window) -> bool {
         situation.point == Point::TurnEnd || {
             let used = situation.used.saturating_sub(self.spared);
@@ -215,7 +208,6 @@ pub struct Replay {
 }
 
 impl Replay {
-    #[must_use]
     pub fn new(policies: impl IntoIterator<Item = Policy>) -> Self {
         Self { tracks: policies.into_iter().map(Track::new).collect(), before: None }
     }

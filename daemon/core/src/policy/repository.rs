@@ -1,8 +1,8 @@
 //! State of a git repository as an input to decisions, and parsers for git's output. The shell runs git.
 //!
-//! A transcript shows commits that an agent typed, but not those made by a script, a release tool or an
-//! alias; the reflog shows them. This is evidence beside the transcript, never instead of it: a fold must
-//! be the same on any machine, so this state is stored with the decision it was read for.
+//! A transcript shows commits that an agent typed, but not those made by a script, a release tool or an alias;
+//! the reflog shows them. This adds to the transcript and never replaces it: a fold must be the same on any
+//! machine, so this state is stored with the decision it was read for.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,10 +14,9 @@ pub const COMMITS_MAX: usize = 20;
 /// Maximum bytes of a name or subject.
 const WORDS_BYTES: usize = 200;
 
-/// A repository at one time.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Repository {
-    /// When, Unix milliseconds.
+    /// Unix milliseconds.
     pub seen_ms: i64,
     /// The checked-out commit; `None` before the first one.
     pub head: Option<String>,
@@ -26,11 +25,8 @@ pub struct Repository {
     pub upstream: Option<String>,
     /// Commits ahead of and behind the upstream.
     pub ahead_behind: Option<(u64, u64)>,
-    /// Files with staged changes.
     pub staged: u64,
-    /// Files with unstaged changes.
     pub unstaged: u64,
-    /// Untracked files and folders.
     pub untracked: u64,
     pub conflicts: u64,
     /// The file counts are truncated.
@@ -45,7 +41,7 @@ pub struct Repository {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Commit {
     pub id: String,
-    /// When, Unix milliseconds, to the second.
+    /// Unix milliseconds, rounded to seconds.
     pub at_ms: i64,
     pub subject: String,
 }
@@ -54,7 +50,6 @@ pub struct Commit {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stack {
     pub parent: Option<String>,
-    /// The branch at the bottom.
     pub trunk: Option<String>,
     pub pull_request: Option<u64>,
 }
@@ -72,21 +67,17 @@ pub struct RepositoryView {
 impl RepositoryView {
     /// Counts the commits after `since_ms`; 0 if the start of the turn is unknown. Commit times are whole
     /// seconds, so one in the turn's first second is not counted.
-    #[must_use]
     pub fn since(repository: Repository, since_ms: i64, is_shared: bool) -> Self {
         let made = repository.commits.iter().filter(|commit| commit.at_ms >= since_ms);
         let commits_in_turn = if since_ms > 0 { made.count() as u64 } else { 0 };
         Self { repository, commits_in_turn, is_shared }
     }
 
-    /// Whether it shows a commit in this turn.
-    #[must_use]
     pub fn tells_of_commit(&self) -> bool {
         self.commits_in_turn > 0 && !self.is_shared
     }
 
     /// Description for a reason or a prompt.
-    #[must_use]
     pub fn words(&self) -> String {
         let mut words = self.repository.words();
         match (self.commits_in_turn, self.is_shared) {
@@ -101,7 +92,6 @@ impl RepositoryView {
 
 impl Repository {
     /// Branch, commit, distance and changes in one line.
-    #[must_use]
     pub fn words(&self) -> String {
         let head = self.head.as_deref().map_or("no commit yet", |head| text::prefix(head, 10));
         let mut words = match &self.branch {
@@ -200,7 +190,6 @@ impl Repository {
 
 impl Stack {
     /// Parses Graphite's records of a branch and of the repository. Unreadable records are ignored.
-    #[must_use]
     pub fn read(of_branch: Option<&[u8]>, of_repository: &[u8]) -> Option<Self> {
         #[derive(Default, Deserialize)]
         #[serde(default, rename_all = "camelCase")]

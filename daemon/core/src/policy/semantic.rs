@@ -21,7 +21,6 @@ pub enum Reader {
 }
 
 /// JSON Schema of the answer.
-#[must_use]
 pub fn schema() -> Value {
     let flag = || json!({ "type": "boolean" });
     json!({
@@ -35,7 +34,6 @@ pub fn schema() -> Value {
 }
 
 /// Parses an answer as JSON, else the text between the first `{` and the last `}`.
-#[must_use]
 pub fn parse(answer: &str) -> Option<BTreeSet<Boundary>> {
     #[derive(Deserialize)]
     struct ModelReading {

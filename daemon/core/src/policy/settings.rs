@@ -16,7 +16,7 @@ use crate::signal::Boundary;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// Decides, but notifies nobody.
+    /// Decides, but does not notify.
     Off,
     /// Reports that it would compact.
     Tag,
@@ -26,7 +26,7 @@ pub enum Mode {
     Auto,
 }
 
-/// Who writes the packet that hands the work over.
+/// Author of the packet that hands the work over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Author {
@@ -48,7 +48,7 @@ pub enum OnFailure {
     Wait,
 }
 
-/// Who is asked for a judgment.
+/// Who makes a judgment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Judge {
@@ -73,12 +73,12 @@ pub struct TierRule {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
-    /// `default` for the one in force.
+    /// `default` for the active one.
     pub name: String,
     /// What the watcher does when a compaction is due.
     pub mode: Mode,
     pub packet_author: Author,
-    /// Whether the agent is asked to write a scratch file first.
+    /// Whether to ask the agent for a scratch file first.
     pub scratch: bool,
     /// Rules, least urgent tier first.
     pub tiers: BTreeMap<Tier, TierRule>,
@@ -96,8 +96,8 @@ pub struct Policy {
     /// What reads the agent's text.
     #[serde(default)]
     pub semantic: Reader,
-    /// Model for a summary requested by the watcher; `None` means the usual one (defect 7.13.6: another model
-    /// than the session's, without notice).
+    /// Model for a summary requested by the watcher; `None` means the usual one (defect 7.13.6: it silently
+    /// used another model than the session's).
     #[serde(default)]
     pub compaction_model: Option<String>,
     /// Its reasoning effort; `None` means the usual one.
@@ -163,7 +163,6 @@ pub struct PhraseTable {
     pub negation: Option<Vec<String>>,
 }
 
-/// A problem in a policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// The key, below the policy's table.
@@ -173,15 +172,13 @@ pub struct Problem {
     pub is_fatal: bool,
 }
 
-/// Name of the policy in force.
+/// Name of the active policy.
 pub const DEFAULT: &str = "default";
 
 /// Maximum phrases of one list, and characters of one phrase.
 pub const PHRASES_MAX: usize = 200;
 
-/// Boundaries that can satisfy a tier, whatever a policy requires: a policy narrows them, never widens
-/// (defect 7.13.1).
-#[must_use]
+/// Boundaries that can satisfy a tier: a policy can narrow them, never widen them (defect 7.13.1).
 pub fn allowed(tier: Tier) -> BTreeSet<Boundary> {
     use Boundary::{
         AgentDone, Commit, ConcludingThought, PlanCheckpoint, PlanUpdate, PrCheckpoint, TopicShift,
@@ -207,7 +204,7 @@ pub fn allowed(tier: Tier) -> BTreeSet<Boundary> {
     }
 }
 
-/// The built-in rule of a tier: by default a turn's end alone is never enough.
+/// The built-in rule of a tier: by default the end of a turn alone is never enough.
 fn built_in(tier: Tier) -> TierRule {
     let percent_remaining_lt = match tier {
         Tier::Early => 85,
@@ -282,7 +279,6 @@ impl Policy {
     }
 
     /// The tier for the percentage left: the most urgent whose threshold is above it.
-    #[must_use]
     pub fn tier(&self, percent_remaining: u64) -> Option<Tier> {
         let holds = |tier: &Tier| {
             self.tiers.get(tier).is_some_and(|rule| percent_remaining < rule.percent_remaining_lt)
@@ -291,14 +287,12 @@ impl Policy {
     }
 
     /// Boundaries that count at a tier: required and allowed.
-    #[must_use]
     pub fn effective(&self, tier: Tier) -> BTreeSet<Boundary> {
         let required = self.tiers.get(&tier).map(|rule| rule.requires_any_boundary.clone());
         required.unwrap_or_default().intersection(&allowed(tier)).copied().collect()
     }
 
     /// Lists invalid settings and settings without effect.
-    #[must_use]
     pub fn problems(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         let mut problem = |key: &str, reason: String, is_fatal| {

@@ -3,17 +3,17 @@
 //! # Theory of operation
 //! *Owns* one thread's state in the sequence judgment → scratch → packet → compaction → handoff, and what
 //! prevents loops: the baseline for growth and the times of compactions. [`step`] takes state and event and
-//! returns state and effects. It performs nothing itself: a client asks the agent and compacts, the daemon
-//! asks the judge, and each reports the result as the next event.
+//! returns state and effects. It performs no effects: a client asks the agent and compacts, the daemon asks the
+//! judge, and each reports the result as the next event.
 //!
-//! *Every state ends*: by the event it waits for, by one that makes it void (someone else's compaction, a
-//! cancel), or by timeout ([`super::settings::Policy::wait_ms`]), which any event can detect. Ending without
-//! a compaction warns, keeps the packet for the next attempt, and sets the baseline, so that the next
-//! attempt needs growth.
+//! *Every state ends*: by the event it waits for, by one that invalidates it (someone else's compaction, a
+//! cancel), or by timeout ([`super::settings::Policy::wait_ms`]), which any event can detect. Ending without a
+//! compaction warns, keeps the packet for the next attempt, and sets the baseline, so that the next attempt
+//! needs growth.
 //!
-//! *An emergency* asks nobody: it aborts whatever waits and compacts with the daemon's own packet.
+//! *An emergency* asks nobody: it aborts the current wait and compacts with the daemon's own packet.
 //!
-//! *A user's message* that arrives meanwhile is held back, never changed: the handoff precedes it as a
+//! *A user's message* that arrives during the sequence is held, never changed: the handoff precedes it as a
 //! separate message, unless the client accepts a prefix.
 //!
 //! *A crash*: the daemon stores the state with every step and continues from it. A client that lost an
@@ -39,7 +39,6 @@ pub use event::{Effect, Event};
 
 const MADE_MAX: usize = 64;
 
-/// An hour, in milliseconds.
 const HOUR_MS: i64 = 3_600_000;
 
 /// Maximum bytes of a packet.
@@ -49,7 +48,6 @@ pub const PACKET_BYTES: usize = 16 * 1_024;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trigger {
     pub tier: Tier,
-    /// Percent left.
     pub percent_remaining: u64,
     /// All signs, including those read from text.
     pub boundaries: BTreeSet<Boundary>,
@@ -62,7 +60,7 @@ pub struct Trigger {
     /// The repository in one line, if read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository: Option<String>,
-    /// The client compacts and does nothing else: no message to the agent comes before or after it.
+    /// The client compacts and does nothing else: it sends the agent no message before or after.
     #[serde(default)]
     pub compact_only: bool,
 }
@@ -112,7 +110,7 @@ impl Phase {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Watcher {
     pub phase: Phase,
-    /// Starting point for measuring growth.
+    /// Baseline for growth.
     pub baseline: Option<Baseline>,
     /// Last notification in the modes that only notify: tier and tokens.
     pub noticed: Option<(Tier, u64)>,
@@ -122,23 +120,22 @@ pub struct Watcher {
     pub held: Option<bool>,
     /// A packet whose compaction failed.
     pub kept_packet: Option<String>,
-    /// Number of requests so far, from which their ids are made.
+    /// Number of requests so far; their ids are derived from it.
     pub asked: u64,
     /// Compaction times, oldest first.
     pub made_ms: VecDeque<i64>,
-    /// The last turn decided on while running, and its tier.
+    /// The last running turn in which a decision was made, and its tier.
     #[serde(default)]
     pub pressed: Option<(u64, Tier)>,
 }
 
-/// Constant inputs for a thread's steps.
 #[derive(Debug, Clone, Copy)]
 pub struct Env<'a> {
     pub policy: &'a Policy,
     pub texts: &'a Texts,
     pub thread_id: &'a str,
     pub scratch_file: &'a str,
-    /// Now, in Unix milliseconds.
+    /// Unix milliseconds.
     pub now_ms: i64,
 }
 
@@ -147,9 +144,9 @@ pub struct StepOutcome {
     pub state: Watcher,
     pub effects: Vec<Effect>,
     pub decided: Option<(Situation, Decision)>,
-    /// Whether to log the decision: not one more refusal in the middle of a turn at the same urgency.
+    /// Whether to log the decision: repeated refusals at the same urgency within a turn are omitted.
     pub is_news: bool,
-    /// A compaction that was requested and not made: its cause, and why.
+    /// A compaction that was requested and not made, and the reason.
     pub given_up: Option<(Trigger, String)>,
 }
 
@@ -158,10 +155,10 @@ pub fn step(env: &Env<'_>, state: Watcher, event: Event) -> StepOutcome {
     let compact_only = matches!(event, Event::TurnEndedCompactOnly(_));
     let (effects, decided, given_up) = (Vec::new(), None, None);
     let mut run = Run { env, state, compact_only, effects, decided, is_news: false, given_up };
-    // A mode that only notifies cannot carry out what a timeout requires.
+    // A mode that only notifies cannot do what a timeout requires.
     let is_begun = !matches!(event, Event::TurnSeen(_)) && run.expire();
     match event {
-        // A state begun by this timeout is not ended by an older event.
+        // An older event does not end a state that this timeout began.
         Event::TurnEnded(_)
         | Event::TurnEndedCompactOnly(_)
         | Event::MidTurn(_)
@@ -187,8 +184,8 @@ pub fn step(env: &Env<'_>, state: Watcher, event: Event) -> StepOutcome {
 }
 
 impl Watcher {
-    /// Adds this thread's past to a situation. The transcript shows the agent's own compactions; those made
-    /// through the watcher are in both.
+    /// Adds this thread's past to a situation. The agent's own compactions are in the transcript; those of the
+    /// watcher are in both.
     #[must_use]
     pub fn complete(&self, mut situation: Situation) -> Situation {
         let newest = [situation.baseline, self.baseline].into_iter().flatten();
@@ -208,7 +205,7 @@ impl Watcher {
 struct Run<'e, 'a> {
     env: &'e Env<'a>,
     state: Watcher,
-    /// Whether the client can compact and notify, and nothing else.
+    /// Whether the client can only compact and notify.
     compact_only: bool,
     effects: Vec<Effect>,
     decided: Option<(Situation, Decision)>,
@@ -246,7 +243,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// An emergency waits for no judgment, scratch file or packet.
+    /// Aborts a wait in an emergency; returns whether it did.
     fn breaks_off(&mut self, situation: &Situation) -> bool {
         let waits = matches!(
             self.state.phase,
@@ -275,7 +272,7 @@ impl Run<'_, '_> {
             Phase::AwaitingJudgment { request_id, trigger, .. } if request_id == answered => {
                 trigger.clone()
             }
-            // An answer to another request, or too late.
+            // An answer to another request, or a late one.
             _ => return,
         };
         self.state.phase = Phase::Idle;

@@ -1,14 +1,14 @@
-//! Which items a client may append: those that the readers of a transcript will understand.
+//! Decides which items a client may append: those that our parsers understand.
 //!
-//! In a transcript of another program an item that is not understood is counted and passed over. A
-//! client that sends one has made a mistake, and is told so while it can still mend it.
+//! In a transcript of another program, an item that we do not understand is counted and skipped. A client that
+//! sends one has made a mistake and gets an error while it can still correct it.
 
 use serde_json::{Value, json};
 
-/// Kinds with the fields that must be there, beyond `type`.
+/// Kinds with the fields they require besides `type`.
 ///
 /// # Source
-/// The Responses API, as in the rollouts of Codex; a kind without a row of its own is only named.
+/// The Responses API, as in the rollouts of Codex; a kind without required fields is only listed.
 const KINDS: &[(&str, &[(&str, Shape)])] = &[
     ("additional_tools", &[]),
     ("agent_message", &[]),
@@ -41,11 +41,8 @@ enum Shape {
     Role,
 }
 
-/// Whether an item may be appended; if not, why, in words without any of its text.
-///
-/// # Errors
-/// The item is no object, its `type` is missing or unknown, or a field that its kind needs is missing
-/// or of another shape.
+/// Checks that an item may be appended. The error says why not, without any of its text: the item is not an
+/// object, its `type` is missing or unknown, or a required field is missing or of another type.
 pub fn check(item: &Value) -> Result<(), String> {
     let Some(fields) = item.as_object() else {
         return Err("an item is an object".to_owned());
@@ -65,7 +62,7 @@ pub fn check(item: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// The item as transcripts have it: a message's text alone becomes its one part.
+/// The item as transcripts have it: a message given as plain text gets one part.
 #[must_use]
 pub fn canonical(mut item: Value) -> Value {
     if item["type"] == "message"

@@ -1,8 +1,8 @@
-//! Words of one agent to another.
+//! Messages from one agent to another.
 //!
-//! A harness writes them as if the agent had said them itself, as JSON in the one text of an answer. They
-//! begin a turn as a person's request does: a rollback takes them back, and what they ask for is what the
-//! thread is at.
+//! A harness writes them as if the agent had sent them itself, as JSON in the only text of an answer. They
+//! begin a turn as a person's request does: a rollback takes them back, and their content is the thread's
+//! current request.
 
 use std::borrow::Cow;
 
@@ -21,10 +21,10 @@ struct Envelope<'a> {
     trigger_turn: bool,
 }
 
-/// What another agent asks for; `None` for an agent's own words.
+/// The request of another agent; `None` for an agent's own message.
 pub fn request(answer: &str) -> Option<Cow<'_, str>> {
     let is_object = answer.trim_start().starts_with('{');
-    // The cheap look first: answers that are JSON are long at times.
+    // Cheap check first: answers that are JSON can be long.
     if !is_object || !answer.contains(r#""trigger_turn""#) {
         return None;
     }

@@ -1,14 +1,14 @@
-//! Claude Code: its table, and one line of its transcripts.
+//! Claude Code: its table, and the parser of one line of its transcripts.
 //!
-//! Every line is judged alone, by its own keys. Most lines of a conversation (`user`, `assistant`,
-//! `attachment`) carry the thread's identity with them; the others tell titles, modes, hooks and
-//! progress, and are passed over. A `user` or `assistant` line holds content blocks, nearly always
-//! one: each becomes an item, and the line stays what a handle leads to. Numbering the blocks inside
-//! a line would buy nothing: they are digested, stored and given back by whole lines.
+//! Every line is parsed on its own, by its keys. Most lines of a conversation (`user`, `assistant`,
+//! `attachment`) carry the thread's identity; the others hold titles, modes, hooks and progress, and are
+//! skipped. A `user` or `assistant` line holds content blocks, nearly always one: each becomes an item, and a
+//! handle refers to the line. Numbering the blocks inside a line would gain nothing, since whole lines are
+//! digested, stored and returned.
 //!
-//! Not of this thread's history, though in its file: the sub-agents that old versions wrote inline
-//! (`isSidechain` without `agentId`). What they did to files and which commands they ran is folded,
-//! what they said is not. Newer ones have a file each, which is a thread of its own.
+//! Old versions wrote sub-agents into their parent's file (`isSidechain` without `agentId`). Their messages are
+//! not part of the thread's history, but the commands they ran and their changes to files are folded. Newer
+//! versions write a file for each, which is a thread of its own.
 
 mod attachment;
 mod block;
@@ -55,12 +55,12 @@ pub(super) const SPEC: SourceSpec = SourceSpec {
     has_session_meta: false,
 };
 
-/// A string that borrows from the line where it holds no escape.
+/// A string that borrows from the line if it has no escapes.
 #[derive(Deserialize, Debug, Default, Clone)]
 #[serde(transparent)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// Any line, its contents unread.
+/// Any line, its contents unparsed.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Line<'a> {
@@ -104,13 +104,13 @@ struct Line<'a> {
     ai_title: Option<Text<'a>>,
     #[serde(borrow)]
     summary: Option<Text<'a>>,
-    /// Ours: what a continuation goes on from.
+    /// Our mark: the position that a continuation continues from.
     #[serde(borrow)]
     longhaul: Option<&'a RawValue>,
 }
 
-/// Reads a line given without its newline and shows what each object on it says to `visit`: first
-/// who the thread is, if `wants_meta`. Blank lines show nothing.
+/// Parses a line given without its newline and passes the entries of each object on it to `visit`: first the
+/// thread's identity, if `wants_meta`. Blank lines have none.
 pub fn read(line: &[u8], wants_meta: bool, visit: &mut dyn FnMut(Entry<'_>)) {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
     if line.is_empty() {
@@ -124,7 +124,7 @@ pub fn read(line: &[u8], wants_meta: bool, visit: &mut dyn FnMut(Entry<'_>)) {
     }
 }
 
-/// Shows each object of the line; false, with nothing shown, when the first is no object.
+/// Passes on the entries of each object; returns false, without passing on any, if the first is not an object.
 fn read_objects(text: &str, wants_meta: bool, visit: &mut dyn FnMut(Entry<'_>)) -> bool {
     if let Ok(line) = serde_json::from_str::<Line<'_>>(text) {
         read_line(&line, wants_meta, visit);
@@ -143,7 +143,7 @@ fn read_objects(text: &str, wants_meta: bool, visit: &mut dyn FnMut(Entry<'_>)) 
         }
         shown += 1;
     }
-    // What stands there is read, and that it is no line of one object is told all the same.
+    // Report the extra text even though the objects before it are valid.
     if shown > 1 || (shown > 0 && objects.byte_offset() < text.len()) {
         visit(Entry { at_ms: None, body: Body::Malformed });
     }
@@ -174,7 +174,7 @@ fn read_line(line: &Line<'_>, wants_meta: bool, visit: &mut dyn FnMut(Entry<'_>)
     }
 }
 
-/// Whether the line is of a sub-agent that speaks inside its parent's file.
+/// Whether the line belongs to a sub-agent inside its parent's file.
 fn is_aside(line: &Line<'_>) -> bool {
     line.is_sidechain == Some(true) && line.agent_id.is_none()
 }
@@ -201,7 +201,7 @@ fn user(line: &Line<'_>, raw: &RawValue, show: &mut Show<'_>) -> Option<()> {
     Some(())
 }
 
-/// Words in the person's role: their own, or the harness's.
+/// Text in the person's role: theirs, or the harness's.
 fn said(line: &Line<'_>, text: &str, images: Images, show: &mut Show<'_>) {
     let tokens = tokens::of_bytes(text.len() as u64 + images.cost);
     let words = match line.is_meta {
@@ -235,7 +235,7 @@ fn compacted(message: Cow<'_, str>) -> Body<'_> {
     Body::Compacted(Compacted { message, replacement, is_sealed_view: false })
 }
 
-/// What a sub-agent did counts; that it did is no item of its parent.
+/// What a sub-agent did counts, but it is not an item of its parent.
 fn aside(item: Item<'_>) -> Body<'_> {
     match item {
         Item::Call(_) | Item::Output { .. } => Body::Aside(item),

@@ -1,9 +1,9 @@
-//! Codex: its table, and one line of its rollouts, any generation.
+//! Codex: its table, and the parser of one line of its rollouts, of any version.
 //!
-//! Four shapes occur, also side by side in one file: the envelope `{timestamp, type, payload}`,
-//! with or without `ordinal` and `metadata`; the bare item of 2025; `{"record_type":"state"}`; and
-//! the bare meta line `{id, timestamp, instructions, git}`. Kinds that hold nothing are passed over
-//! unparsed; the others are parsed once, borrowing from the line.
+//! There are four shapes, sometimes in the same file: the envelope `{timestamp, type, payload}`, with or
+//! without `ordinal` and `metadata`; the bare item of 2025; `{"record_type":"state"}`; and the bare meta line
+//! `{id, timestamp, instructions, git}`. Kinds that we do not need are skipped unparsed; the others are parsed
+//! once, borrowing from the line.
 
 pub(super) mod continuation;
 mod escape;
@@ -34,7 +34,7 @@ pub(super) const SPEC: SourceSpec = SourceSpec {
     ],
     files: &[
         FilePattern { prefix: "", suffix: ".jsonl", layout: Layout::Lines },
-        // Of its first command line, until August 2025. Other JSON files lie there, too.
+        // Codex's first command line wrote these until August 2025. The folder has other JSON files, too.
         FilePattern { prefix: "rollout-", suffix: ".json", layout: Layout::Document(DOCUMENT) },
     ],
     read: |line, _, visit| read(line, visit),
@@ -51,12 +51,12 @@ pub(super) const SPEC: SourceSpec = SourceSpec {
 
 const DOCUMENT: Document = Document { identity: Some("session"), items: "items" };
 
-/// A string that borrows from the line where it holds no escape.
+/// A string that borrows from the line if it has no escapes.
 #[derive(Deserialize, Debug, Default, Clone)]
 #[serde(transparent)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// Any shape of line, its payload unread.
+/// Any shape of line, its payload unparsed.
 #[derive(Deserialize)]
 struct Envelope<'a> {
     #[serde(borrow)]
@@ -73,8 +73,7 @@ struct Envelope<'a> {
     id: Option<&'a RawValue>,
 }
 
-/// Reads a line given without its newline and shows each object on it to `visit`. Blank lines show
-/// nothing.
+/// Parses a line given without its newline and passes each object on it to `visit`. Blank lines have none.
 pub fn read(line: &[u8], visit: &mut dyn FnMut(Entry<'_>)) {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
     if line.is_empty() {
@@ -93,7 +92,7 @@ pub fn read(line: &[u8], visit: &mut dyn FnMut(Entry<'_>)) {
         {
             return visit(Entry { at_ms: time(scanned.timestamp), body });
         }
-        // One object in another order, as nearly always, is read in one pass.
+        // Nearly always there is one object; parse it in one pass.
         if let Ok(envelope) = serde_json::from_str::<Envelope<'_>>(text) {
             return visit(entry(&envelope, text));
         }
@@ -107,7 +106,7 @@ pub fn read(line: &[u8], visit: &mut dyn FnMut(Entry<'_>)) {
     }
 }
 
-/// Shows each object of the line; false, with nothing shown, when the first is no object.
+/// Passes on each object of the line; returns false, without passing on any, if the first is not an object.
 fn read_objects(line: &str, visit: &mut dyn FnMut(Entry<'_>)) -> bool {
     let mut objects = serde_json::Deserializer::from_str(line).into_iter::<&RawValue>();
     let mut shown = 0;
@@ -120,7 +119,7 @@ fn read_objects(line: &str, visit: &mut dyn FnMut(Entry<'_>)) -> bool {
         }
         shown += 1;
     }
-    // What stands there is read, and that it is no line of one object is told all the same.
+    // Report the extra text even though the objects before it are valid.
     if shown > 1 || (shown > 0 && objects.byte_offset() < line.len()) {
         visit(Entry { at_ms: None, body: Body::Malformed });
     }
@@ -142,7 +141,7 @@ fn entry<'a>(envelope: &Envelope<'a>, object: &'a str) -> Entry<'a> {
     Entry { at_ms, body: body.unwrap_or(Body::Unknown) }
 }
 
-/// Reads a payload by its envelope's kind; `None` when it is not of the shape that kind has.
+/// Parses a payload by its envelope's kind; `None` if it does not have the shape of that kind.
 fn enveloped<'a>(kind: &str, payload: &'a str) -> Option<Body<'a>> {
     match kind {
         "response_item" => item::read(payload),
@@ -160,8 +159,7 @@ fn enveloped<'a>(kind: &str, payload: &'a str) -> Option<Body<'a>> {
     }
 }
 
-/// Reads one history item given as JSON, with its estimated tokens; `None` for a kind that is not
-/// known.
+/// Parses one history item given as JSON and estimates its tokens; `None` if its kind is unknown.
 pub fn read_item(item: &str) -> Option<(Item<'_>, u64)> {
     match item::read(item)? {
         Body::Item(item, tokens) => Some((item, tokens)),
@@ -169,8 +167,8 @@ pub fn read_item(item: &str) -> Option<(Item<'_>, u64)> {
     }
 }
 
-/// Makes a line with bytes that are not UTF-8, or with halves of surrogate pairs, readable: both
-/// stand inside strings, where a replacement character says the same.
+/// Repairs a line with bytes that are not UTF-8 or with halves of surrogate pairs. Both occur inside strings,
+/// where a replacement character will do.
 pub(crate) fn repair(line: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(line);
     let mut out = String::with_capacity(text.len());

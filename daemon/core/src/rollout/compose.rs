@@ -1,39 +1,36 @@
-//! Lines in the Codex envelope, for the transcripts that the daemon writes itself.
+//! Writes lines in the Codex envelope, for the transcripts of the daemon.
 //!
-//! What belongs to us and not to the format stands in `metadata` beside the payload, where newer
-//! rollouts keep theirs and every reader passes over what it does not know.
+//! What is ours rather than the format's goes into `metadata` next to the payload, where newer rollouts have
+//! theirs and every reader ignores what it does not know.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::thread::ThreadKind;
 
-/// What stands before the client's own id of a line.
+/// The text before a client's own id of a line.
 const CLIENT_ITEM_ID: &str = r#","metadata":{"client_item_id":"#;
 
-/// Identity of a thread that begins.
+/// Identity of a new thread.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Opening {
-    /// Its id, a UUID.
+    /// A UUID.
     pub thread_id: String,
-    /// The client's own key of it.
+    /// The client's own key for it.
     pub client_thread_id: Option<String>,
-    /// Absolute folder it works in.
+    /// Absolute working folder.
     pub cwd: String,
     pub originator: String,
     pub version: Option<String>,
-    /// What to call it; without one it is called by its first request.
+    /// Its title; the default is its first request.
     pub title: Option<String>,
     pub kind: ThreadKind,
-    /// The thread that spawned it.
     pub parent_thread_id: Option<String>,
-    /// The model it begins with.
     pub model: Option<String>,
-    /// Tokens of its window.
     pub context_window: Option<u64>,
 }
 
-/// What happens in a thread besides its items.
+/// Events of a thread other than its items.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Marker {
     Settings {
@@ -42,27 +39,26 @@ pub enum Marker {
         model: Option<String>,
     },
     TurnStarted,
-    /// A turn ended by itself.
+    /// The turn ended by itself.
     TurnComplete,
     TurnAborted,
     /// The person took back the last turns.
     RolledBack {
         turns: u32,
     },
-    /// The compaction on `line` was taken back: what it replaced is the history again.
+    /// The compaction on `line` was undone: what it replaced is the history again.
     CompactionUndone {
         line: u64,
     },
     /// The history before was replaced.
     Compacted {
         message: String,
-        /// The items that stand for the history before.
+        /// The items that replace the history before.
         replacement_history: Vec<Value>,
     },
 }
 
 /// The first lines of a transcript, each with its newline.
-#[must_use]
 pub fn opening(opening: &Opening, at_ms: i64) -> String {
     let source = match opening.kind {
         ThreadKind::Exec => json!("exec"),
@@ -104,9 +100,8 @@ pub fn opening(opening: &Opening, at_ms: i64) -> String {
     lines
 }
 
-/// One line with its newline. `kind` is the envelope's; `client_item_id` names the line for its
-/// client, which is how a line that was sent twice is known.
-#[must_use]
+/// One line with its newline. `kind` is the envelope's. `client_item_id` is the client's name for the line, by
+/// which the daemon recognizes a line that was sent twice.
 pub fn line(at_ms: i64, kind: &str, payload: &Value, client_item_id: Option<&str>) -> String {
     let at = timestamp(at_ms);
     let mut line = format!(r#"{{"timestamp":"{at}","type":"{kind}","payload":{payload}"#);
@@ -119,31 +114,27 @@ pub fn line(at_ms: i64, kind: &str, payload: &Value, client_item_id: Option<&str
     line
 }
 
-/// The client's own id in a line that [`line()`] made; `None` in any other.
-#[must_use]
+/// The client's own id in a line of [`line()`]; `None` in any other.
 pub fn client_item_id(line: &str) -> Option<String> {
-    // The last one: quotes inside of strings are escaped, and a key of a payload stands before ours.
+    // Search from the end: quotes inside strings are escaped, and keys of the payload come before ours.
     let at = line.rfind(CLIENT_ITEM_ID)? + CLIENT_ITEM_ID.len();
     let mut values = serde_json::Deserializer::from_str(&line[at..]).into_iter::<String>();
     values.next()?.ok()
 }
 
-/// What a line that [`line()`] made says: kind and payload, without when it was written and its client's
-/// id. The same addition says the same, whenever it is sent.
-#[must_use]
+/// Kind and payload of a line of [`line()`], without its time and its client's id. The same addition has the
+/// same content whenever it is sent.
 pub fn content(line: &str) -> Option<&str> {
     let (_, rest) = line.split_once(r#","type":"#)?;
     Some(&rest[..rest.rfind(CLIENT_ITEM_ID)?])
 }
 
-/// Folder of a transcript that begins at `at_ms`, below the folder of all: `2026/11/21`, UTC.
-#[must_use]
+/// Folder of a transcript that begins at `at_ms`, relative to the folder of all: `2026/11/21`, UTC.
 pub fn folder(at_ms: i64) -> String {
     moment(at_ms).strftime("%Y/%m/%d").to_string()
 }
 
-/// Name of a transcript's file: time, UTC, and thread.
-#[must_use]
+/// File name of a transcript: time in UTC, and thread.
 pub fn file_name(at_ms: i64, thread_id: &str) -> String {
     format!("rollout-{}-{thread_id}.jsonl", moment(at_ms).strftime("%Y-%m-%dT%H-%M-%S"))
 }
@@ -152,14 +143,13 @@ pub(super) fn timestamp(at_ms: i64) -> String {
     format!("{:.3}", moment(at_ms))
 }
 
-/// A time no calendar has becomes the first one.
+/// A time outside the calendar becomes the first one.
 fn moment(at_ms: i64) -> Timestamp {
     Timestamp::from_millisecond(at_ms).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
 impl Marker {
     /// Kind and payload of its line.
-    #[must_use]
     pub fn payload(&self) -> (&'static str, Value) {
         let event = |event: Value| ("event_msg", event);
         match self {

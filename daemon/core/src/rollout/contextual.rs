@@ -1,11 +1,11 @@
-//! Which user-role messages are not words of the person.
+//! Recognizes user-role messages that the person did not write.
 //!
-//! Harnesses put context into the history as user messages. Taking one for a request would make the
-//! checkpoint pursue a file listing.
+//! Harnesses put context into the history as user messages. If one were taken for a request, the checkpoint
+//! would pursue a file listing.
 
 use std::borrow::Cow;
 
-/// Openings of messages that a harness writes in the person's name.
+/// Prefixes of messages that a harness writes in the person's name.
 const OPENINGS: [&str; 22] = [
     "<environment_context>",
     "# AGENTS.md instructions",
@@ -31,19 +31,19 @@ const OPENINGS: [&str; 22] = [
     "Another language model started to solve this problem",
 ];
 
-/// First words of what we put before a model, by hooks (`longhaul hook`) or as the watcher's messages: never
-/// words of the person, and nothing to learn from.
+/// Prefix of what we put before a model, by hooks (`longhaul hook`) or as the watcher's messages. It is never
+/// the person's text, and memory learns nothing from it.
 pub const INJECTED_OPENING: &str = "<longhaul_context";
 
-/// Last words of it. A message of the person's may follow, where a client put the watcher's before it.
+/// Its suffix. A message of the person may follow if a client put the watcher's text before it.
 const INJECTED_CLOSING: &str = "</longhaul_context>";
 
-/// Names of marks that stand in angle brackets, and openings of marks in square ones.
+/// Names of marks in angle brackets, and prefixes of marks in square brackets.
 const TAGS: [&str; 2] = ["longhaul", "memory_citation"];
 const VIEWS: [&str; 2] = ["[SESSION_CHECKPOINT", "[HANDOFF_SUMMARY"];
 
-/// A text that can be quoted inside a frame of ours: nothing in it opens or closes one, however it is spelled.
-/// It keeps its length.
+/// Makes a text safe to quote inside a frame of ours: nothing in it opens or closes one, in any spelling. Keeps
+/// its length.
 pub fn quoted(text: &str) -> Cow<'_, str> {
     let is_mark = |at: usize| {
         let opened = text[at..].strip_prefix('<').map(|rest| {
@@ -75,21 +75,21 @@ fn starts_with_ignoring_case(text: &str, start: &str) -> bool {
     text.get(..start.len()).is_some_and(|opening| opening.eq_ignore_ascii_case(start))
 }
 
-/// A text of ours as it is put before a model.
+/// A text of ours in the frame in which a model sees it.
 pub fn injected(about: &str, text: &str) -> String {
     let text = quoted(text);
     format!("{INJECTED_OPENING} about=\"{about}\">\n{}\n{INJECTED_CLOSING}", text.trim_end())
 }
 
-/// What opens and closes a text of ours inside another text.
+/// Opening and closing of our texts inside another text.
 const FRAMES: [(&str, &str); 2] =
     [(INJECTED_OPENING, INJECTED_CLOSING), ("<longhaul_memory>", "</longhaul_memory>")];
 
-/// What a message begins with that holds a view or a summary of ours and nothing else.
+/// Prefixes of messages that contain only a view or a summary of ours.
 const WHOLE: [&str; 3] = ["[SESSION_CHECKPOINT v1]", CHECKPOINT_OPENING, SUMMARY_OPENING];
 
-/// A text without what we put into it, by our own marks: what a thread itself said. A quotation holds no mark,
-/// see [`quoted`]; a frame that was cut off ends with its text.
+/// A text without what we inserted, by our own marks: the thread's own text. A quotation contains no mark, see
+/// [`quoted`]; a frame that was cut off extends to the end.
 pub fn without_ours(text: &str) -> Cow<'_, str> {
     if WHOLE.iter().any(|opening| text.trim_start().starts_with(opening)) {
         return Cow::Borrowed("");
@@ -110,37 +110,37 @@ pub fn without_ours(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// First words of the message that carries a summary of ours (`templates/compaction/summary_prefix.md`).
+/// Prefix of the message that carries a summary of ours (`templates/compaction/summary_prefix.md`).
 pub const SUMMARY_OPENING: &str = "[HANDOFF_SUMMARY v1]";
 
-/// First words of the message that carries a summary of Codex's.
+/// Prefix of the message that carries a summary of Codex.
 pub const CODEX_SUMMARY_OPENING: &str = "Another language model started to solve this problem";
 
 /// The line above every view.
 pub const VIEW_HEADER: &str = "[SESSION_CHECKPOINT v1]";
 
-/// First words of the message that carries a view of ours (`templates/compaction/checkpoint_guide.md`).
+/// Prefix of the message that carries a view of ours (`templates/compaction/checkpoint_guide.md`).
 pub const CHECKPOINT_OPENING: &str = "The conversation so far was compacted.";
 
-/// Whether a message carries a view of ours with the words that introduce it: nothing in it is new to the fold.
+/// Whether a message carries a view of ours with its introduction: nothing in it is new to the fold.
 pub fn is_briefing(text: &str) -> bool {
     text.trim_start().starts_with(CHECKPOINT_OPENING) && text.contains(VIEW_HEADER)
 }
 
-/// What our plugin puts before a history that it put back; `client::briefing` has the same.
+/// Our plugin puts this before a history that it restored; `client::briefing` has the same text.
 const RESTORED: &str = "[longhaul put back below what a compaction had replaced]";
 
-/// Whether a message stands before a history that was put back: all behind it was told before.
+/// Whether a message precedes a restored history: the fold has seen everything after it.
 pub fn is_restored(text: &str) -> bool {
     text.trim() == RESTORED
 }
 
-/// Whether a message carries a model's summary that we had made.
+/// Whether a message carries a model's summary that we requested.
 pub fn is_summary_of_ours(text: &str) -> bool {
     text.trim_start().starts_with(SUMMARY_OPENING)
 }
 
-/// Whether what a compaction left is a view or a summary of ours, also where Codex put its own words before it.
+/// Whether a compaction's result is a view or a summary of ours, also where Codex put its own words before it.
 pub fn is_left_by_us(message: &str) -> bool {
     let message = message.trim_start();
     let message = match message.starts_with(CODEX_SUMMARY_OPENING) {
@@ -158,10 +158,10 @@ pub fn is_summary(text: &str) -> bool {
         .any(|opening| text.starts_with(opening))
 }
 
-/// Marks the request inside a message that an editor wrapped in context.
+/// Precedes the request in a message that an editor wrapped in context.
 const EDITOR_REQUEST: &str = "## My request for Codex:";
 
-/// Openings of developer messages that belong to the turn below them: a rollback of the turn takes them too.
+/// Prefixes of developer messages that belong to the next turn: a rollback of the turn removes them too.
 const SETTINGS: [&str; 5] = [
     "<permissions instructions>",
     "<model_switch>",
@@ -170,19 +170,19 @@ const SETTINGS: [&str; 5] = [
     "<personality_spec>",
 ];
 
-/// Whether a developer message only tells the settings of the turn that follows.
+/// Whether a developer message only states the settings of the next turn.
 pub fn is_settings(text: &str) -> bool {
     let text = text.trim_start();
     SETTINGS.iter().any(|opening| text.starts_with(opening))
 }
 
-/// Whether a developer's message carries the instructions of a model that was switched to: it is sent once, so
-/// it must not be lost.
+/// Whether a developer message carries the instructions of a model that was switched to. It is sent only once,
+/// so it must be kept.
 pub fn is_model_switch(text: &str) -> bool {
     text.contains("<model_switch>")
 }
 
-/// Openings of context that holds for every turn, not for the one it stands in.
+/// Prefixes of context that holds for every turn, not only for its own.
 const STANDING: [&str; 5] = [
     "<environment_context>",
     "# AGENTS.md instructions",
@@ -191,12 +191,12 @@ const STANDING: [&str; 5] = [
     "<permissions instructions>",
 ];
 
-/// Openings of messages in which another agent reports: of Codex and of Claude Code.
+/// Prefixes of messages in which another agent reports: of Codex and of Claude Code.
 const REPORTS: [&str; 4] =
     ["<subagent_notification>", "<task-notification>", "<agent-notification", "<teammate-message"];
 
-/// Whether a message that a harness wrote carries what another agent found: what it names, an agent chose
-/// to name, and the work goes on from there.
+/// Whether a message of a harness carries another agent's findings. An agent chose what it names, and the work
+/// continues from there.
 pub fn is_report(text: &str) -> bool {
     let text = text.trim_start();
     REPORTS.iter().any(|opening| text.starts_with(opening))
@@ -208,7 +208,7 @@ pub fn is_standing(text: &str) -> bool {
     STANDING.iter().any(|opening| text.starts_with(opening))
 }
 
-/// The person's own words in a user message, or `None` when the harness wrote it.
+/// The person's own text in a user message, or `None` if the harness wrote it.
 pub fn request(text: &str) -> Option<&str> {
     let mut text = text.trim();
     if text.starts_with(INJECTED_OPENING)

@@ -1,35 +1,35 @@
-//! What a person answered in a dialog that the harness showed for a tool: choices, and why a call was declined.
+//! The person's answers in a dialog that the harness showed for a tool: choices, and the reason for declining a
+//! call.
 //!
-//! Such words stand in the answer of a call, not in a message of the person's. The forms are those that Claude Code
-//! and Codex write.
+//! These are in the answer of a call, not in a message of the person. The formats are those of Claude Code and
+//! Codex.
 
 use serde::Deserialize;
 
 /// Tools that ask the person.
 const ASKING: [&str; 2] = ["AskUserQuestion", "request_user_input"];
 
-/// Opens the answer to a call that the person declined, behind the words that mark a failure.
+/// Prefix of the answer to a call that the person declined, after the words that mark a failure.
 const DECLINED: &str = "execution error: The user doesn't want to proceed with this tool use.";
 
-/// Stands before the person's own words.
+/// The text before the person's reason.
 const REASON: &str = "the user said:\n";
 
-/// What stands behind them.
+/// The text after it.
 const NOTE: &str = "\n\nNote: ";
 
-/// A question and what was chosen. The question may be an id.
+/// A question and its answer. The question may be an id.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Reply {
     pub question: String,
     pub answer: String,
 }
 
-/// Whether a tool asks the person.
 pub fn asks(tool: &str) -> bool {
     ASKING.contains(&tool)
 }
 
-/// The choices in the answer of the tool `tool`; none where it does not ask, or in a form that is not known.
+/// The choices in the answer of the tool `tool`; none if the tool does not ask, or the format is unknown.
 pub fn choices(tool: &str, answer: &str) -> Vec<Reply> {
     if !asks(tool) {
         return Vec::new();
@@ -40,7 +40,7 @@ pub fn choices(tool: &str, answer: &str) -> Vec<Reply> {
     }
 }
 
-/// What the person said instead of letting a call run. `answer` is that of a call that was refused.
+/// The person's reason for declining a call. `answer` is the answer of a refused call.
 pub fn declined(answer: &str) -> Option<&str> {
     let (_, words) = answer.strip_prefix(DECLINED)?.split_once(REASON)?;
     let words = words.rsplit_once(NOTE).map_or(words, |(words, _)| words).trim();

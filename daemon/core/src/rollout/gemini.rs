@@ -1,8 +1,8 @@
-//! One line of a Gemini CLI session, as [`assemble`] puts it: Gemini's files are documents or journals
-//! in which the last state of a message counts, and are read as a whole.
+//! Parses one line of a Gemini CLI session, as written by [`assemble`]. Gemini's files are documents or
+//! journals in which the last state of a message counts, so they are read as a whole.
 //!
-//! A line is the session's header, a message, a call of a tool, its answer, or a change (`$set`,
-//! `$rewindTo`). Each is judged alone, by its own keys.
+//! A line is the session's header, a message, a call of a tool, its answer, or a change (`$set`, `$rewindTo`).
+//! Each is parsed on its own, by its keys.
 
 pub mod assemble;
 mod output;
@@ -47,13 +47,13 @@ const ASSEMBLY: Assembly =
 
 type Object = Map<String, Value>;
 
-/// What Gemini CLI puts before the model in the person's name, by its opening.
+/// Prefixes of what Gemini CLI sends to the model in the person's name.
 const HARNESS: [&str; 4] = ["<session_context>", "<hook_context>", "<loaded_context>", "<system"];
 
-/// Opens the summary that a compression leaves, after notes that the model made for itself.
+/// Opens the summary of a compression, after the model's notes to itself.
 const SNAPSHOT: &str = "<state_snapshot>";
 
-/// Reads a line given without its newline and shows what it says to `visit`.
+/// Parses a line given without its newline and passes its entries to `visit`.
 pub fn read(line: &[u8], _wants_meta: bool, visit: &mut dyn FnMut(Entry<'_>)) {
     if line.trim_ascii().is_empty() {
         return;
@@ -111,7 +111,7 @@ fn change(set: &Value, show: &mut Show<'_>) {
     });
 }
 
-/// What the program tells the person. The model is sent none of it.
+/// What the program shows to the person. The model receives none of it.
 fn notice(object: &Object, show: &mut Show<'_>) {
     let is_interruption = text(object, "content") == Some("Request cancelled.");
     show(if is_interruption { Body::TurnAborted } else { Body::Passed });
@@ -135,7 +135,7 @@ fn user(object: &Object, show: &mut Show<'_>) {
         let replacement = Some(Replacement { items: 1, tokens });
         return show(Body::Compacted(Compacted { message, replacement, is_sealed_view: false }));
     }
-    // Commands of the program itself, which are kept and not sent.
+    // Commands of the program itself, which are stored and not sent.
     if words.starts_with('/') || words.starts_with('?') {
         return show(Body::Passed);
     }
@@ -143,7 +143,7 @@ fn user(object: &Object, show: &mut Show<'_>) {
         true => Role::Developer,
         false => Role::User,
     };
-    // What the person typed, where the texts of the files they named were put behind it.
+    // The person's typed text, without the contents of the files they named.
     let typed = Parts::of(object.get("displayContent")).text;
     match words.strip_prefix(typed.trim()).filter(|more| !typed.is_empty() && !more.is_empty()) {
         Some(more) => {
@@ -207,7 +207,7 @@ fn answer(result: &Object, show: &mut Show<'_>) {
     show(Body::Item(Item::Output { call_id, text: text.into(), images }, tokens));
 }
 
-/// The parts of a message by what they are.
+/// The parts of a message, by kind.
 #[derive(Default)]
 struct Parts<'a> {
     text: String,
@@ -218,7 +218,7 @@ struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// A content is a string, a part, or a list of both.
+    /// Content is a string, a part, or a list of both.
     fn of(value: Option<&'a Value>) -> Self {
         let mut content = Self::default();
         match value {

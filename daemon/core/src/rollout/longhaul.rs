@@ -1,4 +1,4 @@
-//! Transcripts of clients that write none: the daemon's own, in the form of Codex ([`super::compose`]).
+//! The daemon's own transcripts, for clients that write none. They use Codex's format ([`super::compose`]).
 
 use super::codex;
 use super::source::{FilePattern, Layout, SourceSpec};

@@ -1,8 +1,8 @@
-//! One line of an OpenCode session, as [`assemble`] puts it: OpenCode keeps a session as rows or files,
-//! one for the session, one for each message and one for each of a message's parts.
+//! Parses one line of an OpenCode session, as written by [`assemble`]. OpenCode stores a session as rows or
+//! files: one for the session, one for each message and one for each part of a message.
 //!
-//! A line is the session, a part with the heading of its message, the end of a message, or what the
-//! person took back. Each is judged alone.
+//! A line is the session, a part with the heading of its message, the end of a message, or what the person took
+//! back. Each is parsed on its own.
 
 pub mod assemble;
 mod output;
@@ -54,14 +54,14 @@ const fn records(storage: RecordStorage) -> Layout {
 
 type Object = Map<String, Value>;
 
-/// What sessions are called before a model has named them.
+/// Prefixes of default titles, before a model has named the session.
 const NAMELESS: [&str; 2] = ["New session - ", "Child session - "];
 
-/// Parts that no model is sent: marks of steps, snapshots for undo, retries.
+/// Parts that are not sent to a model: marks of steps, snapshots for undo, retries.
 const PASSED: [&str; 8] =
     ["step-start", "step-finish", "patch", "snapshot", "agent", "retry", "compaction", "subtask"];
 
-/// Reads a line given without its newline and shows what it says to `visit`.
+/// Parses a line given without its newline and passes its entries to `visit`.
 pub fn read(line: &[u8], _wants_meta: bool, visit: &mut dyn FnMut(Entry<'_>)) {
     if line.trim_ascii().is_empty() {
         return;
@@ -159,7 +159,7 @@ fn said(role: Role, words: &str, images: Images, show: &mut Show<'_>) {
     show(Body::Item(Item::Message { role, text: words.into(), images }, tokens));
 }
 
-/// A file that the person named. The text of one is a part of its own.
+/// A file that the person attached. Its text is a part of its own.
 fn file(part: &Object, show: &mut Show<'_>) {
     let images = images(part);
     if images == Images::default() {
@@ -179,7 +179,7 @@ fn images(part: &Object) -> Images {
     images
 }
 
-/// Addresses of the file that a part is, or of those that a tool attached.
+/// URLs of the file that a part is, or of those that a tool attached.
 fn urls(part: &Object) -> impl Iterator<Item = &str> {
     let attached = part.get("attachments").and_then(Value::as_array).into_iter().flatten();
     attached.filter_map(|file| file.get("url")?.as_str()).chain(text(part, "url"))
@@ -202,7 +202,7 @@ fn answer(output: &Object, show: &mut Show<'_>) {
     show(Body::Item(Item::Output { call_id, text: text.into(), images }, tokens));
 }
 
-/// How a message ended. What was counted for a summary says nothing of the history after it.
+/// The end of a message. The token counts of a summary do not apply to the history after it.
 fn end(message: &Object, show: &mut Show<'_>) {
     let is_summary = message.get("summary").and_then(Value::as_bool) == Some(true);
     if text(message, "role") != Some("assistant") || is_summary {
@@ -219,7 +219,7 @@ fn end(message: &Object, show: &mut Show<'_>) {
     }
 }
 
-/// Tokens of the request and its answer; older versions give no sum.
+/// Tokens of the request and its answer; older versions do not report the sum.
 fn total(tokens: &Value) -> Option<u64> {
     let count = |pointer: &str| tokens.pointer(pointer).and_then(Value::as_u64);
     count("/total").or_else(|| {

@@ -1,9 +1,8 @@
-//! What lines say, in short: for tests of sources whose lines are made of other things.
+//! Short descriptions of lines, for tests of sources whose lines are assembled.
 
 use super::source::ReadLine;
 use super::{Body, Item};
 
-/// What each line says, in order.
 pub(super) fn outline(read: ReadLine, lines: &[u8]) -> Vec<String> {
     let mut said = Vec::new();
     for line in lines.split(|byte| *byte == b'\n') {

@@ -1,4 +1,4 @@
-//! What a tool answered: text, exit status, the tests it counted, the line that says what failed.
+//! Parses the answer of a tool: text, exit status, test counts, the lines that report a failure.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -12,7 +12,7 @@ use crate::text;
 /// A tool's answer without its envelope: JSON with metadata, lines of status, or none.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Answer<'a> {
-    /// Exit status of the command, when the answer tells it.
+    /// Exit status of the command, if the answer states one.
     pub exit_code: Option<i64>,
     /// Whether the tool itself refused or failed before any command ran.
     pub refused: bool,
@@ -20,7 +20,6 @@ pub struct Answer<'a> {
     pub running: bool,
     /// Id of the session to poll while it runs.
     pub session: Option<&'a str>,
-    /// What was printed.
     pub text: Cow<'a, str>,
 }
 
@@ -44,7 +43,7 @@ struct Metadata {
     exit_code: Option<i64>,
 }
 
-/// Openings of answers in which the harness, not a command, speaks.
+/// Prefixes of answers written by the harness rather than by a command.
 const REFUSALS: [&str; 9] = [
     "<tool_use_error>",
     "exec command rejected",
@@ -57,14 +56,14 @@ const REFUSALS: [&str; 9] = [
     "aborted",
 ];
 
-/// Openings of answers that tell status and time before what was printed.
+/// Prefixes of answers that put status and time before the output.
 const ENVELOPES: [&str; 4] =
     ["Exit code:", "Chunk ID:", "Wall time:", "Process running with session ID"];
 
-/// Lines of status that are looked at: five stand there today, twice as many where one tool ran another.
+/// Status lines to inspect. There are five today, twice as many where one tool ran another.
 const ENVELOPE_LINES_MAX: u32 = 16;
 
-/// Unwraps a tool's answer.
+/// Parses a tool's answer and removes its envelope.
 pub fn read(output: &str) -> Answer<'_> {
     if output.starts_with('{')
         && let Ok(structured) = serde_json::from_str::<Structured<'_>>(output)
@@ -89,8 +88,8 @@ pub fn read(output: &str) -> Answer<'_> {
     }
 }
 
-/// Reads the lines of status before what was printed. What stands behind them is the command's own,
-/// whatever it looks like.
+/// Parses the status lines before the output. Everything after them belongs to the command, even if it looks
+/// like status.
 fn enveloped(output: &str) -> Answer<'_> {
     let mut answer = Answer {
         exit_code: None,
@@ -105,7 +104,7 @@ fn enveloped(output: &str) -> Answer<'_> {
         rest = after;
         if line == "Output:" {
             answer.text = without_line_count(rest).into();
-            // Code that ran a tool passes on that tool's own envelope.
+            // Code that ran a tool passes on the envelope of that tool.
             if answer.exit_code.is_some() || !ENVELOPES.iter().any(|o| rest.starts_with(o)) {
                 break;
             }
@@ -122,7 +121,7 @@ fn enveloped(output: &str) -> Answer<'_> {
     answer
 }
 
-/// Without the line by which Codex says how long an output was that it cut.
+/// Removes the line in which Codex states the length of an output that it cut.
 fn without_line_count(text: &str) -> &str {
     let rest = text.strip_prefix("Total output lines: ").and_then(|rest| rest.split_once("\n\n"));
     match rest {
@@ -131,7 +130,7 @@ fn without_line_count(text: &str) -> &str {
     }
 }
 
-/// Unwraps the answer to a poll of a running command. Claude Code puts status and output between tags:
+/// Parses the answer to a poll of a running command. Claude Code puts status and output between tags:
 /// `<status>completed</status> … <exit_code>0</exit_code> … <stdout>…</stdout>`.
 pub fn read_poll(output: &str) -> Answer<'_> {
     let answer = read(output);
@@ -154,28 +153,28 @@ pub fn read_poll(output: &str) -> Answer<'_> {
     }
 }
 
-/// Bytes before which the status stands in the answer to a poll.
+/// The status is in the first bytes of a poll's answer; look no further.
 const POLL_HEAD_BYTES: usize = 1_024;
 
-/// What stands between a tag's opening and its last closing, without the white space around.
+/// The text between an opening tag and its last closing tag, trimmed.
 fn between<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
     let (_, inside) = text.split_once(&format!("<{tag}>"))?;
     let end = inside.rfind(&format!("</{tag}>")).unwrap_or(inside.len());
     Some(inside[..end].trim())
 }
 
-/// The number that a text begins with.
+/// The number at the beginning of a text.
 fn number(text: &str) -> Option<i64> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(text.len());
     text[..end].parse().ok()
 }
 
-/// What every line of a summary holds: the others are passed over at the speed of a substring search.
+/// Every line of a test summary matches this; skip other lines at the speed of a substring search.
 static RESULT: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new("(?-u)passed|failed|Passed|Failed|PASSED|FAILED").ok());
 
-/// Counts of the last summary a test runner printed: cargo and libtest, nextest, pytest, jest and
-/// vitest, go, mocha, dotnet, node. `None` when no summary is recognised.
+/// Counts of the last summary of a test runner: cargo and libtest, nextest, pytest, jest and vitest, go, mocha,
+/// dotnet, node. `None` if there is no known summary.
 pub fn test_counts(text: &str) -> Option<TestCounts> {
     let tail = text::suffix(text, 16 * 1_024);
     let mut total: Option<TestCounts> = None;
@@ -215,7 +214,7 @@ fn number_before(line: &str, word: &str) -> Option<u64> {
     })
 }
 
-/// Words that open or mark the line that says what went wrong.
+/// Words that start or mark a line that reports an error.
 static ERROR_MARKS: Phrases = Phrases::new(&[
     "error",
     "panicked",
@@ -237,8 +236,8 @@ static ERROR_MARKS: Phrases = Phrases::new(&[
     "✗",
 ]);
 
-/// Marks of lines in which a program itself says that it failed: code that merely speaks of errors,
-/// as a search prints it, has none of them.
+/// Marks of lines in which a program reports its own failure. Code that only mentions errors, such as the
+/// output of a search, has none of them.
 static STRONG_MARKS: Phrases = Phrases::new(&[
     "no such file",
     "command not found",
@@ -252,11 +251,11 @@ static STRONG_MARKS: Phrases = Phrases::new(&[
     "error[",
 ]);
 
-/// The lines of a failed command's output that best say what failed, in order: those in which a
-/// program says so itself, else those with an error word, else the last ones. At most `lines` lines.
+/// The lines of a failed command's output that best report the failure, in order: those in which a program
+/// reports its own failure, else those with an error word, else the last ones. At most `lines` lines.
 ///
-/// Looked for at the end; a program's own words also at the beginning, where a search names a folder
-/// that is not there before it prints what it found in the others.
+/// Searches the end of the output; for a program's own report also the beginning, because a search names a
+/// missing folder before it prints matches from the others.
 pub fn failure_lines(text: &str, lines: usize) -> Vec<&str> {
     let tail = candidates(text::suffix(text, 8 * 1_024));
     let strong = marked(&tail, &STRONG_MARKS, lines);
@@ -275,7 +274,7 @@ fn candidates(text: &str) -> Vec<&str> {
     text.lines().map(str::trim).filter(|line| !line.is_empty()).collect()
 }
 
-/// The first `most` lines that hold one of the marks.
+/// The first `most` lines that contain one of the marks.
 fn marked<'a>(lines: &[&'a str], marks: &Phrases, most: usize) -> Vec<&'a str> {
     let is_marked = |line: &&str| {
         let lower = text::prefix(line, 300).to_ascii_lowercase();
@@ -284,10 +283,10 @@ fn marked<'a>(lines: &[&'a str], marks: &Phrases, most: usize) -> Vec<&'a str> {
     lines.iter().copied().filter(is_marked).take(most).collect()
 }
 
-/// First words of lines in which a program says that it failed, in small letters.
+/// First words, in lower case, of lines in which a program reports its failure.
 const FAILURE_WORDS: [&str; 6] = ["fail", "failed", "failure", "error", "✗", "✖"];
 
-/// Further marks of such lines: those of compilers, of test runners, of npm, of make, of programs that refuse their
+/// Further marks of such lines: from compilers, test runners, npm, make, and programs that reject their
 /// arguments.
 static FAILURE_MARKS: Phrases = Phrases::new(&[
     ": error",
@@ -303,15 +302,15 @@ static FAILURE_MARKS: Phrases = Phrases::new(&[
     "could not resolve host",
 ]);
 
-/// Whether the output itself says that the command failed: a test runner by its counts, another program by a line.
-/// For where a filter hides how it ended; silence is success, and so is any talk that names no failure.
+/// Whether the output itself reports a failure: a test runner by its counts, another program by a line. Used
+/// where a filter hides the exit status. Output that reports no failure counts as success.
 pub fn says_failure(text: &str) -> bool {
     if let Some(counts) = test_counts(text) {
         return counts.failed > 0;
     }
     text::suffix(text, 8 * 1_024).lines().any(|line| {
         let lower = text::prefix(line.trim(), 300).to_ascii_lowercase();
-        // A summary that counts none: `✖ 0 errors, 3 warnings`.
+        // A summary with a count of zero: `✖ 0 errors, 3 warnings`.
         if lower.contains(" 0 errors") {
             return false;
         }

@@ -1,4 +1,4 @@
-//! The `apply_patch` text: which files, what becomes of them, and the names it touches.
+//! The `apply_patch` format: the files, what happens to them, and the changed lines.
 
 use std::collections::HashMap;
 
@@ -15,34 +15,34 @@ pub struct FileOp {
     /// As the agent wrote it.
     pub path: String,
     pub op: Op,
-    /// Its changed lines and those around them, at most 16 KiB.
+    /// Changed lines with their context, at most 16 KiB.
     pub changed: String,
-    /// Its added lines alone, at most 16 KiB. Behind [`ANOTHER_PLACE`], the heading that lines from another place stand below.
+    /// Added lines only, at most 16 KiB. [`ANOTHER_PLACE`] marks where the following lines belong.
     pub added: String,
-    /// Its removed lines, at most 16 KiB.
+    /// Removed lines, at most 16 KiB.
     pub removed: String,
-    /// Lines that it adds and removes, all of them.
+    /// All added and removed lines, also beyond those bounds.
     pub counts: LineCounts,
 }
 
-/// How many lines a change adds and removes.
+/// Number of lines that a change adds and removes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct LineCounts {
     pub added: u64,
     pub removed: u64,
 }
 
-/// Begins a line among the added ones that was not added: what follows it stands elsewhere in the file, below the heading
-/// behind the mark, if it is known.
+/// Starts a marker line in [`FileOp::added`]: the lines after it are elsewhere in the file, below the heading
+/// that follows the mark, if known.
 pub const ANOTHER_PLACE: char = '\u{c}';
 
-/// Bytes of a file's changed lines that are looked at for names.
+/// Bytes of a file's changed lines to keep.
 const CHANGED_BYTES: usize = 16 * 1_024;
 
-/// What becomes of a file.
+/// What happens to a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Op {
-    /// It is new; its content when the patch holds all of it.
+    /// It is new; its content, if the patch has all of it.
     Created {
         content: Option<String>,
     },
@@ -50,7 +50,7 @@ pub enum Op {
     Deleted,
 }
 
-/// The lines of `text`, less those that stand in `other`: each as often as it is there.
+/// The lines of `text` minus the lines of `other`, each as often as it occurs there.
 fn without<'a>(text: &'a str, other: &'a str) -> Vec<&'a str> {
     let mut others: HashMap<&str, u32> = HashMap::new();
     for line in other.lines() {
@@ -80,7 +80,7 @@ impl FileOp {
         }
     }
 
-    /// Notes that `new` takes the place of `old`: lines that both hold did not change.
+    /// Records that `new` replaces `old`, without the lines that both have.
     pub fn replace(&mut self, old: &str, new: &str) {
         for part in [old, new].into_iter().filter(|part| !part.is_empty()) {
             let left = CHANGED_BYTES.saturating_sub(self.changed.len());
@@ -103,7 +103,7 @@ impl FileOp {
         }
     }
 
-    /// Takes a line of the file's part of the patch.
+    /// Adds a line of the file's part of the patch.
     fn push(&mut self, line: &str) {
         let added = line.strip_prefix('+');
         if let (Op::Created { content: Some(content) }, Some(added)) = (&mut self.op, added) {
@@ -134,7 +134,7 @@ impl FileOp {
         }
     }
 
-    /// Notes where the added lines that follow stand: a new hunk, or a heading that did not change.
+    /// Records where the following added lines are: a new hunk, or a heading that did not change.
     fn note_place(&mut self, line: &str) {
         let heading = line.strip_prefix(' ').filter(|it| it.starts_with('#')).unwrap_or_default();
         let begins = line.starts_with("@@") && !self.added.is_empty() || !heading.is_empty();
@@ -155,7 +155,7 @@ impl FileOp {
     }
 }
 
-/// The patch inside a script, when running it is the script's purpose.
+/// The patch inside a script whose purpose is to apply it.
 pub fn in_script(script: &str) -> Option<&str> {
     let start = script.find(BEGIN)?;
     let before = &script[..start];
@@ -166,7 +166,7 @@ pub fn in_script(script: &str) -> Option<&str> {
     Some(&script[start..end])
 }
 
-/// Reads the files of a patch; text that is no patch has none. A move is a deletion and an edit.
+/// Parses the files of a patch; none if the text is not a patch. A move is a deletion and an edit.
 pub fn parse(patch: &str) -> Vec<FileOp> {
     let mut ops: Vec<FileOp> = Vec::new();
     for line in patch.lines() {

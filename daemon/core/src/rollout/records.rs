@@ -1,32 +1,29 @@
-//! A session that its agent keeps as records: one of the session, one of each message and one of each part
-//! of a message. Every record is JSON, and is written again when more of it is there.
+//! A session stored as records: one for the session, one for each message and one for each part of a message.
+//! Every record is JSON and is rewritten when its content grows.
 
 use serde_json::Value;
 
 use super::codex::repair;
 
-/// Puts a session into lines that are only added to while it goes on.
+/// Converts a session to lines that only grow at the end while it continues.
 pub type SessionToLines = fn(&SessionRecords) -> Vec<u8>;
 
-/// How a session's records become lines.
+/// How a session's records are stored and become lines.
 #[derive(Debug, Clone, Copy)]
 pub struct Records {
-    /// Where they are kept.
     pub storage: RecordStorage,
-    /// Puts them into lines.
     pub lines: SessionToLines,
 }
 
-/// Where records are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecordStorage {
-    /// A JSON file each.
+    /// One JSON file per record.
     Folders(RecordFolders),
-    /// Rows of a SQLite database. A session's path is the database's, followed by the session's id.
+    /// Rows of a SQLite database. A session's path is that of the database, followed by the session's id.
     Database,
 }
 
-/// The folders of one store of records, side by side.
+/// The folders of one store of records, next to each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordFolders {
     /// Holds `PROJECT/SESSION.json`.
@@ -37,40 +34,35 @@ pub struct RecordFolders {
     pub parts: &'static str,
 }
 
-/// All records of a session.
 #[derive(Debug, Clone, Default)]
 pub struct SessionRecords {
-    /// The session's own.
     pub session: Value,
-    /// In any order.
     pub messages: Vec<MessageRecords>,
 }
 
 /// The record of a message and those of its parts.
 #[derive(Debug, Clone)]
 pub struct MessageRecords {
-    /// Rises with time, among messages of one millisecond too.
+    /// Sorts by time, also among messages of the same millisecond.
     pub id: String,
-    /// The message's own; its id may be left out.
+    /// The message's record; it may omit its id.
     pub message: Record,
-    /// In the order of their ids.
+    /// Sorted by id.
     pub parts: Vec<Record>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum Record {
-    /// A JSON object.
     Object(Value),
     /// Anything else: torn, damaged, empty.
     Broken(Vec<u8>),
 }
 
 impl RecordStorage {
-    /// What a database's name ends with.
+    /// Suffix of a database's name.
     const DATABASE_SUFFIX: &str = ".db";
 
-    /// Whether a session's record may lie in `folder`, or the session's rows in a database of that path.
-    #[must_use]
+    /// Whether `folder` may contain a session's record, or is the path of a database that may have its rows.
     pub fn holds_session_in(self, folder: &str) -> bool {
         match self {
             Self::Folders(folders) => folder.rsplit('/').nth(1) == Some(folders.sessions),
@@ -81,15 +73,12 @@ impl RecordStorage {
 
 impl RecordFolders {
     /// Whether the file of that path may be the record of a message.
-    #[must_use]
     pub fn is_message(self, path: &str) -> bool {
         path.ends_with(".json") && path.rsplit('/').nth(2) == Some(self.messages)
     }
 }
 
 impl Record {
-    /// Reads a record.
-    #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         let value = serde_json::from_slice::<Value>(bytes).ok();
         let value = value.or_else(|| serde_json::from_str(&repair(bytes)?).ok());
@@ -99,8 +88,7 @@ impl Record {
         }
     }
 
-    /// What it says, if it can be read.
-    #[must_use]
+    /// The object, if the record is valid.
     pub fn object(&self) -> Option<&Value> {
         match self {
             Self::Object(value) => Some(value),

@@ -1,10 +1,11 @@
-//! Items as the Responses API has them, the one form in which histories leave the daemon.
+//! Converts items to the Responses API, the only form in which histories leave the daemon.
 
 use serde_json::{Value, json};
 
 use super::{Body, Item, Role};
 
-/// What a line says, as items; none for what no model sees. `images` gives the addresses of an item's images.
+/// Converts what a line holds to an item; none for what no model sees. `images` returns the URLs of an item's
+/// images.
 pub fn items(body: &Body<'_>, images: impl Fn(&Item<'_>) -> Vec<String>) -> Option<Value> {
     match body {
         Body::Item(found, _) => item(found, || images(found)),
@@ -15,7 +16,7 @@ pub fn items(body: &Body<'_>, images: impl Fn(&Item<'_>) -> Vec<String>) -> Opti
     }
 }
 
-/// What has no place in that form goes: thinking, which no other provider can read.
+/// Thinking is dropped: no other provider can read it.
 pub fn item(item: &Item<'_>, images: impl Fn() -> Vec<String>) -> Option<Value> {
     Some(match item {
         Item::Message { role, text, images: counted } => {

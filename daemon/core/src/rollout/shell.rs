@@ -1,8 +1,7 @@
-//! A shell script, read just far enough: its simple commands, and the files each reads or changes.
+//! A partial parser of shell scripts: the simple commands, and the files each reads or changes.
 //!
-//! This is no shell. It knows quotes, operators, redirections and heredocs, so that a path inside a
-//! quoted message or a heredoc's body is not taken for an argument. What it does not understand it
-//! leaves out.
+//! It understands quotes, operators, redirections and heredocs, so that a path inside a quoted message or a
+//! heredoc's body is not mistaken for an argument. It leaves out what it does not understand.
 
 mod class;
 mod effects;
@@ -23,21 +22,21 @@ pub use wrappers::is_assignment;
 /// One command of a script, between operators.
 #[derive(Debug, PartialEq, Eq, Default)]
 pub struct Command {
-    /// Words from the program on, quotes removed: `sudo -u dev A=1 cat x` is `cat x`.
+    /// Words from the program on, without quotes: `sudo -u dev A=1 cat x` is `cat x`.
     pub words: Vec<String>,
-    /// Variables set for it alone, as `NAME=value`.
+    /// Variables set for this command only, as `NAME=value`.
     pub assigned: Vec<String>,
-    /// It reads what the command before it prints.
+    /// Reads the output of the previous command.
     pub is_piped: bool,
     /// Files written by `>` and `>>`.
     pub written: Vec<String>,
     /// Files read by `<`.
     pub read: Vec<String>,
-    /// It stands in parentheses, where a `cd` moves nothing outside.
+    /// It is in parentheses, so its `cd` does not affect the commands outside.
     pub is_nested: bool,
-    /// It writes behind what a file already holds.
+    /// It appends to the file it writes.
     pub is_appending: bool,
-    /// Text of the heredocs of its line, if it is the last command there.
+    /// Text of the heredocs of its line, if it is the last command on that line.
     pub input: String,
 }
 
@@ -49,18 +48,16 @@ pub enum Use {
     Named,
     /// Listed or searched.
     Searched,
-    /// Its content was shown.
+    /// Its content was printed.
     Read,
-    /// Written by a command.
     Written,
-    /// Removed by a command.
     Removed,
 }
 
-/// Bytes of a script that are looked at.
+/// Bytes of a script to parse.
 pub const SCRIPT_BYTES: usize = 16 * 1_024;
 
-/// The script that an argv runs: what `bash -lc` is given, else the words joined.
+/// The script that an argv runs: the argument of `bash -lc`, else the words joined.
 pub fn script_of(argv: &[&str]) -> String {
     match argv {
         [shell, flag, script]
@@ -81,15 +78,14 @@ pub fn entered_folder(script: &str) -> Option<&str> {
     (is_known && !folder.contains(['$', '`', '*'])).then_some(folder)
 }
 
-/// Splits a script into its commands.
 pub fn commands(script: &str) -> Vec<Command> {
     let mut lexer = Lexer::new(crate::text::prefix(script, SCRIPT_BYTES));
     lexer.run();
     lexer.done
 }
 
-/// The files that one command reads or changes, by what it does to them. Words that merely look
-/// like paths count as named.
+/// The files that one command reads or changes, by what it does to them. A word that only looks like a path
+/// counts as [`Use::Named`].
 pub fn uses(command: &Command) -> Vec<(Use, String)> {
     let mut uses: Vec<(Use, String)> = Vec::new();
     let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
@@ -109,7 +105,7 @@ pub fn uses(command: &Command) -> Vec<(Use, String)> {
     };
     let is_move = program == "mv" || (program == "git" && arguments.first() == Some(&"mv"));
     let is_git_rm = program == "git" && arguments.first() == Some(&"rm");
-    // Behind the places that `find` searches stand patterns.
+    // After the folders that `find` searches come patterns.
     let places = arguments.iter().position(|word| program == "find" && word.starts_with('-'));
     let arguments = &arguments[..places.unwrap_or(arguments.len())];
     let names_file = |word: &&str| is_path(word) || is_named_file(word);
@@ -124,7 +120,7 @@ pub fn uses(command: &Command) -> Vec<(Use, String)> {
             () if matches!(program, "echo" | "printf") || is_revision(program, path) => continue,
             () => kind,
         };
-        // Go's `./terminal/...` is a folder with all below it.
+        // In Go, `./terminal/...` is a folder and everything below it.
         let path = path.strip_suffix("/...").unwrap_or(path);
         uses.push((kind, path.to_owned()));
     }
@@ -133,7 +129,7 @@ pub fn uses(command: &Command) -> Vec<(Use, String)> {
     uses
 }
 
-/// Whether a word names a file or folder rather than an option, a URL, a pattern or a number.
+/// Whether a word names a file or folder rather than an option, URL, pattern or number.
 pub fn is_path(word: &str) -> bool {
     let plain = |c: char| c.is_alphanumeric() || "/._-+@~#()[] ,=$".contains(c);
     let word = below_drive(word);
@@ -147,8 +143,8 @@ pub fn is_path(word: &str) -> bool {
         && (is_nested(word) || has_extension(word))
 }
 
-/// Files that every project has and that neither a slash nor an extension tells: as whole words of a command
-/// they are nothing else. Sorted.
+/// File names common to all projects that have neither a slash nor an extension. As a whole word of a command
+/// they always mean the file. Sorted.
 const NAMED_FILES: &[&str] = &[
     "AUTHORS",
     "Brewfile",
@@ -184,7 +180,7 @@ const NAMED_FILES: &[&str] = &[
     "mvnw",
 ];
 
-/// Whether a word is one of [`NAMED_FILES`], or a file that is hidden: `.gitignore`, `.env`.
+/// Whether a word is one of [`NAMED_FILES`] or a hidden file: `.gitignore`, `.env`.
 fn is_named_file(word: &str) -> bool {
     let hidden = word.strip_prefix('.').is_some_and(|name| {
         name.len() >= 3
@@ -195,7 +191,7 @@ fn is_named_file(word: &str) -> bool {
     hidden || NAMED_FILES.binary_search(&word).is_ok()
 }
 
-/// A path of Windows without its drive; any other word as it is.
+/// A Windows path without its drive; any other word unchanged.
 fn below_drive(word: &str) -> &str {
     match word.split_once(":/") {
         Some((drive, _)) if drive.len() == 1 && drive.as_bytes()[0].is_ascii_alphabetic() => {
@@ -205,7 +201,7 @@ fn below_drive(word: &str) -> &str {
     }
 }
 
-/// The arguments without the first one where that is a pattern or a program, not a file.
+/// The arguments without a first one that is a pattern or a program rather than a file.
 fn operands<'a>(program: &str, arguments: &[&'a str]) -> Vec<&'a str> {
     let takes_pattern = matches!(program, "sed" | "awk" | "jq" | "grep" | "rg" | "ag")
         && !arguments.iter().any(|a| matches!(*a, "-e" | "-f" | "--files" | "--regexp"));
@@ -216,22 +212,22 @@ fn operands<'a>(program: &str, arguments: &[&'a str]) -> Vec<&'a str> {
     operands
 }
 
-/// Whether a redirection names a file: not a device, another stream, or a variable whose value only
-/// the shell knew.
+/// Whether a redirection names a file: not a device, another stream, or a variable that only the shell can
+/// expand.
 fn is_file(path: &str) -> bool {
     !path.starts_with("/dev/")
         && !path.starts_with(['&', '$'])
         && path.len() <= crate::limits::PATH_BYTES
 }
 
-/// Whether a word with a slash is a branch or a revision of git rather than a place on disk.
+/// Whether a word with a slash is a branch or revision of git rather than a path.
 fn is_revision(program: &str, word: &str) -> bool {
     program == "git"
         && (word.contains("..")
             || ["origin/", "upstream/", "refs/"].iter().any(|p| word.starts_with(p)))
 }
 
-/// One word of a name, with nothing that only the shell knows.
+/// A word without anything that only the shell can expand.
 fn is_plain_word(word: &str) -> bool {
     let is_name = |c: char| c.is_alphanumeric() || "._-".contains(c);
     word != "-" && !word.is_empty() && word.chars().all(is_name)
@@ -266,7 +262,7 @@ fn quoted(word: &str) -> String {
     if is_plain { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
 
-/// Which list the next word belongs to.
+/// The list that the next word is added to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Target {
     Words,
@@ -282,7 +278,6 @@ struct Lexer<'a> {
     command: Command,
     heredocs: Vec<String>,
     is_piped: bool,
-    /// Open parentheses.
     depth: usize,
     done: Vec<Command>,
 }
@@ -336,7 +331,7 @@ impl<'a> Lexer<'a> {
                 c if c.is_whitespace() => self.end_word(),
                 c => {
                     self.push(c);
-                    // Most of a script are plain characters: those in a row are taken at once.
+                    // Most of a script is plain characters: take a run of them at once.
                     let plain =
                         self.take_while(|b| b.is_ascii_alphanumeric() || b"-_./=:,".contains(&b));
                     self.word.get_or_insert_default().push_str(plain);
@@ -346,12 +341,12 @@ impl<'a> Lexer<'a> {
         self.end_command();
     }
 
-    /// Takes the text up to the first of some ASCII characters, or all that is left.
+    /// Takes the text up to the first of `ends` (ASCII), or the rest.
     fn take_to(&mut self, ends: &[u8]) -> &'a str {
         self.take_while(|b| !ends.contains(&b))
     }
 
-    /// Takes the characters whose bytes all do.
+    /// Takes characters while `does` holds for their bytes.
     fn take_while(&mut self, does: impl Fn(u8) -> bool) -> &'a str {
         let rest = self.rest.as_str();
         let end = rest.bytes().position(|b| !does(b)).unwrap_or(rest.len());

@@ -1,5 +1,5 @@
-//! What tells the transcripts of one agent from those of another: one table a source, in a file of its
-//! own. Everything that depends on the agent asks its table.
+//! The table of a source: everything that depends on the agent that wrote a transcript. Each source has a file
+//! of its own.
 
 use serde_json::Value;
 
@@ -8,99 +8,96 @@ use super::continuation::{Continuation, NewTranscript};
 use super::records::Records;
 use super::tool::{Action, Call};
 
-/// Shows what a line holds; see [`SourceSpec::read`].
+/// Passes each entry of a line to a visitor; see [`SourceSpec::read`].
 pub type ReadLine = fn(&[u8], bool, &mut dyn FnMut(Entry<'_>));
 
-/// Gives a line as items; see [`SourceSpec::responses`].
+/// Converts a line to items; see [`SourceSpec::responses`].
 pub type ToResponses = fn(&[u8]) -> Vec<Value>;
 
-/// Reads a call of an agent's own tools; see [`SourceSpec::interpret`].
+/// Interprets a call of an agent's own tools; see [`SourceSpec::interpret`].
 pub type Interpret = fn(&Call<'_>) -> Option<Action>;
 
 /// Composes a transcript; see [`SourceSpec::continuation`].
 pub type Continue = fn(&Continuation<'_>) -> NewTranscript;
 
-/// All that is particular to a source.
 #[derive(Debug)]
 pub struct SourceSpec {
-    /// As people call the agent.
+    /// Name of the agent as people use it.
     pub title: &'static str,
-    /// Where the agent lives; `None` for transcripts that the daemon keeps itself.
+    /// The agent's home; `None` for transcripts that the daemon writes itself.
     pub home: Option<Home>,
-    /// Folders with transcripts, below the home.
+    /// Folders with transcripts, relative to the home.
     pub folders: &'static [Folder],
     /// The files in them that are transcripts.
     pub files: &'static [FilePattern],
-    /// Reads one line (or one item of a document, one row of a database). The flag says whether the
-    /// thread's identity is wanted where every line repeats it.
+    /// Parses one line (or one item of a document, one row of a database). The flag requests the thread's
+    /// identity where every line repeats it.
     pub read: ReadLine,
     /// Whether a line over the bound is a history item, by its first bytes.
     pub is_item: fn(&str) -> bool,
-    /// A line as items of the Responses API; `None` where a line already holds such an item.
+    /// Converts a line to items of the Responses API; `None` if lines already hold such items.
     pub responses: Option<ToResponses>,
-    /// What a call of the agent's own tools does; `None` for calls it does not know.
+    /// Interprets a call of the agent's own tools; returns `None` for calls it does not know.
     pub interpret: Option<Interpret>,
-    /// The command that resumes a thread whose id follows; empty where there is none.
+    /// The command that resumes a thread, before its id; empty if there is none.
     pub resume: &'static [&'static str],
-    /// Makes a transcript that the agent resumes, out of a compacted thread; `None` where it takes none of ours.
+    /// Composes a transcript that the agent can resume from a compacted thread; `None` if it cannot resume
+    /// ours.
     pub continuation: Option<Continue>,
-    /// The agent reads `AGENTS.md`.
     pub reads_agents_md: bool,
-    /// The first line is Codex's `session_meta`, which a continuation takes over.
+    /// The first line is Codex's `session_meta`, which a continuation copies.
     pub has_session_meta: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub struct Home {
     pub folder: &'static str,
-    /// Environment variable that names another place.
+    /// Environment variable that overrides the folder.
     pub variable: &'static str,
 }
 
-/// A folder with transcripts, searched with all folders below it.
+/// A folder with transcripts, searched recursively.
 #[derive(Debug, Clone, Copy)]
 pub struct Folder {
     pub path: &'static str,
-    /// The agent moved there what it is done with.
+    /// The agent moved finished threads there.
     pub archived: bool,
 }
 
-/// Files that are transcripts, by their names.
+/// File names of transcripts.
 #[derive(Debug, Clone, Copy)]
 pub struct FilePattern {
-    /// What the name begins with.
     pub prefix: &'static str,
-    /// What it ends with, before `.zst`.
+    /// Suffix of the name, before `.zst`.
     pub suffix: &'static str,
-    /// How such a file is read.
     pub layout: Layout,
 }
 
-/// How a transcript stands on the disk.
+/// How a transcript is stored on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
-    /// Lines in a file that grows at its end; compressed with zstd where its name goes on with `.zst`.
+    /// Lines in a file that grows at its end; compressed with zstd if its name ends in `.zst`.
     Lines,
-    /// One JSON document, rewritten as a whole.
+    /// One JSON document, always rewritten as a whole.
     Document(Document),
-    /// A file that is changed in places, read as a whole and put into lines.
+    /// A file that is changed in places, read as a whole and converted to lines.
     Assembled(Assembly),
-    /// Records in many files or in rows of a database, read as a whole and put into lines.
+    /// Records in many files or in rows of a database, read as a whole and converted to lines.
     Records(Records),
 }
 
-/// How a transcript that is changed in places becomes lines which, as it goes on, are only added to.
+/// Converts a transcript that is changed in places to lines that only grow at the end.
 #[derive(Debug, Clone, Copy)]
 pub struct Assembly {
-    /// A folder it lies in, or in one of whose folders.
+    /// A folder among its ancestors.
     pub within: &'static str,
-    /// Name of a file in a folder above it whose text is told to `lines`.
+    /// Name of a file in one of its ancestors whose text `lines` receives.
     pub marker: &'static str,
-    /// Puts the file into lines.
+    /// Converts the file to lines.
     pub lines: fn(&[u8], Beside<'_>) -> Vec<u8>,
 }
 
-/// What is known of a transcript beside its bytes.
+/// What is known of a transcript besides its bytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Beside<'a> {
     pub path: &'a str,
@@ -116,21 +113,21 @@ impl PartialEq for Assembly {
 
 impl Eq for Assembly {}
 
-/// What is read of a JSON document: the identity of the thread, and the items of one array.
+/// The parts of a JSON document that are read: the identity of the thread, and the items of one array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Document {
-    /// Key of the object with the identity. `None`: the document's text up to and with the bracket that
-    /// opens the items is handed out instead.
+    /// Key of the object with the identity. `None`: the text of the document up to and including the bracket
+    /// that opens the items is passed on instead.
     pub identity: Option<&'static str>,
-    /// Key of the array with the items.
+    /// Key of the array of items.
     pub items: &'static str,
 }
 
 impl SourceSpec {
-    /// The layout of a file with that path; `None` when it is no transcript.
+    /// The layout of a file; `None` if it is not a transcript.
     pub fn layout(&self, path: &str) -> Option<Layout> {
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
-        // A leading dot is a file that its agent is still making.
+        // A leading dot marks a file that its agent is still creating.
         if name.starts_with('.') {
             return None;
         }
@@ -148,8 +145,8 @@ impl SourceSpec {
         self.files.iter().find(fits).map(|files| files.layout)
     }
 
-    /// Whether places in a transcript of that path are places in the file: it is neither compressed nor made
-    /// into lines.
+    /// Whether positions in the transcript are positions in the file: it is neither compressed nor converted to
+    /// lines.
     pub fn has_places_of_file(&self, path: &str) -> bool {
         let layout = self.layout(path).unwrap_or(Layout::Lines);
         matches!(layout, Layout::Lines | Layout::Document(_)) && !path.ends_with(".zst")

@@ -1,7 +1,7 @@
-//! What a tool call asks for, whatever the tool is called this year.
+//! The purpose of a tool call, independent of the tool's name.
 //!
-//! `shell` with an argv, `shell_command` with a string, `exec_command` with `cmd`, a custom
-//! `apply_patch`, a patch inside a shell heredoc, `exec` with JavaScript: the same few actions.
+//! `shell` with an argv, `shell_command` with a string, `exec_command` with `cmd`, a custom `apply_patch`, a
+//! patch inside a shell heredoc, `exec` with JavaScript: all map to the same few actions.
 
 use std::borrow::Cow;
 
@@ -14,12 +14,11 @@ use crate::thread::Source;
 
 pub use super::claude::tool::{slashed, step_id};
 
-/// A tool call as it stands in the item.
+/// A tool call as the item has it.
 #[derive(Debug)]
 pub struct Call<'a> {
     /// Pairs it with its output.
     pub call_id: Cow<'a, str>,
-    /// Tool.
     pub name: Cow<'a, str>,
     /// MCP server or tool family.
     pub namespace: Option<Cow<'a, str>>,
@@ -29,12 +28,10 @@ pub struct Call<'a> {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanStep {
-    /// What is to be done.
     pub text: String,
     pub status: StepStatus,
 }
 
-/// How far a step is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepStatus {
     Pending,
@@ -42,7 +39,7 @@ pub enum StepStatus {
     Done,
 }
 
-/// What a call asks for.
+/// The purpose of a call.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Action {
     Shell {
@@ -51,32 +48,30 @@ pub enum Action {
     },
     Patch(Vec<patch::FileOp>),
     Plan(Vec<PlanStep>),
-    /// Adds a step to the plan; the answer tells its id.
+    /// Adds a step to the plan; the answer has its id.
     AddStep {
-        /// What is to be done.
         text: String,
     },
-    /// Changes a step of the plan.
     ChangeStep {
         id: String,
-        /// How far it is now.
+        /// The new status.
         status: Option<StepStatus>,
-        /// It is no longer to be done.
+        /// The step was cancelled.
         is_dropped: bool,
     },
     /// Searches or lists, and changes nothing.
     Look {
         tool: String,
-        /// What it looks for and how, in words.
+        /// What it searches for and how, in words.
         values: String,
         /// Where, if it says.
         path: Option<String>,
     },
-    /// Looks at a file.
+    /// Shows a file.
     View {
         path: String,
     },
-    /// Anything else: the values of its arguments, in words.
+    /// Any other call.
     Other {
         tool: String,
         /// String values of the arguments, joined by spaces.
@@ -84,7 +79,6 @@ pub enum Action {
     },
 }
 
-/// The arguments that the known tools take.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Arguments {
@@ -112,7 +106,7 @@ struct WireStep {
     status: String,
 }
 
-/// Bytes of a generic call's values that are looked at.
+/// Bytes of a generic call's values to keep.
 pub(super) const VALUES_BYTES: usize = 2_000;
 
 pub fn interpret(call: &Call<'_>) -> Action {
@@ -149,8 +143,8 @@ pub fn interpret(call: &Call<'_>) -> Action {
     }
 }
 
-/// The script that a call runs, also where [`interpret`] sees a patch in it: other commands may stand
-/// beside the patch.
+/// The script that a call runs, even where [`interpret`] sees a patch in it: the script may have other
+/// commands.
 pub fn script_of(call: &Call<'_>) -> Option<String> {
     let arguments = serde_json::from_str::<Arguments>(call.arguments.as_ref()).ok()?;
     match (arguments.command, arguments.cmd) {
@@ -163,7 +157,7 @@ pub fn script_of(call: &Call<'_>) -> Option<String> {
     }
 }
 
-/// A script whose whole purpose is a patch is a patch.
+/// A script whose only purpose is a patch becomes a patch.
 fn script(script: String, workdir: Option<String>) -> Action {
     match patch::in_script(&script) {
         Some(body) => {
@@ -178,7 +172,7 @@ fn script(script: String, workdir: Option<String>) -> Action {
     }
 }
 
-/// JavaScript that calls tools: its commands come as events of their own, its patch may not.
+/// JavaScript that calls tools: its commands are reported by events, its patch may not be.
 fn code_mode(code: &str) -> Action {
     match patch::in_script(code) {
         Some(body) => Action::Patch(patch::parse(&body.replace("\\n", "\n"))),
@@ -197,24 +191,23 @@ fn step(wire: WireStep) -> PlanStep {
     PlanStep { text: wire.step, status }
 }
 
-/// A call that asks after a command that still runs, or stops it.
+/// A call that polls a running command, or stops it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Poll {
-    /// Session that the running command was given.
+    /// Session id of the running command.
     pub session: String,
-    /// The command is stopped.
     pub stops: bool,
 }
 
-/// The arguments of polls: of Codex's `write_stdin`, of Claude Code's `BashOutput`, `TaskOutput`,
-/// `KillShell` and `TaskStop`.
+/// The arguments of polls: Codex's `write_stdin`, Claude Code's `BashOutput`, `TaskOutput`, `KillShell` and
+/// `TaskStop`.
 #[derive(Deserialize)]
 struct PollArguments {
     #[serde(alias = "bash_id", alias = "task_id", alias = "shell_id")]
     session_id: Value,
 }
 
-/// Whether a call polls or stops a running command, and which.
+/// The session that a call polls or stops, if it does either.
 pub fn poll(call: &Call<'_>) -> Option<Poll> {
     let stops = match call.name.rsplit("__").next()? {
         "write_stdin" | "BashOutput" | "TaskOutput" => false,
@@ -228,7 +221,7 @@ pub fn poll(call: &Call<'_>) -> Option<Poll> {
     Some(Poll { session, stops })
 }
 
-/// Whether a call reaches outside of the machine: the web, or a server of tools.
+/// Whether a call reaches beyond the machine: the web, or an MCP server.
 pub fn is_outside(call: &Call<'_>) -> bool {
     let has = |mark: &&str| {
         let name = call.name.as_bytes();
@@ -239,8 +232,8 @@ pub fn is_outside(call: &Call<'_>) -> bool {
         || ["web", "fetch", "browse", "http"].iter().any(has)
 }
 
-/// Whether a call asks longhaul itself (`clients/mcp`, in the names of Codex and of Claude Code): what it
-/// answers is known here already, and is not to be recorded as something the agent found out.
+/// Whether a call asks longhaul itself (`clients/mcp`, by its names in Codex and in Claude Code). The daemon
+/// already knows the answer, and must not record it as the agent's finding.
 pub fn is_ours(call: &Call<'_>) -> bool {
     call.namespace.as_deref() == Some("mcp__longhaul") || call.name.starts_with("mcp__longhaul__")
 }

@@ -1,10 +1,10 @@
-//! What an item's tokens are spent on.
+//! Attributes the tokens of an item to kinds of content.
 
 use super::{Item, Role, contextual};
 use crate::item::breakdown::{Breakdown, ContextKind};
 use crate::tokens;
 
-/// Openings of developer messages that restate settings, alone or in a bundle.
+/// Prefixes of developer messages that restate settings, alone or in a bundle.
 const SETTINGS: [&str; 8] = [
     "<permissions instructions>",
     "<model_switch>",
@@ -16,11 +16,11 @@ const SETTINGS: [&str; 8] = [
     "<plugins_instructions>",
 ];
 
-/// Openings of user messages that carry on what a compaction left.
+/// Prefixes of user messages that carry a compaction's summary.
 const SUMMARIES: [&str; 2] =
     ["Another language model started to solve this problem", "[SESSION_CHECKPOINT v1]"];
 
-/// Divides the `tokens` of an item: its inline images, and the rest by its kind.
+/// Splits the `tokens` of an item: its inline images, and the rest by its kind.
 pub fn weigh(item: &Item<'_>, tokens: u64) -> Breakdown {
     let images = match item {
         Item::Message { images, .. } | Item::Output { images, .. } => {
@@ -61,7 +61,7 @@ fn user_kind(text: &str, has_images: bool) -> ContextKind {
     }
 }
 
-/// Whether the model wrote the item itself, so that its provider's count includes it.
+/// Whether the model wrote the item, so that its provider's count includes it.
 pub fn is_models_own(item: &Item<'_>) -> bool {
     matches!(
         item,

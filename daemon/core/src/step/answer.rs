@@ -1,4 +1,4 @@
-//! How a call ended and what it printed.
+//! The outcome of a call and its output.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -11,31 +11,28 @@ use crate::rollout::output::{self, Answer, TestCounts};
 use crate::rollout::tool;
 use crate::{text, tokens};
 
-/// Bytes of a tool's output that are looked at: all that an agent's own bound of 10,000 tokens lets through.
+/// Bytes of a tool's output to inspect: everything that an agent's own limit of 10,000 tokens lets through.
 pub const PRINTED_BYTES: usize = 48 * 1_024;
 
-/// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CommandOutcome {
-    /// No answer yet, or none that tells.
+    /// No answer yet, or none that states an exit status.
     Unknown,
     /// Runs in the background.
     Running,
-    /// Ended with this status.
     Exit(i64),
-    /// The harness refused it.
     Refused,
 }
 
 /// The answer to a call.
 #[derive(Debug)]
 pub struct Answered<'a> {
-    /// The call; of a poll, the command that it asks after.
+    /// The answered call; for a poll, the command that it polls.
     pub call: Cow<'a, Call>,
     pub outcome: CommandOutcome,
     pub seq: u64,
-    /// Tokens of the answer; `None` for a report of the harness, which shows nothing of what was printed.
+    /// Tokens of the answer; `None` for a report of the harness, which has no output.
     pub tokens: Option<u64>,
     text: Cow<'a, str>,
     printed: OnceCell<String>,
@@ -53,7 +50,7 @@ impl<'a> Answered<'a> {
     }
 
     pub(super) fn report(at: At, call: Call, exit_code: Option<i64>) -> Self {
-        // A status below zero is the harness's: it stopped what still ran.
+        // A negative status is the harness's own: it stopped a command that was still running.
         let exit_code = exit_code.filter(|code| *code >= 0);
         Self {
             call: Cow::Owned(call),
@@ -65,7 +62,7 @@ impl<'a> Answered<'a> {
         }
     }
 
-    /// What was printed, redacted, without the escapes of a terminal, at most about `PRINTED_BYTES`.
+    /// The output, redacted, without terminal escapes, at most about `PRINTED_BYTES`.
     pub fn printed(&self) -> &str {
         self.printed.get_or_init(|| {
             let window = text::cut_middle(&self.text, PRINTED_BYTES);
@@ -73,12 +70,12 @@ impl<'a> Answered<'a> {
         })
     }
 
-    /// The counts of the last summary that a test runner printed.
+    /// The counts of the last summary of a test runner in the output.
     pub fn tests(&self) -> Option<TestCounts> {
         output::test_counts(self.printed())
     }
 
-    /// Id of the step of the plan that the call made.
+    /// Id of the plan step that the call created.
     pub fn step_id(&self) -> Option<&str> {
         tool::step_id(&self.text)
     }
@@ -94,7 +91,7 @@ impl CommandOutcome {
         }
     }
 
-    /// Whether it is known to have failed.
+    /// Whether the command is known to have failed.
     pub fn is_failure(self) -> bool {
         match self {
             Self::Exit(code) => code != 0,
@@ -103,7 +100,7 @@ impl CommandOutcome {
         }
     }
 
-    /// The words shown; empty when nothing is known.
+    /// The outcome as shown in views; empty if unknown.
     pub fn words(self) -> String {
         match self {
             Self::Unknown => String::new(),

@@ -1,9 +1,9 @@
-//! Which branch of a conversation goes on.
+//! Finds the requests that a person took back by editing an earlier one.
 //!
-//! Claude Code never takes a line back: a request that the person changed is written once more, after
-//! the same line as the first time. The thread is the path from the last line to the root, so a
-//! request that goes on from where an earlier one went on takes that one back, with all after it. It
-//! is enough to remember where each of the last requests went on from.
+//! Claude Code never removes a line: it writes an edited request again, with the same parent line as the first
+//! time. The thread is the path from the last line to the root, so a request with the same parent as an earlier
+//! request takes back that request and everything after it. It is enough to remember the parents of the last
+//! requests.
 
 use std::collections::VecDeque;
 
@@ -12,20 +12,20 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::limits;
 
-/// Where the last requests went on from.
+/// The parents of the last requests.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Branches {
-    /// One for each of the last turns, oldest first; 0 where the transcript does not tell.
+    /// One for each of the last turns, oldest first; 0 if the transcript does not state it.
     parents: VecDeque<u64>,
-    /// Of the request that comes next on the line.
+    /// Parent of the request that follows on the same line.
     #[serde(skip)]
     next: u64,
 }
 
 impl Branches {
-    /// A request goes on from the line `parent`; how many turns that takes back.
+    /// Records the parent line of the next request and returns the number of turns that it takes back.
     pub(super) fn meet(&mut self, parent: Option<&str>) -> u64 {
-        // 0 is taken for "not told"; one digest in 2^64 is moved out of its way.
+        // 0 means "not stated"; the one digest in 2^64 that is 0 becomes 1.
         self.next = xxh3_64(parent.unwrap_or_default().as_bytes()).max(1);
         let later = self.parents.iter().rev().position(|known| *known == self.next);
         later.map_or(0, |later| later as u64 + 1)
@@ -38,7 +38,6 @@ impl Branches {
         self.parents.push_back(std::mem::take(&mut self.next));
     }
 
-    /// The last turns were taken back.
     pub(super) fn roll_back(&mut self, turns: u64) {
         let left = self.parents.len().saturating_sub(usize::try_from(turns).unwrap_or(usize::MAX));
         self.parents.truncate(left);

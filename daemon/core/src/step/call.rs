@@ -1,4 +1,4 @@
-//! What a call does, read once when it is made.
+//! The purpose of a call, parsed once when it is made.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,45 +10,44 @@ use crate::rollout::shell::{self, Command, CommandEffects, FileUse, Use};
 use crate::rollout::tool::{self, PlanStep, StepStatus};
 use crate::{limits, paths, text};
 
-/// A call, as far as it is wanted again when it is answered: it waits in the saved state. Redacted.
+/// The part of a call that is needed when it is answered: it waits in the saved state. Redacted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Call {
-    /// Its beginning, where it is over [`limits::NAME_BYTES`].
+    /// The call's id, cut to [`limits::NAME_BYTES`].
     pub id: String,
     pub seq: u64,
-    /// Words that name it, in one line of at most half of [`limits::COMMAND_BYTES`].
+    /// Names the call on one line of at most half of [`limits::COMMAND_BYTES`].
     pub what: String,
-    /// Folder the agent's shell stood in, where the transcript tells it.
+    /// Folder of the agent's shell at the time of the call, if the transcript has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
-    /// What to do when it ends.
     pub work: Work,
-    /// What it does to the history, if it ends well.
+    /// Its effects on the history of the work, if it succeeds.
     #[serde(rename = "deeds", default, skip_serializing_if = "is_default")]
     pub effects: CommandEffects,
-    /// Made by a sub-agent that speaks inside this transcript.
+    /// A sub-agent inside this transcript made it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub is_aside: bool,
-    /// Reaches the web, or a server of tools.
+    /// Reaches the web or an MCP server.
     #[serde(default, skip_serializing_if = "is_default")]
     pub is_outside: bool,
 }
 
-/// What is to be known of a call's work when it ends.
+/// The part of a call's purpose that is needed when it ends.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Work {
     Script {
-        /// The script, where it is one line worth keeping.
+        /// The script, if it is one line worth keeping.
         line: Option<String>,
-        /// What it runs, in one line of at most twice [`limits::COMMAND_BYTES`], where `line` does not.
+        /// A summary of the script on one line of at most twice [`limits::COMMAND_BYTES`], if `line` is `None`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         gist: Option<String>,
         /// Folder it runs in, if it says.
         folder: Option<String>,
         is_look: bool,
-        /// The only file it reads, as it names it.
+        /// The only file it reads, as named in the script.
         reads: Option<String>,
-        /// It brings in what others wrote.
+        /// It downloads text that others wrote.
         #[serde(default, skip_serializing_if = "is_default")]
         fetches: bool,
     },
@@ -60,11 +59,10 @@ pub enum Work {
         /// Where, if it says.
         path: Option<String>,
     },
-    /// Changes that hold if it works.
+    /// Changes that apply if the call succeeds.
     Patch(Vec<Change>),
-    /// A step of the plan; the answer names its id.
+    /// A step of the plan; the answer has its id.
     PlanStep {
-        /// What is to be done.
         text: String,
     },
     Other,
@@ -76,23 +74,22 @@ pub struct Change {
     /// As the agent wrote it, redacted.
     pub path: String,
     pub kind: ChangeKind,
-    /// Of the whole content, where the call holds it.
+    /// Hash of the whole content, if the call has it.
     pub hash: Option<ContentHash>,
-    /// The changed lines and those around them, redacted; only while the call is made.
+    /// The changed lines with their context, redacted; not saved.
     #[serde(skip)]
     pub lines: String,
-    /// The added lines alone, redacted; only while the call is made.
+    /// The added lines, redacted; not saved.
     #[serde(skip)]
     pub added: String,
-    /// The removed lines alone, redacted; only while the call is made.
+    /// The removed lines, redacted; not saved.
     #[serde(skip)]
     pub removed: String,
-    /// All lines that it adds and removes; only while the call is made.
+    /// All added and removed lines; not saved.
     #[serde(skip)]
     pub counts: LineCounts,
 }
 
-/// What becomes of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeKind {
@@ -101,27 +98,27 @@ pub enum ChangeKind {
     Deleted,
 }
 
-/// A call at the moment it is made.
+/// A call, with what is needed only while it is made.
 #[derive(Debug)]
 pub struct Called {
-    /// What is wanted again when it is answered.
+    /// The part that is needed again when it is answered.
     pub call: Call,
     pub action: Action,
 }
 
-/// What a call asks for. Redacted.
+/// The purpose of a call. Redacted.
 #[derive(Debug)]
 pub enum Action {
     Script(Script),
     Patch(Vec<Change>),
-    /// Looks at a file.
+    /// Shows a file.
     View {
         /// As the agent wrote it.
         path: String,
     },
     Look {
         tool: String,
-        /// What it looks for and how.
+        /// What it searches for and how.
         values: String,
         /// Where, if it says.
         path: Option<String>,
@@ -129,17 +126,16 @@ pub enum Action {
     Plan(Vec<PlanStep>),
     /// Adds a step to the plan: [`Work::PlanStep`].
     AddStep,
-    /// Changes a step of the plan.
     ChangeStep {
         id: String,
-        /// How far it is now.
+        /// The new status.
         status: Option<StepStatus>,
-        /// It is no longer to be done.
+        /// The step was cancelled.
         is_dropped: bool,
     },
-    /// Asks after a running command, or stops it: the answer is that command's.
+    /// Polls a running command, or stops it: the answer belongs to that command.
     Poll,
-    /// Asks longhaul itself: what it answers is known here already.
+    /// Asks longhaul itself: the daemon knows the answer.
     Ours,
     Other {
         tool: String,
@@ -148,19 +144,18 @@ pub enum Action {
     },
 }
 
-/// A script that a call runs.
 #[derive(Debug)]
 pub struct Script {
     /// Redacted, at most [`shell::SCRIPT_BYTES`].
     pub text: String,
     pub commands: Vec<Command>,
-    /// Folder that the call names.
+    /// Folder given as an argument of the call.
     pub workdir: Option<String>,
-    /// Folder it enters first, or that the call names.
+    /// Folder that the script enters first, else `workdir`.
     pub folder: Option<String>,
-    /// The files it reads and changes, in its order, relative to `folder`.
+    /// The files it reads and changes, in order, relative to `folder`.
     pub uses: Vec<FileUse>,
-    /// It only looks: at files, at git, at the machine.
+    /// It is read-only: it inspects files, git or the machine.
     pub is_look: bool,
 }
 
@@ -183,7 +178,7 @@ impl Called {
         } else if ["commit", "gh", "gt"].iter().any(|word| call.arguments.contains(word)) {
             called.call.effects = match &called.action {
                 Action::Script(script) => CommandEffects::of(&script.commands),
-                // Other commands may stand beside the patch in its script.
+                // The script may have other commands besides the patch.
                 Action::Patch(_) => tool::script_of(call)
                     .map_or_else(CommandEffects::default, |script| {
                         CommandEffects::of(&shell::commands(&script))
@@ -194,7 +189,7 @@ impl Called {
         called
     }
 
-    /// A script that no call shows.
+    /// Parses a script that has no call.
     pub(super) fn script(at: At, call_id: &str, script: &str, base: Option<&str>) -> Self {
         let mut called = Self::new(at, call_id, base);
         called.run(script, None);
@@ -204,12 +199,12 @@ impl Called {
         called
     }
 
-    /// What a call asks for, apart from any transcript.
+    /// Parses a call on its own, outside a transcript.
     pub fn alone(call: &tool::Call<'_>) -> Self {
         Self::of(At::default(), call, None)
     }
 
-    /// Whether an answer is waited for: a plan is changed by the call itself.
+    /// Whether the call needs an answer: a plan is changed by the call itself.
     pub fn waits(&self) -> bool {
         !matches!(self.action, Action::Plan(_) | Action::ChangeStep { .. } | Action::Ours)
     }
@@ -303,7 +298,7 @@ impl Called {
 }
 
 impl Call {
-    /// The folder that its relative paths start from, in a thread that works in `cwd`.
+    /// The folder that its relative paths start from, in a thread whose working folder is `cwd`.
     pub fn starts_in(&self, cwd: Option<&str>) -> Option<String> {
         let base = self.base.as_deref().or(cwd);
         match &self.work {
@@ -312,7 +307,7 @@ impl Call {
         }
     }
 
-    /// Bytes that it takes while it waits, about.
+    /// Approximate size while it waits.
     pub(super) fn bytes(&self) -> usize {
         let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         let work = match &self.work {
@@ -347,7 +342,7 @@ impl Script {
 }
 
 impl Change {
-    /// A change that the harness reports.
+    /// A change reported by the harness.
     pub(super) fn reported(op: &FileOp) -> Self {
         Self::of(op.clone())
     }
@@ -373,12 +368,12 @@ impl Change {
     }
 }
 
-/// Ids are short; one that is not is told apart by its beginning.
+/// Ids are short; a long one is identified by its beginning.
 pub(super) fn short_id(call_id: &str) -> &str {
     text::prefix(call_id, limits::NAME_BYTES)
 }
 
-/// Tool and values of a call in one line.
+/// Tool and values of a call on one line.
 pub fn one_line_of(tool: &str, values: &str) -> String {
     let line = text::one_line_cut(values, limits::COMMAND_BYTES / 2);
     format!("{} {line}", short_id(tool))

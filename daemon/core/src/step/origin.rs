@@ -1,16 +1,16 @@
-//! Whose words a text is.
+//! The author of a text.
 //!
-//! An origin is given once, by whoever reads the words first, and is carried with them to the store and to
-//! the wire. Only [`Origin::PERSON`] can become a rule of memory, so a person's is made in this file alone: for
-//! what a person typed into an agent ([`RequestOrigin`]), told the daemon ([`Origin::of_caller`]), or wrote
-//! into the files of memory ([`Origin::of_edit`]). Reading a stored one back is not making one.
+//! Whoever first reads a text assigns its origin, and the text keeps it in the store and on the wire. Only
+//! [`Origin::PERSON`] can become a rule of memory, so only this file creates it: for what a person typed into
+//! an agent ([`RequestOrigin`]), told the daemon ([`Origin::of_caller`]), or wrote into the files of memory
+//! ([`Origin::of_edit`]). Loading a stored origin does not create one.
 
 use serde::{Deserialize, Serialize};
 
 use crate::rollout::Meta;
 use crate::thread::{Source, ThreadKind};
 
-/// Whose words a text is. Closed: the variants are private, so no other module can turn one into another.
+/// The author of a text. Closed: the variants are private, so no other module can turn one into another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Origin(Speaker);
@@ -32,18 +32,16 @@ enum Speaker {
 pub enum Caller {
     Person,
     Agent,
-    /// A program that does not say for whom it speaks.
+    /// A program that does not say on whose behalf it calls.
     Client,
 }
 
 impl Origin {
-    /// The person typed it.
     const PERSON: Self = Self(Speaker::Person);
-    /// An agent wrote it.
     pub const AGENT: Self = Self(Speaker::Agent);
     /// A command, a file, a page or another tool printed it.
     pub const TOOL: Self = Self(Speaker::Tool);
-    /// A program handed it in, and nothing shows that a person typed it.
+    /// A program sent it, and nothing shows that a person typed it.
     pub const CLIENT: Self = Self(Speaker::Client);
 
     pub const ALL: [Self; 4] = [Self::PERSON, Self::AGENT, Self::TOOL, Self::CLIENT];
@@ -62,13 +60,13 @@ impl Origin {
         }
     }
 
-    /// Reads a stored one back, by its name.
+    /// Loads a stored origin by its name.
     pub fn stored(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|origin| origin.name() == name)
     }
 
-    /// The origin of a line that was written into the files of memory: their folder is the person's alone, as
-    /// the profile of their shell is.
+    /// The origin of a line written into the files of memory: like a shell profile, their folder belongs to the
+    /// person alone.
     pub fn of_edit() -> Self {
         Self::PERSON
     }
@@ -83,20 +81,21 @@ impl Origin {
     }
 }
 
-/// Whose words the requests of a transcript are. It can only become less than the person's.
+/// The author of a transcript's requests. It can only be downgraded from the person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RequestOrigin(Origin);
 
 impl Default for RequestOrigin {
-    /// Where nothing is known, nobody is believed to be the person.
+    /// Without information, the author does not count as the person.
     fn default() -> Self {
         Self(Origin::CLIENT)
     }
 }
 
 impl RequestOrigin {
-    /// Before the first line of a transcript. Transcripts that clients append to hold what the clients say.
+    /// The state before the first line of a transcript. Transcripts that clients append to contain what the
+    /// clients send.
     pub fn of(source: Source) -> Self {
         match source {
             Source::Longhaul => Self(Origin::CLIENT),
@@ -104,7 +103,7 @@ impl RequestOrigin {
         }
     }
 
-    /// Takes in who runs the thread: other agents and scripts type nothing.
+    /// Takes into account who runs the thread: other agents and scripts type nothing.
     pub fn narrow(&mut self, meta: &Meta) {
         let by = match meta.kind {
             ThreadKind::Interactive => return,

@@ -1,4 +1,4 @@
-//! Calls that wait for their answer, and those that were answered.
+//! Calls that wait for their answer, and calls that have been answered.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -11,22 +11,20 @@ use crate::limits;
 use crate::rollout::output;
 use crate::rollout::tool::Poll;
 
-/// Calls without a last word. Bounded.
+/// Calls whose outcome is not known yet. Bounded.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(super) struct Pending {
     waiting: VecDeque<Waiting>,
-    /// Calls whose end is known: the harness may report them once more.
+    /// Calls whose outcome is known: the harness may report them again.
     settled: VecDeque<String>,
 }
 
-/// A call that was made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Waiting {
     call: Call,
     /// Id of the call whose answer is awaited: the call's own, or that of the last poll; `None` while the
-    /// command runs and nobody asks after it.
+    /// command runs and no poll is pending.
     awaits: Option<String>,
-    /// Session to poll.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     session: Option<String>,
     /// Status that the harness reported before the answer came.
@@ -49,7 +47,7 @@ impl Pending {
         }
     }
 
-    /// Binds a poll to the command it asks after; false when no such command is known.
+    /// Binds a poll to its command; returns false if the command is unknown.
     pub(super) fn poll(&mut self, poll: &Poll, call_id: &str) -> bool {
         let is_it = |waiting: &&mut Waiting| waiting.session.as_ref() == Some(&poll.session);
         let Some(waiting) = self.waiting.iter_mut().rev().find(is_it) else { return false };
@@ -58,7 +56,7 @@ impl Pending {
         true
     }
 
-    /// The answer to a waiting call; `None` for one to a call that nobody made, or too long ago.
+    /// The answer to a waiting call; `None` if the call is unknown or was dropped as too old.
     pub(super) fn answer<'a>(
         &'a mut self,
         at: At,
@@ -72,7 +70,7 @@ impl Pending {
         let is_poll = waiting.call.id != call_id;
         let answer = if is_poll { output::read_poll(raw) } else { output::read(raw) };
         let outcome = match CommandOutcome::of(&answer, waiting.exit_code) {
-            // The poll was refused, and the command runs on.
+            // The poll was refused; the command is still running.
             CommandOutcome::Refused if is_poll => {
                 waiting.awaits = None;
                 return None;
@@ -92,8 +90,8 @@ impl Pending {
         Some(Answered::of(at, Cow::Owned(call), (raw, answer), outcome))
     }
 
-    /// The harness reports the end of a waiting call. Where the answer is still to come it tells more, and
-    /// the report only completes it.
+    /// Handles a harness's report that a waiting call ended. If the answer is still to come, it has more
+    /// detail, and the report only supplies the exit status.
     pub(super) fn reported<'a>(
         &mut self,
         at: At,
@@ -111,7 +109,7 @@ impl Pending {
         Some(Answered::report(at, call, exit_code))
     }
 
-    /// The changes that a waiting patch is to apply.
+    /// Takes the changes that a waiting patch will make.
     pub(super) fn take_changes(&mut self, call_id: &str) -> Option<Vec<Change>> {
         let index = self.position(call_id)?;
         match &mut self.waiting.get_mut(index)?.call.work {
@@ -129,14 +127,14 @@ impl Pending {
         self.settled.iter().any(|settled| settled == call_id)
     }
 
-    /// Notes that the end of a call is known, or does not matter.
+    /// Records that a call's outcome is known or does not matter.
     pub(super) fn settle(&mut self, call_id: &str) {
         let id = short_id(call_id);
         self.waiting.retain(|waiting| waiting.call.id != id);
         self.note_settled(call_id);
     }
 
-    /// Notes that a report of the call is to be passed over from now on.
+    /// Records that later reports of the call are to be ignored.
     pub(super) fn note_settled(&mut self, call_id: &str) {
         let call_id = short_id(call_id);
         if self.settled.len() >= limits::PENDING_CALLS {

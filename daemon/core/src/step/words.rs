@@ -1,4 +1,4 @@
-//! Words of a message, redacted when they are looked at.
+//! Text of a message, redacted on demand.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -7,7 +7,7 @@ use crate::digest::Digest128;
 use crate::redact::redact;
 use crate::text;
 
-/// Bytes of a message that are looked at: a longer one loses its middle.
+/// Bytes of a message to keep: a longer one loses its middle.
 pub const WORDS_BYTES: usize = 16 * 1_024;
 
 /// A message, or the part of it that its author wrote.
@@ -22,7 +22,7 @@ impl<'a> Words<'a> {
         Self { whole: whole.into(), redacted: OnceCell::new() }
     }
 
-    /// The part that `part` finds.
+    /// Narrows the text to what `part` returns.
     pub(super) fn narrowed(self, part: impl Fn(&str) -> Option<&str>) -> Option<Self> {
         match self.whole {
             Cow::Borrowed(whole) => part(whole).map(Self::of),
@@ -34,13 +34,13 @@ impl<'a> Words<'a> {
         self.whole.len() as u64
     }
 
-    /// Bytes and digest of the words without the space around them, to know them again.
+    /// Length and digest of the trimmed text, to recognize it again.
     pub fn digest(&self) -> (usize, Digest128) {
         let words = self.whole.trim();
         (words.len(), Digest128::of(words.as_bytes()))
     }
 
-    /// The words, redacted, at most about `WORDS_BYTES`.
+    /// The text, redacted, at most about `WORDS_BYTES`.
     pub fn redacted(&self) -> &str {
         self.redacted
             .get_or_init(|| redact(&text::cut_middle(&self.whole, WORDS_BYTES)).text.into_owned())

@@ -1,8 +1,8 @@
-//! What an inline image costs in a context window, from its data URL.
+//! Size of an inline image in a context window, computed from its data URL.
 //!
-//! A model sees pixels, not base64: the payload counts as a fixed size, or as its patches if the request
-//! asks for the original resolution. Only the header is read, from the first bytes, so that a hostile image
-//! costs no more than a small one.
+//! A model sees pixels, not base64: the payload counts as a fixed size, or as its patches if the request asks
+//! for the original resolution. Only the header is parsed, from the first bytes, so that a hostile image costs
+//! no more than a small one.
 
 use base64::Engine as _;
 use base64::alphabet;
@@ -28,8 +28,8 @@ const ENGINE: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-/// The base64 payload of an inline image: `data:image/…;base64,…`, names in any case. Any other
-/// address (http, file, text, another type) is text and counted as such.
+/// The base64 payload of an inline image: `data:image/…;base64,…`, names in any case. Any other URL (http,
+/// file, text, another type) is text and counted as such.
 pub fn payload(url: &str) -> Option<&str> {
     let scheme = url.get(..5)?;
     if !scheme.eq_ignore_ascii_case("data:") {

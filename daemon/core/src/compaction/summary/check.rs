@@ -8,13 +8,13 @@ use crate::tokens;
 #[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Refusal {
-    /// It says nothing, or only what the model was asked.
+    /// It is empty, or only repeats the prompt.
     #[strum(serialize = "blank_summary")]
     Blank,
-    /// The model says that it will not do it.
+    /// The model declines.
     #[strum(serialize = "refused_summary")]
     Refused,
-    /// It is hardly shorter than what it replaces.
+    /// It is hardly shorter than the history.
     #[strum(serialize = "inflated_summary")]
     Inflated,
 }
@@ -22,20 +22,20 @@ pub enum Refusal {
 /// Minimum letters and digits of a summary.
 const BLANK_CHARS: usize = 20;
 
-/// Minimum bytes of a prompt's line for its repetition to be recognized; a custom prompt may hold lines that any
+/// Minimum bytes of a prompt's line to recognize its repetition; a custom prompt may have lines that any
 /// summary contains.
 const ECHO_BYTES: usize = 12;
 
 /// Maximum letters and digits of an answer that is only a refusal.
 const REFUSAL_CHARS: usize = 300;
 
-/// Minimum terms in a conversation before a summary without them is doubted.
+/// Minimum terms in a conversation before a summary without them is marked as doubtful.
 const TERMS_MIN: usize = 4;
 
-/// A summary of this conversation shares at least one term in so many with it.
+/// A related summary shares at least one in this many terms with the conversation.
 const SHARED_ONE_IN: usize = 20;
 
-/// What a refusal begins with, in lower case and with plain apostrophes.
+/// Prefixes of a refusal, in lower case and with plain apostrophes.
 const REFUSALS: [&str; 29] = [
     "i'm sorry, but i can",
     "i'm sorry, i can",
@@ -68,11 +68,8 @@ const REFUSALS: [&str; 29] = [
     "죄송",
 ];
 
-/// Checks `summary` of a history of `before` tokens; `prompt` is what the model was asked, `known` the words of the
-/// conversation. Whether it is about this conversation is no reason to reject it: see [`is_doubtful`].
-///
-/// # Errors
-/// The reason for rejection.
+/// Checks `summary` of a history of `before` tokens; `prompt` is what the model was asked, `known` the text of
+/// the conversation. Whether it concerns this conversation is no reason for rejection: see [`is_doubtful`].
 pub fn refuse(summary: &str, prompt: &str, known: &[&str], before: u64) -> Result<(), Refusal> {
     let own = without_echo(summary, prompt);
     let letters = own.chars().filter(|c| c.is_alphanumeric()).count();
@@ -90,9 +87,8 @@ pub fn refuse(summary: &str, prompt: &str, known: &[&str], before: u64) -> Resul
     Ok(())
 }
 
-/// Whether `summary` may be of something else: it has hardly a word in common with the conversation. A summary in
-/// another language than the conversation's may be good all the same, so this is a warning.
-#[must_use]
+/// Whether `summary` may be unrelated: it shares hardly a word with the conversation. A summary in another
+/// language than the conversation's may still be good, so this is only a warning.
 pub fn is_doubtful(summary: &str, known: &[&str]) -> bool {
     let (shared, of_summary, of_known) = shared(summary, known);
     let fewer = of_summary.min(of_known);

@@ -1,8 +1,9 @@
-//! Summaries in ten languages: a good one is taken, one of something else is doubted, and neither is thrown away.
+//! Summaries in ten languages: a good one is accepted, an unrelated one is marked as doubtful, and neither is
+//! discarded.
 
 use super::{is_doubtful, refuse};
 
-/// Language, the person's request and the agent's report, a good summary, one of something else.
+/// Language, the person's request and the agent's report, a good summary, an unrelated one.
 const PASSAGES: [(&str, [&str; 2], &str, &str); 10] = [
     (
         "en",

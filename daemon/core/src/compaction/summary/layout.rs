@@ -1,7 +1,7 @@
-//! Summary → replacement history.
+//! Builds the replacement history from a summary.
 //!
-//! The order follows Codex: kept requests, then the summary; in the middle of a turn, fresh context before
-//! the last real request. Unanswered requests come last.
+//! The order follows Codex: kept requests, then the summary; in the middle of a turn, fresh context before the
+//! last real request. Unanswered requests come last.
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -37,7 +37,6 @@ pub struct SummaryReplacement {
     pub redacted: u64,
 }
 
-#[must_use]
 pub fn replacement(layout: Layout<'_>) -> SummaryReplacement {
     let Layout { split, summary, initial_context, phase, user_tokens } = layout;
     let answered: Vec<&ClassifiedItem<'_>> =
@@ -104,7 +103,7 @@ fn keep_newest(
     (items, room)
 }
 
-/// Tokens of a request: its text, and its images at their own price.
+/// Tokens of a request: its text, and its images at their own cost.
 fn cost(told: &ClassifiedItem<'_>) -> u64 {
     tokens::of_text(&told.text).max(told.tokens.saturating_sub(ENVELOPE_TOKENS))
 }

@@ -1,38 +1,38 @@
-//! Finds the largest input that a model takes, in few requests.
+//! Finds the largest input that a model accepts, in few requests.
 //!
-//! A provider that refuses an input for its size often says how large it was and how large it may be: then the next
-//! input is that much smaller. Where it does not say, the input shrinks in steps that grow; a refused request
-//! costs nothing but time. A first answer far below the last refusal is worth one more request half way between.
+//! A provider that refuses an input for its size often states that size and its limit: the next input is scaled
+//! accordingly. If it does not, the input shrinks in growing steps; a refused request costs only time. If the
+//! first accepted input is far below the last refused one, one more request half way between is worthwhile.
 
-/// Percent of the first input that are tried where the provider does not say what fits.
+/// Percent of the first input to try when the provider does not state its limit.
 const STEPS: [u64; 6] = [80, 60, 40, 20, 10, 4];
 
 /// Refused inputs after which the search ends.
 const REFUSALS_MAX: usize = STEPS.len();
 
-/// Percent of what a provider says fits: the estimate of a part differs from that of the whole.
+/// Percent of the stated limit to use: the estimate of a part differs from that of the whole.
 const MARGIN: u64 = 95;
 
-/// An answer to less than this percentage of what was refused is worth another request.
+/// An accepted input below this percentage of the refused one is worth another request.
 const CLOSE_PERCENT: u64 = 75;
 
-/// Smallest number in an error that is taken for a number of tokens.
+/// Ignore numbers below this in error messages.
 const TOKENS_MIN: u64 = 1_000;
 
-/// The course of a search; sizes in estimated tokens of whole requests.
+/// State of a search; sizes are estimated tokens of whole requests.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct InputSearch {
     first: u64,
     refusals: usize,
     refused: Option<u64>,
-    /// The provider said what fits.
+    /// The provider stated its limit.
     is_told: bool,
     is_refined: bool,
 }
 
 impl InputSearch {
-    /// What to try after an input of `sent` tokens was refused; `error` is what the provider said. `None` ends the
-    /// search.
+    /// The size to try after an input of `sent` tokens was refused with the provider's message `error`. `None`
+    /// ends the search.
     pub fn refused(&mut self, sent: u64, error: &str) -> Option<u64> {
         if self.first == 0 {
             self.first = sent;
@@ -48,7 +48,7 @@ impl InputSearch {
         told.or_else(step)
     }
 
-    /// A larger input that is worth a request after one of `sent` tokens was answered.
+    /// A larger input that is worth a request after one of `sent` tokens was accepted.
     pub fn answered(&mut self, sent: u64) -> Option<u64> {
         let refused = self.refused.filter(|_| !self.is_refined && !self.is_told)?;
         self.is_refined = true;
@@ -56,8 +56,8 @@ impl InputSearch {
     }
 }
 
-/// Tokens, by our estimate, of which the provider's words say that they fit: it names its limit, and mostly how
-/// many tokens it counted.
+/// The limit stated in a provider's message, converted to our estimate of tokens: the message has the limit and
+/// usually the number of tokens that the provider counted.
 fn told(error: &str, sent: u64) -> Option<u64> {
     let mut numbers = numbers(error);
     numbers.sort_unstable();
@@ -73,7 +73,7 @@ fn told(error: &str, sent: u64) -> Option<u64> {
     Some(limit.saturating_mul(MARGIN) / 100)
 }
 
-/// The numbers in `error` that may be tokens, without what groups their digits.
+/// The numbers in `error` that may be tokens, without digit separators.
 fn numbers(error: &str) -> Vec<u64> {
     let is_part = |c: char| c.is_ascii_digit() || matches!(c, ',' | '_');
     error
@@ -87,7 +87,7 @@ fn numbers(error: &str) -> Vec<u64> {
 mod tests {
     use super::*;
 
-    /// The sizes that are asked of a model that takes `limit`, and which of them it answers.
+    /// The sizes that a model with the limit `limit` is sent, and the largest that it accepts.
     fn course(first: u64, limit: u64, error: impl Fn(u64) -> String) -> (Vec<u64>, u64) {
         let mut search = InputSearch::default();
         let (mut sent, mut sizes, mut best) = (Some(first), Vec::new(), 0);

@@ -1,16 +1,16 @@
-//! The telling words of a text in any language, in a form that inflection mostly leaves alone.
+//! Extracts the significant words of a text in any language, in a form mostly independent of inflection.
 
 use std::collections::BTreeSet;
 
 use unicode_segmentation::UnicodeSegmentation as _;
 
-/// Letters of a word that tell: endings differ, and shorter words are in any text.
+/// Letters of a word to compare: endings differ, and shorter words occur in any text.
 const STEM_CHARS: usize = 5;
 
-/// Beginnings of long words, and pairs of characters in scripts that put no space between words.
+/// Prefixes of long words, and pairs of characters in scripts without spaces between words.
 ///
-/// Unicode's rules find words in most scripts but need a dictionary for Chinese, Japanese and Thai. Pairs of characters
-/// need none, and are as telling: most words of these languages have two.
+/// Unicode's rules find words in most scripts but need a dictionary for Chinese, Japanese and Thai. Pairs of
+/// characters need none and are as significant: most words of these languages have two.
 pub(super) fn terms(text: &str) -> BTreeSet<String> {
     let mut terms = BTreeSet::new();
     for word in text.unicode_words() {
@@ -21,7 +21,7 @@ pub(super) fn terms(text: &str) -> BTreeSet<String> {
     }
     for run in text.split(|c: char| !is_dense(c)) {
         for (at, (one, two)) in run.chars().zip(run.chars().skip(1)).enumerate() {
-            // Korean has spaces, and endings behind the stem; Japanese endings are of hiragana alone.
+            // Korean has spaces and puts endings after the stem; Japanese endings are in hiragana only.
             let is_ending = is_hangul(two) && at > 0 || is_hiragana(one) && is_hiragana(two);
             if !is_ending {
                 terms.insert([one, two].iter().collect());
@@ -39,8 +39,8 @@ fn is_hangul(c: char) -> bool {
     matches!(c, '\u{AC00}'..='\u{D7AF}')
 }
 
-/// Whether one character says about as much as a syllable or a word: Chinese, Japanese and Korean, and the scripts of
-/// South-East Asia that are written without spaces.
+/// Whether one character carries about as much as a syllable or a word: Chinese, Japanese and Korean, and the
+/// scripts of South-East Asia that are written without spaces.
 fn is_dense(c: char) -> bool {
     matches!(
         c,

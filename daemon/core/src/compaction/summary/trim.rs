@@ -1,4 +1,4 @@
-//! What of a history is sent to a model whose window it exceeds.
+//! Selects the part of a history to send to a model whose window it exceeds.
 
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
@@ -6,25 +6,24 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::super::classify::{Class, ClassifiedItem};
 use crate::{text, tokens};
 
-/// The part of a history that fits into a number of tokens: the newest items, each call with its output, and
-/// every earlier summary. A single item gets a quarter of the room at most; otherwise one huge output, often the
+/// The part of a history that fits a number of tokens: the newest items, each call with its output, and every
+/// earlier summary. A single item gets at most a quarter of the room; otherwise one huge output, often the
 /// newest item, would leave none for the rest.
 #[derive(Debug, Clone)]
 pub struct FittedInput<'a> {
     pub body: Vec<ClassifiedItem<'a>>,
     /// Maximum tokens of one item's text.
     each: u64,
-    /// Places in the history of items that are left out, in order.
+    /// Indexes of omitted items, in order.
     pub left_out: Vec<usize>,
-    /// Estimated tokens of the items that are left out.
+    /// Estimated tokens of the omitted items.
     pub left_out_tokens: u64,
-    /// Places of items whose middle is cut.
+    /// Indexes of items whose middle is cut.
     pub cut: Vec<usize>,
 }
 
 impl<'a> FittedInput<'a> {
     /// Fits `body` into `most` tokens, as far as its newest item allows.
-    #[must_use]
     pub fn of(body: &[ClassifiedItem<'a>], most: u64) -> Self {
         let mut fitted = Self {
             body: Vec::with_capacity(body.len()),
@@ -54,13 +53,11 @@ impl<'a> FittedInput<'a> {
     }
 
     /// Estimated tokens as sent.
-    #[must_use]
     pub fn tokens(&self) -> u64 {
         self.body.iter().map(|told| self.cost(told)).sum()
     }
 
-    /// Whether the model sees every item whole.
-    #[must_use]
+    /// Whether the model sees every item in full.
     pub fn is_whole(&self) -> bool {
         self.left_out.is_empty() && self.cut.is_empty()
     }
@@ -73,8 +70,8 @@ impl<'a> FittedInput<'a> {
         told.tokens > self.each && has_words(told.class)
     }
 
-    /// Marks the oldest items until `over` tokens are gone, each call with its output. Earlier summaries and the
-    /// newest item with its counterpart stay: without them nothing is left to summarize.
+    /// Marks the oldest items until `over` tokens are removed, each call with its output. Keeps earlier
+    /// summaries and the newest item with its counterpart: without them there is nothing to summarize.
     fn oldest(&self, body: &[ClassifiedItem<'_>], over: u64) -> Vec<bool> {
         let mut gone = vec![false; body.len()];
         let mut dropped = 0;
@@ -126,7 +123,7 @@ impl<'a> FittedInput<'a> {
     }
 }
 
-/// The output of the call at `index`: the next one with its id, which a later call may use again.
+/// The output of the call at `index`: the next one with its id, since a later call may reuse the id.
 fn output_of(body: &[ClassifiedItem<'_>], index: usize) -> Option<usize> {
     let call = body.get(index).filter(|told| told.class == Class::Call)?;
     call.call_id.as_ref()?;

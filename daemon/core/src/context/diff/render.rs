@@ -1,11 +1,10 @@
-//! The words and tags of the sections. The tags are those agents look for in a history; the words are
-//! our own.
+//! Text and tags of the sections. Agents look for the tags in a history; the text is ours.
 
 use crate::context::reference::{
     CollaborationMode, Environment, Model, Permissions, Personality, WorkingFolder,
 };
 
-/// Told when a mode or personality ends without another taking its place.
+/// Sent when a mode or personality ends and no other replaces it.
 const MODE_ENDED: &str =
     "No collaboration mode is in force any more. Disregard the rules of the earlier one.";
 const PERSONALITY_ENDED: &str =
@@ -17,7 +16,7 @@ pub(super) const MEMORY_GONE: &str =
 const MODEL_SWITCHED: &str = "\
 The work so far was done by another model. Go on from it under the instructions below, which are yours.";
 
-/// Opening of the message with a project's instructions, as in Codex.
+/// Prefix of the message with a project's instructions, as in Codex.
 pub(super) const AGENTS_MD_OPENING: &str = "# AGENTS.md instructions";
 
 fn tagged(tag: &str, body: &str) -> String {
@@ -95,7 +94,7 @@ fn element(name: &str, text: &str) -> String {
     format!("  <{name}>{}</{name}>", escape(text))
 }
 
-/// A folder's name must not end its element.
+/// Escapes a folder's name, which must not end its element.
 fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;")
 }

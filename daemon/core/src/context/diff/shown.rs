@@ -1,7 +1,7 @@
-//! What a history tells of the project's instructions and of memory: the way back from [`super::render`].
+//! Finds the project's instructions and memory in a history: the inverse of [`super::render`].
 //!
-//! Of the five dimensions a transcript keeps the names (`turn_context`); of these two it keeps nothing but
-//! the words, in the messages that told them.
+//! A transcript records the names of the five dimensions (`turn_context`); of these two it has only the text,
+//! in the messages that sent them.
 
 use super::render::{AGENTS_MD_GONE, AGENTS_MD_OPENING, MEMORY_GONE};
 use crate::item::MessageItem;
@@ -10,7 +10,6 @@ use crate::item::MessageItem;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ShownDocuments {
     pub agents_md: Option<String>,
-    /// Memory of earlier work.
     pub memory: Option<String>,
 }
 
@@ -32,7 +31,7 @@ impl ShownDocuments {
     }
 }
 
-/// What stands in the element, as [`super::render`] writes it; `None` where it says that there is no more.
+/// Content of the element that [`super::render`] writes; `None` if it announces the end.
 fn words(text: &str, tag: &str, gone: &str) -> Option<String> {
     let (_, inside) = text.split_once(&format!("<{tag}>"))?;
     let (inside, _) = inside.rsplit_once(&format!("</{tag}>"))?;

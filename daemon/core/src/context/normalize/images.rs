@@ -1,18 +1,18 @@
-//! Images out of items, a sentence in their place.
+//! Replaces images in items by a sentence.
 
 use serde::Deserialize;
 use serde_json::json;
 
 use super::{mentions, object};
 
-/// Stands for an image in front of a model that takes none. Codex's words, so that the same history
-/// gives the same prompt.
+/// Replaces an image for a model without vision. These are Codex's words, so that the same history yields the
+/// same prompt.
 const OMITTED: &str = "image content omitted because you do not support image input";
 
-/// Stands for an image that the provider refused; Codex's words.
+/// Replaces an image that the provider rejected; Codex's words.
 const INVALID: &str = "Invalid image";
 
-/// The item without images; `None` when it holds none.
+/// Removes the images of an item; `None` if it has none.
 pub(super) fn omit(item: &str) -> Option<String> {
     if mentions(item, "image_generation_call")
         && kind(item).as_deref() == Some("image_generation_call")
@@ -25,7 +25,7 @@ pub(super) fn omit(item: &str) -> Option<String> {
     replace(item, OMITTED)
 }
 
-/// An output with its images replaced; `None` when it holds none.
+/// Replaces the images of an output; `None` if it has none.
 pub(super) fn repair(output: &str) -> Option<String> {
     replace(output, INVALID)
 }

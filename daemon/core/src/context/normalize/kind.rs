@@ -1,30 +1,25 @@
-//! What an item is, as far as its legality goes: half of a pair, or neither.
+//! Classifies an item for pairing: half of a pair, or neither.
 
 use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::json;
 
-/// Calls and outputs that answer each other share a family; ids are unique in one.
+/// Calls and their outputs share a family; ids are unique within one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Family {
     /// `function_call` and `local_shell_call`, answered by `function_call_output`.
     Function,
-    /// `custom_tool_call`.
     Custom,
-    /// `tool_search_call`.
     ToolSearch,
-    /// `shell_call`.
     Shell,
-    /// `apply_patch_call`.
     ApplyPatch,
-    /// `computer_call`.
     Computer,
     /// `mcp_approval_request`, answered by `mcp_approval_response`.
     McpApproval,
 }
 
-/// Kinds of the Responses API that are no half of a pair, besides messages and what is sealed.
+/// Unpaired kinds of the Responses API, besides messages and encrypted items.
 const ALONE: [&str; 7] = [
     "web_search_call",
     "file_search_call",
@@ -35,7 +30,6 @@ const ALONE: [&str; 7] = [
     "item_reference",
 ];
 
-/// Half of a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PairRole {
     Call(Family),
@@ -61,7 +55,7 @@ struct ItemKeys<'a> {
     encrypted_content: Option<BorrowedText<'a>>,
 }
 
-/// A string that borrows where it holds no escape.
+/// A string that borrows if it has no escapes.
 #[derive(Deserialize)]
 #[serde(transparent)]
 struct BorrowedText<'a>(#[serde(borrow)] Cow<'a, str>);
@@ -115,13 +109,13 @@ impl<'a> Head<'a> {
         self.is_user
     }
 
-    /// Written by some versions for themselves.
+    /// Used only by the program that wrote it.
     pub(super) fn is_invisible(&self) -> bool {
         matches!(self.kind.as_ref(), "ghost_snapshot" | "compaction_trigger")
     }
 
-    /// Whether the input of a request may hold it. Reasoning that is not sealed is only looked up by the provider,
-    /// which was asked to store nothing.
+    /// Whether the input of a request may contain it. The provider would look up reasoning that is not
+    /// encrypted, but it was asked to store nothing.
     pub(super) fn is_sendable(&self) -> bool {
         match self.kind.as_ref() {
             "" | "message" => self.has_role,
@@ -132,7 +126,7 @@ impl<'a> Head<'a> {
         }
     }
 
-    /// The kind is not accepted without its `id`.
+    /// Whether the kind requires its `id`.
     pub(super) fn needs_id(&self) -> bool {
         matches!(
             self.kind.as_ref(),
@@ -140,8 +134,8 @@ impl<'a> Head<'a> {
         )
     }
 
-    /// Legal without a counterpart: a shell call without an id is answered by its own status, a
-    /// server's search result by the server.
+    /// Whether it is valid without a counterpart: a shell call without an id has its own status, and a server
+    /// executes its own searches.
     pub(super) fn stands_alone(&self) -> bool {
         match self.part {
             PairRole::Call(Family::Function) => {
@@ -154,7 +148,7 @@ impl<'a> Head<'a> {
         }
     }
 
-    /// The output of a call that was cut short; `None` where none can be made up.
+    /// The output of a call that was aborted; `None` if none can be synthesized.
     pub(super) fn aborted_output(&self) -> Option<String> {
         let call_id = self.pair_id.as_deref()?;
         let text = |kind: &str| json!({"type": kind, "call_id": call_id, "output": "aborted"});
@@ -183,8 +177,8 @@ impl<'a> Head<'a> {
     }
 }
 
-/// Calls that hold their own result (`web_search_call`, `mcp_call`, `image_generation_call`,
-/// `code_interpreter_call`, `file_search_call`) are no half of a pair.
+/// Calls that contain their result (`web_search_call`, `mcp_call`, `image_generation_call`,
+/// `code_interpreter_call`, `file_search_call`) are not half of a pair.
 fn part_of(kind: &str) -> PairRole {
     match kind {
         "function_call" | "local_shell_call" => PairRole::Call(Family::Function),

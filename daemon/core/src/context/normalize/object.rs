@@ -1,4 +1,4 @@
-//! JSON objects and arrays changed in one place, everything else byte for byte as it was.
+//! Edits one place of a JSON object or array and keeps all other bytes.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-/// Keys and values in their order.
+/// Keys and values in order.
 struct Fields<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
@@ -31,12 +31,12 @@ impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
     }
 }
 
-/// The object without a key; `None` when it has none of that name or is no object.
+/// Removes a key; `None` if the object does not have it, or the text is not an object.
 pub(super) fn without(object: &str, key: &str) -> Option<String> {
     edit(object, |name, value| (name != key).then(|| value.to_owned()))
 }
 
-/// The object with the values that `change` gives another; `None` when it gives none.
+/// Replaces the values for which `change` returns another; `None` if it returns none.
 pub(super) fn with(
     object: &str,
     mut change: impl FnMut(&str, &str) -> Option<String>,
@@ -44,7 +44,7 @@ pub(super) fn with(
     edit(object, |name, value| Some(change(name, value).unwrap_or_else(|| value.to_owned())))
 }
 
-/// The array with the elements that `change` gives another; `None` when it gives none.
+/// Replaces the elements for which `change` returns another; `None` if it returns none.
 pub(super) fn elements(
     array: &str,
     mut change: impl FnMut(&str) -> Option<String>,

@@ -1,24 +1,23 @@
-//! Which output answers which call.
+//! Matches calls with their outputs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::kind::{Family, Head, PairRole};
 
-/// The pairs of a history and what is left over.
+/// The pairs of a history, and the items without a counterpart.
 ///
-/// An id belongs to one call until that call is answered; then it may be used again. Models that
-/// number their calls anew each turn do so.
+/// An id belongs to one call until that call is answered; then it may be reused. Models that restart their
+/// numbering each turn do so.
 #[derive(Debug, Default)]
 pub(super) struct Pairs {
     /// Call and output, both ways.
     matched: BTreeMap<usize, usize>,
-    /// Calls without an output.
     pub(super) open_calls: Vec<usize>,
-    /// Call and the output that stands before it.
+    /// A call and an output that precedes it.
     pub(super) early: Vec<(usize, usize)>,
-    /// Calls with the id of an unanswered one.
+    /// Calls with the id of a pending call.
     pub(super) repeated_calls: Vec<usize>,
-    /// Outputs of calls that are answered.
+    /// Further outputs of answered calls.
     pub(super) repeated_outputs: Vec<usize>,
     pub(super) orphan_outputs: Vec<usize>,
 }
@@ -32,7 +31,7 @@ struct Ids {
 }
 
 impl Pairs {
-    /// Of all items but those in `gone`.
+    /// Pairs all items except those in `gone`.
     pub(super) fn of(heads: &[Head<'_>], gone: &BTreeSet<usize>) -> Self {
         let mut pairs = Self::default();
         let mut ids: BTreeMap<(Family, &str), Ids> = BTreeMap::new();
@@ -70,7 +69,7 @@ impl Pairs {
 
     fn sort_out(&mut self, ids: impl Iterator<Item = Ids>) {
         for Ids { open, was_answered, unmatched_outputs } in ids {
-            // What is left open can only be answered by something that stood before it.
+            // A call that is still open can only match an output that precedes it.
             let early = open.and_then(|call| {
                 let output = unmatched_outputs.iter().rev().find(|output| **output < call);
                 output.map(|output| (call, *output))

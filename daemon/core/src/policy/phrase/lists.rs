@@ -1,7 +1,7 @@
 //! The built-in lists: English, German, French, Spanish, Portuguese, Italian, Russian, Chinese, Japanese.
 //!
-//! One list holds all languages, so that a phrase must not mean something else in another one: "pronto" is
-//! *ready* and *soon*, "hecho" and "fatto" are *done* and *fact*; they count with a word beside them.
+//! One list serves all languages, so a phrase must not have another meaning in another language: "pronto" is
+//! *ready* and *soon*, "hecho" and "fatto" are *done* and *fact*; they count only with a second word.
 
 pub(super) const AGENT_DONE: &[&str] = &[
     "done",
@@ -44,7 +44,7 @@ pub(super) const AGENT_DONE: &[&str] = &[
     "終わりました",
 ];
 
-/// It turns to something else.
+/// The agent turns to another subject.
 pub(super) const TOPIC_SHIFT: &[&str] = &[
     "moving on",
     "switching to",
@@ -107,7 +107,7 @@ pub(super) const CONCLUDING: &[&str] = &[
     "まとめ",
 ];
 
-/// What takes a phrase back: a word, or words beside each other; `n'…` is the end of one.
+/// Negations: a word, or adjacent words; `n'…` is the suffix of one.
 pub(super) const NEGATION: &[&str] = &[
     "not",
     "n't",

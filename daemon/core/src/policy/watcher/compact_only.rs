@@ -1,18 +1,20 @@
-//! The sequence of a client that compacts between turns and can do nothing else.
+//! The sequence of a client that can only compact between turns.
 //!
-//! A compaction between turns needs no packet turn before it and no handoff after it: the view holds what they
-//! would say. What needs the agent (scratch file, packet) and what needs the user's message (the wait for it) is
-//! left out; judgment, budgets and growth hold as for any other client.
+//! A compaction between turns needs no packet turn before it and no handoff after it: the view has their
+//! content. Steps that need the agent (scratch file, packet) or the user's message (waiting for it) are
+//! omitted; judgment, budgets and growth apply as for any other client.
 
 use super::{Phase, Run, Situation};
 
 impl Run<'_, '_> {
-    /// Decides, unless a sequence runs: another client's is left alone, an own one has lost its end.
+    /// Decides, unless a sequence is running: that of another client is left alone; for one of its own, the end
+    /// was not reported.
     pub(super) fn turn_ended_compact_only(&mut self, situation: Situation) {
         match &self.state.phase {
             Phase::Idle => self.consider(situation),
             Phase::Compacting { trigger, since_ms, .. } if trigger.compact_only => {
-                // No turn ends while it compacts: the client is not the one that was asked, or was killed.
+                // No turn ends during a compaction: this is another client than the one asked, or that one was
+                // killed.
                 let made = situation.baseline.filter(|made| made.at_ms >= *since_ms);
                 match made {
                     Some(made) => self.compacted(made.used, false),

@@ -18,7 +18,7 @@ impl Run<'_, '_> {
         situation
     }
 
-    /// Reports the decision without acting: another client carries the thread's sequence.
+    /// Reports the decision without acting: another client runs the thread's sequence.
     pub(super) fn turn_seen(&mut self, situation: Situation) {
         let is_seen_through = self.state.phase != Phase::Idle && self.overdue().is_none();
         if is_seen_through || self.env.policy.mode == Mode::Off {
@@ -32,7 +32,6 @@ impl Run<'_, '_> {
         self.note_decided(situation, decision);
     }
 
-    /// Decides and starts the sequence.
     pub(super) fn consider(&mut self, situation: Situation) {
         let situation = self.complete(situation);
         let decision = decide(self.env.policy, &situation);
@@ -68,7 +67,7 @@ impl Run<'_, '_> {
         self.note_decided(situation, decision);
     }
 
-    /// Stores the decision and whether to log it.
+    /// Stores the decision, and whether to log it.
     pub(super) fn note_decided(&mut self, situation: Situation, decision: Decision) {
         let pressed = decision.tier.map(|tier| (situation.turn, tier));
         let is_pressed_more = match (self.state.pressed, pressed) {
@@ -85,7 +84,8 @@ impl Run<'_, '_> {
         self.decided = Some((situation, decision));
     }
 
-    /// Notifies once per tier, and again after growth (defect 7.13.4: at every turn, boundary or none).
+    /// Notifies once per tier, and again after growth (defect 7.13.4: at every turn, with or without a
+    /// boundary).
     fn tell(&mut self, situation: &Situation, decision: &Decision) {
         let Some(tier) = decision.tier else { return };
         let needed = growth_needed(situation, tier == Tier::Emergency);

@@ -10,11 +10,11 @@ use crate::policy::judgment::Judgment;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     TurnEnded(Situation),
-    /// A turn ended, reported by a client that can only notify the person. Starts nothing and leaves what other
-    /// clients carry out unchanged.
+    /// A turn ended, reported by a client that can only notify the person. Starts nothing and does not affect
+    /// the sequences of other clients.
     TurnSeen(Situation),
-    /// A turn ended, reported by a client that can compact now and notify the person, and nothing else: it sends
-    /// the agent no message and holds none of the user's.
+    /// A turn ended, reported by a client that can compact now and notify the person, and nothing else: it
+    /// sends the agent no message and holds none of the user's.
     TurnEndedCompactOnly(Situation),
     /// A model call ended and the turn continues.
     MidTurn(Situation),
@@ -23,16 +23,16 @@ pub enum Event {
         request_id: String,
         judgment: Option<Judgment>,
     },
-    /// The history was compacted, by anybody.
+    /// The history was compacted, by anyone.
     Compacted {
         tokens_after: u64,
         /// The compaction is its own turn, which has not ended yet.
         turn_end_follows: bool,
     },
-    /// What was asked for could not be done: the compaction, or the message to the agent before it.
+    /// A request could not be carried out: the compaction, or the message to the agent before it.
     CompactionFailed {
         reason: String,
-        /// The thread's newest compaction in its transcript: it may have been made all the same.
+        /// The newest compaction in the thread's transcript, which may be the requested one.
         compacted: Option<Baseline>,
     },
     /// The compaction requested after [`Event::TurnEndedCompactOnly`] ended. Ends no other client's sequence.
@@ -49,14 +49,13 @@ pub enum Event {
     },
     /// A client reconnects without knowledge of pending requests.
     Resume {
-        /// The thread's newest compaction in its transcript.
+        /// The newest compaction in the thread's transcript.
         compacted: Option<Baseline>,
     },
     Tick,
     Cancel,
 }
 
-/// An effect to carry out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "effect", rename_all = "snake_case")]
 pub enum Effect {
@@ -89,7 +88,6 @@ pub enum Effect {
     InjectHandoff {
         text: String,
     },
-    /// Hold the user's message.
     HoldMessage,
     ReleaseMessage {
         /// Prefix to its text, if the client accepts one.

@@ -11,7 +11,7 @@ use crate::{redact, text};
 impl Run<'_, '_> {
     /// Starts with the first step: the user's message, a scratch file, a packet, or the compaction.
     pub(super) fn begin(&mut self, mut trigger: Trigger) {
-        // Whoever began it, this client carries it on.
+        // This client continues it, even if another began it.
         trigger.compact_only |= self.compact_only;
         if trigger.compact_only {
             return self.compact(trigger, None);
@@ -41,7 +41,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Only work with results is worth a file.
+    /// Only work with results justifies a file.
     fn is_with_scratch(&self, trigger: &Trigger) -> bool {
         let has_work = trigger.boundaries.iter().any(|boundary| {
             !matches!(
@@ -67,7 +67,7 @@ impl Run<'_, '_> {
         Effect::RequestPacket { prompt: contextual::injected("packet", &prompt) }
     }
 
-    /// Repeats the pending effect, unless it was carried out meanwhile.
+    /// Repeats the pending effect, unless it has been carried out since.
     pub(super) fn resume(&mut self, compacted: Option<Baseline>) {
         if let Some(made) = self.made_since(compacted) {
             return self.compacted(made.used, false);
@@ -80,7 +80,7 @@ impl Run<'_, '_> {
             Phase::AwaitingScratch { .. } => self.scratch_request(),
             Phase::AwaitingPacket { trigger, .. } => self.packet_request(trigger),
             Phase::Compacting { trigger, packet, tokens_after: Some(after), .. } => {
-                // It succeeded; the client that was to report the end of its turn is gone.
+                // It succeeded, but the client that should report the end of its turn is gone.
                 let (trigger, packet, after) = (trigger.clone(), packet.clone(), *after);
                 return self.finish(&trigger, &packet, after);
             }
@@ -148,7 +148,7 @@ impl Run<'_, '_> {
             Phase::Idle | Phase::AwaitingJudgment { .. } => return,
         };
         if let Some(made) = self.made_since(compacted) {
-            // Whoever reports lost sight of it, and the transcript has it.
+            // The report is outdated: the transcript has the compaction.
             return self.compacted(made.used, false);
         }
         let reason = redact::redact(text::prefix(reason, 400)).text.into_owned();
@@ -188,7 +188,7 @@ impl Run<'_, '_> {
                 return self.finish(&trigger, &packet, after);
             }
             Phase::Compacting { trigger, packet, .. } => {
-                // One that no agent wrote is written anew.
+                // A packet that no agent wrote is generated again.
                 self.state.kept_packet = Some(packet).filter(|_| !trigger.compact_only);
                 self.given_up = Some((trigger.clone(), why.to_owned()));
                 Some(trigger)
@@ -219,7 +219,7 @@ impl Run<'_, '_> {
         (waited >= most.unsigned_abs()).then_some(waited)
     }
 
-    /// Ends a wait that timed out; returns whether that started something else.
+    /// Ends a wait that timed out; returns whether that started another state.
     pub(super) fn expire(&mut self) -> bool {
         let Some(waited) = self.overdue() else { return false };
         match std::mem::take(&mut self.state.phase) {
@@ -240,7 +240,6 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Resets the baseline for growth.
     pub(super) fn rest(&mut self, used: u64) {
         self.state.baseline = Some(Baseline { used, at_ms: self.env.now_ms });
     }

@@ -1,4 +1,4 @@
-//! `attachment` lines: what the harness puts before the model beside the conversation.
+//! `attachment` lines: context that the harness adds to the conversation.
 
 use std::borrow::Cow;
 
@@ -21,7 +21,7 @@ struct Attachment<'a> {
     command_mode: Option<Text<'a>>,
 }
 
-/// Told to the person or to the harness itself, not to the model.
+/// Shown to the person or kept by the harness, not sent to the model.
 const PASSED: [&str; 17] = [
     "auto_mode",
     "auto_mode_exit",
@@ -42,7 +42,7 @@ const PASSED: [&str; 17] = [
     "ultrathink_effort",
 ];
 
-/// Put before the model.
+/// Sent to the model.
 const CONTEXT: [&str; 46] = [
     "agent_listing_delta",
     "agent_mention",
@@ -121,8 +121,8 @@ pub(super) fn read(line: &Line<'_>, raw: &RawValue, show: &mut Show<'_>) {
 const LABELS: [&str; 6] =
     ["type", "toolUseID", "hookName", "hookEvent", "displayPath", "itemCount"];
 
-/// What the person typed while the agent was busy, or a notice that came in meanwhile. The words
-/// stand on no other line.
+/// A message that the person typed while the agent was busy, or a notice that arrived then. No other line has
+/// its text.
 fn queued(line: &Line<'_>, attachment: &Attachment<'_>, show: &mut Show<'_>) {
     let mut text = String::new();
     if let Some(prompt) = attachment.prompt
@@ -143,7 +143,7 @@ fn context(text: Cow<'_, str>) -> Body<'_> {
     Body::Item(Item::Message { role: Role::Developer, text, images: Images::default() }, tokens)
 }
 
-/// All strings in a value, a line each; image data left out.
+/// All strings in a value, one per line, without image data.
 fn words_of(value: &Value, out: &mut String) {
     match value {
         Value::String(text) if !text.is_empty() => {

@@ -1,4 +1,4 @@
-//! Content blocks: what stands inside a message.
+//! Content blocks of a message.
 
 use std::borrow::Cow;
 
@@ -31,7 +31,7 @@ pub(super) struct Counted {
     cache_creation: Option<CacheCreation>,
 }
 
-/// Tokens written into the provider's cache, by how long they stay there.
+/// Tokens written to the provider's cache, by how long they stay there.
 #[derive(Deserialize)]
 struct CacheCreation {
     ephemeral_1h_input_tokens: Option<u64>,
@@ -39,7 +39,7 @@ struct CacheCreation {
 }
 
 impl Counted {
-    /// Tokens of the request, cached ones included; `None` where nothing was counted.
+    /// Tokens of the request, including cached ones; `None` if nothing was counted.
     pub(super) fn input(&self) -> Option<u64> {
         let input =
             [self.input_tokens, self.cache_creation_input_tokens, self.cache_read_input_tokens];
@@ -47,12 +47,12 @@ impl Counted {
         (input > 0).then_some(input)
     }
 
-    /// Tokens of the request and its answer; `None` where nothing was counted.
+    /// Tokens of the request and its answer; `None` if nothing was counted.
     pub(super) fn total(&self) -> Option<u64> {
         Some(self.input()?.saturating_add(self.output_tokens.unwrap_or(0)))
     }
 
-    /// How long what the request wrote into the cache stays there; `None` where it wrote nothing.
+    /// How long the provider keeps what the request wrote to the cache; `None` if it wrote nothing.
     pub(super) fn cache_lifetime_ms(&self) -> Option<u64> {
         let written = self.cache_creation.as_ref()?;
         let is_some = |tokens: Option<u64>| tokens.is_some_and(|tokens| tokens > 0);
@@ -92,7 +92,7 @@ pub(super) struct Block<'a> {
     source: Option<Source<'a>>,
 }
 
-/// Where an image comes from.
+/// Source of an image.
 #[derive(Deserialize)]
 struct Source<'a> {
     #[serde(borrow)]
@@ -110,7 +110,7 @@ impl<'a> Block<'a> {
         self.content
     }
 
-    /// The image as a data URL; `None` for other blocks and images that are not inline.
+    /// The image as a data URL; `None` for other blocks and for images that are not inline.
     pub(super) fn image_url(&self) -> Option<String> {
         let source = self.source.as_ref().filter(|_| self.kind.0 == "image")?;
         let data = source.data.as_ref()?;
@@ -119,7 +119,6 @@ impl<'a> Block<'a> {
     }
 }
 
-/// What a tool answered.
 pub(super) struct Answer<'a> {
     pub(super) call_id: Cow<'a, str>,
     pub(super) text: Cow<'a, str>,
@@ -127,18 +126,18 @@ pub(super) struct Answer<'a> {
     pub(super) is_error: bool,
 }
 
-/// The content of a line in the user's role: words with images, and answers of tools.
+/// The content of a line in the user's role: text with images, and answers of tools.
 #[derive(Default)]
 pub(super) struct Content<'a> {
     pub(super) text: Cow<'a, str>,
     pub(super) images: Images,
     pub(super) answers: Vec<Answer<'a>>,
-    /// Nothing stands there but answers.
+    /// It contains only answers.
     pub(super) is_silent: bool,
 }
 
 impl<'a> Content<'a> {
-    /// `None` when it is neither a string nor blocks.
+    /// `None` if it is neither a string nor blocks.
     pub(super) fn read(raw: Option<&'a RawValue>) -> Option<Self> {
         let raw = raw?;
         if raw.get().starts_with('"') {
@@ -206,7 +205,7 @@ fn answer(block: Block<'_>) -> Answer<'_> {
     }
 }
 
-/// The items of a line of the model's, each with its estimated tokens.
+/// The items of a line of the model, each with its estimated tokens.
 pub(super) fn items<'a>(raw: Option<&'a RawValue>) -> Option<Vec<(Item<'a>, u64)>> {
     let raw = raw?;
     if raw.get().starts_with('"') {

@@ -1,17 +1,18 @@
 //! A new transcript of Claude Code that begins with the compacted history of another thread.
 //!
-//! The first line is the summary of a compaction, as Claude Code marks its own, with our mark; what else stands for the history
-//! follows. Those lines bear a time before the summary's: they are in the history, and were said before.
+//! The first line is the summary of a compaction, marked as Claude Code marks its own, with our mark. The other
+//! messages of the history follow. Their time is before that of the summary, so that they count as older
+//! messages of the history.
 
 use serde_json::{Value, json};
 
 use super::super::compose;
 use super::super::continuation::{Continuation, MARK, Mark, NewTranscript};
 
-/// Milliseconds by which what was said before the summary is older than it.
+/// Milliseconds by which messages from before the summary are older than it.
 const BEFORE_MS: i64 = 1;
 
-/// Claude Code keeps the transcripts of a folder in one that is named after it.
+/// Claude Code names the transcript folder of a project after the project's path.
 pub(super) fn transcript(continuation: &Continuation<'_>) -> NewTranscript {
     let mut text = String::new();
     let mut parent: Option<String> = None;
@@ -55,12 +56,12 @@ fn folder<'a>(continuation: &Continuation<'a>) -> &'a str {
     continuation.cwd.unwrap_or("/")
 }
 
-/// The name that Claude Code gives the folder of a project's transcripts.
+/// Claude Code's name for the folder of a project's transcripts.
 fn project(folder: &str) -> String {
     folder.chars().map(|it| if it.is_ascii_alphanumeric() { it } else { '-' }).collect()
 }
 
-/// The role and the words of a message; `None` for calls and their answers, of which only words can stand here.
+/// Role and text of a message; `None` for calls and their answers, since only messages are carried over.
 fn said(item: &Value) -> Option<(&'static str, String)> {
     let role = match item.get("role")?.as_str()? {
         "assistant" => "assistant",
@@ -84,7 +85,7 @@ fn message(role: &str, words: &str, uuid: &str) -> Value {
     }
 }
 
-/// Ids of lines are unique in their transcript: the thread's own, its last four digits replaced.
+/// Unique ids for lines: the thread's id with its last four digits replaced.
 fn uuid_of(thread_id: &str, order: u16) -> String {
     let kept = thread_id.len().saturating_sub(4);
     format!("{}{:04x}", thread_id.get(..kept).unwrap_or_default(), order)

@@ -1,4 +1,4 @@
-//! Lines beside the conversation: which tell something, which hold nothing, which are unknown.
+//! Lines outside the conversation: those with content, those to skip, unknown ones.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::super::{Body, CompactionReport, TitleBy, Usage};
 use super::{Line, Text, is_aside};
 
-/// Kinds of line that hold nothing a thread's state needs: modes, queues, undo snapshots, progress of
+/// Kinds of line without anything that a thread's state needs: modes, queues, undo snapshots, progress of
 /// running tools, notes of the harness to itself.
 const PASSED: [&str; 22] = [
     "progress",
@@ -34,7 +34,7 @@ const PASSED: [&str; 22] = [
     "started",
 ];
 
-/// Kinds of `system` line; all are for the person's eyes, none is sent to the model.
+/// Kinds of `system` line; all are shown to the person, none is sent to the model.
 const SYSTEM: [&str; 19] = [
     "microcompact_boundary",
     "api_error",
@@ -74,7 +74,8 @@ pub(super) fn of<'a>(line: &'a Line<'_>, kind: &str) -> Body<'a> {
     }
 }
 
-/// What a compaction tells of the window and of itself: one that the agent makes by itself comes at its limit.
+/// What a compaction reports of the window and of itself; one that the agent starts by itself happens at its
+/// limit.
 fn compacted(line: &Line<'_>) -> Option<Usage> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -93,7 +94,7 @@ fn compacted(line: &Line<'_>) -> Option<Usage> {
     Some(Usage { compacted_at, compaction, ..Usage::default() })
 }
 
-/// A turn is over when its hooks ran or its time was taken.
+/// A turn is complete when its hooks ran or its duration is reported.
 fn system<'a>(subtype: &str, line: &Line<'_>) -> Body<'a> {
     match subtype {
         "compact_boundary" => compacted(line).map_or(Body::Passed, Body::Usage),

@@ -1,4 +1,4 @@
-//! Who a thread is: told by every line of a conversation, so the first one will do.
+//! Identity of a thread. Every line of a conversation has it, so the first one is enough.
 
 use serde::Deserialize;
 
@@ -14,7 +14,7 @@ struct ForkedFrom {
     session_id: Option<String>,
 }
 
-/// `None` for lines beside the conversation: they name the session and nothing else.
+/// `None` for lines outside the conversation: they name the session and nothing else.
 pub(super) fn of(line: &Line<'_>) -> Option<Meta> {
     let owned = |text: &Option<Text<'_>>| text.as_ref().map(|text| text.0.to_string());
     let (session, agent) = (owned(&line.session_id)?, owned(&line.agent_id));

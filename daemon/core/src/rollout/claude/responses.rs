@@ -1,8 +1,8 @@
-//! Lines of Claude Code as items of the Responses API, the one form in which histories leave the
+//! Converts lines of Claude Code to items of the Responses API, the only form in which histories leave the
 //! daemon.
 //!
-//! What has no place in that form goes: signed or encrypted thinking, which no other provider can
-//! read, and the words of inline sub-agents. The summary of a compaction becomes a user message.
+//! Drops signed or encrypted thinking, which no other provider can read, and the messages of inline sub-agents.
+//! The summary of a compaction becomes a user message.
 
 use serde_json::Value;
 use serde_json::value::RawValue;

@@ -1,8 +1,8 @@
-//! Answers of tools, with their exit status put into words.
+//! Answers of tools, with their exit status as text.
 //!
-//! Whether a command failed stands beside its text here (`is_error`, `toolUseResult`), where Codex
-//! puts it into the text. It is put into the same words, so that there is one reading of outputs,
-//! and so that an item taken over into another agent's history still says what happened.
+//! Claude Code reports a failure next to the text (`is_error`, `toolUseResult`), Codex inside it. We write
+//! Codex's words, so that one parser reads all outputs, and an item carried over to another agent still says
+//! how the command ended.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,6 @@ use super::Text;
 use super::block::Answer;
 use crate::tokens;
 
-/// `toolUseResult` of a shell.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Shell<'a> {
@@ -26,7 +25,7 @@ struct Shell<'a> {
     return_code_interpretation: Option<IgnoredAny>,
 }
 
-/// What a shell's error text begins with, before the number.
+/// Prefix of a shell's error text, before the number.
 const EXIT_CODE: &str = "Exit code ";
 
 /// The output item of an answer and its estimated tokens.
@@ -51,7 +50,7 @@ fn told(answer: &Answer<'_>, result: Option<&RawValue>) -> Option<String> {
     if let Some(id) = shell.background_task_id {
         return Some(format!("Process running with session ID {}\nOutput:\n{text}", id.0));
     }
-    // A search that found nothing ends with a status of its own, which is not told.
+    // A search without matches ends with a status of its own, which is not reported.
     let is_clean = shell.interrupted != Some(true) && shell.return_code_interpretation.is_none();
     is_clean.then(|| format!("Exit code: 0\nOutput:\n{text}"))
 }

@@ -1,4 +1,4 @@
-//! The tools of Claude Code, by their names; commands need no reading of their own.
+//! The tools of Claude Code, by name; shell commands are handled by `rollout::tool`.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,6 @@ use super::super::patch::{FileOp, Op};
 use super::super::tool::{Action, Call, PlanStep, StepStatus, VALUES_BYTES, values};
 use crate::text;
 
-/// The arguments that these tools take.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct ClaudeArguments {
@@ -44,10 +43,10 @@ struct Todo {
     status: String,
 }
 
-/// Bytes of an edit's old and new text that are looked at for names.
+/// Bytes of an edit's old and new text to keep.
 const CHANGED_BYTES: usize = 16 * 1_024;
 
-/// Reads a call; `None` for tools that any agent may have, and for arguments of another shape.
+/// Interprets a call; `None` for tools that any agent may have, and for arguments of another shape.
 pub(in crate::rollout) fn interpret(call: &Call<'_>) -> Option<Action> {
     if call.namespace.is_some() {
         return None;
@@ -126,7 +125,7 @@ pub fn step_id(answer: &str) -> Option<&str> {
     (end > 0).then(|| &rest[..end])
 }
 
-/// What a sub-agent is told, the short words first.
+/// The input of a sub-agent, short values first.
 fn agent(arguments: &Value) -> String {
     let words = ["subagent_type", "description", "prompt"];
     let words = words.iter().filter_map(|key| arguments.get(key)?.as_str());
@@ -141,8 +140,7 @@ fn slash(path: String) -> String {
     }
 }
 
-/// A path of Windows with the separators that shells and compilers take there too; others as they
-/// are.
+/// A Windows path with slashes, which shells and compilers accept there too; other paths unchanged.
 pub fn slashed(path: &str) -> Cow<'_, str> {
     let bytes = path.as_bytes();
     let has_drive = bytes.len() > 2 && bytes[0].is_ascii_alphabetic() && bytes[1] == b':';

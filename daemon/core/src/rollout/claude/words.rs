@@ -1,30 +1,29 @@
-//! Whose words stand in the person's role.
+//! Classifies texts in the user's role by their author.
 //!
-//! Claude Code speaks to the model in the user's name: reminders, notices of background tasks,
-//! printed output of local commands. A slash command is the person's word when it is more than a
-//! switch of the program itself.
+//! Claude Code writes to the model in the user's name: reminders, notices of background tasks, output of local
+//! commands. A slash command counts as the person's message unless it only controls the program itself.
 
 use std::borrow::Cow;
 
 use super::super::contextual;
 use crate::thread::TurnFailure;
 
-/// Whose words a text is.
+/// A text in the user's role, by its author.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum UserText<'a> {
-    /// The person's, freed of what the harness put around them.
+    /// The person's text, without what the harness put around it.
     Person(Cow<'a, str>),
     Harness,
     /// The harness tells that the person stopped the turn.
     Interrupt,
-    /// What a compaction left, where the line is not marked as such: a summary of an old version, a briefing of ours
-    /// that a plugin put there.
+    /// The result of a compaction, on a line that is not marked as one: a summary of an old version, or a
+    /// briefing of ours that a plugin inserted.
     Summary,
 }
 
 const INTERRUPT: &str = "[Request interrupted by user";
 const SUMMARY: &str = "This session is being continued from a previous conversation";
-/// What the provider or the harness says of a request that does not fit, in lower case.
+/// How the provider or the harness reports a request that does not fit, in lower case.
 const FULL: [&str; 4] = [
     "prompt is too long",
     "exceed context limit",
@@ -32,10 +31,10 @@ const FULL: [&str; 4] = [
     "conversation too long",
 ];
 
-/// What `/compact` prints where it failed.
+/// What `/compact` prints when it fails.
 const FAILED_COMPACTION: &str = "Error during compaction";
 
-/// Why a request failed, by the message that stands in place of the answer.
+/// Why a request failed, from the message in place of the answer.
 pub(super) fn failure(message: &str) -> Option<TurnFailure> {
     let message = message.to_lowercase();
     FULL.iter().any(|words| message.contains(words)).then_some(TurnFailure::ContextFull)
@@ -47,7 +46,7 @@ pub(super) fn failed_compaction(text: &str) -> Option<TurnFailure> {
     is_failed.then_some(TurnFailure::Compaction)
 }
 
-/// What the harness puts beside the person's words, from its opening to its closing tag.
+/// Tags of text that the harness adds to the person's message, opening to closing.
 const ASIDES: [&str; 9] = [
     "system-reminder",
     "ide_opened_file",
@@ -60,7 +59,7 @@ const ASIDES: [&str; 9] = [
     "new-diagnostics",
 ];
 
-/// Openings of texts of which the person wrote nothing.
+/// Prefixes of texts that are the harness's alone.
 const HARNESS: [&str; 16] = [
     "<local-command-",
     "<bash-input>",
@@ -80,7 +79,7 @@ const HARNESS: [&str; 16] = [
     "No response requested.",
 ];
 
-/// Slash commands that switch the program and ask nothing of the model.
+/// Slash commands that control the program and send nothing to the model.
 const SWITCHES: [&str; 34] = [
     "/add-dir",
     "/agents",
@@ -118,7 +117,7 @@ const SWITCHES: [&str; 34] = [
     "/vim",
 ];
 
-/// Judges a text in the user's role.
+/// Classifies a text in the user's role.
 pub(super) fn of(text: &str) -> UserText<'_> {
     let trimmed = text.trim();
     if trimmed.starts_with(INTERRUPT) {

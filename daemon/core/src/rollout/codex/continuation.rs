@@ -1,9 +1,9 @@
 //! A new Codex transcript that begins with the compacted history of another thread.
 //!
-//! It is two lines: who the thread is, taken from the first line of the transcript that it goes on
-//! from where that is one of Codex, with our mark; and a `compacted` line, which every generation of Codex that can
-//! resume at all reads as "this stands for all before". It is written in the envelope without ordinals: every version
-//! since 0.36 resumes that, the newest included, and it makes no claim on the history of another file.
+//! It has two lines. The first identifies the thread: it copies the first line of the transcript that it
+//! continues, if that is one of Codex, and adds our mark. The second is a `compacted` line, which every version
+//! of Codex that can resume reads as "this replaces everything before". The envelope has no ordinals: every
+//! version since 0.36 resumes that, and it does not claim the history of another file.
 
 use serde_json::{Value, json};
 
@@ -11,8 +11,7 @@ use super::super::compose::{self, Marker};
 use super::super::contextual;
 use super::super::continuation::{Continuation, MARK, Mark, NewTranscript};
 
-/// Keys of a first line that tell where its own transcript stands among others, or what only that
-/// one has.
+/// Keys of a first line that link its transcript to others, or that belong to that transcript only.
 const OF_THE_OLD_THREAD: [&str; 10] = [
     "context_window",
     "forked_from_id",
@@ -26,16 +25,16 @@ const OF_THE_OLD_THREAD: [&str; 10] = [
     "title",
 ];
 
-/// From this version on Codex puts its context into every first turn by itself.
+/// From this version on Codex adds its context to every first turn by itself.
 ///
-/// Measured by appending `compacted` lines: 0.142.5 and 0.169.0 do, 0.77.0 does not; in
+/// Measured by appending `compacted` lines: 0.142.5 and 0.169.0 do, 0.77.0 does not; of the versions in
 /// between, 0.105.0 is the first that writes replacement histories itself.
 const CONTEXT_IS_FRESH_SINCE: u32 = 105;
 
-/// Items of context that are carried over, at most.
+/// Maximum number of context items to carry over.
 const CARRIED_ITEMS: usize = 8;
 
-/// Codex lists its folders by local time.
+/// Codex names its folders by local time.
 pub(super) fn transcript(continuation: &Continuation<'_>) -> NewTranscript {
     let local_ms = continuation.local_ms;
     NewTranscript {
@@ -72,7 +71,7 @@ fn meta(continuation: &Continuation<'_>) -> Value {
         ("source", "cli"),
     ];
     for (key, value) in words {
-        // The source of a sub-agent is an object, and its continuation is a thread of the person's.
+        // The source of a sub-agent is an object; its continuation is a thread of the person.
         if !meta[key].is_string() {
             meta[key] = json!(value);
         }
@@ -95,9 +94,8 @@ fn meta_of(line: &str) -> Option<Value> {
     (meta.is_object() && meta.get("id").is_some()).then_some(meta)
 }
 
-/// Whether the Codex that wrote this first line leaves out its context when it resumes a compacted
-/// thread, so that the history has to carry it.
-#[must_use]
+/// Whether the Codex that wrote this first line omits its context when it resumes a compacted thread, so that
+/// the history has to carry it.
 pub fn carries_context(first_line: Option<&str>) -> bool {
     let Some(meta) = first_line.and_then(meta_of) else { return false };
     let version = meta["cli_version"].as_str().unwrap_or_default();
@@ -106,8 +104,7 @@ pub fn carries_context(first_line: Option<&str>) -> bool {
         || version.is_empty()
 }
 
-/// The context that the harness put among `items`: the last of each kind, in the order it stands.
-#[must_use]
+/// The context that the harness put among `items`: the last of each kind, in order.
 pub fn context_of(items: impl Iterator<Item = Value>) -> Vec<Value> {
     let mut kept: Vec<(String, Value)> = Vec::new();
     for item in items {
@@ -119,7 +116,7 @@ pub fn context_of(items: impl Iterator<Item = Value>) -> Vec<Value> {
     kept.into_iter().skip(skipped).map(|(_, item)| item).collect()
 }
 
-/// The first word of a context item; `None` for words of the person or the agent, and for views.
+/// The first word of a context item; `None` for messages of the person or the agent, and for views.
 fn kind_of_context(item: &Value) -> Option<String> {
     let role = item.get("role")?.as_str()?;
     let text = item.pointer("/content/0/text")?.as_str()?;
@@ -170,7 +167,7 @@ mod tests {
             assert!(meta.get(key).is_none(), "{key}");
         }
         assert_eq!(meta[MARK]["continues"]["end_ordinal_exclusive"], 7);
-        // Its lines are not numbered, whatever the old ones were.
+        // Its lines have no ordinals, even if the old ones had.
         assert!(text.lines().all(|line| {
             serde_json::from_str::<Value>(line).is_ok_and(|line| line.get("ordinal").is_none())
         }));

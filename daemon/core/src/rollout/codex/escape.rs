@@ -1,15 +1,15 @@
-//! Strings of JSON, decoded into memory that is large enough from the start.
+//! Decodes JSON strings into a buffer of the right size.
 //!
-//! Most of a transcript's bytes are text that tools printed: kilobytes in one string, with an escape for
-//! each of its lines. A parser that does not know how long the string will be grows its buffer again and
-//! again and copies the result once more; here the string is measured first.
+//! Most of a transcript's bytes are output of tools: kilobytes in one string, with an escape for each line. A
+//! parser that does not know the length of the string grows its buffer repeatedly and copies the result once
+//! more; this code measures the string first.
 
 use std::borrow::Cow;
 
 use serde::de::{Deserialize, Deserializer, Error as _};
 use serde_json::value::RawValue;
 
-/// A string that may be long; borrowed from the line where it holds no escape.
+/// A string that may be long; borrowed from the line if it has no escapes.
 pub(super) struct LongText<'a>(pub(super) Cow<'a, str>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for LongText<'a> {
@@ -31,18 +31,18 @@ pub(super) fn text(json: &str) -> Option<Option<Cow<'_, str>>> {
     }
 }
 
-/// Decodes a string given as JSON, its quotes included. `None` for other JSON and for what a parser refuses, too:
-/// half of a surrogate pair, which is no character, an escape that is none, a control character.
+/// Decodes a string given as JSON, including its quotes. `None` for other JSON and for everything a parser
+/// rejects: half of a surrogate pair, an invalid escape, a control character.
 pub(super) fn unescape(json: &str) -> Option<Cow<'_, str>> {
     let mut rest = json.strip_prefix('"')?.strip_suffix('"')?;
-    // Without an early end, so that many bytes are looked at in one step: nearly always there is none.
+    // No early exit, so that the loop handles many bytes per step; usually there are no control characters.
     if rest.bytes().fold(false, |any, byte| any | (byte < b' ')) {
         return None;
     }
     let Some(mut at) = memchr::memchr(b'\\', rest.as_bytes()) else {
         return Some(Cow::Borrowed(rest));
     };
-    // No escape is shorter than what it stands for.
+    // No escape is shorter than the character it encodes.
     let mut text = String::with_capacity(rest.len());
     loop {
         text.push_str(&rest[..at]);
@@ -59,7 +59,7 @@ pub(super) fn unescape(json: &str) -> Option<Cow<'_, str>> {
     Some(Cow::Owned(text))
 }
 
-/// The character that the escape at the beginning of `text` stands for, and the escape's bytes.
+/// Decodes the escape at the beginning of `text`: its character and its length in bytes.
 fn escape(text: &str) -> Option<(char, usize)> {
     let character = match text.as_bytes().get(1)? {
         b'n' => '\n',
@@ -74,7 +74,7 @@ fn escape(text: &str) -> Option<(char, usize)> {
     Some((character, 2))
 }
 
-/// The same for `\u00e9`, or for two of those that are one character together.
+/// Same as [`escape`] for `\u00e9`, or for a surrogate pair.
 fn unicode(text: &str) -> Option<(char, usize)> {
     let unit = |from: usize| {
         let digits = text.get(from..from + 6)?.strip_prefix("\\u")?;

@@ -1,4 +1,4 @@
-//! `event_msg` lines: only those that tell what no item tells.
+//! `event_msg` lines: only those that add something to the items.
 
 use std::collections::BTreeMap;
 
@@ -46,7 +46,6 @@ object! {
     }
 }
 
-/// What a `token_count` tells.
 #[derive(Deserialize)]
 struct TokenInfo {
     last_token_usage: Option<TokenUsage>,
@@ -106,7 +105,7 @@ pub(super) fn read(payload: &str) -> Option<Body<'_>> {
     })
 }
 
-/// Whether an error says that the history is too long, or that it could not be compacted.
+/// Whether an error says that the history is too long or that it could not be compacted.
 fn failure(error: &Event<'_>) -> Option<TurnFailure> {
     let message = text(error.message)??;
     if message.starts_with("Error running remote compact task") {
@@ -117,13 +116,13 @@ fn failure(error: &Event<'_>) -> Option<TurnFailure> {
     is_full.then_some(TurnFailure::ContextFull)
 }
 
-/// A value that a parser reads; `None` where it is absent or something else.
+/// Parses a value; `None` if it is absent or of another type.
 fn value<'a, T: Deserialize<'a>>(json: &'a str) -> Option<T> {
     serde_json::from_str(json).ok()
 }
 
-/// Reads a `token_count` in the spelling that Codex uses. There is one for each request to the model, and
-/// three quarters of it are of no interest: they are not looked at. `None` for any other spelling.
+/// Parses a `token_count` in the spelling that Codex uses. There is one for each request to the model, and
+/// three quarters of it are not needed: those are skipped. `None` for any other spelling.
 fn counted(payload: &str) -> Option<Usage> {
     let totals = payload.strip_prefix(r#"{"type":"token_count","info":{"total_token_usage":{"#)?;
     let last = totals[totals.find('}')?..].strip_prefix(r#"},"last_token_usage":"#)?;
@@ -137,7 +136,7 @@ fn counted(payload: &str) -> Option<Usage> {
     Some(reported(Some(&info)))
 }
 
-/// A report without input tokens is an estimate of the harness, made after a compaction.
+/// A report without input tokens is an estimate that the harness made after a compaction.
 fn reported(info: Option<&TokenInfo>) -> Usage {
     let Some(info) = info else { return Usage::default() };
     let counted = info.last_token_usage.as_ref().filter(|usage| usage.input_tokens > 0);
@@ -206,7 +205,7 @@ fn command_done<'a>(call_id: &'a str, command: &str, exit_code: &str) -> Option<
 mod tests {
     use super::*;
 
-    /// What the parser reads, whatever the spelling.
+    /// What the JSON parser reads, for any spelling.
     fn parsed(payload: &str) -> Usage {
         let event = Event::of(payload).unwrap();
         reported(value::<TokenInfo>(event.info).as_ref())

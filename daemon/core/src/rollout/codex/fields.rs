@@ -1,12 +1,12 @@
-//! The fields of a JSON object, their values unread.
+//! The fields of a JSON object, with their values unparsed.
 //!
-//! A line has many fields and few of them are wanted. A parser looks at each of their bytes; here the end
-//! of a string is searched for at memory speed, and what is not wanted is stepped over. What is taken is
-//! still decoded strictly, by [`super::escape`] or a parser; what is stepped over is not checked, but that
-//! the object ends where it seems to: a torn line, or two objects on one, are no object.
+//! A line has many fields and we need few of them. A parser inspects every byte; this code finds the end of a
+//! string at memory speed and skips what is not needed. Values that are used are still decoded strictly, by
+//! [`super::escape`] or a parser. Skipped values are not validated, except that the object must end where it
+//! seems to: a torn line, or two objects on one line, are rejected.
 
-/// Shows name and value (as JSON) of each field of an object to `take`, in their order; names are not
-/// decoded. `None` for anything but one object: what was shown until then counts for nothing.
+/// Passes name and value (as JSON) of each field of an object to `take`, in order; names are not decoded.
+/// `None` for anything but a single object: ignore what `take` has received by then.
 pub(super) fn read<'a>(object: &'a str, mut take: impl FnMut(&'a str, &'a str)) -> Option<()> {
     let mut rest = object.trim_ascii_start().strip_prefix('{')?.trim_ascii_start();
     if let Some(after) = rest.strip_prefix('}') {
@@ -26,8 +26,7 @@ pub(super) fn read<'a>(object: &'a str, mut take: impl FnMut(&'a str, &'a str)) 
     rest.strip_prefix('}')?.trim_ascii_start().is_empty().then_some(())
 }
 
-/// Declares an object by the fields that are wanted of it, each as JSON; one that is absent or null is
-/// empty.
+/// Declares an object by the fields that are used, each as JSON; an absent or null field is empty.
 macro_rules! object {
     ($(#[$doc:meta])* struct $object:ident { $($(#[$of:meta])* $field:ident = $name:literal,)+ }) => {
         $(#[$doc])*
@@ -37,7 +36,7 @@ macro_rules! object {
         }
 
         impl<'a> $object<'a> {
-            /// Reads the fields of an object; `None` for anything else.
+            /// Parses the fields of an object; `None` for anything else.
             fn of(json: &'a str) -> Option<Self> {
                 let mut object = Self::default();
                 $crate::rollout::codex::fields::read(json, |name, value| {
@@ -55,7 +54,7 @@ macro_rules! object {
 
 pub(super) use object;
 
-/// Bytes of the value that `json` begins with.
+/// Length in bytes of the value at the beginning of `json`.
 fn value(json: &str) -> Option<usize> {
     let bytes = json.as_bytes();
     match bytes.first()? {
@@ -70,7 +69,7 @@ fn value(json: &str) -> Option<usize> {
     }
 }
 
-/// Bytes of the string that `json` begins with, its quotes included.
+/// Length in bytes of the string at the beginning of `json`, including its quotes.
 fn string(json: &[u8]) -> Option<usize> {
     let mut at = 1;
     loop {
@@ -78,12 +77,12 @@ fn string(json: &[u8]) -> Option<usize> {
         if json[at] == b'"' {
             return Some(at + 1);
         }
-        // Whatever is escaped is one character.
+        // An escape is a backslash and at least one character.
         at += 2;
     }
 }
 
-/// Bytes of the object or array that `json` begins with.
+/// Length in bytes of the object or array at the beginning of `json`.
 fn nested(json: &[u8], open: u8, close: u8) -> Option<usize> {
     let (mut at, mut depth) = (0, 0_usize);
     loop {

@@ -13,7 +13,7 @@ use super::fields::object;
 use crate::item::breakdown::{Breakdown, ContextKind};
 use crate::tokens::{self, image};
 
-/// What stands around an item's id: it is stored, not sent.
+/// The text around an item's id, which is stored but not sent.
 const ID_KEY: &str = r#""id":,"#;
 
 object! {
@@ -36,7 +36,7 @@ object! {
     }
 }
 
-/// One part of a message's or an output's content.
+/// One part of the content of a message or output.
 #[derive(Deserialize)]
 struct Part<'a> {
     #[serde(borrow)]
@@ -47,7 +47,7 @@ struct Part<'a> {
     detail: Option<Url<'a>>,
 }
 
-/// An image's address: a string, or the object that chat APIs use, which is left alone.
+/// An image's URL: a string, or the object that chat APIs use, which is ignored.
 struct Url<'a>(Option<Cow<'a, str>>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Url<'a> {
@@ -57,7 +57,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Url<'a> {
     }
 }
 
-/// How a view begins that our gateway answered in place of the provider's encrypted summary.
+/// Prefix of a view that our gateway sent in place of the provider's encrypted summary.
 const SEALED_VIEW: &str = r#""encrypted_content":"longhaul-view-"#;
 
 #[derive(Deserialize)]
@@ -68,7 +68,7 @@ struct CompactedWire<'a> {
     replacement_history: Option<Vec<&'a RawValue>>,
 }
 
-/// Reads an item's payload, or a bare item line.
+/// Parses an item's payload, or a bare item line.
 pub(super) fn read(payload: &str) -> Option<Body<'_>> {
     let wire = Wire::of(payload)?;
     let call_id = text(wire.call_id)?.unwrap_or_default();
@@ -119,13 +119,12 @@ pub(super) fn read(payload: &str) -> Option<Body<'_>> {
     Some(Body::Item(item, tokens))
 }
 
-/// Bytes of an encrypted payload, where there is one.
+/// Length of an encrypted payload, if there is one.
 #[expect(clippy::option_option, reason = "as in `text`")]
 fn encrypted(wire: &Wire<'_>) -> Option<Option<u64>> {
     Some(text(wire.encrypted_content)?.map(|text| text.len() as u64))
 }
 
-/// Reads a `compacted` payload.
 pub(super) fn compacted(payload: &str) -> Option<Body<'_>> {
     let wire = serde_json::from_str::<CompactedWire<'_>>(payload).ok()?;
     let replacement = wire.replacement_history.map(|items| Replacement {
@@ -148,7 +147,7 @@ pub fn estimate(item: &str) -> u64 {
     }
 }
 
-/// The same, by what they are spent on.
+/// Same as [`estimate`], by kind of content.
 pub fn breakdown(item: &str) -> Breakdown {
     match read(item) {
         Some(Body::Item(item, tokens)) => weigh::weigh(&item, tokens),
@@ -156,7 +155,7 @@ pub fn breakdown(item: &str) -> Breakdown {
     }
 }
 
-/// Reads one item given as JSON; `None` when it is of no known kind.
+/// Parses one item given as JSON; `None` if its kind is unknown.
 pub fn parse(item: &str) -> Option<Item<'_>> {
     match read(item) {
         Some(Body::Item(item, _)) => Some(item),
@@ -186,8 +185,7 @@ struct Content<'a> {
 }
 
 impl<'a> Content<'a> {
-    /// A content is a string, an array of parts, or (in formats to come) something else, which counts
-    /// for nothing.
+    /// Content is a string or an array of parts; anything else counts as nothing.
     fn of(json: &'a str) -> Option<Self> {
         let mut content = Self::default();
         match json.as_bytes().first() {
@@ -223,7 +221,7 @@ impl<'a> Content<'a> {
     }
 }
 
-/// Arguments are a JSON string; an object stands for itself.
+/// Arguments are a JSON string; an object is returned as it is.
 fn string_or_raw(json: &str) -> Cow<'_, str> {
     escape::unescape(json).unwrap_or(Cow::Borrowed(json))
 }

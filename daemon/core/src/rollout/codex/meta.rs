@@ -11,7 +11,8 @@ use super::fields::object;
 use crate::thread::{HistoryBase, ThreadKind};
 use crate::{limits, text};
 
-/// These lines are few, large and change keys with every release: read loosely, by name.
+/// There are few of these lines; they are large and their keys change with every release, so they are parsed
+/// loosely, by name.
 #[derive(Deserialize)]
 struct Wire {
     id: Option<String>,
@@ -26,14 +27,14 @@ struct Wire {
     forked_from_id: Option<String>,
     history_base: Option<Value>,
     memory_mode: Option<String>,
-    /// Ours: a continuation goes on from a thread without making a claim on it before Codex.
+    /// Our mark: a continuation names its thread here, without a claim that Codex would see.
     longhaul: Option<Value>,
     git: Option<Value>,
 }
 
 object! {
-    /// There is one of these lines for each request to the model, and some carry whole instructions: only
-    /// what is kept is read.
+    /// There is one of these lines for each request to the model, and some contain whole instructions: parse
+    /// only the fields we keep.
     struct Turn {
         cwd = "cwd",
         model = "model",
@@ -47,7 +48,7 @@ object! {
 }
 
 object! {
-    /// Where an object that stands for a setting has its word.
+    /// A setting given as an object, with the word that names it.
     struct Setting {
         kind = "type",
         name = "name",
@@ -55,7 +56,7 @@ object! {
     }
 }
 
-/// Reads a meta payload, or the bare meta line itself.
+/// Parses a meta payload, or the bare meta line itself.
 pub(super) fn read<'a>(payload: &str) -> Option<Body<'a>> {
     let wire = serde_json::from_str::<Wire>(payload).ok()?;
     let spawn =
@@ -68,7 +69,7 @@ pub(super) fn read<'a>(payload: &str) -> Option<Body<'a>> {
         kind: if is_internal { ThreadKind::Other } else { kind(wire.source.as_ref()) },
         parent_thread_id: parent,
         forked_from: wire.forked_from_id,
-        // Absent means that it may be remembered.
+        // If absent, the thread may be remembered.
         is_ephemeral: wire.memory_mode.is_some_and(|mode| mode != "enabled"),
         history_base: wire
             .history_base
@@ -84,12 +85,11 @@ pub(super) fn read<'a>(payload: &str) -> Option<Body<'a>> {
     })))
 }
 
-/// Reads a `turn_context` payload.
 pub(super) fn settings<'a>(payload: &'a str) -> Option<Body<'a>> {
     let turn = Turn::of(payload)?;
     let short = |name: &str| text::prefix(name, limits::NAME_BYTES).to_owned();
     let name = |json| Some(escape::text(json)?.map(|name| short(&name)));
-    // A word, or an object whose kind is one: both forms have been written.
+    // A word, or an object whose kind is a word: Codex has written both forms.
     let word = |json, of: fn(Setting<'a>) -> &'a str| {
         let word = escape::unescape(json).or_else(|| escape::unescape(of(Setting::of(json)?)));
         word.map(|word| short(&word))
@@ -106,7 +106,7 @@ pub(super) fn settings<'a>(payload: &'a str) -> Option<Body<'a>> {
     })))
 }
 
-/// `source` is a word or an object; a missing one meant the editor.
+/// `source` is a word or an object; without one, the thread came from the editor.
 fn kind(source: Option<&Value>) -> ThreadKind {
     match source {
         None | Some(Value::Null) => ThreadKind::Interactive,

@@ -1,30 +1,27 @@
-//! A look at a line's first bytes: is it one of the kinds that hold nothing for us?
+//! Recognizes from a line's first bytes the kinds that we do not need.
 //!
-//! A third of a rollout's bytes are counters and duplicates. Their kind stands in the first hundred
-//! bytes, always in the same order of keys, so they are passed over at memory speed. Anything that
-//! does not look exactly so is parsed. The rest of a line that is passed over is not checked beyond
-//! its last byte.
+//! A third of a rollout's bytes are counters and duplicates. Their kind is within the first hundred bytes,
+//! always in the same order of keys, so they are skipped at memory speed. Everything that does not match
+//! exactly is parsed. The rest of a skipped line is not checked except for its last byte.
 
-/// What stands between a payload and the metadata beside it.
+/// The text between a payload and the metadata next to it.
 const METADATA_KEY: &str = r#"},"metadata":{"#;
 
-/// Bytes at the end of a line in which that is looked for.
+/// Bytes at the end of a line to search for that text.
 const METADATA_WINDOW_BYTES: usize = 512;
 
-/// What the first bytes tell.
+/// Fields found in the first bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Scanned<'a> {
-    /// Text of the line's time.
     pub timestamp: &'a str,
-    /// Envelope kind.
     pub kind: &'a str,
-    /// The payload's own kind; empty when the payload does not open with one.
+    /// Kind of the payload; empty if the payload does not begin with one.
     pub payload_kind: &'a str,
-    /// Where the payload's opening brace stands.
+    /// Offset of the payload's opening brace.
     pub payload_at: usize,
 }
 
-/// Reads the canonical beginning of an enveloped line.
+/// Parses the canonical beginning of an enveloped line.
 pub(super) fn scan(line: &[u8]) -> Option<Scanned<'_>> {
     let rest = line.strip_prefix(br#"{"timestamp":""#)?;
     let (timestamp, mut rest) = word(rest)?;
@@ -42,8 +39,8 @@ pub(super) fn scan(line: &[u8]) -> Option<Scanned<'_>> {
     Some(Scanned { timestamp, kind, payload_kind, payload_at })
 }
 
-/// The payload of a canonical line, up to the envelope's end or the `metadata` beside it. It is the
-/// payload only if it parses as one: a torn line or a second object on the line leave a tail.
+/// The payload of a canonical line, up to the end of the envelope or the `metadata` next to it. The caller must
+/// parse it: a torn line or a second object on the line leaves a tail.
 pub(super) fn payload<'a>(scanned: &Scanned<'_>, line: &'a str) -> Option<&'a str> {
     let rest = line.get(scanned.payload_at..)?;
     let tail_at = rest.ceil_char_boundary(rest.len().saturating_sub(METADATA_WINDOW_BYTES));
@@ -56,7 +53,7 @@ pub(super) fn payload<'a>(scanned: &Scanned<'_>, line: &'a str) -> Option<&'a st
     }
 }
 
-/// Whether lines of this kind hold nothing that the items beside them do not say.
+/// Whether lines of this kind hold nothing beyond the items next to them.
 pub(super) fn is_passed(scanned: &Scanned<'_>, line: &[u8]) -> bool {
     line.ends_with(b"}")
         && match scanned.kind {
@@ -66,7 +63,7 @@ pub(super) fn is_passed(scanned: &Scanned<'_>, line: &[u8]) -> bool {
         }
 }
 
-/// Whether events of this kind hold nothing, whatever their payload.
+/// Whether events of this kind hold nothing we need, whatever their payload.
 pub(super) fn is_passed_event(kind: &str) -> bool {
     matches!(
         kind,

@@ -1,4 +1,4 @@
-//! Times of lines. Every line has one, so the spelling that all agents use is read without a parser.
+//! Times of lines. Every line has one, so the spelling that all agents use is decoded without a parser.
 
 use jiff::civil::DateTime;
 use jiff::tz::Offset;
@@ -9,7 +9,7 @@ pub(in crate::rollout) fn time(text: &str) -> Option<i64> {
     Some(timestamp.as_millisecond())
 }
 
-/// Reads `2026-11-21T00:34:31.123Z`; `None` for any other spelling.
+/// Parses `2026-11-21T00:34:31.123Z`; `None` for any other spelling.
 fn canonical(text: &str) -> Option<jiff::Timestamp> {
     let bytes: &[u8; 24] = text.as_bytes().try_into().ok()?;
     let signs = [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':'), (19, b'.'), (23, b'Z')];

@@ -1,9 +1,9 @@
-//! A session file as lines that only ever say what counts: a document (until 0.37) or a journal.
+//! Converts a session file, a document (until 0.37) or a journal, to lines that are never changed later.
 //!
-//! In a journal a message stands again whenever something was added to it, `$set.messages` restates the
-//! history that is sent to the model, and `$rewindTo` takes back. Here a message stands once, where it first
-//! stood, with its calls and their answers on lines of their own; what a rewind took back stays, before the
-//! line that says so.
+//! A journal repeats a message whenever something was added to it, `$set.messages` restates the history that is
+//! sent to the model, and `$rewindTo` takes messages back. Here a message occurs once, at its first position,
+//! with its calls and their answers on lines of their own. Messages that a rewind took back stay, before the
+//! line of the rewind.
 
 use std::collections::HashSet;
 
@@ -15,25 +15,22 @@ use super::{Parts, SNAPSHOT};
 
 pub(super) const FOLDER: &str = "chats";
 
-/// What the session's place on the disk tells of it.
+/// What the session's path tells of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Location {
-    /// Folder that the agent works in.
     pub cwd: Option<String>,
-    /// Session that called this one, a sub-agent.
+    /// The session that called this one, a sub-agent.
     pub parent: Option<String>,
 }
 
-/// The lines of the session that lies in a file. A sub-agent's lies in a folder named by its caller.
-#[must_use]
+/// Converts a session file to lines. The file of a sub-agent is in a folder named after its caller.
 pub fn lines(file: &[u8], beside: Beside<'_>) -> Vec<u8> {
     let folder = beside.path.rsplit('/').nth(1).filter(|folder| *folder != FOLDER);
     let cwd = beside.marker.map(|root| root.trim().to_owned()).filter(|root| !root.is_empty());
     assemble(file, &Location { cwd, parent: folder.map(str::to_owned) })
 }
 
-/// Puts a session's file into lines.
-#[must_use]
+/// Same as [`lines`], with the location already known.
 pub fn assemble(file: &[u8], place: &Location) -> Vec<u8> {
     let mut journal = Journal::default();
     match serde_json::from_slice::<Value>(file) {
@@ -68,15 +65,15 @@ struct Journal {
     entries: Vec<JournalEntry>,
     has_header: bool,
     summary: String,
-    /// Ids of messages that nobody said.
+    /// Ids of messages that nobody wrote.
     passed: HashSet<String>,
-    /// The history as it was last restated. A session that is resumed states an empty one first, so that
-    /// none counts before somebody speaks.
+    /// The history as it was last restated. A resumed session restates an empty one first, so no message counts
+    /// before the next one.
     restated: Option<Vec<Value>>,
 }
 
 impl Journal {
-    /// A line that is not one record is told as it stands, behind the records that it begins with.
+    /// Keeps a line that is not one record as it is, after the records it begins with.
     fn line(&mut self, line: &[u8], place: &Location) {
         let mut records = serde_json::Deserializer::from_slice(line).into_iter();
         let (mut read, mut end) = (0, 0);
@@ -105,7 +102,7 @@ impl Journal {
             return self.message(record);
         }
         if record["sessionId"].is_string() {
-            // It stands again where the session was resumed.
+            // A resumed session repeats its header.
             if !std::mem::replace(&mut self.has_header, true) {
                 self.entries.push(JournalEntry::Other(header(&record, place)));
             }
@@ -144,7 +141,7 @@ impl Journal {
         }
     }
 
-    /// The history as it is sent from now on.
+    /// Replaces the history that is sent to the model.
     fn restate(&mut self, messages: Vec<Value>) {
         let stated: HashSet<String> = messages
             .iter()
@@ -169,7 +166,7 @@ impl Journal {
         }
         let mut is_reply = false;
         for message in messages.into_iter().filter(is_new) {
-            // The model is made to take note of the snapshot: nobody said that.
+            // The model's obligatory reply to the snapshot is not a message.
             let is_courtesy = is_reply && message["type"] == "gemini";
             is_reply = is_snapshot(&message);
             match message["id"].as_str() {
@@ -179,7 +176,7 @@ impl Journal {
         }
     }
 
-    /// Messages that count, with their places.
+    /// Messages that count, with their positions.
     fn current(&self) -> impl Iterator<Item = (usize, &str)> {
         self.entries.iter().enumerate().filter_map(|(at, entry)| match entry {
             JournalEntry::Message { id, is_current: true, .. } => Some((at, id.as_str())),
@@ -225,11 +222,10 @@ impl Journal {
     }
 }
 
-/// Lines as they are read.
 #[derive(Default)]
 struct Lines {
     bytes: Vec<u8>,
-    /// Calls whose answers stand on lines of their own.
+    /// Calls whose answers are on lines of their own.
     answered: HashSet<String>,
 }
 
@@ -263,7 +259,7 @@ impl Lines {
         }
     }
 
-    /// Whether a message only repeats, as the model was sent them, answers that are told.
+    /// Whether a message only repeats answers that already have lines, in the form the model was sent.
     fn is_answered(&self, message: &Value) -> bool {
         let content = Parts::of(message.get("content"));
         let is_known = |id: &str| self.answered.contains(id);

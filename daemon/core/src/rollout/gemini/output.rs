@@ -1,14 +1,14 @@
-//! What a tool answered, in the words in which Codex says how a command ended.
+//! Puts a tool's answer into the words in which Codex reports how a command ended.
 
 use serde_json::Value;
 
 use super::super::Images;
 use super::{Object, Parts, text as field};
 
-/// What a shell's answer stands between in newer versions.
+/// Delimiters of a shell's answer in newer versions.
 const WRAPPER: (&str, &str) = ("<untrusted_context>\n", "\n</untrusted_context>");
 
-/// Lines of status behind what a command printed.
+/// Status lines after the output of a command.
 const STATUS: [&str; 5] =
     ["Error: ", "Exit Code: ", "Signal: ", "Background PIDs: ", "Process Group PGID: "];
 
@@ -55,7 +55,7 @@ const fn add(left: Images, right: Images) -> Images {
     }
 }
 
-/// A command's answer: what it printed, between lines that tell how it was run and how it ended.
+/// A command's answer: its output between lines that report how it was run and how it ended.
 fn shell(answer: &str) -> String {
     let inner = answer.strip_prefix(WRAPPER.0).unwrap_or(answer);
     let inner = inner.strip_suffix(WRAPPER.1).unwrap_or(inner);
@@ -83,7 +83,7 @@ fn shell(answer: &str) -> String {
     match (background, code.unwrap_or("0").trim().parse::<i64>()) {
         (Some(ids), _) => format!("Process running with session ID {ids}\nOutput:\n{printed}"),
         (None, Ok(code)) => format!("Exit code: {code}\nOutput:\n{printed}"),
-        // Ended by a signal.
+        // Terminated by a signal.
         (None, Err(_)) => printed.to_owned(),
     }
 }

@@ -7,7 +7,6 @@ use super::super::tool::{Action, Call, PlanStep, StepStatus, values};
 use super::{Object, text};
 use crate::text::prefix;
 
-/// The arguments that these tools take.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct GeminiArguments {
@@ -34,10 +33,10 @@ struct Task {
     status: String,
 }
 
-/// Bytes of an edit's old and new text that are looked at for names.
+/// Bytes of an edit's old and new text to keep.
 const CHANGED_BYTES: usize = 8 * 1_024;
 
-/// A call as its object has it: `id`, `name`, `args`.
+/// Parses a call's object: `id`, `name`, `args`.
 pub(super) fn call(call: &Object) -> Call<'_> {
     Call {
         call_id: text(call, "id").unwrap_or_default().into(),
@@ -47,7 +46,7 @@ pub(super) fn call(call: &Object) -> Call<'_> {
     }
 }
 
-/// Reads a call; `None` for tools that any agent may have, and for arguments of another shape.
+/// Interprets a call; `None` for tools that any agent may have, and for arguments of another shape.
 pub fn interpret(call: &Call<'_>) -> Option<Action> {
     let read = || serde_json::from_str::<GeminiArguments>(&call.arguments).ok();
     match call.name.as_ref() {
@@ -88,7 +87,7 @@ pub fn interpret(call: &Call<'_>) -> Option<Action> {
     }
 }
 
-/// `None` for a step that is not to be done any more.
+/// `None` for a step that was cancelled.
 fn step(todo: Task) -> Option<PlanStep> {
     let status = match todo.status.as_str() {
         "cancelled" => return None,

@@ -1,32 +1,30 @@
-//! A session's records as lines that are only ever added to while the session goes on.
+//! Converts a session's records to lines that only grow at the end while the session continues.
 //!
-//! OpenCode writes a part as soon as it begins and again whenever more of it is there. What the last
-//! message has begun and not ended waits, and with it everything behind it.
+//! OpenCode writes a part as soon as it begins and again whenever it grows. Unfinished parts of the last
+//! message are held back, and so is everything after them.
 //!
-//! A line holds only what is read of its record: OpenCode goes on writing in old ones (it marks outputs that
-//! it no longer sends, and adds the changes of a turn to its request), and files hold ids that rows do not.
+//! A line has only the fields that we read. OpenCode keeps changing old records (it marks outputs that it no
+//! longer sends, and adds the changes of a turn to its request), and files have ids that rows do not.
 
 use serde_json::{Map, Value, json};
 
 use super::super::records::{MessageRecords, Record, SessionRecords};
 
-/// What of a session its line holds: all that stays, and its name.
+/// Fields of the session's line: those that never change, and the title.
 const SESSION: [&str; 5] = ["id", "parentID", "directory", "title", "version"];
 
-/// What of a message stands beside each of its parts.
+/// Fields of a message that are repeated with each of its parts.
 const HEADING: [&str; 4] = ["role", "modelID", "path", "summary"];
 
-/// What the end of a message tells.
+/// Fields of the line that ends a message.
 const END: [&str; 4] = ["modelID", "tokens", "finish", "error"];
 
-/// What of a part its line holds.
+/// Fields of a part's line.
 const PART: [&str; 6] = ["type", "text", "synthetic", "ignored", "filename", "url"];
 
-/// What of a tool's state the line of its output holds.
+/// Fields of a tool's state on the line of its output.
 const STATE: [&str; 4] = ["status", "output", "error", "attachments"];
 
-/// Puts a session into lines.
-#[must_use]
 pub fn assemble(records: &SessionRecords) -> Vec<u8> {
     let mut lines = Lines::default();
     let session = &records.session;
@@ -35,7 +33,7 @@ pub fn assemble(records: &SessionRecords) -> Vec<u8> {
     about.insert("time".to_owned(), json!({ "created": created }));
     lines.push(&json!({ "at": created, "session": about }));
     let mut messages: Vec<_> = records.messages.iter().collect();
-    // A record that cannot be read is not dated: at the front it never moves.
+    // A damaged record has no date: at the front it never moves.
     messages.sort_by_key(|message| (created_ms(message), message.id.as_str()));
     for (at, message) in messages.iter().enumerate() {
         if !lines.message(message, at + 1 == messages.len()) {
@@ -61,11 +59,11 @@ struct Lines {
 }
 
 impl Lines {
-    /// `false` when something of it waits.
+    /// Returns `false` if part of it is held back.
     fn message(&mut self, records: &MessageRecords, is_last: bool) -> bool {
         let info = match &records.message {
             Record::Object(info) => info,
-            // Whose words its parts are is not known without it.
+            // Without it, the author of its parts is unknown.
             Record::Broken(text) => {
                 self.broken(text);
                 return true;
@@ -76,7 +74,7 @@ impl Lines {
         let may_wait = is_last && !is_ended;
         let begun = &info["time"]["created"];
         let mut heading = pick(info, &HEADING);
-        // In a person's message it is another thing: the changes since.
+        // In a person's message this field means something else: the changes since.
         heading.retain(|key, value| key != "summary" || value.is_boolean());
         for part in &records.parts {
             match part {
@@ -95,7 +93,7 @@ impl Lines {
         !may_wait
     }
 
-    /// A part; a tool's is two lines, its call and its output.
+    /// Adds a part; that of a tool becomes two lines, its call and its output.
     fn part(&mut self, heading: &Map<String, Value>, part: &Value, begun: &Value) {
         if part["type"] != "tool" {
             let at = or(&part["time"]["start"], begun);
@@ -120,7 +118,7 @@ impl Lines {
         self.bytes.push(b'\n');
     }
 
-    /// A record that is counted and passed over: it stands on one line, which is no JSON object.
+    /// A record that is counted and skipped: it becomes a line that is not a JSON object.
     fn broken(&mut self, text: &[u8]) {
         self.bytes.push(b'!');
         self.bytes.extend(text.iter().filter(|byte| **byte != b'\n'));
@@ -128,7 +126,6 @@ impl Lines {
     }
 }
 
-/// Whether a part will not change any more.
 fn is_whole(part: &Value) -> bool {
     match part["type"].as_str() {
         Some("tool") => !matches!(part["state"]["status"].as_str(), Some("pending" | "running")),

@@ -1,4 +1,4 @@
-//! What a tool answered, in the words in which Codex says how a command ended.
+//! Puts a tool's answer into the words in which Codex reports how a command ended.
 
 use serde_json::Value;
 
@@ -16,10 +16,10 @@ pub(super) fn text(output: &Object) -> (String, Images) {
     let text = match (field(state, "status"), exit) {
         (Some("error"), _) if error.contains("aborted") => format!("aborted: {error}"),
         (Some("error"), _) => format!("execution error: {error}"),
-        // It was under way when its program ended.
+        // It was running when its program ended.
         (Some("pending" | "running"), _) => "aborted".to_owned(),
         (_, Some(code)) => format!("Exit code: {code}\nOutput:\n{printed}"),
-        // The tool that stands in for one that does not exist.
+        // OpenCode calls this tool in place of one that does not exist.
         (_, None) if field(output, "tool") == Some("invalid") => {
             format!("execution error: {printed}")
         }

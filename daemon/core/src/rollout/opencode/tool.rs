@@ -7,7 +7,6 @@ use super::super::tool::{Action, Call, PlanStep, StepStatus, values};
 use super::{Object, text};
 use crate::text::prefix;
 
-/// The arguments that these tools take.
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
 struct OpenCodeArguments {
@@ -41,7 +40,7 @@ struct Todo {
     status: String,
 }
 
-/// Bytes of an edit's old and new text that are looked at for names.
+/// Bytes of an edit's old and new text to keep.
 const CHANGED_BYTES: usize = 16 * 1_024;
 
 pub(super) fn call(part: &Object) -> Call<'_> {
@@ -54,7 +53,7 @@ pub(super) fn call(part: &Object) -> Call<'_> {
     }
 }
 
-/// Reads a call; `None` for tools that any agent may have, and for arguments of another shape.
+/// Interprets a call; `None` for tools that any agent may have, and for arguments of another shape.
 pub fn interpret(call: &Call<'_>) -> Option<Action> {
     let name = call.name.as_ref();
     let read = || serde_json::from_str::<OpenCodeArguments>(&call.arguments).ok();
@@ -93,7 +92,7 @@ fn change(arguments: OpenCodeArguments) -> Option<Action> {
     Some(Action::Patch(vec![op]))
 }
 
-/// `None` for a step that is not to be done any more.
+/// `None` for a step that was cancelled.
 fn step(todo: Todo) -> Option<PlanStep> {
     let status = match todo.status.as_str() {
         "cancelled" => return None,

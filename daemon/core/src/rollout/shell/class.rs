@@ -1,27 +1,23 @@
-//! What a command line is for, told by its words.
+//! Classifies a command line by its words.
 
-/// What a command is for.
+/// The purpose of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Class {
-    /// Runs tests.
     Test,
-    /// Builds.
     Build,
     /// Lints, checks types or format.
     #[strum(serialize = "check")]
     Lint,
-    /// Brings in packages.
+    /// Installs packages.
     Install,
-    /// Starts the program.
     #[strum(serialize = "run")]
     Start,
-    /// Anything else.
     Other,
 }
 
-/// Words of a command that make it one of a class.
+/// Words of a command that determine its class.
 const WORDS: &[(Class, &[&str])] = &[
     (
         Class::Test,
@@ -78,13 +74,13 @@ const WORDS: &[(Class, &[&str])] = &[
 ];
 
 impl Class {
-    /// By the words of a line; of several commands, that of the most telling.
+    /// Classifies a line; of several commands, the most significant one decides.
     pub fn of(line: &str) -> Self {
         let parts = line.split("&&").flat_map(|part| part.split(';'));
         parts.map(Self::of_one).min().unwrap_or(Self::Other)
     }
 
-    /// By the words of one command.
+    /// Classifies one command.
     fn of_one(main: &str) -> Self {
         // The shell's own `test -f x` tests no program.
         if main.trim_start().starts_with("test ") || main.trim_start().starts_with("[ ") {
@@ -110,7 +106,7 @@ impl Class {
                 "git" | "gh" | "echo" | "cd" | "ls" | "grep" | "rg" | "sed" | "cat" | "rm"
             )
         });
-        // What is brought in may be named as a test runner is.
+        // The installed package may have the name of a test runner.
         if is_tool && words.contains(&"install") {
             return Self::Install;
         }
@@ -118,7 +114,7 @@ impl Class {
         WORDS.iter().find(|(_, names)| named(names)).map_or(Class::Other, |(class, _)| *class)
     }
 
-    /// Whether its end says whether the work is good.
+    /// Whether its exit status says whether the work is correct.
     pub fn is_check(self) -> bool {
         matches!(self, Self::Test | Self::Build | Self::Lint)
     }

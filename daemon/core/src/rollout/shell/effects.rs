@@ -1,13 +1,13 @@
-//! Which commands of a script make a commit or move a pull request.
+//! Recognizes the commands of a script that make a commit or change a pull request.
 //!
-//! A word inside an `echo`, a comment, a quoted message or a heredoc is none: the script was split as a
-//! shell would, and only the program and its subcommand count.
+//! A word inside an `echo`, a comment, a quoted message or a heredoc does not count: the script is split as a
+//! shell would split it, and only the program and its subcommand matter.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Command, commands};
 
-/// What a call does to the history of the work, if it ends well.
+/// Effects of a call on the history of the work, if it succeeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct CommandEffects {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -17,10 +17,10 @@ pub struct CommandEffects {
     pub moves_pull_request: bool,
 }
 
-/// Scripts inside scripts that are followed.
+/// Nested scripts to follow.
 const DEPTH_MAX: u32 = 3;
 
-/// Options of a program, before its subcommand, that take a value.
+/// Options before a program's subcommand that take a value.
 const VALUED: &[&str] = &[
     "-C",
     "-c",
@@ -34,7 +34,7 @@ const VALUED: &[&str] = &[
 ];
 
 impl CommandEffects {
-    /// Of the commands of a script, and of the scripts inside it.
+    /// The effects of a script's commands, and of the scripts inside it.
     pub fn of(commands: &[Command]) -> Self {
         let mut effects = Self::default();
         effects.collect(commands, 0);
@@ -83,14 +83,14 @@ impl CommandEffects {
     }
 }
 
-/// What a command is for: its program and its first words that are no options, `git push`.
+/// The purpose of a command: its program and its first words that are not options, `git push`.
 pub fn purpose(command: &Command) -> Vec<&str> {
     let Some((program, arguments)) = command.words.split_first() else { return Vec::new() };
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     [program.as_str()].into_iter().chain(operands(&arguments).take(1)).collect()
 }
 
-/// Whether the output says that a commit did not come about although the script ended well.
+/// Whether the output says that no commit was made although the script succeeded.
 pub fn refuses_commit(output: &str) -> bool {
     const REFUSALS: &[&str] = &[
         "nothing to commit",
@@ -102,8 +102,8 @@ pub fn refuses_commit(output: &str) -> bool {
     REFUSALS.iter().any(|refusal| output.contains(refusal))
 }
 
-/// Whether git itself confirms a commit: `[branch 1a2b3c4] message`. It counts also when a later
-/// command of the script failed.
+/// Whether git itself confirms a commit: `[branch 1a2b3c4] message`. Counts even if a later command of the
+/// script failed.
 pub fn confirms_commit(output: &str) -> bool {
     output.lines().any(|line| {
         let inside = line.strip_prefix('[').and_then(|rest| rest.split_once("] "));
@@ -112,7 +112,7 @@ pub fn confirms_commit(output: &str) -> bool {
     })
 }
 
-/// What `-c`, `-lc` and the like are given.
+/// The argument of `-c`, `-lc` and the like.
 fn script_argument(arguments: &[&str]) -> Option<String> {
     let is_script =
         |word: &&str| word.starts_with('-') && !word.starts_with("--") && word.ends_with('c');

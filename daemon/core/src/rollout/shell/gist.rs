@@ -1,9 +1,9 @@
-//! A script in one line: what it runs, without the texts that it only writes.
+//! A script on one line: what it runs, without the texts that it only writes.
 
-/// The script without the bodies of its heredocs; what stood on lines of their own is separated by `; `.
+/// The script without the bodies of its heredocs; `; ` separates what was on lines of its own.
 pub fn gist(script: &str) -> String {
     let mut gist = String::with_capacity(script.len().min(1_024));
-    // The quote that is open, and the ends of the heredocs that begin on this line.
+    // The open quote, and the delimiters of the heredocs that begin on this line.
     let mut quote = None;
     let mut ends: Vec<String> = Vec::new();
     let mut lines = script.lines();
@@ -21,7 +21,7 @@ pub fn gist(script: &str) -> String {
     gist
 }
 
-/// Appends a line: as a command of its own, unless the line before it goes on.
+/// Appends a line: as a command of its own, unless it continues the line before.
 fn join(gist: &mut String, line: &str, is_quoted: bool) {
     let line = line.trim();
     if line.is_empty() || line.starts_with('#') && !is_quoted {
@@ -40,7 +40,7 @@ fn join(gist: &mut String, line: &str, is_quoted: bool) {
     gist.push_str(line);
 }
 
-/// The quote that is open at the end of `line`; notes the heredocs that begin in it.
+/// The quote that is open at the end of `line`; adds the heredocs that begin in it to `ends`.
 fn quote_after(line: &str, open: Option<char>, ends: &mut Vec<String>) -> Option<char> {
     let mut quote = open;
     let mut rest = line.chars();
@@ -53,7 +53,7 @@ fn quote_after(line: &str, open: Option<char>, ends: &mut Vec<String>) -> Option
             (None, '\'' | '"') => quote = Some(letter),
             (None, '<') if rest.as_str().starts_with('<') => {
                 let word = rest.as_str().trim_start_matches(['<', '-', ' ']);
-                // `<<<` gives one word to read and begins nothing.
+                // `<<<` passes one word and begins no heredoc.
                 if !rest.as_str().starts_with("<<") {
                     ends.push(delimiter(word));
                 }

@@ -1,23 +1,23 @@
-//! Which commands only look: what they print stands with the files, and their end tells little.
+//! Recognizes read-only commands: their output is a copy of the files, and their exit status says little.
 
 use super::{Command, is_file};
 
-/// Programs that look, whatever their arguments.
+/// Programs that are read-only with any arguments.
 const PROGRAMS: [&str; 35] = [
     "cat", "head", "tail", "nl", "less", "wc", "ls", "cd", "pwd", "rg", "grep", "find", "tree",
     "stat", "echo", "printf", "fd", "sort", "uniq", "file", "which", "type", "awk", "jq", "diff",
     "cut", "tr", "column", "basename", "dirname", "realpath", "date", "ps", "test", "true",
 ];
 
-/// Verbs of git that look, whatever follows.
+/// Subcommands of git that are read-only with any arguments.
 const GIT_VERBS: [&str; 9] =
     ["status", "diff", "log", "show", "rev-parse", "ls-files", "grep", "blame", "shortlog"];
 
-/// Verbs of git that look while they are given nothing to make or to remove.
+/// Subcommands of git that are read-only unless they are given something to create or remove.
 const GIT_LISTS: [&str; 4] = ["branch", "remote", "tag", "worktree"];
 
-/// Whether a command only looks at files, at git or at the machine: it writes no file, and there is
-/// nothing to remember of how it ended.
+/// Whether a command only inspects files, git or the machine: it writes no file, and how it ended does not
+/// matter later.
 pub fn only_looks(command: &Command) -> bool {
     let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
     let looks = match words.as_slice() {

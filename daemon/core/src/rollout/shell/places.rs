@@ -1,22 +1,21 @@
-//! Where the files of a script are: a `cd` moves what comes after it.
+//! Resolves the files of a script: a `cd` changes the folder of the commands after it.
 
 use super::{Command, Use, is_path, is_plain_word, uses};
 
 /// A file that a script uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileUse {
-    /// Index of its command.
     pub command: usize,
     pub used: Use,
     /// Relative to the folder that the script enters first, or else starts in.
     pub path: String,
 }
 
-/// The files of all commands of a script, in its order. Relative paths are left out behind a `cd` to a place that only the
-/// shell knows. `enters_first`: its first command is a `cd` to a known folder.
+/// The files of all commands of a script, in order. Omits relative paths after a `cd` to a folder that only the
+/// shell can resolve. `enters_first`: its first command is a `cd` to a known folder.
 pub fn uses_of(commands: &[Command], enters_first: bool) -> Vec<FileUse> {
     let mut found = Vec::new();
-    // `None`: only the shell knows.
+    // `None`: only the shell can resolve it.
     let mut place = Some(String::new());
     for (index, command) in commands.iter().enumerate() {
         if index > 0 || !enters_first {
@@ -40,7 +39,7 @@ pub fn uses_of(commands: &[Command], enters_first: bool) -> Vec<FileUse> {
 fn moved(command: &Command, place: Option<String>) -> Option<String> {
     let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
     match words.as_slice() {
-        // What a subshell entered is left again: the lexer does not tell where it ends.
+        // A subshell restores the folder when it ends, and the lexer does not know where it ends.
         _ if command.is_nested => place,
         ["cd" | "pushd", folder] if is_known(folder) => match place {
             _ if folder.starts_with('/') => Some((*folder).to_owned()),

@@ -1,15 +1,15 @@
-//! Commands inside a script whose output becomes part of another command: `$(…)`, `` `…` ``, `<(…)`.
+//! Command substitutions, whose output becomes part of another command: `$(…)`, `` `…` ``, `<(…)`.
 
 /// A script without its substitutions.
 #[derive(Debug, Default)]
 pub struct Substitutions {
-    /// The script, with a word of its own in the place of each substitution.
+    /// The script, with a placeholder word for each substitution.
     pub script: String,
-    /// The script of each substitution, in order.
+    /// The scripts of the substitutions, in order.
     pub inner: Vec<String>,
 }
 
-/// Opens and closes the word that stands for a substitution; no shell has it.
+/// Delimits a placeholder; no shell uses it.
 const MARK: char = '\u{1}';
 
 impl Substitutions {
@@ -21,7 +21,7 @@ impl Substitutions {
             .map(String::as_str)
     }
 
-    /// A word as it stood in the script.
+    /// A word as it was in the script.
     pub fn restored(&self, word: &str) -> String {
         let mut out = String::with_capacity(word.len());
         for (number, part) in word.split(MARK).enumerate() {
@@ -37,7 +37,7 @@ impl Substitutions {
     }
 }
 
-/// Takes the outermost substitutions out of a script. In single quotes there are none.
+/// Takes the outermost substitutions out of a script. Single quotes contain none.
 pub fn without_substitutions(script: &str) -> Substitutions {
     let mut out = Substitutions::default();
     let mut rest = script;
@@ -86,7 +86,7 @@ fn lift(out: &mut Substitutions, body: &str) {
     out.inner.push(body.to_owned());
 }
 
-/// Where the parenthesis that is open at the beginning closes.
+/// Offset of the parenthesis that closes the one open at the beginning.
 fn closing(body: &str) -> usize {
     let (mut depth, mut quote) = (0_u32, None);
     let mut chars = body.char_indices();

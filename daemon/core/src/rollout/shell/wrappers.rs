@@ -1,6 +1,6 @@
-//! What stands before the program that counts: `sudo -u dev`, `env A=1`, `timeout -k 5 60`, `if`.
+//! Skips what comes before the actual program: `sudo -u dev`, `env A=1`, `timeout -k 5 60`, `if`.
 
-/// Programs that run another one, and their options that take a value of their own.
+/// Programs that run another one, and their options that take a value.
 const WRAPPERS: &[(&str, &[&str])] = &[
     (
         "sudo",
@@ -24,11 +24,11 @@ const WRAPPERS: &[(&str, &[&str])] = &[
     ("setsid", &[]),
 ];
 
-/// Words of the shell's own grammar.
+/// Keywords of the shell's grammar.
 const KEYWORDS: &[&str] = &["if", "then", "else", "elif", "while", "until", "do", "!", "{"];
 
-/// How many words stand before the program. A wrapper that runs nothing is the program itself: `env`
-/// alone prints the environment.
+/// Number of words before the program. A wrapper that runs nothing is the program itself: `env` alone prints
+/// the environment.
 pub(super) fn count(words: &[String]) -> usize {
     let mut at = 0;
     while let Some(first) = words.get(at) {
@@ -36,7 +36,7 @@ pub(super) fn count(words: &[String]) -> usize {
         if KEYWORDS.contains(&first.as_str()) {
             at += 1;
         } else if let Some((_, valued)) = WRAPPERS.iter().find(|(wrapper, _)| *wrapper == name) {
-            // The time that a command may take is no program.
+            // The duration argument of `timeout` is not the program.
             at = after_options(words, at + 1, valued) + usize::from(name == "timeout");
         } else {
             return at;

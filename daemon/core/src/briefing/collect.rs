@@ -271,7 +271,7 @@ impl Briefing {
             push(lines, at, (EvidenceKind::Document, UNFILLED_STRENGTH), (path, ""), note);
         }
         documents::passages(path, printed, |passage| {
-            let below = (path, passage.heading.as_str());
+            let below = (path, passage.heading);
             if !binds {
                 let text = lines::tidy(&passage.text, None, 240);
                 let percent = if passage.is_sample { percent / 2 } else { percent };

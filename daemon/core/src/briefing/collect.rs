@@ -8,6 +8,7 @@ use std::collections::{HashSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
+use super::chain::Chain;
 use super::checks::{self, Commands, FinishedCommand};
 use super::documents;
 use super::effects::Effects;
@@ -209,6 +210,7 @@ impl Briefing {
             seq: run.seq,
             turn: self.turn,
             command: &command,
+            chain: Chain::of(&command),
             program: run.program,
             is_look: run.is_look,
             class: Class::of(&command),
@@ -223,7 +225,7 @@ impl Briefing {
             let nothing = if is_silent { ", printed nothing" } else { "" };
             action.text.push_str(&format!(" → {}{nothing}", outcome::of_line(&finished)));
         }
-        self.commands.finish(finished);
+        self.commands.finish(&finished);
     }
 
     /// Records the result of a patch. A patch that did not apply counts as a failure until its files are
@@ -239,10 +241,11 @@ impl Briefing {
         if !outcome.is_failure() {
             return self.commands.edited(seq, paths);
         }
-        self.commands.finish(FinishedCommand {
+        self.commands.finish(&FinishedCommand {
             seq,
             turn: self.turn,
             command: &command,
+            chain: Chain::of(&command),
             program: checks::EDIT,
             is_look: false,
             class: Class::Other,

@@ -287,6 +287,9 @@ fn marked<'a>(lines: &[&'a str], marks: &Phrases, most: usize) -> Vec<&'a str> {
 /// First words of lines in which a program says that it failed, in small letters.
 const FAILURE_WORDS: [&str; 6] = ["fail", "failed", "failure", "error", "✗", "✖"];
 
+/// What each of [`FAILURE_WORDS`] begins with.
+static FAILURE_ROOTS: Phrases = Phrases::new(&["fail", "error", "✗", "✖"]);
+
 /// Further marks of such lines: those of compilers, of test runners, of npm, of make, of programs that refuse their
 /// arguments.
 static FAILURE_MARKS: Phrases = Phrases::new(&[
@@ -309,7 +312,14 @@ pub fn says_failure(text: &str) -> bool {
     if let Some(counts) = test_counts(text) {
         return counts.failed > 0;
     }
-    text::suffix(text, 8 * 1_024).lines().any(|line| {
+    let text = text::suffix(text, 8 * 1_024);
+    // Most outputs have none of the words anywhere.
+    let lower = text.to_ascii_lowercase();
+    let mut lists = [&FAILURE_ROOTS, &STRONG_MARKS, &FAILURE_MARKS].into_iter();
+    if !lists.any(|list| list.is_in(&lower)) {
+        return false;
+    }
+    text.lines().any(|line| {
         let lower = text::prefix(line.trim(), 300).to_ascii_lowercase();
         // A summary that counts none: `✖ 0 errors, 3 warnings`.
         if lower.contains(" 0 errors") {

@@ -6,6 +6,7 @@ mod words;
 
 use std::collections::{HashSet, VecDeque};
 
+use memchr::memmem::Finder;
 use serde::{Deserialize, Serialize};
 
 use super::chain::Chain;
@@ -299,14 +300,32 @@ impl Briefing {
             self.tasks.read(seq, &edit.path, edit.added.lines());
             self.tasks.edit(&edit.path);
         }
-        // Text that this edit removes or overwrites no longer holds.
+        self.drop_overwritten(edit);
+        let branch = self.commands.git.branch().map(str::to_owned);
+        let effect = self.effects.record(at, edit);
+        effect.deleted_on = branch.filter(|_| edit.is_deleted);
+        let added = &mut self.added;
+        effect.read(edit, |heading, text, strength| {
+            let text = lines::tidy(&text, None, 260);
+            push(added, at, (EvidenceKind::Added, strength), (&edit.path, heading), text);
+        });
+    }
+
+    /// Drops quotations of a file that an edit removes or overwrites: they no longer hold.
+    fn drop_overwritten(&mut self, edit: &FileEdit) {
+        let quoted = [&self.added, &self.documents, &self.rules];
+        if !quoted.iter().any(|lines| lines.iter().any(|line| line.group == edit.path)) {
+            return;
+        }
         let removed: HashSet<String> =
             edit.removed.lines().map(|line| lines::tidy(line, None, 260)).collect();
+        let telling = removed.iter().filter(|line| line.len() >= TELLING_BYTES);
+        let telling: Vec<Finder<'_>> = telling.map(Finder::new).collect();
         // A quotation may join several lines; if one of them was removed, the quotation is wrong.
         let is_removed = |text: &str| {
             let text = replacements::without_was(text);
             removed.contains(text)
-                || removed.iter().any(|line| line.len() >= TELLING_BYTES && text.contains(line))
+                || telling.iter().any(|line| line.find(text.as_bytes()).is_some())
         };
         let is_restored = |text: &str| {
             let removed = replacements::removed(text);
@@ -323,14 +342,6 @@ impl Briefing {
         for read in [&mut self.documents, &mut self.rules] {
             read.retain(|line| line.group != edit.path || !is_rewritten && !is_gone(line));
         }
-        let branch = self.commands.git.branch().map(str::to_owned);
-        let effect = self.effects.record(at, edit);
-        effect.deleted_on = branch.filter(|_| edit.is_deleted);
-        let added = &mut self.added;
-        effect.read(edit, |heading, text, strength| {
-            let text = lines::tidy(&text, None, 260);
-            push(added, at, (EvidenceKind::Added, strength), (&edit.path, heading), text);
-        });
     }
 
     /// Ends the turn; the agent finished or the person interrupted it.

@@ -13,36 +13,55 @@ pub(super) struct CheckingPart<'a> {
     pub is_last: bool,
 }
 
-/// The commands of a line that are known to have run. After a failure only the first one is certain.
-pub(super) fn parts_run(line: &str, failed: bool) -> Vec<&str> {
-    let parts = parts(line);
-    let runs = if failed { 1 } else { parts.len() };
-    parts.into_iter().take(runs).map(|(text, _)| text).collect()
+/// The commands of a line and their classes, read once for all rules.
+#[derive(Debug)]
+pub(super) struct Chain<'a> {
+    line: &'a str,
+    parts: Vec<Part<'a>>,
 }
 
-/// Every check in a line, if exit code 0 of the line means that all of them passed.
-pub(super) fn checking_parts(line: &str) -> Vec<&str> {
-    let parts = parts(line);
-    let is_chain = parts.iter().all(|(_, end)| matches!(end, End::And | End::Line));
-    let checks = parts.iter().map(|(text, _)| *text).filter(|text| Class::of(text).is_check());
-    if is_chain { checks.collect() } else { Vec::new() }
+#[derive(Debug)]
+struct Part<'a> {
+    text: &'a str,
+    end: End,
+    class: Class,
 }
 
-/// The first command of the most relevant class.
-pub(super) fn checking_part(line: &str) -> CheckingPart<'_> {
-    let parts = parts(line);
-    let acts = |index: &usize| !only_assigns(parts[*index].0);
-    let best = (0..parts.len()).filter(acts).min_by_key(|index| Class::of(parts[*index].0));
-    let best = best.unwrap_or(0);
-    let Some((text, _)) = parts.get(best).filter(|(text, _)| !text.is_empty()) else {
-        return CheckingPart { text: line, owns_exit_code: true, is_last: true };
-    };
-    let after = &parts[best..];
-    let is_hidden = after.iter().any(|(_, end)| matches!(end, End::Pipe | End::Any));
-    CheckingPart {
-        text,
-        owns_exit_code: !is_hidden || line.contains("pipefail"),
-        is_last: after.iter().take_while(|(_, end)| *end == End::Pipe).count() + 1 == after.len(),
+impl<'a> Chain<'a> {
+    pub(super) fn of(line: &'a str) -> Self {
+        let parts = parts(line).into_iter();
+        let parts = parts.map(|(text, end)| Part { text, end, class: Class::of(text) });
+        Self { line, parts: parts.collect() }
+    }
+
+    /// Classes of the commands that are known to have run. After a failure only the first one is certain.
+    pub(super) fn classes_run(&self, failed: bool) -> impl Iterator<Item = Class> {
+        let runs = if failed { 1 } else { self.parts.len() };
+        self.parts.iter().take(runs).map(|part| part.class)
+    }
+
+    /// Every check in the line, if exit code 0 of the line means that all of them passed.
+    pub(super) fn checking_parts(&self) -> Vec<&'a str> {
+        let is_chain = self.parts.iter().all(|part| matches!(part.end, End::And | End::Line));
+        let checks = self.parts.iter().filter(|part| part.class.is_check()).map(|part| part.text);
+        if is_chain { checks.collect() } else { Vec::new() }
+    }
+
+    /// The first command of the most relevant class.
+    pub(super) fn checking_part(&self) -> CheckingPart<'a> {
+        let acts = self.parts.iter().enumerate().filter(|(_, part)| !only_assigns(part.text));
+        let best = acts.min_by_key(|(_, part)| part.class).map_or(0, |(index, _)| index);
+        let Some(part) = self.parts.get(best).filter(|part| !part.text.is_empty()) else {
+            return CheckingPart { text: self.line, owns_exit_code: true, is_last: true };
+        };
+        let after = &self.parts[best..];
+        let is_hidden = after.iter().any(|part| matches!(part.end, End::Pipe | End::Any));
+        let piped = after.iter().take_while(|part| part.end == End::Pipe).count();
+        CheckingPart {
+            text: part.text,
+            owns_exit_code: !is_hidden || self.line.contains("pipefail"),
+            is_last: piped + 1 == after.len(),
+        }
     }
 }
 
@@ -118,7 +137,7 @@ mod tests {
             ("go build ./... && go test ./... | tail -3", 0),
             ("go build ./...; go test ./...", 0),
         ] {
-            assert_eq!(checking_parts(line).len(), expected, "{line}");
+            assert_eq!(Chain::of(line).checking_parts().len(), expected, "{line}");
         }
     }
 
@@ -135,7 +154,7 @@ mod tests {
             ("swap='s/a/b/ ; p'; perl -pe \"$swap\" a.md", "perl -pe \"$swap\" a.md", true, true),
         ] {
             let expected = CheckingPart { text, owns_exit_code, is_last };
-            assert_eq!(checking_part(line), expected, "{line}");
+            assert_eq!(Chain::of(line).checking_part(), expected, "{line}");
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use super::chain;
+use super::chain::Chain;
 use super::git::GitState;
 use super::outcome;
 use crate::rollout::output::{self, TestCounts};
@@ -72,12 +72,13 @@ pub(super) struct Commands {
 }
 
 /// A finished command.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(super) struct FinishedCommand<'a> {
     pub seq: u64,
     pub turn: u32,
     /// One line, redacted, without a leading `cd`.
     pub command: &'a str,
+    pub chain: Chain<'a>,
     pub program: &'a str,
     pub is_look: bool,
     pub class: Class,
@@ -89,30 +90,29 @@ pub(super) struct FinishedCommand<'a> {
 }
 
 impl Commands {
-    pub(super) fn finish(&mut self, run: FinishedCommand<'_>) {
-        self.recognise(&run);
+    pub(super) fn finish(&mut self, run: &FinishedCommand<'_>) {
+        self.recognise(run);
         if run.class.is_check() {
-            self.check(&run);
+            self.check(run);
         }
         if run.outcome.is_failure() && !run.is_look {
-            self.fail(&run);
+            self.fail(run);
         } else if run.outcome == CommandOutcome::Exit(0)
             && self.failures.iter().any(|failure| failure.mend.is_none())
-            && chain::checking_part(run.command).owns_exit_code
+            && run.chain.checking_part().owns_exit_code
             && !output::says_failure(run.printed)
         {
-            self.mend(&run);
+            self.mend(run);
         }
         if !run.outcome.is_failure() {
-            self.git.read(&run);
+            self.git.read(run);
         }
     }
 
     fn check(&mut self, run: &FinishedCommand<'_>) {
-        let part = chain::checking_part(run.command);
+        let part = run.chain.checking_part();
         if run.outcome == CommandOutcome::Exit(0) {
-            for text in chain::checking_parts(run.command).into_iter().filter(|it| *it != part.text)
-            {
+            for text in run.chain.checking_parts().into_iter().filter(|it| *it != part.text) {
                 self.note(run, text, run.outcome, "exit 0".to_owned());
             }
         }
@@ -147,8 +147,7 @@ impl Commands {
     fn recognise(&mut self, run: &FinishedCommand<'_>) {
         let census = &mut self.census;
         let failed = run.outcome.is_failure();
-        let of_parts = chain::parts_run(run.command, failed).into_iter().map(Class::of);
-        for class in of_parts.chain([run.class]) {
+        for class in run.chain.classes_run(failed).chain([run.class]) {
             match class {
                 Class::Test => census.tests = true,
                 Class::Build => census.builds = true,
@@ -244,11 +243,11 @@ mod tests {
     fn options_before_a_git_subcommand_do_not_hide_it() {
         let identity = "git -c user.name=\"Ann Lee\" -c user.email=ann@example.org commit -m x";
         let mut commands = Commands::default();
-        commands.finish(run("git commit -m x", 128, "Author identity unknown"));
-        commands.finish(run(identity, 0, "[main 1926682b] x"));
+        commands.finish(&run("git commit -m x", 128, "Author identity unknown"));
+        commands.finish(&run(identity, 0, "[main 1926682b] x"));
         assert_eq!(commands.failures[0].mend.as_deref(), Some(identity));
         assert!(commands.census.commits && !commands.census.pushes);
-        commands.finish(run("git -C ../app push origin main", 0, ""));
+        commands.finish(&run("git -C ../app push origin main", 0, ""));
         assert!(commands.census.pushes);
         assert!(!has_git("echo git commit", "commit"));
     }
@@ -259,8 +258,8 @@ mod tests {
             [("git add .", false), ("git push --force-with-lease origin", true), ("git push", true)]
         {
             let mut commands = Commands::default();
-            commands.finish(run("git push -q", 1, "error: failed to push some refs"));
-            commands.finish(run(later, 0, ""));
+            commands.finish(&run("git push -q", 1, "error: failed to push some refs"));
+            commands.finish(&run(later, 0, ""));
             assert_eq!(commands.failures[0].mend.is_some(), is_mended, "{later}");
         }
     }
@@ -272,6 +271,7 @@ mod tests {
             seq: 1,
             turn: 1,
             command,
+            chain: Chain::of(command),
             program,
             is_look: program == "rg",
             class: Class::of(command),
@@ -285,25 +285,25 @@ mod tests {
     #[test]
     fn checks_failures_and_git_are_recorded_separately() {
         let mut commands = Commands::default();
-        commands.finish(run(
+        commands.finish(&run(
             "cargo test",
             101,
             "test result: FAILED. 3 passed; 1 failed; in 2s\nthread 'a' panicked at x.rs:4",
         ));
-        commands.finish(run("cargo test --doc || true", 0, ""));
-        commands.finish(run("cargo test --lib", 0, "test result: ok. 4 passed; 0 failed; in 1s"));
-        commands.finish(run("rg nothing", 1, ""));
-        commands.finish(run(
+        commands.finish(&run("cargo test --doc || true", 0, ""));
+        commands.finish(&run("cargo test --lib", 0, "test result: ok. 4 passed; 0 failed; in 1s"));
+        commands.finish(&run("rg nothing", 1, ""));
+        commands.finish(&run(
             "go vet ./... | tail -1 && git add .",
             0,
             "a.go:4: x declared and not used",
         ));
-        commands.finish(run("git commit -m x", 0, "[main 1926682b] fix: the lexer keeps state"));
-        commands.finish(run("git status -sb", 0, "## main...origin/main [behind 2]\n?? old.md\n"));
+        commands.finish(&run("git commit -m x", 0, "[main 1926682b] fix: the lexer keeps state"));
+        commands.finish(&run("git status -sb", 0, "## main...origin/main [behind 2]\n?? old.md\n"));
         let log = "[main 9926682a] fix: the lexer keeps state\n9926682a fix: the lexer keeps state\n1026682a feat: a lexer";
-        commands.finish(run("git commit --amend --no-edit && git log --oneline", 0, log));
+        commands.finish(&run("git commit --amend --no-edit && git log --oneline", 0, log));
         let printed = "## main...origin/main\n## Testing Guidelines\n M src/a.rs\n?? notes.md\n";
-        commands.finish(FinishedCommand { seq: 2, ..run("git status -sb", 0, printed) });
+        commands.finish(&FinishedCommand { seq: 2, ..run("git status -sb", 0, printed) });
         let results: Vec<_> = commands.checks.iter().map(|check| check.result.as_str()).collect();
         assert_eq!(
             results,

@@ -6,8 +6,10 @@ mod words;
 
 use std::collections::{HashSet, VecDeque};
 
+use memchr::memmem::Finder;
 use serde::{Deserialize, Serialize};
 
+use super::chain::Chain;
 use super::checks::{self, Commands, FinishedCommand};
 use super::documents;
 use super::effects::Effects;
@@ -209,6 +211,7 @@ impl Briefing {
             seq: run.seq,
             turn: self.turn,
             command: &command,
+            chain: Chain::of(&command),
             program: run.program,
             is_look: run.is_look,
             class: Class::of(&command),
@@ -223,7 +226,7 @@ impl Briefing {
             let nothing = if is_silent { ", printed nothing" } else { "" };
             action.text.push_str(&format!(" → {}{nothing}", outcome::of_line(&finished)));
         }
-        self.commands.finish(finished);
+        self.commands.finish(&finished);
     }
 
     /// Records the result of a patch. A patch that did not apply counts as a failure until its files are
@@ -239,10 +242,11 @@ impl Briefing {
         if !outcome.is_failure() {
             return self.commands.edited(seq, paths);
         }
-        self.commands.finish(FinishedCommand {
+        self.commands.finish(&FinishedCommand {
             seq,
             turn: self.turn,
             command: &command,
+            chain: Chain::of(&command),
             program: checks::EDIT,
             is_look: false,
             class: Class::Other,
@@ -271,7 +275,7 @@ impl Briefing {
             push(lines, at, (EvidenceKind::Document, UNFILLED_STRENGTH), (path, ""), note);
         }
         documents::passages(path, printed, |passage| {
-            let below = (path, passage.heading.as_str());
+            let below = (path, passage.heading);
             if !binds {
                 let text = lines::tidy(&passage.text, None, 240);
                 let percent = if passage.is_sample { percent / 2 } else { percent };
@@ -296,14 +300,32 @@ impl Briefing {
             self.tasks.read(seq, &edit.path, edit.added.lines());
             self.tasks.edit(&edit.path);
         }
-        // Text that this edit removes or overwrites no longer holds.
+        self.drop_overwritten(edit);
+        let branch = self.commands.git.branch().map(str::to_owned);
+        let effect = self.effects.record(at, edit);
+        effect.deleted_on = branch.filter(|_| edit.is_deleted);
+        let added = &mut self.added;
+        effect.read(edit, |heading, text, strength| {
+            let text = lines::tidy(&text, None, 260);
+            push(added, at, (EvidenceKind::Added, strength), (&edit.path, heading), text);
+        });
+    }
+
+    /// Drops quotations of a file that an edit removes or overwrites: they no longer hold.
+    fn drop_overwritten(&mut self, edit: &FileEdit) {
+        let quoted = [&self.added, &self.documents, &self.rules];
+        if !quoted.iter().any(|lines| lines.iter().any(|line| line.group == edit.path)) {
+            return;
+        }
         let removed: HashSet<String> =
             edit.removed.lines().map(|line| lines::tidy(line, None, 260)).collect();
+        let telling = removed.iter().filter(|line| line.len() >= TELLING_BYTES);
+        let telling: Vec<Finder<'_>> = telling.map(Finder::new).collect();
         // A quotation may join several lines; if one of them was removed, the quotation is wrong.
         let is_removed = |text: &str| {
             let text = replacements::without_was(text);
             removed.contains(text)
-                || removed.iter().any(|line| line.len() >= TELLING_BYTES && text.contains(line))
+                || telling.iter().any(|line| line.find(text.as_bytes()).is_some())
         };
         let is_restored = |text: &str| {
             let removed = replacements::removed(text);
@@ -320,14 +342,6 @@ impl Briefing {
         for read in [&mut self.documents, &mut self.rules] {
             read.retain(|line| line.group != edit.path || !is_rewritten && !is_gone(line));
         }
-        let branch = self.commands.git.branch().map(str::to_owned);
-        let effect = self.effects.record(at, edit);
-        effect.deleted_on = branch.filter(|_| edit.is_deleted);
-        let added = &mut self.added;
-        effect.read(edit, |heading, text, strength| {
-            let text = lines::tidy(&text, None, 260);
-            push(added, at, (EvidenceKind::Added, strength), (&edit.path, heading), text);
-        });
     }
 
     /// Ends the turn; the agent finished or the person interrupted it.

@@ -1,18 +1,20 @@
 //! Informative lines of documents that were read or written: decisions, rules, requirements, list items.
 
-use std::sync::LazyLock;
-
-use regex::RegexSet;
+mod marks;
 
 use super::lines;
 use super::openapi;
 use super::placeholders::{is_placeholder, is_template};
 use crate::phrases::Phrases;
 use crate::rollout::patch::ANOTHER_PLACE;
+use crate::text;
+use marks::marks_of;
+
+pub(super) use marks::{VALUES_MARKS, decides};
 
 /// A line of a document, with its heading.
-pub(super) struct Passage {
-    pub heading: String,
+pub(super) struct Passage<'a> {
+    pub heading: &'a str,
     pub text: String,
     pub strength: u16,
     /// Code in prose usually shows an example; a command is worth quoting by itself.
@@ -100,7 +102,7 @@ pub(super) fn binds<'a>(path: &str, typed: impl Iterator<Item = &'a str>) -> boo
     let parts = lower.rsplit('/').take(3).map(|part| part.split('.').next().unwrap_or(part));
     let names = parts.filter(|name| name.len() > 4 && !UNNAMED.contains(name));
     let names: Vec<String> = names.map(|name| name.replace(['-', '_'], " ")).collect();
-    let mut typed = typed.map(|text| text.to_lowercase().replace(['-', '_'], " "));
+    let mut typed = typed.map(|typed| text::lowercase(typed).replace(['-', '_'], " "));
     typed.any(|text| names.iter().any(|name| text.contains(name)))
 }
 
@@ -141,7 +143,7 @@ pub(super) fn rule_strength(passage: &str) -> Option<u16> {
     if passage.starts_with('|') {
         return None;
     }
-    let lower = passage.to_lowercase();
+    let lower = text::lowercase(passage);
     let bare = lower.trim_start_matches(|c: char| !c.is_alphabetic());
     let orders =
         ORDERING.iter().any(|opening| bare.starts_with(opening)) || ORDERS_LOUDLY.is_in(passage);
@@ -170,13 +172,13 @@ const SETTINGS_STRENGTH: u16 = 70;
 const OPERATION_STRENGTH: u16 = 160;
 
 /// Visits the passages of a document worth quoting, from at most [`LINES_MAX`] lines.
-pub(super) fn passages(path: &str, text: &str, mut visit: impl FnMut(Passage)) {
+pub(super) fn passages(path: &str, text: &str, mut visit: impl FnMut(Passage<'_>)) {
     let is_prose = is_prose(path);
     let is_marked_up = is_instructions(path);
     if ends_with(path, &[".yaml", ".yml"]) {
-        let (heading, strength, is_sample) = (String::new(), OPERATION_STRENGTH, false);
+        let (heading, strength, is_sample) = ("", OPERATION_STRENGTH, false);
         for text in openapi::operations(text) {
-            visit(Passage { heading: heading.clone(), text, strength, is_sample });
+            visit(Passage { heading, text, strength, is_sample });
         }
     }
     // Each line of a short configuration is a deliberate choice.
@@ -207,7 +209,7 @@ pub(super) fn passages(path: &str, text: &str, mut visit: impl FnMut(Passage)) {
             continue;
         }
         is_begun |= !line.is_empty();
-        let line = line.trim_start_matches("<!--").trim_end_matches("-->").trim();
+        let line = without_comment_marks(line);
         let bare = is_marked_up.then(|| without_tags(line));
         let line = bare.as_deref().unwrap_or(line);
         if line.starts_with("```") {
@@ -237,12 +239,19 @@ pub(super) fn passages(path: &str, text: &str, mut visit: impl FnMut(Passage)) {
     end(&heading, &mut paragraph, is_code);
 }
 
+fn without_comment_marks(line: &str) -> &str {
+    if !line.starts_with('<') && !line.ends_with('>') {
+        return line;
+    }
+    line.trim_start_matches("<!--").trim_end_matches("-->").trim()
+}
+
 /// Joins the lines of a configuration: a key and its value mean little alone.
-fn settings(text: &str, mut visit: impl FnMut(Passage)) {
+fn settings(text: &str, mut visit: impl FnMut(Passage<'_>)) {
     let mut together = String::new();
     let mut end = |together: &mut String| {
         let text = std::mem::take(together);
-        let (heading, strength) = (String::new(), SETTINGS_STRENGTH);
+        let (heading, strength) = ("", SETTINGS_STRENGTH);
         if text.len() >= LINE_BYTES_MIN {
             visit(Passage { heading, text, strength, is_sample: false });
         }
@@ -262,7 +271,7 @@ fn settings(text: &str, mut visit: impl FnMut(Passage)) {
 }
 
 /// A paragraph as a passage, unless it means nothing alone.
-fn passage(heading: &str, text: String, (is_prose, is_code): (bool, bool)) -> Option<Passage> {
+fn passage(heading: &str, text: String, (is_prose, is_code): (bool, bool)) -> Option<Passage<'_>> {
     // A short lead-in means nothing without what follows.
     let is_lead_in = text.len() < LEAD_IN_BYTES && text.ends_with([':', '：']);
     if text.len() < LINE_BYTES_MIN || is_lead_in {
@@ -270,7 +279,7 @@ fn passage(heading: &str, text: String, (is_prose, is_code): (bool, bool)) -> Op
     }
     let strength = strength(heading, &text, is_prose);
     let is_sample = is_code && !is_command(&text);
-    Some(Passage { heading: heading.to_owned(), text, strength, is_sample })
+    Some(Passage { heading, text, strength, is_sample })
 }
 
 /// The front matter as one line, and the number of lines it takes.
@@ -293,47 +302,8 @@ fn front_matter(text: &str) -> (String, usize) {
     (front, count)
 }
 
-/// Markers of a decision with its reasons.
-const DECISION_MARKS: [&str; 6] =
-    ["**Decision", "Decision**", "Decision:", "- Decision", "**Scope", "**Goal"];
-
-/// Markers of a rejected option.
-const REJECTION_MARKS: [&str; 2] = ["Alternatives", "rejected"];
-
-/// Markers of a list of permitted values.
-pub(super) const VALUES_MARKS: [&str; 3] = ["enum:", "enum ", "one of "];
-
-/// Markers of an empty section.
-const EMPTY_MARKS: [&str; 4] = ["N/A", "None", "left empty", "not applicable"];
-
 /// A longer line says more than that a section is empty.
 const EMPTY_BYTES: usize = 160;
-
-const RULE_MARKS: [&str; 7] = ["must", "MUST", "never", "always", "only", "do not", "don't"];
-
-/// Whether a line of a document states a decision.
-pub(super) fn decides(line: &str) -> bool {
-    DECISION_MARKS.iter().any(|mark| line.contains(mark))
-}
-
-/// Sets of markers that determine a line's strength, each at its own index in the result of [`marks_of`].
-const MARKS: [&[&str]; 6] =
-    [&DECISION_MARKS, &EMPTY_MARKS, &["Rationale"], &REJECTION_MARKS, &RULE_MARKS, &VALUES_MARKS];
-
-/// Matches all sets at once: searching for each marker separately took a tenth of the fold's time.
-static MARK_SET: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
-    let set = |marks: &&[&str]| {
-        let escaped: Vec<String> = marks.iter().map(|mark| regex::escape(mark)).collect();
-        escaped.join("|")
-    };
-    RegexSet::new(MARKS.iter().map(set)).ok()
-});
-
-/// Which sets of markers occur in a line.
-fn marks_of(line: &str) -> [bool; MARKS.len()] {
-    let found = MARK_SET.as_ref().map(|set| set.matches(line));
-    std::array::from_fn(|set| found.as_ref().is_some_and(|found| found.matched(set)))
-}
 
 fn strength(heading: &str, line: &str, is_prose: bool) -> u16 {
     let [decides_here, is_empty, is_reason, is_rejection, is_rule, has_values] = marks_of(line);
@@ -464,7 +434,7 @@ mod tests {
     fn decisions_and_rules_are_strong_and_wrapped_prose_is_joined() {
         let text = "# Queue\n<!-- Fill in:\nall must be said -->\n     1\t- **Decision**: one queue per pool, since order matters\n\nThe queue is read by\nall workers at once.\nWorkers must never sleep while they hold it.\n";
         let mut seen = Vec::new();
-        passages("a/research.md", text, |p| seen.push((p.heading, p.text, p.strength)));
+        passages("a/research.md", text, |p| seen.push((p.heading.to_owned(), p.text, p.strength)));
         assert_eq!(seen.len(), 2, "{seen:?}");
         assert_eq!(seen[0].0, "Queue");
         assert_eq!(seen[0].2, 190);
@@ -477,7 +447,7 @@ mod tests {
         let op = crate::rollout::patch::parse(patch).remove(0);
         assert_eq!((op.counts.added, op.counts.removed), (4, 1));
         let mut seen = Vec::new();
-        passages("PLAN.md", &op.added, |p| seen.push((p.heading, p.text)));
+        passages("PLAN.md", &op.added, |p| seen.push((p.heading.to_owned(), p.text)));
         let headings: Vec<&str> = seen.iter().map(|(heading, _)| heading.as_str()).collect();
         assert_eq!(headings, ["Sprint 4", "", "Sprint 6"], "{seen:?}");
     }

@@ -111,11 +111,17 @@ impl EvidenceLines {
         let mut places: HashMap<&str, usize, FxBuildHasher> = HashMap::default();
         let mut groups: Vec<Group> = Vec::new();
         let kept = self.lines.iter().enumerate().filter(|(index, _)| is_kept[*index]);
+        let mut last: Option<(&str, usize)> = None;
         for (index, line) in kept {
-            let place = *places.entry(&line.group).or_insert_with(|| {
-                groups.push(Group::default());
-                groups.len() - 1
+            // Neighbours are mostly of one group.
+            let known = last.filter(|(group, _)| *group == line.group).map(|(_, place)| place);
+            let place = known.unwrap_or_else(|| {
+                *places.entry(&line.group).or_insert_with(|| {
+                    groups.push(Group::default());
+                    groups.len() - 1
+                })
             });
+            last = Some((&line.group, place));
             let group = &mut groups[place];
             group.bytes += line.bytes();
             group.times = if line.turn < newest { EARLIER_TIMES } else { 1 };

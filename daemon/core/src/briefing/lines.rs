@@ -204,10 +204,12 @@ fn sentence_end(text: &str) -> Option<usize> {
 /// One line of at most `bytes`: links whose target repeats their name become the name, paths inside `folder`
 /// become relative.
 pub(super) fn tidy(line: &str, folder: Option<&str>, bytes: usize) -> String {
-    let line = without_links(line);
-    let line = if line.contains("**") { Cow::Owned(without_bold(&line)) } else { line };
-    let line = match folder.filter(|folder| folder.len() > 3) {
-        Some(folder) if line.contains(folder) => {
+    let line = match memchr::memchr2(b'[', b'*', line.as_bytes()) {
+        Some(_) => without_markup(line),
+        None => Cow::Borrowed(line),
+    };
+    let line = match folder.filter(|folder| (4..=line.len()).contains(&folder.len())) {
+        Some(folder) if is_named(&line, folder) => {
             Cow::Owned(line.replace(&format!("{}/", folder.trim_end_matches('/')), ""))
         }
         _ => line,
@@ -216,6 +218,16 @@ pub(super) fn tidy(line: &str, folder: Option<&str>, bytes: usize) -> String {
     // Allow a quarter more, because the end of a sentence is often its subject.
     let bytes = if line.len() <= bytes + bytes / 4 { line.len() } else { bytes };
     text::cut_words(&line, bytes).into_owned()
+}
+
+/// Whether a line contains a folder's path. Most lines lack even the slash that it begins with.
+fn is_named(line: &str, folder: &str) -> bool {
+    memchr::memchr(folder.as_bytes()[0], line.as_bytes()).is_some() && line.contains(folder)
+}
+
+fn without_markup(line: &str) -> Cow<'_, str> {
+    let line = without_links(line);
+    if line.contains("**") { Cow::Owned(without_bold(&line)) } else { line }
 }
 
 /// Removes bold markers; `**` next to a slash is a glob.

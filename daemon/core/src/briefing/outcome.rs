@@ -1,6 +1,5 @@
 //! Formats the outcome of a command.
 
-use super::chain;
 use super::checks::FinishedCommand;
 use crate::rollout::output;
 use crate::rollout::shell::Class;
@@ -18,13 +17,9 @@ pub(super) fn words(outcome: CommandOutcome) -> String {
 /// The result of a check: counts first, then the failing lines, else the line that reports success. The exit
 /// code of another command, such as `tail` in `test | tail`, proves nothing and is omitted.
 pub(super) fn result(run: &FinishedCommand<'_>) -> String {
-    let part = chain::checking_part(run.command);
+    let part = run.chain.checking_part();
     // The output of several checks belongs to no single one.
-    let is_only = chain::parts_run(run.command, false)
-        .into_iter()
-        .filter(|part| Class::of(part).is_check())
-        .count()
-        < 2;
+    let is_only = run.chain.classes_run(false).filter(|class| class.is_check()).count() < 2;
     let is_hidden =
         run.class.is_check() && !part.owns_exit_code && run.outcome == CommandOutcome::Exit(0);
     let counts =
@@ -58,7 +53,7 @@ pub(super) fn of_line(run: &FinishedCommand<'_>) -> String {
         return words(run.outcome);
     }
     let is_masked = run.outcome == CommandOutcome::Exit(0)
-        && !chain::checking_part(run.command).owns_exit_code
+        && !run.chain.checking_part().owns_exit_code
         && output::says_failure(run.printed);
     if !is_masked {
         return result(run);

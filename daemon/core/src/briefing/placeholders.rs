@@ -26,10 +26,10 @@ pub(super) fn unfilled(path: &str, text: &str) -> Option<String> {
 
 /// Whether a line is mostly an unreplaced placeholder, `[what to write here]`.
 pub(super) fn is_placeholder(line: &str) -> bool {
-    if line.contains("ACTION REQUIRED") || line.contains("{{") {
+    if line.contains("{{") || line.contains("ACTION REQUIRED") {
         return true;
     }
-    if VALUES_MARKS.iter().any(|mark| line.contains(mark)) {
+    if !line.contains('[') || VALUES_MARKS.iter().any(|mark| line.contains(mark)) {
         return false;
     }
     let spans = line.split('[').skip(1).filter_map(|rest| rest.split_once(']'));

@@ -2,6 +2,7 @@
 
 use super::lines::{MessageLine, Shape};
 use crate::phrases::Phrases;
+use crate::text;
 
 /// A person's message, split into typed words and template.
 #[derive(Debug, PartialEq, Eq, Default)]
@@ -67,7 +68,7 @@ fn name_of(template: &str) -> String {
     let mut lines = template.lines().map(|line| line.trim().trim_start_matches('#').trim());
     let line = lines
         .find(|line| line.len() > 12 && !skipped.iter().any(|opening| line.starts_with(opening)));
-    crate::text::one_line_cut(line.unwrap_or("prompt template"), 90)
+    text::one_line_cut(line.unwrap_or("prompt template"), 90)
 }
 
 /// The text in the first code fence, and the text after it.
@@ -188,7 +189,7 @@ static LIMIT_WORDS: Phrases = Phrases::new(&[
 
 /// Whether a sentence of the person states a limit or a preference that outlives its turn.
 pub(super) fn is_limit(sentence: &str) -> bool {
-    let lower = sentence.to_lowercase();
+    let lower = text::lowercase(sentence);
     LIMIT_WORDS.is_in(&lower)
 }
 
@@ -219,7 +220,7 @@ pub(super) fn answered(typed: &str, report: &[&str]) -> Vec<String> {
         return Vec::new();
     }
     let is_step = |line: &str| {
-        let lower = line.to_lowercase();
+        let lower = text::lowercase(line);
         ["next step", "next:", "[c]"].iter().any(|words| lower.contains(words))
     };
     let is_asked = |line: &&str| asks(line) || offers(line) || is_step(line);
@@ -273,7 +274,7 @@ pub(super) fn offers(line: &str) -> bool {
         "如果你",
         "如果您", // zh
     ]);
-    let lower = line.to_lowercase();
+    let lower = text::lowercase(line);
     OFFERS.is_in(&lower)
 }
 

@@ -2,6 +2,7 @@
 //! questions.
 
 use crate::phrases::Phrases;
+use crate::text;
 
 /// Words that indicate a reason, a finding or a decision, in lower case.
 static REASONS: Phrases = Phrases::new(&[
@@ -149,7 +150,7 @@ static FINDINGS: Phrases = Phrases::new(&[
 
 /// Percent of an ordinary line.
 pub(super) fn of(text: &str) -> u16 {
-    let lower = text.to_lowercase();
+    let lower = text::lowercase(text);
     let lower = lower.trim_start_matches(['*', '`', ' ']);
     if WAITING.is_in(lower) {
         return 20;
@@ -226,7 +227,7 @@ static LIMITS: Phrases = Phrases::new(&[
 /// Strength of a sentence that the agent only thought, in percent of an ordinary line: highest if it is
 /// certain and gives a reason or sets a limit.
 pub(super) fn thought_strength(sentence: &str) -> u16 {
-    let lower = sentence.to_lowercase();
+    let lower = text::lowercase(sentence);
     let is_unsure = || lower.split(|c: char| !c.is_alphanumeric()).any(hedges);
     match () {
         () if sentence.ends_with(['?', '？', ':']) => 10,
@@ -252,7 +253,7 @@ pub(super) fn intends(sentence: &str) -> bool {
         "now i",
         "i'm going to ",
     ];
-    let lower = sentence.to_lowercase();
+    let lower = text::lowercase(sentence);
     !lower.ends_with('?') && INTENTIONS.iter().any(|words| lower.starts_with(words))
 }
 
@@ -261,12 +262,15 @@ pub(super) fn is_passing(heading: &str, text: &str) -> bool {
     if text.ends_with(['?', '？']) || text.contains("? (") || is_menu(text) {
         return true;
     }
-    let (heading, text) = (heading.to_lowercase(), text.to_lowercase());
+    let (heading, text) = (text::lowercase(heading), text::lowercase(text));
     PASSING.is_in(&text) || PASSING.is_in(&heading) || PASSING_HEADINGS.is_in(&heading)
 }
 
 /// `[A] Advanced [C] Continue`: keys to press.
 fn is_menu(text: &str) -> bool {
+    if memchr::memchr(b'[', text.as_bytes()).is_none() {
+        return false;
+    }
     let keys = text
         .as_bytes()
         .windows(3)

@@ -11,7 +11,12 @@ const KEPT_BYTES: usize = 200;
 
 /// Whether this line is a warning.
 pub(super) fn warns(line: &str) -> bool {
-    let first = text::prefix(line.trim_start(), 12).to_lowercase();
+    let line = line.trim_start();
+    // Few lines begin with a letter of an opening, and outputs have many lines.
+    if !line.starts_with(['w', 'W', 'e', 'E', 'd', 'D', '[', '⚠', '✗']) {
+        return false;
+    }
+    let first = text::lowercase(text::prefix(line, 12));
     OPENINGS.iter().any(|opening| first.starts_with(opening))
 }
 

@@ -286,6 +286,9 @@ fn marked<'a>(lines: &[&'a str], marks: &Phrases, most: usize) -> Vec<&'a str> {
 /// First words, in lower case, of lines in which a program reports its failure.
 const FAILURE_WORDS: [&str; 6] = ["fail", "failed", "failure", "error", "✗", "✖"];
 
+/// What each of [`FAILURE_WORDS`] begins with.
+static FAILURE_ROOTS: Phrases = Phrases::new(&["fail", "error", "✗", "✖"]);
+
 /// Further marks of such lines: from compilers, test runners, npm, make, and programs that reject their
 /// arguments.
 static FAILURE_MARKS: Phrases = Phrases::new(&[
@@ -308,7 +311,14 @@ pub fn says_failure(text: &str) -> bool {
     if let Some(counts) = test_counts(text) {
         return counts.failed > 0;
     }
-    text::suffix(text, 8 * 1_024).lines().any(|line| {
+    let text = text::suffix(text, 8 * 1_024);
+    // Most outputs have none of the words anywhere.
+    let lower = text.to_ascii_lowercase();
+    let mut lists = [&FAILURE_ROOTS, &STRONG_MARKS, &FAILURE_MARKS].into_iter();
+    if !lists.any(|list| list.is_in(&lower)) {
+        return false;
+    }
+    text.lines().any(|line| {
         let lower = text::prefix(line.trim(), 300).to_ascii_lowercase();
         // A summary with a count of zero: `✖ 0 errors, 3 warnings`.
         if lower.contains(" 0 errors") {

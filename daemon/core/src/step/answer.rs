@@ -36,6 +36,7 @@ pub struct Answered<'a> {
     pub tokens: Option<u64>,
     text: Cow<'a, str>,
     printed: OnceCell<String>,
+    tests: OnceCell<Option<TestCounts>>,
 }
 
 impl<'a> Answered<'a> {
@@ -46,7 +47,15 @@ impl<'a> Answered<'a> {
         outcome: CommandOutcome,
     ) -> Self {
         let tokens = Some(tokens::of_text(raw));
-        Self { call, outcome, seq: at.seq, tokens, text: answer.text, printed: OnceCell::new() }
+        Self {
+            call,
+            outcome,
+            seq: at.seq,
+            tokens,
+            text: answer.text,
+            printed: OnceCell::new(),
+            tests: OnceCell::new(),
+        }
     }
 
     pub(super) fn report(at: At, call: Call, exit_code: Option<i64>) -> Self {
@@ -59,6 +68,7 @@ impl<'a> Answered<'a> {
             tokens: None,
             text: Cow::Borrowed(""),
             printed: OnceCell::new(),
+            tests: OnceCell::new(),
         }
     }
 
@@ -72,7 +82,7 @@ impl<'a> Answered<'a> {
 
     /// The counts of the last summary of a test runner in the output.
     pub fn tests(&self) -> Option<TestCounts> {
-        output::test_counts(self.printed())
+        *self.tests.get_or_init(|| output::test_counts(self.printed()))
     }
 
     /// Id of the plan step that the call created.

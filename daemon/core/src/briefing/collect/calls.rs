@@ -121,9 +121,10 @@ impl Briefing {
         let warns = |output: &SeenOutput| {
             output.what.contains(' ') && output.text.lines().any(warnings::warns)
         };
-        let warning = self.outputs.iter().filter(|output| warns(output)).count();
-        let quiet = self.outputs.iter().position(|output| !warns(output));
-        let index = quiet.filter(|_| warning <= WARNING_OUTPUTS_MAX).unwrap_or_default();
+        let warning: Vec<bool> = self.outputs.iter().map(warns).collect();
+        let warnings = warning.iter().filter(|warns| **warns).count();
+        let quiet = warning.iter().position(|warns| !warns);
+        let index = quiet.filter(|_| warnings <= WARNING_OUTPUTS_MAX).unwrap_or_default();
         self.outputs.remove(index);
     }
 }

@@ -54,7 +54,7 @@ impl Briefing {
             self.turns.pop_front();
         }
         self.turns.push_back(TurnRecord { number: self.turn, outcome: TurnOutcome::Open });
-        let last_report: Vec<String> = self.last_report();
+        let answered = prompt::answered(&typed, &self.last_report());
         let active = if typed.is_empty() { format!("{TEMPLATE}{name})") } else { typed.clone() };
         let text = text::cut_middle(&active, limits::REQUEST_BYTES).into_owned();
         let before = std::mem::replace(&mut self.active, ActiveRequest { seq, text });
@@ -73,8 +73,7 @@ impl Briefing {
             let text = format!("{WITH}{})", text::cut_words(&name, TEMPLATE_NAME_BYTES));
             self.push(EvidenceKind::Request, seq, 40, text);
         }
-        let report: Vec<&str> = last_report.iter().map(String::as_str).collect();
-        for answered in prompt::answered(&typed, &report) {
+        for answered in answered {
             let text = format!("{ANSWERS}{})", text::one_line_cut(&answered, 260));
             self.push(EvidenceKind::Request, seq, 60, text);
         }

@@ -125,13 +125,13 @@ impl Briefing {
         self.pending_words.iter().map(|(seq, words)| (*seq, words.as_str()))
     }
 
-    pub(super) fn last_report(&self) -> Vec<String> {
+    pub(super) fn last_report(&self) -> Vec<&str> {
         let own = || self.reports.iter().filter(|line| line.group.is_empty());
         let Some(turn) = own().next_back().map(|line| line.turn) else {
             return Vec::new();
         };
         let of = own().filter(|line| line.turn == turn);
-        of.map(|line| line.text.clone()).collect()
+        of.map(|line| line.text.as_str()).collect()
     }
 
     pub(super) fn flush_report(&mut self, folder: Option<&str>) {

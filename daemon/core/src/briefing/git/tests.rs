@@ -1,3 +1,4 @@
+use super::super::chain::Chain;
 use super::*;
 use crate::rollout::shell::Class;
 use crate::step::CommandOutcome;
@@ -7,6 +8,7 @@ fn run<'a>(seq: u64, command: &'a str, printed: &'a str, place: &'a str) -> Fini
         seq,
         turn: 1,
         command,
+        chain: Chain::of(command),
         program: "git",
         is_look: false,
         class: Class::Other,

@@ -73,12 +73,13 @@ fn value(json: &str) -> Option<usize> {
 fn string(json: &[u8]) -> Option<usize> {
     let mut at = 1;
     loop {
-        at += memchr::memchr2(b'"', b'\\', json.get(at..)?)?;
-        if json[at] == b'"' {
-            return Some(at + 1);
+        at += memchr::memchr(b'"', json.get(at..)?)?;
+        // Text has an escape in each line and few quotes: only those before a quote count.
+        let escapes = json[1..at].iter().rev().take_while(|byte| **byte == b'\\').count();
+        at += 1;
+        if escapes % 2 == 0 {
+            return Some(at);
         }
-        // An escape is a backslash and at least one character.
-        at += 2;
     }
 }
 

@@ -89,28 +89,27 @@ impl Class {
         if main.contains("git diff") && main.contains("--check") {
             return Self::Lint;
         }
+        // Most commands are none of these tools: do not split them.
+        let words = main.split([' ', ':']).filter(|word| !word.is_empty()).take(6);
+        let mut words = words.map(|word| word.rfind('/').map_or(word, |end| &word[end + 1..]));
+        let is_tool = |first: &str| {
+            !matches!(
+                first,
+                "git" | "gh" | "echo" | "cd" | "ls" | "grep" | "rg" | "sed" | "cat" | "rm"
+            )
+        };
+        let Some(first) = words.next().filter(|first| is_tool(first)) else { return Self::Other };
         // Asking a tool for its version runs nothing.
         let mut given = main.split_whitespace();
         if given.any(|word| matches!(word, "--version" | "--help" | "-V")) {
             return Self::Other;
         }
-        let words: Vec<&str> = main
-            .split([' ', ':'])
-            .filter(|word| !word.is_empty())
-            .take(6)
-            .map(|word| word.rsplit('/').next().unwrap_or(word))
-            .collect();
-        let is_tool = words.first().is_some_and(|first| {
-            !matches!(
-                *first,
-                "git" | "gh" | "echo" | "cd" | "ls" | "grep" | "rg" | "sed" | "cat" | "rm"
-            )
-        });
+        let words: Vec<&str> = std::iter::once(first).chain(words).collect();
         // The installed package may have the name of a test runner.
-        if is_tool && words.contains(&"install") {
+        if words.contains(&"install") {
             return Self::Install;
         }
-        let named = |names: &[&str]| is_tool && words.iter().any(|word| names.contains(word));
+        let named = |names: &[&str]| words.iter().any(|word| names.contains(word));
         WORDS.iter().find(|(_, names)| named(names)).map_or(Class::Other, |(class, _)| *class)
     }
 

@@ -13,8 +13,8 @@ use strum::VariantArray as _;
 use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::plan::{Plan, StepState};
-use crate::rollout::shell::{self, Deeds};
-use crate::step::{Answered, At, CommandOutcome, Step, Work};
+use crate::rollout::shell::{self, CommandEffects};
+use crate::step::{At, CallResult, CommandOutcome, Step, Work};
 use crate::{limits, text};
 
 /// A sign of the end of a phase of work.
@@ -75,7 +75,7 @@ impl Occurrence {
 
 /// An event and its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Happened {
+pub struct SignalEvent {
     #[serde(rename = "s")]
     pub seq: u64,
     /// Number of the turn, from 1.
@@ -99,7 +99,7 @@ pub struct Signals {
     works: bool,
     /// Completed steps when the plan last changed.
     done_steps: u64,
-    happened: VecDeque<Happened>,
+    happened: VecDeque<SignalEvent>,
 }
 
 impl Signals {
@@ -128,7 +128,7 @@ impl Signals {
     }
 
     /// The log, oldest first, at most [`limits::SIGNAL_EVENTS`].
-    pub fn happened(&self) -> impl DoubleEndedIterator<Item = &Happened> {
+    pub fn happened(&self) -> impl DoubleEndedIterator<Item = &SignalEvent> {
         self.happened.iter()
     }
 
@@ -153,7 +153,7 @@ impl Signals {
                 self.plan(at, plan);
                 self.answered(at, answered);
             }
-            Step::Ran { script, exit_code: Some(0) } => self.done(at, script.call.deeds),
+            Step::Ran { script, exit_code: Some(0) } => self.done(at, script.call.effects),
             Step::TurnComplete => self.note(at, Boundary::TurnComplete),
             // A compaction clears earlier signs.
             Step::Compacted(_) => {
@@ -174,9 +174,9 @@ impl Signals {
     }
 
     /// Only success counts; a commit also counts if git itself confirms it.
-    fn answered(&mut self, at: At, answered: &Answered<'_>) {
-        let deeds = answered.call.deeds;
-        if deeds == Deeds::default() {
+    fn answered(&mut self, at: At, answered: &CallResult<'_>) {
+        let effects = answered.call.effects;
+        if effects == CommandEffects::default() {
             return;
         }
         let is_command = matches!(answered.call.work, Work::Script { .. } | Work::Patch(_));
@@ -187,17 +187,17 @@ impl Signals {
             CommandOutcome::Refused | CommandOutcome::Running => return,
         };
         if is_well {
-            self.done(at, deeds);
-        } else if deeds.commits && is_command && shell::confirms_commit(answered.printed()) {
+            self.done(at, effects);
+        } else if effects.commits && is_command && shell::confirms_commit(answered.printed()) {
             self.note(at, Boundary::Commit);
         }
     }
 
-    fn done(&mut self, at: At, deeds: Deeds) {
-        if deeds.commits {
+    fn done(&mut self, at: At, effects: CommandEffects) {
+        if effects.commits {
             self.note(at, Boundary::Commit);
         }
-        if deeds.moves_pull_request {
+        if effects.moves_pull_request {
             self.note(at, Boundary::PrCheckpoint);
         }
     }
@@ -237,7 +237,7 @@ impl Signals {
             self.happened.pop_front();
         }
         let At { seq, ms: at_ms } = at;
-        self.happened.push_back(Happened { seq, turn: self.turn, at_ms, what });
+        self.happened.push_back(SignalEvent { seq, turn: self.turn, at_ms, what });
     }
 }
 

@@ -1,11 +1,11 @@
-//! A transcript made to grow the state does not.
+//! A hostile transcript does not grow the state.
 
 use longhaul_core::fold::Fold;
 use serde_json::json;
 
 use crate::session::{call, fold, message, meta, push, shell};
 
-/// Bytes of a saved fold, whatever was folded.
+/// Maximum bytes of a saved fold.
 const SAVED_BYTES_MAX: usize = 512 * 1_024;
 
 fn assert_bounded(fold: &Fold, what: &str) {
@@ -15,7 +15,7 @@ fn assert_bounded(fold: &Fold, what: &str) {
 }
 
 #[test]
-fn distinct_names_do_not_pile_up() {
+fn distinct_names_do_not_accumulate() {
     let mut folded = fold(&[meta()]);
     for n in 0..16_000 {
         let printed = format!("value_number_{n} long/{}/path_{n}.rs", "deep".repeat(n % 40));
@@ -41,7 +41,7 @@ fn distinct_names_do_not_pile_up() {
 }
 
 #[test]
-fn long_words_and_plans_do_not_pile_up() {
+fn long_words_and_plans_do_not_accumulate() {
     let mut folded = fold(&[meta()]);
     let step = json!({"step": "s".repeat(5_000), "status": "pending"});
     for n in 0..200 {

@@ -1,4 +1,4 @@
-//! Whole sessions as Claude Code writes them, made by hand.
+//! Whole hand-made sessions of Claude Code.
 
 use longhaul_core::checkpoint::view::ViewCaps;
 use longhaul_core::fold::{Fold, Source, ThreadKind};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::session::{push, view};
 
-/// A transcript under way: each line goes on from the one before.
+/// A transcript under construction: each line has the previous one as its parent.
 #[derive(Default)]
 struct Session {
     lines: Vec<Vec<u8>>,
@@ -210,7 +210,7 @@ fn several_blocks_of_a_line_are_one_row() {
 }
 
 #[test]
-fn titles_are_taken_from_the_strongest() {
+fn the_strongest_title_wins() {
     let mut session = Session::default();
     session.ask("the request");
     session
@@ -222,7 +222,7 @@ fn titles_are_taken_from_the_strongest() {
 
 #[test]
 fn planted_secrets_are_nowhere() {
-    // Put together here, so that no scanner takes this file for a leak.
+    // Concatenated here, so that secret scanners ignore this file.
     let token = format!("gh{}_{}", "p", "Ab1Cd2Ef3Gh4Ij5Kl6Mn7Op8Qr9St0Uv1Wx2");
     let key = format!("AK{}{}", "IA", "Q3EGTXVRWKLM5ZPD");
     let mut session = Session::default();
@@ -264,7 +264,7 @@ fn planted_secrets_are_nowhere() {
 }
 
 #[test]
-fn what_another_agent_reports_is_in_play() {
+fn another_agents_report_becomes_context() {
     let mut session = Session::default();
     session.ask("Check the four claims.");
     session.say("I send an agent for each.");
@@ -281,7 +281,7 @@ fn what_another_agent_reports_is_in_play() {
 }
 
 #[test]
-fn what_is_done_in_another_folder_stands_under_its_own_path() {
+fn changes_in_another_folder_have_their_own_path() {
     let mut session = Session::default();
     session.ask("Write the page.");
     session.bash("cd web && cat > src/page.ts <<'EOF'\nexport function page() {}\nEOF", 0, "");
@@ -304,7 +304,7 @@ fn what_is_done_in_another_folder_stands_under_its_own_path() {
 }
 
 #[test]
-fn what_follows_a_heredoc_is_read() {
+fn commands_after_a_heredoc_are_parsed() {
     let mut session = Session::default();
     session.ask("Add a test.");
     session.bash(
@@ -320,7 +320,7 @@ fn what_follows_a_heredoc_is_read() {
 }
 
 #[test]
-fn what_was_chosen_in_a_dialog_are_the_persons_words() {
+fn choices_in_a_dialog_are_the_persons_text() {
     let mut session = Session::default();
     session.ask("Store the index.");
     let questions = json!({"questions": [{"question": "Which store?"}]});

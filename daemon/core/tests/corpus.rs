@@ -1,4 +1,4 @@
-//! Real transcripts, when a folder of them is named by `LONGHAUL_CORPUS`.
+//! Tests on real transcripts, if `LONGHAUL_CORPUS` names a folder of them.
 
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ fn transcripts(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The transcripts of the corpus; none when none is named.
+/// The transcripts of the corpus; none if no corpus is named.
 pub(crate) fn files() -> Vec<PathBuf> {
     let mut files = Vec::new();
     if let Some(folder) = std::env::var_os("LONGHAUL_CORPUS") {
@@ -29,7 +29,7 @@ pub(crate) fn files() -> Vec<PathBuf> {
     files
 }
 
-/// Who wrote a transcript of the corpus: its part says so.
+/// The agent that wrote a transcript of the corpus, from its path.
 pub(crate) fn source(file: &Path) -> Source {
     match file.components().any(|part| part.as_os_str() == "claude") {
         true => Source::Claude,
@@ -37,7 +37,7 @@ pub(crate) fn source(file: &Path) -> Source {
     }
 }
 
-/// The history items of a transcript: as their bytes stand there, or in the form in which they leave.
+/// The history items of a transcript: their own bytes, or their converted form.
 pub(crate) fn items(source: Source, transcript: &[u8]) -> Vec<String> {
     let lines = transcript.split(|byte| *byte == b'\n');
     if source == Source::Claude {
@@ -84,9 +84,9 @@ fn real_transcripts_fold_the_same_in_parts() {
     }
 }
 
-/// Where a transcript ends with the model's answer, the provider's last count is what the window holds.
+/// If a transcript ends with the model's answer, the provider's last count is the content of the window.
 #[test]
-fn the_last_count_of_the_provider_counts_the_last_answer() {
+fn the_last_provider_count_includes_the_last_answer() {
     for file in files() {
         if source(&file) == Source::Claude {
             continue;

@@ -1,4 +1,4 @@
-//! The view of one session, to the byte. `UPDATE_GOLDEN=1` writes what is rendered now.
+//! The view of one session, byte for byte. `UPDATE_GOLDEN=1` writes the current one.
 
 use longhaul_core::checkpoint::view::ViewCaps;
 
@@ -13,7 +13,7 @@ pub(crate) fn check(name: &str, text: &str) {
 }
 
 #[test]
-fn views_read_like_this() {
+fn views_match_the_golden_files() {
     let fold = fold(&everything());
     check("view_1000", &view(&fold, &ViewCaps::default(), 1_000));
     check("view_150", &view(&fold, &ViewCaps::default(), 150));

@@ -1,4 +1,4 @@
-//! The one integration test binary of the core: what must hold for any transcript.
+//! The integration tests of the core in one binary: invariants for any transcript.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod bounds;

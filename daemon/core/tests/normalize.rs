@@ -1,4 +1,4 @@
-//! Any cut of any history becomes legal, and stays as it is from then on.
+//! Any cut of any history becomes valid, and stays unchanged afterwards.
 
 use std::collections::BTreeSet;
 
@@ -19,10 +19,10 @@ const PAIRS: [(&str, &str); 7] = [
     ("computer_call", "computer_call_output"),
 ];
 
-/// Items of a transcript before and after each of which it is cut.
+/// Number of items, before and after each of which a transcript is cut.
 const NEAR_THE_END: usize = 24;
 
-/// The keys that pair. The rest is left unread: it may hold what JSON allows and Unicode does not.
+/// The keys for pairing. The rest is not parsed: JSON allows more than Unicode does.
 #[derive(Deserialize)]
 struct Keys {
     #[serde(rename = "type")]
@@ -32,7 +32,7 @@ struct Keys {
     execution: Option<String>,
 }
 
-/// Written apart from the code it judges: every output closes an open call, none stays open.
+/// Independent of the code under test: every output closes an open call, and none stays open.
 fn check_legal(items: &[impl AsRef<str>]) {
     let (mut open, mut ids) = (BTreeSet::new(), BTreeSet::new());
     for text in items {
@@ -92,7 +92,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
-    fn any_items_become_legal(items in prop::collection::vec(item(), 0..24), without_images: bool, remove in prop::collection::vec(0..30_usize, 0..3)) {
+    fn any_items_become_valid(items in prop::collection::vec(item(), 0..24), without_images: bool, remove in prop::collection::vec(0..30_usize, 0..3)) {
         let texts: Vec<String> = items.iter().map(Value::to_string).collect();
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         check(&texts, &Options { without_images, ..Options::default() });
@@ -102,13 +102,13 @@ proptest! {
 }
 
 #[test]
-fn any_cut_of_a_real_history_becomes_legal() {
+fn any_cut_of_a_real_history_becomes_valid() {
     let (mut files, mut cuts) = (0, 0);
     for file in corpus::files() {
         let bytes = std::fs::read(&file).unwrap();
         let items = corpus::items(corpus::source(&file), &bytes);
         let texts: Vec<&str> = items.iter().map(String::as_str).collect();
-        // All cuts of a long history would be quadratic: sixty-four, spread, and those near the end.
+        // All cuts of a long history would take quadratic time: use sixty-four, spread, and those near the end.
         let step = (texts.len() / 8).max(1);
         for first in (0..=texts.len()).step_by(step) {
             for end in (first..=texts.len()).step_by(step) {

@@ -1,4 +1,4 @@
-//! What holds for any lines, any split of them and any budget.
+//! Invariants for any lines, any split of them and any budget.
 
 use longhaul_core::checkpoint::view::{HEADER, ViewCaps};
 use longhaul_core::context::tokenizer::Tokenizer;
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::session::{call, fold, line, message, meta, push, shell, view};
 
-/// A few words, so that files, commands and names meet again.
+/// A few words, so that files, commands and names repeat.
 fn word() -> impl Strategy<Value = String> {
     prop_oneof![
         "(src|lib|docs)/[a-c]{1,2}\\.(rs|md)",
@@ -64,7 +64,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn a_fold_taken_up_again_is_the_same(lines in transcript(), cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..4)) {
+    fn a_restored_fold_continues_identically(lines in transcript(), cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..4)) {
         let whole = fold(&lines);
         let mut split = fold(&[]);
         let cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(lines.len() + 1)).collect();
@@ -80,7 +80,7 @@ proptest! {
     }
 
     #[test]
-    fn a_view_keeps_its_budget_and_its_form(lines in transcript(), budgets in prop::collection::vec(0..3_000_u64, 4), caps in prop::collection::vec(0..6_usize, 7)) {
+    fn a_view_stays_within_budget_and_keeps_its_form(lines in transcript(), budgets in prop::collection::vec(0..3_000_u64, 4), caps in prop::collection::vec(0..6_usize, 7)) {
         let folded = fold(&lines);
         let caps = ViewCaps {
             max_open_plan_steps: caps[0],
@@ -100,7 +100,7 @@ proptest! {
                 if budget > 400 && let Some(request) = folded.checkpoint().requests.active() {
                     let words = quote::block(&request.text);
                     let text = text.trim_end();
-                    // A short answer stands before what it answers.
+                    // A short answer may precede its call.
                     let answer = text.rsplit_once(" (said after: ").map_or(text, |(answer, _)| answer);
                     let is_last = [text, answer].iter().any(|end| end.ends_with(words.trim_end()));
                     prop_assert!(is_last, "{text}");

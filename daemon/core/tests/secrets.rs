@@ -1,4 +1,4 @@
-//! Secrets that stand in a transcript stand nowhere after it.
+//! Secrets of a transcript appear nowhere in the results.
 
 use longhaul_core::checkpoint::view::ViewCaps;
 use serde_json::json;
@@ -7,7 +7,7 @@ use crate::session::{call, fold, line, message, meta, shell, view};
 
 #[test]
 fn planted_secrets_are_nowhere() {
-    // Put together here, so that no scanner takes this file for a leak.
+    // Concatenated here, so that secret scanners ignore this file.
     let token = format!("gh{}_{}", "p", "Ab1Cd2Ef3Gh4Ij5Kl6Mn7Op8Qr9St0Uv1Wx2");
     let key = format!("AK{}{}", "IA", "Q3EGTXVRWKLM5ZPD");
     let mut lines = vec![meta(), message("user", &format!("use {token} and {key}"))];

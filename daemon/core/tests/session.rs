@@ -6,7 +6,6 @@ use longhaul_core::checkpoint::view::{Scene, ViewCaps, render};
 use longhaul_core::fold::{Fold, Place, Source};
 use serde_json::{Value, json};
 
-/// A line of the enveloped form.
 pub(crate) fn line(kind: &str, payload: &Value) -> Vec<u8> {
     json!({"timestamp": "2026-01-02T03:04:05.678Z", "type": kind, "payload": payload})
         .to_string()
@@ -22,7 +21,7 @@ pub(crate) fn message(role: &str, text: &str) -> Vec<u8> {
     line("response_item", &json!({"type": "message", "role": role, "content": content}))
 }
 
-/// A call of `tool` and the line that answers it.
+/// A call of `tool` and its answer.
 pub(crate) fn call(id: &str, tool: &str, arguments: &Value, output: &str) -> [Vec<u8>; 2] {
     let arguments = match arguments {
         Value::String(text) => text.clone(),
@@ -53,7 +52,7 @@ pub(crate) fn fold<'a>(lines: impl IntoIterator<Item = &'a Vec<u8>>) -> Fold {
     fold
 }
 
-/// Folds one line at the next place; places in the file do not matter here.
+/// Folds one line at the next position; offsets in the file do not matter here.
 pub(crate) fn push(fold: &mut Fold, line: &[u8]) {
     let seq = fold.next_seq();
     fold.line(Place { line: seq, offset: seq * 1_000, bytes: line.len() as u64 }, line);
@@ -72,7 +71,7 @@ pub(crate) fn view(fold: &Fold, caps: &ViewCaps, max_tokens: u64) -> String {
     render(&scene, caps, max_tokens)
 }
 
-/// A session with a bit of everything.
+/// A session with every kind of line.
 pub(crate) fn everything() -> Vec<Vec<u8>> {
     let mut lines = vec![meta(), message("user", "Look around first.")];
     lines.extend(shell("c1", "rg -n fetch src", 0, "src/fetch.rs:3:pub fn fetch_once(\n"));

@@ -153,8 +153,8 @@ async fn what_no_client_carries_out_is_said_by_a_check() {
     assert_eq!(
         problems,
         [
-            "default scratch: mode = \"suggest\" only tells",
-            "keen mode: a shadow decides, and carries nothing out",
+            "default scratch: mode = \"suggest\" only notifies",
+            "keen mode: a shadow only decides and has no effects",
         ]
     );
 }

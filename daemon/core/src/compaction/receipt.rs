@@ -19,7 +19,6 @@ pub struct Span {
     pub last: u64,
     pub items: u64,
     pub tokens: u64,
-    /// Digest of the first item.
     pub digest: Digest128,
     pub kind: Option<ItemKind>,
 }
@@ -38,23 +37,20 @@ impl From<&ItemRow> for Span {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
+pub enum Disposition {
     Kept,
-    /// Kept, but cut or redacted.
     Shortened,
 }
 
 /// Items that the model behind a replacement did not see because the history exceeded its window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Unseen {
+pub struct UnseenItems {
     pub left_out: u64,
-    /// Estimated tokens of the omitted items.
     pub tokens: u64,
     /// Items whose middle was cut.
     pub cut: u64,
     /// Line of the first omitted item, or of the first cut one if none was omitted.
     pub first: u64,
-    /// Line of the last one.
     pub last: u64,
 }
 
@@ -73,20 +69,20 @@ impl Receipt {
     /// Sorts `spans` (in order, each item once) into the lists.
     pub fn of(
         spans: impl IntoIterator<Item = Span>,
-        unseen: Option<Unseen>,
-        fate: impl Fn(&Span) -> Option<Fate>,
+        unseen: Option<UnseenItems>,
+        disposition: impl Fn(&Span) -> Option<Disposition>,
     ) -> Self {
         let mut receipt = Self::default();
         for span in spans {
             if let Some(unseen) = unseen.filter(|unseen| unseen.first == span.first) {
-                let Unseen { left_out, tokens, cut, last, .. } = unseen;
+                let UnseenItems { left_out, tokens, cut, last, .. } = unseen;
                 let items = if left_out > 0 { left_out } else { cut };
                 let kind = span.kind.filter(|_| last == span.last);
                 receipt.unseen = Some(Span { last, items, tokens, kind, ..span.clone() });
             }
-            match fate(&span) {
-                Some(Fate::Kept) => receipt.kept.push(span),
-                Some(Fate::Shortened) => receipt.shortened.push(span),
+            match disposition(&span) {
+                Some(Disposition::Kept) => receipt.kept.push(span),
+                Some(Disposition::Shortened) => receipt.shortened.push(span),
                 None => receipt.dropped.push(span),
             }
         }
@@ -95,7 +91,6 @@ impl Receipt {
     }
 }
 
-/// Items and tokens of a list.
 pub fn totals(spans: &[Span]) -> (u64, u64) {
     spans.iter().fold((0, 0), |(items, tokens), span| (items + span.items, tokens + span.tokens))
 }
@@ -142,8 +137,8 @@ mod tests {
     #[test]
     fn every_item_is_accounted_for_once_at_any_length() {
         for length in [0, 1, 255, 256, 257, 10_000] {
-            let fate = |span: &Span| (span.first + 1 == length).then_some(Fate::Kept);
-            let receipt = Receipt::of((0..length).map(span), None, fate);
+            let disposition = |span: &Span| (span.first + 1 == length).then_some(Disposition::Kept);
+            let receipt = Receipt::of((0..length).map(span), None, disposition);
             let (dropped, tokens) = totals(&receipt.dropped);
             assert_eq!(dropped + totals(&receipt.kept).0, length);
             assert_eq!(tokens, dropped * 10);

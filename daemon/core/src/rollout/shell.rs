@@ -4,18 +4,18 @@
 //! heredoc's body is not mistaken for an argument. It leaves out what it does not understand.
 
 mod class;
-mod deeds;
+mod effects;
 mod gist;
-mod looks;
 mod places;
+mod read_only;
 mod substitutions;
 mod wrappers;
 
 pub use class::Class;
-pub use deeds::{Deeds, confirms_commit, purpose, refuses_commit};
+pub use effects::{CommandEffects, confirms_commit, purpose, refuses_commit};
 pub use gist::gist;
-pub use looks::only_looks;
 pub use places::{FileUse, uses_of};
+pub use read_only::is_read_only;
 pub use substitutions::{Substitutions, without_substitutions};
 pub use wrappers::is_assignment;
 

@@ -6,7 +6,7 @@ use super::At;
 use crate::digest::ContentHash;
 use crate::redact::redact;
 use crate::rollout::patch::{FileOp, LineCounts, Op};
-use crate::rollout::shell::{self, Command, Deeds, FileUse, Use};
+use crate::rollout::shell::{self, Command, CommandEffects, FileUse, Use};
 use crate::rollout::tool::{self, PlanStep, StepStatus};
 use crate::{limits, paths, text};
 
@@ -23,8 +23,8 @@ pub struct Call {
     pub base: Option<String>,
     pub work: Work,
     /// Its effects on the history of the work, if it succeeds.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub deeds: Deeds,
+    #[serde(default, rename = "deeds", skip_serializing_if = "is_default")]
+    pub effects: CommandEffects,
     /// A sub-agent inside this transcript made it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub is_aside: bool,
@@ -68,7 +68,6 @@ pub enum Work {
     Other,
 }
 
-/// A change of one file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Change {
     /// As the agent wrote it, redacted.
@@ -100,7 +99,7 @@ pub enum ChangeKind {
 
 /// A call, with what is needed only while it is made.
 #[derive(Debug)]
-pub struct Called {
+pub struct NewCall {
     /// The part that is needed again when it is answered.
     pub call: Call,
     pub action: Action,
@@ -159,7 +158,7 @@ pub struct Script {
     pub is_look: bool,
 }
 
-impl Called {
+impl NewCall {
     pub(super) fn of(at: At, call: &tool::Call<'_>, base: Option<&str>) -> Self {
         let mut called = Self::new(at, &call.call_id, base);
         called.call.is_outside = tool::is_outside(call);
@@ -171,17 +170,19 @@ impl Called {
         if call.name.contains("pull_request") {
             let name = call.name.rsplit("__").next().unwrap_or(&call.name);
             let acts = ["create_", "merge_", "update_", "close_"];
-            called.call.deeds = Deeds {
+            called.call.effects = CommandEffects {
                 commits: false,
                 moves_pull_request: acts.iter().any(|act| name.starts_with(act)),
             };
         } else if ["commit", "gh", "gt"].iter().any(|word| call.arguments.contains(word)) {
-            called.call.deeds = match &called.action {
-                Action::Script(script) => Deeds::of(&script.commands),
+            called.call.effects = match &called.action {
+                Action::Script(script) => CommandEffects::of(&script.commands),
                 // The script may have other commands besides the patch.
                 Action::Patch(_) => tool::script_of(call)
-                    .map_or_else(Deeds::default, |script| Deeds::of(&shell::commands(&script))),
-                _ => Deeds::default(),
+                    .map_or_else(CommandEffects::default, |script| {
+                        CommandEffects::of(&shell::commands(&script))
+                    }),
+                _ => CommandEffects::default(),
             };
         }
         called
@@ -192,7 +193,7 @@ impl Called {
         let mut called = Self::new(at, call_id, base);
         called.run(script, None);
         if let Action::Script(script) = &called.action {
-            called.call.deeds = Deeds::of(&script.commands);
+            called.call.effects = CommandEffects::of(&script.commands);
         }
         called
     }
@@ -203,7 +204,7 @@ impl Called {
     }
 
     /// Whether the call needs an answer: a plan is changed by the call itself.
-    pub fn waits(&self) -> bool {
+    pub fn needs_answer(&self) -> bool {
         !matches!(self.action, Action::Plan(_) | Action::ChangeStep { .. } | Action::Ours)
     }
 
@@ -214,7 +215,7 @@ impl Called {
             what: String::new(),
             base: base.map(str::to_owned),
             work: Work::Other,
-            deeds: Deeds::default(),
+            effects: CommandEffects::default(),
             is_aside: false,
             is_outside: false,
         };
@@ -334,7 +335,7 @@ impl Script {
             (None, workdir) => workdir.map(str::to_owned),
         };
         let uses = shell::uses_of(&commands, shell::entered_folder(&text).is_some());
-        let is_look = !commands.is_empty() && commands.iter().all(shell::only_looks);
+        let is_look = !commands.is_empty() && commands.iter().all(shell::is_read_only);
         Self { commands, workdir, folder, uses, is_look, text }
     }
 }

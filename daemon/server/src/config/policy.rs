@@ -87,7 +87,7 @@ impl Policies {
             let name = policy.name.clone();
             let unreached = match policy.name == DEFAULT {
                 true => reach::without_effect(policy),
-                false => reach::without_effect_in_shadow(policy, &self.in_force),
+                false => reach::shadow_settings_without_effect(policy, &self.in_force),
             };
             let problems = policy.problems().into_iter().chain(unreached);
             problems.map(move |problem| (name.clone(), problem))

@@ -126,7 +126,7 @@ impl Compactor {
         if let Some(cause) = &cause {
             cause.add_packet(&mut replacement);
         }
-        let alone = replacement.fates.keys().copied();
+        let alone = replacement.dispositions.keys().copied();
         let alone = alone.chain(replacement.unseen.iter().map(|unseen| unseen.first));
         let spans = spans.of(&input, alone).await?;
         let mut compaction = account(id, &request, input, replacement, spans);
@@ -211,8 +211,8 @@ fn account(
     }
     warnings.extend(replacement.notices);
     let receipt = Receipt::of(spans, replacement.unseen, |span| {
-        let fate = replacement.fates.get(&span.first).copied();
-        fate.filter(|_| span.items == 1)
+        let disposition = replacement.dispositions.get(&span.first).copied();
+        disposition.filter(|_| span.items == 1)
     });
     Compaction {
         id,

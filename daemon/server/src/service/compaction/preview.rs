@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use longhaul_core::checkpoint::view::{self, Rendered, ViewLine, ViewPart};
 use longhaul_core::compaction::ladder::Strategy;
-use longhaul_core::compaction::receipt::{Fate, Span};
+use longhaul_core::compaction::receipt::{Disposition, Span};
 use longhaul_core::item::{ItemKind, ItemRow};
 use longhaul_core::tokens;
 
@@ -50,9 +50,9 @@ pub(super) fn of(request: &Request, input: Input, outlook: Outlook, rows: Vec<It
     let mut by_kind: BTreeMap<ItemKind, (u64, u64)> = BTreeMap::new();
     let (mut kept, mut shortened, mut dropped) = (Vec::new(), Vec::new(), Vec::new());
     for row in rows.into_iter().rev() {
-        match replacement.fates.get(&row.seq) {
-            Some(Fate::Kept) => kept.push(row),
-            Some(Fate::Shortened) => shortened.push(row),
+        match replacement.dispositions.get(&row.seq) {
+            Some(Disposition::Kept) => kept.push(row),
+            Some(Disposition::Shortened) => shortened.push(row),
             None => {
                 let (items, sum) = by_kind.entry(row.kind).or_default();
                 *items += 1;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use longhaul_core::compaction::assemble::{self, KeptRequest, Parts};
 use longhaul_core::compaction::ladder::Strategy;
-use longhaul_core::compaction::receipt::{Fate, Unseen};
+use longhaul_core::compaction::receipt::{Disposition, UnseenItems};
 use longhaul_core::compaction::{classify, worth};
 use longhaul_core::template::Kind;
 use serde_json::Value;
@@ -21,12 +21,12 @@ pub(super) struct Replacement {
     pub(super) history: Vec<Value>,
     pub(super) view: String,
     /// Dispositions of single lines that were not simply dropped.
-    pub(super) fates: BTreeMap<u64, Fate>,
+    pub(super) dispositions: BTreeMap<u64, Disposition>,
     pub(super) redacted: u64,
     /// The texts used to make it.
     pub(super) texts: Vec<TextUsed>,
     /// Items the model did not see.
-    pub(super) unseen: Option<Unseen>,
+    pub(super) unseen: Option<UnseenItems>,
     /// Warnings for the person.
     pub(super) notices: Vec<Notice>,
 }
@@ -78,7 +78,7 @@ pub(super) fn of_checkpoint(
     let request = kept.as_ref().and_then(|kept| Some((input.request_seq?, kept)));
     let switch = model_switch.map(|(seq, switch)| (*seq, switch));
     let stay = request.into_iter().chain(switch);
-    let fates = stay.map(|(seq, kept)| (seq, fate_of(kept))).collect();
+    let dispositions = stay.map(|(seq, kept)| (seq, fate_of(kept))).collect();
     let redacted = kept.iter().chain(model_switch.map(|(_, switch)| switch));
     let redacted = redacted.map(|kept| u64::from(kept.redacted)).sum();
     let texts = texts.used(texts_of(Strategy::Checkpoint));
@@ -86,7 +86,7 @@ pub(super) fn of_checkpoint(
         strategy: Strategy::Checkpoint,
         history,
         view,
-        fates,
+        dispositions,
         redacted,
         texts,
         unseen: None,
@@ -105,6 +105,6 @@ pub(super) fn pins_notice(incomplete: usize) -> Option<Notice> {
     Some(Notice::new("pins_incomplete", message))
 }
 
-fn fate_of(kept: &KeptRequest) -> Fate {
-    if kept.cut || kept.redacted > 0 { Fate::Shortened } else { Fate::Kept }
+fn fate_of(kept: &KeptRequest) -> Disposition {
+    if kept.cut || kept.redacted > 0 { Disposition::Shortened } else { Disposition::Kept }
 }

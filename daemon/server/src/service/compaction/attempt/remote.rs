@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use longhaul_core::compaction::classify::{
-    Class, ClassifiedItem, brings_model_switch, model_switch_alone, tell,
+    Class, ClassifiedItem, brings_model_switch, classify, model_switch_alone,
 };
 use longhaul_core::compaction::ladder::Strategy;
-use longhaul_core::compaction::receipt::{Fate, Unseen};
+use longhaul_core::compaction::receipt::{Disposition, UnseenItems};
 use longhaul_core::compaction::remote::{self, TrimmedHistory};
 use longhaul_core::compaction::{Phase, assemble};
 use longhaul_core::model::Endpoint;
@@ -24,7 +24,7 @@ impl Attempt<'_> {
         (seqs, items): (&[u64], &[Box<RawValue>]),
         form: Remote,
     ) -> Result<Replacement, RungFailure> {
-        let items_read = tell(items);
+        let items_read = classify(items);
         let sent = remote::trimmed(&items_read, self.choice.context_window / 100 * 95);
         let room = remote::MESSAGES_TOKENS_MAX.min(self.messages_room());
         let endpoint = match form {
@@ -45,7 +45,7 @@ impl Attempt<'_> {
                 return Err(RungFailure(format!("{}: {}", fault.kind.into_str(), fault.detail)));
             }
         };
-        let fates = fates(&accepted, &items_read, &sent, seqs);
+        let dispositions = dispositions(&accepted, &items_read, &sent, seqs);
         let rendered = self.input.view(self.input.view_tokens(self.request));
         let mut notices: Vec<Notice> = pins_notice(rendered.pins_incomplete).into_iter().collect();
         if self.input.choices().drops().next().is_some() {
@@ -69,7 +69,7 @@ impl Attempt<'_> {
             strategy: Strategy::Remote,
             history,
             view,
-            fates,
+            dispositions,
             redacted: sent.redacted,
             texts: self.texts.used(texts_of(Strategy::Remote)),
             notices,
@@ -94,13 +94,13 @@ impl Attempt<'_> {
 
 /// Dispositions: which items are in the history returned by the provider, or were sent. Compared by their text,
 /// newest first.
-fn fates(
+fn dispositions(
     accepted: &[Value],
     items_read: &[ClassifiedItem<'_>],
     sent: &TrimmedHistory,
     seqs: &[u64],
-) -> BTreeMap<u64, Fate> {
-    let mut fates = BTreeMap::new();
+) -> BTreeMap<u64, Disposition> {
+    let mut dispositions = BTreeMap::new();
     let mut left: Vec<(usize, Value)> =
         sent.items.iter().enumerate().filter_map(|(at, item)| Some((at, content(item)?))).collect();
     for item in accepted.iter().rev() {
@@ -110,10 +110,10 @@ fn fates(
         let is_whole = items_read
             .get(at)
             .is_some_and(|items_read| items_read.raw.get() == sent.items[at].get());
-        let fate = if is_whole { Fate::Kept } else { Fate::Shortened };
-        fates.extend(seqs.get(at).map(|seq| (*seq, fate)));
+        let disposition = if is_whole { Disposition::Kept } else { Disposition::Shortened };
+        dispositions.extend(seqs.get(at).map(|seq| (*seq, disposition)));
     }
-    fates
+    dispositions
 }
 
 /// The content of a message; `None` for any other item.
@@ -127,7 +127,7 @@ fn unseen(
     sent: &TrimmedHistory,
     items_read: &[ClassifiedItem<'_>],
     seqs: &[u64],
-) -> Option<Unseen> {
+) -> Option<UnseenItems> {
     let seq = |at: Option<&usize>| at.and_then(|at| seqs.get(*at)).copied();
     let tokens = sent
         .left_out
@@ -135,7 +135,7 @@ fn unseen(
         .filter_map(|at| items_read.get(*at))
         .map(|items_read| items_read.tokens)
         .sum();
-    Some(Unseen {
+    Some(UnseenItems {
         left_out: sent.left_out.len() as u64,
         tokens,
         cut: 0,

@@ -9,7 +9,7 @@ use super::{Command, commands};
 
 /// Effects of a call on the history of the work, if it succeeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Deeds {
+pub struct CommandEffects {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub commits: bool,
     /// Opens, merges, closes or reviews a pull request.
@@ -33,12 +33,12 @@ const VALUED: &[&str] = &[
     "--repository",
 ];
 
-impl Deeds {
+impl CommandEffects {
     /// The effects of a script's commands, and of the scripts inside it.
     pub fn of(commands: &[Command]) -> Self {
-        let mut deeds = Self::default();
-        deeds.collect(commands, 0);
-        deeds
+        let mut effects = Self::default();
+        effects.collect(commands, 0);
+        effects
     }
 
     fn collect(&mut self, within: &[Command], depth: u32) {

@@ -73,7 +73,6 @@ impl Choice {
     }
 }
 
-/// All active choices of a thread.
 #[derive(Debug, Clone, Default)]
 pub struct Choices {
     pins: Vec<Choice>,

@@ -344,7 +344,7 @@ impl Fold {
                 }
             }
             // The usage of a message that is written again belongs to the earlier history.
-            Body::Usage(_) if self.stepper.is_written_again(at) => {}
+            Body::Usage(_) if self.stepper.is_repeated(at) => {}
             Body::Usage(usage) => {
                 self.bill.reported(at, usage);
                 self.meter.reported(place.line, *usage);
@@ -443,7 +443,7 @@ impl Fold {
             true => self.visible.add_context(place.line, &weight),
             false => self.visible.add(place.line, &weight),
         }
-        self.meter.item(place.line, self.visible.tokens(), weigh::is_models_own(item));
+        self.meter.item(place.line, self.visible.tokens(), weigh::is_from_model(item));
         Some(row.index(place, tokens))
     }
 

@@ -128,7 +128,7 @@ pub fn stand_in(view: &str) -> String {
 
 /// The person's text in an item, its parts joined as Codex joins them; `None` for context, a summary, or an
 /// item that is not a request.
-pub fn words_of_person(item: &str) -> Option<String> {
+pub fn person_text(item: &str) -> Option<String> {
     let MessageItem { texts: parts, .. } =
         MessageItem::read(item).filter(|said| said.role == "user")?;
     // One part of context makes the whole message context.
@@ -174,12 +174,10 @@ impl NewestWords {
         self.found.push((seq, message));
     }
 
-    /// Whether the budget is used up.
     pub fn is_full(&self) -> bool {
         self.left == 0
     }
 
-    /// The collected messages, oldest first.
     pub fn into_oldest_first(self) -> Vec<(u64, String)> {
         self.found.into_iter().rev().collect()
     }
@@ -201,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_replacement_loses_what_no_model_sees() {
+    fn a_replacement_drops_items_that_no_model_sees() {
         let kept = r#"{"type":"message","role":"user", "content":"a"}"#;
         let line = format!(
             r#"{{"message":"","replacement_history":[{kept},{{"type":"ghost_snapshot"}},{{"type":"compaction","encrypted_content":"x"}}]}}"#
@@ -214,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_compaction_keeps_the_newest_words_and_its_summary() {
+    fn an_old_compaction_keeps_the_newest_messages_and_its_summary() {
         let mut words = NewestWords::default();
         words.push(9, &"n".repeat(79_996));
         words.push(5, "too long for one token");
@@ -227,14 +225,14 @@ mod tests {
     }
 
     #[test]
-    fn only_requests_are_words_of_the_person() {
+    fn only_requests_are_the_persons_text() {
         let message = |role: &str, text: &str| {
             json!({"type": "message", "role": role, "content": [{"type": "input_text", "text": text}]})
                 .to_string()
         };
-        assert_eq!(words_of_person(&message("user", "fix it")).as_deref(), Some("fix it"));
-        assert_eq!(words_of_person(&message("assistant", "done")), None);
-        assert_eq!(words_of_person(&message("user", "<environment_context>")), None);
-        assert_eq!(words_of_person(&message("user", &format!("{CODEX_SUMMARY_OPENING} …"))), None);
+        assert_eq!(person_text(&message("user", "fix it")).as_deref(), Some("fix it"));
+        assert_eq!(person_text(&message("assistant", "done")), None);
+        assert_eq!(person_text(&message("user", "<environment_context>")), None);
+        assert_eq!(person_text(&message("user", &format!("{CODEX_SUMMARY_OPENING} …"))), None);
     }
 }

@@ -14,7 +14,6 @@ use crate::digest::Digest128;
 
 pub use message::MessageItem;
 
-/// Items in a full page.
 pub const PAGE_ITEMS: usize = 64;
 
 /// Size that fits most pages.

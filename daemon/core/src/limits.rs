@@ -38,7 +38,6 @@ pub const TERM_BYTES: usize = 80;
 /// Errors kept, newest last.
 pub const ERRORS: usize = 4;
 
-/// Bytes of an error's text.
 pub const ERROR_BYTES: usize = 400;
 
 /// Bytes kept of an assistant message.
@@ -77,7 +76,6 @@ pub const VALUE_CHARS: usize = 160;
 
 pub const FACT_DEPENDENCIES: usize = 16;
 
-/// Characters of a plan step.
 pub const STEP_CHARS: usize = 240;
 
 /// Bytes of a head or meta string (title, branch, model …).
@@ -107,13 +105,11 @@ pub const SEARCHED_MARGIN_BYTES: usize = 1_024;
 /// Bytes to index of a run of letters and digits: longer ones are data, found by their beginning.
 pub const RUN_BYTES: usize = 64;
 
-/// Bytes of a search query.
 pub const QUERY_BYTES: usize = 1_024;
 
 /// Words and phrases of a search query.
 pub const QUERY_TERMS: usize = 32;
 
-/// Bytes of a hit's snippet.
 pub const SNIPPET_BYTES: usize = 280;
 
 /// Bytes kept of the agent's last message, from which signs of a phase's end are read.

@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 /// Percent of the limit that a trimmed file keeps, so that not every message trims. As in Codex.
 pub const SOFT_CAP_PERCENT: u64 = 80;
 
-/// First line of our file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
     /// Id of the log; changes if the file is deleted.
@@ -23,9 +22,7 @@ pub struct Message {
     /// When it was sent, Unix milliseconds.
     pub at_ms: i64,
     pub text: String,
-    /// The thread it was sent in.
     pub thread_id: Option<String>,
-    /// The folder that thread works in.
     pub cwd: Option<String>,
 }
 

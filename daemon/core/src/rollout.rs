@@ -46,10 +46,16 @@ pub fn read(source: Source, line: &[u8], wants_meta: bool, visit: &mut dyn FnMut
     (source.spec().read)(line, wants_meta, visit);
 }
 
+type Object = Map<String, Value>;
+
 /// The JSON object on a line, repaired if only its text is damaged.
-fn object_of(line: &[u8]) -> Option<Map<String, Value>> {
+fn object_of(line: &[u8]) -> Option<Object> {
     let object = serde_json::from_slice(line).ok();
     object.or_else(|| serde_json::from_str(&codex::repair(line)?).ok())
+}
+
+fn text<'a>(object: &'a Object, key: &str) -> Option<&'a str> {
+    object.get(key)?.as_str()
 }
 
 /// The transcript that one beginning with `line` continues by reference, if any.
@@ -132,7 +138,6 @@ pub enum Body<'a> {
     },
     /// A history item and its estimated tokens.
     Item(Item<'a>, u64),
-    /// The agent compacted its history.
     Compacted(Compacted<'a>),
     /// The compaction on `line` was undone; what came after it stays.
     CompactionUndone {
@@ -155,10 +160,8 @@ pub enum Body<'a> {
         words: Cow<'a, str>,
         by: TitleBy,
     },
-    /// The turn ended by itself.
     TurnComplete,
     TurnAborted,
-    /// A request failed.
     TurnFailed(TurnFailure),
     /// The harness reports files it changed.
     FilesChanged {
@@ -288,7 +291,6 @@ pub enum Role {
     Developer,
 }
 
-/// A compaction by the agent.
 #[derive(Debug)]
 pub struct Compacted<'a> {
     /// The summary; empty if it is encrypted.

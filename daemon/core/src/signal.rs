@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::checkpoint::plan::{Plan, StepState};
 use crate::rollout::shell::{self, CommandEffects};
-use crate::step::{Answered, At, CommandOutcome, Step, Work};
+use crate::step::{At, CallResult, CommandOutcome, Step, Work};
 use crate::{limits, text};
 
 /// A sign of the end of a phase of work.
@@ -75,7 +75,7 @@ impl Occurrence {
 
 /// An event and its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Happened {
+pub struct SignalEvent {
     #[serde(rename = "s")]
     pub seq: u64,
     /// Number of the turn, from 1.
@@ -99,7 +99,7 @@ pub struct Signals {
     works: bool,
     /// Completed steps when the plan last changed.
     done_steps: u64,
-    happened: VecDeque<Happened>,
+    happened: VecDeque<SignalEvent>,
 }
 
 impl Signals {
@@ -128,7 +128,7 @@ impl Signals {
     }
 
     /// The log, oldest first, at most [`limits::SIGNAL_EVENTS`].
-    pub fn happened(&self) -> impl DoubleEndedIterator<Item = &Happened> {
+    pub fn happened(&self) -> impl DoubleEndedIterator<Item = &SignalEvent> {
         self.happened.iter()
     }
 
@@ -174,7 +174,7 @@ impl Signals {
     }
 
     /// Only success counts; a commit also counts if git itself confirms it.
-    fn answered(&mut self, at: At, answered: &Answered<'_>) {
+    fn answered(&mut self, at: At, answered: &CallResult<'_>) {
         let effects = answered.call.effects;
         if effects == CommandEffects::default() {
             return;
@@ -237,7 +237,7 @@ impl Signals {
             self.happened.pop_front();
         }
         let At { seq, ms: at_ms } = at;
-        self.happened.push_back(Happened { seq, turn: self.turn, at_ms, what });
+        self.happened.push_back(SignalEvent { seq, turn: self.turn, at_ms, what });
     }
 }
 

@@ -48,8 +48,8 @@ use pending::Pending;
 /// that.
 const RESTORED_WRITTEN_MS: i64 = 100;
 
-pub use answer::{Answered, CommandOutcome};
-pub use call::{Action, Call, Called, Change, ChangeKind, Script, Work, one_line_of};
+pub use answer::{CallResult, CommandOutcome};
+pub use call::{Action, Call, Change, ChangeKind, NewCall, Script, Work, one_line_of};
 pub use origin::{Caller, Origin, RequestOrigin};
 pub use words::Words;
 
@@ -73,18 +73,17 @@ pub enum Step<'a> {
     Thought(Words<'a>),
     /// Another agent reports through the harness.
     Reported(Words<'a>),
-    Called(Called),
+    Called(NewCall),
     /// A call was answered, or a running command printed more output.
-    Answered(Answered<'a>),
+    Answered(CallResult<'a>),
     /// A command without a call ended.
     Ran {
-        script: Called,
+        script: NewCall,
         /// Its exit status, if stated.
         exit_code: Option<i64>,
     },
     /// Files were changed, and no answer will report it.
     FilesChanged(Vec<Change>),
-    /// The turn ended by itself.
     TurnComplete,
     TurnInterrupted,
     /// The person took back the last turns.
@@ -126,18 +125,18 @@ impl Stepper {
 
     /// The step of an entry; `None` for identity, settings, counters and what a harness put into the history.
     pub fn step<'a>(&'a mut self, at: At, entry: &'a Entry<'_>) -> Option<Step<'a>> {
-        if self.is_written_again(at) {
+        if self.is_repeated(at) {
             return None;
         }
         match &entry.body {
             Body::Item(item, _) => self.item(at, item, false),
             Body::Aside(item) => self.item(at, item, true),
             Body::Folder { path } => {
-                self.enter(path);
+                self.enter_folder(path);
                 None
             }
             Body::Branch { parent } => {
-                let turns = self.branches.meet(parent.as_deref());
+                let turns = self.branches.record_parent(parent.as_deref());
                 (turns > 0).then(|| self.roll_back(turns))
             }
             Body::RolledBack { turns } => Some(self.roll_back(*turns)),
@@ -168,7 +167,7 @@ impl Stepper {
     }
 
     /// Whether a line repeats a message that was kept after a briefing of ours.
-    pub fn is_written_again(&self, at: At) -> bool {
+    pub fn is_repeated(&self, at: At) -> bool {
         at.ms > 0 && at.ms < self.briefed_ms
     }
 
@@ -210,14 +209,14 @@ impl Stepper {
     fn item<'a>(&'a mut self, at: At, item: &'a Item<'_>, is_aside: bool) -> Option<Step<'a>> {
         match item {
             Item::Message { role: Role::User, text, .. } => match contextual::request(text) {
-                Some(request) => Some(self.asked(Words::of(request), self.requests.get())),
+                Some(request) => Some(self.begin_request(Words::of(request), self.requests.get())),
                 None => contextual::is_report(text).then(|| Step::Reported(Words::of(&**text))),
             },
             Item::Message { role: Role::Assistant, text, .. } => {
                 if let Some(request) = between_agents::request(text)
                     && let Some(request) = Words::of(request).narrowed(contextual::request)
                 {
-                    return Some(self.asked(request, Origin::AGENT));
+                    return Some(self.begin_request(request, Origin::AGENT));
                 }
                 (!text.trim().is_empty()).then(|| Step::Said(Words::of(&**text)))
             }
@@ -235,7 +234,7 @@ impl Stepper {
         }
     }
 
-    fn asked<'a>(&mut self, words: Words<'a>, origin: Origin) -> Step<'a> {
+    fn begin_request<'a>(&mut self, words: Words<'a>, origin: Origin) -> Step<'a> {
         self.branches.begin_turn();
         Step::Asked { words, origin }
     }
@@ -245,21 +244,21 @@ impl Stepper {
         Step::RolledBack { turns }
     }
 
-    fn enter(&mut self, folder: &str) {
+    fn enter_folder(&mut self, folder: &str) {
         let fits = folder.len() <= limits::PATH_BYTES;
         if self.folder.as_deref() != Some(folder).filter(|_| fits) {
             self.folder = fits.then(|| redact(folder).text.into_owned());
         }
     }
 
-    fn call(&mut self, at: At, call: &tool::Call<'_>, is_aside: bool) -> Called {
-        let mut called = Called::of(at, call, self.folder.as_deref());
+    fn call(&mut self, at: At, call: &tool::Call<'_>, is_aside: bool) -> NewCall {
+        let mut called = NewCall::of(at, call, self.folder.as_deref());
         called.call.is_aside = is_aside;
         if let Some(poll) = tool::poll(call)
             && self.pending.poll(&poll, &called.call.id)
         {
             called.action = Action::Poll;
-        } else if called.waits() {
+        } else if called.needs_answer() {
             self.pending.push(called.call.clone());
         } else {
             self.pending.settle(&called.call.id);
@@ -300,7 +299,7 @@ impl Stepper {
             return self.pending.reported(at, call_id, exit_code).map(Step::Answered);
         }
         self.pending.note_settled(call_id);
-        let script = Called::script(at, call_id, script, self.folder.as_deref());
+        let script = NewCall::script(at, call_id, script, self.folder.as_deref());
         Some(Step::Ran { script, exit_code })
     }
 }
@@ -309,7 +308,7 @@ impl Step<'_> {
     /// The redacted beginning of a call or of its output, for an excerpt.
     pub fn excerpt(&self) -> Option<String> {
         match self {
-            Step::Called(called) => called.waits().then(|| called.call.what.clone()),
+            Step::Called(called) => called.needs_answer().then(|| called.call.what.clone()),
             Step::Answered(answered) => {
                 let printed = answered.printed();
                 Some(crate::text::prefix(printed, limits::EXCERPT_BYTES * 4).to_owned())

@@ -33,7 +33,6 @@ impl TemplateGroup {
 #[derive(strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Kind {
-    /// System prompt of a judge.
     Judgment,
     /// The same for one tier; falls back to [`Kind::Judgment`].
     JudgmentEarly,
@@ -114,7 +113,6 @@ impl Kind {
 pub struct Texts(BTreeMap<Kind, String>);
 
 impl Texts {
-    /// Creates templates from a function.
     pub fn of(text: impl Fn(Kind) -> String) -> Self {
         Self(Kind::ALL.iter().copied().map(|kind| (kind, text(kind))).collect())
     }
@@ -124,7 +122,6 @@ impl Texts {
     }
 }
 
-/// Why a template is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
     /// A placeholder that its kind does not have.
@@ -164,7 +161,6 @@ pub fn check(kind: Kind, text: &str) -> Result<(), TemplateError> {
     Ok(())
 }
 
-/// Whether a template has the placeholder.
 pub fn has(text: &str, name: &str) -> bool {
     pieces(text).iter().any(|piece| matches!(piece, Piece::Place(found) if *found == name))
 }
@@ -216,7 +212,7 @@ mod tests {
 
     /// Defect 7.13.11: an unfilled placeholder stayed in the prompt.
     #[test]
-    fn defect_7_13_11_a_place_that_nobody_fills_is_refused() {
+    fn defect_7_13_11_an_unknown_placeholder_is_rejected() {
         let error = check(Kind::Packet, "a\nb {VERBATIM}").unwrap_err();
         assert!(
             matches!(error, TemplateError::Unknown { line: 2, ref name, .. } if name == "VERBATIM")

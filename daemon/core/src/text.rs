@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cuts_keep_their_bound_and_their_characters() {
+    fn cuts_stay_within_bounds_and_split_no_character() {
         let text = "añb😀cdefghij".repeat(9);
         for bytes in 0..text.len() + 3 {
             assert!(prefix(&text, bytes).len() <= bytes);
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn no_word_is_cut_where_one_is_whole() {
+    fn cuts_prefer_word_boundaries() {
         for (text, bytes, expected) in [
             ("fix src/main.rs", 15, "fix src/main.rs"),
             ("fix src/main.rs", 14, "fix…"),
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_cut_as_document_002_says() {
+    fn values_are_cut_by_characters() {
         assert_eq!(cut_chars("abcdef", 6), "abcdef");
         assert_eq!(cut_chars("abcdefg", 6), "abcde…");
         assert_eq!(cut_chars("😀😀😀", 2), "😀…");
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn escapes_of_a_terminal_are_not_shown() {
+    fn terminal_escapes_are_removed() {
         for (text, shown) in [
             ("\x1b[31merror\x1b[0m: \x1b[1;38;5;9mx\x1b[m", "error: x"),
             ("\x1b]0;title\x07a\x1b]8;;http://x\x1b\\b", "ab"),
@@ -254,7 +254,7 @@ mod tests {
         }
 
         #[test]
-        fn a_line_cut_early_is_the_line_cut_late(
+        fn cutting_early_equals_cutting_late(
             text in "([a-zäé😀\\u{0}]{0,9}[ \n\t\u{a0}]{0,3}){0,12}",
             bytes in 0..40_usize,
         ) {

@@ -43,7 +43,6 @@ impl Source {
     }
 }
 
-/// Origin of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ThreadKind {
@@ -102,7 +101,6 @@ pub struct ThreadHead {
     pub kind: ThreadKind,
     pub originator: Option<String>,
     pub cli_version: Option<String>,
-    /// The newest model.
     pub model: Option<String>,
     pub git_branch: Option<String>,
     /// The thread that spawned it.
@@ -122,7 +120,6 @@ pub struct ThreadHead {
     /// Estimated tokens of the history a model would see now.
     pub tokens: u64,
     pub compactions: u64,
-    /// Lines that are not blank.
     pub lines: u64,
     /// Lines that are not one JSON object: none, or several, which are still read.
     pub malformed: u64,

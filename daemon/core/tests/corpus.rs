@@ -86,7 +86,7 @@ fn real_transcripts_fold_the_same_in_parts() {
 
 /// If a transcript ends with the model's answer, the provider's last count equals the window's content.
 #[test]
-fn the_last_count_of_the_provider_counts_the_last_answer() {
+fn the_last_provider_count_includes_the_last_answer() {
     for file in files() {
         if source(&file) == Source::Claude {
             continue;

@@ -13,7 +13,7 @@ pub(crate) fn check(name: &str, text: &str) {
 }
 
 #[test]
-fn views_read_like_this() {
+fn views_match_the_golden_files() {
     let fold = fold(&everything());
     check("view_1000", &view(&fold, &ViewCaps::default(), 1_000));
     check("view_150", &view(&fold, &ViewCaps::default(), 150));

@@ -92,7 +92,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
-    fn any_items_become_legal(items in prop::collection::vec(item(), 0..24), without_images: bool, remove in prop::collection::vec(0..30_usize, 0..3)) {
+    fn any_items_become_valid(items in prop::collection::vec(item(), 0..24), without_images: bool, remove in prop::collection::vec(0..30_usize, 0..3)) {
         let texts: Vec<String> = items.iter().map(Value::to_string).collect();
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         check(&texts, &Options { without_images, ..Options::default() });
@@ -102,7 +102,7 @@ proptest! {
 }
 
 #[test]
-fn any_cut_of_a_real_history_becomes_legal() {
+fn any_cut_of_a_real_history_becomes_valid() {
     let (mut files, mut cuts) = (0, 0);
     for file in corpus::files() {
         let bytes = std::fs::read(&file).unwrap();

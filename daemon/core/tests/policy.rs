@@ -1,5 +1,5 @@
-//! Whole transcripts replayed turn by turn: every decision of a hand-made session to the byte, and what
-//! must hold on real ones.
+//! Replays whole transcripts turn by turn: every decision of a hand-made session, byte for byte, and invariants
+//! on real ones.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -20,7 +20,7 @@ fn window(tokens: u64) -> Window {
     decide(&WindowSources { asked: Some(tokens), ..WindowSources::default() })
 }
 
-/// An early policy beside the default one, and a lazy one.
+/// An early policy and a lazy one, besides the default.
 fn policies() -> Vec<Policy> {
     let default = Policy::default();
     let mut keen = PolicyTable::default();
@@ -65,7 +65,7 @@ fn planned(id: &str, states: &[&str]) -> Vec<String> {
     ]
 }
 
-/// Turns that grow by `tokens`, each with another end.
+/// Turns that grow by `tokens`, each with a different end.
 fn session() -> Vec<String> {
     let end = || json!({"type":"event_msg","payload":{"type":"task_complete"}}).to_string();
     let bulk = |id: &str, tokens: usize| {
@@ -92,7 +92,7 @@ fn session() -> Vec<String> {
 }
 
 #[test]
-fn every_decision_of_a_session_is_as_written_down() {
+fn every_decision_of_a_session_matches_the_record() {
     let (mut fold, window) = (Fold::new(Source::Codex), window(100_000));
     let mut replay = Replay::new(policies());
     let mut text = String::new();
@@ -129,7 +129,7 @@ fn every_decision_of_a_session_is_as_written_down() {
 }
 
 #[test]
-fn a_replay_gives_the_same_decisions_wherever_the_fold_was_saved() {
+fn a_replay_decides_the_same_after_any_save() {
     let window = window(100_000);
     let run = |saves: bool| {
         let mut fold = Fold::new(Source::Codex);
@@ -147,10 +147,10 @@ fn a_replay_gives_the_same_decisions_wherever_the_fold_was_saved() {
     assert_eq!(run(false), run(true));
 }
 
-/// On real transcripts: compactions are bounded by growth, none is made without a sign but in an
-/// emergency, and all decisions are, to the byte, those that were pinned for this corpus.
+/// On real transcripts: growth bounds compactions, none is made without a sign except in an emergency, and all
+/// decisions equal those pinned for this corpus, byte for byte.
 #[test]
-fn real_transcripts_are_decided_on_without_circles() {
+fn real_transcripts_do_not_compact_in_a_loop() {
     let mut files = corpus::files();
     files.sort();
     let (mut sizes, mut pinned) = (String::new(), Pinned::default());
@@ -182,13 +182,13 @@ fn real_transcripts_are_decided_on_without_circles() {
         }
     }
     if !files.is_empty() {
-        // By its sizes: what is in a corpus has no place in a repository.
+        // Identify the corpus by its sizes: its content must not enter the repository.
         let corpus = Digest128::of(sizes.as_bytes()).to_string();
         pinned.check(&format!("policy_corpus_{}", &corpus[..8]), files.len());
     }
 }
 
-/// All decisions on a corpus, as one digest.
+/// Digest of all decisions on a corpus.
 #[derive(Default)]
 struct Pinned {
     digest: Option<Digest128>,
@@ -206,7 +206,7 @@ impl Pinned {
         self.digest = Some(Digest128::of(&bytes));
     }
 
-    /// Compares with what was pinned for this corpus; one that is new here has nothing to be held against.
+    /// Compares with the digest pinned for this corpus; an unknown corpus has none.
     fn check(&self, name: &str, files: usize) {
         let is_pinned = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
             .join(format!("tests/golden/{name}.txt"))

@@ -1,5 +1,5 @@
-//! Defects of the auto-compaction this one learned from, each absent here. `src/policy/DEFECTS.md` lists all,
-//! with the test that stands for each.
+//! Defects of an earlier auto-compaction, each absent here. `src/policy/DEFECTS.md` lists all of them with
+//! their tests.
 
 use std::collections::BTreeSet;
 
@@ -63,8 +63,8 @@ pub(crate) fn names(effects: &[Effect]) -> Vec<String> {
     effects.iter().map(name).collect()
 }
 
-/// Defect 7.4: with the feature on there was no net below it: a turn that ended over the limit, without a
-/// sign, let the next request overflow.
+/// Defect 7.4: without a safety net, a turn that ended over the limit and without a sign let the next request
+/// overflow.
 #[test]
 fn defect_7_4_an_emergency_compacts_at_a_turn_s_end_without_any_sign() {
     let stepped = take(&auto(PolicyTable::default()), Watcher::default(), {
@@ -73,7 +73,7 @@ fn defect_7_4_an_emergency_compacts_at_a_turn_s_end_without_any_sign() {
     assert_eq!(names(&stepped.effects), ["compact"]);
 }
 
-/// Defect 7.4: what growth is counted from was forgotten with every turn of the user's.
+/// Defect 7.4: the baseline for growth was forgotten with every turn of the user.
 #[test]
 fn defect_7_4_growth_is_counted_over_turns_and_restarts() {
     let policy = auto(PolicyTable::default());
@@ -102,7 +102,7 @@ fn defect_7_4_an_agent_that_writes_no_packet_is_asked_once() {
     );
 }
 
-/// Defect 7.6: the second version saw turns end and nothing else, so that one long turn ran the window over.
+/// Defect 7.6: the second version saw only the ends of turns, so one long turn overflowed the window.
 #[test]
 fn defect_7_6_the_middle_of_a_turn_is_decided_on_with_the_agent_s_packet() {
     let policy = auto(PolicyTable::default());
@@ -110,14 +110,14 @@ fn defect_7_6_the_middle_of_a_turn_is_decided_on_with_the_agent_s_packet() {
         Event::MidTurn(Situation { point: Point::MidTurn, ..at(percent, used, boundaries) })
     };
     let stepped = take(&policy, Watcher::default(), mid(60, 100_000, &[Boundary::Commit]));
-    // Only the agent knows where it was, whoever writes packets else.
+    // Only the agent knows its state, even if the daemon usually writes packets.
     assert_eq!(names(&stepped.effects), ["request_packet"]);
     let pressed = take(&policy, Watcher::default(), mid(2, 196_000, &[]));
     assert_eq!(names(&pressed.effects), ["compact"]);
 }
 
-/// Defect 7.6: a judgment that failed compacted with a warning, and a compaction that failed stopped with
-/// one; nothing was kept of either for the next attempt, which could come at once.
+/// Defect 7.6: a failed judgment compacted with a warning, and a failed compaction stopped with one; neither
+/// left anything for the next attempt, which could follow at once.
 #[test]
 fn defect_7_6_after_a_failure_the_next_attempt_needs_growth() {
     let policy = auto(PolicyTable::default());
@@ -129,10 +129,10 @@ fn defect_7_6_after_a_failure_the_next_attempt_needs_growth() {
     assert_eq!(names(&take(&policy, failed.state, committed(100_100)).effects), [""; 0]);
 }
 
-/// Defect 7.7: the handoff was a message of the user's for every later compaction, and what the agent was
-/// asked to write became what the user wants. A prefix to the user's own message took that message with it.
+/// Defect 7.7: every later compaction took the handoff for a message of the user, and the packet request for
+/// the user's request. A prefix to the user's own message hid that message, too.
 #[test]
-fn defect_7_7_our_messages_are_never_the_user_s_and_theirs_stay_theirs() {
+fn defect_7_7_our_messages_never_count_as_the_users() {
     let policy = auto(PolicyTable {
         packet_author: Some(Author::Agent),
         scratch: Some(true),
@@ -166,10 +166,10 @@ fn defect_7_7_our_messages_are_never_the_user_s_and_theirs_stay_theirs() {
     assert_eq!(active(&fold).as_deref(), Some("Now the docs."));
 }
 
-/// Defect 7.7: notes were asked for without a file where the text did not name it; a scratch file was
-/// asked for at any turn in which work had been seen, which it never had.
+/// Defect 7.7: notes were requested without a file if the text did not name it; a scratch file was requested
+/// after any turn with work, which never occurred.
 #[test]
-fn defect_7_7_notes_are_asked_for_after_work_and_always_with_their_file() {
+fn defect_7_7_notes_are_requested_after_work_and_always_name_their_file() {
     let policy = auto(PolicyTable { scratch: Some(true), ..PolicyTable::default() });
     let stepped = take(&policy, Watcher::default(), committed(100_000));
     let [Effect::RequestScratch { prompt }] = &stepped.effects[..] else { panic!("{stepped:?}") };
@@ -178,9 +178,9 @@ fn defect_7_7_notes_are_asked_for_after_work_and_always_with_their_file() {
     assert_eq!(names(&take(&policy, Watcher::default(), talk).effects), ["compact"]);
 }
 
-/// Defect 7.11: the same decisions were written down again and again within a turn.
+/// Defect 7.11: the same decisions were logged repeatedly within a turn.
 #[test]
-fn defect_7_11_the_middle_of_a_turn_is_news_only_when_it_grew_more_urgent() {
+fn defect_7_11_a_mid_turn_decision_is_logged_only_when_more_urgent() {
     let policy = Policy::default();
     let mut state = Watcher::default();
     let mut news = Vec::new();
@@ -204,9 +204,10 @@ fn defect_7_12_thresholds_alone_do_not_make_the_watcher_act() {
     assert_eq!(names(&stepped.effects), ["notify"]);
 }
 
-/// Defect 7.13.5: that a failed judgment approves was said nowhere. It is a key, and told when it happens.
+/// Defect 7.13.5: a failed judgment silently counted as approval. Now a key decides, and the result is
+/// reported.
 #[test]
-fn defect_7_13_5_a_failed_judgment_counts_as_configured_and_is_told() {
+fn defect_7_13_5_a_failed_judgment_counts_as_configured_and_is_reported() {
     let asap = TierTable { judgment: Some(true), ..TierTable::default() };
     let mut policy = auto(PolicyTable { asap, ..PolicyTable::default() });
     assert_eq!(policy.on_judgment_failure, OnFailure::Compact);
@@ -222,8 +223,8 @@ fn defect_7_13_5_a_failed_judgment_counts_as_configured_and_is_told() {
     }
 }
 
-/// Defect 7.13.8: the document has snapshots in a history that later histories do not have. Both are read,
-/// and neither is a sign of anything.
+/// Defect 7.13.8: the document expects snapshots in a history, which later versions do not write. Both are
+/// parsed, and neither is a sign.
 #[test]
 fn defect_7_13_8_ghost_snapshots_change_no_decision() {
     let run = |with_ghost: bool| {
@@ -240,10 +241,10 @@ fn defect_7_13_8_ghost_snapshots_change_no_decision() {
     assert_eq!(run(true), run(false));
 }
 
-/// Defect 7.13.9: the words of an agent's compaction stand in one line and in no item. That line is
-/// enough: signs of before are used up, growth is counted from there.
+/// Defect 7.13.9: the text of an agent's compaction is on one line and in no item. That line is enough: it
+/// clears earlier signs, and growth is measured from it.
 #[test]
-fn defect_7_13_9_an_agent_s_compaction_is_known_by_its_line_alone() {
+fn defect_7_13_9_an_agents_compaction_is_recognized_by_its_line() {
     let mut fold = Fold::new(Source::Codex);
     push(&mut fold, &meta());
     push(&mut fold, &message("user", &"long words ".repeat(9_000)));
@@ -255,17 +256,17 @@ fn defect_7_13_9_an_agent_s_compaction_is_known_by_its_line_alone() {
     assert_eq!((last.what.name(), fold.head().compactions), ("compacted", 1));
 }
 
-/// Defect 7.13.10: the document's examples are not the defaults. The example file's are, by a test of its own;
-/// these are the ones a person meets.
+/// Defect 7.13.10: the document's examples are not the defaults. Another test checks the example file; this one
+/// checks what a person gets.
 #[test]
-fn defect_7_13_10_by_default_it_recommends_and_asks_nobody_for_anything() {
+fn defect_7_13_10_by_default_it_only_recommends() {
     let policy = Policy::default();
     assert_eq!((policy.mode, policy.packet_author), (Mode::Suggest, Author::Watcher));
     assert!(!policy.scratch && policy.tiers.values().all(|rule| !rule.judgment));
     assert_eq!((policy.semantic, policy.compaction_model), (Reader::Phrases, None));
 }
 
-/// Defect 7.1: percent were computed in three ways. There is one, which every view of a window shows.
+/// Defect 7.1: the percentage was computed in three ways. There is one, and every view of a window shows it.
 #[test]
 fn defect_7_1_percent_have_one_definition() {
     use longhaul_core::context::window::{WindowSources, decide as window_of};
@@ -276,9 +277,9 @@ fn defect_7_1_percent_have_one_definition() {
     assert_eq!((window.percent_left(0), window.percent_left(95_000)), (100, 0));
 }
 
-/// What the repository tells is a sign beside the transcript's, and is repeated with the decision.
+/// A sign from the repository adds to the transcript's, and is stored with the decision.
 #[test]
-fn a_commit_seen_in_the_repository_is_a_sign_that_a_logged_decision_keeps() {
+fn a_commit_in_the_repository_is_a_sign_stored_with_the_decision() {
     let commit = Commit { id: "a".repeat(40), at_ms: 5_000, subject: "x".into() };
     let repository = Repository { commits: vec![commit], ..Repository::default() };
     let seen =
@@ -293,9 +294,9 @@ fn a_commit_seen_in_the_repository_is_a_sign_that_a_logged_decision_keeps() {
     assert_eq!(decide(&Policy::default(), &shared).action, PolicyAction::Wait);
 }
 
-/// A model's reading stands in the place of the phrases for the policy that asked for it, and for no other.
+/// A model's reading replaces the phrases only for the policy that requested it.
 #[test]
-fn a_model_s_reading_counts_for_the_policy_that_wants_it() {
+fn a_models_reading_counts_only_for_the_policy_that_requests_it() {
     let situation = Situation {
         message: Some("Done.".into()),
         read_by_model: Some(BTreeSet::new()),

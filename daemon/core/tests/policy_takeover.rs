@@ -1,5 +1,5 @@
-//! What the watcher knows without being told by the client that drives it: compactions the agent makes by
-//! itself, clients that come and go, and those that can only tell the person.
+//! The watcher without reports from its client: compactions that the agent makes by itself, clients that come
+//! and go, and those that can only notify the person.
 
 use longhaul_core::context::window::{WindowSources, decide as window_of};
 use longhaul_core::fold::{Fold, Source};
@@ -13,10 +13,10 @@ use serde_json::json;
 use crate::policy_defects::{at, auto, committed, names, take};
 use crate::session::{line, message, meta, push};
 
-/// An agent that compacts by itself tells nobody but its transcript: growth is counted from there, and its
-/// compactions are of the hour's.
+/// An agent's own compaction appears only in its transcript: growth is measured from it, and it counts toward
+/// the hourly limit.
 #[test]
-fn what_the_agent_compacted_itself_needs_growth_before_it_is_compacted_again() {
+fn the_agents_own_compaction_also_requires_growth() {
     let mut fold = Fold::new(Source::Codex);
     push(&mut fold, &meta());
     push(&mut fold, &message("user", &"long words ".repeat(9_000)));
@@ -38,7 +38,7 @@ fn what_the_agent_compacted_itself_needs_growth_before_it_is_compacted_again() {
         replay::situation(&fold, (&window, fold.used()), "t", (now_ms + 3_600_000, Point::TurnEnd));
     assert_eq!(later.compactions_in_hour, 0);
 
-    // The watcher's own past and the transcript's: the newer one counts.
+    // The newer of the watcher's own past and the transcript's counts.
     let watcher = |at_ms| Watcher {
         baseline: Some(Baseline { used: 10, at_ms }),
         made_ms: [now_ms - 2, now_ms - 1].into(),
@@ -49,9 +49,9 @@ fn what_the_agent_compacted_itself_needs_growth_before_it_is_compacted_again() {
     assert_eq!(watcher(now_ms + 1).complete(found).baseline.unwrap().used, 10);
 }
 
-/// Who lost an answer is asked for the same again, in every state.
+/// A client that lost an answer receives the same request again, in every state.
 #[test]
-fn a_client_that_begins_anew_is_asked_for_what_is_still_to_be_done() {
+fn a_restarted_client_receives_the_pending_effect() {
     let agent = PolicyTable {
         packet_author: Some(Author::Agent),
         scratch: Some(true),
@@ -76,9 +76,9 @@ fn a_client_that_begins_anew_is_asked_for_what_is_still_to_be_done() {
     assert_eq!((names(&idle.effects), idle.state), (vec![], Watcher::default()));
 }
 
-/// What was done between the request and the crash of who did it is not done twice.
+/// A request that was carried out before its client crashed is not repeated.
 #[test]
-fn a_compaction_that_the_transcript_tells_of_is_not_asked_for_again() {
+fn a_compaction_in_the_transcript_is_not_requested_again() {
     let policy = auto(PolicyTable::default());
     let asked = take(&policy, Watcher::default(), committed(100_000));
     let before = Event::Resume { compacted: Some(Baseline { used: 5_000, at_ms: 999 }) };
@@ -87,7 +87,7 @@ fn a_compaction_that_the_transcript_tells_of_is_not_asked_for_again() {
     let done = take(&policy, asked.state.clone(), since);
     assert_eq!(names(&done.effects), ["inject_handoff"]);
     assert_eq!((done.state.phase, done.state.baseline.unwrap().used), (Phase::Idle, 5_000));
-    // Its turn's end was to come, and whoever was to tell of it is gone.
+    // The end of its turn is still missing, and the client that should report it is gone.
     let made = Event::Compacted { tokens_after: 6_000, turn_end_follows: true };
     let made = take(&policy, asked.state, made);
     let done = take(&policy, made.state, Event::Resume { compacted: None });
@@ -97,10 +97,10 @@ fn a_compaction_that_the_transcript_tells_of_is_not_asked_for_again() {
     );
 }
 
-/// A hook sees turns end and can say a word to the person. It begins nothing, disturbs no one who sees the
-/// thread through, and says nothing twice.
+/// A hook sees turns end and can notify the person. It begins nothing, does not disturb the client that runs
+/// the sequence, and notifies only once.
 #[test]
-fn who_can_only_tell_begins_nothing() {
+fn a_notify_only_client_begins_nothing() {
     let seen = |percent, used: u64| {
         Event::TurnSeen(Situation { ..at(percent, used, &[Boundary::Commit]) })
     };
@@ -114,7 +114,7 @@ fn who_can_only_tell_begins_nothing() {
         assert_eq!(told.decided.unwrap().1.action, PolicyAction::Compact);
         let again = take(&policy, told.state.clone(), seen(60, 100_100));
         assert_eq!(names(&again.effects), [""; 0]);
-        // After a compaction that nobody told of, there is something to say again.
+        // After an unreported compaction, it may notify again.
         let baseline = Some(Baseline { used: 30_000, at_ms: 2_000 });
         let full = Situation { baseline, ..at(64, 90_000, &[Boundary::Commit]) };
         assert_eq!(names(&take(&policy, again.state, Event::TurnSeen(full)).effects), ["notify"]);
@@ -126,7 +126,8 @@ fn who_can_only_tell_begins_nothing() {
     let busy = take(&policy, Watcher::default(), committed(100_000));
     let beside = take(&policy, busy.state.clone(), seen(60, 100_000));
     assert_eq!((names(&beside.effects), beside.state), (vec![], busy.state.clone()));
-    // Who was to see it through never came back: that is no reason to be silent, and not the hook's to end.
+    // The client that should finish the sequence never returned: the hook still notifies, but does not end the
+    // sequence.
     let gone = Policy { wait_ms: 500, ..policy };
     let stuck = Watcher { phase: since(busy.state.phase, 400), ..Watcher::default() };
     let late = take(&gone, stuck.clone(), seen(60, 100_000));
@@ -136,9 +137,9 @@ fn who_can_only_tell_begins_nothing() {
     assert_eq!(names(&off.effects), [""; 0]);
 }
 
-/// A judge whose time was over let the turn that told of it pass for the packet's, or the compaction's.
+/// After a judgment timed out, the turn that detected it was taken for the packet's or the compaction's.
 #[test]
-fn the_turn_that_tells_of_an_end_of_waiting_is_no_answer_to_what_it_begins() {
+fn the_turn_that_detects_a_timeout_answers_no_new_request() {
     for (author, expected, phase) in [
         (Author::Agent, "request_packet", "awaiting_packet"),
         (Author::Watcher, "compact", "compacting"),

@@ -80,7 +80,7 @@ proptest! {
     }
 
     #[test]
-    fn a_view_keeps_its_budget_and_its_form(lines in transcript(), budgets in prop::collection::vec(0..3_000_u64, 4), caps in prop::collection::vec(0..6_usize, 7)) {
+    fn a_view_stays_within_budget_and_keeps_its_form(lines in transcript(), budgets in prop::collection::vec(0..3_000_u64, 4), caps in prop::collection::vec(0..6_usize, 7)) {
         let folded = fold(&lines);
         let caps = ViewCaps {
             max_open_plan_steps: caps[0],

@@ -6,7 +6,6 @@ use longhaul_core::checkpoint::view::{ViewCaps, ViewInputs, render};
 use longhaul_core::fold::{Fold, Place, Source};
 use serde_json::{Value, json};
 
-/// A line of the enveloped form.
 pub(crate) fn line(kind: &str, payload: &Value) -> Vec<u8> {
     json!({"timestamp": "2026-01-02T03:04:05.678Z", "type": kind, "payload": payload})
         .to_string()

@@ -152,8 +152,8 @@ async fn a_check_reports_settings_that_no_client_carries_out() {
     assert_eq!(
         problems,
         [
-            "default scratch: mode = \"suggest\" only tells",
-            "keen mode: a shadow decides, and carries nothing out",
+            "default scratch: mode = \"suggest\" only notifies",
+            "keen mode: a shadow only decides and has no effects",
         ]
     );
 }

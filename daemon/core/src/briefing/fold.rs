@@ -6,7 +6,7 @@ use crate::rollout::dialog;
 use crate::rollout::patch::LineCounts;
 use crate::rollout::shell::{Class, Command, FileUse, Use};
 use crate::step::{
-    Action, Answered, At, Called, Change, ChangeKind, CommandOutcome, Script, Step, Work,
+    Action, At, CallResult, Change, ChangeKind, CommandOutcome, NewCall, Script, Step, Work,
 };
 use crate::{paths, text};
 
@@ -56,8 +56,8 @@ impl Briefing {
         }
     }
 
-    fn begin_call(&mut self, at: At, called: &Called, folder: Option<&str>) {
-        let Called { call, action } = called;
+    fn begin_call(&mut self, at: At, called: &NewCall, folder: Option<&str>) {
+        let NewCall { call, action } = called;
         let from = call.starts_in(folder);
         let places = Places { from: from.as_deref(), folder };
         let edits = match action {
@@ -95,8 +95,8 @@ impl Briefing {
         }
     }
 
-    fn end_call(&mut self, at: At, answered: &Answered<'_>, folder: Option<&str>) {
-        let Answered { call, outcome, .. } = answered;
+    fn end_call(&mut self, at: At, answered: &CallResult<'_>, folder: Option<&str>) {
+        let CallResult { call, outcome, .. } = answered;
         if *outcome == CommandOutcome::Running {
             return self.mark_running(&call.id, answered.printed());
         }
@@ -175,7 +175,7 @@ impl Briefing {
     }
 
     /// Records the person's words in a call's answer. Skips tool servers, whose output is untrusted.
-    fn record_dialog(&mut self, seq: u64, answered: &Answered<'_>) {
+    fn record_dialog(&mut self, seq: u64, answered: &CallResult<'_>) {
         let call = &answered.call;
         if call.is_outside {
             return;
@@ -250,7 +250,7 @@ impl Places<'_> {
 }
 
 /// The main program of a script: the first that is not preparation.
-fn program_of(called: &Called) -> String {
+fn program_of(called: &NewCall) -> String {
     let Action::Script(script) = &called.action else { return String::new() };
     let programs = script.commands.iter().filter_map(|command| command.words.first());
     let mut programs = programs.map(|word| word.rsplit('/').next().unwrap_or(word));

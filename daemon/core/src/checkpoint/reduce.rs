@@ -19,7 +19,7 @@ use crate::paths;
 use crate::rollout::output;
 use crate::rollout::shell::FileUse;
 use crate::step::{
-    Action, Answered, At, Call, Called, Change, ChangeKind, CommandOutcome, Script, Step, Words,
+    Action, At, Call, CallResult, Change, ChangeKind, CommandOutcome, NewCall, Script, Step, Words,
     Work, one_line_of,
 };
 
@@ -100,13 +100,13 @@ impl Reducer {
         self.spoken = false;
     }
 
-    fn called(&mut self, state: &mut Checkpoint, at: At, called: &Called) {
+    fn called(&mut self, state: &mut Checkpoint, at: At, called: &NewCall) {
         state.requests.reopen();
         state.calls += 1;
         self.act(state, at, called);
     }
 
-    fn act(&mut self, state: &mut Checkpoint, at: At, Called { call, action }: &Called) {
+    fn act(&mut self, state: &mut Checkpoint, at: At, NewCall { call, action }: &NewCall) {
         match action {
             Action::Script(script) => self.script(state, at, (call, script)),
             Action::Plan(steps) => state.plan.replace(at.seq, steps),
@@ -140,8 +140,8 @@ impl Reducer {
         state.commands.run(at.seq, &script.text, script.is_look);
     }
 
-    fn answered(&mut self, state: &mut Checkpoint, at: At, answered: &Answered<'_>) {
-        let Answered { call, outcome, .. } = answered;
+    fn answered(&mut self, state: &mut Checkpoint, at: At, answered: &CallResult<'_>) {
+        let CallResult { call, outcome, .. } = answered;
         let printed = answered.printed();
         let whole = OutputRef { seq: at.seq, tokens: answered.tokens.unwrap_or(0) };
         if outcome.is_failure() {

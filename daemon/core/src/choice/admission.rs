@@ -7,24 +7,22 @@ use crate::limits;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChoiceRefusal {
-    #[error("there is no text in it")]
+    #[error("it has no text")]
     Empty,
     #[error(
-        "a text to drop has {} letters or digits at least, or half of every view would go",
+        "a text to drop needs at least {} letters or digits; a shorter one would match half of every view",
         limits::DROP_LETTERS_MIN
     )]
     TooShort,
-    #[error("{given} bytes of text; at most {max} are pinned or dropped at once")]
+    #[error("the text has {given} bytes; at most {max} can be pinned or dropped at once")]
     TooLong { given: u64, max: u64 },
-    #[error("{max} choices of this thread are in force")]
+    #[error("this thread already has {max} pins and drops: remove one first")]
     TooMany { max: u64 },
-    #[error(
-        "the pinned texts would take {given} tokens of every view; at most {max} are kept for them"
-    )]
+    #[error("all pinned texts would take {given} tokens of every view; the limit is {max}")]
     PinsTooLarge { given: u64, max: u64 },
-    #[error("this is the request the agent works on; a view ends with it")]
+    #[error("this is the agent's current request, which ends every view: it cannot be dropped")]
     ActiveRequest,
-    #[error("it contradicts the {} {id}: remove that first", action.into_str())]
+    #[error("it contradicts {} {id}: remove that first", action.into_str())]
     Contradiction { action: ChoiceAction, id: String },
 }
 

@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_found_whole() {
+    fn only_whole_words_match() {
         for (line, words, expected) in [
             ("the old plan is gone", "old plan", true),
             ("the old plans are gone", "old plan", false),

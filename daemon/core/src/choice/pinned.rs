@@ -15,7 +15,6 @@ const PART_TOKENS: u64 = 24;
 /// Tokens of the line that reports what is missing.
 const NOTE_TOKENS: u64 = 16;
 
-/// The pins that fit a budget.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PinnedText {
     /// A section of a view; empty without pins, or without room for any of them.

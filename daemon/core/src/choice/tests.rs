@@ -15,7 +15,7 @@ fn dropped(choice: Choice) -> Choices {
 }
 
 #[test]
-fn dropped_words_take_every_line_that_holds_them() {
+fn dropped_words_remove_every_line_that_contains_them() {
     let choices = dropped(text(ChoiceAction::Drop, "the old plan"));
     for (line, expected) in [
         ("- We follow **the old plan** for now.", true),
@@ -28,7 +28,7 @@ fn dropped_words_take_every_line_that_holds_them() {
 }
 
 #[test]
-fn a_dropped_item_takes_its_own_lines_and_no_others() {
+fn a_dropped_item_removes_only_its_own_lines() {
     let report = "Moved the trait to core, because two sinks share it. Tests pass.\n- `infra` keeps the sink\nyes";
     let choices = dropped(items(ChoiceAction::Drop, report, 9));
     for (line, seq, expected) in [
@@ -47,14 +47,14 @@ fn a_dropped_item_takes_its_own_lines_and_no_others() {
 }
 
 #[test]
-fn a_text_loses_its_dropped_lines_alone() {
+fn only_dropped_lines_are_removed() {
     let choices = dropped(text(ChoiceAction::Drop, "secret plan"));
     assert_eq!(choices.without_hidden("a\nthe secret plan is\nb\n"), "a\nb\n");
     assert_eq!(Choices::default().without_hidden("a\n"), "a\n");
 }
 
 #[test]
-fn pins_stand_whole_or_say_that_they_do_not() {
+fn pins_are_shown_in_full_or_reported_as_incomplete() {
     let pins: Vec<Choice> = (0..6)
         .map(|n| text(ChoiceAction::Pin, &format!("Rule {n}: {}", "keep it. ".repeat(20))))
         .collect();
@@ -79,7 +79,7 @@ fn a_pin_cannot_pass_for_a_section_and_says_what_was_cut() {
 }
 
 #[test]
-fn what_cannot_hold_is_refused() {
+fn invalid_choices_are_refused() {
     use ChoiceAction::{Drop, Pin};
     let none = Choices::default();
     let cases = [

@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agents_own_is_told_by_what_is_recorded_alone() {
+    fn the_agents_account_uses_recorded_values_only() {
         let ours = bill(1, true, None, Some(9));
         let silent = bill(2, false, None, None);
         assert_eq!(AgentAccount::of([&ours, &silent]), None);
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_compaction_is_in_force_where_the_agents_history_begins_with_its_view() {
+    fn a_compaction_takes_effect_where_the_history_begins_with_its_view() {
         let bills =
             [bill(10, false, None, None), bill(20, true, None, None), bill(30, true, None, None)];
         for (seqs, expected) in [

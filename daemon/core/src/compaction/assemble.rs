@@ -27,7 +27,6 @@ pub struct Parts<'a> {
     pub ghosts: &'a [Value],
     /// Instructions of a newly selected model: the harness sends them only once.
     pub model_switch: Option<&'a Value>,
-    /// The current request.
     pub request: Option<&'a KeptRequest>,
     /// Context that the harness always rebuilds.
     pub initial_context: &'a [Value],
@@ -82,7 +81,6 @@ pub fn marked(opening: &str, words: &str) -> String {
     }
 }
 
-/// A message item of one text.
 pub fn message(role: &str, words: &str) -> Value {
     let kind = if role == "assistant" { "output_text" } else { "input_text" };
     json!({ "type": "message", "role": role, "content": [{ "type": kind, "text": words }] })

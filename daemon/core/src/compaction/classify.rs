@@ -15,7 +15,6 @@ pub struct ClassifiedItem<'a> {
     pub class: Class,
     /// Pairs a call with its output.
     pub call_id: Option<String>,
-    /// Text of a message.
     pub text: Cow<'a, str>,
     pub tokens: u64,
 }
@@ -50,12 +49,12 @@ impl Class {
     }
 }
 
-pub fn tell(items: &[Box<RawValue>]) -> Vec<ClassifiedItem<'_>> {
-    items.iter().enumerate().map(|(at, raw)| told(at, raw)).collect()
+pub fn classify(items: &[Box<RawValue>]) -> Vec<ClassifiedItem<'_>> {
+    items.iter().enumerate().map(|(at, raw)| classify_item(at, raw)).collect()
 }
 
 pub fn class_of_item(item: &serde_json::Value) -> Class {
-    serde_json::value::to_raw_value(item).map_or(Class::Unknown, |raw| told(0, &raw).class)
+    serde_json::value::to_raw_value(item).map_or(Class::Unknown, |raw| classify_item(0, &raw).class)
 }
 
 /// The instructions in a message; its other parts are context, which is rebuilt.
@@ -73,7 +72,7 @@ pub fn brings_model_switch(phase: Phase, context: &[serde_json::Value]) -> bool 
     phase == Phase::MidTurn && context.iter().any(is_switch)
 }
 
-fn told(at: usize, raw: &RawValue) -> ClassifiedItem<'_> {
+fn classify_item(at: usize, raw: &RawValue) -> ClassifiedItem<'_> {
     let Some((item, tokens)) = codex::read_item(raw.get()) else {
         let tokens = codex::estimate(raw.get());
         return ClassifiedItem {

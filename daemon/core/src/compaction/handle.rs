@@ -25,7 +25,6 @@ pub struct Handle {
 /// Hex digits of a digest in a handle: one in sixteen million matches by chance.
 const DIGEST_DIGITS: usize = 6;
 
-/// Maximum characters of a call's id.
 const CALL_CHARS: usize = 128;
 
 /// Characters of an invalid handle to quote in its error.
@@ -140,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_handle_as_a_view_prints_it_is_of_the_thread_at_hand() {
+    fn a_short_handle_refers_to_the_given_thread() {
         for (text, whole) in [
             ("#747", "t#747"),
             ("747", "t#747"),

@@ -5,7 +5,7 @@
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::classify::{Class, ClassifiedItem, tell};
+use super::classify::{Class, ClassifiedItem, classify};
 use crate::context::diff::{OptIn, diff};
 use crate::context::reference::{Environment, Settings};
 use crate::item::MessageItem;
@@ -25,7 +25,7 @@ struct Section {
 pub fn of_history(items: &[Box<RawValue>], reference: Option<&TurnSettings>) -> Vec<Value> {
     let mut sections: Vec<Section> = Vec::new();
     let mut is_begun = false;
-    for told in tell(items) {
+    for told in classify(items) {
         is_begun |= told.class == Class::Request;
         if matches!(told.class, Class::Context | Class::ModelSwitch) {
             read(&told, is_begun, &mut sections);
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn of_each_section_the_newest_is_told_in_the_order_of_the_first() {
+    fn the_newest_version_of_each_section_is_used_in_original_order() {
         let bundle = json!({ "type": "message", "role": "developer", "content": [
             { "type": "input_text", "text": "<permissions instructions>old" },
             { "type": "input_text", "text": "Answer in French." },
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn where_the_history_does_not_say_the_record_of_the_last_turn_does() {
+    fn the_last_turns_settings_fill_what_the_history_lacks() {
         let turn = TurnSettings { cwd: Some("/w/demo".to_owned()), ..TurnSettings::default() };
         let items = [message("user", "Fix it."), message("assistant", "done")];
         let told = words(&items, Some(&turn));

@@ -27,7 +27,6 @@ pub struct Offer {
     pub remote: bool,
 }
 
-/// Why a strategy is skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[derive(strum::IntoStaticStr)]
@@ -80,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_ladder_ends_on_the_checkpoint() {
+    fn every_ladder_ends_with_the_checkpoint() {
         use Strategy::{Auto, Checkpoint, Hybrid, Remote, Summary};
         let none = Offer::default();
         let model = Offer { model: true, remote: false };

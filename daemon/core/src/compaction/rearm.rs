@@ -34,7 +34,7 @@ pub struct CompactionLoop {
 }
 
 /// Detects a loop that includes this compaction; `earlier` is newest first.
-pub fn circle(state: &Checkpoint, earlier: &[EarlierCompaction]) -> Option<CompactionLoop> {
+pub fn detect_loop(state: &Checkpoint, earlier: &[EarlierCompaction]) -> Option<CompactionLoop> {
     let changes = state.files.iter().filter(|(_, file)| file.state.is_change());
     let commands = state.commands.newest().filter(|command| !command.is_look);
     let done = changes.map(|(_, file)| file.seq).chain(commands.map(|command| command.seq)).max();
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn reading_the_same_again_and_again_is_a_circle_and_doing_something_is_not() {
+    fn rereading_files_is_a_loop_and_progress_is_not() {
         let mut lines = vec![json!({"type":"message","role":"user",
             "content":[{"type":"input_text","text":"fix it"}]})];
         lines.extend(run("a", "cargo build"));
@@ -93,12 +93,16 @@ mod tests {
             lines.extend(run(&format!("r{n}"), "cat src/app.rs"));
         }
         let earlier = [EarlierCompaction { seq: 10 }, EarlierCompaction { seq: 6 }];
-        let found = circle(fold(&lines).checkpoint(), &earlier);
+        let found = detect_loop(fold(&lines).checkpoint(), &earlier);
         let expected = CompactionLoop { compactions: 3, reread: vec!["src/app.rs".to_owned()] };
         assert_eq!(found, Some(expected));
-        assert_eq!(circle(fold(&lines).checkpoint(), &earlier[..1]), None, "twice is no circle");
+        assert_eq!(
+            detect_loop(fold(&lines).checkpoint(), &earlier[..1]),
+            None,
+            "twice is no circle"
+        );
         lines.extend(run("b", "cargo test"));
-        assert_eq!(circle(fold(&lines).checkpoint(), &earlier), None, "something was done");
+        assert_eq!(detect_loop(fold(&lines).checkpoint(), &earlier), None, "something was done");
     }
 
     #[test]

@@ -19,7 +19,6 @@ pub struct Span {
     pub last: u64,
     pub items: u64,
     pub tokens: u64,
-    /// Digest of the first item.
     pub digest: Digest128,
     pub kind: Option<ItemKind>,
 }
@@ -40,21 +39,18 @@ impl From<&ItemRow> for Span {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Disposition {
     Kept,
-    /// Kept, but cut or redacted.
     Shortened,
 }
 
 /// Items that the model behind a replacement did not see because the history exceeded its window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Unseen {
+pub struct UnseenItems {
     pub left_out: u64,
-    /// Estimated tokens of the omitted items.
     pub tokens: u64,
     /// Items whose middle was cut.
     pub cut: u64,
     /// Line of the first omitted item, or of the first cut one if none was omitted.
     pub first: u64,
-    /// Line of the last one.
     pub last: u64,
 }
 
@@ -73,13 +69,13 @@ impl Receipt {
     /// Sorts `spans` (in order, each item once) into the lists.
     pub fn of(
         spans: impl IntoIterator<Item = Span>,
-        unseen: Option<Unseen>,
+        unseen: Option<UnseenItems>,
         disposition: impl Fn(&Span) -> Option<Disposition>,
     ) -> Self {
         let mut receipt = Self::default();
         for span in spans {
             if let Some(unseen) = unseen.filter(|unseen| unseen.first == span.first) {
-                let Unseen { left_out, tokens, cut, last, .. } = unseen;
+                let UnseenItems { left_out, tokens, cut, last, .. } = unseen;
                 let items = if left_out > 0 { left_out } else { cut };
                 let kind = span.kind.filter(|_| last == span.last);
                 receipt.unseen = Some(Span { last, items, tokens, kind, ..span.clone() });
@@ -95,7 +91,6 @@ impl Receipt {
     }
 }
 
-/// Items and tokens of a list.
 pub fn totals(spans: &[Span]) -> (u64, u64) {
     spans.iter().fold((0, 0), |(items, tokens), span| (items + span.items, tokens + span.tokens))
 }

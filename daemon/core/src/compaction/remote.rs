@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::Phase;
-use super::classify::{Class, ClassifiedItem, class_of_item, tell};
+use super::classify::{Class, ClassifiedItem, class_of_item, classify};
 use super::summary::clean;
 use crate::model::{Fault, FaultKind};
 
@@ -74,7 +74,7 @@ pub fn accepted(
     sent: Option<&[Box<RawValue>]>,
     mut room: u64,
 ) -> Result<Vec<Value>, Fault> {
-    let told = tell(answer);
+    let told = classify(answer);
     let opaque: Vec<&ClassifiedItem<'_>> =
         told.iter().filter(|told| told.class == Class::Opaque).collect();
     let [compaction] = opaque.as_slice() else {
@@ -87,7 +87,7 @@ pub fn accepted(
     if last["encrypted_content"].as_str().is_none_or(str::is_empty) {
         return Err(Fault::new(FaultKind::Unreadable, "the compaction item holds nothing"));
     }
-    let of_sent = sent.map(tell);
+    let of_sent = sent.map(classify);
     let messages = of_sent.as_deref().unwrap_or(&told);
     let mut items: Vec<Value> = messages
         .iter()
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_unary_answer_loses_the_harness_context_and_keeps_words_and_summaries() {
+    fn a_unary_answer_drops_harness_context_and_keeps_messages_and_summaries() {
         let answer = raw(&[
             message("developer", "old rules"),
             message("user", "<environment_context>\nold"),
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn mid_turn_context_stands_before_the_last_request_else_the_summary_else_the_view() {
+    fn mid_turn_context_goes_before_the_last_request_else_the_summary_else_the_view() {
         let (view, opaque) = (message("user", "[SESSION_CHECKPOINT v1]\nV"), opaque("abc"));
         let put = |history: &[Value], phase| {
             let history = history.iter().cloned().chain([opaque.clone()]).collect();
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn trimming_goes_past_what_cannot_be_trimmed_and_keeps_pairs() {
+    fn trimming_skips_untrimmable_items_and_keeps_pairs() {
         let call =
             |id: &str| json!({"type":"function_call","name":"x","arguments":"{}","call_id":id});
         let output = |id: &str| json!({"type":"function_call_output","call_id":id,"output":"x".repeat(40_000)});
@@ -228,7 +228,7 @@ mod tests {
             output("b"),
             message("user", "on"),
         ]);
-        let told = tell(&items);
+        let told = classify(&items);
         let sent = trimmed(&told, 12_000);
         assert_eq!(sent.left_out, [4], "and what is left out is told");
         let fits = sent.items;

@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_view_names_what_to_go_on_from() {
+    fn the_newest_view_names_the_compaction_to_continue() {
         let items = [view("cmp_1"), message("user", "go"), view("cmp_2"), message("user", "on")];
         assert_eq!(earlier(&items, "cmp_"), Some("cmp_2"));
         assert_eq!(earlier(&items[..2], "cmp_"), Some("cmp_1"));
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_compaction_made_is_told_from_what_came_after() {
+    fn items_of_a_compaction_are_distinguished_from_later_ones() {
         let made = [view("cmp_1"), message("user", "fix it")];
         let mut sent = view("cmp_1");
         sent["id"] = "msg_1".into();

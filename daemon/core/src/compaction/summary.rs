@@ -65,7 +65,6 @@ impl<'a> Split<'a> {
         split
     }
 
-    /// Whether there is anything to summarize.
     pub fn is_empty(&self) -> bool {
         !self.body.iter().any(|told| told.class != Class::Request)
     }

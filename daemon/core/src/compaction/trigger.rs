@@ -24,7 +24,6 @@ pub enum TriggerMoment {
 #[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Verdict {
-    /// The user switched compaction off.
     SwitchedOff,
     UnderLimit,
     /// The turn is over; the next one checks again.
@@ -96,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_that_is_over_is_not_compacted_mid_turn() {
+    fn a_finished_turn_is_not_compacted_mid_turn() {
         let full = window(100_000, None);
         let mid = |used, follow_up| should(used, TriggerMoment::MidTurn { follow_up }, &full, None);
         assert_eq!(mid(95_000, true), Verdict::ContextLimit);
@@ -105,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_smaller_model_is_preceded_by_the_larger_one_and_no_other() {
+    fn only_a_larger_previous_model_compacts_for_a_smaller_one() {
         let (small, large) = (window(100_000, None), window(272_000, None));
         let pre = TriggerMoment::PreTurn { incoming: 0 };
         assert_eq!(should(90_001, pre, &small, Some(&large)), Verdict::ModelDownshift);

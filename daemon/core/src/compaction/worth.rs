@@ -22,13 +22,11 @@ pub fn ceiling(window: u64) -> u64 {
     window / 100 * CEILING_PERCENT
 }
 
-/// Why a replacement is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case", const_into_str)]
 pub enum Flaw {
     Empty,
-    /// It lacks the active request.
     RequestMissing,
     /// A call without its output, or vice versa.
     PairBroken,

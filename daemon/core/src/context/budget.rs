@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_limits_of_document_004_are_11264_bytes_and_281_lines() {
+    fn the_model_format_limits_are_11264_bytes_and_281_lines() {
         assert_eq!((MODEL_FORMAT_BYTES, MODEL_FORMAT_LINES), (11_264, 281));
         let policy = policy_by_name("model_format").unwrap();
         let cut = truncate(&"line\n".repeat(300), policy);

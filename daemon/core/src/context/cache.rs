@@ -10,7 +10,6 @@ use crate::thread::Source;
 /// do.
 const LIFETIMES_MS: [(Source, u64); 2] = [(Source::Claude, 300_000), (Source::Codex, 3_600_000)];
 
-/// Source of a lifetime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case", const_into_str)]
@@ -21,7 +20,6 @@ pub enum LifetimeOrigin {
     Default,
 }
 
-/// A provider's cache of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PromptCache {
     pub lifetime_ms: u64,
@@ -51,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_persons_word_counts_before_the_transcripts_and_both_before_the_documentation() {
+    fn configuration_beats_the_transcript_and_both_beat_the_documentation() {
         use LifetimeOrigin::{Config, Default, Transcript};
         let minutes = |minutes: u64| minutes * 60_000;
         for (source, known, idle, expected) in [

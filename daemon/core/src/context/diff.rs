@@ -32,7 +32,6 @@ pub enum Dimension {
     Environment,
 }
 
-/// Dimensions compared only on request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OptIn {
     pub agents_md: bool,

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_pleases_the_eye_alone_is_left_out() {
+    fn insignificant_white_space_is_removed() {
         for (given, compacted) in [
             (r#"{"a":1}"#, r#"{"a":1}"#),
             ("{ \"b\" : [1,\n  2 ],\t\"a\": 1.50 }\n", r#"{"b":[1,2],"a":1.50}"#),
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_inline_image_is_counted_as_text() {
+    fn other_images_are_counted_as_text() {
         for url in [
             "https://example.com/a.png",
             "file:///home/user/a.png",
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_told_apart_by_what_they_are_spent_on() {
+    fn tokens_are_split_by_kind_of_content() {
         let items = [
             r#"{"type":"message","role":"developer","content":"<permissions instructions>x"}"#,
             r#"{"type":"message","role":"developer","content":"be brief"}"#,

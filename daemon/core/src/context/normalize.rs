@@ -34,7 +34,6 @@ pub struct Options {
     pub for_request: bool,
 }
 
-/// What was done to an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case", const_into_str)]
@@ -44,9 +43,7 @@ pub enum ChangeKind {
     CounterpartRemoved,
     /// Added an "aborted" output for a call without one.
     OutputAdded,
-    /// Moved an output behind its call.
     OutputMoved,
-    /// Removed an output without a call.
     OrphanOutputRemoved,
     /// Removed a second output of one call.
     DuplicateOutputRemoved,
@@ -90,9 +87,9 @@ pub fn normalize<'a>(items: &[&'a str], options: &Options) -> NormalizedHistory<
     let heads: Vec<Head<'_>> = items.iter().map(|item| Head::of(item)).collect();
     let mut work = Work::new(items.len());
     work.drop_requested(&heads, &options.remove);
-    work.drop_invisible(&heads);
+    work.drop_where(ChangeKind::InvisibleRemoved, &heads, |head| head.is_invisible());
     if options.for_request {
-        work.drop_unsendable(&heads);
+        work.drop_where(ChangeKind::UnsendableRemoved, &heads, |head| !head.is_sendable());
     }
     work.drop_repeated_items(items, &heads);
     work.pair(&heads);
@@ -180,15 +177,14 @@ impl Work {
         }
     }
 
-    fn drop_invisible(&mut self, heads: &[Head<'_>]) {
-        for (index, head) in heads.iter().enumerate().filter(|(_, head)| head.is_invisible()) {
-            self.drop(ChangeKind::InvisibleRemoved, index, head);
-        }
-    }
-
-    fn drop_unsendable(&mut self, heads: &[Head<'_>]) {
-        for (index, head) in heads.iter().enumerate().filter(|(_, head)| !head.is_sendable()) {
-            self.drop(ChangeKind::UnsendableRemoved, index, head);
+    fn drop_where(
+        &mut self,
+        kind: ChangeKind,
+        heads: &[Head<'_>],
+        is_dropped: impl Fn(&Head<'_>) -> bool,
+    ) {
+        for (index, head) in heads.iter().enumerate().filter(|(_, head)| is_dropped(head)) {
+            self.drop(kind, index, head);
         }
     }
 

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_joined_from_the_root_down_under_one_bound() {
+    fn files_are_joined_from_the_root_down_within_one_limit() {
         assert_eq!(joined(100, "", &["root", " \n", "leaf\n"]).as_deref(), Some("root\n\nleaf"));
         assert_eq!(joined(6, "", &["root", "leaf", "more"]).as_deref(), Some("root\n\nle"));
         assert_eq!(joined(5, "", &["aé é"]).as_deref(), Some("aé \u{fffd}"));
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_holds_everywhere_stands_before_the_project_s() {
+    fn global_instructions_come_before_the_projects() {
         let whole = joined(100, " be brief\n", &["root"]);
         assert_eq!(whole.as_deref(), Some("be brief\n\n--- project-doc ---\n\nroot"));
         assert_eq!(joined(0, "be brief", &["root"]).as_deref(), Some("be brief"));

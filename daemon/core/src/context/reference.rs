@@ -20,7 +20,6 @@ pub struct Settings {
     pub collaboration_mode: Option<CollaborationMode>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub personality: Option<Personality>,
-    /// The model and its own instructions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<Model>,
     /// Project instructions (AGENTS.md); compared only on request.
@@ -59,7 +58,6 @@ pub struct WorkingFolder {
     pub shell: Option<String>,
 }
 
-/// Hosts that may be reached.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Network {
@@ -119,26 +117,26 @@ pub struct Model {
 impl Settings {
     /// The settings that a transcript recorded, for comparison with `current`. A transcript has names and no
     /// text; what it does not record counts as unchanged.
-    pub fn of_turn(told: &TurnSettings, current: &Self) -> Self {
-        let environment = current.environment.clone().map(|now| now.told(told));
+    pub fn of_turn(recorded: &TurnSettings, current: &Self) -> Self {
+        let environment = current.environment.clone().map(|now| now.with_recorded(recorded));
         let permissions = current.permissions.clone().map(|now| Permissions {
-            profile: told.sandbox.clone().unwrap_or(now.profile),
-            approval_policy: told.approval_policy.clone().unwrap_or(now.approval_policy),
+            profile: recorded.sandbox.clone().unwrap_or(now.profile),
+            approval_policy: recorded.approval_policy.clone().unwrap_or(now.approval_policy),
             ..now
         });
-        let collaboration_mode = match (&told.mode, &current.collaboration_mode) {
+        let collaboration_mode = match (&recorded.mode, &current.collaboration_mode) {
             (Some(mode), Some(now)) if *mode == now.mode => Some(now.clone()),
             (Some(mode), _) => {
                 Some(CollaborationMode { mode: mode.clone(), ..CollaborationMode::default() })
             }
             (None, now) => now.clone(),
         };
-        let personality = match (&told.personality, &current.personality) {
+        let personality = match (&recorded.personality, &current.personality) {
             (Some(name), Some(now)) if *name == now.name => Some(now.clone()),
             (Some(name), _) => Some(Personality { name: name.clone(), ..Personality::default() }),
             (None, now) => now.clone(),
         };
-        let model = match (&told.model, &current.model) {
+        let model = match (&recorded.model, &current.model) {
             (Some(name), Some(now)) if *name == now.name => Some(now.clone()),
             (Some(name), _) => Some(Model { name: name.clone(), ..Model::default() }),
             (None, now) => now.clone(),
@@ -156,14 +154,14 @@ impl Settings {
 }
 
 impl Environment {
-    fn told(mut self, told: &TurnSettings) -> Self {
-        if let Some(cwd) = &told.cwd
+    fn with_recorded(mut self, recorded: &TurnSettings) -> Self {
+        if let Some(cwd) = &recorded.cwd
             && !self.places.iter().any(|place| place.cwd == *cwd)
         {
             self.places = vec![WorkingFolder { id: None, cwd: cwd.clone(), shell: None }];
         }
-        self.current_date = told.current_date.clone().or(self.current_date);
-        self.timezone = told.timezone.clone().or(self.timezone);
+        self.current_date = recorded.current_date.clone().or(self.current_date);
+        self.timezone = recorded.timezone.clone().or(self.timezone);
         self
     }
 

@@ -31,7 +31,6 @@ pub enum Unit {
     Lines,
 }
 
-/// A text after its cut.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Truncation {
     /// The remaining text, with a marker if something was removed.
@@ -42,7 +41,6 @@ pub struct Truncation {
 }
 
 impl Policy {
-    /// The unit of its markers.
     pub fn unit(self) -> Unit {
         match self {
             Self::Tokens(_) => Unit::Tokens,

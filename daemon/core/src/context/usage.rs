@@ -2,7 +2,6 @@
 
 use super::window::{Window, percent_of};
 
-/// Sizes to assess, in tokens.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Sizes {
     pub used: u64,
@@ -25,15 +24,14 @@ pub fn remarks(sizes: &Sizes, window: &Window) -> Vec<Remark> {
     let mut remarks = Vec::new();
     let mut remark = |kind, message, hint| remarks.push(Remark { kind, message, hint });
     if !window.is_known() {
-        let message = "the model's window is not known, so nothing is said of how full it is";
+        let message = "the model's window is unknown, so its use cannot be assessed";
         let hint = "set sources.NAME.context_window, or context_window of the request";
         remark("window_unknown", message.to_owned(), hint);
         return remarks;
     }
     let after = sizes.used.saturating_add(sizes.incoming);
     if after > window.effective {
-        let message =
-            format!("{after} tokens do not fit into the {} that can be filled", window.effective);
+        let message = format!("{after} tokens do not fit into the usable {}", window.effective);
         remark("over_window", message, "compact before the next request");
     } else if let Some(trigger) = window.trigger.filter(|trigger| after >= *trigger) {
         let message = format!("{after} tokens are at the compaction limit of {trigger}");
@@ -42,7 +40,7 @@ pub fn remarks(sizes: &Sizes, window: &Window) -> Vec<Remark> {
     let headroom = window.trigger.unwrap_or(window.effective).saturating_sub(sizes.fixed);
     if sizes.largest > headroom {
         let message = format!(
-            "one item has {} tokens; even an emptied window has room for {headroom}",
+            "one item has {} tokens; even an empty window has room for only {headroom}",
             sizes.largest
         );
         remark("item_over_headroom", message, "truncate it: no compaction can make room for it");
@@ -56,7 +54,7 @@ pub fn remarks(sizes: &Sizes, window: &Window) -> Vec<Remark> {
     }
     if let Some(limit) = window.limit_refused {
         let message = format!(
-            "the limit of {limit} lies above the {} tokens that can be filled ({} % of the window)",
+            "the limit of {limit} is above the usable {} tokens ({} % of the window)",
             window.effective,
             percent_of(window.effective, window.tokens)
         );
@@ -77,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_is_remarked_on_at_its_limits() {
+    fn remarks_appear_at_a_windows_limits() {
         let used = |used| Sizes { used, ..Sizes::default() };
         assert_eq!(kinds(used(89), None), [""; 0]);
         assert_eq!(kinds(used(90), None), ["over_trigger"]);
@@ -87,13 +85,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_about_to_be_added_counts_before_the_request() {
+    fn incoming_text_counts_before_the_request() {
         let sizes = Sizes { used: 80, incoming: 30, largest: 30, fixed: 5 };
         assert_eq!(kinds(sizes, None), ["over_window", "item_over_headroom"]);
     }
 
     #[test]
-    fn one_item_larger_than_an_emptied_window_is_told_of() {
+    fn an_item_larger_than_an_empty_window_is_reported() {
         let sizes = Sizes { used: 20, largest: 80, fixed: 15, ..Sizes::default() };
         assert_eq!(kinds(sizes, None), ["item_over_headroom"]);
         assert_eq!(kinds(Sizes { largest: 70, ..sizes }, None), [""; 0]);

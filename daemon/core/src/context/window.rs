@@ -10,7 +10,6 @@ pub const TRIGGER_PERCENT: u64 = 90;
 /// Tokens that agents subtract when they show the remainder: instructions that are always present.
 pub const BASELINE_TOKENS: u64 = 12_000;
 
-/// Window of an unknown model.
 pub const FALLBACK_TOKENS: u64 = 272_000;
 
 /// Windows by prefix of a model's name; the longest prefix wins. Lists only models that are sold with one
@@ -58,11 +57,9 @@ pub enum Origin {
     Observed,
     Default,
     ModelTable,
-    /// Where the agent compacted by itself.
     AgentCompaction,
     Agent,
     Transcript,
-    /// The running agent reports it.
     RunningAgent,
     Config,
     Request,
@@ -251,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_that_nobody_vouches_for_has_the_fallback_and_says_so() {
+    fn an_unknown_model_has_the_fallback_window_and_says_so() {
         for model in ["mystery", "gpt-4o", "gpt-oss-120b", "claude-opus-4-6", "gemini-2.5-pro"] {
             let unknown = of(WindowSources { model: Some(model), ..WindowSources::default() });
             assert_eq!((unknown.tokens, unknown.origin), (272_000, Origin::Fallback), "{model}");
@@ -261,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn where_an_agent_compacted_by_itself_tells_the_window_and_the_limit() {
+    fn an_agents_own_compaction_determines_window_and_limit() {
         let known = |compacted, filled| WindowSources {
             model: Some("claude-opus-5"),
             agent_compacted_at: Some(compacted),
@@ -288,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_window_has_held_fits_into_it() {
+    fn a_window_is_at_least_as_large_as_its_content() {
         let held = |filled: u64, model: &'static str| {
             let known = WindowSources {
                 model: Some(model),
@@ -312,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_transcript_states_counts_whether_whole_or_effective() {
+    fn the_transcript_may_state_the_whole_or_effective_window() {
         for (stated, tokens) in [
             (258_400, 272_000),
             (190_000, 200_000),
@@ -336,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn the_users_limit_is_honoured_and_says_where_it_came_from() {
+    fn the_users_limit_is_honoured_and_names_its_origin() {
         let window = of(WindowSources {
             asked: Some(100),
             percent_configured: Some(94),
@@ -354,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_user_told_the_agent_counts_below_what_they_told_us() {
+    fn our_settings_take_precedence_over_the_agents() {
         let told = WindowSources {
             agent_window: Some(1_000),
             agent_limit: Some(930),
@@ -373,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_above_the_window_is_the_default_and_told() {
+    fn a_limit_above_the_window_is_replaced_and_reported() {
         let window = of(WindowSources {
             asked: Some(100),
             limit_asked: Some(200),
@@ -384,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_is_told_as_agents_tell_it() {
+    fn the_percentage_left_matches_what_agents_show() {
         let window = of(WindowSources { asked: Some(272_000), ..WindowSources::default() });
         assert_eq!(window.percent_left(0), 100);
         assert_eq!(window.percent_left(12_000), 100);

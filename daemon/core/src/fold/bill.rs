@@ -21,7 +21,7 @@ use crate::checkpoint::files::FileState;
 use crate::digest::Digest128;
 use crate::rollout::shell::Use;
 use crate::rollout::{Compacted, CompactionReport, Usage, contextual};
-use crate::step::{Action, At, Called, Step};
+use crate::step::{Action, At, NewCall, Step};
 use crate::{limits, paths};
 
 /// Lines after a compaction in which the harness may still report it.
@@ -230,7 +230,7 @@ impl Bill {
         Some(self.last_ms).filter(|ms| self.awaits && *ms > 0)
     }
 
-    fn called(&mut self, Called { call, action }: &Called, state: &Checkpoint) {
+    fn called(&mut self, NewCall { call, action }: &NewCall, state: &Checkpoint) {
         if call.is_aside || matches!(action, Action::Poll) {
             return;
         }

@@ -159,11 +159,11 @@ impl Meter {
     }
 
     /// Records an item; the history is now estimated at `estimated`.
-    pub(super) fn item(&mut self, seq: u64, estimated: u64, is_models_own: bool) {
+    pub(super) fn item(&mut self, seq: u64, estimated: u64, is_from_model: bool) {
         self.estimated = estimated;
-        self.ends_own = is_models_own;
-        self.awaits_answer &= is_models_own;
-        if is_models_own {
+        self.ends_own = is_from_model;
+        self.awaits_answer &= is_from_model;
+        if is_from_model {
             self.at_model = Some(estimated);
         }
         if let Some(report) = self.report.as_mut().filter(|_| self.awaits_answer) {

@@ -16,7 +16,6 @@ pub enum ContextKind {
     ToolCalls,
     ToolOutputs,
     Reasoning,
-    /// Inline images, from any author.
     Images,
     /// Initial context of the harness: permissions, environment, AGENTS.md.
     InitialContext,

@@ -2,7 +2,6 @@
 
 use serde::Deserialize;
 
-/// A message item of a history.
 #[derive(Debug, PartialEq, Eq)]
 pub struct MessageItem {
     /// The role as written in the item.
@@ -48,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_read_in_both_forms_and_from_nothing_else() {
+    fn text_is_parsed_in_both_forms_and_from_nothing_else() {
         let read = |item: &str| MessageItem::read(item).map(|message| message.texts);
         assert_eq!(read(r#"{"role":"user","content":"Go."}"#), Some(vec!["Go.".to_owned()]));
         let parts = r#"{"role":"user","content":[{"text":"a"},{"image_url":"x"},{"text":"b"}]}"#;

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use super::usage::{self, UsageKind};
 use crate::fold::Place;
 use crate::rollout::{self, Body, Item};
-use crate::step::{Action, Called};
+use crate::step::{Action, NewCall};
 use crate::thread::Source;
 
 /// Maximum files recorded per thread.
@@ -45,7 +45,7 @@ impl ReadLog {
         let source = self.source;
         rollout::read(source, line, false, &mut |entry| {
             if let Body::Item(Item::Call(call), _) = &entry.body {
-                self.action(Called::alone(call).action);
+                self.action(NewCall::alone(call).action);
             }
         });
     }

@@ -37,9 +37,7 @@ pub struct Situation {
     pub message: Option<String>,
     /// Baseline set by the last compaction, veto or failed attempt.
     pub baseline: Option<Baseline>,
-    /// Compactions in the past hour.
     pub compactions_in_hour: u64,
-    /// State of the repository, if read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository: Option<Box<RepositoryView>>,
     /// Signs a model read from the text, if one was asked.
@@ -62,7 +60,6 @@ pub struct Baseline {
 #[strum(serialize_all = "snake_case", const_into_str)]
 pub enum PolicyAction {
     Wait,
-    /// Ask for a judgment first.
     Judge,
     Compact,
 }
@@ -93,7 +90,6 @@ pub struct Decision {
 }
 
 impl Decision {
-    /// The first rule that refused.
     pub fn refused_by(&self) -> Option<&Reason> {
         self.reasons.iter().find(|reason| !reason.passed)
     }
@@ -177,7 +173,7 @@ fn signs(policy: &Policy, situation: &Situation, reasons: &mut Reasons) -> BTree
         });
     }
     if let Some(seen) = &situation.repository {
-        if seen.tells_of_commit() {
+        if seen.shows_commit() {
             signs.insert(Boundary::Commit);
         }
         reasons.add("repository", true, || seen.words());

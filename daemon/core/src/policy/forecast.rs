@@ -6,13 +6,12 @@ use super::Tier;
 use super::settings::Policy;
 use crate::context::window::Window;
 use crate::fold::Point as Mark;
-use crate::signal::{Boundary, Happened, Occurrence};
+use crate::signal::{Boundary, Occurrence, SignalEvent};
 
 /// An estimate from the thread's own history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Forecast {
     pub tokens_per_turn: u64,
-    /// Turns until the window is full.
     pub turns_left: Option<u64>,
     pub next_tier: Option<Tier>,
     pub turns_to_next_tier: Option<u64>,
@@ -34,7 +33,7 @@ pub fn forecast(
     policy: &Policy,
     window: &Window,
     course: Course<'_>,
-    log: &[Happened],
+    log: &[SignalEvent],
 ) -> Forecast {
     let since = course.points.iter().find(|p| course.compacted_at.is_none_or(|at| p.seq >= at));
     let turns = since.map_or(0, |point| course.turn.saturating_sub(point.turn)).max(1);
@@ -62,7 +61,7 @@ pub fn forecast(
 }
 
 /// The most frequent boundary, and its due date by the mean distance of its turns.
-fn next_boundary(turn: u64, log: &[Happened]) -> (Option<Boundary>, Option<u64>) {
+fn next_boundary(turn: u64, log: &[SignalEvent]) -> (Option<Boundary>, Option<u64>) {
     let turns_of = |boundary: Boundary| {
         let mut turns: Vec<u64> = log
             .iter()
@@ -95,7 +94,7 @@ mod tests {
         let mark = |seq, turn, tokens| Mark { seq, turn, tokens };
         let points = [mark(0, 1, 90_000), mark(10, 3, 20_000), mark(20, 5, 40_000)];
         let course = Course { points: &points, compacted_at: Some(10), turn: 5, used: 40_000 };
-        let event = |turn| Happened {
+        let event = |turn| SignalEvent {
             seq: turn,
             turn,
             at_ms: 0,

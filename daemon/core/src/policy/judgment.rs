@@ -13,10 +13,8 @@ pub struct Judgment {
     pub reason: String,
 }
 
-/// Maximum bytes of a reason.
 const REASON_BYTES: usize = 400;
 
-/// JSON Schema of the answer.
 pub fn schema() -> Value {
     json!({
         "type": "object",
@@ -54,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_read_bare_fenced_and_within_words() {
+    fn answers_are_parsed_bare_fenced_and_inside_text() {
         for answer in [
             r#"{"should_compact":true,"reason":"phase over"}"#,
             "```json\n{\"should_compact\":true,\"reason\":\"phase over\"}\n```",

@@ -15,10 +15,8 @@ use crate::signal::Boundary;
 /// Number of words before a phrase, within its clause, that are searched for a negation.
 const REACH_WORDS: usize = 4;
 
-/// Sentence terminators.
 const SENTENCE: &[char] = &['.', '!', '?', ';', '\n', '。', '！', '？', '；', '…'];
 
-/// Clause terminators.
 const CLAUSE: &[char] = &[',', ':', '(', '—', '–', '，', '：', '（', '、'];
 
 /// Words after a comma that extend the negation before it: "ich glaube nicht, dass es fertig ist".
@@ -182,7 +180,7 @@ mod tests {
 
     /// Defect 7.3: "abandoned" held "done", and only three negations were known.
     #[test]
-    fn defect_7_3_a_part_of_a_word_and_a_negated_word_are_no_sign() {
+    fn defect_7_3_partial_and_negated_words_are_no_sign() {
         for words in [
             "I abandoned the idea.",
             "undone",
@@ -222,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_given_list_stands_in_the_place_of_the_default() {
+    fn a_given_list_replaces_the_default() {
         let phrases = Phrases {
             agent_done: vec![" Roger Over ".into(), String::new()],
             ..Phrases::default()

@@ -22,9 +22,9 @@ pub fn without_effect(policy: &Policy) -> Vec<Problem> {
                 Needs::MidTurn => {
                     "none in the middle of a turn: there the agent compacts at its own limit; it counts when a turn ends"
                 }
-                Needs::Judge => "no client of longhaul judges; on_judgment_failure decides",
+                Needs::Judge => "no client of longhaul makes judgments; on_judgment_failure decides",
                 Needs::Model => {
-                    "no client of longhaul has a model compact; the view is made without one"
+                    "no client of longhaul compacts with a model; the view is made without one"
                 }
             }
             .to_owned(),
@@ -43,11 +43,11 @@ pub fn without_effect(policy: &Policy) -> Vec<Problem> {
 }
 
 /// Settings of a shadow that differ from the active policy and have no effect.
-pub fn without_effect_in_shadow(shadow: &Policy, in_force: &Policy) -> Vec<Problem> {
+pub fn shadow_settings_without_effect(shadow: &Policy, in_force: &Policy) -> Vec<Problem> {
     let mode = (shadow.mode != in_force.mode).then_some("mode");
     let keys = mode.into_iter().chain(set(shadow, in_force).into_iter().map(|(key, _)| key));
     let problem = |key: &str| {
-        let reason = "a shadow decides, and carries nothing out".to_owned();
+        let reason = "a shadow only decides and has no effects".to_owned();
         Problem { key: key.to_owned(), reason, is_fatal: false }
     };
     keys.map(problem).collect()
@@ -86,9 +86,9 @@ fn set(policy: &Policy, base: &Policy) -> Vec<(&'static str, Needs)> {
 
 fn only_told(mode: Mode) -> String {
     let does = match mode {
-        Mode::Off => "mode = \"off\" decides for the log alone",
-        Mode::Tag => "mode = \"tag\" only tells",
-        Mode::Suggest | Mode::Auto => "mode = \"suggest\" only tells",
+        Mode::Off => "mode = \"off\" only logs decisions",
+        Mode::Tag => "mode = \"tag\" only notifies",
+        Mode::Suggest | Mode::Auto => "mode = \"suggest\" only notifies",
     };
     does.to_owned()
 }
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_client_carries_out_is_named_by_mode() {
+    fn settings_without_effect_are_named_by_mode() {
         assert_eq!(without_effect(&Policy::default()), []);
         let auto = without_effect(&all_set(Mode::Auto));
         let about = |words: &str| {
@@ -140,10 +140,10 @@ mod tests {
     }
 
     #[test]
-    fn a_shadow_is_told_of_what_it_sets_itself() {
+    fn only_a_shadows_own_settings_are_reported() {
         let in_force = all_set(Mode::Auto);
-        assert_eq!(without_effect_in_shadow(&in_force.clone(), &in_force), []);
+        assert_eq!(shadow_settings_without_effect(&in_force.clone(), &in_force), []);
         let shadow = Policy { mode: Mode::Tag, scratch: false, ..in_force.clone() };
-        assert_eq!(keys(without_effect_in_shadow(&shadow, &in_force)), ["mode", "scratch"]);
+        assert_eq!(keys(shadow_settings_without_effect(&shadow, &in_force)), ["mode", "scratch"]);
     }
 }

@@ -15,7 +15,7 @@ use super::{Point, Tier};
 use crate::compaction::default_view_tokens;
 use crate::context::window::Window;
 use crate::fold::{Fold, Touch};
-use crate::signal::{Happened, Occurrence};
+use crate::signal::{Occurrence, SignalEvent};
 
 /// Calls after a compaction during which the use of a known file counts as regret.
 pub const REGRET_CALLS: u64 = 40;
@@ -33,7 +33,6 @@ pub struct WouldCompact {
     pub point: Point,
     pub tier: Tier,
     pub percent_remaining: u64,
-    /// Names of the signs that caused it.
     pub boundaries: Vec<String>,
     /// A judge would have been asked.
     pub judged: bool,
@@ -66,14 +65,14 @@ struct FollowUp {
 /// The agent's own newest compaction in its transcript; growth is measured from it.
 pub fn compacted(fold: &Fold) -> Option<Baseline> {
     let after = fold.meter().compactions().last()?.after;
-    let is_one = |event: &&Happened| event.what == Occurrence::Compacted;
+    let is_one = |event: &&SignalEvent| event.what == Occurrence::Compacted;
     let at_ms = fold.signals().happened().rev().find(is_one).map_or(0, |event| event.at_ms);
     Some(Baseline { used: after, at_ms })
 }
 
 /// The agent's own compactions in the hour before `now_ms`.
 fn compacted_in_hour(fold: &Fold, now_ms: i64) -> u64 {
-    let is_one = |event: &&Happened| {
+    let is_one = |event: &&SignalEvent| {
         event.what == Occurrence::Compacted && event.at_ms > now_ms.saturating_sub(HOUR_MS)
     };
     fold.signals().happened().filter(is_one).count() as u64

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::{redact, text};
 
-/// Maximum commits per read.
 pub const COMMITS_MAX: usize = 20;
 
 /// Maximum bytes of a name or subject.
@@ -73,7 +72,7 @@ impl RepositoryView {
         Self { repository, commits_in_turn, is_shared }
     }
 
-    pub fn tells_of_commit(&self) -> bool {
+    pub fn shows_commit(&self) -> bool {
         self.commits_in_turn > 0 && !self.is_shared
     }
 
@@ -234,7 +233,7 @@ mod tests {
     const ID: &str = "1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d";
 
     #[test]
-    fn a_status_is_counted_whatever_files_are_called() {
+    fn a_status_is_counted_for_any_file_name() {
         let printed = format!(
             "# branch.oid {ID}\0# branch.head topic\0# branch.upstream origin/topic\0# branch.ab +2 -1\0\
              1 M. N... 1 1 1 a b src/a b.rs\x001 .M N... 1 1 1 a b ? weird\0\
@@ -259,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_the_reflog_calls_a_commit_is_one() {
+    fn only_commit_entries_of_the_reflog_count() {
         let entry = |done: &str| format!("{ID}\u{1f}HEAD@{{1763700000}}\u{1f}{done}\0");
         let printed = [
             entry("commit (amend): retry: again"),
@@ -276,14 +275,14 @@ mod tests {
         assert!(subjects.len() == 2 && !subjects[1].contains("a1B2a1B2"), "{subjects:?}");
 
         let since = |ms, shared| RepositoryView::since(seen.clone(), ms, shared);
-        assert!(since(1_763_700_000_000, false).tells_of_commit());
-        assert!(!since(1_763_700_000_001, false).tells_of_commit(), "before the turn");
-        assert!(!since(1_763_700_000_000, true).tells_of_commit(), "perhaps another session's");
-        assert!(!since(0, false).tells_of_commit(), "nobody knows when the turn began");
+        assert!(since(1_763_700_000_000, false).shows_commit());
+        assert!(!since(1_763_700_000_001, false).shows_commit(), "before the turn");
+        assert!(!since(1_763_700_000_000, true).shows_commit(), "perhaps another session's");
+        assert!(!since(0, false).shows_commit(), "nobody knows when the turn began");
     }
 
     #[test]
-    fn a_stack_is_read_where_graphite_left_word_of_it() {
+    fn a_stack_is_parsed_from_graphites_records() {
         let branch = br#"{"parentBranchName":"base","prInfo":{"number":7,"state":"OPEN"}}"#;
         let found = Stack::read(Some(branch), br#"{"trunk":"main","x":1}"#).unwrap();
         assert_eq!((found.parent.as_deref(), found.pull_request), (Some("base"), Some(7)));

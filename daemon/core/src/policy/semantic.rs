@@ -20,7 +20,6 @@ pub enum Reader {
     Model,
 }
 
-/// JSON Schema of the answer.
 pub fn schema() -> Value {
     let flag = || json!({ "type": "boolean" });
     json!({

@@ -85,11 +85,9 @@ pub struct Policy {
     pub judge: Judge,
     /// Result if no judgment can be obtained.
     pub on_judgment_failure: OnFailure,
-    /// Timeout of a judgment in milliseconds.
     pub judgment_timeout_ms: i64,
     /// Milliseconds to wait for the agent or a compaction.
     pub wait_ms: i64,
-    /// Maximum compactions per hour.
     pub compactions_per_hour: u64,
     /// Phrases to find in the agent's text.
     pub phrases: Phrases,
@@ -119,7 +117,6 @@ pub struct PolicyTable {
     pub judge: Option<Judge>,
     /// `compact` or `wait`.
     pub on_judgment_failure: Option<OnFailure>,
-    /// Timeout of a judgment in milliseconds.
     pub judgment_timeout_ms: Option<u64>,
     /// Milliseconds to wait for the agent or a compaction.
     pub wait_ms: Option<u64>,
@@ -147,7 +144,7 @@ pub struct TierTable {
     pub percent_remaining_lt: Option<u64>,
     /// Boundaries of which at least one is required.
     pub requires_any_boundary: Option<BTreeSet<Boundary>>,
-    /// Whether plan boundaries count only beside a sign in the agent's words.
+    /// Whether plan boundaries count only together with a sign in the agent's text.
     pub plan_boundaries_require_semantic_break: Option<bool>,
     /// Whether a judgment is required.
     pub judgment: Option<bool>,
@@ -344,7 +341,7 @@ impl Policy {
                 problem(&key("requires_any_boundary"), reason, false);
             }
             if *tier == Tier::Emergency && rule.judgment {
-                problem(&key("judgment"), "nothing is asked in an emergency".to_owned(), false);
+                problem(&key("judgment"), "an emergency needs no judgment".to_owned(), false);
             }
         }
         for pair in Tier::ALL.windows(2) {

@@ -79,10 +79,14 @@ pub enum Phase {
         /// Start of the wait, Unix milliseconds.
         since_ms: i64,
     },
-    /// Waiting for the agent's scratch file.
-    AwaitingScratch { trigger: Trigger, since_ms: i64 },
-    /// Waiting for the agent's packet.
-    AwaitingPacket { trigger: Trigger, since_ms: i64 },
+    AwaitingScratch {
+        trigger: Trigger,
+        since_ms: i64,
+    },
+    AwaitingPacket {
+        trigger: Trigger,
+        since_ms: i64,
+    },
     Compacting {
         trigger: Trigger,
         packet: String,

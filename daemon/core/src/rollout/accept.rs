@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_reader_understands_is_taken() {
+    fn items_that_parsers_understand_are_accepted() {
         for item in [
             json!({ "type": "message", "role": "user", "content": [{ "type": "input_text", "text": "x" }] }),
             json!({ "type": "message", "role": "assistant", "content": "x", "phase": "final_answer" }),
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_of_a_message_becomes_its_part() {
+    fn plain_text_of_a_message_becomes_a_part() {
         let message = |role: &str, content: Value| json!({ "type": "message", "role": role, "content": content });
         for (role, part) in [("user", "input_text"), ("assistant", "output_text")] {
             let parts = json!([{ "type": part, "text": "x" }]);
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_is_named() {
+    fn invalid_items_are_rejected_with_a_reason() {
         for (item, named) in [
             (json!("text"), "object"),
             (json!({ "role": "user" }), "`type`"),

@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_whole_envelope_is_one() {
+    fn only_a_complete_envelope_counts() {
         let envelope = r#" {"author":"/lead","recipient":"/lead/a","other_recipients":[],"content":"Fix \"it\"","trigger_turn":true}"#;
         assert_eq!(request(envelope).as_deref(), Some("Fix \"it\""));
         for own in [

@@ -39,7 +39,6 @@ pub enum Marker {
         model: Option<String>,
     },
     TurnStarted,
-    /// The turn ended by itself.
     TurnComplete,
     TurnAborted,
     /// The person took back the last turns.
@@ -192,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_what_the_fold_reads() {
+    fn the_fold_reads_back_what_is_written() {
         let begun = Opening {
             thread_id: "01980000-0000-7000-8000-000000000001".into(),
             cwd: "/w/demo".into(),
@@ -247,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn the_client_s_id_is_read_back_whatever_the_payload_holds() {
+    fn the_clients_id_is_found_after_any_payload() {
         let hostile = json!({ "type": "x", "metadata": { "client_item_id": "not me" }, "z": r#"","metadata":{"client_item_id":"nor me"}"# });
         for id in ["a", "\u{e9}\u{1f600}", r#"q"\"#] {
             let line = line(AT, "response_item", &hostile, Some(id));
@@ -259,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn names_hold_time_and_thread() {
+    fn file_names_contain_time_and_thread() {
         assert_eq!(folder(AT), "2025/11/21");
         assert_eq!(file_name(AT, "id"), "rollout-2025-11-21T04-40-00-id.jsonl");
         assert_eq!(timestamp(AT), "2025-11-21T04:40:00.000Z");

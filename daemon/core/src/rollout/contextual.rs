@@ -231,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reports_of_other_agents_are_told_from_other_context() {
+    fn reports_of_other_agents_are_distinguished_from_other_context() {
         assert!(is_report("\n<task-notification>\n<task-id>a"));
         assert!(is_report("<subagent_notification>{\"status\":\"completed\"}"));
         assert!(!is_report("<environment_context>\n<cwd>/w</cwd>"));
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_ours_is_taken_out_of_a_text() {
+    fn our_insertions_are_removed_from_a_text() {
         let frame = injected("resume", "amounts are cents");
         for (text, expected) in [
             ("amounts are cents".to_owned(), "amounts are cents"),
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_told_from_context() {
+    fn requests_are_distinguished_from_context() {
         assert_eq!(request(" fix the parser\n"), Some("fix the parser"));
         assert_eq!(
             request("# Context from my IDE setup:\n…\n## My request for Codex:\nfix it"),

@@ -16,7 +16,6 @@ pub(super) struct Mark {
     pub(super) continues: HistoryBase,
 }
 
-/// Input of a continuation.
 #[derive(Debug, Clone)]
 pub struct Continuation<'a> {
     /// Its own id, a UUID.
@@ -39,7 +38,6 @@ pub struct Continuation<'a> {
     pub history: &'a [Value],
 }
 
-/// A transcript to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewTranscript {
     /// Its folder, relative to the agent's home.

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_declined_call_tells_why() {
+    fn the_reason_for_declining_a_call_is_parsed() {
         let text = "execution error: The user doesn't want to proceed with this tool use. The tool use was rejected. To tell you how to proceed, the user said:\nkeep the old name\n\nNote: the next message";
         assert_eq!(declined(text), Some("keep the old name"));
         assert_eq!(declined("execution error: no such file. the user said:\nx"), None);

@@ -8,13 +8,13 @@ pub mod assemble;
 mod output;
 pub mod tool;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::codex::time;
 use super::source::{Assembly, FilePattern, Folder, Home, Layout, SourceSpec};
 use super::{
-    Body, Compacted, Entry, Images, Item, Meta, Replacement, Role, Show, TitleBy, TurnSettings,
-    Usage, object_of, responses,
+    Body, Compacted, Entry, Images, Item, Meta, Object, Replacement, Role, Show, TitleBy,
+    TurnSettings, Usage, object_of, responses, text,
 };
 use crate::item::breakdown::{Breakdown, ContextKind};
 use crate::thread::ThreadKind;
@@ -44,8 +44,6 @@ pub(super) const SPEC: SourceSpec = SourceSpec {
 
 const ASSEMBLY: Assembly =
     Assembly { within: assemble::FOLDER, marker: ".project_root", lines: assemble::lines };
-
-type Object = Map<String, Value>;
 
 /// Prefixes of what Gemini CLI sends to the model in the person's name.
 const HARNESS: [&str; 4] = ["<session_context>", "<hook_context>", "<loaded_context>", "<system"];
@@ -274,10 +272,6 @@ pub fn responses(line: &[u8]) -> Vec<Value> {
     let mut items = Vec::new();
     read(line, false, &mut |entry| items.extend(responses::items(&entry.body, |_| urls())));
     items
-}
-
-fn text<'a>(object: &'a Object, key: &str) -> Option<&'a str> {
-    object.get(key)?.as_str()
 }
 
 fn json(object: &Object) -> String {

@@ -8,13 +8,13 @@ pub mod assemble;
 mod output;
 pub mod tool;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::records::{RecordFolders, RecordStorage, Records};
 use super::source::{FilePattern, Folder, Home, Layout, SourceSpec};
 use super::{
-    Body, Compacted, Entry, Images, Item, Meta, Replacement, Role, Show, TitleBy, TurnSettings,
-    Usage, object_of, responses,
+    Body, Compacted, Entry, Images, Item, Meta, Object, Replacement, Role, Show, TitleBy,
+    TurnSettings, Usage, object_of, responses, text,
 };
 use crate::item::breakdown::{Breakdown, ContextKind};
 use crate::thread::ThreadKind;
@@ -51,8 +51,6 @@ const FOLDERS: RecordStorage = RecordStorage::Folders(RecordFolders {
 const fn records(storage: RecordStorage) -> Layout {
     Layout::Records(Records { storage, lines: assemble::assemble })
 }
-
-type Object = Map<String, Value>;
 
 /// Prefixes of default titles, before a model has named the session.
 const NAMELESS: [&str; 2] = ["New session - ", "Child session - "];
@@ -240,10 +238,6 @@ pub fn responses(line: &[u8]) -> Vec<Value> {
     let mut items = Vec::new();
     read(line, false, &mut |entry| items.extend(responses::items(&entry.body, |_| urls())));
     items
-}
-
-fn text<'a>(object: &'a Object, key: &str) -> Option<&'a str> {
-    object.get(key)?.as_str()
 }
 
 #[cfg(test)]

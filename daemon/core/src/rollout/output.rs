@@ -334,7 +334,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_is_told_from_talk_about_failures() {
+    fn reported_failures_are_distinguished_from_mentions() {
         for text in [
             "test result: FAILED. 3 passed; 1 failed; 0 ignored",
             "test a ... FAILED",
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn polls_tell_how_the_command_goes_on() {
+    fn polls_report_the_state_of_the_command() {
         let of = |output: &str| {
             let answer = read_poll(output);
             (answer.running, answer.exit_code, answer.text.into_owned())

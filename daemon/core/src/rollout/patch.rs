@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_patch_tells_what_becomes_of_each_file() {
+    fn a_patch_names_the_operation_on_each_file() {
         let ops = parse(
             "*** Begin Patch\n*** Add File: new.rs\n+fn a() {}\n+\n*** Update File: old.rs\n@@\n-x\n+y\n\
              *** Update File: from.rs\n*** Move to: to.rs\n@@\n+z\n*** Delete File: gone.rs\n*** End Patch",

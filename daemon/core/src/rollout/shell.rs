@@ -6,16 +6,16 @@
 mod class;
 mod effects;
 mod gist;
-mod looks;
 mod places;
+mod read_only;
 mod substitutions;
 mod wrappers;
 
 pub use class::Class;
 pub use effects::{CommandEffects, confirms_commit, purpose, refuses_commit};
 pub use gist::gist;
-pub use looks::only_looks;
 pub use places::{FileUse, uses_of};
+pub use read_only::is_read_only;
 pub use substitutions::{Substitutions, without_substitutions};
 pub use wrappers::is_assignment;
 

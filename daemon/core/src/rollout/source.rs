@@ -64,7 +64,6 @@ pub struct Folder {
     pub archived: bool,
 }
 
-/// File names of transcripts.
 #[derive(Debug, Clone, Copy)]
 pub struct FilePattern {
     pub prefix: &'static str,
@@ -94,12 +93,12 @@ pub struct Assembly {
     /// Name of a file in one of its ancestors whose text `lines` receives.
     pub marker: &'static str,
     /// Converts the file to lines.
-    pub lines: fn(&[u8], Beside<'_>) -> Vec<u8>,
+    pub lines: fn(&[u8], TranscriptPlace<'_>) -> Vec<u8>,
 }
 
 /// What is known of a transcript besides its bytes.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Beside<'a> {
+pub struct TranscriptPlace<'a> {
     pub path: &'a str,
     /// The text of the marker, if there is one.
     pub marker: Option<&'a str>,
@@ -176,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn transcripts_are_known_by_their_names() {
+    fn transcripts_are_recognized_by_name() {
         let document = codex::SPEC.layout("rollout-2025-05-01-f.json");
         assert!(matches!(document, Some(Layout::Document(_))), "{document:?}");
         for source in [Source::Codex, Source::Claude, Source::Longhaul] {

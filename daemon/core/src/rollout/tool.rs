@@ -14,7 +14,6 @@ use crate::thread::Source;
 
 pub use super::claude::tool::{slashed, step_id};
 
-/// A tool call as the item has it.
 #[derive(Debug)]
 pub struct Call<'a> {
     /// Pairs it with its output.
@@ -39,7 +38,24 @@ pub enum StepStatus {
     Done,
 }
 
-/// The purpose of a call.
+impl PlanStep {
+    /// `None` for a step that was cancelled.
+    pub(super) fn of(text: String, status: &str) -> Option<Self> {
+        (status != "cancelled").then(|| Self { text, status: StepStatus::of(status) })
+    }
+}
+
+impl StepStatus {
+    /// All agents use the same words.
+    pub(super) fn of(word: &str) -> Self {
+        match word {
+            "completed" | "done" => Self::Done,
+            "in_progress" => Self::InProgress,
+            _ => Self::Pending,
+        }
+    }
+}
+
 #[derive(Debug, PartialEq, Eq)]
 pub enum Action {
     Shell {
@@ -71,7 +87,6 @@ pub enum Action {
     View {
         path: String,
     },
-    /// Any other call.
     Other {
         tool: String,
         /// String values of the arguments, joined by spaces.
@@ -128,7 +143,10 @@ pub fn interpret(call: &Call<'_>) -> Action {
             Action::Patch(patch::parse(&arguments.input.or(arguments.patch).unwrap_or_default()))
         }
         ("update_plan", _, _) => {
-            Action::Plan(arguments.plan.unwrap_or_default().into_iter().map(step).collect())
+            let steps = arguments.plan.unwrap_or_default().into_iter();
+            let step =
+                |it: WireStep| PlanStep { status: StepStatus::of(&it.status), text: it.step };
+            Action::Plan(steps.map(step).collect())
         }
         ("view_image", _, _) => Action::View { path: arguments.path.unwrap_or_default() },
         (_, Some(Script::Argv(argv)), _) => {
@@ -180,15 +198,6 @@ fn code_mode(code: &str) -> Action {
             Action::Other { tool: "exec".into(), values: text::prefix(code, VALUES_BYTES).into() }
         }
     }
-}
-
-fn step(wire: WireStep) -> PlanStep {
-    let status = match wire.status.as_str() {
-        "completed" | "done" => StepStatus::Done,
-        "in_progress" => StepStatus::InProgress,
-        _ => StepStatus::Pending,
-    };
-    PlanStep { text: wire.step, status }
 }
 
 /// A call that polls a running command, or stops it.
@@ -321,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn plans_and_strangers() {
+    fn plans_and_unknown_tools() {
         let plan =
             r#"{"plan":[{"step":"a","status":"completed"},{"step":"b","status":"in_progress"}]}"#;
         let Action::Plan(steps) = read("update_plan", plan) else { panic!() };

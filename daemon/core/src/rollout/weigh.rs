@@ -62,7 +62,7 @@ fn user_kind(text: &str, has_images: bool) -> ContextKind {
 }
 
 /// Whether the model wrote the item, so that its provider's count includes it.
-pub fn is_models_own(item: &Item<'_>) -> bool {
+pub fn is_from_model(item: &Item<'_>) -> bool {
     matches!(
         item,
         Item::Message { role: Role::Assistant, .. }

@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 use crate::fold::{Fold, Place, Source};
 
-/// The signs that a script gives if it ends well.
+/// The signs of a script that succeeds.
 fn signs(script: &str) -> Vec<Boundary> {
     let effects = CommandEffects::of(&shell::commands(script));
     let commit = effects.commits.then_some(Boundary::Commit);
@@ -66,7 +66,7 @@ fn a_pull_request_is_moved_by_gh_and_by_gt() {
     }
 }
 
-/// Folds items, and shows the signs after each.
+/// Folds items and returns the signs after each.
 fn fold(items: &[serde_json::Value]) -> Fold {
     let mut fold = Fold::new(Source::Codex);
     for (line, item) in (0..).zip(items) {
@@ -97,7 +97,7 @@ fn present(items: &[serde_json::Value]) -> Vec<Boundary> {
 }
 
 #[test]
-fn a_command_counts_by_how_it_ended() {
+fn a_command_counts_by_its_outcome() {
     let check = |command: &str, exit, output: &str, expected: &[Boundary]| {
         let mut items = vec![user("go")];
         items.extend(ran(command, exit, output));
@@ -111,7 +111,7 @@ fn a_command_counts_by_how_it_ended() {
     check("gh pr create --fill", 4, "not logged in", &[]);
 }
 
-/// A script that is a patch to whoever looks for files is a commit, too.
+/// A script that counts as a patch may also commit.
 #[test]
 fn a_commit_beside_a_patch_in_one_script_counts() {
     let patch = "apply_patch <<'PATCH'\n*** Begin Patch\n*** Add File: a\n+git commit\n*** End Patch\nPATCH\n";
@@ -127,14 +127,14 @@ fn a_commit_beside_a_patch_in_one_script_counts() {
 }
 
 #[test]
-fn a_command_that_nobody_saw_end_does_not_count() {
+fn a_command_without_an_outcome_does_not_count() {
     let items = [user("go"), ran("git commit -m x", 0, "")[0].clone()];
     assert_eq!(present(&items), []);
 }
 
-/// A commit whose hooks take longer than the agent waits ends in the answer to who asks after it.
+/// A commit whose hooks outlast the agent's first wait ends in the answer to a poll.
 #[test]
-fn a_command_that_runs_on_counts_by_how_it_ended_when_it_was_asked_after() {
+fn a_background_command_counts_by_its_polled_outcome() {
     let runs = |id: &str| {
         let output =
             "Chunk ID: 1\nWall time: 1 seconds\nProcess running with session ID 72650\nOutput:\n";
@@ -165,7 +165,7 @@ fn plan(states: &[&str]) -> serde_json::Value {
         "arguments":json!({ "plan": steps }).to_string()})
 }
 
-/// Defect 7.3: a step once done made every later update a checkpoint.
+/// Defect 7.3: a completed step made every later update a checkpoint.
 #[test]
 fn defect_7_3_a_plan_is_at_a_checkpoint_only_when_more_steps_are_done() {
     let both = [Boundary::PlanCheckpoint, Boundary::PlanUpdate];
@@ -179,7 +179,7 @@ fn defect_7_3_a_plan_is_at_a_checkpoint_only_when_more_steps_are_done() {
 }
 
 #[test]
-fn signs_belong_to_their_turn_and_are_used_up_by_a_compaction() {
+fn signs_belong_to_their_turn_and_a_compaction_clears_them() {
     let mut items = vec![user("a")];
     items.extend(ran("git commit -m x", 0, "ok"));
     items.push(json!({"type":"task_complete"}));
@@ -193,7 +193,7 @@ fn signs_belong_to_their_turn_and_are_used_up_by_a_compaction() {
 }
 
 #[test]
-fn the_last_words_are_redacted_and_bounded() {
+fn the_last_message_is_redacted_and_bounded() {
     let words = format!("token ghp_{} {}", "a1B2".repeat(9), "word ".repeat(10_000));
     let said = json!({"type":"message","role":"assistant",
         "content":[{"type":"output_text","text":words}]});

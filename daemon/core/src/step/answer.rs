@@ -25,9 +25,8 @@ pub enum CommandOutcome {
     Refused,
 }
 
-/// The answer to a call.
 #[derive(Debug)]
-pub struct Answered<'a> {
+pub struct CallResult<'a> {
     /// The answered call; for a poll, the command that it polls.
     pub call: Cow<'a, Call>,
     pub outcome: CommandOutcome,
@@ -39,7 +38,7 @@ pub struct Answered<'a> {
     tests: OnceCell<Option<TestCounts>>,
 }
 
-impl<'a> Answered<'a> {
+impl<'a> CallResult<'a> {
     pub(super) fn of(
         at: At,
         call: Cow<'a, Call>,

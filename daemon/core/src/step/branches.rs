@@ -24,7 +24,7 @@ pub struct Branches {
 
 impl Branches {
     /// Records the parent line of the next request and returns the number of turns that it takes back.
-    pub(super) fn meet(&mut self, parent: Option<&str>) -> u64 {
+    pub(super) fn record_parent(&mut self, parent: Option<&str>) -> u64 {
         // 0 means "not stated"; the one digest in 2^64 that is 0 becomes 1.
         self.next = xxh3_64(parent.unwrap_or_default().as_bytes()).max(1);
         let later = self.parents.iter().rev().position(|known| *known == self.next);
@@ -49,14 +49,14 @@ mod tests {
     use super::*;
 
     fn ask(branches: &mut Branches, parent: Option<&str>) -> u64 {
-        let turns = branches.meet(parent);
+        let turns = branches.record_parent(parent);
         branches.roll_back(turns);
         branches.begin_turn();
         turns
     }
 
     #[test]
-    fn a_request_written_once_more_takes_back_the_first() {
+    fn a_repeated_request_takes_back_the_first() {
         let mut branches = Branches::default();
         let asked = [None, Some("a"), Some("b"), Some("c"), Some("b"), Some("d"), Some("a"), None];
         let taken = asked.map(|parent| ask(&mut branches, parent));

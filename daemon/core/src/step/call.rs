@@ -68,7 +68,6 @@ pub enum Work {
     Other,
 }
 
-/// A change of one file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Change {
     /// As the agent wrote it, redacted.
@@ -100,7 +99,7 @@ pub enum ChangeKind {
 
 /// A call, with what is needed only while it is made.
 #[derive(Debug)]
-pub struct Called {
+pub struct NewCall {
     /// The part that is needed again when it is answered.
     pub call: Call,
     pub action: Action,
@@ -159,7 +158,7 @@ pub struct Script {
     pub is_look: bool,
 }
 
-impl Called {
+impl NewCall {
     pub(super) fn of(at: At, call: &tool::Call<'_>, base: Option<&str>) -> Self {
         let mut called = Self::new(at, &call.call_id, base);
         called.call.is_outside = tool::is_outside(call);
@@ -205,7 +204,7 @@ impl Called {
     }
 
     /// Whether the call needs an answer: a plan is changed by the call itself.
-    pub fn waits(&self) -> bool {
+    pub fn needs_answer(&self) -> bool {
         !matches!(self.action, Action::Plan(_) | Action::ChangeStep { .. } | Action::Ours)
     }
 
@@ -336,7 +335,7 @@ impl Script {
             (None, workdir) => workdir.map(str::to_owned),
         };
         let uses = shell::uses_of(&commands, shell::entered_folder(&text).is_some());
-        let is_look = !commands.is_empty() && commands.iter().all(shell::only_looks);
+        let is_look = !commands.is_empty() && commands.iter().all(shell::is_read_only);
         Self { commands, workdir, folder, uses, is_look, text }
     }
 }

@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_are_the_persons_only_where_a_person_types() {
+    fn requests_are_the_persons_only_in_interactive_threads() {
         let of = |source, kinds: &[ThreadKind]| {
             let mut origin = RequestOrigin::of(source);
             for kind in kinds {
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn stored_origins_are_read_back() {
+    fn stored_origins_round_trip() {
         for origin in Origin::ALL {
             assert_eq!(Origin::stored(origin.name()), Some(origin));
             let json = serde_json::to_string(&origin).unwrap();

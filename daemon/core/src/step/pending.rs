@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use super::call::{Change, Work, short_id};
-use super::{Answered, At, Call, CommandOutcome};
+use super::{At, Call, CallResult, CommandOutcome};
 use crate::limits;
 use crate::rollout::output;
 use crate::rollout::tool::Poll;
@@ -14,13 +14,13 @@ use crate::rollout::tool::Poll;
 /// Calls whose outcome is not known yet. Bounded.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub(super) struct Pending {
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<WaitingCall>,
     /// Calls whose outcome is known: the harness may report them again.
     settled: VecDeque<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Waiting {
+struct WaitingCall {
     call: Call,
     /// Id of the call whose answer is awaited: the call's own, or that of the last poll; `None` while the
     /// command runs and no poll is pending.
@@ -38,7 +38,8 @@ struct Waiting {
 impl Pending {
     pub(super) fn push(&mut self, call: Call) {
         let awaits = Some(call.id.clone());
-        let waiting = Waiting { call, awaits, session: None, exit_code: None, is_stopped: false };
+        let waiting =
+            WaitingCall { call, awaits, session: None, exit_code: None, is_stopped: false };
         self.waiting.push_back(waiting);
         while self.waiting.len() > limits::PENDING_CALLS
             || self.waiting.len() > 1 && self.bytes() > limits::PENDING_BYTES
@@ -49,7 +50,7 @@ impl Pending {
 
     /// Binds a poll to its command; returns false if the command is unknown.
     pub(super) fn poll(&mut self, poll: &Poll, call_id: &str) -> bool {
-        let is_it = |waiting: &&mut Waiting| waiting.session.as_ref() == Some(&poll.session);
+        let is_it = |waiting: &&mut WaitingCall| waiting.session.as_ref() == Some(&poll.session);
         let Some(waiting) = self.waiting.iter_mut().rev().find(is_it) else { return false };
         waiting.awaits = Some(call_id.to_owned());
         waiting.is_stopped = poll.stops;
@@ -62,9 +63,9 @@ impl Pending {
         at: At,
         call_id: &str,
         raw: &'a str,
-    ) -> Option<Answered<'a>> {
+    ) -> Option<CallResult<'a>> {
         let call_id = short_id(call_id);
-        let is_it = |waiting: &Waiting| waiting.awaits.as_deref() == Some(call_id);
+        let is_it = |waiting: &WaitingCall| waiting.awaits.as_deref() == Some(call_id);
         let index = self.waiting.iter().rposition(is_it)?;
         let waiting = self.waiting.get_mut(index)?;
         let is_poll = waiting.call.id != call_id;
@@ -83,11 +84,11 @@ impl Pending {
             waiting.session =
                 answer.session.map(short_id).map(str::to_owned).or(waiting.session.take());
             let call = self.waiting.get(index).map(|waiting| Cow::Borrowed(&waiting.call))?;
-            return Some(Answered::of(at, call, (raw, answer), outcome));
+            return Some(CallResult::of(at, call, (raw, answer), outcome));
         }
         let call = self.waiting.remove(index)?.call;
         self.settle(&call.id);
-        Some(Answered::of(at, Cow::Owned(call), (raw, answer), outcome))
+        Some(CallResult::of(at, Cow::Owned(call), (raw, answer), outcome))
     }
 
     /// Handles a harness's report that a waiting call ended. If the answer is still to come, it has more
@@ -97,7 +98,7 @@ impl Pending {
         at: At,
         call_id: &str,
         exit_code: Option<i64>,
-    ) -> Option<Answered<'a>> {
+    ) -> Option<CallResult<'a>> {
         let index = self.position(call_id)?;
         let waiting = self.waiting.get_mut(index)?;
         if waiting.awaits.is_some() {
@@ -106,7 +107,7 @@ impl Pending {
         }
         let call = self.waiting.remove(index)?.call;
         self.settle(&call.id);
-        Some(Answered::report(at, call, exit_code))
+        Some(CallResult::report(at, call, exit_code))
     }
 
     /// Takes the changes that a waiting patch will make.

@@ -1,4 +1,4 @@
-//! One transcript, told once, in every fold: checkpoint, signals and memory agree on what happened.
+//! Checkpoint, signals and memory agree on the content of a transcript.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::memory::extract::{Extractor, ThreadRef};
 use crate::memory::own::Own;
 use crate::signal::Boundary;
 
-/// What the folds know after some lines.
+/// The state of the folds after some lines.
 struct Folded {
     fold: Fold,
     memory: Option<RolloutMemory>,
@@ -31,7 +31,7 @@ impl Folded {
         Self { fold, memory: extractor.finish() }
     }
 
-    /// Lines of commands in the checkpoint, newest first, with their outcomes.
+    /// Commands in the checkpoint, newest first, with their outcomes.
     fn commands(&self) -> Vec<(&str, CommandOutcome)> {
         let commands = self.fold.checkpoint().commands.newest();
         commands.map(|command| (command.text.as_str(), command.outcome)).collect()
@@ -42,7 +42,7 @@ impl Folded {
         state.files.find(path, state.cwd.as_deref()).map(|file| file.state.into_str())
     }
 
-    /// What memory learned, in words.
+    /// Text that memory learned.
     fn learned(&self) -> String {
         let learnings = self.memory.iter().flat_map(|memory| &memory.learnings);
         learnings.map(|learning| format!("{}\n", learning.text)).collect()
@@ -106,7 +106,7 @@ fn a_command_that_is_polled_ends_in_every_fold() {
 }
 
 #[test]
-fn the_first_account_of_an_end_counts_once_in_every_fold() {
+fn the_first_report_of_an_outcome_counts_once_in_every_fold() {
     let done = |id: &str, exit: i64| {
         let command = ["bash", "-lc", "make check"];
         event(&json!({ "type": "exec_command_end", "call_id": id, "command": command,
@@ -209,7 +209,7 @@ fn result(number: u32, id: &str, text: &str, more: Value) -> Value {
 }
 
 #[test]
-fn a_background_shell_of_claude_code_ends_when_it_is_asked_after() {
+fn a_background_shell_of_claude_code_ends_when_polled() {
     let shell = json!({ "stdout": "", "stderr": "", "interrupted": false,
         "backgroundTaskId": "b1" });
     let begun = [
@@ -248,7 +248,7 @@ fn a_background_shell_of_claude_code_ends_when_it_is_asked_after() {
 }
 
 #[test]
-fn a_request_that_was_written_once_more_is_taken_back_in_every_fold() {
+fn an_edited_request_replaces_the_first_in_every_fold() {
     let asks = |words: &str| json!({ "role": "user", "content": words });
     let says = json!({ "role": "assistant", "content": [{ "type": "text", "text": "done" }] });
     let mut again = claude("user", 4, &asks("always use spaces in this repository"), None);
@@ -268,7 +268,7 @@ fn a_request_that_was_written_once_more_is_taken_back_in_every_fold() {
     assert!(learned.contains("spaces") && !learned.contains("tabs"), "{learned}");
 }
 
-/// A line of Claude Code's, `second` seconds after the first.
+/// A line of Claude Code, `second` seconds after the first.
 fn written(second: u32, role: &str, content: &Value) -> Value {
     json!({
         "type": role, "sessionId": "t", "cwd": "/w", "uuid": format!("{role}{second}"), "parentUuid": "p",
@@ -278,7 +278,7 @@ fn written(second: u32, role: &str, content: &Value) -> Value {
 }
 
 #[test]
-fn what_is_kept_behind_a_briefing_of_ours_is_told_once() {
+fn messages_kept_after_our_briefing_count_once() {
     let call = json!([{ "type": "tool_use", "id": "c1", "name": "Bash", "input": { "command": "just test" } }]);
     let result = json!([{ "type": "tool_result", "tool_use_id": "c1", "content": "7 passed" }]);
     let kept = [
@@ -302,7 +302,7 @@ fn what_is_kept_behind_a_briefing_of_ours_is_told_once() {
     assert_eq!(evidence(&twice), evidence(&once));
     assert_eq!(twice.fold.meter().report(), None, "the count of a history that was replaced");
 
-    // A history that was put back is written anew, in one moment.
+    // A restored history is written again within milliseconds.
     let back = |line: &Value| {
         let mut line = line.clone();
         line["timestamp"] = json!("2026-01-01T00:00:06.001Z");

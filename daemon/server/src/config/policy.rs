@@ -79,7 +79,7 @@ impl Policies {
             let name = policy.name.clone();
             let unreached = match policy.name == DEFAULT {
                 true => reach::without_effect(policy),
-                false => reach::without_effect_in_shadow(policy, &self.active),
+                false => reach::shadow_settings_without_effect(policy, &self.active),
             };
             let problems = policy.problems().into_iter().chain(unreached);
             problems.map(move |problem| (name.clone(), problem))

@@ -10,7 +10,7 @@ use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::sync::Arc;
 
-use longhaul_core::rollout::source::{Assembly, Beside, Layout};
+use longhaul_core::rollout::source::{Assembly, Layout, TranscriptPlace};
 use longhaul_core::thread::Source;
 use longhaul_store::FileStat;
 use rustix::fs::OFlags;
@@ -222,7 +222,8 @@ fn assemble(assembly: Assembly, path: &Path, file: &File, size: u64) -> io::Resu
         let marker = File::open(marker).ok()?;
         marker.take(MARKER_BYTES_MAX).read_to_string(&mut text).ok().map(|_| text)
     });
-    let beside = Beside { path: path.to_str().unwrap_or_default(), marker: marker.as_deref() };
+    let beside =
+        TranscriptPlace { path: path.to_str().unwrap_or_default(), marker: marker.as_deref() };
     Ok((assembly.lines)(&bytes, beside).into())
 }
 

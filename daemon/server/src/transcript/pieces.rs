@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use longhaul_core::rollout::source::{Beside, Layout};
+use longhaul_core::rollout::source::{Layout, TranscriptPlace};
 
 use super::document::Items;
 use super::lines::Lines;
@@ -62,7 +62,7 @@ pub fn each_piece(
         Layout::Assembled(assembly) => {
             let mut bytes = Vec::new();
             text.read_to_end(&mut bytes)?;
-            let lines = (assembly.lines)(&bytes, Beside { path, marker: None });
+            let lines = (assembly.lines)(&bytes, TranscriptPlace { path, marker: None });
             rest_of(Lines::new(lines.as_slice(), 0, bytes_max), Lines::next, see)
         }
     }

@@ -3,7 +3,6 @@
 use super::terms::terms;
 use crate::tokens;
 
-/// Why a summary is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[derive(strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case", const_into_str)]
@@ -11,7 +10,6 @@ pub enum Refusal {
     /// It is empty, or only repeats the prompt.
     #[strum(serialize = "blank_summary")]
     Blank,
-    /// The model declines.
     #[strum(serialize = "refused_summary")]
     Refused,
     /// It is hardly shorter than the history.

@@ -100,7 +100,7 @@ const PASSAGES: [(&str, [&str; 2], &str, &str); 10] = [
 const PROMPT: &str = "Stop working on the task and write down what the next agent needs.";
 
 #[test]
-fn a_good_summary_is_taken_in_any_language() {
+fn a_good_summary_is_accepted_in_any_language() {
     for (language, known, good, _) in PASSAGES {
         assert_eq!(refuse(good, PROMPT, &known, 10_000), Ok(()), "{language}");
         assert!(!is_doubtful(good, &known), "{language}");
@@ -108,7 +108,7 @@ fn a_good_summary_is_taken_in_any_language() {
 }
 
 #[test]
-fn a_paraphrase_in_english_is_taken_whatever_the_conversation_spoke() {
+fn an_english_paraphrase_is_accepted_for_any_language() {
     let (_, _, english, _) = PASSAGES[0];
     for (language, known, ..) in PASSAGES {
         assert_eq!(refuse(english, PROMPT, &known, 10_000), Ok(()), "{language}");
@@ -116,7 +116,7 @@ fn a_paraphrase_in_english_is_taken_whatever_the_conversation_spoke() {
 }
 
 #[test]
-fn a_summary_of_something_else_is_doubted_and_taken() {
+fn an_unrelated_summary_is_doubtful_but_accepted() {
     for (language, known, _, elsewhere) in PASSAGES {
         assert_eq!(refuse(elsewhere, PROMPT, &known, 10_000), Ok(()), "{language}");
         assert!(is_doubtful(elsewhere, &known), "{language}");
@@ -124,7 +124,7 @@ fn a_summary_of_something_else_is_doubted_and_taken() {
 }
 
 #[test]
-fn a_refusal_is_known_in_each_language() {
+fn a_refusal_is_recognized_in_each_language() {
     for words in [
         "I'm sorry, but I can't help with that request.",
         "Es tut mir leid, aber das kann ich nicht tun.",

@@ -25,8 +25,7 @@ pub struct InputSearch {
     first: u64,
     refusals: usize,
     refused: Option<u64>,
-    /// The provider stated its limit.
-    is_told: bool,
+    is_stated: bool,
     is_refined: bool,
 }
 
@@ -42,15 +41,15 @@ impl InputSearch {
         if self.is_refined || self.refusals > REFUSALS_MAX {
             return None;
         }
-        let told = told(error, sent).filter(|next| *next > 0 && *next < sent / 100 * 97);
-        self.is_told = told.is_some();
+        let told = stated_limit(error, sent).filter(|next| *next > 0 && *next < sent / 100 * 97);
+        self.is_stated = told.is_some();
         let step = || STEPS.iter().map(|step| self.first / 100 * step).find(|size| *size < sent);
         told.or_else(step)
     }
 
     /// A larger input that is worth a request after one of `sent` tokens was accepted.
     pub fn answered(&mut self, sent: u64) -> Option<u64> {
-        let refused = self.refused.filter(|_| !self.is_refined && !self.is_told)?;
+        let refused = self.refused.filter(|_| !self.is_refined && !self.is_stated)?;
         self.is_refined = true;
         (sent < refused / 100 * CLOSE_PERCENT).then_some(sent.midpoint(refused))
     }
@@ -58,7 +57,7 @@ impl InputSearch {
 
 /// The limit stated in a provider's message, converted to our estimate of tokens: the message has the limit and
 /// usually the number of tokens that the provider counted.
-fn told(error: &str, sent: u64) -> Option<u64> {
+fn stated_limit(error: &str, sent: u64) -> Option<u64> {
     let mut numbers = numbers(error);
     numbers.sort_unstable();
     numbers.dedup();
@@ -105,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn most_of_what_fits_is_sent_whatever_the_provider_says() {
+    fn the_search_finds_most_of_what_fits_with_any_message() {
         for (first, limit) in
             [(58_000, 57_000), (58_000, 46_000), (36_000, 8_000), (272_000, 12_000)]
         {
@@ -121,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_read_in_the_words_of_each_provider() {
+    fn limits_are_parsed_from_each_providers_message() {
         for (error, fits) in [
             (
                 "HTTP 400: This model's maximum context length is 8192 tokens. However, you requested 10000 tokens (2000 in the messages, 8000 in the completion).",
@@ -131,7 +130,7 @@ mod tests {
             ("the request exceeds the available context size (4096 tokens)", 3_891),
             ("HTTP 413: slow down", 0),
         ] {
-            assert_eq!(told(error, 10_000).unwrap_or(0), fits, "{error}");
+            assert_eq!(stated_limit(error, 10_000).unwrap_or(0), fits, "{error}");
         }
     }
 }

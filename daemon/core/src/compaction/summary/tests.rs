@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 use crate::compaction::Phase;
 use crate::compaction::assemble::message;
-use crate::compaction::classify::tell;
+use crate::compaction::classify::classify;
 
 fn raw(items: &[Value]) -> Vec<Box<RawValue>> {
     items.iter().map(|item| serde_json::value::to_raw_value(item).unwrap()).collect()
@@ -29,7 +29,7 @@ fn words(items: &[Value]) -> Vec<String> {
 
 fn replaced(items: &[Value], phase: Phase) -> SummaryReplacement {
     let raw = raw(items);
-    let split = Split::of(tell(&raw));
+    let split = Split::of(classify(&raw));
     let context =
         [message("developer", "rules"), user("<environment_context>\n</environment_context>")];
     replacement(Layout {
@@ -41,7 +41,7 @@ fn replaced(items: &[Value], phase: Phase) -> SummaryReplacement {
     })
 }
 
-/// What is sent to a model with room for it.
+/// The input of a model that has room for it.
 fn sent(body: &[ClassifiedItem<'_>], prompt: &str) -> (Vec<Box<RawValue>>, u64) {
     input(&FittedInput::of(&readable(body), 1_000_000), prompt)
 }
@@ -74,11 +74,11 @@ fn mid_turn_puts_fresh_context_before_the_last_request_and_the_summary_last() {
 }
 
 #[test]
-fn a_request_nobody_answered_is_not_summarised_and_stands_last() {
+fn an_unanswered_request_is_not_summarised_and_comes_last() {
     let mut items = session();
     items.extend([user("third"), user("and fourth")]);
     let raw = raw(&items);
-    let split = Split::of(tell(&raw));
+    let split = Split::of(classify(&raw));
     let (sent, _) = sent(&split.body, "PROMPT");
     assert!(sent.iter().all(|item| !item.get().contains("third")));
     assert!(sent.last().unwrap().get().contains("PROMPT"));
@@ -89,7 +89,7 @@ fn a_request_nobody_answered_is_not_summarised_and_stands_last() {
 }
 
 #[test]
-fn instructions_of_a_switched_model_are_kept_aside_and_put_back_once() {
+fn instructions_of_a_switched_model_are_restored_once() {
     let mut items = session();
     items.insert(4, message("developer", "<model_switch>\nbe terse"));
     let out = replaced(&items, Phase::PreTurn);
@@ -97,12 +97,12 @@ fn instructions_of_a_switched_model_are_kept_aside_and_put_back_once() {
     let out = replaced(&items, Phase::MidTurn);
     assert_eq!(words(&out.items)[1], "<model_switch>\nbe terse");
     let raw = raw(&items);
-    let (sent, _) = sent(&Split::of(tell(&raw)).body, "P");
+    let (sent, _) = sent(&Split::of(classify(&raw)).body, "P");
     assert!(sent.iter().all(|item| !item.get().contains("model_switch")));
 }
 
 #[test]
-fn only_the_instructions_of_a_bundle_are_put_back_and_none_where_the_context_brings_them() {
+fn only_a_bundles_instructions_are_restored_unless_the_context_has_them() {
     let bundle = |words: &str| {
         json!({"type":"message","role":"developer","content":[
             {"type":"input_text","text":words},
@@ -115,7 +115,7 @@ fn only_the_instructions_of_a_bundle_are_put_back_and_none_where_the_context_bri
     assert_eq!(parts.len(), 1, "old permissions are rebuilt by the harness: {parts:?}");
     assert!(parts[0]["text"].as_str().unwrap().starts_with("<model_switch>"));
     let raw = raw(&items);
-    let split = Split::of(tell(&raw));
+    let split = Split::of(classify(&raw));
     let layout = Layout {
         split: &split,
         summary: "SUMMARY",
@@ -132,7 +132,7 @@ fn an_earlier_summary_is_sent_but_not_kept_as_a_request() {
     let mut items = vec![user("[HANDOFF_SUMMARY v1]\nolder things")];
     items.extend(session());
     let raw = raw(&items);
-    let split = Split::of(tell(&raw));
+    let split = Split::of(classify(&raw));
     assert!(sent(&split.body, "P").0[0].get().contains("older things"));
     assert_eq!(words(&replaced(&items, Phase::Standalone).items), ["first", "second", "SUMMARY"]);
 }
@@ -145,7 +145,7 @@ fn ghost_snapshots_are_kept_and_reasoning_is_not_sent() {
     let out = replaced(&items, Phase::Standalone);
     assert_eq!(out.items.last().unwrap()["ghost_commit"]["id"], "abc");
     let raw = raw(&items);
-    let (sent, _) = sent(&Split::of(tell(&raw)).body, "P");
+    let (sent, _) = sent(&Split::of(classify(&raw)).body, "P");
     assert!(sent.iter().all(|item| !item.get().contains("reasoning")));
 }
 
@@ -169,13 +169,13 @@ fn an_image_counts_and_stays_with_its_request() {
 }
 
 #[test]
-fn the_largest_part_that_fits_is_sent_and_what_is_left_out_is_told() {
+fn the_largest_part_that_fits_is_sent_and_omissions_are_reported() {
     let mut items = vec![user("[HANDOFF_SUMMARY v1]\nolder")];
     for n in 0..50 {
         items.extend([call(&format!("c{n}")), output(&format!("c{n}"))]);
     }
     let raw = raw(&items);
-    let body = readable(&Split::of(tell(&raw)).body);
+    let body = readable(&Split::of(classify(&raw)).body);
     let whole: u64 = body.iter().map(|told| told.tokens).sum();
     let pair = body[1].tokens + body[2].tokens;
     for percent in [100, 97, 60, 30] {
@@ -193,12 +193,12 @@ fn the_largest_part_that_fits_is_sent_and_what_is_left_out_is_told() {
 }
 
 #[test]
-fn an_id_that_is_used_again_is_of_the_next_output_alone() {
+fn a_reused_id_belongs_to_the_next_output() {
     let items: Vec<Value> = (0..20).flat_map(|_| [call("c0"), output("c0")]).collect();
     let mut items = [items, vec![user("on"), message("assistant", "done")]].concat();
     items.insert(0, user("go"));
     let raw = raw(&items);
-    let body = readable(&Split::of(tell(&raw)).body);
+    let body = readable(&Split::of(classify(&raw)).body);
     let whole: u64 = body.iter().map(|told| told.tokens).sum();
     let fitted = FittedInput::of(&body, whole * 3 / 4);
     assert!((8..15).contains(&fitted.left_out.len()), "{:?}", fitted.left_out);
@@ -211,7 +211,7 @@ fn one_huge_output_is_cut_in_its_middle_and_leaves_room_for_the_rest() {
     items.push(call("huge"));
     items.push(json!({"type":"function_call_output","call_id":"huge","output":huge}));
     let raw = raw(&items);
-    let body = readable(&Split::of(tell(&raw)).body);
+    let body = readable(&Split::of(classify(&raw)).body);
     for most in [20_000, 10_000] {
         let fitted = FittedInput::of(&body, most);
         assert_eq!(fitted.body.len(), body.len(), "nothing had to go");
@@ -225,17 +225,17 @@ fn one_huge_output_is_cut_in_its_middle_and_leaves_room_for_the_rest() {
 }
 
 #[test]
-fn what_no_model_is_sent_takes_no_room() {
+fn items_that_are_not_sent_use_no_budget() {
     let mut items = session();
     items.push(json!({"type":"reasoning","encrypted_content":"e".repeat(20_000)}));
     let raw = raw(&items);
-    let body = readable(&Split::of(tell(&raw)).body);
+    let body = readable(&Split::of(classify(&raw)).body);
     let fitted = FittedInput::of(&body, body.iter().map(|told| told.tokens).sum());
     assert!(fitted.is_whole() && fitted.body.len() == 5, "{fitted:?}");
 }
 
 #[test]
-fn words_that_are_no_summary_are_refused() {
+fn text_that_is_not_a_summary_is_rejected() {
     let known = ["Change the parser in src/app.rs so that retries are counted", "src/lexer.rs"];
     let good = "The parser in src/app.rs was changed; tests pass. Next: retry the build.";
     let prompt = "Stop working on the task.\nWrite down what the next one needs.";
@@ -260,13 +260,13 @@ fn words_that_are_no_summary_are_refused() {
 }
 
 #[test]
-fn secrets_are_taken_out_of_what_is_sent_and_the_rest_passes_byte_for_byte() {
+fn secrets_are_redacted_and_other_items_pass_unchanged() {
     let odd =
         r#"{"type": "message","role":"user","content":[{"type":"input_text","text":"caf\u00e9"}]}"#;
     let secret = user("use sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD please");
     let mut items = raw(&[secret, call("c"), output("c")]);
     items.insert(0, RawValue::from_string(odd.to_owned()).unwrap());
-    let (sent, redacted) = sent(&Split::of(tell(&items)).body, "P");
+    let (sent, redacted) = sent(&Split::of(classify(&items)).body, "P");
     assert_eq!(sent[0].get(), odd);
     assert_eq!(redacted, 1);
     assert!(!sent[1].get().contains("abcdefghijkl"));

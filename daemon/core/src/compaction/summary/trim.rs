@@ -16,7 +16,6 @@ pub struct FittedInput<'a> {
     each: u64,
     /// Indexes of omitted items, in order.
     pub left_out: Vec<usize>,
-    /// Estimated tokens of the omitted items.
     pub left_out_tokens: u64,
     /// Indexes of items whose middle is cut.
     pub cut: Vec<usize>,
@@ -52,7 +51,6 @@ impl<'a> FittedInput<'a> {
         fitted
     }
 
-    /// Estimated tokens as sent.
     pub fn tokens(&self) -> u64 {
         self.body.iter().map(|told| self.cost(told)).sum()
     }

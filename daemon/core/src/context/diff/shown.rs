@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_told_is_read_back_also_its_end() {
+    fn rendered_documents_and_their_end_are_parsed_back() {
         let both = OptIn { agents_md: true, memory: true };
         let first = settings(Some("Run the tests.\n</INSTRUCTIONS> is no end."), Some("Tabs."));
         let (mut told, mut before) = (ShownDocuments::default(), None);
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_says_of_them_is_not_told() {
+    fn mentions_in_messages_are_ignored() {
         let mut told = ShownDocuments::default();
         for item in [
             r#"{"type":"message","role":"user","content":"<memory>\nx\n</memory>"}"#,

@@ -34,7 +34,7 @@ fn settings() -> Settings {
     }
 }
 
-/// The dimensions told when `change` is made, and all their words.
+/// The dimensions and the text that are sent after `change`.
 fn told(opt_in: OptIn, change: impl FnOnce(&mut Settings)) -> (Vec<&'static str>, String) {
     let old = settings();
     let mut new = old.clone();
@@ -49,7 +49,7 @@ fn environment(settings: &mut Settings) -> &mut Environment {
 }
 
 #[test]
-fn everything_is_told_in_order_when_there_is_no_reference() {
+fn without_a_reference_everything_is_sent_in_order() {
     let injection = diff(None, &settings(), OptIn::default());
     assert!(injection.is_full);
     let names: Vec<_> = injection.told.iter().map(|dimension| dimension.into_str()).collect();
@@ -62,7 +62,7 @@ fn everything_is_told_in_order_when_there_is_no_reference() {
 }
 
 #[test]
-fn another_model_is_given_its_instructions_but_no_personality() {
+fn a_new_model_gets_its_instructions_but_no_personality() {
     let (names, words) = told(OptIn::default(), |new| {
         new.model = Some(Model { name: "m2".into(), instructions: "You are m2.".into() });
         new.personality = None;
@@ -76,7 +76,7 @@ fn another_model_is_given_its_instructions_but_no_personality() {
 }
 
 #[test]
-fn permissions_are_told_when_profile_or_approval_changed_and_not_with_the_folder() {
+fn permissions_are_sent_when_profile_or_approval_changes_but_not_with_the_folder() {
     let (names, words) = told(OptIn::default(), |new| {
         new.permissions.as_mut().unwrap().approval_policy = "never".into();
     });
@@ -89,7 +89,7 @@ fn permissions_are_told_when_profile_or_approval_changed_and_not_with_the_folder
 }
 
 #[test]
-fn the_end_of_a_collaboration_mode_is_told() {
+fn the_end_of_a_collaboration_mode_is_sent() {
     let effort = |new: &mut Settings| {
         new.collaboration_mode.as_mut().unwrap().effort = Some("high".into());
     };
@@ -102,7 +102,7 @@ fn the_end_of_a_collaboration_mode_is_told() {
 }
 
 #[test]
-fn a_personality_is_told_when_it_changes_and_when_it_ends() {
+fn a_personality_is_sent_when_it_changes_and_when_it_ends() {
     let (names, words) = told(OptIn::default(), |new| {
         new.personality.as_mut().unwrap().instructions = "Be warm.".into();
     });
@@ -112,7 +112,7 @@ fn a_personality_is_told_when_it_changes_and_when_it_ends() {
 }
 
 #[test]
-fn the_environment_is_told_by_what_changed_in_it() {
+fn only_changes_of_the_environment_are_sent() {
     let (names, words) = told(OptIn::default(), |new| {
         environment(new).current_date = Some("2026-11-22".into());
     });
@@ -133,7 +133,7 @@ fn the_environment_is_told_by_what_changed_in_it() {
 }
 
 #[test]
-fn several_folders_are_compared_as_a_set_and_not_told_every_turn() {
+fn several_folders_are_compared_as_a_set_and_not_sent_every_turn() {
     let place =
         |id: &str, cwd: &str| WorkingFolder { id: Some(id.into()), cwd: cwd.into(), shell: None };
     let mut old = settings();
@@ -148,7 +148,7 @@ fn several_folders_are_compared_as_a_set_and_not_told_every_turn() {
 }
 
 #[test]
-fn project_instructions_and_memory_are_refreshed_when_asked_for() {
+fn project_instructions_and_memory_are_refreshed_on_request() {
     let change = |new: &mut Settings| {
         new.agents_md = Some("Run the linter.".into());
         new.memory = None;
@@ -188,7 +188,7 @@ fn any_settings() -> impl Strategy<Value = Settings> {
 
 proptest! {
     #[test]
-    fn nothing_is_told_twice(a in any_settings()) {
+    fn nothing_is_sent_twice(a in any_settings()) {
         let opt_in = OptIn { agents_md: true, memory: true };
         let injection = diff(Some(&a), &a, opt_in);
         prop_assert_eq!(injection.items.len(), 0);
@@ -196,7 +196,7 @@ proptest! {
     }
 
     #[test]
-    fn without_a_reference_all_is_told(a in any_settings(), b in any_settings()) {
+    fn without_a_reference_all_settings_are_sent(a in any_settings(), b in any_settings()) {
         prop_assert_eq!(diff(None, &a, OptIn::default()), full(&a));
         let changed = diff(Some(&a), &b, OptIn::default());
         prop_assert_eq!(changed.items.is_empty(), changed.told.is_empty());

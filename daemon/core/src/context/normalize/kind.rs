@@ -126,7 +126,6 @@ impl<'a> Head<'a> {
         }
     }
 
-    /// Whether the kind requires its `id`.
     pub(super) fn needs_id(&self) -> bool {
         matches!(
             self.kind.as_ref(),

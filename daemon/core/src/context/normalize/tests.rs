@@ -41,7 +41,7 @@ fn a_missing_output_is_added_right_after_its_call() {
 }
 
 #[test]
-fn orphans_go_and_a_server_s_search_result_stays() {
+fn orphans_are_removed_and_a_servers_search_result_stays() {
     let server = json!({"type": "tool_search_output", "call_id": "s", "execution": "server"});
     let nameless = json!({"type": "tool_search_output", "call_id": null});
     let given = [
@@ -60,7 +60,7 @@ fn orphans_go_and_a_server_s_search_result_stays() {
 }
 
 #[test]
-fn an_output_before_its_call_is_put_behind_it() {
+fn an_output_before_its_call_is_moved_behind_it() {
     let (call, output) = (item("function_call", "c"), item("function_call_output", "c"));
     let given = [output.clone(), user("x"), call.clone(), user("y")];
     let (items, changes) = normal(&given, &Options::default());
@@ -69,7 +69,7 @@ fn an_output_before_its_call_is_put_behind_it() {
 }
 
 #[test]
-fn a_second_output_goes_and_an_id_is_free_again_once_its_call_is_answered() {
+fn a_second_output_is_removed_and_an_answered_id_may_be_reused() {
     let (call, output) = (item("function_call", "c"), item("function_call_output", "c"));
     let twice = [call.clone(), output.clone(), call.clone(), output.clone()];
     assert_eq!(normal(&twice, &Options::default()), (twice.to_vec(), vec![]));
@@ -81,7 +81,7 @@ fn a_second_output_goes_and_an_id_is_free_again_once_its_call_is_answered() {
 }
 
 #[test]
-fn an_item_id_stands_once() {
+fn an_item_id_occurs_once() {
     let message = |id: &str, text: &str| json!({"type": "message", "id": id, "content": text});
     let given = [message("m", "a"), message("m", "a"), message("m", "b"), message("n", "c")];
     let (items, changes) = normal(&given, &Options::default());
@@ -106,7 +106,7 @@ fn removing_an_item_removes_its_counterpart() {
 }
 
 #[test]
-fn images_become_a_sentence_for_a_model_that_takes_none() {
+fn images_become_a_sentence_for_a_model_without_vision() {
     let image = json!({"type": "input_image", "image_url": "data:image/png;base64,AA=="});
     let sentence = "image content omitted because you do not support image input";
     let given = [
@@ -137,7 +137,7 @@ fn only_the_newest_output_is_repaired_and_never_an_image_of_the_person() {
 }
 
 #[test]
-fn what_needs_no_change_keeps_its_bytes_and_snapshots_go() {
+fn valid_items_keep_their_bytes_and_snapshots_are_removed() {
     let odd = r#"{ "type":"message",  "role":"user", "x": 1.00, "content":"A" }"#;
     let ghost = r#"{"type":"ghost_snapshot"}"#;
     let made = normalize(&[odd, ghost, "[]", "{"], &Options::default());
@@ -146,7 +146,7 @@ fn what_needs_no_change_keeps_its_bytes_and_snapshots_go() {
 }
 
 #[test]
-fn the_input_of_a_request_holds_what_the_api_knows_and_valid_unicode() {
+fn request_input_has_only_known_kinds_and_valid_unicode() {
     let items = [
         r#"{"type":"message","role":"user","content":[{"type":"input_text","text":"half \ud83d"}]}"#,
         r#"{"type":"message","role":"user","content":[{"type":"input_text","text":"caf\u00e9"}]}"#,

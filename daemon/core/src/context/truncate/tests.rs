@@ -21,7 +21,7 @@ fn the_middle_is_cut_with_a_marker_that_counts() {
 }
 
 #[test]
-fn a_budget_of_nothing_leaves_the_marker_alone() {
+fn a_zero_budget_leaves_only_the_marker() {
     check("example output", Policy::Tokens(0), "…4 tokens truncated…", 4);
     check("example output", Policy::Bytes(0), "…14 chars truncated…", 14);
     check("a\nb", Policy::Lines(0), "…2 lines truncated…", 2);
@@ -31,7 +31,7 @@ fn a_budget_of_nothing_leaves_the_marker_alone() {
 }
 
 #[test]
-fn the_formatted_form_tells_lines_only_of_what_was_cut() {
+fn the_formatted_form_counts_lines_only_if_cut() {
     let cut = truncate_formatted("example output", Policy::Bytes(1));
     assert_eq!(cut.text, "Total output lines: 1\n\n…13 chars truncated…t");
     let cut = truncate_formatted("example output", Policy::Tokens(1));
@@ -83,7 +83,7 @@ fn merged_parts_are_one_text_before_the_images() {
 
 proptest! {
     #[test]
-    fn what_is_kept_is_within_the_budget_and_whole(text in "(\\PC|\n|語|😀){0,200}", limit in 0_u64..120) {
+    fn kept_text_is_within_the_budget_and_splits_no_character(text in "(\\PC|\n|語|😀){0,200}", limit in 0_u64..120) {
         for policy in [Policy::Bytes(limit), Policy::Tokens(limit), Policy::Lines(limit)] {
             let cut = truncate(&text, policy);
             if cut.removed == 0 {

@@ -8,7 +8,7 @@ use crate::checkpoint::semantic::policy::behaviour;
 use crate::rollout::output;
 use crate::rollout::shell::{FileUse, Use};
 use crate::rollout::tool::StepStatus;
-use crate::step::{Action, Answered, Call, Called, Change, CommandOutcome, Script, Work};
+use crate::step::{Action, Call, CallResult, Change, CommandOutcome, NewCall, Script, Work};
 use crate::text;
 
 /// Maximum downloaded files to recognize.
@@ -16,7 +16,7 @@ const DOWNLOADS_MAX: usize = 256;
 
 impl Extractor {
     /// Returns the id of a call that reads memory.
-    pub(super) fn call(&mut self, Called { call, action }: &Called) -> Option<String> {
+    pub(super) fn call(&mut self, NewCall { call, action }: &NewCall) -> Option<String> {
         self.names.calls = self.names.calls.saturating_add(1);
         self.reached_outside |= call.is_outside;
         let cwd = self.cwd.clone();
@@ -82,8 +82,8 @@ impl Extractor {
         path.map(|path| names::shown(path, self.cwd.as_deref()).to_owned())
     }
 
-    pub(super) fn answer(&mut self, answered: &Answered<'_>) {
-        let Answered { call, outcome, .. } = answered;
+    pub(super) fn answer(&mut self, answered: &CallResult<'_>) {
+        let CallResult { call, outcome, .. } = answered;
         let printed = self.own.strip(answered.printed());
         match &call.work {
             Work::Patch(changes) if !outcome.is_failure() => {
@@ -102,7 +102,7 @@ impl Extractor {
         }
     }
 
-    fn script_ended(&mut self, answered: &Answered<'_>, printed: &str) {
+    fn script_ended(&mut self, answered: &CallResult<'_>, printed: &str) {
         let Work::Script { line: Some(line), folder, is_look, .. } = &answered.call.work else {
             return;
         };

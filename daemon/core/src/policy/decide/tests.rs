@@ -51,7 +51,7 @@ fn the_default_matrix() {
 }
 
 #[test]
-fn words_release_the_plan_gate() {
+fn a_phrase_opens_the_plan_gate() {
     let with = |words: &str| Situation {
         message: Some(words.to_owned()),
         ..at(74, &[Boundary::PlanUpdate])
@@ -60,7 +60,7 @@ fn words_release_the_plan_gate() {
     assert_eq!(action(&with("The parser is not done.")).0, PolicyAction::Wait);
 }
 
-/// Defect 7.13.1: a policy's list was used as it stood.
+/// Defect 7.13.1: a policy's list was used unchecked.
 #[test]
 fn defect_7_13_1_a_policy_cannot_make_a_boundary_count_before_its_tier() {
     let requires = Some([Boundary::Commit].into());
@@ -73,7 +73,7 @@ fn defect_7_13_1_a_policy_cannot_make_a_boundary_count_before_its_tier() {
 
 /// Defect 7.2c: with `turn_complete` required, a plan update kept a turn from compacting.
 #[test]
-fn defect_7_2c_a_plan_update_takes_no_other_boundary_away() {
+fn defect_7_2c_a_plan_update_removes_no_other_boundary() {
     let requires = Some([Boundary::TurnComplete, Boundary::PlanUpdate].into());
     let tier = TierTable { requires_any_boundary: requires, ..TierTable::default() };
     let policy = Policy::default().with("mine", &table(tier));
@@ -81,7 +81,7 @@ fn defect_7_2c_a_plan_update_takes_no_other_boundary_away() {
     assert_eq!(decide(&policy, &at(74, &[Boundary::PlanUpdate])).action, PolicyAction::Compact);
 }
 
-/// Defect 7.13.2: with a judgment configured, boundaries were not asked.
+/// Defect 7.13.2: with a judgment configured, boundaries were ignored.
 #[test]
 fn defect_7_13_2_a_judgment_is_asked_for_only_when_every_rule_agrees_and_never_in_an_emergency() {
     let tier = TierTable { judgment: Some(true), ..TierTable::default() };
@@ -104,17 +104,17 @@ fn defect_7_13_3_each_key_has_one_precedence() {
     assert_eq!(found, [90, 75, 50, 15]);
 }
 
-/// Defect 7.13.7: without the user's own key the window was unknown.
+/// Defect 7.13.7: without a setting by the user the window was unknown.
 #[test]
-fn defect_7_13_7_an_unknown_window_is_told_and_compacts_nothing() {
+fn defect_7_13_7_an_unknown_window_is_reported_and_compacts_nothing() {
     let decision = decide(&Policy::default(), &Situation { window: 0, ..at(0, &[]) });
     assert_eq!((decision.action, decision.tier), (PolicyAction::Wait, None));
     assert_eq!(decision.refused_by().unwrap().rule, "window");
 }
 
-/// Defect 7.5: an emergency was told by the threshold of a prompt, not of the policy.
+/// Defect 7.5: a prompt's threshold defined an emergency, not the policy's.
 #[test]
-fn defect_7_5_an_emergency_is_where_the_policy_says() {
+fn defect_7_5_the_policy_sets_the_emergency_threshold() {
     let lt = TierTable { percent_remaining_lt: Some(30), ..TierTable::default() };
     let policy = Policy::default().with("x", &PolicyTable { emergency: lt, ..Default::default() });
     assert_eq!(decide(&policy, &at(29, &[])).action, PolicyAction::Compact);
@@ -134,7 +134,7 @@ fn no_second_compaction_before_growth() {
 }
 
 #[test]
-fn a_budget_holds_back_all_but_an_emergency_and_every_reason_is_listed() {
+fn a_budget_stops_all_but_an_emergency_and_every_reason_is_listed() {
     let spent = Situation { compactions_in_hour: 6, ..at(64, &[]) };
     let decision = decide(&Policy::default(), &spent);
     let no: Vec<_> =
@@ -143,9 +143,9 @@ fn a_budget_holds_back_all_but_an_emergency_and_every_reason_is_listed() {
     assert_eq!(action(&Situation { percent_remaining: Some(3), ..spent }).0, PolicyAction::Compact);
 }
 
-/// Mid-turn the turn has not ended, whatever the signals hold.
+/// The turn has not ended at a mid-turn point, whatever the signals contain.
 #[test]
-fn a_turn_s_end_does_not_count_in_its_middle() {
+fn the_end_of_a_turn_does_not_count_within_the_turn() {
     let requires = Some([Boundary::TurnComplete].into());
     let tier = TierTable { requires_any_boundary: requires, ..TierTable::default() };
     let policy = Policy::default().with("x", &table(tier));

@@ -18,7 +18,7 @@ impl Run<'_, '_> {
                 let made = situation.baseline.filter(|made| made.at_ms >= *since_ms);
                 match made {
                     Some(made) => self.compacted(made.used, false),
-                    None => self.give_up("nobody reported the end of the compaction"),
+                    None => self.give_up("the end of the compaction was not reported"),
                 }
             }
             Phase::AwaitingJudgment { .. }

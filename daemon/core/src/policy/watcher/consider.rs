@@ -27,7 +27,7 @@ impl Run<'_, '_> {
         let situation = self.complete(situation);
         let decision = decide(self.env.policy, &situation);
         if decision.action != PolicyAction::Wait {
-            self.tell(&situation, &decision);
+            self.notify(&situation, &decision);
         }
         self.note_decided(situation, decision);
     }
@@ -46,7 +46,7 @@ impl Run<'_, '_> {
         };
         match (decision.action, policy.mode) {
             (PolicyAction::Wait, _) | (_, Mode::Off) => {}
-            (_, Mode::Tag | Mode::Suggest) => self.tell(&situation, &decision),
+            (_, Mode::Tag | Mode::Suggest) => self.notify(&situation, &decision),
             (PolicyAction::Judge, Mode::Auto) => {
                 self.state.asked += 1;
                 let request_id = format!("judgment-{}", self.state.asked);
@@ -86,7 +86,7 @@ impl Run<'_, '_> {
 
     /// Notifies once per tier, and again after growth (defect 7.13.4: at every turn, with or without a
     /// boundary).
-    fn tell(&mut self, situation: &Situation, decision: &Decision) {
+    fn notify(&mut self, situation: &Situation, decision: &Decision) {
         let Some(tier) = decision.tier else { return };
         let needed = growth_needed(situation, tier == Tier::Emergency);
         let is_known = self.state.noticed.is_some_and(|(told, used)| {

@@ -6,7 +6,6 @@ use super::Trigger;
 use crate::policy::decide::{Baseline, Situation};
 use crate::policy::judgment::Judgment;
 
-/// An event for the watcher.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     TurnEnded(Situation),

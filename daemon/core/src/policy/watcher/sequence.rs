@@ -91,7 +91,6 @@ impl Run<'_, '_> {
         self.effects.push(effect);
     }
 
-    /// A compaction made since the phase began.
     fn made_since(&self, compacted: Option<Baseline>) -> Option<Baseline> {
         let since_ms = self.state.phase.since_ms()?;
         compacted.filter(|made| made.at_ms >= since_ms)

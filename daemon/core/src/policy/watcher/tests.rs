@@ -73,7 +73,7 @@ fn shown(effects: &[Effect]) -> Vec<String> {
     effects.iter().map(name).collect()
 }
 
-/// Runs events a second apart; the names of all effects, and the state after.
+/// Runs events a second apart; returns the names of all effects and the final state.
 fn run(policy: &Policy, events: Vec<Event>) -> (Vec<String>, Watcher) {
     let (mut names, mut state) = (Vec::new(), Watcher::default());
     for (event, second) in events.into_iter().zip(1..) {
@@ -118,7 +118,7 @@ fn scratch_then_our_own_packet() {
 }
 
 #[test]
-fn a_client_that_compacts_and_does_nothing_else_is_asked_for_nothing_else() {
+fn a_compact_only_client_is_asked_only_to_compact() {
     let end = |at_ms, baseline| {
         Event::TurnEndedCompactOnly(Situation {
             at_ms,
@@ -127,7 +127,7 @@ fn a_client_that_compacts_and_does_nothing_else_is_asked_for_nothing_else() {
         })
     };
     let made = || Event::CompactOnlyEnded { made: Ok(9_000) };
-    // Neither packet nor scratch file by the agent, nor the wait for the user's message, nor a handoff.
+    // No packet or scratch file by the agent, no wait for the user's message, and no handoff.
     let mut all = policy(Author::Agent, true, false);
     let asap = all.tiers.get_mut(&Tier::Asap).unwrap();
     asap.requires_any_boundary.insert(Boundary::TurnComplete);
@@ -143,14 +143,14 @@ fn a_client_that_compacts_and_does_nothing_else_is_asked_for_nothing_else() {
     assert_eq!((shown(&failed.effects), failed.state.kept_packet), (vec!["warn".to_owned()], None));
     let (trigger, why) = failed.given_up.unwrap();
     assert_eq!((trigger.turn, why.as_str()), (1, "the compaction failed: a turn is running"));
-    // The client was killed: the next turn's end reads from the transcript what came of it.
+    // The client was killed: the end of the next turn learns the result from the transcript.
     let lost = take(&all, asked.clone(), end(3_000, None), 3_000);
     assert_eq!((lost.state.phase, lost.given_up.is_some()), (Phase::Idle, true));
     let found = Some(Baseline { used: 9_000, at_ms: 2_000 });
     let found = take(&all, asked, end(3_000, found), 3_000);
     assert_eq!((found.state.phase, found.given_up), (Phase::Idle, None));
 
-    // What another client carries out is not for it to begin or to end.
+    // It neither begins nor ends what another client carries out.
     let others =
         take(&policy(Author::Watcher, false, false), Watcher::default(), commit(), 1).state;
     for event in [end(0, None), made()] {
@@ -160,28 +160,28 @@ fn a_client_that_compacts_and_does_nothing_else_is_asked_for_nothing_else() {
 }
 
 #[test]
-fn a_judge_that_agrees_late_has_the_same_client_compact() {
+fn after_a_late_yes_the_same_client_compacts() {
     let policy = policy(Author::Agent, true, true);
     let end = Event::TurnEndedCompactOnly(at(60, 100_000, &[Boundary::Commit]));
     let yes = Judgment { should_compact: true, reason: "over".into() };
     let yes = Event::Judged { request_id: "judgment-1".into(), judgment: Some(yes) };
     assert_eq!(run(&policy, vec![end.clone(), yes]).0, ["ask_judgment", "compact"]);
-    // One that another client asked for and left: it is over, and this client can only compact.
+    // Another client requested it and left: it is over, and this client can only compact.
     let asked = take(&policy, Watcher::default(), commit(), 0).state;
     let late = take(&policy, asked, end, policy.judgment_timeout_ms);
     assert_eq!(shown(&late.effects), ["warn", "compact"]);
 }
 
-/// Defect 7.13.4: these modes told at every turn in a tier, boundary or none.
+/// Defect 7.13.4: these modes notified at every turn in a tier, with or without a boundary.
 #[test]
-fn defect_7_13_4_tag_and_suggest_tell_only_what_they_would_do_and_once() {
+fn defect_7_13_4_tag_and_suggest_only_notify_and_only_once() {
     let suggest = Policy::default();
     let plain = Event::TurnEnded(at(60, 100_000, &[]));
     let (effects, _) = run(&suggest, vec![plain.clone(), commit(), commit(), plain]);
     assert_eq!(effects, ["notify"]);
 }
 
-/// Defect 7.4: a judge was asked although the boundaries had said no.
+/// Defect 7.4: a judge was asked although the boundaries had refused.
 #[test]
 fn defect_7_4_a_veto_rests_until_the_thread_has_grown() {
     let policy = policy(Author::Watcher, false, true);
@@ -195,9 +195,9 @@ fn defect_7_4_a_veto_rests_until_the_thread_has_grown() {
     assert_eq!(state.asked, 2);
 }
 
-/// Facts §7.0: answers had no question they belonged to.
+/// Answers were not matched with requests.
 #[test]
-fn defect_7_9_an_answer_to_another_question_is_not_ours_and_failure_is_as_configured() {
+fn defect_7_9_answers_to_other_requests_are_ignored_and_failure_is_as_configured() {
     let mut policy = policy(Author::Watcher, false, true);
     let none = |id: &str| Event::Judged { request_id: id.into(), judgment: None };
     let (effects, state) = run(&policy, vec![commit(), none("judgment-7")]);
@@ -213,7 +213,7 @@ fn defect_7_9_an_answer_to_another_question_is_not_ours_and_failure_is_as_config
     assert_eq!(state.phase, Phase::Idle);
 }
 
-/// Defect 7.5: a compaction that failed lost the packet and left no trace.
+/// Defect 7.5: a failed compaction lost the packet and left no trace.
 #[test]
 fn defect_7_5_a_failed_or_vanished_compaction_warns_and_keeps_the_packet() {
     let policy = policy(Author::Agent, false, false);
@@ -232,9 +232,9 @@ fn defect_7_5_a_failed_or_vanished_compaction_warns_and_keeps_the_packet() {
     assert_eq!((state.phase, state.kept_packet.as_deref()), (Phase::Idle, Some("mine")));
 }
 
-/// Facts §7.0: the user's next message was changed.
+/// The user's next message was changed.
 #[test]
-fn defect_7_5_a_user_s_message_is_held_back_and_never_changed_without_leave() {
+fn defect_7_5_a_users_message_is_held_and_never_changed_without_consent() {
     let policy = policy(Author::Watcher, false, false);
     let message = |takes_prefix| Event::UserMessage { is_shell: false, takes_prefix };
     let plain = take(&policy, Watcher::default(), commit(), 1).state;
@@ -275,7 +275,7 @@ fn defect_7_5_preflight_waits_for_the_user_s_next_message_and_shell_commands_pas
 }
 
 #[test]
-fn an_emergency_breaks_off_whatever_waits() {
+fn an_emergency_aborts_every_wait() {
     let policy = policy(Author::Agent, true, true);
     let mid = Event::MidTurn(Situation { point: Point::MidTurn, ..at(5, 250_000, &[]) });
     let (effects, _) = run(&policy, vec![commit(), mid.clone()]);
@@ -296,7 +296,7 @@ fn defect_7_5_a_long_packet_is_cut_between_characters() {
     );
 }
 
-/// Both orders of a compaction's two ends lead to one handoff.
+/// Either order of a compaction's two ends leads to one handoff.
 #[test]
 fn a_compaction_that_is_a_turn_of_its_own_ends_in_either_order() {
     let policy = policy(Author::Watcher, false, false);
@@ -309,7 +309,7 @@ fn a_compaction_that_is_a_turn_of_its_own_ends_in_either_order() {
     }
 }
 
-/// Everything that can happen, in a few shapes each.
+/// Every event, in a few variants each.
 fn alphabet() -> Vec<Event> {
     let yes = Judgment { should_compact: true, reason: "y".into() };
     let no = Judgment { should_compact: false, reason: "n".into() };
@@ -341,7 +341,7 @@ fn alphabet() -> Vec<Event> {
     ]
 }
 
-/// Every state of every policy is reached and left: a search over all events up to a depth.
+/// Every state of every policy is reached and left: searches all events up to a depth.
 #[test]
 fn every_state_is_reached_and_left() {
     let names =
@@ -370,7 +370,7 @@ fn every_state_is_reached_and_left() {
                     }
                     queue.push_back((next, depth + 1));
                 }
-                // Whatever happens or does not, time leads back.
+                // Time ends every state, whatever else happens.
                 let late = take(&policy, state, Event::Tick, 1_000 + policy.wait_ms * 2).state;
                 let late = take(&policy, late, Event::Tick, 1_000 + policy.wait_ms * 9).state;
                 let late = take(&policy, late, Event::Tick, 1_000 + policy.wait_ms * 20).state;
@@ -391,7 +391,7 @@ fn any_policy() -> impl Strategy<Value = Policy> {
         any::<(bool, bool)>(),
     );
     let tiers = proptest::collection::vec(tier, 4);
-    // Some waits are over within a stream of events a second apart.
+    // Some waits end within a stream of events a second apart.
     let bounds = (1..1_000u64, 1..300i64, 1..300i64);
     (tiers, any::<(bool, bool, bool)>(), bounds).prop_map(|(tiers, flags, bounds)| {
         let mut policy =
@@ -411,12 +411,12 @@ fn any_policy() -> impl Strategy<Value = Policy> {
 }
 
 proptest! {
-    /// No policy and no stream of events compacts again without growth, whatever compactions leave
-    /// behind, fail, or take.
+    /// No policy and no stream of events compacts again without growth, whatever compactions leave behind,
+    /// fail, or take.
     #[test]
-    fn nothing_compacts_in_a_circle(
+    fn nothing_compacts_in_a_loop(
         policy in any_policy(),
-        // Mostly nothing is added: only then is a compaction without growth one.
+        // Mostly adds nothing: only then would a second compaction lack growth.
         stream in proptest::collection::vec(
             (0..20usize, prop_oneof![6 => Just(0), 1 => 0..3_000u64, 1 => Just(30_000)], 0..100u64),
             1..200,
@@ -441,14 +441,14 @@ proptest! {
                 Event::MidTurn(_) => Event::MidTurn(situation(Point::MidTurn)),
                 Event::Judged { judgment, .. } =>
                     Event::Judged { request_id: format!("judgment-{}", state.asked), judgment },
-                // A compaction may leave anything, even more than there was.
+                // A compaction may leave any size, even a larger one.
                 Event::Compacted { turn_end_follows, .. } if matches!(state.phase, Phase::Compacting { .. }) => {
                     let before = used;
                     used = used * share / 80;
                     grown += used.saturating_sub(before);
                     Event::Compacted { tokens_after: used, turn_end_follows }
                 }
-                // The agent compacts by itself, and only its transcript tells.
+                // The agent compacts by itself, which only its transcript shows.
                 Event::Compacted { .. } => {
                     used = used.min(used * share / 80);
                     transcript = Some(Baseline { used, at_ms: second * 1_000 });
@@ -466,7 +466,7 @@ proptest! {
             let made = stepped.effects.iter().filter(|e| matches!(e, Effect::Compact { .. })).count();
             compactions += if is_asked_again { 0 } else { made as u64 };
             prop_assert!(made <= 1);
-            // The first needs no growth; every further one at least the smallest step.
+            // The first needs no growth; every further one needs at least the smallest step.
             prop_assert!(compactions <= 1 + grown / 64, "{compactions} compactions, {grown} tokens");
             let saved = serde_json::to_vec(&state).unwrap();
             prop_assert!(saved.len() < 64 * 1_024);

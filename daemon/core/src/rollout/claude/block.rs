@@ -19,11 +19,11 @@ pub(super) struct Message<'a> {
     pub(super) content: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(super) stop_reason: Option<Text<'a>>,
-    pub(super) usage: Option<Counted>,
+    pub(super) usage: Option<TokenCounts>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Counted {
+pub(super) struct TokenCounts {
     input_tokens: Option<u64>,
     cache_creation_input_tokens: Option<u64>,
     cache_read_input_tokens: Option<u64>,
@@ -38,7 +38,7 @@ struct CacheCreation {
     ephemeral_5m_input_tokens: Option<u64>,
 }
 
-impl Counted {
+impl TokenCounts {
     /// Tokens of the request, including cached ones; `None` if nothing was counted.
     pub(super) fn input(&self) -> Option<u64> {
         let input =
@@ -92,7 +92,6 @@ pub(super) struct Block<'a> {
     source: Option<Source<'a>>,
 }
 
-/// Source of an image.
 #[derive(Deserialize)]
 struct Source<'a> {
     #[serde(borrow)]

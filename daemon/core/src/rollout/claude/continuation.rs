@@ -16,8 +16,8 @@ const BEFORE_MS: i64 = 1;
 pub(super) fn transcript(continuation: &Continuation<'_>) -> NewTranscript {
     let mut text = String::new();
     let mut parent: Option<String> = None;
-    let said = continuation.history.iter().filter_map(said);
-    for (order, (role, words)) in (0_u16..).zip(said) {
+    let messages = continuation.history.iter().filter_map(role_and_text);
+    for (order, (role, words)) in (0_u16..).zip(messages) {
         let uuid = uuid_of(continuation.thread_id, order);
         let mut line = json!({
             "parentUuid": parent,
@@ -62,7 +62,7 @@ fn project(folder: &str) -> String {
 }
 
 /// Role and text of a message; `None` for calls and their answers, since only messages are carried over.
-fn said(item: &Value) -> Option<(&'static str, String)> {
+fn role_and_text(item: &Value) -> Option<(&'static str, String)> {
     let role = match item.get("role")?.as_str()? {
         "assistant" => "assistant",
         _ => "user",

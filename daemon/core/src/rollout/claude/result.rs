@@ -30,12 +30,12 @@ const EXIT_CODE: &str = "Exit code ";
 
 /// The output item of an answer and its estimated tokens.
 pub(super) fn output<'a>(answer: &Answer<'a>, result: Option<&RawValue>) -> (Item<'a>, u64) {
-    let text = told(answer, result).map_or_else(|| answer.text.clone(), Cow::Owned);
+    let text = in_codex_words(answer, result).map_or_else(|| answer.text.clone(), Cow::Owned);
     let tokens = tokens::of_bytes(text.len() as u64 + answer.images.cost);
     (Item::Output { call_id: answer.call_id.clone(), text, images: answer.images }, tokens)
 }
 
-fn told(answer: &Answer<'_>, result: Option<&RawValue>) -> Option<String> {
+fn in_codex_words(answer: &Answer<'_>, result: Option<&RawValue>) -> Option<String> {
     let text = answer.text.as_ref();
     if answer.is_error {
         if let Some(rest) = text.strip_prefix(EXIT_CODE) {

@@ -6,7 +6,7 @@ fn line(kind: &str, rest: &str) -> String {
     )
 }
 
-/// Shows what a line says, in short.
+/// Describes the entries of a line.
 fn said(line: &str) -> Vec<String> {
     let mut said = Vec::new();
     read(line.as_bytes(), false, &mut |entry| {
@@ -80,7 +80,7 @@ fn blocks_become_items() {
 }
 
 #[test]
-fn how_a_command_ended_stands_in_its_output() {
+fn a_commands_exit_status_is_part_of_its_output() {
     let answer = |is_error: bool, content: &str, result: &str| {
         let content = serde_json::to_string(content).unwrap();
         let block = format!(
@@ -110,7 +110,7 @@ fn how_a_command_ended_stands_in_its_output() {
 }
 
 #[test]
-fn lines_beside_the_conversation() {
+fn lines_outside_the_conversation() {
     let compacted = |trigger, tokens| {
         let metadata = format!(r#"{{"trigger":"{trigger}","preTokens":{tokens}}}"#);
         line("system", &format!(r#""subtype":"compact_boundary","compactMetadata":{metadata}"#))
@@ -150,7 +150,7 @@ fn lines_beside_the_conversation() {
 }
 
 #[test]
-fn who_the_thread_is() {
+fn the_identity_of_a_thread_is_parsed() {
     let meta = |line: &str| {
         let mut meta = None;
         read(line.as_bytes(), true, &mut |entry| {
@@ -209,7 +209,7 @@ fn items_leave_in_the_responses_form() {
 }
 
 #[test]
-fn several_objects_on_a_line_are_read_and_told() {
+fn several_objects_on_a_line_are_parsed_and_reported() {
     let line = line("user", r#""message":{"role":"user","content":"fix it"}"#);
     let branch = r#"branch Some("p")"#;
     let once = said(&line);

@@ -65,7 +65,10 @@ pub(in crate::rollout) fn interpret(call: &Call<'_>) -> Option<Action> {
             let values = values(&call.arguments);
             Some(Action::Look { tool: name.to_owned(), values, path: None })
         }
-        "TodoWrite" => Some(Action::Plan(read()?.todos.into_iter().map(step).collect())),
+        "TodoWrite" => {
+            let step = |it: Todo| PlanStep { status: StepStatus::of(&it.status), text: it.content };
+            Some(Action::Plan(read()?.todos.into_iter().map(step).collect()))
+        }
         "TaskCreate" => Some(Action::AddStep { text: read()?.subject? }),
         "TaskUpdate" => update(read()?),
         "Task" | "Agent" => Some(Action::Other {
@@ -96,25 +99,13 @@ fn change(arguments: ClaudeArguments) -> Option<Action> {
     Some(Action::Patch(vec![op]))
 }
 
-fn step(todo: Todo) -> PlanStep {
-    PlanStep { status: status(&todo.status), text: todo.content }
-}
-
-fn status(word: &str) -> StepStatus {
-    match word {
-        "completed" => StepStatus::Done,
-        "in_progress" => StepStatus::InProgress,
-        _ => StepStatus::Pending,
-    }
-}
-
 fn update(arguments: ClaudeArguments) -> Option<Action> {
     let id = match arguments.task_id? {
         Value::String(id) => id,
         other => other.to_string(),
     };
     let is_dropped = arguments.status.as_deref() == Some("deleted");
-    let status = arguments.status.filter(|_| !is_dropped).map(|word| status(&word));
+    let status = arguments.status.filter(|_| !is_dropped).map(|word| StepStatus::of(&word));
     Some(Action::ChangeStep { id, status, is_dropped })
 }
 

@@ -14,7 +14,7 @@ pub(super) enum UserText<'a> {
     /// The person's text, without what the harness put around it.
     Person(Cow<'a, str>),
     Harness,
-    /// The harness tells that the person stopped the turn.
+    /// The harness reports that the person stopped the turn.
     Interrupt,
     /// The result of a compaction, on a line that is not marked as one: a summary of an old version, or a
     /// briefing of ours that a plugin inserted.
@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_persons_words_are_told_from_the_harnesss() {
+    fn the_persons_text_is_separated_from_the_harnesss() {
         let person = |words: &'static str| UserText::Person(words.into());
         for (text, words) in [
             (" fix it\n", person("fix it")),

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn it_says_who_it_is_and_nothing_of_whose_history_it_was() {
+    fn the_first_line_has_its_own_identity_and_nothing_of_the_old_threads() {
         let text = transcript(&continuation(Some(FIRST), &[])).text;
         let meta: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
         let meta = &meta["payload"];
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_first_line_lacks_is_filled_in() {
+    fn missing_fields_of_a_first_line_are_filled_in() {
         let bare = r#"{"id":"old","timestamp":"t","instructions":null,"git":{}}"#;
         for first in [None, Some(bare), Some("torn"), Some(r#"{"type":"user"}"#)] {
             let text = transcript(&continuation(first, &[])).text;

@@ -98,14 +98,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_no_escape_is_borrowed() {
+    fn strings_without_escapes_are_borrowed() {
         assert!(matches!(unescape("\"plain é\""), Some(Cow::Borrowed("plain é"))));
         assert_eq!(unescape("[1]"), None);
         assert_eq!(unescape("\""), None);
     }
 
     #[test]
-    fn what_a_parser_refuses_is_refused() {
+    fn strings_that_a_parser_rejects_are_rejected() {
         for json in ["\"a\0b\"", "\"a\nb\"", r#""\u+12f""#, r#""\u12""#, r#""\x""#, r#""\ud83d""#] {
             assert_eq!(unescape(json), None, "{json:?}");
             assert!(serde_json::from_str::<String>(json).is_err(), "{json:?}");

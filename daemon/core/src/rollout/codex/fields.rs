@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_shown_in_order() {
+    fn fields_are_passed_in_order() {
         assert_eq!(
             fields(r#" { "a" : "x\"}" , "b":[1,"]",[{}]],"c":{"d":"}"} , "e":-1.5e3,"f":null } "#),
             Some(vec![
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_or_more_than_one_has_none() {
+    fn anything_but_a_single_object_has_no_fields() {
         let whole = r#"{"a":"x\\","b":[{"c":"d"}],"e":{"f":1}}"#;
         for end in 0..whole.len() {
             assert_eq!(fields(&whole[..end]), None, "{}", &whole[..end]);

@@ -10,9 +10,8 @@ const METADATA_KEY: &str = r#"},"metadata":{"#;
 /// Bytes at the end of a line to search for that text.
 const METADATA_WINDOW_BYTES: usize = 512;
 
-/// Fields found in the first bytes.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Scanned<'a> {
+pub(super) struct LineHead<'a> {
     pub timestamp: &'a str,
     pub kind: &'a str,
     /// Kind of the payload; empty if the payload does not begin with one.
@@ -22,7 +21,7 @@ pub(super) struct Scanned<'a> {
 }
 
 /// Parses the canonical beginning of an enveloped line.
-pub(super) fn scan(line: &[u8]) -> Option<Scanned<'_>> {
+pub(super) fn scan(line: &[u8]) -> Option<LineHead<'_>> {
     let rest = line.strip_prefix(br#"{"timestamp":""#)?;
     let (timestamp, mut rest) = word(rest)?;
     if let Some(after) = rest.strip_prefix(br#","ordinal":"#) {
@@ -36,12 +35,12 @@ pub(super) fn scan(line: &[u8]) -> Option<Scanned<'_>> {
         Some(rest) => word(rest)?.0,
         None => "",
     };
-    Some(Scanned { timestamp, kind, payload_kind, payload_at })
+    Some(LineHead { timestamp, kind, payload_kind, payload_at })
 }
 
 /// The payload of a canonical line, up to the end of the envelope or the `metadata` next to it. The caller must
 /// parse it: a torn line or a second object on the line leaves a tail.
-pub(super) fn payload<'a>(scanned: &Scanned<'_>, line: &'a str) -> Option<&'a str> {
+pub(super) fn payload<'a>(scanned: &LineHead<'_>, line: &'a str) -> Option<&'a str> {
     let rest = line.get(scanned.payload_at..)?;
     let tail_at = rest.ceil_char_boundary(rest.len().saturating_sub(METADATA_WINDOW_BYTES));
     // Nearly always the only braces are the last two bytes.
@@ -54,7 +53,7 @@ pub(super) fn payload<'a>(scanned: &Scanned<'_>, line: &'a str) -> Option<&'a st
 }
 
 /// Whether lines of this kind hold nothing beyond the items next to them.
-pub(super) fn is_passed(scanned: &Scanned<'_>, line: &[u8]) -> bool {
+pub(super) fn is_passed(scanned: &LineHead<'_>, line: &[u8]) -> bool {
     line.ends_with(b"}")
         && match scanned.kind {
             "event_msg" => is_passed_event(scanned.payload_kind),

@@ -53,7 +53,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_canonical_is_read_as_the_parser_reads_it(
+        fn canonical_times_are_read_as_the_parser_reads_them(
             text in "[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}.[0-9]{3}[Zz]"
         ) {
             if let Some(timestamp) = canonical(&text) {

@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 
 use super::super::OBJECTS_MAX;
-use super::super::source::Beside;
+use super::super::source::TranscriptPlace;
 use super::{Parts, SNAPSHOT};
 
 pub(super) const FOLDER: &str = "chats";
@@ -24,7 +24,7 @@ pub struct Location {
 }
 
 /// Converts a session file to lines. The file of a sub-agent is in a folder named after its caller.
-pub fn lines(file: &[u8], beside: Beside<'_>) -> Vec<u8> {
+pub fn lines(file: &[u8], beside: TranscriptPlace<'_>) -> Vec<u8> {
     let folder = beside.path.rsplit('/').nth(1).filter(|folder| *folder != FOLDER);
     let cwd = beside.marker.map(|root| root.trim().to_owned()).filter(|root| !root.is_empty());
     assemble(file, &Location { cwd, parent: folder.map(str::to_owned) })
@@ -176,7 +176,6 @@ impl Journal {
         }
     }
 
-    /// Messages that count, with their positions.
     fn current(&self) -> impl Iterator<Item = (usize, &str)> {
         self.entries.iter().enumerate().filter_map(|(at, entry)| match entry {
             JournalEntry::Message { id, is_current: true, .. } => Some((at, id.as_str())),

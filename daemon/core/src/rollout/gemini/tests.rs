@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use super::assemble::{Location, assemble};
 use super::*;
 use crate::rollout::outline::outline;
-use crate::rollout::source::Beside;
+use crate::rollout::source::TranscriptPlace;
 use crate::rollout::tool::Action;
 
 fn said(lines: &[u8]) -> Vec<String> {
@@ -131,7 +131,7 @@ fn in_a_journal_the_last_state_of_a_message_counts() {
 }
 
 #[test]
-fn what_was_taken_back_stays_before_the_line_that_says_so() {
+fn rewound_messages_stay_before_the_line_of_the_rewind() {
     let lines = [
         user_line("m1", "one"),
         model_line("m2", "first"),
@@ -161,7 +161,7 @@ fn what_was_taken_back_stays_before_the_line_that_says_so() {
 }
 
 #[test]
-fn a_compression_is_told_once() {
+fn a_compression_is_reported_once() {
     let snapshot =
         user_line("n1", "<scratchpad>x</scratchpad>\n<state_snapshot>so far</state_snapshot>");
     let courtesy = model_line("n2", "Got it. Thanks for the additional context!");
@@ -181,7 +181,7 @@ fn a_compression_is_told_once() {
 }
 
 #[test]
-fn a_command_s_answer_tells_how_it_ended() {
+fn a_commands_answer_has_its_exit_status() {
     for (answer, text) in [
         ("Output: a\nb", "Exit code: 0\nOutput:\na\nb"),
         ("Output: (empty)\nExit Code: 2", "Exit code: 2\nOutput:\n(empty)"),
@@ -234,7 +234,7 @@ fn the_tools_are_known() {
 }
 
 #[test]
-fn its_place_tells_what_a_session_does_not() {
+fn the_path_supplies_what_a_session_lacks() {
     let folder = "/home/u/.gemini/tmp/w";
     for (name, is_session) in
         [("chats/session-1.json", true), ("chats/s1/a7.jsonl", true), ("logs.json", false)]
@@ -243,7 +243,7 @@ fn its_place_tells_what_a_session_does_not() {
     }
     let agent = text_of(&[json!({"sessionId": "a7", "kind": "subagent"})]);
     let path = format!("{folder}/chats/s1/a7.jsonl");
-    let lines = assemble::lines(&agent, Beside { path: &path, marker: Some("/w\n") });
+    let lines = assemble::lines(&agent, TranscriptPlace { path: &path, marker: Some("/w\n") });
     read(&lines, true, &mut |entry| {
         let Body::Meta(meta) = entry.body else { panic!("{entry:?}") };
         assert_eq!(meta.parent_thread_id.as_deref(), Some("s1"));
@@ -262,7 +262,7 @@ fn items_leave_in_the_responses_form() {
 }
 
 #[test]
-fn what_is_not_understood_is_counted() {
+fn unknown_lines_are_counted() {
     assert_eq!(
         said(b"nothing\n[1]\n{\"type\":\"new\"}\n\n"),
         ["Malformed", "Malformed", "Unknown"]
@@ -270,7 +270,7 @@ fn what_is_not_understood_is_counted() {
 }
 
 #[test]
-fn several_records_on_a_line_are_read_and_told() {
+fn several_records_on_a_line_are_parsed_and_reported() {
     let (first, second) =
         (user_line("m1", "one").to_string(), model_line("m2", "first").to_string());
     let once = said(&assemble(format!("{first}\n{second}\n").as_bytes(), &place()));
@@ -298,9 +298,9 @@ proptest! {
         }
     }
 
-    /// Whatever is cut off, what stood before it is read as before.
+    /// Truncation does not change how the part before it is parsed.
     #[test]
-    fn a_journal_that_breaks_off_is_read_to_its_last_line(cut in 0_usize..600) {
+    fn a_truncated_journal_is_parsed_to_its_last_line(cut in 0_usize..600) {
         let whole = text_of(&[header_line(), user_line("m1", "one"), model_line("m2", "first"), user_line("m3", "two")]);
         let all = assemble(&whole, &place());
         let part = assemble(&whole[..cut.min(whole.len())], &place());

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::super::patch::{FileOp, Op};
-use super::super::tool::{Action, Call, PlanStep, StepStatus, values};
+use super::super::tool::{Action, Call, PlanStep, values};
 use super::{Object, text};
 use crate::text::prefix;
 
@@ -68,7 +68,13 @@ pub fn interpret(call: &Call<'_>) -> Option<Action> {
             op.op = Op::Created { content };
             Some(Action::Patch(vec![op]))
         }
-        "write_todos" => Some(Action::Plan(read()?.todos.into_iter().filter_map(step).collect())),
+        "write_todos" => Some(Action::Plan(
+            read()?
+                .todos
+                .into_iter()
+                .filter_map(|todo| PlanStep::of(todo.description, &todo.status))
+                .collect(),
+        )),
         "glob" | "grep_search" | "search_file_content" | "list_directory" | "read_many_files" => {
             Some(Action::Look {
                 tool: call.name.to_string(),
@@ -85,15 +91,4 @@ pub fn interpret(call: &Call<'_>) -> Option<Action> {
         }
         _ => None,
     }
-}
-
-/// `None` for a step that was cancelled.
-fn step(todo: Task) -> Option<PlanStep> {
-    let status = match todo.status.as_str() {
-        "cancelled" => return None,
-        "completed" => StepStatus::Done,
-        "in_progress" => StepStatus::InProgress,
-        _ => StepStatus::Pending,
-    };
-    Some(PlanStep { text: todo.description, status })
 }

@@ -16,7 +16,7 @@ fn session_row() -> Value {
            "time": {"created": 1_700_000_000_000_i64, "updated": 1_700_000_000_001_i64}})
 }
 
-/// Messages follow each other by the numbers of their ids.
+/// The ids of messages sort in their order.
 fn row(id: &str, mut message: Value, parts: &[Value]) -> MessageRecords {
     message["time"]["created"] = id.trim_start_matches("msg_").parse::<u64>().unwrap().into();
     MessageRecords {
@@ -120,7 +120,7 @@ fn parts_become_items() {
 }
 
 #[test]
-fn interruptions_compactions_and_reverts_are_told() {
+fn interruptions_compactions_and_reverts_are_reported() {
     let mut session = session_row();
     session["parentID"] = json!("ses_0");
     session["title"] = json!("Child session - 2026-01-01");
@@ -153,7 +153,7 @@ fn interruptions_compactions_and_reverts_are_told() {
 }
 
 #[test]
-fn what_is_under_way_waits_and_nothing_said_changes() {
+fn unfinished_parts_are_held_back_and_no_line_changes() {
     let running = tool_part("bash", &json!({"status": "running", "input": {"command": "make"}}));
     let done = tool_part(
         "bash",
@@ -189,7 +189,7 @@ fn what_is_under_way_waits_and_nothing_said_changes() {
 }
 
 #[test]
-fn a_call_left_by_a_program_that_ended_was_aborted() {
+fn a_call_left_open_by_an_ended_program_is_aborted() {
     let running = tool_part("bash", &json!({"status": "running", "input": {"command": "make"}}));
     let open = json!({"time": {}});
     let messages = [model_row("msg_1", &open, &[running]), user_row("msg_2", &[words("again")])];
@@ -197,7 +197,7 @@ fn a_call_left_by_a_program_that_ended_was_aborted() {
 }
 
 #[test]
-fn damage_is_counted_and_moves_nothing_behind_it() {
+fn damaged_records_are_counted_and_move_no_later_lines() {
     let broken = || Record::of(b"{\"type\": \n \"te");
     let mut torn = user_row("msg_1", &[words("one")]);
     torn.parts.insert(0, broken());
@@ -209,12 +209,12 @@ fn damage_is_counted_and_moves_nothing_behind_it() {
     let told = said(&before);
     assert_eq!(told.iter().filter(|line| *line == "Malformed").count(), 2, "{told:?}");
     assert!(told.contains(&"User one 0".to_owned()), "{told:?}");
-    // What is torn in a message under way may be whole a moment later.
+    // A torn record of a running message may soon be complete.
     assert!(lines(&session_row(), &[torn, lost, last]).starts_with(&before));
 }
 
 #[test]
-fn what_opencode_writes_in_old_records_changes_no_line() {
+fn later_writes_to_old_records_change_no_line() {
     let state = json!({"status": "completed", "input": {}, "output": "x", "time": {"end": 8},
         "metadata": {"exit": 0}});
     let mut later = state.clone();
@@ -271,7 +271,7 @@ fn items_leave_in_the_responses_form() {
 }
 
 #[test]
-fn what_is_not_understood_is_counted() {
+fn unknown_lines_are_counted() {
     let new = r#"{"message":{"role":"user"},"part":{"type":"new"}}"#;
     let lines = format!("nothing\n{{}}\n{new}\n");
     assert_eq!(said(lines.as_bytes()), ["Malformed", "Unknown", "Unknown"]);

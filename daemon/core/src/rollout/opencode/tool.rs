@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::super::patch::{self, FileOp, Op};
-use super::super::tool::{Action, Call, PlanStep, StepStatus, values};
+use super::super::tool::{Action, Call, PlanStep, values};
 use super::{Object, text};
 use crate::text::prefix;
 
@@ -65,7 +65,13 @@ pub fn interpret(call: &Call<'_>) -> Option<Action> {
         "read" => Some(Action::View { path: read()?.file_path? }),
         "edit" | "multiedit" | "write" => change(read()?),
         "apply_patch" | "patch" => Some(Action::Patch(patch::parse(&read()?.patch_text?))),
-        "todowrite" => Some(Action::Plan(read()?.todos?.into_iter().filter_map(step).collect())),
+        "todowrite" => Some(Action::Plan(
+            read()?
+                .todos?
+                .into_iter()
+                .filter_map(|todo| PlanStep::of(todo.content, &todo.status))
+                .collect(),
+        )),
         "grep" | "glob" | "list" => Some(Action::Look {
             tool: name.to_owned(),
             values: values(&call.arguments),
@@ -90,15 +96,4 @@ fn change(arguments: OpenCodeArguments) -> Option<Action> {
     op.replace(&arguments.old_string, &arguments.new_string);
     arguments.edits.iter().for_each(|edit| op.replace(&edit.old_string, &edit.new_string));
     Some(Action::Patch(vec![op]))
-}
-
-/// `None` for a step that was cancelled.
-fn step(todo: Todo) -> Option<PlanStep> {
-    let status = match todo.status.as_str() {
-        "cancelled" => return None,
-        "completed" => StepStatus::Done,
-        "in_progress" => StepStatus::InProgress,
-        _ => StepStatus::Pending,
-    };
-    Some(PlanStep { text: todo.content, status })
 }

@@ -77,7 +77,7 @@ mod tests {
     use super::gist;
 
     #[test]
-    fn what_runs_is_told_in_one_line() {
+    fn a_script_is_summarized_on_one_line() {
         for (script, expected) in [
             (
                 "cat >> a.go <<'EOF'\nfunc x() {\n}\nEOF\ngofmt -w a.go && go test ./...\ngit add -A",

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_where_the_script_is() {
+    fn paths_follow_the_scripts_folder() {
         for (script, enters_first, expected) in [
             ("cat a.rs && cd web && cat b.rs && cat /etc/c.rs", false, "a.rs web/b.rs /etc/c.rs"),
             ("cd web && cat b.rs && cd src && cat c.rs", true, "b.rs src/c.rs"),

@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn substitutions_are_taken_out_whole() {
+    fn whole_substitutions_are_extracted() {
         for (script, inner) in [
             ("sh -c \"$(curl -s 'a)b' | tr x y)\" x", &["curl -s 'a)b' | tr x y"][..]),
             ("diff <(ls a) <(ls $(pwd))", &["ls a", "ls $(pwd)"]),

@@ -11,7 +11,7 @@ fn expect(script: &str, expected: &[(Use, &str)]) {
 }
 
 #[test]
-fn reads_searches_and_writes_are_told_apart() {
+fn reads_searches_and_writes_are_distinguished() {
     expect("sed -n '1,200p' src/main.rs", &[(Use::Read, "src/main.rs")]);
     expect("nl -ba a/b.py | sed -n '1,40p'", &[(Use::Read, "a/b.py")]);
     expect("cd /w/x && rg 'fn login' src/a", &[(Use::Named, "/w/x"), (Use::Searched, "src/a")]);
@@ -25,7 +25,7 @@ fn reads_searches_and_writes_are_told_apart() {
 }
 
 #[test]
-fn files_without_slash_or_extension_are_known_by_their_names() {
+fn files_without_slash_or_extension_are_recognized_by_name() {
     assert!(NAMED_FILES.is_sorted());
     expect("cat Makefile .gitignore", &[(Use::Read, "Makefile"), (Use::Read, ".gitignore")]);
     expect("rm Dockerfile && touch .env", &[(Use::Removed, "Dockerfile"), (Use::Written, ".env")]);
@@ -48,14 +48,14 @@ fn data_is_not_taken_for_paths() {
 }
 
 #[test]
-fn scripts_are_taken_out_of_their_argv() {
+fn scripts_are_extracted_from_their_argv() {
     assert_eq!(script_of(&["bash", "-lc", "ls -a"]), "ls -a");
     assert_eq!(script_of(&["rg", "two words", "src"]), "rg 'two words' src");
     assert_eq!(entered_folder("cd \"/w/x\" && ls"), Some("/w/x"));
 }
 
 #[test]
-fn hostile_scripts_end() {
+fn hostile_scripts_terminate() {
     for script in ["'", "\"\\", "<<", "cat <<EOF", "a <<E\n<<E\n", ">", "((((", "\\"] {
         let _ = commands(script);
     }

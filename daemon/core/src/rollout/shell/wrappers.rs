@@ -70,7 +70,7 @@ mod tests {
     use super::super::commands;
 
     #[test]
-    fn the_program_stands_behind_its_wrappers() {
+    fn the_program_is_found_after_its_wrappers() {
         for (script, bare) in [
             ("sudo -u dev cat x", "cat x"),
             ("sudo -E --user dev A=1 cat x", "cat x"),

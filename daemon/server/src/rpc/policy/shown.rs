@@ -113,7 +113,7 @@ pub(super) fn repository(seen: &RepositoryView) -> RepositoryState {
     }
 }
 
-pub(super) fn happened(event: signal::Happened) -> LogEvent {
+pub(super) fn happened(event: signal::SignalEvent) -> LogEvent {
     LogEvent {
         seq: event.seq,
         turn: event.turn,

@@ -8,7 +8,7 @@ mod summary;
 use std::time::Duration;
 
 use longhaul_core::compaction::ladder::Strategy;
-use longhaul_core::compaction::receipt::Unseen;
+use longhaul_core::compaction::receipt::UnseenItems;
 use longhaul_core::compaction::worth;
 use longhaul_core::model::budget::Spending;
 use longhaul_core::model::{Answer, Ask, Endpoint, Fault, FaultKind};
@@ -129,8 +129,8 @@ impl Attempt<'_> {
 }
 
 /// Warns of items that the model did not see; `items` is their total number.
-fn unseen_notice(unseen: &Unseen, items: usize) -> Notice {
-    let Unseen { left_out, tokens, cut, first, last } = unseen;
+fn unseen_notice(unseen: &UnseenItems, items: usize) -> Notice {
+    let UnseenItems { left_out, tokens, cut, first, last } = unseen;
     let cut = match cut {
         0 => String::new(),
         cut => format!(" {cut} long items were cut in the middle."),

@@ -7,7 +7,7 @@ use longhaul_core::checkpoint::staleness::Disk;
 use longhaul_core::checkpoint::view::{self, Rendered, ViewCaps, ViewInputs};
 use longhaul_core::choice::{self, Choices};
 use longhaul_core::compaction::assemble::{self, KeptRequest};
-use longhaul_core::compaction::classify::{Class, model_switch_alone, tell};
+use longhaul_core::compaction::classify::{Class, classify, model_switch_alone};
 use longhaul_core::compaction::default_view_tokens;
 use longhaul_core::compaction::rearm::EarlierCompaction;
 use longhaul_core::compaction::worth::{self, Sizes};
@@ -153,7 +153,7 @@ pub(super) async fn visible_items(
 
 /// The newest model-switch instructions among `items`.
 pub(super) fn newest_switch(items: &[Box<RawValue>]) -> Option<KeptRequest> {
-    let told = tell(items);
+    let told = classify(items);
     let switch = told.iter().rfind(|told| told.class == Class::ModelSwitch)?;
     let alone = model_switch_alone(switch.raw)?;
     let is_part = serde_json::from_str::<Value>(switch.raw.get()).is_ok_and(|all| all != alone);

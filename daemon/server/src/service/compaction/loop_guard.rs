@@ -35,7 +35,7 @@ impl LoopGuard {
             ItemSource::Given { past, .. } => past.clone(),
             ItemSource::Transcript(file) => self.past_of_thread(file, request, input).await?,
         };
-        if let Some(detected_loop) = rearm::circle(input.fold.checkpoint(), &past.earlier) {
+        if let Some(detected_loop) = rearm::detect_loop(input.fold.checkpoint(), &past.earlier) {
             self.events.publish(
                 EventKind::CompactionLoop,
                 json!({

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use longhaul_core::compaction::assemble::{self, KeptRequest, Parts};
 use longhaul_core::compaction::ladder::Strategy;
-use longhaul_core::compaction::receipt::{Disposition, Unseen};
+use longhaul_core::compaction::receipt::{Disposition, UnseenItems};
 use longhaul_core::compaction::{classify, worth};
 use longhaul_core::template::Kind;
 use serde_json::Value;
@@ -26,7 +26,7 @@ pub(super) struct Replacement {
     /// The texts used to make it.
     pub(super) texts: Vec<TextUsed>,
     /// Items the model did not see.
-    pub(super) unseen: Option<Unseen>,
+    pub(super) unseen: Option<UnseenItems>,
     /// Warnings for the person.
     pub(super) notices: Vec<Notice>,
 }

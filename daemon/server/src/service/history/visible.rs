@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use longhaul_core::checkpoint::view::{self, ViewCaps};
 use longhaul_core::compaction::handle::Handle;
-use longhaul_core::history::{Base, NewestWords, describe, is_opaque, stand_in, words_of_person};
+use longhaul_core::history::{Base, NewestWords, describe, is_opaque, person_text, stand_in};
 use longhaul_core::item::{ItemKind, ItemRow};
 use longhaul_store::FileRow;
 
@@ -168,9 +168,9 @@ impl Histories {
                     }
                     let payload = self.read_line(&stretch.file, row).await?;
                     if kind == ItemKind::UserMessage {
-                        words_of_person(&payload).iter().for_each(|said| words.push(seq, said));
+                        person_text(&payload).iter().for_each(|said| words.push(seq, said));
                     } else if let Some(items) = Base::read(&payload).and_then(|b| b.replacement()) {
-                        let said = items.iter().rev().filter_map(|item| words_of_person(item));
+                        let said = items.iter().rev().filter_map(|item| person_text(item));
                         said.for_each(|said| words.push(seq, &said));
                         return Ok(words);
                     }

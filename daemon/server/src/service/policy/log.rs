@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use longhaul_core::policy::repository::RepositoryView;
 use longhaul_core::policy::{Decision, Policy, Situation, decide};
-use longhaul_core::signal::Happened;
+use longhaul_core::signal::SignalEvent;
 use longhaul_store::{DecisionRow, Store};
 
 use super::record::DecisionRecord;
@@ -61,7 +61,7 @@ impl DecisionLog {
         thread_id: Option<&str>,
         policy: Option<&str>,
         page: (Option<i64>, u32),
-    ) -> Result<(Vec<LogEntry>, Vec<Happened>), ServiceError> {
+    ) -> Result<(Vec<LogEntry>, Vec<SignalEvent>), ServiceError> {
         let mut events = Vec::new();
         if let Some(thread_id) = thread_id {
             let fold = self.snapshots.of(thread_id, None).await?.fold;

@@ -6,7 +6,7 @@ use longhaul_core::policy::forecast::{Course, Forecast, forecast};
 use longhaul_core::policy::settings::Mode;
 use longhaul_core::policy::watcher::{Effect, Event, Watcher};
 use longhaul_core::policy::{Point, Situation, decide, replay, scratch};
-use longhaul_core::signal::Happened;
+use longhaul_core::signal::SignalEvent;
 use longhaul_core::template::TemplateGroup;
 use longhaul_store::Store;
 
@@ -104,7 +104,7 @@ impl Watchers {
             turn: meter.turns(),
             used: situation.used,
         };
-        let log: Vec<Happened> = fold.signals().happened().copied().collect();
+        let log: Vec<SignalEvent> = fold.signals().happened().copied().collect();
         let forecast = forecast(policy, window, course, &log);
         let shadows = said.split_off(1);
         let Some(said) = said.pop() else {

@@ -1,10 +1,10 @@
-//! Sequences that end otherwise than they were to, and what is told of it.
+//! Sequences that end abnormally, and what is reported.
 
 use super::*;
 
-/// Who was to have it done lost sight of it: the transcript tells whether it was made.
+/// The client lost track of its request: the transcript shows whether the compaction was made.
 #[test]
-fn a_compaction_that_is_reported_as_failed_and_was_made_is_one() {
+fn a_compaction_reported_as_failed_but_made_counts() {
     let policy = policy(Author::Watcher, false, false);
     let failed = |at_ms| Event::CompactionFailed {
         reason: "went away".into(),
@@ -17,9 +17,9 @@ fn a_compaction_that_is_reported_as_failed_and_was_made_is_one() {
     assert_eq!(effects, ["compact", "warn"], "that one was before");
 }
 
-/// An agent that cannot be asked ends the sequence, and the log has why.
+/// An agent that cannot be asked ends the sequence, and the log has the reason.
 #[test]
-fn notes_that_cannot_be_asked_for_and_a_no_of_the_judge_are_told_to_the_log() {
+fn failed_packet_requests_and_vetoes_are_logged() {
     let lost = Event::CompactionFailed { reason: "went away".into(), compacted: None };
     let given_up = |policy: &Policy, event| {
         let asked = take(policy, Watcher::default(), commit(), 1);

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use longhaul_core::compaction::classify::{
-    Class, ClassifiedItem, brings_model_switch, model_switch_alone, tell,
+    Class, ClassifiedItem, brings_model_switch, classify, model_switch_alone,
 };
 use longhaul_core::compaction::ladder::Strategy;
-use longhaul_core::compaction::receipt::{Disposition, Unseen};
+use longhaul_core::compaction::receipt::{Disposition, UnseenItems};
 use longhaul_core::compaction::remote::{self, TrimmedHistory};
 use longhaul_core::compaction::{Phase, assemble};
 use longhaul_core::model::Endpoint;
@@ -24,7 +24,7 @@ impl Attempt<'_> {
         (seqs, items): (&[u64], &[Box<RawValue>]),
         form: Remote,
     ) -> Result<Replacement, RungFailure> {
-        let items_read = tell(items);
+        let items_read = classify(items);
         let sent = remote::trimmed(&items_read, self.choice.context_window / 100 * 95);
         let room = remote::MESSAGES_TOKENS_MAX.min(self.messages_room());
         let endpoint = match form {
@@ -127,7 +127,7 @@ fn unseen(
     sent: &TrimmedHistory,
     items_read: &[ClassifiedItem<'_>],
     seqs: &[u64],
-) -> Option<Unseen> {
+) -> Option<UnseenItems> {
     let seq = |at: Option<&usize>| at.and_then(|at| seqs.get(*at)).copied();
     let tokens = sent
         .left_out
@@ -135,7 +135,7 @@ fn unseen(
         .filter_map(|at| items_read.get(*at))
         .map(|items_read| items_read.tokens)
         .sum();
-    Some(Unseen {
+    Some(UnseenItems {
         left_out: sent.left_out.len() as u64,
         tokens,
         cut: 0,

@@ -2,9 +2,9 @@
 
 use longhaul_core::checkpoint::view::Rendered;
 use longhaul_core::choice;
-use longhaul_core::compaction::classify::{Class, ClassifiedItem, tell};
+use longhaul_core::compaction::classify::{Class, ClassifiedItem, classify};
 use longhaul_core::compaction::ladder::Strategy;
-use longhaul_core::compaction::receipt::{Disposition, Unseen};
+use longhaul_core::compaction::receipt::{Disposition, UnseenItems};
 use longhaul_core::compaction::summary::{
     self, FittedInput, InputSearch, Layout, Split, USER_TOKENS_MAX,
 };
@@ -42,7 +42,7 @@ impl Attempt<'_> {
         &mut self,
         (seqs, items): (&[u64], &[Box<RawValue>]),
     ) -> Result<Replacement, RungFailure> {
-        let mut items_read = tell(items);
+        let mut items_read = classify(items);
         // A message that the person dropped is neither sent nor kept.
         items_read.retain(|items_read| !self.is_dropped(items_read, seqs));
         let split = Split::of(items_read);
@@ -241,13 +241,13 @@ impl Attempt<'_> {
 }
 
 /// The part of the history that is not in `sent`.
-fn unseen(sent: &FittedInput<'_>, seqs: &[u64]) -> Unseen {
+fn unseen(sent: &FittedInput<'_>, seqs: &[u64]) -> UnseenItems {
     let partly: Vec<usize> = match sent.left_out.is_empty() {
         true => sent.cut.clone(),
         false => sent.left_out.clone(),
     };
     let seq = |at: Option<&usize>| at.and_then(|at| seqs.get(*at)).copied().unwrap_or(0);
-    Unseen {
+    UnseenItems {
         left_out: sent.left_out.len() as u64,
         tokens: sent.left_out_tokens,
         cut: sent.cut.len() as u64,

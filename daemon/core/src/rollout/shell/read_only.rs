@@ -18,7 +18,7 @@ const GIT_LISTS: [&str; 4] = ["branch", "remote", "tag", "worktree"];
 
 /// Whether a command only inspects files, git or the machine: it writes no file, and how it ended does not
 /// matter later.
-pub fn only_looks(command: &Command) -> bool {
+pub fn is_read_only(command: &Command) -> bool {
     let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
     let looks = match words.as_slice() {
         ["sed", arguments @ ..] => {
@@ -52,8 +52,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn looking_is_told_from_doing() {
-        let looks = |script| super::super::commands(script).iter().all(only_looks);
+    fn read_only_commands_are_recognized() {
+        let looks = |script| super::super::commands(script).iter().all(is_read_only);
         for script in [
             "git status --short && git diff -- a.rs | sed -n '1,180p'",
             "ls specs 2>/dev/null | grep -E '^[0-9]+'",

@@ -17,11 +17,11 @@ pub(super) struct CheckingPart<'a> {
 #[derive(Debug)]
 pub(super) struct Chain<'a> {
     line: &'a str,
-    parts: Vec<Part<'a>>,
+    parts: Vec<ChainPart<'a>>,
 }
 
 #[derive(Debug)]
-struct Part<'a> {
+struct ChainPart<'a> {
     text: &'a str,
     end: End,
     class: Class,
@@ -30,7 +30,7 @@ struct Part<'a> {
 impl<'a> Chain<'a> {
     pub(super) fn of(line: &'a str) -> Self {
         let parts = parts(line).into_iter();
-        let parts = parts.map(|(text, end)| Part { text, end, class: Class::of(text) });
+        let parts = parts.map(|(text, end)| ChainPart { text, end, class: Class::of(text) });
         Self { line, parts: parts.collect() }
     }
 

@@ -62,7 +62,7 @@ impl Page for OverviewResult {
         }
         let secrets = match self.redacts {
             true => "replaced before anything is stored",
-            false => "kept as in the transcripts, never in views (archive.redact = true)",
+            false => "kept here, never in views; archive.redact = true replaces them",
         };
         fields.push(("secrets", secrets.to_owned()));
         style.fields(&fields)

@@ -1,7 +1,7 @@
 //! `cargo xtask bench`: the cost of longhaul, measured on the release daemon over its socket.
 //!
-//! Every figure has a baseline of the machine from the same run, so that runs on different machines are comparable.
-//! Nothing passes or fails here.
+//! Every figure has a baseline from the same run on the same machine, so that machines are comparable. Nothing passes or
+//! fails.
 
 mod append;
 mod bystander;
@@ -30,57 +30,56 @@ use crate::place;
 use corpus::Corpus;
 use report::Report;
 
-/// What to measure, and on what.
 #[derive(clap::Args)]
 pub(crate) struct BenchArgs {
     /// Folder of transcripts [default: $LONGHAUL_CORPUS/codex, else the sample session]
     #[arg(long)]
     corpus: Option<PathBuf>,
-    /// Compactions and round trips timed for each figure
+    /// Compactions and round trips to time per figure
     #[arg(long, default_value_t = 300)]
     rounds: usize,
-    /// Size of the written transcript that ingestion is timed on
+    /// Size of the generated transcript for ingestion
     #[arg(long, default_value_t = 256)]
     ingest_mib: u64,
-    /// Ingest a transcript of 2 GiB, too, and report the memory it takes
+    /// Also ingest a transcript of 2 GiB and report peak memory
     #[arg(long)]
     big: bool,
-    /// Measure the context manager alone, in this process and, with --daemon, over its socket: needs
+    /// Only the context manager, in this process and, with --daemon, over its socket; needs
     /// cargo run --release -p xtask
     #[arg(long)]
     context: bool,
-    /// Measure search alone, over so many written items; 1000000 take some minutes
+    /// Only search, over this many generated items; 1000000 take some minutes
     #[arg(long, value_name = "ITEMS")]
     search: Option<u64>,
-    /// Measure alone what an idle daemon holds and how soon it answers
+    /// Only memory, processor time and response time of an idle daemon
     #[arg(long)]
     footprint: bool,
-    /// Measure the agents' hooks alone, as whole processes
+    /// Only the agents' hooks, as whole processes
     #[arg(long)]
     hooks: bool,
-    /// Measure alone how soon the plugin of Claude Code answers a compaction, on the largest transcripts of
-    /// --corpus [default: $LONGHAUL_CORPUS/claude]: needs npm
+    /// Only compactions by the Claude Code plugin, on the largest transcripts of --corpus [default:
+    /// $LONGHAUL_CORPUS/claude]; needs npm
     #[arg(long)]
     plugin: bool,
-    /// Measure the gateway of Codex alone, on the largest transcripts
+    /// Only the Codex gateway, on the largest transcripts
     #[arg(long)]
     gateway: bool,
-    /// Measure the job table alone
+    /// Only the job table
     #[arg(long)]
     jobs: bool,
-    /// Measure long-term memory alone: its first build over the corpus, and what sessions ask of it
+    /// Only long-term memory: its first build over the corpus, and the calls of sessions
     #[arg(long)]
     memory: bool,
-    /// Measure alone what others notice of clients that never read and of half-sent messages, and what memory they take
+    /// Only the effect on other clients, and the memory, of clients that never read and of half-sent messages
     #[arg(long)]
     siege: bool,
-    /// Measure alone what so many small transcripts cost: 50000 take some minutes
+    /// Only the cost of this many small transcripts; 50000 take some minutes
     #[arg(long, value_name = "TRANSCRIPTS")]
     many: Option<u64>,
-    /// Measure alone a look at a repository, by git in its sandbox and without one
+    /// Only the inspection of a repository, by git with and without its sandbox
     #[arg(long)]
     repository: bool,
-    /// Measure an already built daemon, with the other programs beside it
+    /// Use an already built daemon, with the other programs beside it
     #[arg(long, value_name = "LONGHAULD")]
     daemon: Option<PathBuf>,
 }

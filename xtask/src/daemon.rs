@@ -1,6 +1,6 @@
 //! Runs a private daemon in its own folder for measurements, separate from the user's.
 //!
-//! It reports readiness as to systemd, so nothing here guesses or polls.
+//! It reports readiness as it does to systemd, so no polling is needed.
 
 use std::fs::{self, File};
 use std::os::unix::net::UnixDatagram;
@@ -25,7 +25,7 @@ const TICKS_PER_SECOND: f64 = 100.0;
 pub(crate) struct Daemon {
     child: Child,
     folder: tempfile::TempDir,
-    /// Stays open like a service manager's socket: the daemon also reports when it stops.
+    /// Stays open, since the daemon also reports when it stops.
     notify: UnixDatagram,
 }
 
@@ -35,7 +35,7 @@ impl Daemon {
         Self::start_with(longhauld, codex_home, Path::new("/nonexistent"), "")
     }
 
-    /// The same, on transcripts of Claude Code, too, and with a configuration.
+    /// As `start`, also with transcripts of Claude Code and a configuration.
     pub(crate) fn start_with(
         longhauld: &Path,
         codex_home: &Path,
@@ -52,7 +52,7 @@ impl Daemon {
         Ok(daemon)
     }
 
-    /// Restarts it with its store on the Codex transcripts under `codex_home`.
+    /// Restarts it, keeping its store, on the Codex transcripts under `codex_home`.
     pub(crate) fn start_again(
         mut self,
         longhauld: &Path,
@@ -93,7 +93,7 @@ impl Daemon {
         let mut message = [0; 1024];
         loop {
             let length = self.notify.recv(&mut message).with_context(|| {
-                format!("the daemon did not become ready; it said:\n{}", self.log())
+                format!("the daemon did not become ready; its log:\n{}", self.log())
             })?;
             let text = String::from_utf8_lossy(&message[..length]);
             if text.lines().any(|line| line == "READY=1") {
@@ -106,7 +106,7 @@ impl Daemon {
         fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }
 
-    /// Its folder, removed on drop.
+    /// The daemon's folder, removed on drop.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -135,7 +135,7 @@ impl Daemon {
             }
             ensure!(
                 since.elapsed() < STANDSTILL,
-                "ingestion stands still: {ingest}\n{}",
+                "ingestion makes no progress: {ingest}\n{}",
                 self.log()
             );
             pause(POLL);
@@ -155,10 +155,10 @@ impl Daemon {
         }
     }
 
-    /// Seconds of processor time used so far, in and for the daemon.
+    /// Processor time of the daemon so far, user and system, in seconds.
     pub(crate) fn cpu_seconds(&self) -> anyhow::Result<f64> {
         let stat = self.proc("stat")?;
-        // The name in parentheses may hold anything; the fields after it are counted from there.
+        // The name in parentheses may contain anything, so count the fields after it.
         let (_, fields) = stat.rsplit_once(')').context("/proc/pid/stat has no name")?;
         let fields: Vec<&str> = fields.split_whitespace().collect();
         let ticks = |i: usize| fields.get(i).and_then(|field| field.parse::<f64>().ok());
@@ -212,7 +212,7 @@ impl Daemon {
         Ok(sum)
     }
 
-    /// Ends the daemon as a crash would.
+    /// Kills the daemon.
     pub(crate) fn kill(&mut self) -> anyhow::Result<()> {
         self.child.kill()?;
         self.child.wait()?;
@@ -227,12 +227,12 @@ impl Daemon {
     fn shut_down(&mut self) -> anyhow::Result<()> {
         self.connect()?.call("daemon/shutdown", &json!({}))?;
         let status = self.child.wait()?;
-        ensure!(status.success(), "the daemon ended with {status}; it said:\n{}", self.log());
+        ensure!(status.success(), "the daemon ended with {status}; its log:\n{}", self.log());
         Ok(())
     }
 }
 
-/// The exit status of a child; `None` while it runs. Leaves it to be waited for.
+/// The exit status of a child, without reaping it; `None` while it runs.
 fn ending(child: Pid) -> anyhow::Result<Option<String>> {
     let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     let status = waitid(WaitId::Pid(child), look)?;
@@ -269,7 +269,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_told_how_a_daemon_ended() {
+    fn exit_of_a_daemon_is_reported() {
         for (script, told) in [
             ("kill -9 $$", "killed by signal 9"),
             ("exit 3", "with exit code 3"),

@@ -1,7 +1,6 @@
-//! The clients for editors: TypeScript and VS Code with npm, Neovim headless, against a real daemon.
+//! Tests the editors' clients with a real daemon: TypeScript and VS Code with npm, Neovim headless.
 //!
-//! Their tools are not part of the Rust toolchain, so missing ones are reported and skipped. npm's packages are in
-//! `clients/node_modules`, which git ignores.
+//! Missing tools are reported and skipped. npm's packages are in `clients/node_modules`, which git ignores.
 
 mod code_server;
 
@@ -10,13 +9,12 @@ use std::process::Command;
 
 use crate::{npm, place, process};
 
-/// How to drive the real editor.
 #[derive(clap::Args, Default)]
 pub(crate) struct EditorsArgs {
-    /// Where code-server is installed by npm, or is to be [default: a folder that is gone afterwards]
+    /// Folder to install code-server in, or with an installed one [default: a temporary folder]
     #[arg(long, value_name = "FOLDER")]
     code_server: Option<PathBuf>,
-    /// Keep a picture of every step in a folder
+    /// Save a screenshot of every step to a folder
     #[arg(long, value_name = "FOLDER")]
     pictures: Option<PathBuf>,
 }
@@ -26,7 +24,6 @@ pub(crate) enum EditorOutcome {
     Skipped(&'static str),
 }
 
-/// `cargo xtask editors`.
 pub(crate) fn run(options: &EditorsArgs) -> anyhow::Result<()> {
     match code_server::drive(options)? {
         EditorOutcome::Passed => println!("\n==> the extension works"),
@@ -35,7 +32,7 @@ pub(crate) fn run(options: &EditorsArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The same as a step of CI.
+/// The VS Code test as a step of CI.
 pub(crate) fn check_vscode() -> anyhow::Result<EditorOutcome> {
     code_server::drive(&EditorsArgs::default())
 }
@@ -59,7 +56,7 @@ pub(crate) fn check() -> anyhow::Result<EditorOutcome> {
     }
 }
 
-/// The folder of the daemon, its curator and the command line, as the tests build them.
+/// Builds the daemon, its curator and the command line; returns their folder.
 fn build_debug() -> anyhow::Result<PathBuf> {
     let mut build = place::cargo()?;
     let packages = ["longhaul-daemon", "longhaul-curator", "longhaul-cli"];

@@ -1,7 +1,5 @@
-//! `cargo xtask eval`: scores the views that `longhaul-core` makes, straight from files.
-//!
-//! The daemon is not involved: a fold is fed with the bytes before the cut, and the view is
-//! rendered from it. `longhaul eval` measures the same through the daemon.
+//! `cargo xtask eval`: scores the views of `longhaul-core` without a daemon: it folds the bytes before the cut and
+//! renders the view. `longhaul eval` measures the same through the daemon.
 
 mod locomo;
 mod memory;
@@ -16,7 +14,6 @@ use longhaul_core::checkpoint::view::{ViewCaps, ViewInputs, render};
 use longhaul_core::fold::{Fold, Place, Source};
 use longhaul_eval::{Corpus, Cut, Options as Measures, Session, evaluate, is_claude};
 
-/// What to measure.
 #[derive(clap::Args)]
 pub(crate) struct EvalArgs {
     /// Folder of rollouts; each folder below it counts as one repository
@@ -25,28 +22,28 @@ pub(crate) struct EvalArgs {
     /// Budgets of the views, in tokens
     #[arg(long, value_delimiter = ',', default_value = "1000,2000,4000")]
     budgets: Vec<u64>,
-    /// Writes the whole report, rows per session included
+    /// Write the whole report, including rows per session
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Lists in the report what each view lacks
+    /// List in the report what each view lacks
     #[arg(long, requires = "json")]
     misses: bool,
-    /// Leaves the baselines out
+    /// Leave out the baselines
     #[arg(long)]
     no_baselines: bool,
-    /// Only sessions whose path holds this text
+    /// Only sessions whose path contains this text
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
-    /// Writes each view to this folder
+    /// Write each view to this folder
     #[arg(long, value_name = "FOLDER")]
     views: Option<PathBuf>,
-    /// Measures long-term memory instead: what earlier sessions of a repository teach the next one
+    /// Measure long-term memory instead: what a session can use from earlier ones of its repository
     #[arg(long)]
     memory: bool,
-    /// Measures search instead, with the questions of LoCoMo: the path of its locomo10.json
+    /// Measure search instead, with the questions of LoCoMo: the path of its locomo10.json
     #[arg(long, value_name = "FILE")]
     locomo: Option<PathBuf>,
-    /// With --locomo: an already built daemon
+    /// For --locomo: an already built daemon
     #[arg(long, value_name = "LONGHAULD", requires = "locomo")]
     daemon: Option<PathBuf>,
 }

@@ -7,24 +7,23 @@ use anyhow::{Context as _, bail, ensure};
 
 use crate::{place, process};
 
-/// Maximum input in bytes: longer ones find nothing more and are slower.
+/// Maximum input in bytes: longer inputs find nothing more and are slower.
 const INPUT_BYTES_MAX: u32 = 8 * 1_024;
 
 /// Timeout of one input in seconds.
 const INPUT_SECONDS_MAX: u32 = 20;
 
-/// What to fuzz, and for how long.
 #[derive(clap::Args)]
 pub(crate) struct FuzzArgs {
-    /// Only this target [default: all in turn]
+    /// Only this target [default: all]
     target: Option<String>,
-    /// How long each target is fuzzed
+    /// Seconds per target
     #[arg(long, default_value_t = 60)]
     seconds: u64,
-    /// An input to try once, as a finding's message names it
+    /// Run one input once, such as a finding in fuzz/artifacts
     #[arg(long, value_name = "FILE", requires = "target")]
     input: Option<std::path::PathBuf>,
-    /// Afterwards, take over into `fuzz/corpus` what reached new code
+    /// Afterwards, add inputs that reached new code to fuzz/corpus
     #[arg(long)]
     keep: bool,
 }
@@ -68,20 +67,20 @@ fn folder() -> anyhow::Result<std::path::PathBuf> {
     Ok(place::workspace()?.join("fuzz"))
 }
 
-/// The targets, by the files that declare them.
+/// The targets, from the names of their files.
 fn targets() -> anyhow::Result<Vec<String>> {
     let files = std::fs::read_dir(folder()?.join("fuzz_targets"))?;
     let names = files.map(|file| {
         let path = file?.path();
         let name = path.file_stem().and_then(|name| name.to_str());
-        name.map(str::to_owned).context("a target's name is no text")
+        name.map(str::to_owned).context("a target's name is not UTF-8")
     });
     let mut names = names.collect::<anyhow::Result<Vec<_>>>()?;
     names.sort();
     Ok(names)
 }
 
-/// Found inputs go to the build folder; the corpus in the repository is only read.
+/// New inputs go to the build folder; the corpus in the repository is only read.
 fn fuzz(target: &str, options: &FuzzArgs) -> anyhow::Result<()> {
     let output = place::target()?.join("fuzz");
     let (found, corpus) =
@@ -106,7 +105,7 @@ fn fuzz(target: &str, options: &FuzzArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Without a sanitizer: we have no unsafe code, and inputs run twice as fast.
+/// Without a sanitizer, since there is no unsafe code: inputs run twice as fast.
 fn cargo_fuzz(what: &str, target: &str, output: &Path) -> anyhow::Result<Command> {
     let mut cargo = Command::new("rustup");
     cargo.args(["run", "nightly", "cargo", "fuzz", what, "--sanitizer", "none"]);

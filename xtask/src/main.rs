@@ -33,27 +33,27 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Builds the daemon, starts it on your Codex transcripts (or on a sample), compacts the newest thread
+    /// Builds the daemon, starts it on your Codex transcripts (or a sample), compacts the newest thread
     Up(up::UpArgs),
-    /// Runs everything that CI runs
+    /// Runs all CI steps
     Test(suite::SuiteArgs),
-    /// Measures the release daemon over its socket; prints ratios, judges nothing
+    /// Measures the release daemon over its socket and prints ratios
     Bench(bench::BenchArgs),
-    /// Compares our histories with what the real Codex sends, several versions of it if asked
+    /// Tests longhaul with real releases of Codex and Claude Code
     Agents(agents::AgentsArgs),
-    /// Drives the extension of VS Code in a real editor, headless, and keeps pictures of it if asked
+    /// Tests the VS Code extension in a real headless editor
     Editors(editors::EditorsArgs),
-    /// Writes a bill of materials (CycloneDX) of what the binaries are made of
+    /// Writes a bill of materials (CycloneDX) of the binaries
     Sbom(supply::SbomArgs),
-    /// Lets a fuzzer look for bytes that panic a reader or break what it promises
+    /// Fuzzes the readers for panics and broken properties
     Fuzz(fuzz::FuzzArgs),
-    /// Changes the core in small ways, and lists the changes that no test notices
+    /// Makes small changes to the core and lists those that no test notices
     Mutants(mutants::MutantsArgs),
-    /// Runs the searches that take a night: faults, simulation, fuzz, mutants, soak; writes one report
+    /// Runs the long searches (faults, simulation, fuzz, mutants, soak) and writes one report
     Nightly(nightly::NightlyArgs),
-    /// Lets twenty agents work on a real daemon for an hour, and fails if anything grows or an answer is wrong
+    /// Simulates twenty agents on a real daemon for an hour; fails on growth or a wrong answer
     Soak(soak::SoakArgs),
-    /// Scores what views keep of what the agent needed next, on a folder of rollouts
+    /// Scores how much views keep of what agents needed next, on a folder of rollouts
     Eval(eval::EvalArgs),
 }
 

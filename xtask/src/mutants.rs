@@ -1,4 +1,4 @@
-//! `cargo xtask mutants`: changes the core in small ways, one at a time, and asks whether any of its tests notices.
+//! `cargo xtask mutants`: makes small changes to the core, one at a time, and checks whether a test notices.
 
 use std::process::Command;
 
@@ -6,12 +6,12 @@ use anyhow::ensure;
 
 use crate::{place, process};
 
-/// What to change. `.cargo/mutants.toml` says what is left alone, and how tests are run.
+/// `.cargo/mutants.toml` has the exclusions and how tests run.
 #[derive(clap::Args)]
 pub(crate) struct MutantsArgs {
-    /// Files to change, from the workspace's folder [default: all of the core]
+    /// Files to change, relative to the workspace [default: all of the core]
     paths: Vec<String>,
-    /// Only one part of them, as K/N with K from 0
+    /// Only one part, as K/N with K from 0
     #[arg(long, value_name = "K/N")]
     shard: Option<String>,
     /// Only list the changes

@@ -1,6 +1,6 @@
-//! `cargo xtask nightly`: the searches that take too long for CI, one after the other, and one report of them.
+//! `cargo xtask nightly`: runs the searches that take too long for CI and writes one report.
 //!
-//! Each is this tool once more as a process of its own, so that what one does to itself does not end the others.
+//! Each runs in its own process, so that a crash does not end the others.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -13,7 +13,7 @@ use crate::process::Deadline;
 use crate::stopwatch::Stopwatch;
 use crate::{place, process};
 
-/// Parts of the core's mutants: a night takes one, so that each comes up four times a year.
+/// Parts of the core's mutants. A night runs one, so each runs four times a year.
 const SHARDS: u64 = 90;
 
 /// Lines of a failed step's output in the report.
@@ -23,7 +23,7 @@ const LINES: usize = 40;
 pub(crate) struct NightlyArgs {
     /// Only these steps: faults, simulation, fuzz, mutants, soak
     steps: Vec<String>,
-    /// What the night is chosen by [default: the date, as YYYYDDD]
+    /// Seed of all random choices [default: the date, as YYYYDDD]
     #[arg(long)]
     seed: Option<u64>,
     /// Faults of the disk to try
@@ -38,7 +38,7 @@ pub(crate) struct NightlyArgs {
     /// Hours of soak
     #[arg(long, default_value_t = 1.0)]
     soak_hours: f64,
-    /// Hours after which a step is ended
+    /// Hours after which a step is killed
     #[arg(long, default_value_t = 4)]
     step_hours: u64,
 }
@@ -64,7 +64,7 @@ pub(crate) fn run(options: &NightlyArgs) -> anyhow::Result<()> {
         println!("==> {name}: cargo {}", process::line(&command));
         let (log, watch) = (folder.join(format!("{name}.log")), Stopwatch::start());
         let deadline = Deadline::after(Duration::from_secs(options.step_hours * 3_600));
-        let (is_done, said) = process::finish(&mut command, &log, deadline)?;
+        let (is_done, output) = process::finish(&mut command, &log, deadline)?;
         let (minutes, verdict) = (watch.seconds() / 60.0, if is_done { "ok" } else { "FAILED" });
         println!("    {verdict} after {minutes:.1} min; {}", log.display());
         let line = process::line(&command);
@@ -72,10 +72,10 @@ pub(crate) fn run(options: &NightlyArgs) -> anyhow::Result<()> {
         writeln!(
             ends,
             "\n## {name}\n\n```text\n{}\n```",
-            end_of(&said, if is_done { 5 } else { LINES })
+            end_of(&output, if is_done { 5 } else { LINES })
         )?;
         failed.extend((!is_done).then_some(name));
-        // A night that is broken off has told what it found.
+        // Written after each step, in case the run is interrupted.
         fs::write(&report, format!("{text}{ends}"))?;
     }
     println!("\n{}", report.display());
@@ -99,10 +99,10 @@ fn steps(options: &NightlyArgs, seed: u64) -> [(&'static str, Vec<String>); 5] {
 fn date() -> anyhow::Result<u64> {
     let output = Command::new("date").arg("+%Y%j").output().context("cannot run date")?;
     let text = String::from_utf8_lossy(&output.stdout);
-    text.trim().parse().with_context(|| format!("date said {text:?}"))
+    text.trim().parse().with_context(|| format!("date printed {text:?}"))
 }
 
-fn end_of(said: &str, lines: usize) -> String {
-    let all: Vec<&str> = said.lines().collect();
+fn end_of(output: &str, lines: usize) -> String {
+    let all: Vec<&str> = output.lines().collect();
     all[all.len().saturating_sub(lines)..].join("\n")
 }

@@ -8,11 +8,10 @@ use anyhow::bail;
 
 use crate::process::{self, Deadline};
 
-/// npm's errors without a network.
-const UNREACHED: [&str; 6] =
+/// npm's error codes without a network.
+const NETWORK_ERRORS: [&str; 6] =
     ["ENOTFOUND", "ECONNREFUSED", "ETIMEDOUT", "EAI_AGAIN", "ECONNRESET", "E40"];
 
-/// Outcome of an installation.
 pub(crate) enum NpmOutcome {
     Installed,
     NoRegistry,
@@ -22,7 +21,7 @@ pub(crate) fn is_here() -> bool {
     process::is_present(Command::new("npm").arg("--version"))
 }
 
-/// Installs packages (`NAME@VERSION`) into a folder with options; without packages, those of its manifest.
+/// Installs packages (`NAME@VERSION`) into a folder; without packages, those of its manifest.
 pub(crate) fn install(
     folder: &Path,
     wanted: &[&str],
@@ -34,13 +33,13 @@ pub(crate) fn install(
         .arg(folder)
         .args(wanted)
         .current_dir(folder);
-    let (is_done, said) = process::finish(&mut npm, &folder.join("npm.log"), deadline)?;
+    let (is_done, output) = process::finish(&mut npm, &folder.join("npm.log"), deadline)?;
     if is_done {
         return Ok(NpmOutcome::Installed);
     }
-    if deadline.is_over() || UNREACHED.iter().any(|code| said.contains(code)) {
-        println!("    {}", said.lines().last().unwrap_or_default());
+    if deadline.is_over() || NETWORK_ERRORS.iter().any(|code| output.contains(code)) {
+        println!("    {}", output.lines().last().unwrap_or_default());
         return Ok(NpmOutcome::NoRegistry);
     }
-    bail!("npm install {} failed:\n{said}", wanted.join(" "))
+    bail!("npm install {} failed:\n{output}", wanted.join(" "))
 }

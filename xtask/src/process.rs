@@ -13,7 +13,6 @@ use crate::stopwatch::Stopwatch;
 /// Pause between two checks of an awaited state.
 pub(crate) const POLL: Duration = Duration::from_millis(20);
 
-/// When to give up.
 #[derive(Clone, Copy)]
 pub(crate) struct Deadline {
     since: Stopwatch,
@@ -30,7 +29,7 @@ impl Deadline {
     }
 }
 
-/// Runs a program with our own output; fails if it fails.
+/// Runs a program with inherited output; fails if it fails.
 pub(crate) fn check(command: &mut Command) -> anyhow::Result<()> {
     let status = command.status().with_context(|| format!("cannot run {}", line(command)))?;
     ensure!(status.success(), "{} ended with {status}", line(command));
@@ -42,7 +41,7 @@ pub(crate) fn is_present(command: &mut Command) -> bool {
     command.output().is_ok_and(|output| output.status.success())
 }
 
-/// The command line as a person would type it.
+/// The command line, to show.
 pub(crate) fn line(command: &Command) -> String {
     let program = Path::new(command.get_program());
     let name = program.file_name().unwrap_or(program.as_os_str());
@@ -54,7 +53,7 @@ pub(crate) fn line(command: &Command) -> String {
     line
 }
 
-/// Runs a program until it ends or the deadline passes; returns whether it succeeded, and its output.
+/// Runs a program until it ends or the deadline passes; returns whether it succeeded and its output.
 pub(crate) fn finish(
     command: &mut Command,
     log: &Path,
@@ -78,6 +77,6 @@ pub(crate) fn finish(
             None => daemon::pause(POLL),
         }
     };
-    let said = fs::read(log).unwrap_or_default();
-    Ok((is_done, String::from_utf8_lossy(&said).into_owned()))
+    let output_bytes = fs::read(log).unwrap_or_default();
+    Ok((is_done, String::from_utf8_lossy(&output_bytes).into_owned()))
 }

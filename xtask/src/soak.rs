@@ -1,8 +1,8 @@
 //! `cargo xtask soak`: a busy developer's day in an hour, against the real daemon in a scratch home.
 //!
-//! Twenty agents write transcripts, fork, resume, rename, delete and truncate them; clients call all the time; the
-//! daemon is suspended now and then, as on a closed laptop. Its memory and response times must be the same at the end as
-//! at the beginning, and its answers about each thread must equal those of a fresh daemon.
+//! Twenty agents write, fork, resume, rename, delete and truncate transcripts; clients call constantly; the daemon is
+//! suspended at times, as on a closed laptop. Memory and response times must not grow, and the answers about each
+//! thread must equal those of a fresh daemon.
 
 mod agent;
 mod bounds;
@@ -23,40 +23,38 @@ use rustix::process::Signal;
 use crate::daemon::{Daemon, pause};
 use crate::place;
 use crate::stopwatch::Stopwatch;
-use agent::{Agent, Deeds};
+use agent::{ActionCounts, Agent};
 use chance::Chance;
 use clients::Clients;
 use samples::Samples;
 
-/// Agents that write at the same time.
+/// Concurrent agents.
 const AGENTS: u32 = 20;
 
 /// Interval of checks during the day.
 const STEP: Duration = Duration::from_millis(100);
 
-/// Samples of a run, and the longest time between two.
+/// Samples per run, and the longest time between two.
 const SAMPLES: u32 = 60;
 const SAMPLE_PERIOD_MAX: Duration = Duration::from_secs(60);
 
-/// Length of a suspension.
 const SUSPENDED: Duration = Duration::from_secs(2);
 
-/// Suspensions of a run.
+/// Suspensions per run.
 const SUSPENSIONS: u32 = 12;
 
-/// Keeps the sources of the person who runs it out of the test.
+/// Excludes the user's own sources.
 const CONFIG: &str = "[sources.gemini]\nenabled = false\n[sources.opencode]\nenabled = false\n";
 
-/// How long to soak.
 #[derive(clap::Args)]
 pub(crate) struct SoakArgs {
-    /// How long the day lasts
+    /// Duration of the run
     #[arg(long, default_value_t = 1.0)]
     hours: f64,
-    /// The same in seconds; a short run checks all but whether the figures are flat
+    /// Duration in seconds; a short run does not check that the figures are flat
     #[arg(long, conflicts_with = "hours")]
     seconds: Option<u64>,
-    /// What the agents do, by chance
+    /// Seed of the agents' actions
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// An already built daemon, instead of a debug build
@@ -64,14 +62,14 @@ pub(crate) struct SoakArgs {
     daemon: Option<PathBuf>,
 }
 
-/// State shared by all participants of a day.
+/// State shared by all threads of a run.
 struct Day {
     codex_home: PathBuf,
     claude_home: PathBuf,
     watch: Stopwatch,
     whole: Duration,
     is_over: AtomicBool,
-    deeds: Deeds,
+    actions: ActionCounts,
     /// Read-locked by callers of the daemon; write-locked while the daemon is suspended.
     awake: RwLock<()>,
 }
@@ -100,7 +98,7 @@ pub(crate) fn run(options: &SoakArgs) -> anyhow::Result<()> {
     soak(&longhauld, whole, options.seed)
 }
 
-/// Soaks for the given time; the error lists everything that was wrong.
+/// Soaks for the given time; the error lists all findings.
 pub(crate) fn soak(longhauld: &Path, whole: Duration, seed: u64) -> anyhow::Result<()> {
     let home = tempfile::Builder::new().prefix("longhaul-soak-").tempdir()?;
     let day = Day {
@@ -109,10 +107,10 @@ pub(crate) fn soak(longhauld: &Path, whole: Duration, seed: u64) -> anyhow::Resu
         watch: Stopwatch::start(),
         whole,
         is_over: AtomicBool::new(false),
-        deeds: Deeds::default(),
+        actions: ActionCounts::default(),
         awake: RwLock::new(()),
     };
-    // The next listing, up to a minute later, finds folders that appear later.
+    // Created first, since the daemon finds later folders only with the next listing, up to a minute later.
     for folder in [day.codex_home.join("sessions"), day.claude_home.join("projects")] {
         std::fs::create_dir_all(folder)?;
     }
@@ -132,10 +130,10 @@ pub(crate) fn soak(longhauld: &Path, whole: Duration, seed: u64) -> anyhow::Resu
         let joined = joined.map(|end| end.ok().context("a thread of the soak panicked")?);
         watched.and(joined.collect::<anyhow::Result<()>>())
     });
-    ran.with_context(|| format!("the daemon said:\n{}", daemon.log()))?;
-    println!("    {}", day.deeds.show());
+    ran.with_context(|| format!("the daemon's log:\n{}", daemon.log()))?;
+    println!("    {}", day.actions.show());
     let compared = comparison::compare(longhauld, &daemon, &day, CONFIG)?;
-    println!("    {compared} threads: what is said of them equals a fresh reading");
+    println!("    {compared} threads: answers equal those of a fresh daemon");
     let memory = daemon.memory()?;
     let findings = bounds::judge(&samples, &clients, whole, memory.peak - memory.program);
     daemon.stop()?;
@@ -162,7 +160,7 @@ fn watch(day: &Day, daemon: &Daemon, samples: &mut Samples) -> anyhow::Result<()
     Ok(())
 }
 
-/// Suspends the daemon while agents keep writing; no client calls it, as on a sleeping machine.
+/// Suspends the daemon while agents keep writing; no client calls it meanwhile, as on a sleeping machine.
 fn suspend(day: &Day, daemon: &Daemon) -> anyhow::Result<()> {
     let alone = day.awake.write().ok().context("a client panicked")?;
     daemon.signal(Signal::STOP)?;

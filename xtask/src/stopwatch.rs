@@ -1,8 +1,7 @@
-//! The only reader of time in this tool.
+//! The only reader of the clock in this tool.
 
 use std::time::{Duration, Instant};
 
-/// Time since it was started.
 #[derive(Clone, Copy)]
 pub(crate) struct Stopwatch(Instant);
 

@@ -1,6 +1,6 @@
-//! `cargo xtask test`: everything CI runs, step by step, with the time of each and one summary.
+//! `cargo xtask test`: runs all CI steps and prints a summary with times.
 //!
-//! A failed step does not stop the others: one run shows everything to fix.
+//! A failed step does not stop the others, so that one run shows everything to fix.
 
 use std::process::Command;
 use std::time::Duration;
@@ -13,24 +13,23 @@ use crate::{place, process};
 /// Maximum exposure of the service by `systemd-analyze security`, in hundredths.
 const EXPOSURE_MAX: u32 = 25;
 
-/// How long agents write and clients ask.
+/// Duration of the soak step.
 const SOAK: Duration = Duration::from_secs(20);
 
-/// What to run.
 #[derive(clap::Args)]
 pub(crate) struct SuiteArgs {
-    /// Only the steps named (see the summary of a full run for the names)
+    /// Only these steps; an unknown name lists them
     steps: Vec<String>,
-    /// Step `faults`: how many faults to try
+    /// Step faults: number of faults to try
     #[arg(long, default_value_t = 200)]
     runs: u64,
-    /// Step `simulation`: how many seeds to try
+    /// Step simulation: number of seeds to try
     #[arg(long, default_value_t = 24)]
     seeds: u64,
-    /// Step `faults`: which ones, by chance; step `simulation`: the first seed
+    /// Step faults: the seed that chooses them; step simulation: the first seed
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Step `faults`: this one again, as it was printed (KIND:CALL:SEED), or all of a kind (KIND:all)
+    /// Step faults: repeat this one, as printed (KIND:CALL:SEED), or all of a kind (KIND:all)
     #[arg(long)]
     fault: Option<String>,
 }
@@ -79,7 +78,7 @@ const STEPS: &[Step] = &[
     Step { name: "vscode", what: "the extension works in a real editor", run: |_| vscode() },
 ];
 
-/// Dependencies that a crate must not have at any depth, see ARCHITECTURE.md.
+/// Dependencies that a crate must not have at any depth; see ARCHITECTURE.md.
 const FORBIDDEN_EDGES: &[(&str, &[&str])] = &[
     ("longhaul-printable", &["serde", "tokio", "longhaul-core", "longhaul-protocol"]),
     ("longhaul-core", &["tokio", "sqlx", "longhaul-protocol", "tracing", "rustix", "rand"]),
@@ -174,11 +173,11 @@ fn tests() -> anyhow::Result<StepResult> {
     if has_nextest {
         return cargo(&["nextest", "run", "--workspace", "--locked", "--no-fail-fast"]);
     }
-    println!("    cargo-nextest is not installed; cargo test does it, one crate after the other");
+    println!("    cargo-nextest is not installed; using cargo test, one crate after another");
     cargo(&["test", "--workspace", "--all-targets", "--locked", "--no-fail-fast"])
 }
 
-/// Not with nextest, which ends a test that takes minutes: 10,000 faults take hours.
+/// Without nextest, which kills tests after minutes: 10,000 faults take hours.
 fn faults(options: &SuiteArgs) -> anyhow::Result<StepResult> {
     let mut tests = place::cargo()?;
     tests.args(["test", "--locked", "--package", "longhaul-daemon", "--test", "main"]);
@@ -192,7 +191,7 @@ fn faults(options: &SuiteArgs) -> anyhow::Result<StepResult> {
     Ok(StepResult::Passed)
 }
 
-/// Not with nextest either: a thousand seeds take an hour.
+/// Without nextest, too: a thousand seeds take an hour.
 fn simulation(options: &SuiteArgs) -> anyhow::Result<StepResult> {
     let mut tests = place::cargo()?;
     tests.args(["test", "--locked", "--package", "longhaul-daemon", "--lib"]);
@@ -203,7 +202,7 @@ fn simulation(options: &SuiteArgs) -> anyhow::Result<StepResult> {
     Ok(StepResult::Passed)
 }
 
-/// Too short to see growth: that takes `cargo xtask soak`.
+/// Too short to detect growth, which needs `cargo xtask soak`.
 fn soak() -> anyhow::Result<StepResult> {
     crate::soak::soak(&place::build_debug_daemon()?, SOAK, 1)?;
     Ok(StepResult::Passed)
@@ -252,7 +251,7 @@ fn deny() -> anyhow::Result<StepResult> {
     })
 }
 
-/// Every package that a package is built from, including itself, without its tests' dependencies.
+/// All packages that a package is built from, including itself, without dev-dependencies.
 fn dependencies(package: &str) -> anyhow::Result<Vec<String>> {
     let output = place::cargo()?
         .args(["tree", "--locked", "-e", "normal", "--prefix", "none", "--format", "{p}", "-p"])
@@ -268,7 +267,7 @@ fn dependencies(package: &str) -> anyhow::Result<Vec<String>> {
 fn units() -> anyhow::Result<StepResult> {
     let analyze = "systemd-analyze";
     if !process::is_present(Command::new(analyze).arg("--version")) {
-        return Ok(StepResult::Skipped("systemd-analyze is not here"));
+        return Ok(StepResult::Skipped("systemd-analyze is not installed"));
     }
     let folder = place::workspace()?.join("systemd");
     let Ok(listing) = std::fs::read_dir(&folder) else {
@@ -283,7 +282,7 @@ fn units() -> anyhow::Result<StepResult> {
     verify_units(&units)
 }
 
-/// The units name the installed binary; this copy of them names one that exists.
+/// Verifies copies of the units that name an existing program.
 fn verify_units(units: &[std::path::PathBuf]) -> anyhow::Result<StepResult> {
     let folder = tempfile::tempdir()?;
     let mut copies = Vec::new();
@@ -308,7 +307,7 @@ fn verify_units(units: &[std::path::PathBuf]) -> anyhow::Result<StepResult> {
     Ok(StepResult::Passed)
 }
 
-/// Checks a service's exposure by systemd, with and without a network, and prints the figure.
+/// Checks and prints a service's exposure by systemd-analyze, with and without a network.
 fn check_exposure(service: &std::path::Path, runtime: &std::path::Path) -> anyhow::Result<()> {
     let unit = std::fs::read_to_string(service)?;
     let local = "RestrictAddressFamilies=AF_UNIX\n";
@@ -316,7 +315,7 @@ fn check_exposure(service: &std::path::Path, runtime: &std::path::Path) -> anyho
     let is_gateway = service.file_stem().is_some_and(|name| name == "longhaul-gateway");
     ensure!(
         unit.contains(if is_gateway { network } else { local }),
-        "the daemon's unit that is shipped reaches no network, the gateway's does"
+        "the shipped units must allow the network only to the gateway"
     );
     for families in [local, network] {
         std::fs::write(service, unit.replace(local, families))?;

@@ -1,4 +1,4 @@
-//! Dependencies of the binaries: the check of licences, sources and advisories, and the bill of materials.
+//! Dependencies of the binaries: checks licences, sources and advisories, and writes the bill of materials.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,23 +8,20 @@ use serde_json::{Value, json};
 
 use crate::{place, process};
 
-/// Where the bill goes and what it is about.
 #[derive(clap::Args)]
 pub(crate) struct SbomArgs {
-    /// The file to write
+    /// Output file
     #[arg(long, value_name = "FILE", default_value = "target/longhaul.cdx.json")]
     output: PathBuf,
 }
 
-/// Outcome of the check of dependencies.
 pub(crate) enum SupplyOutcome {
     Passed,
-    /// What was not checked, and why.
+    /// What was skipped, and why.
     Skipped(&'static str),
 }
 
-/// Runs `cargo deny`. Advisories come from a database that a machine without a network lacks: then that part is reported
-/// as not checked, and the others still count.
+/// Runs `cargo deny`. The advisory database needs a network; without one, advisories are reported as not checked.
 pub(crate) fn check() -> anyhow::Result<SupplyOutcome> {
     if !process::is_present(place::cargo()?.args(["deny", "--version"])) {
         return Ok(SupplyOutcome::Skipped("cargo install --locked cargo-deny"));
@@ -37,13 +34,16 @@ pub(crate) fn check() -> anyhow::Result<SupplyOutcome> {
     }
     let words = String::from_utf8_lossy(&advisories.stderr);
     println!("{words}");
-    ensure!(words.contains("failed to fetch advisory database"), "an advisory is about us");
+    ensure!(
+        words.contains("failed to fetch advisory database"),
+        "advisories affect our dependencies"
+    );
     Ok(SupplyOutcome::Skipped(
         "advisories NOT checked, their database cannot be fetched; licences, bans and sources hold",
     ))
 }
 
-/// Writes the bill of materials, in the form of CycloneDX 1.6.
+/// Writes the bill of materials as CycloneDX 1.6.
 pub(crate) fn write_sbom(options: &SbomArgs) -> anyhow::Result<()> {
     let bill = bill()?;
     check_bill(&bill)?;
@@ -57,7 +57,7 @@ pub(crate) fn write_sbom(options: &SbomArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// All packages of the lock file that a build for Linux uses, with what each depends on.
+/// All packages of the lock file in a Linux build, with their dependencies.
 fn bill() -> anyhow::Result<Value> {
     let mut command = place::cargo()?;
     command.args(["metadata", "--locked", "--format-version", "1"]);
@@ -105,19 +105,19 @@ fn component(package: &Value) -> Value {
     });
     let licence = text(package, "license");
     if !licence.is_empty() {
-        // Some still write `MIT/Apache-2.0`, which is not an SPDX expression.
+        // Some packages use `MIT/Apache-2.0`, which is not an SPDX expression.
         let expression = licence.replace('/', " OR ");
         component["licenses"] = json!([{ "expression": expression }]);
     }
     component
 }
 
-/// The package's package URL.
+/// The package URL (purl).
 fn reference(package: &Value) -> String {
     format!("pkg:cargo/{}@{}", text(package, "name"), text(package, "version"))
 }
 
-/// The schema's requirements: the format's name and version, kind and name of each component, unique references that
+/// Checks the schema's requirements: format and version, type and name of each component, unique references that
 /// resolve.
 fn check_bill(bill: &Value) -> anyhow::Result<()> {
     ensure!(text(bill, "bomFormat") == "CycloneDX" && !text(bill, "specVersion").is_empty());
@@ -133,11 +133,11 @@ fn check_bill(bill: &Value) -> anyhow::Result<()> {
     let given = references.len();
     references.sort_unstable();
     references.dedup();
-    ensure!(references.len() == given, "a reference is given twice");
+    ensure!(references.len() == given, "duplicate reference");
     for dependency in list(bill, "/dependencies") {
         let on = list(dependency, "/dependsOn").iter().filter_map(Value::as_str);
         for reference in on.chain([text(dependency, "ref")]) {
-            ensure!(references.binary_search(&reference).is_ok(), "{reference} is no component");
+            ensure!(references.binary_search(&reference).is_ok(), "{reference} is not a component");
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! `cargo xtask up`: from a clone to a compacted view of a real session, in one command.
+//! `cargo xtask up`: shows a compacted view of a real session, from a fresh clone.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,18 +11,17 @@ use crate::process;
 use crate::sample::{self, Sample};
 use crate::wire::Wire;
 
-/// What to show.
 #[derive(clap::Args)]
 pub(crate) struct UpArgs {
-    /// Use the sample session even where there are sessions of your own
+    /// Use the sample session even if there are sessions of your own
     #[arg(long)]
     sample: bool,
-    /// Tokens the view may have
+    /// Maximum tokens of the view
     #[arg(long, default_value_t = 2000)]
     max_tokens: u32,
 }
 
-/// The longest path a Unix socket may have on Linux, with room for its final byte.
+/// Maximum path length of a Unix socket on Linux, without the final zero byte.
 const SOCKET_PATH_BYTES_MAX: usize = 107;
 
 /// The daemon to use: the user's own, or a private one for the sample.
@@ -41,7 +40,7 @@ pub(crate) fn run(options: &UpArgs) -> anyhow::Result<()> {
     };
     println!("==> starting the daemon");
     if scene.is_private {
-        // A daemon of an earlier run would be of an earlier build.
+        // A daemon of an earlier run may be an earlier build.
         drop(longhaul(&scene, &binaries, &["down"]).output());
     }
     show(&scene, &binaries, &["up"])?;
@@ -123,7 +122,7 @@ fn longhaul(scene: &Target, binaries: &Binaries, arguments: &[&str]) -> Command 
     command
 }
 
-/// Runs the command line as a person would, and prints the command.
+/// Prints and runs a command line.
 fn show(scene: &Target, binaries: &Binaries, arguments: &[&str]) -> anyhow::Result<()> {
     println!("\n$ longhaul {}", arguments.join(" "));
     process::check(&mut longhaul(scene, binaries, arguments))

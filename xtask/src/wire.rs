@@ -1,6 +1,6 @@
 //! A minimal client of the daemon: one line out, one line in, over a Unix socket.
 //!
-//! It deliberately uses none of longhaul's code, so that it measures what any client sees.
+//! It deliberately shares no code with longhaul, to measure what any client sees.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail, ensure};
 use serde_json::{Value, json};
 
-/// Timeout of one answer; waits for catching up on gigabytes are split.
+/// Timeout of one answer; longer waits for ingestion are split.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
 
 pub(crate) struct Wire {
@@ -31,10 +31,14 @@ impl Wire {
         let request = self.request(method, params);
         let mut answer = Vec::new();
         self.round_trip(&request, &mut answer)?;
-        let mut answer: Value = serde_json::from_slice(&answer).context("the answer is no JSON")?;
+        let mut answer: Value =
+            serde_json::from_slice(&answer).context("the answer is not JSON")?;
         ensure!(answer["id"] == json!(self.last_id), "an answer to another request: {answer}");
         if let Some(error) = answer.get("error") {
-            bail!("{method}: {}", error["message"].as_str().unwrap_or("an error without words"));
+            bail!(
+                "{method}: {}",
+                error["message"].as_str().unwrap_or("an error without a message")
+            );
         }
         Ok(answer["result"].take())
     }

@@ -1,16 +1,16 @@
-// What `longhaul hook SessionCompact` says, read with suspicion: a program of another version may answer.
+// Parses the answer of `longhaul hook SessionCompact`, which may come from another version.
 
 import type { SessionMessage } from "claude-code";
 
 /** The version of the payload and of the answer. */
 export const PROTOCOL = 1;
 
-/** A briefing in place of the history, the history in place of a briefing, or why there is neither. */
+/** A briefing to replace the history, the history to replace a briefing, or why there is neither. */
 export type Answer = { text: string; tailTokens: number } | { restored: SessionMessage[] } | { declined: string };
 
 const UPDATE = "run `longhaul install claude` to bring the two together";
 
-/** Reads what the program printed. */
+/** Parses the program's output. */
 export function read(exitCode: number, stdout: string): Answer {
   const line = stdout.trim();
   if (line === "") {
@@ -32,10 +32,10 @@ export function read(exitCode: number, stdout: string): Answer {
   return { text, tailTokens };
 }
 
-/** What is to be done between two turns, and what the person is told. */
+/** What to do between two turns, and the message for the person. */
 export type Turn = { compact: boolean; text?: string };
 
-/** Reads what the program printed of a turn; what cannot be read asks for nothing. */
+/** Parses the program's output for a turn; invalid output means do nothing. */
 export function readTurn({ stdout }: { stdout: string }): Turn {
   const answer = object(stdout.trim());
   if (answer?.["protocol"] !== PROTOCOL) return { compact: false };

@@ -1,26 +1,26 @@
-// A long result of a tool enters the history as an excerpt: its ends, and the handle that brings the rest back.
+// Replaces a long tool result in the history by an excerpt: its ends, and the handle of the rest.
 //
-// Before the first request that holds it, so that no provider's cache is hurt. The engine writes the whole result beside
-// the excerpt into the transcript, where the daemon reads it. That was seen of commands, read files and servers of the
-// Model Context Protocol; whatever else there is (a page, a sub-agent's report, pictures, a failure) stays as it is.
+// It happens before the first request with the result, so that the provider's cache stays valid. The engine writes the
+// whole result and the excerpt to the transcript, where the daemon reads it. That was observed for commands, read files
+// and MCP servers; all other results (a page, a sub-agent's report, pictures, a failure) stay as they are.
 
 import type { SessionAppendInput, TextBlock, ToolResultBlock } from "claude-code";
 
 import { excerpt } from "./tail";
 
-/** Characters of a result that stays whole: 4,000 tokens. */
+/** Maximum characters of a result that stays whole: 4,000 tokens. */
 export const WHOLE_MAX = 16_000;
-/** Characters that stay of a longer one, half at each end. */
+/** Characters to keep of a longer one, half at each end. */
 const KEPT = 4_000;
 const SHELL = "Bash";
 const READ = "Read";
 const SERVERS = "mcp__";
-/** Our own server, whose answers bring back what was left out; a plugin's server has the plugin's name before its own. */
+/** Our own server, whose answers restore what was left out; a plugin's server has the plugin's name as a prefix. */
 const OURS = "longhaul";
-/** How the text of a file begins that was read from its first line. */
+/** Beginning of the text of a file that was read from its first line. */
 const FIRST_LINE = /^\s*1[\t→]/;
 
-/** The message with an excerpt in place of a long result, and the characters that are left out; 0 where it stays. */
+/** The message with an excerpt for a long result, and the number of characters left out; 0 if it is unchanged. */
 export function excerpted(e: SessionAppendInput): { e: SessionAppendInput; leftOut: number } {
   const { message } = e;
   const tool = e.origin?.tool ?? "";
@@ -45,7 +45,7 @@ function isShortened(tool: string): boolean {
   return tool === SHELL || tool === READ || (tool.startsWith(SERVERS) && !tool.split("__")[1]?.includes(OURS));
 }
 
-/** What was asked for by its place in a file is what the agent wants to see. */
+/** Keeps parts of a file that the agent requested by position. */
 function isLong(text: string, tool: string): boolean {
   return text.length > WHOLE_MAX && (tool !== READ || FIRST_LINE.test(text));
 }

@@ -1,13 +1,13 @@
-// Answers Claude Code's compactions from the longhaul daemon: a briefing of the whole session in place of a summary
-// that a model would write, and the last messages as they are.
+// Answers Claude Code's compactions from the longhaul daemon: a briefing of the whole session instead of a model's
+// summary, and the last messages unchanged.
 //
-// Between two turns it carries out what the policy decides (`policy.mode = "auto"`): the daemon is asked once when a
-// turn is over, asks for one compaction at most, and is told what became of it.
+// Between two turns it applies the policy (`policy.mode = "auto"`): it asks the daemon once when a turn is over, makes
+// at most one compaction, and reports the outcome.
 //
-// Older engines follow `$` into functions of this file alone: whatever takes it stands here.
+// Older engines follow `$` only into functions of this file, so everything that takes it is here.
 //
-// Whatever is wrong (no daemon, no answer in time, a transcript the daemon has not read to its end), the agent goes its
-// own way: `next(e)`. It is never left without a compaction, and never with a worse one than it would make itself.
+// On any problem (no daemon, no answer in time, a transcript not read to its end) the agent compacts by itself:
+// `next(e)`. It is never left without a compaction, nor with a worse one than its own.
 
 import type { EngineInterface, Register, SessionCompactInput } from "claude-code";
 
@@ -16,23 +16,23 @@ import { excerpted } from "./excerpt";
 import { excerpts, program } from "./program";
 import { briefing, restored, tail } from "./tail";
 
-/** Milliseconds for the program, which limits itself to less: the agent's own way takes many seconds. */
+/** Timeout of the program in milliseconds; its own is shorter. A compaction by the agent takes many seconds. */
 const DEADLINE_MS = 2_000;
-/** The same between two turns, when nobody waits: a policy may ask a judge first. */
+/** The timeout between two turns, when nobody waits: a policy may ask a judge first. */
 const TURN_DEADLINE_MS = 40_000;
-/** What our classic hook puts before the model after a compaction; the briefing holds it already. */
+/** The context that our hook adds after a compaction; the briefing already has it. */
 const HOOK_CONTEXT = '<longhaul_context about="compaction">';
-/** What the person writes behind `/compact`, alone, for the history that a briefing replaced. */
+/** The only word after `/compact` that restores the history that a briefing replaced. */
 const UNDO = "undo";
-/** Where `longhaul doctor` reads how it went. */
+/** Key of the outcome, for `longhaul doctor`. */
 const RECORD = "compactions";
 
 export const register: Register = (on) => {
-  // Whether the compaction that the next session start is about was ours.
+  // Whether the compaction before the next session start was ours.
   let isOurs = false;
-  // Where the session is written, as versions tell it that have no `$.session.info`.
+  // The transcript, for versions without `$.session.info`.
   let transcript = "";
-  // Whether the compaction that the engine asks about is one that the policy wants.
+  // Whether the policy requested the compaction that the engine asks about.
   let isByPolicy = false;
 
   on("session.compact", async ($, e, next) => {
@@ -41,7 +41,7 @@ export const register: Register = (on) => {
     const answer = await ask($, e, transcript, isUndo ? briefing(e.messages) : undefined);
     const ms = Date.now() - begun;
     if (isUndo) {
-      // A summary would be the contrary of what was asked.
+      // A summary would be the opposite of an undo.
       const left = "declined" in answer ? answer.declined : "the installed longhaul cannot";
       if (!("restored" in answer)) {
         tell($, `longhaul put nothing back: ${left}`);
@@ -54,7 +54,7 @@ export const register: Register = (on) => {
     }
     isOurs = "text" in answer && e.trigger !== "precompute" && e.agentId === undefined;
     if ("declined" in answer) {
-      // Nobody waits for it: a model's summary would cost what the policy is to spare.
+      // A model's summary would cost what the policy is meant to save.
       if (isByPolicy && e.trigger === "plugin") return { skip: answer.declined };
       void record($, { outcome: "left", reason: answer.declined, ms });
       tell($, `longhaul left this compaction to Claude Code: ${answer.declined}`);
@@ -70,7 +70,7 @@ export const register: Register = (on) => {
 
   on("turn.complete", async ($, e, next) => {
     const result = await next(e);
-    // A turn that was broken off goes on with the person's next words.
+    // An aborted turn continues with the person's next message.
     if (e.agentId === undefined && !e.isAborted) {
       await act($, e.answer, transcript, async () => {
         isByPolicy = true;
@@ -84,7 +84,7 @@ export const register: Register = (on) => {
     return result;
   });
 
-  // A hook there is asked about every message: it is none where it has nothing to do.
+  // The engine calls such a hook for every message, so omit it when it has nothing to do.
   if (excerpts) {
     on("session.append", async ($, e, next) => {
       const { e: shorter, leftOut } = excerpted(e);
@@ -103,7 +103,7 @@ export const register: Register = (on) => {
   });
 };
 
-/** Asks the daemon for what takes the place of the conversation. */
+/** Asks the daemon for the replacement of the conversation. */
 async function ask(
   $: EngineInterface,
   e: SessionCompactInput,
@@ -119,7 +119,7 @@ async function ask(
   }
 }
 
-/** Asks whether to compact now, has it done once, and tells what became of it. */
+/** Asks whether to compact now, compacts once, and reports the outcome. */
 async function act(
   $: EngineInterface,
   said: string,
@@ -136,11 +136,11 @@ async function act(
     const told = readTurn(await asked($, "CompactionEnded", ended, transcript, TURN_DEADLINE_MS));
     if (notMade !== undefined) tell($, told.text ?? `longhaul did not compact: ${notMade}`);
   } catch {
-    // No program, no policy: the session goes on, and its compactions say what is wrong.
+    // Without the program there is no policy; the next compaction reports the problem.
   }
 }
 
-/** Why nothing was compacted; nothing where it was. */
+/** Why nothing was compacted; undefined if it was. */
 async function attempt(compact: () => Promise<{ skip?: string }>): Promise<string | undefined> {
   try {
     return (await compact()).skip;
@@ -149,7 +149,7 @@ async function attempt(compact: () => Promise<{ skip?: string }>): Promise<strin
   }
 }
 
-/** Runs `longhaul hook EVENT` on what the engine tells of the session. */
+/** Runs `longhaul hook EVENT` with the engine's data on the session. */
 async function asked(
   $: EngineInterface,
   event: string,
@@ -178,7 +178,7 @@ async function transcriptPath($: EngineInterface, told: string): Promise<string>
   }
 }
 
-/** Tokens of the model's window, and of the last request in it; nothing where this version does not say. */
+/** Tokens of the model's window and of the last request; empty if this version does not report them. */
 async function contextUsage($: EngineInterface): Promise<{ window?: number; tokens?: number }> {
   try {
     return (await $.session.usage()).context;
@@ -192,20 +192,20 @@ function tell($: EngineInterface, line: string): void {
   try {
     $.ui.log(line);
   } catch {
-    // A version without such lines.
+    // This version has no such lines.
   }
 }
 
-/** Keeps how the last compaction went, for `longhaul doctor`; a store that cannot be written changes nothing. */
+/** Records the outcome of the last compaction for `longhaul doctor`; ignores a store that cannot be written. */
 async function record($: EngineInterface, last: Record<string, unknown>): Promise<void> {
   try {
     await $.store.set(RECORD, { protocol: PROTOCOL, at_ms: Date.now(), ...last });
   } catch {
-    // The compaction is what counts.
+    // The record is optional.
   }
 }
 
-/** What went wrong, in words. */
+/** Describes an error. */
 function words(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -1,20 +1,20 @@
-// The last messages, which stay as they are behind the briefing.
+// Selects the last messages, which stay unchanged after the briefing.
 //
-// A provider refuses a tool result without its call and a call without its result, so both stay or both go. A message
-// keeps the engine's handle, by which the engine puts its own, whole message there, but for a result: the engine
-// writes one of its own behind the call of before the compaction, so that a resumed session would go on from there
-// and hold the whole history once more.
+// A provider rejects a tool result without its call and a call without its result, so both stay or both go. A message
+// keeps the engine's handle, with which the engine inserts its own, whole message. A result does not: the engine would
+// attach its own result to the call from before the compaction, and a resumed session would continue from there, with
+// the whole history again.
 
 import type { SessionMessage, ToolResultSummary } from "claude-code";
 
-/** How a briefing of ours begins: one in the history is replaced by the next, never kept beside it. */
+/** Beginning of our briefings: the next one replaces an earlier one in the history. */
 export const BRIEFING_OPENING = "The conversation so far was compacted.";
 
 const BYTES_PER_TOKEN = 4;
-/** The share of the budget that one shortened result may take, in percent. */
+/** Maximum share of the budget of one shortened result, in percent. */
 const SHORTENED_PERCENT = 50;
 
-/** The newest messages that fit. Where one exchange is too large alone, its results are shortened. */
+/** The newest messages that fit. If one exchange alone is too large, its results are shortened. */
 export function tail(messages: readonly SessionMessage[], maxTokens: number): SessionMessage[] {
   let from = messages.length;
   let newest = messages.length;
@@ -32,22 +32,22 @@ export function tail(messages: readonly SessionMessage[], maxTokens: number): Se
   return whole.length > 0 ? whole.map(rewritten) : shortened(paired(unrepeated(messages.slice(newest))), maxTokens);
 }
 
-/** The briefing of ours that stands for the history, if one does. */
+/** Our briefing at the beginning of the history, if any. */
 export function briefing(messages: readonly SessionMessage[]): string | undefined {
   return messages.findLast(isBriefing)?.text;
 }
 
-/** What a briefing replaced, and behind it what came since; what stayed behind the briefing stands once. */
+/** The history that a briefing replaced, then what came since; messages kept after the briefing appear once. */
 export function restored(old: readonly SessionMessage[], messages: readonly SessionMessage[]): SessionMessage[] {
   const since = messages.slice(messages.findLastIndex(isBriefing) + 1);
   let next = 0;
   const first = since.findIndex((message) => {
-    // The one before once more: a resumed session lists some twice.
+    // A repetition: a resumed session lists some messages twice.
     const found = old.findIndex((known, at) => at >= next - 1 && isSame(known, message));
     if (found >= 0) next = found + 1;
     return found < 0;
   });
-  // What stayed reached to the end; words that only look like an old message are new ones.
+  // The kept messages reached to the end; similar later messages are new.
   const stayed = next < old.length ? 0 : first < 0 ? since.length : first;
   return paired(unrepeated([...old, ...since.slice(stayed)])).map(rewritten);
 }
@@ -62,7 +62,7 @@ function isSame(known: SessionMessage, message: SessionMessage): boolean {
   return theirs.length === 0 && known.role === message.role && known.text.trim() === message.text.trim();
 }
 
-/** Which calls and which results a message holds. */
+/** The ids of a message's calls and results. */
 function ids(message: SessionMessage): string[] {
   return [
     ...message.toolUses.map((use) => `call ${use.tool_use_id}`),
@@ -70,7 +70,7 @@ function ids(message: SessionMessage): string[] {
   ];
 }
 
-/** The messages without what a resumed session lists twice: kept once behind a briefing, and once before it. */
+/** The messages without those that a resumed session lists twice, before and after a briefing. */
 function unrepeated(messages: SessionMessage[]): SessionMessage[] {
   const seen = new Set<string>();
   return messages.filter((message) => {
@@ -93,7 +93,7 @@ function hasResults(message: SessionMessage): boolean {
   return (message.toolResults ?? []).length > 0;
 }
 
-/** The messages without those whose calls or results are not all among them. */
+/** Drops messages whose calls or results are not all included. */
 function paired(messages: SessionMessage[]): SessionMessage[] {
   const calls = new Set(messages.flatMap((message) => message.toolUses.map((use) => use.tool_use_id)));
   const answered = new Set(messages.flatMap((message) => results(message).map((result) => result.tool_use_id)));
@@ -101,7 +101,7 @@ function paired(messages: SessionMessage[]): SessionMessage[] {
     message.toolUses.every((use) => answered.has(use.tool_use_id)) &&
     results(message).every((result) => calls.has(result.tool_use_id));
   const kept = messages.filter(isWhole);
-  // What went may have been the other half of what is still there.
+  // A dropped message may have been the other half of a kept one.
   return kept.length === messages.length ? kept : paired(kept);
 }
 
@@ -109,7 +109,7 @@ function results(message: SessionMessage): readonly ToolResultSummary[] {
   return message.toolResults ?? [];
 }
 
-/** The message, without its handle where it holds results. */
+/** The message, without its handle if it has results. */
 function rewritten(message: SessionMessage): SessionMessage {
   return hasResults(message) ? withResults(message, (text) => text) : message;
 }
@@ -123,7 +123,7 @@ function withResults(message: SessionMessage, written: (text: string) => string)
   return { role: message.role, text: message.text, toolUses: [], toolResults };
 }
 
-/** The same messages with long results cut in their middle; none where that is not enough. */
+/** The messages with the middle of long results cut out; none if that is not enough. */
 function shortened(messages: SessionMessage[], maxTokens: number): SessionMessage[] {
   const count = messages.reduce((sum, message) => sum + results(message).length, 0);
   const share = Math.floor((maxTokens * BYTES_PER_TOKEN * SHORTENED_PERCENT) / 100 / Math.max(count, 1));
@@ -135,7 +135,7 @@ function shortened(messages: SessionMessage[], maxTokens: number): SessionMessag
   return tokens <= maxTokens ? cut : [];
 }
 
-/** Both ends of a text, and what is missing between them. */
+/** Both ends of a text, with a note of what is missing. */
 export function excerpt(
   text: string,
   maxLength: number,
@@ -143,7 +143,7 @@ export function excerpt(
 ): string {
   if (text.length <= maxLength) return text;
   const end = Math.max(0, Math.floor(maxLength / 2));
-  // A pair of surrogates that is cut apart is no text any more.
+  // Do not cut a pair of surrogates.
   const head = text.slice(0, end).replace(/[\uD800-\uDBFF]$/, "");
   const rest = text.slice(text.length - end).replace(/^[\uDC00-\uDFFF]/, "");
   const left = text.length - head.length - rest.length;

@@ -1,4 +1,4 @@
-//! The command line: global flags, the list of commands, and the help that teaches both.
+//! The command line: global flags, commands and the top-level help.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -19,28 +19,28 @@ const STYLES: Styles = Styles::styled()
     .usage(AnsiColor::Green.on_default().bold())
     .literal(AnsiColor::Cyan.on_default());
 
-/// The heading of what every command takes.
+/// Help heading of the flags that every command has.
 const GLOBAL: &str = "Global options";
 
 const AFTER_HELP: &str = "\
 Examples:
-  longhaul up                       start the daemon, if it is not running
-  longhaul thread list              what it has read
-  longhaul usage                    what fills its context window
-  longhaul search WORDS             find what was said and done
+  longhaul up                       start the daemon unless it is running
+  longhaul install codex            connect an agent
+  longhaul thread list              list the threads it has read
+  longhaul usage                    show what fills the context window
+  longhaul search WORDS             search all threads
   longhaul compact                  compact the newest thread of this folder
   longhaul compact --max-tokens 2000 --view-only > handoff.md
-  longhaul history                  what the model sees of it now
-  longhaul expand HANDLE            the exact items behind a handle of a receipt
-  longhaul memory show              what earlier threads teach the next one in this folder
-  longhaul install codex            connect an agent
-  longhaul doctor                   when something does not work
+  longhaul history                  show what the model sees now
+  longhaul expand HANDLE            print the items behind a handle of a receipt
+  longhaul memory show              show what a new thread here is told
+  longhaul doctor                   find out why something does not work
 
 THREAD is an id or a unique prefix of one. Without it, commands use the newest thread of this \
 folder, else the newest of all. Every command takes --json for scripts.
 
-Exit codes: 0 success, 1 failure by the daemon, 64 usage error, 69 no daemon, 70 internal error, \
-75 try again later, 78 configuration or environment must be fixed.";
+Exit codes: 0 success, 1 the daemon refused or failed, 64 usage error, 69 no daemon, \
+70 internal error, 75 try again later, 78 fix the configuration or environment.";
 
 /// Keeps coding agents on course over the long haul.
 ///
@@ -63,7 +63,7 @@ pub(crate) struct Args {
     pub(crate) command: Command,
 }
 
-/// A command line that is not run: invalid, or a request for help.
+/// A command line that runs no command: invalid, or a request for help.
 pub(crate) struct ParseFailure(clap::Error);
 
 impl Args {
@@ -78,14 +78,13 @@ impl ParseFailure {
         let is_asked_for =
             matches!(self.0.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
         let mut words = std::env::args_os().take_while(|word| word != "--");
-        // Ignore a closed output.
         match !is_asked_for && words.any(|word| word == "--json") {
             true => {
                 let error = Failure::of_usage(&self.0.to_string());
                 output::to_stderr(&printable::json(&format!("{error}\n")));
             }
             false if is_asked_for => self.0.print().unwrap_or_default(),
-            // It repeats its arguments.
+            // The message quotes the arguments, which are untrusted text.
             false => output::to_stderr(&output::text(&self.0.render().to_string(), false)),
         }
         if is_asked_for { ExitCode::SUCCESS } else { ExitCode::from(USAGE) }
@@ -99,12 +98,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_line_is_consistent() {
+    fn command_line_is_consistent() {
         Args::command().debug_assert();
     }
 
     #[test]
-    fn every_command_teaches_with_an_example() {
+    fn every_command_has_an_example_and_fits_80_columns() {
         fn check(command: &clap::Command, path: &str) {
             if !command.has_subcommands() {
                 let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
@@ -112,6 +111,10 @@ mod tests {
                     help.contains(&format!("{path} ")) || help.contains(&format!("{path}\n")),
                     "{path}"
                 );
+                // Examples begin with two spaces; clap wraps the paragraphs between them.
+                let examples = help.lines().filter(|line| line.starts_with("  "));
+                let wide: Vec<&str> = examples.filter(|it| it.chars().count() > 80).collect();
+                assert!(wide.is_empty(), "{path}: {wide:#?}");
             }
             for inner in command.get_subcommands() {
                 check(inner, &format!("{path} {}", inner.get_name()));

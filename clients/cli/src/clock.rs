@@ -1,4 +1,4 @@
-//! The only reader of the time, for relative times and for the check of the clock.
+//! The only reader of the time: for relative times and the clock check.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

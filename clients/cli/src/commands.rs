@@ -1,4 +1,4 @@
-//! The closed list of commands, one file each. A command calls the daemon and prints a page.
+//! All commands, one file each. A command calls the daemon and prints a page.
 
 use clap::Subcommand;
 
@@ -42,13 +42,12 @@ mod up;
 mod usage;
 mod watch;
 
-/// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Up(up::UpArgs),
     Down(down::DownArgs),
     Status(status::StatusArgs),
-    /// List and show threads, the conversations of your agents; append to your own
+    /// List and show threads (conversations of your agents); append to your own
     #[command(subcommand)]
     Thread(thread::ThreadCommand),
     Usage(usage::UsageArgs),
@@ -71,10 +70,10 @@ pub(crate) enum Command {
     /// Show the checkpoint of a thread
     #[command(subcommand)]
     Checkpoint(checkpoint::CheckpointCommand),
-    /// Show, verify and restore the copies of transcripts that outlive them
+    /// Show, verify and restore the archived copies of transcripts
     #[command(subcommand)]
     Archive(archive::ArchiveCommand),
-    /// Show, search and edit the memory from earlier threads
+    /// Show, search and edit what was learned from earlier threads
     #[command(subcommand)]
     Memory(memory::MemoryCommand),
     Prompts(prompts::PromptsArgs),
@@ -98,7 +97,7 @@ pub(crate) enum Command {
     Man(man::ManArgs),
 }
 
-/// Runs a command; `root` builds the whole command line, for its documentation.
+/// Runs a command; `root` builds the whole command line, for completions and manual pages.
 pub(crate) async fn run(
     command: Command,
     session: &Session,

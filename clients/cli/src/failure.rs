@@ -1,4 +1,4 @@
-//! How a command fails: a message, at most one hint, and an exit code a script can act on.
+//! A command's failure: a message, at most one hint, and an exit code for scripts.
 
 use std::io::{self, ErrorKind};
 use std::process::ExitCode;
@@ -12,7 +12,7 @@ use crate::output;
 
 /// The daemon rejected the request.
 pub(crate) const SAID_NO: u8 = 1;
-/// Wrong use: the command must be changed.
+/// The command line is wrong.
 pub(crate) const USAGE: u8 = 64;
 /// The daemon cannot be reached.
 pub(crate) const UNREACHABLE: u8 = 69;
@@ -23,7 +23,6 @@ pub(crate) const TRY_LATER: u8 = 75;
 /// Something a person must change: configuration, disk, versions.
 pub(crate) const A_PERSON: u8 = 78;
 
-/// Why a command failed.
 #[derive(Debug)]
 pub(crate) struct Failure {
     message: String,
@@ -31,7 +30,7 @@ pub(crate) struct Failure {
     exit: u8,
     /// The daemon's own error, for `--json`.
     wire: Option<Box<WireError>>,
-    /// Our output is closed: not an error, and nothing to print.
+    /// Our output is closed, which is not an error.
     is_broken_pipe: bool,
 }
 
@@ -87,14 +86,14 @@ impl Failure {
 
 impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Self {
-        let (message, hint) = (spoken(error.to_string()), error.hint());
+        let (message, hint) = (without_params(error.to_string()), error.hint());
         let exit = match &error {
             ClientError::Refused(wire) => exit_of(wire),
             ClientError::TooLarge { .. } => USAGE,
             ClientError::TooOld(_) | ClientError::TooNew(_) => A_PERSON,
             ClientError::Timeout { .. } => TRY_LATER,
             ClientError::Unreadable { .. } => INTERNAL,
-            // Not running, unusable, broken, and what a later client may add.
+            // Not running, unusable, broken, and variants of later clients.
             _ => UNREACHABLE,
         };
         let wire = match error {
@@ -118,12 +117,12 @@ impl From<serde_json::Error> for Failure {
     }
 }
 
-/// Rewords a message of the daemon for a command line, which has no `params`.
-fn spoken(message: String) -> String {
+/// Removes `params.` from a message of the daemon: a command line has none.
+fn without_params(message: String) -> String {
     message.strip_prefix("params.").map(str::to_owned).unwrap_or(message)
 }
 
-/// The thousands of an error's number say who must act, see the protocol's error table.
+/// The thousands of an error code say who must act; see the protocol's error table.
 fn exit_of(error: &WireError) -> u8 {
     match error.code {
         1000..=1999 | -32700 | -32602..=-32600 | -32008..=-32006 => USAGE,
@@ -143,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_of_the_error_table_has_its_exit_code() {
+    fn every_error_kind_has_an_exit_code() {
         for kind in ERROR_KINDS {
             let expected = match kind.code() {
                 -32603 | 4000..=4999 => INTERNAL,
@@ -157,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_of_the_daemon_keeps_its_own_words_for_scripts() {
+    fn json_keeps_the_error_of_the_daemon() {
         let wire = WireError::new(Kind::ThreadNotFound, "no thread t");
         let failure = Failure::from(ClientError::Refused(Box::new(wire)));
         let json = failure.json();

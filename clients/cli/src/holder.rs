@@ -1,7 +1,7 @@
 //! Finds the process that holds the daemon's locks if the socket does not answer.
 //!
-//! A daemon whose socket was removed is still running: it holds the lock beside the socket, or that of the state folder,
-//! and binds the socket again within a second or two. "Not running" would be wrong, and a second daemon could not start.
+//! A daemon whose socket was removed is still running: it holds the lock beside the socket or that of the state folder,
+//! and binds the socket again within two seconds. "Not running" would be wrong, and a second daemon could not start.
 
 use std::fmt;
 use std::fs::{self, File, TryLockError};
@@ -19,7 +19,6 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// Milliseconds between two attempts to connect.
 const ATTEMPT_MS: u64 = 50;
 
-/// A running process that does not answer.
 #[derive(Debug)]
 pub(crate) struct Holder {
     pid: Option<u32>,
@@ -31,7 +30,7 @@ impl fmt::Display for Holder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let process = self.pid.map_or("a process".to_owned(), |pid| format!("process {pid}"));
         let (lock, socket) = (self.lock.display(), self.socket.display());
-        write!(f, "{process} runs as the daemon (it holds {lock}) and does not answer on {socket}")
+        write!(f, "{process} holds the daemon's lock {lock} but does not answer on {socket}")
     }
 }
 
@@ -54,7 +53,7 @@ impl Holder {
 
     pub(crate) fn hint(&self) -> String {
         let pid = self.pid.map_or("PID".to_owned(), |pid| pid.to_string());
-        format!("try again in some seconds; if it stays so: kill {pid}, then longhaul up")
+        format!("try again in a few seconds; if that fails: kill {pid}, then longhaul up")
     }
 }
 
@@ -64,7 +63,6 @@ impl From<Holder> for Failure {
     }
 }
 
-/// Why the socket does not answer.
 pub(crate) enum Unreached {
     /// No daemon runs, or its socket cannot be used.
     Client(ClientError),
@@ -100,7 +98,7 @@ impl From<Unreached> for Failure {
     }
 }
 
-/// Whether another process holds a lock file. Takes a free lock briefly; a starting daemon waits for that.
+/// Whether another process holds a lock file. Briefly takes a free lock; a starting daemon waits for that.
 fn is_held(lock: &Path) -> bool {
     let Ok(file) = File::open(lock) else { return false };
     matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))

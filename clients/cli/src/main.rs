@@ -33,7 +33,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// One thread is enough: the client waits for the daemon, it does not compute.
+/// One thread is enough: this program mostly waits for the daemon.
 fn run(command: Command, session: &Session) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(commands::run(command, session, Args::command))

@@ -7,9 +7,9 @@ use futures_util::{Stream, StreamExt as _};
 use indicatif::{ProgressBar, ProgressStyle};
 use longhaul_printable as printable;
 
-/// Milliseconds before anything is shown; most answers arrive earlier.
+/// Milliseconds before the indicator appears; most answers arrive earlier.
 const QUIET_MS: u64 = 1_000;
-/// Milliseconds between two pictures.
+/// Milliseconds between two frames.
 const TICK_MS: u64 = 100;
 
 /// Waits for `work`; shows `label` and the elapsed time on a terminal if it takes long.
@@ -26,14 +26,14 @@ pub(crate) async fn while_waiting<T>(label: &str, work: impl Future<Output = T>)
     done
 }
 
-/// As [`while_waiting`], with the texts from `told` in place of the label.
-pub(crate) async fn while_told<T>(
+/// As [`while_waiting`], with the newest text from `labels` in place of the label.
+pub(crate) async fn while_waiting_with<T>(
     label: &str,
-    told: Option<impl Stream<Item = String>>,
+    labels: Option<impl Stream<Item = String>>,
     work: impl Future<Output = T>,
 ) -> T {
-    let Some(told) = told else { return while_waiting(label, work).await };
-    tokio::pin!(work, told);
+    let Some(labels) = labels else { return while_waiting(label, work).await };
+    tokio::pin!(work, labels);
     let quiet = tokio::time::sleep(Duration::from_millis(QUIET_MS));
     tokio::pin!(quiet);
     let (mut bar, mut label) = (None::<ProgressBar>, label.to_owned());
@@ -41,7 +41,7 @@ pub(crate) async fn while_told<T>(
         tokio::select! {
             done = &mut work => break done,
             () = &mut quiet, if bar.is_none() => bar = Some(spinner(&label)),
-            Some(words) = told.next() => {
+            Some(words) = labels.next() => {
                 label = words;
                 if let Some(bar) = &bar {
                     bar.set_message(printable::one_line(&label).into_owned());

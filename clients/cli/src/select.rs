@@ -1,4 +1,4 @@
-//! Selects the thread or job a person means. The daemon completes id prefixes.
+//! Selects the thread or job of a command. The daemon completes id prefixes.
 
 use longhaul_client::{Client, ClientError};
 use longhaul_protocol::limit::PAGE_ROWS_MAX;
@@ -13,17 +13,46 @@ use crate::session::Session;
 /// Maximum jobs listed for an ambiguous prefix.
 const CANDIDATES_SHOWN: usize = 5;
 
-/// Threads that are inspected to find the newest with activity.
-const NEWEST_LOOKED_AT: u32 = 20;
+/// Threads to inspect for the newest with activity.
+const NEWEST_INSPECTED: u32 = 20;
 
 /// The named thread, else the newest of the current folder, else the newest of all. Skips continuations that were not
-/// resumed yet, which are newest but have no content of their own.
+/// resumed yet, which are newest but have no content.
 pub(crate) async fn thread(client: &Client, named: Option<&str>) -> Result<ThreadSummary, Failure> {
     let Some(named) = named else { return newest(client).await };
     Ok(client.call::<Get>(GetParams { thread_id: named.to_owned() }).await?.thread)
 }
 
-/// An item's number, also as a view prints it: `#747`.
+/// As [`thread`], after syncing its transcript.
+pub(crate) async fn synced_thread(
+    client: &Client,
+    named: Option<&str>,
+    session: &Session,
+) -> Result<ThreadSummary, Failure> {
+    let thread = thread(client, named).await?;
+    catch_up(client, &thread, session).await;
+    Ok(thread)
+}
+
+/// The full id of a thread that a filter names, if any.
+pub(crate) async fn thread_id(
+    client: &Client,
+    named: Option<&str>,
+) -> Result<Option<String>, Failure> {
+    match named {
+        Some(named) => Ok(Some(thread(client, Some(named)).await?.thread_id)),
+        None => Ok(None),
+    }
+}
+
+/// The folder as transcripts name it: absolute, without `.`, and without links if it exists.
+pub(crate) fn folder(named: &str) -> Result<String, Failure> {
+    let path = std::path::absolute(named)?;
+    let path = path.canonicalize().unwrap_or(path);
+    Ok(path.to_string_lossy().into_owned())
+}
+
+/// Parses an item's number, also with the `#` of a view.
 pub(crate) fn seq(text: &str) -> Result<u64, std::num::ParseIntError> {
     text.trim_start_matches('#').parse()
 }
@@ -32,12 +61,12 @@ pub(crate) fn seq(text: &str) -> Result<u64, std::num::ParseIntError> {
 pub(crate) async fn catch_up(client: &Client, thread: &ThreadSummary, session: &Session) {
     let params = SyncParams { thread_id: Some(thread.thread_id.clone()), ..Default::default() };
     if let Err(error) = client.call::<Sync>(params).await {
-        session.note(&format!("note: not read up to its end: {error}"));
+        session.note(&format!("note: the transcript was not read to its end: {error}"));
     }
 }
 
-/// Completes the job name `named`; a kind alone is enough if it has one job. An unknown name is returned unchanged, since
-/// some jobs are created on request.
+/// Completes a job name; a kind alone is enough if it has one job. Returns an unknown name unchanged, since some jobs
+/// are created on request.
 pub(crate) async fn job(client: &Client, named: &str) -> Result<String, Failure> {
     let (kind, subject) = named.split_once('/').unwrap_or((named, ""));
     let whole = format!("{kind}/{subject}");
@@ -45,18 +74,18 @@ pub(crate) async fn job(client: &Client, named: &str) -> Result<String, Failure>
         job::ListParams { kind: Some(kind.to_owned()), state: None, limit: Some(PAGE_ROWS_MAX) };
     let jobs = match client.call::<job::List>(params).await {
         Ok(found) => found.jobs,
-        // A name begins with a kind, and this is not one.
+        // The name does not begin with a kind.
         Err(ClientError::Refused(error)) if error.kind() == ErrorKind::InvalidParams => {
             let kinds = error.message.rsplit_once("one of ").map_or("", |(_, kinds)| kinds);
-            return Err(Failure::new(USAGE, format!("{named:?} names no job"))
-                .with_hint(format!("a name is KIND or KIND/SUBJECT, and the kinds are {kinds}")));
+            return Err(Failure::new(USAGE, format!("{named:?} is not a job"))
+                .with_hint(format!("a name is KIND or KIND/SUBJECT; the kinds are {kinds}")));
         }
         Err(error) => return Err(error.into()),
     };
     let mut found: Vec<String> = jobs.into_iter().map(|job| job.job).collect();
     found.retain(|name| name.starts_with(&whole));
     if found.is_empty() && kind == "extract" && !subject.is_empty() {
-        // A thread without a job: the daemon can still say why it has none.
+        // The daemon can explain why this thread has no job.
         return Ok(format!("{kind}/{}", thread(client, Some(subject)).await?.thread_id));
     }
     if found.is_empty() || found.contains(&whole) {
@@ -69,7 +98,7 @@ async fn newest(client: &Client) -> Result<ThreadSummary, Failure> {
     let here =
         std::env::current_dir().ok().and_then(|path| path.into_os_string().into_string().ok());
     for cwd in [here, None] {
-        let params = ListParams { cwd, limit: Some(NEWEST_LOOKED_AT), ..Default::default() };
+        let params = ListParams { cwd, limit: Some(NEWEST_INSPECTED), ..Default::default() };
         let threads = client.call::<List>(params).await?.threads;
         if let Some(thread) = worked_in(threads) {
             return Ok(thread);
@@ -95,9 +124,9 @@ fn only(mut found: Vec<String>, named: &str) -> Result<String, Failure> {
     if found.len() > 1 {
         let shown = found[..found.len().min(CANDIDATES_SHOWN)].join(", ");
         let more = if found.len() > CANDIDATES_SHOWN { " …" } else { "" };
-        let failure = format!("job {named:?} could be {} of them", found.len());
+        let failure = format!("{} jobs match {named:?}", found.len());
         return Err(
-            Failure::new(USAGE, failure).with_hint(format!("give more of it: {shown}{more}"))
+            Failure::new(USAGE, failure).with_hint(format!("use a longer prefix: {shown}{more}"))
         );
     }
     found.pop().ok_or_else(|| {
@@ -106,7 +135,7 @@ fn only(mut found: Vec<String>, named: &str) -> Result<String, Failure> {
     })
 }
 
-/// Length of prefixes that distinguish these ids, with a few characters to spare for others.
+/// Length of prefixes that distinguish these ids, with spare characters for others.
 pub(crate) fn short_len(ids: &[&str]) -> usize {
     /// A UUIDv7 begins with its time; 13 characters include the milliseconds.
     const CHARS_MIN: usize = 13;
@@ -125,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_are_shortened_only_as_far_as_they_stay_apart() {
+    fn short_ids_stay_distinct() {
         assert_eq!(short_len(&["01980000-0000-7000", "01990000-0000-7000"]), 13);
         assert_eq!(short_len(&["01980000-0000-7001", "01980000-0000-7000"]), 18);
         assert_eq!(short_len(&["cmp_01980000-0000-7000"]), 17);

@@ -1,4 +1,4 @@
-//! The environment of a command: its connection to the daemon, and its output.
+//! The environment of a command: connection to the daemon and output.
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
@@ -11,16 +11,15 @@ use crate::failure::Failure;
 use crate::output;
 use crate::style::{ColorWhen, Style};
 
-/// Something a command prints: as JSON, or as text for people.
+/// A command's result, printed as JSON or as text.
 pub(crate) trait Page: Serialize {
-    /// The text for people, ended by a newline.
+    /// The text, ending with a newline.
     fn text(&self, style: &Style) -> String;
 }
 
-/// One run of the program.
 #[derive(Debug)]
 pub(crate) struct Session {
-    /// The named socket, if any.
+    /// The socket of `--socket`.
     pub(crate) socket: Option<PathBuf>,
     pub(crate) is_json: bool,
     pub(crate) style: Style,
@@ -31,7 +30,6 @@ impl Session {
         Self { socket, is_json, style: Style::of_terminal(color) }
     }
 
-    /// How this program introduces itself to the daemon.
     pub(crate) fn options(&self) -> ConnectOptions {
         let options = ConnectOptions::new("longhaul-cli", env!("CARGO_PKG_VERSION"));
         match &self.socket {
@@ -44,7 +42,7 @@ impl Session {
         Ok(Client::connect(self.options()).await?)
     }
 
-    /// The result of the command, to stdout.
+    /// Prints the result of the command to stdout.
     pub(crate) fn print(&self, page: &impl Page) -> Result<(), Failure> {
         match self.is_json {
             true => self.print_text(&(serde_json::to_string(page)? + "\n")),
@@ -52,7 +50,7 @@ impl Session {
         }
     }
 
-    /// Text, or with `--json` lines of JSON, to stdout.
+    /// Prints text, or with `--json` lines of JSON, to stdout.
     pub(crate) fn print_text(&self, text: &str) -> Result<(), Failure> {
         match self.is_json {
             true => self.print_json(text),
@@ -60,19 +58,19 @@ impl Session {
         }
     }
 
-    /// Lines of JSON, to stdout.
+    /// Prints lines of JSON to stdout.
     pub(crate) fn print_json(&self, json: &str) -> Result<(), Failure> {
         Ok(output::to_stdout(&printable::json(json))?)
     }
 
-    /// Text that replaces the last `lines` lines of a terminal.
+    /// Replaces the last `lines` lines of the terminal.
     pub(crate) fn print_over(&self, lines: usize, text: &str) -> Result<(), Failure> {
-        // To the first of these lines, and clear from there.
+        // Move to the first of these lines and clear from there.
         output::to_stdout(&format!("\x1b[{lines}F\x1b[J"))?;
         self.print_text(text)
     }
 
-    /// A remark besides the result: to stderr, only for people.
+    /// Prints a note to stderr, if it is a terminal.
     pub(crate) fn note(&self, text: &str) {
         if !self.is_json && io::stderr().is_terminal() {
             output::to_stderr(&output::text(&format!("{text}\n"), self.style.is_color));

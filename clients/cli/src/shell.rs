@@ -1,4 +1,4 @@
-//! Quotes arguments of commands that people paste into a shell.
+//! Quotes arguments of shell commands.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_quoted_only_where_a_shell_would_split_them() {
+    fn only_special_paths_are_quoted() {
         assert_eq!(quoted(Path::new("/usr/bin/longhaul")), "/usr/bin/longhaul");
         assert_eq!(quoted(Path::new("/my $x/it's")), "'/my $x/it'\\''s'");
     }

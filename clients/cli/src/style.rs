@@ -1,4 +1,4 @@
-//! Formatting for people: width, colours, quantities, tables.
+//! Text formatting: width, colours, quantities, tables.
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -14,10 +14,9 @@ mod quantity;
 
 pub(crate) use quantity::{bytes, count, counted, duration, odd_lines, tokens};
 
-/// Columns of a page that is not on a terminal; nothing is cut there.
+/// Columns without a terminal, where nothing should be cut.
 const WIDTH_WITHOUT_TERMINAL: u16 = 1000;
 
-/// When to use colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ColorWhen {
     /// On a terminal, unless `NO_COLOR` is set
@@ -28,7 +27,6 @@ pub(crate) enum ColorWhen {
     Never,
 }
 
-/// Properties of the output of a page.
 #[derive(Debug, Clone)]
 pub(crate) struct Style {
     pub(crate) is_color: bool,
@@ -79,12 +77,12 @@ impl Style {
         self.paint(text, |line| line.red().to_string())
     }
 
-    /// A match of a search.
+    /// Marks a match of a search.
     pub(crate) fn mark(&self, text: &str) -> String {
         self.paint(text, |line| line.yellow().bold().to_string())
     }
 
-    /// Paints line by line: a colour across the end of a line would colour the margin, too.
+    /// Paints line by line: a colour across a line end would also colour the margin.
     fn paint(&self, text: &str, paint: impl Fn(&str) -> String) -> String {
         if !self.is_color {
             return text.to_owned();
@@ -97,7 +95,6 @@ impl Style {
         text.split_inclusive('\n').map(painted).collect()
     }
 
-    /// How long ago a moment was.
     pub(crate) fn ago(&self, at_ms: i64) -> String {
         // The daemon may have read the clock slightly later than this program.
         match self.now_ms.saturating_sub(at_ms) {
@@ -109,7 +106,7 @@ impl Style {
         }
     }
 
-    /// A path as people write it.
+    /// Abbreviates the home folder to `~`.
     pub(crate) fn path(&self, path: &str) -> String {
         let below_home =
             self.home.as_ref().and_then(|home| Path::new(path).strip_prefix(home).ok());
@@ -120,7 +117,7 @@ impl Style {
         }
     }
 
-    /// A table that fits the width; one line per row. A heading that starts with `>` aligns its column right.
+    /// A table that fits the width, with one line per row. A heading that starts with `>` aligns its column right.
     pub(crate) fn table(&self, headings: &[&str], rows: Vec<Vec<String>>) -> String {
         let mut table = Table::new();
         table.load_style(presets::NOTHING);
@@ -132,7 +129,7 @@ impl Style {
             row.max_height(1);
             table.add_row(row);
         }
-        // The first column identifies the row for the next command, so it is only cut if it fills the page.
+        // The first column identifies the row for the next command, so it is only cut if it would fill the page.
         let name = table.column_max_content_widths().first().copied().unwrap_or(0);
         if name <= self.width / 5 * 3
             && let Some(column) = table.column_mut(0)
@@ -150,7 +147,7 @@ impl Style {
         heading.chain(lines).map(|line| line + "\n").collect()
     }
 
-    /// Names and values below each other.
+    /// Aligned names and values.
     pub(crate) fn fields(&self, fields: &[(&str, String)]) -> String {
         let width = fields.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
         let line = |(name, value): &(&str, String)| {
@@ -158,6 +155,14 @@ impl Style {
             format!("  {}  {value}\n", self.dim(&padded))
         };
         fields.iter().map(line).collect()
+    }
+}
+
+/// Cuts a text to a number of characters, marked by `…`.
+pub(crate) fn crop(text: &str, columns: usize) -> String {
+    match text.chars().count() > columns {
+        true => text.chars().take(columns.saturating_sub(1)).chain(['…']).collect(),
+        false => text.to_owned(),
     }
 }
 
@@ -172,7 +177,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_table_fits_its_width_and_keeps_a_row_on_a_line() {
+    fn tables_fit_the_width_with_one_line_per_row() {
         let rows = vec![vec!["a".repeat(60), "b ".repeat(40), "7".into()]];
         let table = plain().table(&["name", "title", ">n"], rows);
         assert_eq!(table.lines().count(), 2, "{table}");
@@ -180,7 +185,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn moments_and_paths_read_as_people_say_them() {
+    fn times_are_relative_and_paths_abbreviated() {
         let style = plain();
         assert_eq!(style.ago(style.now_ms - 300_000), "5 min ago");
         assert_eq!(style.ago(style.now_ms), "now");
@@ -191,7 +196,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn colours_come_only_when_asked_for() {
+    fn colours_are_optional() {
         let style = Style { is_color: true, ..plain() };
         assert_eq!(style.bad("x\n\ny"), "\x1b[31mx\x1b[39m\n\n\x1b[31my\x1b[39m");
         assert_eq!(plain().bad("x"), "x");

@@ -1,4 +1,4 @@
-//! The policy's sequence in Codex while its app server dies, lies or floods, at each of its calls.
+//! The policy's sequence in Codex while its app server fails, at each of its calls.
 
 use std::fs::{self, Permissions};
 use std::io::Write as _;
@@ -10,13 +10,13 @@ use longhaul_client::scripted::{Reply, Script};
 use serde_json::{Value, json};
 
 use crate::answers::script;
-use crate::codex_server::{CodexServer, Wrong};
+use crate::codex_server::{CodexServer, ServerFailure};
 use crate::{Desk, Done, program};
 
-/// A call takes ten seconds at most, and one goes wrong.
+/// A call takes at most ten seconds, and one fails.
 const BOUND: Duration = Duration::from_secs(15);
 
-/// A daemon whose policy wants a compaction, by a packet of the agent's first where `first` says so.
+/// A daemon whose policy has the effect `first` at the turn's end, then compacts.
 fn policy(first: &'static str) -> Script {
     let stepped = move |params: &Value| {
         let effects = match params["event"]["kind"].as_str().unwrap() {
@@ -40,7 +40,7 @@ fn policy(first: &'static str) -> Script {
 }
 
 impl Desk {
-    /// What the hook at a turn's end starts.
+    /// Runs what the hook at a turn's end starts.
     fn act(&self, thread_id: &str) -> Done {
         let home = self.folder.path().join("codex");
         fs::create_dir_all(&home).unwrap();
@@ -62,19 +62,19 @@ impl Desk {
         }
     }
 
-    /// The events that the policy was told.
-    fn told(&self) -> Vec<Value> {
+    /// The events that the policy received.
+    fn events(&self) -> Vec<Value> {
         let steps =
             self.server.requests().into_iter().filter(|(method, _)| method == "policy/step");
         steps.map(|(_, params)| params["event"].clone()).collect()
     }
 }
 
-fn serve(desk: &Desk, wrong: Option<(&'static str, usize, Wrong)>) -> CodexServer {
-    CodexServer::start(&desk.folder.path().join("codex"), wrong)
+fn serve(desk: &Desk, failure: Option<(&'static str, usize, ServerFailure)>) -> CodexServer {
+    CodexServer::start(&desk.folder.path().join("codex"), failure)
 }
 
-#[expect(clippy::disallowed_methods, reason = "what is measured is the time")]
+#[expect(clippy::disallowed_methods, reason = "the test measures the time")]
 fn now() -> Instant {
     Instant::now()
 }
@@ -84,7 +84,7 @@ fn names(events: &[Value]) -> Vec<&str> {
 }
 
 #[test]
-fn a_sequence_that_nothing_disturbs_ends_with_the_handoff() {
+fn sequence_ends_with_the_handoff() {
     for (first, turns) in [("compact", 0), ("request_packet", 1), ("request_scratch", 1)] {
         let desk = Desk::new(policy(first));
         let server = serve(&desk, None);
@@ -94,111 +94,111 @@ fn a_sequence_that_nothing_disturbs_ends_with_the_handoff() {
         let count = |method: &str| calls.iter().filter(|called| *called == method).count();
         assert_eq!((count("turn/start"), count("thread/compact/start")), (turns, 1), "{calls:?}");
         assert_eq!(calls.last().unwrap(), "thread/inject_items");
-        assert_eq!(*names(&desk.told()).last().unwrap(), "compacted");
+        assert_eq!(*names(&desk.events()).last().unwrap(), "compacted");
     }
 }
 
-/// Before the sequence begins the decision of the turn's end has no end yet: the log is told why.
+/// The log says why the decision at the turn's end had no effect.
 #[test]
-fn a_server_that_is_lost_before_the_sequence_is_told_as_a_compaction_not_made() {
-    let gone = "Codex's app server went away";
-    for (wrong, why) in [
-        (("handshake", 1, Wrong::Closed), "Codex's app server is not understood"),
-        (("initialize", 1, Wrong::Closed), gone),
-        (("initialize", 1, Wrong::ClosedBehind), gone),
-        (("thread/read", 1, Wrong::Closed), gone),
-        (("thread/read", 1, Wrong::ClosedBehind), gone),
-        (("thread/read", 1, Wrong::Garbled), "not understood"),
+fn server_lost_before_the_sequence_is_reported_as_compaction_not_made() {
+    let gone = "Codex's app server closed the connection";
+    for (failure, why) in [
+        (("handshake", 1, ServerFailure::Closed), "Codex's app server sent an invalid message"),
+        (("initialize", 1, ServerFailure::Closed), gone),
+        (("initialize", 1, ServerFailure::ClosedAfterAnswer), gone),
+        (("thread/read", 1, ServerFailure::Closed), gone),
+        (("thread/read", 1, ServerFailure::ClosedAfterAnswer), gone),
+        (("thread/read", 1, ServerFailure::Garbled), "sent an invalid message"),
     ] {
         let desk = Desk::new(policy("compact"));
-        let server = serve(&desk, Some(wrong));
+        let server = serve(&desk, Some(failure));
         let done = desk.act("0199");
-        assert_eq!((done.code, done.stdout.as_str()), (0, ""), "{wrong:?}");
-        assert!(done.stderr.contains(why), "{wrong:?}: {}", done.stderr);
-        let told = desk.told();
-        assert_eq!(names(&told), ["turn_ended", "compaction_ended"], "{wrong:?}");
-        assert!(told[1]["reason"].as_str().unwrap().contains(why), "{wrong:?}: {}", told[1]);
-        assert!(!server.calls().contains(&"thread/compact/start".to_owned()), "{wrong:?}");
+        assert_eq!((done.code, done.stdout.as_str()), (0, ""), "{failure:?}");
+        assert!(done.stderr.contains(why), "{failure:?}: {}", done.stderr);
+        let events = desk.events();
+        assert_eq!(names(&events), ["turn_ended", "compaction_ended"], "{failure:?}");
+        assert!(events[1]["reason"].as_str().unwrap().contains(why), "{failure:?}: {}", events[1]);
+        assert!(!server.calls().contains(&"thread/compact/start".to_owned()), "{failure:?}");
     }
     let desk = Desk::new(policy("compact"));
-    assert!(desk.act("0199").stderr.contains("no session is open"), "nobody listens");
-    assert_eq!(names(&desk.told()), ["turn_ended", "compaction_ended"]);
+    assert!(desk.act("0199").stderr.contains("no session is open"), "no server");
+    assert_eq!(names(&desk.events()), ["turn_ended", "compaction_ended"]);
 }
 
 #[test]
-fn a_server_that_is_lost_in_the_sequence_is_told_as_a_failure_within_the_bound() {
-    for (first, wrong) in [
-        ("compact", ("thread/read", 2, Wrong::Closed)),
-        ("compact", ("thread/compact/start", 1, Wrong::Closed)),
-        ("compact", ("thread/compact/start", 1, Wrong::ClosedBehind)),
-        ("compact", ("thread/compact/start", 1, Wrong::Torn)),
-        ("compact", ("thread/compact/start", 1, Wrong::Refused)),
-        ("compact", ("thread/turns/list", 1, Wrong::Closed)),
-        ("request_packet", ("turn/start", 1, Wrong::Closed)),
-        ("request_packet", ("turn/start", 1, Wrong::ClosedBehind)),
-        ("request_scratch", ("turn/start", 1, Wrong::Refused)),
+fn server_lost_in_the_sequence_is_reported_as_failure_in_time() {
+    for (first, failure) in [
+        ("compact", ("thread/read", 2, ServerFailure::Closed)),
+        ("compact", ("thread/compact/start", 1, ServerFailure::Closed)),
+        ("compact", ("thread/compact/start", 1, ServerFailure::ClosedAfterAnswer)),
+        ("compact", ("thread/compact/start", 1, ServerFailure::Torn)),
+        ("compact", ("thread/compact/start", 1, ServerFailure::Refused)),
+        ("compact", ("thread/turns/list", 1, ServerFailure::Closed)),
+        ("request_packet", ("turn/start", 1, ServerFailure::Closed)),
+        ("request_packet", ("turn/start", 1, ServerFailure::ClosedAfterAnswer)),
+        ("request_scratch", ("turn/start", 1, ServerFailure::Refused)),
     ] {
         let desk = Desk::new(policy(first));
-        let server = serve(&desk, Some(wrong));
+        let server = serve(&desk, Some(failure));
         let begun = now();
         let done = desk.act("0199");
-        assert!(begun.elapsed() < BOUND, "{wrong:?} took {:?}", begun.elapsed());
-        assert_eq!((done.code, done.stdout.as_str()), (0, ""), "{wrong:?}");
-        let told = desk.told();
-        assert_eq!(names(&told), ["turn_ended", "compaction_failed"], "{wrong:?}");
-        let reason = told[1]["reason"].as_str().unwrap();
-        assert!(reason.starts_with("Codex"), "{wrong:?}: {reason}");
-        assert!(reason.len() < 400 && !reason.contains(['\u{1b}', '\n']), "{wrong:?}: {reason}");
-        assert_eq!(server.calls().last().unwrap(), wrong.0, "nothing more is tried");
+        assert!(begun.elapsed() < BOUND, "{failure:?} took {:?}", begun.elapsed());
+        assert_eq!((done.code, done.stdout.as_str()), (0, ""), "{failure:?}");
+        let events = desk.events();
+        assert_eq!(names(&events), ["turn_ended", "compaction_failed"], "{failure:?}");
+        let reason = events[1]["reason"].as_str().unwrap();
+        assert!(reason.starts_with("Codex"), "{failure:?}: {reason}");
+        assert!(reason.len() < 400 && !reason.contains(['\u{1b}', '\n']), "{failure:?}: {reason}");
+        assert_eq!(server.calls().last().unwrap(), failure.0, "no further calls");
     }
-    // A handoff that does not arrive takes nothing back.
+    // A lost handoff does not undo the compaction.
     let desk = Desk::new(policy("compact"));
-    let _server = serve(&desk, Some(("thread/inject_items", 1, Wrong::Closed)));
-    assert!(desk.act("0199").stderr.contains("went away"));
-    assert_eq!(names(&desk.told()), ["turn_ended", "compacted"]);
+    let _server = serve(&desk, Some(("thread/inject_items", 1, ServerFailure::Closed)));
+    assert!(desk.act("0199").stderr.contains("closed the connection"));
+    assert_eq!(names(&desk.events()), ["turn_ended", "compacted"]);
 }
 
 #[test]
-fn a_hostile_server_costs_neither_memory_nor_time_without_a_bound() {
-    for (wrong, why) in [
-        (Wrong::Huge, "not understood"),
-        (Wrong::Flood, "messages"),
-        (Wrong::Garbled, "not understood"),
+fn hostile_server_costs_bounded_memory_and_time() {
+    for (failure, why) in [
+        (ServerFailure::Huge, "sent an invalid message"),
+        (ServerFailure::Flood, "messages"),
+        (ServerFailure::Garbled, "sent an invalid message"),
     ] {
         for method in ["initialize", "thread/read", "thread/compact/start"] {
             let desk = Desk::new(policy("compact"));
-            let _server = serve(&desk, Some((method, 1, wrong)));
+            let _server = serve(&desk, Some((method, 1, failure)));
             let begun = now();
             let done = desk.act("0199");
-            assert!(begun.elapsed() < BOUND, "{wrong:?} at {method}: {:?}", begun.elapsed());
-            let told = desk.told();
-            let reason = told.last().unwrap()["reason"].as_str().unwrap().to_owned();
+            assert!(begun.elapsed() < BOUND, "{failure:?} at {method}: {:?}", begun.elapsed());
+            let events = desk.events();
+            let reason = events.last().unwrap()["reason"].as_str().unwrap().to_owned();
             let is_bounded = reason.contains(why) || reason.contains("took more than 10 s");
-            assert!(is_bounded, "{wrong:?} at {method}: {reason}, {done:?}");
+            assert!(is_bounded, "{failure:?} at {method}: {reason}, {done:?}");
         }
     }
 }
 
 #[test]
-fn a_socket_that_others_can_have_put_there_is_not_called() {
+fn socket_that_others_could_have_created_is_not_called() {
     let call = |prepare: &dyn Fn(&Desk)| {
         let desk = Desk::new(policy("compact"));
         let server = serve(&desk, None);
         prepare(&desk);
         let done = desk.act("0199");
         assert_eq!(server.calls(), [""; 0], "{done:?}");
-        assert_eq!(names(&desk.told()), ["turn_ended", "compaction_ended"]);
+        assert_eq!(names(&desk.events()), ["turn_ended", "compaction_ended"]);
         done.stderr
     };
     let folder = |desk: &Desk| desk.folder.path().join("codex/app-server-control");
     let socket = |desk: &Desk| folder(desk).join("app-server-control.sock");
     for mode in [0o720, 0o702, 0o777] {
-        let said = call(&|desk| {
+        let stderr = call(&|desk| {
             fs::set_permissions(folder(desk), Permissions::from_mode(mode)).unwrap();
         });
-        assert!(said.contains("others can write into its folder"), "{mode:o}: {said}");
+        assert!(stderr.contains("others can write into its folder"), "{mode:o}: {stderr}");
     }
-    // Codex puts a link there, to a folder below /tmp.
+    // Codex creates a link to a folder below /tmp.
     let linked = |desk: &Desk, mode| {
         let elsewhere = desk.folder.path().join("elsewhere");
         fs::create_dir(&elsewhere).unwrap();
@@ -206,33 +206,33 @@ fn a_socket_that_others_can_have_put_there_is_not_called() {
         fs::rename(socket(desk), elsewhere.join("s")).unwrap();
         symlink(elsewhere.join("s"), socket(desk)).unwrap();
     };
-    let said = call(&|desk| linked(desk, 0o777));
-    assert!(said.contains("others can write into its folder"), "{said}");
-    let said = call(&|desk| {
+    let stderr = call(&|desk| linked(desk, 0o777));
+    assert!(stderr.contains("others can write into its folder"), "{stderr}");
+    let stderr = call(&|desk| {
         fs::remove_file(socket(desk)).unwrap();
         fs::write(socket(desk), "").unwrap();
     });
-    assert!(said.contains("it is no socket"), "{said}");
+    assert!(stderr.contains("it is not a socket"), "{stderr}");
     let desk = Desk::new(policy("compact"));
     let server = serve(&desk, None);
     linked(&desk, 0o700);
-    assert_eq!(desk.act("0199").stderr, "", "as Codex does it");
+    assert_eq!(desk.act("0199").stderr, "", "as Codex creates it");
     assert_eq!(server.calls().last().unwrap(), "thread/inject_items");
-    let said = call(&|desk| {
+    let stderr = call(&|desk| {
         let elsewhere = desk.folder.path().join("elsewhere");
         fs::rename(folder(desk), &elsewhere).unwrap();
         symlink(elsewhere, folder(desk)).unwrap();
     });
-    assert!(said.contains("its folder is a link"), "{said}");
+    assert!(stderr.contains("its folder is a link"), "{stderr}");
 }
 
-/// The thread of the payload is the one that is compacted, the transcript's the one that was decided on.
+/// The payload names the thread to compact, and its transcript the one that the policy decided on.
 #[test]
-fn a_payload_that_names_two_threads_moves_neither() {
+fn payload_with_two_threads_compacts_neither() {
     let desk = Desk::new(policy("compact"));
     let server = serve(&desk, None);
     let done = desk.act("0200");
-    assert!(done.stderr.contains("not of 0200"), "{done:?}");
-    assert_eq!(desk.told(), [Value::Null; 0]);
+    assert!(done.stderr.contains("not 0200"), "{done:?}");
+    assert_eq!(desk.events(), [Value::Null; 0]);
     assert!(!server.calls().contains(&"thread/compact/start".to_owned()));
 }

@@ -1,4 +1,4 @@
-//! Answers of a daemon that has read a few threads; times are relative to now, as people see them.
+//! Scripted answers of a daemon with a few threads; times are relative to now.
 
 use longhaul_client::scripted::Script;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ pub(crate) const THREAD: &str = "0199a213-81c0-7800-8aa1-bbab2a035a53";
 pub(crate) const OTHER: &str = "0199a213-0000-7000-8000-000000000002";
 pub(crate) const COMPACTION: &str = "cmp_0199b000-0000-7000-8000-0000000000c1";
 
-/// The examples of the protocol, with readable values where people look.
+/// The protocol's examples, with readable values in printed fields.
 pub(crate) fn script() -> Script {
     of_archive(Script::from_examples().unwrap())
         .result("daemon/status", status())
@@ -74,7 +74,7 @@ pub(crate) fn script() -> Script {
         }))
 }
 
-/// An archive that has lost a part of one thread and has three of four transcripts alone.
+/// An archive with one damaged thread; three of its four transcripts are gone.
 fn of_archive(script: Script) -> Script {
     let damaged = "0199a213-0000-7000-8000-000000000003";
     let row = |id: &str, title: Value, gone: bool| {
@@ -180,7 +180,7 @@ pub(crate) fn usage() -> Value {
     })
 }
 
-/// Two compactions, of which the agent works on with one, and a cache that is cold.
+/// Two compactions, of which the agent uses one, and a cold cache.
 fn bill() -> Value {
     let after = json!({ "actions": 3, "edited": true, "files_reread": 1, "files_reread_paths": ["parse.rs"] });
     json!({

@@ -5,7 +5,7 @@ use crate::Desk;
 use crate::answers::{THREAD, script};
 
 #[test]
-fn without_a_name_the_newest_thread_of_this_folder_and_then_of_all_is_meant() {
+fn default_thread_is_the_newest_of_this_folder_else_of_all() {
     let desk = Desk::new(script().on("thread/list", |params| match params["cwd"].is_string() {
         true => Reply::Result(json!({ "threads": [] })),
         false => Reply::Error(longhaul_protocol::WireError::new(
@@ -26,7 +26,7 @@ fn without_a_name_the_newest_thread_of_this_folder_and_then_of_all_is_meant() {
 }
 
 #[test]
-fn the_flags_of_compact_reach_the_daemon_after_it_has_caught_up() {
+fn compact_syncs_and_sends_its_flags() {
     let desk = Desk::new(script());
     let done = desk.run(&["compact", THREAD, "--max-tokens", "2000", "--strategy", "checkpoint"]);
     assert_eq!(done.code, 0, "{done:?}");
@@ -39,7 +39,7 @@ fn the_flags_of_compact_reach_the_daemon_after_it_has_caught_up() {
 }
 
 #[test]
-fn a_continuation_that_nobody_resumed_is_not_the_newest_thread() {
+fn default_thread_skips_continuations_not_resumed() {
     let thread = |id: &str, lines: u64, continues: Option<&str>| {
         let mut thread = json!({ "thread_id": id, "source": "codex", "path": "p", "cwd": null, "title": null, "created_at": 0, "updated_at": 0, "items": 0, "tokens": 0, "compactions": 0, "lines": lines, "bytes": 0, "malformed": 0, "unknown": 0, "oversized": 0, "archived": false, "kind": "other" });
         if let Some(continues) = continues {
@@ -60,14 +60,14 @@ fn a_continuation_that_nobody_resumed_is_not_the_newest_thread() {
 }
 
 #[test]
-fn a_prompt_of_ones_own_goes_with_the_call() {
+fn compact_sends_the_prompt_file() {
     let desk = Desk::new(script());
     let file = desk.folder.path().join("ask.md");
-    std::fs::write(&file, "Tell what was done in {cwd}.").unwrap();
+    std::fs::write(&file, "List what was done in {cwd}.").unwrap();
     let done = desk.run(&["compact", THREAD, "--prompt", file.to_str().unwrap()]);
     assert_eq!(done.code, 0, "{done:?}");
     let sent = desk.last_params("compaction/run")["templates"].clone();
-    assert_eq!(sent, json!({ "summary_prompt": "Tell what was done in {cwd}." }));
+    assert_eq!(sent, json!({ "summary_prompt": "List what was done in {cwd}." }));
 
     let done = desk.run(&["compact", THREAD, "--prompt", "nowhere.md"]);
     assert_eq!(done.code, 64, "{done:?}");
@@ -76,7 +76,7 @@ fn a_prompt_of_ones_own_goes_with_the_call() {
 }
 
 #[test]
-fn an_ambiguous_id_is_told_with_its_candidates() {
+fn ambiguous_id_lists_candidates() {
     use longhaul_protocol::{ErrorKind, WireError};
     let desk = Desk::new(script().on("thread/get", |_| {
         let message = "thread \"0199a213\" could be 2 of them";
@@ -93,7 +93,7 @@ fn an_ambiguous_id_is_told_with_its_candidates() {
 }
 
 #[test]
-fn updates_of_a_file_are_applied_in_order_until_one_is_refused() {
+fn updates_are_applied_in_order_until_one_is_rejected() {
     let desk = Desk::new(script().on("checkpoint/apply", |params| {
         Reply::Result(match params["update"]["kind"] == "plan" {
             true => json!({ "accepted": true, "seq": 7 }),
@@ -108,21 +108,21 @@ fn updates_of_a_file_are_applied_in_order_until_one_is_refused() {
     let plan = json!({ "kind": "plan", "steps": [{ "id": "1", "text": "Rename it" }] });
     let fact = json!({ "kind": "fact", "key": "port", "value": "5433", "evidence": { "source": "tool_output", "ref": "c" } });
     let done = apply(plan.clone());
-    assert_eq!((done.code, done.stdout.contains("1 operation kept")), (0, true), "{done:?}");
+    assert_eq!((done.code, done.stdout.contains("1 update applied")), (0, true), "{done:?}");
     let done = apply(json!([plan, fact, plan]));
     assert_eq!(done.code, 1, "{done:?}");
     assert!(
-        done.stderr.contains("operation 2 of 3 (fact \"port\") was refused: no such call"),
+        done.stderr.contains("update 2 of 3 (fact \"port\") was rejected: no such call"),
         "{done:?}"
     );
-    assert!(done.stderr.contains("hint: name one; kept before it: 1 operation"), "{done:?}");
+    assert!(done.stderr.contains("hint: name one; 1 update before it kept"), "{done:?}");
     let done = apply(json!([plan, { "kind": "policy" }]));
     assert_eq!(done.code, 64, "{done:?}");
-    assert!(done.stderr.contains("operation 2 of 2 cannot be read"), "{done:?}");
+    assert!(done.stderr.contains("update 2 of 2 cannot be read"), "{done:?}");
 }
 
 #[test]
-fn a_checkpoint_is_exported_to_a_file_or_to_standard_output() {
+fn checkpoint_is_exported_to_a_file_or_stdout() {
     let document = json!({
         "schema_version": 1, "seq": 7, "cwd": "/w", "task": null,
         "plan": { "steps": [], "done": {}, "in_progress": [] }, "decisions": [],
@@ -146,22 +146,22 @@ fn a_checkpoint_is_exported_to_a_file_or_to_standard_output() {
 }
 
 #[test]
-fn a_number_is_an_item_of_the_named_thread_or_of_the_newest() {
+fn number_is_an_item_of_the_named_or_newest_thread() {
     let desk = Desk::new(script());
     for (args, thread) in
         [(&["expand", "#747"][..], THREAD), (&["expand", "747", "--thread", "0199"], "0199")]
     {
         let done = desk.run(args);
         assert_eq!(done.code, 0, "{done:?}");
-        let asked = desk.last_params("history/expand");
-        assert_eq!((&asked["handle"], &asked["thread_id"]), (&json!(args[1]), &json!(thread)));
+        let params = desk.last_params("history/expand");
+        assert_eq!((&params["handle"], &params["thread_id"]), (&json!(args[1]), &json!(thread)));
     }
     desk.run(&["usage", THREAD, "--as-of", "#42"]);
     assert_eq!(desk.last_params("context/usage")["as_of"], 42);
 }
 
 #[test]
-fn a_job_is_named_by_its_kind_alone_or_by_a_beginning() {
+fn job_is_named_by_its_kind_or_a_prefix() {
     let desk = Desk::new(script().on("job/list", |params| {
         let job = |name: &str| {
             json!({ "job": name, "kind": params["kind"], "subject": "", "state": "done", "epoch": 1, "attempts": 0, "priority": 0, "is_pending": false, "created_at": 0, "updated_at": 0 })
@@ -173,7 +173,7 @@ fn a_job_is_named_by_its_kind_alone_or_by_a_beginning() {
         };
         Reply::Result(json!({ "jobs": jobs }))
     }));
-    for (named, meant) in [
+    for (named, expected) in [
         ("consolidate", "consolidate/"),
         ("extract/0199a21", "extract/0199a213"),
         ("extract/0199a2", "extract/0199a2"),
@@ -182,15 +182,15 @@ fn a_job_is_named_by_its_kind_alone_or_by_a_beginning() {
     ] {
         let done = desk.run(&["job", "retry", named]);
         assert_eq!(done.code, 0, "{done:?}");
-        assert_eq!(desk.last_params("job/retry")["job"], meant, "{named}");
+        assert_eq!(desk.last_params("job/retry")["job"], expected, "{named}");
     }
     let done = desk.run(&["job", "why", "extract/0"]);
     assert_eq!(done.code, 64, "{done:?}");
-    assert!(done.stderr.contains("hint: give more of it: extract/0199a2"), "{done:?}");
+    assert!(done.stderr.contains("hint: use a longer prefix: extract/0199a2"), "{done:?}");
 }
 
 #[test]
-fn expand_reads_on_for_people_and_page_by_page_for_scripts() {
+fn expand_prints_all_pages_but_one_with_json() {
     let pages = |params: &Value| {
         let page = json!({ "items": [{ "type": "x" }], "path": "p", "byte_range": [0, 1] });
         let mut first = page.clone();
@@ -203,7 +203,7 @@ fn expand_reads_on_for_people_and_page_by_page_for_scripts() {
 }
 
 #[test]
-fn items_come_out_of_expand_as_they_stand_in_the_transcript() {
+fn expand_keeps_the_json_text_of_items() {
     let raw = r#"{"zeta":1.10,"alpha":12345678901234567890123,"text":"a\/b"}"#;
     let answer = format!(r#"{{"items":[{raw}],"path":"p","byte_range":[0,1]}}"#);
     let line = move |_: &Value| {
@@ -221,7 +221,7 @@ fn append(desk: &Desk, input: &str, args: &[&str]) -> crate::Done {
     crate::run(command.stdin(std::fs::File::open(file).unwrap()))
 }
 
-/// Every `thread/append` as the number of its items, its first and last id, and its expected seq.
+/// Every `thread/append`: number of items, first and last id, expected seq.
 fn batches(desk: &Desk) -> Vec<(usize, Value, Value, Value)> {
     let of_append = desk.server.requests().into_iter().filter(|(name, _)| name == "thread/append");
     let shown = of_append.map(|(_, params)| {
@@ -233,7 +233,7 @@ fn batches(desk: &Desk) -> Vec<(usize, Value, Value, Value)> {
 }
 
 #[test]
-fn append_sends_its_input_in_batches_that_follow_each_other() {
+fn append_sends_consecutive_batches() {
     let answer = json!({ "thread_id": THREAD, "seq": 70, "offset": 9, "appended": 2, "duplicates": 1, "redacted": 1 });
     let desk = Desk::new(script().result("thread/append", answer));
     let item = "{\"type\":\"message\",\"role\":\"user\",\"content\":\"x\"}\n";
@@ -244,7 +244,7 @@ fn append_sends_its_input_in_batches_that_follow_each_other() {
         (44, json!("chat-257"), json!("chat-300"), json!(70)),
     ];
     assert_eq!(batches(&desk), expected);
-    // The last line needs no newline, and blank ones are passed over.
+    // The last line needs no newline, and blank lines are skipped.
     let desk = Desk::new(script());
     let lines = format!("\n{{\"client_item_id\":\"a\",\"item\":{}}}", item.trim());
     assert_eq!(append(&desk, &lines, &[]).code, 0);
@@ -252,7 +252,7 @@ fn append_sends_its_input_in_batches_that_follow_each_other() {
 }
 
 #[test]
-fn a_line_that_is_no_item_is_named_and_nothing_of_its_batch_is_sent() {
+fn invalid_line_is_named_and_its_batch_not_sent() {
     let desk = Desk::new(script());
     let done =
         append(&desk, "{\"client_item_id\":\"a\",\"item\":{}}\n{\"type\":\"message\"}\n", &[]);

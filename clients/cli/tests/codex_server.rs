@@ -1,4 +1,4 @@
-//! An app server of Codex that does what a test wants, at the call at which it wants it.
+//! A Codex app server that fails at a chosen call.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -9,26 +9,25 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::{Message, WebSocket, accept};
 
-/// What goes wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wrong {
-    /// It closes the connection in place of an answer.
+pub(crate) enum ServerFailure {
+    /// Closes the connection instead of answering.
     Closed,
-    /// It answers and closes the connection.
-    ClosedBehind,
-    /// It sends the first bytes of a message and no more.
+    /// Closes the connection after answering.
+    ClosedAfterAnswer,
+    /// Sends only the first bytes of a message.
     Torn,
-    /// It sends one message over the bound.
+    /// Sends one message over the limit.
     Huge,
-    /// It never stops to talk.
+    /// Sends messages forever.
     Flood,
-    /// It speaks no JSON.
+    /// Sends invalid JSON.
     Garbled,
-    /// It refuses, in many words with colours.
+    /// Sends an error with a long, coloured message.
     Refused,
 }
 
-/// The methods that were called, in their order.
+/// The called methods, in order.
 pub(crate) type Calls = Arc<Mutex<Vec<String>>>;
 
 pub(crate) struct CodexServer {
@@ -36,8 +35,11 @@ pub(crate) struct CodexServer {
 }
 
 impl CodexServer {
-    /// Listens where Codex does below its folder; `wrong` happens at the n-th call of a method, counted from 1.
-    pub(crate) fn start(home: &Path, wrong: Option<(&'static str, usize, Wrong)>) -> Self {
+    /// Listens where Codex does, below its folder; `failure` is the failure at the n-th call of a method, from 1.
+    pub(crate) fn start(
+        home: &Path,
+        failure: Option<(&'static str, usize, ServerFailure)>,
+    ) -> Self {
         let folder = home.join("app-server-control");
         fs::create_dir_all(&folder).unwrap();
         fs::set_permissions(&folder, Permissions::from_mode(0o700)).unwrap();
@@ -47,8 +49,8 @@ impl CodexServer {
         std::thread::spawn(move || {
             for stream in listener.incoming() {
                 let seen = Arc::clone(&seen);
-                // A client that goes away ends its thread.
-                std::thread::spawn(move || serve(stream.unwrap(), wrong, &seen));
+                // The thread ends when its client disconnects.
+                std::thread::spawn(move || serve(stream.unwrap(), failure, &seen));
             }
         });
         Self { calls }
@@ -59,36 +61,40 @@ impl CodexServer {
     }
 }
 
-fn serve(stream: UnixStream, wrong: Option<(&str, usize, Wrong)>, calls: &Calls) -> Option<()> {
-    if let Some(("handshake", _, Wrong::Closed)) = wrong {
+fn serve(
+    stream: UnixStream,
+    failure: Option<(&str, usize, ServerFailure)>,
+    calls: &Calls,
+) -> Option<()> {
+    if let Some(("handshake", _, ServerFailure::Closed)) = failure {
         return None;
     }
     let mut frames = accept(stream).ok()?;
     loop {
-        let Message::Text(asked) = frames.read().ok()? else { return None };
-        let asked: Value = serde_json::from_str(&asked).unwrap();
-        let method = asked["method"].as_str().unwrap().to_owned();
+        let Message::Text(request) = frames.read().ok()? else { return None };
+        let request: Value = serde_json::from_str(&request).unwrap();
+        let method = request["method"].as_str().unwrap().to_owned();
         let count = {
             let mut calls = calls.lock().unwrap();
             calls.push(method.clone());
             calls.iter().filter(|called| **called == method).count()
         };
-        let is_now = |at: &(&str, usize, Wrong)| at.0 == method && at.1 == count;
-        let answer = json!({ "id": asked["id"], "result": result(&method) }).to_string();
-        match wrong.filter(is_now).map(|(.., wrong)| wrong) {
-            Some(Wrong::ClosedBehind) => {
+        let is_now = |at: &(&str, usize, ServerFailure)| at.0 == method && at.1 == count;
+        let answer = json!({ "id": request["id"], "result": result(&method) }).to_string();
+        match failure.filter(is_now).map(|(.., failure)| failure) {
+            Some(ServerFailure::ClosedAfterAnswer) => {
                 send(&mut frames, &answer)?;
                 return None;
             }
-            Some(wrong) => return spoil(frames, &asked, wrong),
-            None if asked.get("id").is_some() => send(&mut frames, &answer)?,
+            Some(failure) => return spoil(frames, &request, failure),
+            None if request.get("id").is_some() => send(&mut frames, &answer)?,
             None => {}
         }
         if matches!(method.as_str(), "thread/compact/start" | "turn/start") {
             for status in ["active", "idle"] {
                 let params = json!({ "threadId": "0199", "status": { "type": status } });
-                let told = json!({ "method": "thread/status/changed", "params": params });
-                send(&mut frames, &told.to_string())?;
+                let changed = json!({ "method": "thread/status/changed", "params": params });
+                send(&mut frames, &changed.to_string())?;
             }
         }
     }
@@ -105,24 +111,24 @@ fn result(method: &str) -> Value {
     }
 }
 
-fn spoil(mut frames: WebSocket<UnixStream>, asked: &Value, wrong: Wrong) -> Option<()> {
+fn spoil(mut frames: WebSocket<UnixStream>, request: &Value, failure: ServerFailure) -> Option<()> {
     use std::io::{Read as _, Write as _};
-    match wrong {
-        Wrong::Closed | Wrong::ClosedBehind => {}
-        Wrong::Torn => frames.get_mut().write_all(&[0x81, 0x7e, 0x10]).ok()?,
-        Wrong::Huge => {
-            // A text frame that says it has 1 GiB.
+    match failure {
+        ServerFailure::Closed | ServerFailure::ClosedAfterAnswer => {}
+        ServerFailure::Torn => frames.get_mut().write_all(&[0x81, 0x7e, 0x10]).ok()?,
+        ServerFailure::Huge => {
+            // The header of a text frame of 1 GiB.
             frames.get_mut().write_all(&[0x81, 0x7f, 0, 0, 0, 0, 0x40, 0, 0, 0]).ok()?;
             drop(frames.get_mut().read(&mut [0; 1]));
         }
-        Wrong::Flood => loop {
+        ServerFailure::Flood => loop {
             send(&mut frames, r#"{"method":"noise","params":{}}"#)?;
         },
-        Wrong::Garbled => send(&mut frames, "no JSON")?,
-        Wrong::Refused => {
+        ServerFailure::Garbled => send(&mut frames, "no JSON")?,
+        ServerFailure::Refused => {
             let message = format!("\u{1b}[31mno\u{1b}[0m\n{}", "x".repeat(100_000));
             let error = json!({ "code": -32000, "message": message });
-            send(&mut frames, &json!({ "id": asked["id"], "error": error }).to_string())?;
+            send(&mut frames, &json!({ "id": request["id"], "error": error }).to_string())?;
             drop(frames.read());
         }
     }

@@ -1,4 +1,4 @@
-//! `longhaul eval` with the daemon it starts for itself: both programs as they are shipped.
+//! `longhaul eval` with the real daemon.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,14 +8,14 @@ use serde_json::Value;
 
 use crate::{program, run};
 
-/// The session that comes with the repository.
+/// The sample session of the repository.
 const SAMPLE: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../../samples/codex-home/sessions/2026/03/02/",
     "rollout-2026-03-02T09-14-07-019cadd3-8856-71a3-9a01-5e1d9ca001a3.jsonl",
 );
 
-/// The daemon beside the program, where a run of all tests has built it; else it is built here.
+/// Builds the daemon beside the program, unless a run of all tests has.
 fn build_daemon() {
     let daemon = Path::new(env!("CARGO_BIN_EXE_longhaul")).with_file_name("longhauld");
     if daemon.exists() {
@@ -38,7 +38,7 @@ fn files_below(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn a_compressed_session_is_measured_by_a_real_daemon_that_leaves_nothing_behind() {
+fn compressed_session_is_measured_and_no_files_remain() {
     build_daemon();
     let home = tempfile::tempdir().unwrap();
     let (sessions, temporary) = (home.path().join("sessions"), home.path().join("tmp"));
@@ -56,7 +56,7 @@ fn a_compressed_session_is_measured_by_a_real_daemon_that_leaves_nothing_behind(
     let measures = report["measures"].as_array().unwrap();
     let measure = measures.iter().find(|measure| measure["view"] == "longhaul").unwrap();
     assert!(measure["bfr"].as_f64().unwrap() > 50.0, "{measure}");
-    assert_eq!(report["corpus"]["cuts"], 1, "one cut of the sample asks for enough names");
+    assert_eq!(report["corpus"]["cuts"], 1, "only one cut of the sample needs enough names");
     assert_eq!(report["corpus"]["failed_view_count"], 0, "{done:?}");
 
     assert_eq!(files_below(home.path()), [packed], "the daemon's folder is gone");

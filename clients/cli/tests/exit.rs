@@ -6,12 +6,12 @@ use crate::answers::{THREAD, script, summary};
 use crate::{Desk, program, run};
 
 fn refused(kind: ErrorKind) -> crate::Done {
-    let answer = move |_: &Value| Reply::Error(WireError::new(kind, "the daemon's words"));
+    let answer = move |_: &Value| Reply::Error(WireError::new(kind, "the daemon's message"));
     Desk::new(script().on("compaction/run", answer)).run(&["compact", THREAD])
 }
 
 #[test]
-fn the_exit_code_says_who_must_act() {
+fn exit_code_depends_on_the_error_kind() {
     let cases = [
         (ErrorKind::NotWorthwhile, 1),
         (ErrorKind::LimitExceeded, 64),
@@ -24,13 +24,13 @@ fn the_exit_code_says_who_must_act() {
     for (kind, code) in cases {
         let done = refused(kind);
         assert_eq!((done.code, done.stdout.as_str()), (code, ""), "{}: {done:?}", kind.name());
-        assert!(done.stderr.starts_with("error: the daemon's words\n"), "{done:?}");
+        assert!(done.stderr.starts_with("error: the daemon's message\n"), "{done:?}");
         assert!(done.stderr.matches("hint: ").count() <= 1, "{done:?}");
     }
 }
 
 #[test]
-fn no_daemon_is_69_and_the_hint_starts_it() {
+fn no_daemon_is_69_with_a_hint() {
     let folder = tempfile::tempdir().unwrap();
     let done = run(program(folder.path()).arg("status"));
     assert_eq!(done.code, 69, "{done:?}");
@@ -43,7 +43,7 @@ fn no_daemon_is_69_and_the_hint_starts_it() {
 
 /// A daemon whose socket was removed and cannot be bound again.
 #[test]
-fn a_daemon_that_runs_and_does_not_answer_is_told_as_that() {
+fn unresponsive_daemon_is_reported_with_its_process() {
     let folder = tempfile::tempdir().unwrap();
     let lock = folder.path().join("state/longhauld.lock");
     std::fs::create_dir_all(lock.parent().unwrap()).unwrap();
@@ -53,17 +53,17 @@ fn a_daemon_that_runs_and_does_not_answer_is_told_as_that() {
     for command in ["status", "down"] {
         let done = run(program(folder.path()).arg(command));
         assert_eq!((done.code, done.stdout.as_str()), (75, ""), "{done:?}");
-        assert!(done.stderr.contains("process 4242 runs as the daemon"), "{done:?}");
+        assert!(done.stderr.contains("process 4242 holds the daemon's lock"), "{done:?}");
         assert!(done.stderr.contains("kill 4242, then longhaul up"), "{done:?}");
     }
     let done = run(program(folder.path()).arg("doctor"));
-    assert!(done.stdout.contains("process 4242 runs as the daemon"), "{done:?}");
+    assert!(done.stdout.contains("process 4242 holds the daemon's lock"), "{done:?}");
     drop(held);
     assert_eq!(run(program(folder.path()).arg("down")).stdout, "the daemon is not running\n");
 }
 
 #[test]
-fn errors_are_json_for_scripts() {
+fn errors_are_json_with_json_flag() {
     let answer = |_: &Value| Reply::Error(WireError::new(ErrorKind::StoreBusy, "busy"));
     let done = Desk::new(script().on("daemon/status", answer)).run(&["status", "--json"]);
     let error: Value = serde_json::from_str(&done.stderr).unwrap();
@@ -72,7 +72,7 @@ fn errors_are_json_for_scripts() {
 }
 
 #[test]
-fn a_command_line_that_is_not_understood_is_json_for_scripts_too() {
+fn usage_errors_are_json_with_json_flag() {
     let folder = tempfile::tempdir().unwrap();
     for args in [&["compact", "--max-tokens", "many", "--json"][..], &["--json", "frobnicate"]] {
         let done = run(program(folder.path()).args(args));
@@ -85,7 +85,7 @@ fn a_command_line_that_is_not_understood_is_json_for_scripts_too() {
 }
 
 #[test]
-fn a_name_that_is_no_job_is_answered_in_the_words_of_the_command_line() {
+fn unknown_job_kind_lists_the_kinds() {
     let answer = |_: &Value| {
         let message = "params.kind: one of extract, prune";
         Reply::Error(WireError::new(ErrorKind::InvalidParams, message))
@@ -94,8 +94,8 @@ fn a_name_that_is_no_job_is_answered_in_the_words_of_the_command_line() {
     assert_eq!(done.code, 64, "{done:?}");
     assert_eq!(
         done.stderr,
-        "error: \"nonsense\" names no job\n\
-         hint: a name is KIND or KIND/SUBJECT, and the kinds are extract, prune\n",
+        "error: \"nonsense\" is not a job\n\
+         hint: a name is KIND or KIND/SUBJECT; the kinds are extract, prune\n",
     );
     let answer = |_: &Value| {
         Reply::Error(WireError::new(ErrorKind::InvalidParams, "params.handle: no handle"))
@@ -105,7 +105,7 @@ fn a_name_that_is_no_job_is_answered_in_the_words_of_the_command_line() {
 }
 
 #[test]
-fn undoing_twice_takes_back_two_and_then_says_that_nothing_is_left() {
+fn repeated_undo_undoes_the_one_before_until_none_is_left() {
     let row = |id: &str, is_undone: bool| {
         let mut row = summary();
         row["compaction_id"] = json!(id);
@@ -124,14 +124,14 @@ fn undoing_twice_takes_back_two_and_then_says_that_nothing_is_left() {
             }
             None => assert_eq!(
                 (done.code, done.stderr.as_str()),
-                (1, "error: this thread is as it was\n")
+                (1, "error: all compactions of this thread are undone\n")
             ),
         }
     }
 }
 
 #[test]
-fn a_reader_that_leaves_early_is_no_error() {
+fn closed_stdout_is_not_an_error() {
     use std::process::Stdio;
     let desk = Desk::new(script());
     let mut command = program(desk.folder.path());
@@ -144,7 +144,7 @@ fn a_reader_that_leaves_early_is_no_error() {
 }
 
 #[test]
-fn a_policy_that_would_be_refused_fails_its_check() {
+fn invalid_policy_fails_its_check() {
     for (is_fatal, code) in [(true, 78), (false, 0)] {
         let problem = json!({
             "policy": "default", "key": "wait_ms", "reason": "5 is out of bounds", "is_fatal": is_fatal,

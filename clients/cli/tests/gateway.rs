@@ -1,4 +1,4 @@
-//! The gateway of Codex: put into its settings and out again, and what doctor says of it.
+//! Installing and uninstalling the Codex gateway, and doctor's check of it.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -14,7 +14,7 @@ const SETTINGS: &str = "state/gateway.json";
 const UNITS: &str = ".config/systemd/user";
 
 impl Home {
-    /// One whose daemon is started by systemd, so that nothing is started here.
+    /// Has systemd units, so that install starts no program.
     fn with_units() -> Self {
         let home = Self::new();
         home.put("bin/longhaul-gateway", "");
@@ -31,7 +31,7 @@ impl Home {
         fs::metadata(self.path(name)).unwrap().permissions().mode() & 0o777
     }
 
-    /// State and words of doctor's check.
+    /// State and detail of doctor's check.
     fn checked(&self) -> (String, String) {
         let page = self.run(&["doctor", "--json"]);
         let page: Value = serde_json::from_str(&page.stdout).unwrap();
@@ -43,7 +43,7 @@ impl Home {
 }
 
 #[test]
-fn codex_goes_through_the_gateway_and_back_to_its_provider() {
+fn gateway_is_installed_and_uninstalled() {
     let home = Home::with_units();
     let before =
         CONFIG.replace("\n[mcp", "openai_base_url = \"https://own.example/v1\" # mine\n\n[mcp");
@@ -74,7 +74,7 @@ fn codex_goes_through_the_gateway_and_back_to_its_provider() {
     home.put(&transcript, r#"{"type":"compaction","encrypted_content":"longhaul-view-1.KLUv"}"#);
     let shown = home.run(&["uninstall", "codex", "--gateway", "--dry-run"]);
     let words = format!(
-        "the provider refuses them. To go on with one in a new thread:\n  longhaul continue {id}"
+        "the provider rejects them. To continue one in a new thread:\n  longhaul continue {id}"
     );
     assert!(done(&shown).contains(&words), "{shown:?}");
     done(&home.run(&["uninstall", "codex", "--gateway"]));
@@ -86,14 +86,14 @@ fn codex_goes_through_the_gateway_and_back_to_its_provider() {
 }
 
 #[test]
-fn uninstalling_codex_takes_the_gateway_out_with_all_the_rest() {
+fn uninstalling_codex_also_removes_the_gateway() {
     let home = Home::with_units();
     let corp = "\n[model_providers.corp]\nname = \"Corp\"\nbase_url = \"https://llm.example/v1\"\nsupports_websockets = true\n";
     let before = format!("model_provider = \"corp\"\n{CONFIG}{corp}");
     home.put(".codex/config.toml", &before);
     done(&home.run(&["install", "codex", "--gateway"]));
     assert!(home.text(".codex/config.toml").contains("supports_websockets = false"));
-    // A move to another port that was not finished.
+    // An unfinished move to another port.
     program_of(&home.path("bin/systemctl"), "exit 1");
     assert_eq!(home.run(&["install", "codex", "--gateway", "--port", "20556"]).code, 78);
     assert!(!home.text(".codex/config.toml").contains(":20556/"));
@@ -102,7 +102,7 @@ fn uninstalling_codex_takes_the_gateway_out_with_all_the_rest() {
 }
 
 #[test]
-fn codex_is_not_sent_to_a_gateway_that_could_not_be_started() {
+fn failed_gateway_start_leaves_codex_unchanged() {
     let home = Home::with_units();
     program_of(&home.path("bin/systemctl"), "exit 1");
     let failed = home.run(&["install", "codex", "--gateway"]);
@@ -111,7 +111,7 @@ fn codex_is_not_sent_to_a_gateway_that_could_not_be_started() {
 }
 
 #[test]
-fn a_port_in_use_and_another_agent_are_refused() {
+fn used_port_and_other_agent_are_rejected() {
     let home = Home::with_units();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
@@ -121,10 +121,10 @@ fn a_port_in_use_and_another_agent_are_refused() {
         "{refused:?}"
     );
     let refused = home.run(&["install", "claude", "--gateway"]);
-    assert!(refused.code == 64 && refused.stderr.contains("codex alone"), "{refused:?}");
+    assert!(refused.code == 64 && refused.stderr.contains("only applies to codex"), "{refused:?}");
 }
 
-/// Answers each question for the status with the next of these bodies.
+/// Answers each status request with the next body.
 fn answering(bodies: &[Value]) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -141,7 +141,7 @@ fn answering(bodies: &[Value]) -> u16 {
 }
 
 #[test]
-fn doctor_tells_the_route_and_how_the_last_compaction_went() {
+fn doctor_reports_the_gateway_and_the_last_compaction() {
     let home = Home::with_units();
     home.put("bin/longhaul-mcp", "#!/bin/sh\n");
     done(&home.run(&["install", "codex"]));
@@ -162,7 +162,10 @@ fn doctor_tells_the_route_and_how_the_last_compaction_went() {
     settings.port = port;
     home.put(SETTINGS, &serde_json::to_string(&settings).unwrap());
     let (state, detail) = home.checked();
-    assert!(state == "warn" && detail.contains("does not go through"), "the old port: {detail}");
+    assert!(
+        state == "warn" && detail.contains("does not use the gateway"),
+        "the old port: {detail}"
+    );
     done(&home.run(&["install", "codex", "--gateway"]));
     let wanted = [
         ("ok", "41 requests passed, 2 compactions answered, the last one in 45 ms"),

@@ -5,7 +5,7 @@ fn output(args: &[&str]) -> crate::Done {
 }
 
 #[test]
-fn help_teaches_with_examples_and_exit_codes() {
+fn help_has_examples_and_exit_codes() {
     let done = output(&["--help"]);
     assert_eq!(done.code, 0);
     for part in ["Examples:", "longhaul compact", "Exit codes:", "THREAD is an id"] {
@@ -17,7 +17,7 @@ fn help_teaches_with_examples_and_exit_codes() {
 }
 
 #[test]
-fn wrong_use_is_64_and_shows_what_is_right() {
+fn usage_errors_are_64_with_a_suggestion() {
     for args in [
         &["compcat"][..],
         &["expand"],
@@ -33,7 +33,7 @@ fn wrong_use_is_64_and_shows_what_is_right() {
 }
 
 #[test]
-fn completions_and_manual_pages_are_made_from_the_same_help() {
+fn completions_and_manual_pages_are_generated() {
     assert!(output(&["completions", "bash"]).stdout.contains("_longhaul"));
     assert!(output(&["man"]).stdout.starts_with(".ie"));
     let folder = tempfile::tempdir().unwrap();
@@ -43,9 +43,9 @@ fn completions_and_manual_pages_are_made_from_the_same_help() {
 }
 
 #[test]
-fn eval_explains_its_measures_and_refuses_what_it_cannot_measure() {
+fn eval_explains_its_measures_and_rejects_bad_input() {
     let help = output(&["eval", "--help"]).stdout;
-    for part in ["FRR", "BFR", "oracle", "No model judges"] {
+    for part in ["FRR", "BFR", "oracle", "No model is asked"] {
         assert!(help.contains(part), "{part}: {help}");
     }
     let folder = tempfile::tempdir().unwrap();

@@ -26,12 +26,12 @@ fn payload(event: &str, more: &Value) -> String {
 }
 
 impl Desk {
-    /// Runs the hook; the pipe stays open behind the payload, as an agent may leave it.
+    /// Runs the hook; stdin stays open after the payload, as some agents leave it.
     fn hook(&self, payload: &str) -> Done {
         self.hook_with(&[], payload)
     }
 
-    /// What the plugin reads between two turns.
+    /// The plugin's request between two turns.
     fn turn(&self, event: &str, more: &Value) -> Value {
         let mut payload = json!({ "protocol": 1, "transcript_path": CLAUDE });
         payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -40,7 +40,7 @@ impl Desk {
         serde_json::from_str(&done.stdout).unwrap()
     }
 
-    /// What the plugin of Claude Code reads.
+    /// The plugin's request before a compaction.
     fn compact(&self, more: &Value) -> Value {
         let mut payload = json!({ "protocol": 1, "transcript_path": CLAUDE, "trigger": "manual" });
         payload.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -72,7 +72,7 @@ impl Desk {
     }
 }
 
-/// What is put before the model; the answer holds nothing else.
+/// The context for the model; asserts that the answer has nothing else.
 fn context(done: &Done, event: &str) -> String {
     assert_eq!((done.code, done.stderr.as_str()), (0, ""), "{done:?}");
     let answer: Value = serde_json::from_str(&done.stdout).unwrap();
@@ -95,7 +95,7 @@ fn with_memory(script: Script) -> Script {
         .result("policy/step", stepped(&json!([])))
 }
 
-/// What `policy/step` answers with these effects.
+/// An answer of `policy/step` with these effects.
 fn stepped(effects: &Value) -> Value {
     stepped_in("suggest", effects)
 }
@@ -109,7 +109,7 @@ fn stepped_in(mode: &str, effects: &Value) -> Value {
 }
 
 #[test]
-fn after_a_compaction_the_model_is_given_the_checkpoint_and_the_memory() {
+fn session_start_after_a_compaction_has_checkpoint_and_memory() {
     let desk = Desk::of_agents(with_memory(script()));
     let compacted = json!({ "source": "compact" });
     let done = desk.hook(&payload("SessionStart", &compacted));
@@ -120,21 +120,21 @@ fn after_a_compaction_the_model_is_given_the_checkpoint_and_the_memory() {
     let view = desk.last_params("checkpoint/view")["max_tokens"].as_u64().unwrap();
     let memory = desk.last_params("memory/summary");
     assert_eq!(memory["cwd"], "/home/user/parser");
-    // What is more than that, Codex puts into a file.
+    // Codex moves longer context into a file.
     assert_eq!(memory["brief"], true);
     assert!(view + memory["max_tokens"].as_u64().unwrap() <= 2_400);
 }
 
-/// The end of a thread: kinds of items and how each begins, oldest first.
+/// The last items of a thread, oldest first: kind and excerpt.
 fn ending(items: &[(&str, &str)]) -> Value {
     let item = |(seq, (kind, excerpt)): (usize, &(&str, &str))| json!({ "seq": seq, "kind": kind, "tokens": 1, "handle": "h", "excerpt": excerpt });
     let items: Vec<Value> = items.iter().enumerate().map(item).collect();
     json!({ "items": items, "next_seq": 9, "more": false })
 }
 
-/// Codex tells its hooks of the resume and of the compaction that came with it, one after the other.
+/// Codex runs its hooks for a resume and for the compaction during it.
 #[test]
-fn a_resume_with_a_compaction_is_given_one_checkpoint() {
+fn resume_with_a_compaction_gets_one_checkpoint() {
     let (worked, asked) = (("assistant_message", "Done."), ("user_message", "and the lexer"));
     let compacted = ("compaction", "We renamed the parser.");
     let ours = "<longhaul_context about=\"compaction\"> The state of this thread";
@@ -146,10 +146,10 @@ fn a_resume_with_a_compaction_is_given_one_checkpoint() {
         ("compact", &[compacted, ("context", ours)], None),
         ("compact", &[compacted, ("context", ours), asked], None),
         ("resume", &[compacted, ("context", ours), asked, worked], Some("resume")),
-        // What the compaction itself left: `longhaul continue`, a program in the seat of compaction.
+        // The compaction itself left our view: `longhaul continue`, or our plugin.
         ("resume", &[("compaction", "[SESSION_CHECKPOINT v1] [PERSON]")], None),
         ("resume", &[("user_message", "The conversation so far was compacted. Below")], None),
-        // One from before the compaction went with it.
+        // An older one was compacted.
         ("compact", &[("context", ours), compacted], Some("compaction")),
     ] {
         let nothing = json!({ "text": "", "tokens": 0, "generation": 0 });
@@ -170,7 +170,7 @@ fn a_resume_with_a_compaction_is_given_one_checkpoint() {
 }
 
 #[test]
-fn the_guide_explains_the_words_of_the_view() {
+fn guide_explains_the_words_of_the_view() {
     let desk = Desk::of_agents(with_memory(script()));
     let text = context(
         &desk.hook(&payload("SessionStart", &json!({ "source": "compact" }))),
@@ -182,7 +182,7 @@ fn the_guide_explains_the_words_of_the_view() {
 }
 
 #[test]
-fn a_new_thread_with_nothing_remembered_is_told_nothing() {
+fn new_thread_without_memory_gets_nothing() {
     let nothing = json!({ "text": "", "tokens": 0, "generation": 0 });
     let desk = Desk::of_agents(script().result("memory/summary", nothing));
     let done = desk.hook(&payload("SessionStart", &json!({ "source": "startup" })));
@@ -193,7 +193,7 @@ fn a_new_thread_with_nothing_remembered_is_told_nothing() {
 }
 
 #[test]
-fn a_person_who_resumes_with_a_cold_cache_sees_both_prices_and_the_command() {
+fn resume_with_a_cold_cache_shows_both_prices() {
     let price = |is_cold: bool, history: u64| {
         json!({ "idle_ms": 10_800_000, "cache_lifetime_ms": 300_000, "cache_lifetime_source": "default",
             "is_cold": is_cold, "history_tokens": history, "briefing_tokens": 6_100,
@@ -217,16 +217,16 @@ fn a_person_who_resumes_with_a_cold_cache_sees_both_prices_and_the_command() {
 }
 
 #[test]
-fn before_a_compaction_the_state_is_kept_and_the_person_told() {
+fn pre_compact_records_the_state_and_tells_the_person() {
     let desk = Desk::of_agents(script());
     let done = desk.hook(&payload("PreCompact", &json!({ "trigger": "auto" })));
     let answer: Value = serde_json::from_str(&done.stdout).unwrap();
-    // Codex takes no other member at this event.
+    // Codex accepts no other member for this event.
     assert_eq!(answer.as_object().unwrap().keys().collect::<Vec<_>>(), ["systemMessage"]);
     assert!(answer["systemMessage"].as_str().unwrap().contains(COMPACTION), "{answer}");
     let asked = desk.last_params("compaction/run");
     assert_eq!((&asked["strategy"], &asked["trigger"]), (&json!("checkpoint"), &json!("auto")));
-    assert_eq!(asked["agent_step"], "announced", "one record with whoever answers");
+    assert_eq!(asked["agent_step"], "announced", "shares one record with the answer");
     let named = json!({ "trigger": "manual", "custom_instructions": " the lexer\n" });
     desk.hook(&payload("PreCompact", &named));
     assert_eq!(desk.last_params("compaction/run")["focus"], "the lexer");
@@ -237,7 +237,7 @@ fn before_a_compaction_the_state_is_kept_and_the_person_told() {
 }
 
 #[test]
-fn the_agent_is_told_of_a_nearly_full_window_and_of_no_other() {
+fn nearly_full_known_window_is_announced() {
     for (used, is_known, is_told) in
         [(10_000, true, false), (200_000, true, true), (470_000, false, false)]
     {
@@ -260,7 +260,7 @@ fn the_agent_is_told_of_a_nearly_full_window_and_of_no_other() {
 }
 
 #[test]
-fn the_end_of_a_turn_counts_what_the_answer_used_of_the_memory() {
+fn stop_cites_the_memory_that_the_answer_used() {
     let desk = Desk::of_agents(with_memory(script()));
     let done = desk.hook(&payload("Stop", &json!({ "last_assistant_message": "Done." })));
     assert_eq!((done.code, done.stdout.as_str(), done.stderr.as_str()), (0, "", ""));
@@ -268,7 +268,7 @@ fn the_end_of_a_turn_counts_what_the_answer_used_of_the_memory() {
 }
 
 #[test]
-fn the_person_is_told_at_the_end_of_a_turn_that_it_is_a_good_moment_to_compact() {
+fn stop_shows_the_advice_of_the_policy() {
     let text = "60 % of the window left (asap: commit): a good moment to compact";
     for (effects, said) in [
         (json!([{ "effect": "notify", "text": text }]), format!("longhaul: {text} (/compact)")),
@@ -278,7 +278,7 @@ fn the_person_is_told_at_the_end_of_a_turn_that_it_is_a_good_moment_to_compact()
         let done = desk.hook(&payload("Stop", &json!({ "last_assistant_message": "Done." })));
         assert_eq!((done.code, done.stderr.as_str()), (0, ""), "{done:?}");
         let event = &desk.last_params("policy/step")["event"];
-        // It begins nothing: a hook cannot see it through.
+        // A hook cannot compact, so it only notifies.
         let told = json!({ "kind": "turn_ended", "message": "Done.", "notify_only": true });
         assert_eq!(event, &told);
         match said.as_str() {
@@ -292,12 +292,12 @@ fn the_person_is_told_at_the_end_of_a_turn_that_it_is_a_good_moment_to_compact()
 }
 
 #[test]
-fn whatever_goes_wrong_the_agent_goes_on() {
+fn failures_never_stop_the_agent() {
     let script = || {
         let nothing = json!({ "text": "", "tokens": 0, "generation": 0 });
         script().result("memory/summary", nothing)
     };
-    // A daemon that never answers a question, one that hangs up, one that refuses.
+    // A daemon that does not answer, one that disconnects, one that rejects.
     let silent = || script().on("checkpoint/view", |_| Reply::Lines(Vec::new()));
     let closing =
         || script().on("thread/sync", |_| Reply::Close).on("checkpoint/view", |_| Reply::Close);
@@ -311,12 +311,12 @@ fn whatever_goes_wrong_the_agent_goes_on() {
         assert_eq!((done.code, done.stdout.as_str()), (0, ""), "{done:?}");
         assert_eq!(done.stderr.lines().count(), 1, "{done:?}");
     }
-    // Payloads nobody expects.
+    // Unexpected payloads.
     for wrong in ["no json\n", "[]", "{}", r#"{"hook_event_name":"PreToolUse"}"#] {
         let done = Desk::of_agents(script()).hook(wrong);
         assert_eq!((done.code, done.stdout.as_str()), (0, ""), "{wrong}: {done:?}");
     }
-    // Nobody there at all.
+    // No daemon.
     let folder = tempfile::tempdir().unwrap();
     let mut command = program(folder.path());
     command.args(["--socket", "/nowhere/v1.sock", "hook"]).env("LONGHAUL_AUTOSTART", "0");
@@ -325,7 +325,7 @@ fn whatever_goes_wrong_the_agent_goes_on() {
 }
 
 #[test]
-fn a_compaction_that_the_gateway_answered_is_told_no_second_time() {
+fn compaction_by_the_gateway_gets_no_second_checkpoint() {
     let compaction = json!({ "seq": 9, "kind": "compaction", "tokens": 1, "handle": "h9", "excerpt": "Another model" });
     let told = |content: &str| {
         let made = json!({ "type": "compaction", "encrypted_content": content });
@@ -348,7 +348,7 @@ fn a_compaction_that_the_gateway_answered_is_told_no_second_time() {
 }
 
 #[test]
-fn the_plugin_is_asked_to_compact_where_the_policy_wants_it_and_tells_what_came_of_it() {
+fn plugin_compacts_for_the_policy_and_reports_the_outcome() {
     let compact = json!([{ "effect": "compact", "packet": "the words" }]);
     let desk = Desk::of_agents(script().result("policy/step", stepped(&compact)));
     let said = json!({ "last_assistant_message": "Done.", "context_window": 200_000, "context_tokens": 90_000 });
@@ -378,7 +378,7 @@ fn the_plugin_is_asked_to_compact_where_the_policy_wants_it_and_tells_what_came_
     assert_eq!(answer["compact"], false);
     let event = &desk.last_params("policy/step")["event"];
     assert_eq!(event, &json!({ "kind": "compaction_ended", "reason": "a turn is running" }));
-    // Nobody there, and a plugin of another version: nothing is done.
+    // No daemon, or a plugin of another version: do nothing.
     let away = Desk::new(script());
     assert_eq!(away.turn("TurnComplete", &json!({})), json!({ "protocol": 1, "compact": false }));
     let other = desk.turn("TurnComplete", &json!({ "protocol": 2 }));
@@ -386,7 +386,7 @@ fn the_plugin_is_asked_to_compact_where_the_policy_wants_it_and_tells_what_came_
 }
 
 #[test]
-fn the_end_of_a_turn_is_left_to_the_plugin_where_it_carries_the_policy_out() {
+fn stop_leaves_the_policy_to_the_plugin() {
     let notify = json!([{ "effect": "notify", "text": "a good moment to compact" }]);
     let claude =
         json!({ "transcript_path": CLAUDE, "turn_id": null, "last_assistant_message": "Done." });

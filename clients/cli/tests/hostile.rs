@@ -1,4 +1,4 @@
-//! A daemon without a gate of its own: whatever it says, nothing but text and our own colours is printed.
+//! A daemon that does not sanitize its answers: the program prints only text and its own colours.
 
 use longhaul_client::scripted::Reply;
 use longhaul_printable::is_hidden;
@@ -9,7 +9,7 @@ use crate::{Desk, Done};
 
 const HOSTILE: &str = "\u{1b}[7mEVIL\u{1b}[2J\u{1b}]52;c;aGk=\u{7}\u{9b}31m\u{7f}\u{202e}b\u{2066}\u{200b}\u{e0041}\r";
 
-/// Fields that hold words of others. The rest are ids, names of ours and numbers.
+/// Fields with untrusted text. The rest are ids, our own names and numbers.
 const WORDS: &[&str] = &[
     "agent",
     "answer",
@@ -47,7 +47,7 @@ const WORDS: &[&str] = &[
     "worker",
 ];
 
-/// Commands that print what the daemon says.
+/// Commands that print the daemon's answers.
 const PRINTING: &[&[&str]] = &[
     &["status"],
     &["thread", "list"],
@@ -92,7 +92,7 @@ const PRINTING: &[&[&str]] = &[
     &["doctor"],
 ];
 
-/// The answer with every word of others made hostile.
+/// The answer with hostile characters in every untrusted text.
 fn poisoned(value: Value) -> Value {
     match value {
         Value::Object(fields) => {
@@ -127,7 +127,7 @@ fn desk() -> Desk {
     desk
 }
 
-/// What of the output no reader asked for.
+/// Unexpected hidden characters in the output.
 fn odd(done: &Done, is_color: bool) -> String {
     let own = ["0", "1", "2", "22", "31", "32", "33", "39"].map(|code| format!("\x1b[{code}m"));
     let all = [done.stdout.as_str(), done.stderr.as_str()].concat();
@@ -140,7 +140,7 @@ fn odd(done: &Done, is_color: bool) -> String {
 }
 
 #[test]
-fn nothing_hidden_is_printed_by_any_command() {
+fn no_command_prints_hidden_characters() {
     let desk = desk();
     let mut shown = 0;
     for args in PRINTING {
@@ -152,11 +152,11 @@ fn nothing_hidden_is_printed_by_any_command() {
             shown += usize::from(all.contains("\\u{202e}") || all.contains("\\u202e"));
         }
     }
-    assert!(shown > PRINTING.len(), "what was planted is shown: {shown}");
+    assert!(shown > PRINTING.len(), "planted characters are shown escaped: {shown}");
 }
 
 #[test]
-fn an_error_is_printed_without_what_is_hidden_in_it() {
+fn errors_are_printed_without_hidden_characters() {
     let error = longhaul_protocol::WireError::new(
         longhaul_protocol::ErrorKind::ThreadNotFound,
         format!("no thread {HOSTILE}"),
@@ -172,7 +172,7 @@ fn an_error_is_printed_without_what_is_hidden_in_it() {
 }
 
 #[test]
-fn json_is_the_same_value_for_the_program_that_reads_it() {
+fn escaped_json_is_the_same_value() {
     let item = json!({ "type": "message", "text": HOSTILE });
     let answer = json!({ "items": [item], "path": "p", "byte_range": [0, 1] });
     let desk = Desk::new(script().result("history/expand", answer.clone()));

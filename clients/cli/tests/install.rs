@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::{Done, program, run};
 
-/// A home folder with settings of its owner's own.
+/// A home folder with a user's settings.
 pub(crate) struct Home {
     folder: tempfile::TempDir,
 }
@@ -64,7 +64,7 @@ pub(crate) fn done(done: &Done) -> &str {
 }
 
 #[test]
-fn codex_gets_hooks_and_the_server_and_loses_nothing() {
+fn codex_gets_hooks_and_server_and_keeps_its_settings() {
     let home = Home::new();
     let shown = home.run(&["install", "codex", "--dry-run"]);
     assert!(done(&shown).contains("+[mcp_servers.longhaul]"), "{shown:?}");
@@ -75,10 +75,10 @@ fn codex_gets_hooks_and_the_server_and_loses_nothing() {
     );
 
     let installed = home.run(&["install", "codex"]);
-    assert!(done(&installed).contains("trusted"), "{installed:?}");
+    assert!(done(&installed).contains("approve"), "{installed:?}");
     assert!(home.text(".codex/config.toml").starts_with(CONFIG));
     let hooks: serde_json::Value = serde_json::from_str(&home.text(".codex/hooks.json")).unwrap();
-    // The user's own stay first: Codex remembers by their place which are trusted.
+    // The user's hooks stay first: Codex identifies trusted hooks by their position.
     assert_eq!(hooks["hooks"]["Stop"][0]["hooks"][0]["command"], "beep");
     for event in ["SessionStart", "UserPromptSubmit", "PreCompact", "PostCompact", "Stop"] {
         let group = hooks["hooks"][event].as_array().unwrap().last().unwrap();
@@ -97,7 +97,7 @@ fn codex_gets_hooks_and_the_server_and_loses_nothing() {
 }
 
 #[test]
-fn a_command_of_the_persons_own_around_our_hook_stays() {
+fn user_commands_around_our_hook_stay() {
     let home = Home::new();
     let own = r#"{ "hooks": { "Stop": [{ "hooks": [{ "type": "command", "command": "pre && longhaul hook Stop && post" }] }] } }"#;
     home.put(".codex/hooks.json", own);
@@ -117,7 +117,7 @@ fn a_command_of_the_persons_own_around_our_hook_stays() {
 }
 
 #[test]
-fn a_file_that_only_held_our_hooks_goes_with_them() {
+fn file_with_only_our_hooks_is_removed() {
     let home = Home::new();
     fs::remove_file(home.path(".codex/hooks.json")).unwrap();
     done(&home.run(&["install", "codex"]));
@@ -126,7 +126,7 @@ fn a_file_that_only_held_our_hooks_goes_with_them() {
 }
 
 #[test]
-fn claude_code_gets_hooks_and_the_server_and_loses_nothing() {
+fn claude_code_gets_hooks_and_server_and_keeps_its_settings() {
     let home = Home::new();
     home.put(".claude.json", "{\n  \"numStartups\": 7,\n  \"projects\": {}\n}\n");
     let installed = home.run(&["--socket", "/run/my socket", "install", "claude"]);
@@ -146,7 +146,7 @@ fn claude_code_gets_hooks_and_the_server_and_loses_nothing() {
 }
 
 #[test]
-fn a_new_place_of_the_program_replaces_the_old_entry() {
+fn moved_program_replaces_the_old_entry() {
     let home = Home::new();
     home.put(
         ".codex/hooks.json",
@@ -159,7 +159,7 @@ fn a_new_place_of_the_program_replaces_the_old_entry() {
 }
 
 #[test]
-fn what_cannot_be_edited_is_left_alone_and_named() {
+fn invalid_files_are_named_and_unchanged() {
     let home = Home::new();
     for (name, broken) in [
         (".codex/hooks.json", "{\"hooks\": "),
@@ -174,7 +174,7 @@ fn what_cannot_be_edited_is_left_alone_and_named() {
         assert!(refused.stderr.contains(name) && refused.stderr.contains("hint: "), "{refused:?}");
         assert_eq!(home.text(name), broken);
     }
-    // Named: a program that lies in its repository finds the plugin there by itself.
+    // With --from, since a program in its repository finds the plugin by itself.
     let elsewhere = home.path("bin");
     let from = ["--from", elsewhere.to_str().unwrap()];
     for (target, from, missing) in [
@@ -194,7 +194,7 @@ fn what_cannot_be_edited_is_left_alone_and_named() {
 }
 
 #[test]
-fn neovim_gets_the_plugin_as_a_package_and_an_update_removes_what_is_gone() {
+fn neovim_plugin_is_installed_updated_and_removed() {
     let home = Home::new();
     let package =
         |file: &str| home.path(".local/share/nvim/site/pack/longhaul/start/longhaul").join(file);
@@ -210,11 +210,11 @@ fn neovim_gets_the_plugin_as_a_package_and_an_update_removes_what_is_gone() {
     assert!(
         !package("lua/longhaul/init.lua").exists() && package("lua/longhaul/view.lua").exists()
     );
-    // The plugin is built in, for a program that was installed alone.
+    // The plugin is built in.
     done(&home.run(&["install", "nvim"]));
     assert!(package("doc/longhaul.txt").exists() && !package("lua/longhaul/view.lua").exists());
     done(&home.run(&install));
-    // Neovim itself indexes the help, and what it wrote goes with the rest.
+    // Neovim indexes the help; uninstalling also removes the index.
     recorder(&home.path("bin/nvim"));
     home.put("nvim/doc/longhaul.txt", "*longhaul*");
     done(&home.run(&install));
@@ -222,9 +222,9 @@ fn neovim_gets_the_plugin_as_a_package_and_an_update_removes_what_is_gone() {
     fs::write(package("doc/tags"), "longhaul").unwrap();
     assert!(done(&home.run(&install)).starts_with("nothing to change"));
     done(&home.run(&["uninstall", "nvim"]));
-    // Nothing of ours is left, not even an empty folder or an old file.
+    // No file or empty folder of ours is left.
     assert!(!home.path(".local/share/nvim/site/pack/longhaul").exists());
-    // A link to a folder of one's own is not followed.
+    // A link to the user's folder is not followed.
     fs::create_dir_all(package("").parent().unwrap()).unwrap();
     std::os::unix::fs::symlink(&from, package("").components().as_path()).unwrap();
     let refused = home.run(&["uninstall", "nvim"]);
@@ -232,7 +232,7 @@ fn neovim_gets_the_plugin_as_a_package_and_an_update_removes_what_is_gone() {
     assert!(from.join("plugin/longhaul.lua").exists());
 }
 
-/// A program that writes down what it was called with.
+/// Writes a program that logs its arguments.
 pub(crate) fn recorder(path: &Path) {
     let log = path.with_extension("log");
     program_of(path, &format!("echo \"$@\" >> '{}'", log.display()));
@@ -244,9 +244,9 @@ pub(crate) fn program_of(path: &Path, script: &str) {
 }
 
 #[test]
-fn systemd_and_the_editor_are_driven_by_their_own_commands() {
+fn systemd_and_editors_are_run_by_their_commands() {
     let home = Home::new();
-    // Nobody is logged in: what was begun is finished by the next run.
+    // Without a user manager the next run finishes the installation.
     program_of(&home.path("bin/systemctl"), "exit 1");
     let begun = home.run(&["install", "systemd"]);
     assert!(begun.code == 78 && begun.stderr.contains("run the same command again"), "{begun:?}");
@@ -254,7 +254,7 @@ fn systemd_and_the_editor_are_driven_by_their_own_commands() {
     done(&home.run(&["install", "systemd"]));
     home.put(".config/systemd/user/sockets.target.wants/longhauld.socket", "");
     let service = home.text(".config/systemd/user/longhauld.service");
-    // Beside the program that is tested lies its own daemon, or none.
+    // The daemon beside the tested program, if any.
     assert!(service.contains("longhauld --state-dir %h/.local/state/longhaul"), "{service}");
     assert!(!home.run(&["install", "systemd"]).stdout.contains("run:"));
     done(&home.run(&["uninstall", "systemd"]));
@@ -269,7 +269,7 @@ fn systemd_and_the_editor_are_driven_by_their_own_commands() {
     let from = home.path("ext");
     done(&home.run(&["install", "vscode", "--from", from.to_str().unwrap()]));
     assert!(home.text("bin/code.log").contains("longhaul-0.1.0.vsix --force"));
-    // An editor that does not have it is not told to take it out: it would call that an error.
+    // An editor without the extension would report an error.
     assert!(done(&home.run(&["uninstall", "vscode"])).starts_with("nothing to change"));
     let log = home.path("bin/code.log");
     let has_it = format!("echo longhaul.longhaul; echo \"$@\" >> '{}'", log.display());
@@ -279,7 +279,7 @@ fn systemd_and_the_editor_are_driven_by_their_own_commands() {
 }
 
 #[test]
-fn units_go_also_where_there_is_no_user_manager() {
+fn units_are_removed_without_a_user_manager() {
     let home = Home::new();
     recorder(&home.path("bin/systemctl"));
     done(&home.run(&["install", "systemd"]));
@@ -293,11 +293,11 @@ fn units_go_also_where_there_is_no_user_manager() {
 }
 
 #[test]
-fn doctor_tells_whether_hooks_and_tools_would_run() {
+fn doctor_checks_hooks_and_tools() {
     let home = Home::new();
     home.put("bin/longhaul-mcp", "#!/bin/sh\n");
     fs::set_permissions(home.path("bin/longhaul-mcp"), fs::Permissions::from_mode(0o755)).unwrap();
-    let told = |name: &str, of: &str| {
+    let check = |name: &str, of: &str| {
         let page = run(home.command(&["doctor", "--json"]).env("LONGHAUL_SOCKET", "/nowhere"));
         let page: serde_json::Value = serde_json::from_str(&page.stdout).unwrap();
         let checks = page["checks"].as_array().unwrap().clone();
@@ -307,34 +307,34 @@ fn doctor_tells_whether_hooks_and_tools_would_run() {
         let check = found.next().unwrap_or_else(|| panic!("{name} of {of}: {page}"));
         format!("{} {}", check["state"].as_str().unwrap(), check["detail"].as_str().unwrap())
     };
-    assert_eq!(told("agent", "codex"), "ok codex is used here, without our hooks and tools");
+    assert_eq!(check("agent", "codex"), "ok codex is used without our hooks and tools");
     done(&home.run(&["install", "codex"]));
     done(&home.run(&["install", "claude"]));
-    assert!(told("hooks", "codex").contains("5 not trusted yet"));
-    assert_eq!(told("hooks", "claude"), "ok claude: 5 hooks");
-    assert!(told("tools", "codex").starts_with("ok codex: "));
+    assert!(check("hooks", "codex").contains("5 not trusted yet"));
+    assert_eq!(check("hooks", "claude"), "ok claude: 5 hooks");
+    assert!(check("tools", "codex").starts_with("ok codex: "));
 
     let hooks = home.text(".codex/hooks.json");
     home.put(".codex/hooks.json", &hooks.replace("longhaul hook Stop", "gone/longhaul hook Stop"));
-    assert!(told("hooks", "codex").contains("which is no program"));
+    assert!(check("hooks", "codex").contains("which is not a program"));
     home.put(".codex/hooks.json", HOOKS);
-    assert!(told("hooks", "codex").contains("missing for SessionStart, UserPromptSubmit"));
+    assert!(check("hooks", "codex").contains("missing for SessionStart, UserPromptSubmit"));
 
     let settings = home.text(".claude/settings.json");
     home.put(".claude/settings.json", &settings.replacen('{', "{ \"disableAllHooks\": true,", 1));
-    assert!(told("hooks", "claude").contains("switched off by disableAllHooks"));
+    assert!(check("hooks", "claude").contains("switched off by disableAllHooks"));
     let state = home.text(".claude.json");
     home.put(".claude.json", &state.replace("/longhaul-mcp", "/gone/longhaul-mcp"));
-    assert!(told("tools", "claude").starts_with("fail claude: "));
+    assert!(check("tools", "claude").starts_with("fail claude: "));
 }
 
-/// A Claude Code that says which version it is.
+/// Writes a `claude` that prints its version.
 fn put_claude(home: &Home, version: &str) {
     home.put("bin/claude", &format!("#!/bin/sh\necho '{version} (Claude Code)'\n"));
     fs::set_permissions(home.path("bin/claude"), fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// What doctor says of compactions.
+/// Doctor's check of compactions.
 fn route(home: &Home) -> (String, String) {
     let page = run(home.command(&["doctor", "--json"]).env("LONGHAUL_SOCKET", "/nowhere"));
     let page: serde_json::Value = serde_json::from_str(&page.stdout).unwrap();
@@ -344,17 +344,17 @@ fn route(home: &Home) -> (String, String) {
 }
 
 #[test]
-fn claude_code_gets_the_plugin_where_its_version_loads_it() {
+fn claude_code_gets_the_plugin_from_its_minimum_version() {
     let home = Home::new();
     let program = ".claude/skills/longhaul/hooks/program.ts";
     put_claude(&home, "2.1.197");
     let installed = home.run(&["install", "claude"]);
-    assert!(done(&installed).contains("2.1.197 loads no such plugins"), "{installed:?}");
+    assert!(done(&installed).contains("this is 2.1.197"), "{installed:?}");
     assert!(!home.path(program).exists());
-    assert!(route(&home).1.contains("2.1.197 loads no plugins like ours"), "{:?}", route(&home));
+    assert!(route(&home).1.contains("this is 2.1.197"), "{:?}", route(&home));
 
     put_claude(&home, "2.1.330");
-    assert_eq!(route(&home).0, "warn", "it could be there: {:?}", route(&home));
+    assert_eq!(route(&home).0, "warn", "it could be installed: {:?}", route(&home));
     let installed = home.run(&["--socket", "/run/my socket", "install", "claude"]);
     assert!(done(&installed).contains("Compactions: by the plugin"), "{installed:?}");
     let text = home.text(program);
@@ -368,10 +368,10 @@ fn claude_code_gets_the_plugin_where_its_version_loads_it() {
 
     let excerpts = home.run(&["--socket", "/run/my socket", "install", "claude", "--excerpts"]);
     assert!(done(&excerpts).contains("excerpts: boolean = true"), "{excerpts:?}");
-    assert_eq!(route(&home).0, "ok", "it is the plugin of this version still");
+    assert_eq!(route(&home).0, "ok", "it is still this version's plugin");
     assert_eq!(home.run(&["install", "codex", "--excerpts"]).code, 64);
 
-    // What Claude Code lays beside it goes with it.
+    // Files that Claude Code added to it are removed, too.
     home.put(".claude/skills/longhaul/.claude-plugin/types/claude-code/index.d.ts", "theirs");
     done(&home.run(&["uninstall", "claude"]));
     assert!(!home.path(".claude/skills/longhaul").exists());
@@ -379,7 +379,7 @@ fn claude_code_gets_the_plugin_where_its_version_loads_it() {
 }
 
 #[test]
-fn doctor_tells_how_the_last_compaction_of_claude_code_went() {
+fn doctor_reports_the_last_compaction_of_claude_code() {
     let home = Home::new();
     put_claude(&home, "2.1.330");
     done(&home.run(&["install", "claude"]));
@@ -394,7 +394,7 @@ fn doctor_tells_how_the_last_compaction_of_claude_code_went() {
     assert_eq!(state, "warn");
     assert!(detail.ends_with("was left to Claude Code: longhauld is not running"), "{detail}");
     home.put(".claude/skills/longhaul/hooks/tail.ts", "of another version");
-    assert!(route(&home).1.contains("another version"), "{:?}", route(&home));
+    assert!(route(&home).1.contains("version differs"), "{:?}", route(&home));
     home.put(".claude/settings.json", r#"{ "enabledPlugins": { "longhaul@skills-dir": false } }"#);
     assert!(route(&home).1.contains("switched off"), "{:?}", route(&home));
 }

@@ -1,4 +1,4 @@
-//! The program against a scripted daemon: what it asks, what it prints, how it exits.
+//! The program with a scripted daemon: its requests, output and exit codes.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -24,13 +24,13 @@ use std::process::Command;
 
 use longhaul_client::scripted::{Script, ScriptedServer};
 
-/// A scripted daemon, and the program pointed at it.
+/// A scripted daemon, and the program connected to it.
 struct Desk {
     server: ScriptedServer,
     folder: tempfile::TempDir,
 }
 
-/// What the program left behind.
+/// The program's exit code and output.
 #[derive(Debug)]
 struct Done {
     code: i32,
@@ -45,7 +45,7 @@ impl Desk {
         Self { server, folder }
     }
 
-    /// A daemon on the agents' socket alone: what calls as the person does not find it.
+    /// A daemon that only listens on the agents' socket.
     fn of_agents(script: Script) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let socket = longhaul_protocol::socket::of_agents(&folder.path().join("v1.sock"));
@@ -64,7 +64,7 @@ impl Desk {
     }
 }
 
-/// The program with nothing of this machine around it, in `folder`.
+/// The program in `folder`, with a clean environment.
 fn program(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_longhaul"));
     surround(&mut command, folder);

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::Desk;
 use crate::answers::{COMPACTION, THREAD, script, status, thread};
 
-/// Every command that shows something, for people.
+/// Commands with golden output.
 const SHOWN: &[(&str, &[&str])] = &[
     ("status", &["status"]),
     ("up", &["up"]),
@@ -42,7 +42,7 @@ const SHOWN: &[(&str, &[&str])] = &[
 ];
 
 #[test]
-fn every_command_prints_for_people_what_was_agreed_on() {
+fn output_matches_the_golden_files() {
     for (name, args) in SHOWN {
         // `down` waits for the connection's end.
         let script = script().on("daemon/shutdown", |_| {
@@ -58,10 +58,10 @@ fn every_command_prints_for_people_what_was_agreed_on() {
 }
 
 #[test]
-fn json_is_one_line_with_the_answer_of_the_daemon() {
+fn json_is_the_daemons_answer_on_one_line() {
     for (name, args) in SHOWN.iter().filter(|(name, _)| *name != "down") {
         let done = Desk::new(script()).run(&[args, &["--json"][..]].concat());
-        // A tail has no end: a line an item.
+        // `tail` prints a line per item.
         let lines = if *name == "thread_tail" { 2 } else { 1 };
         assert_eq!((done.code, done.stdout.lines().count()), (0, lines), "{name}: {done:?}");
         done.stdout.lines().for_each(|line| drop(serde_json::from_str::<Value>(line).unwrap()));
@@ -72,14 +72,14 @@ fn json_is_one_line_with_the_answer_of_the_daemon() {
 }
 
 #[test]
-fn colours_come_only_when_asked_for() {
+fn colours_are_off_without_a_terminal() {
     let desk = Desk::new(script());
     assert!(!desk.run(&["status"]).stdout.contains('\x1b'));
     assert!(desk.run(&["status", "--color", "always"]).stdout.contains('\x1b'));
 }
 
 #[test]
-fn doctor_names_what_is_wrong_and_what_to_do() {
+fn doctor_reports_problems_with_hints() {
     let desk = Desk::new(script());
     let done = desk.run(&["doctor", "--json"]);
     let page: Value = serde_json::from_str(&done.stdout).unwrap();
@@ -87,7 +87,7 @@ fn doctor_names_what_is_wrong_and_what_to_do() {
         let checks = page["checks"].as_array().unwrap();
         checks.iter().find(|check| check["name"] == name).unwrap()["state"].clone()
     };
-    // The scripted socket was made without a umask of ours.
+    // The scripted socket has the test's umask.
     assert_eq!((state("socket"), done.code), (Value::from("fail"), 78), "{done:?}");
     assert_eq!(
         (state("daemon"), state("reading"), state("clock")),
@@ -98,7 +98,7 @@ fn doctor_names_what_is_wrong_and_what_to_do() {
 }
 
 #[test]
-fn every_page_tells_alike_which_lines_are_none() {
+fn all_pages_report_unreadable_lines_alike() {
     let counts = json!({ "lines": 2_000, "malformed": 3, "oversized": 1, "unknown": 17 });
     let counted = |mut of: Value| {
         of.as_object_mut().unwrap().extend(counts.as_object().unwrap().clone());
@@ -112,15 +112,15 @@ fn every_page_tells_alike_which_lines_are_none() {
     let desk = Desk::new(script().result("daemon/status", status).result("thread/get", shown));
     for args in [&["status"][..], &["doctor"], &["thread", "show", THREAD]] {
         let page = desk.run(args).stdout;
-        let told = page.lines().any(|line| {
+        let is_reported = page.lines().any(|line| {
             line.contains("2,000")
                 && line.contains(", 3 damaged, 1 too long, 17 of an unknown kind")
         });
-        assert!(told, "{args:?}: {page}");
+        assert!(is_reported, "{args:?}: {page}");
     }
 }
 
-/// What the doctor says of the agents' socket: its states and all its words.
+/// Doctor's checks of the agents' socket: states, text and requests.
 fn of_agents_socket(agents: Option<Script>) -> (Vec<String>, String, Vec<(String, Value)>) {
     let desk = Desk::new(script());
     let path = longhaul_protocol::socket::of_agents(desk.server.path());
@@ -133,12 +133,12 @@ fn of_agents_socket(agents: Option<Script>) -> (Vec<String>, String, Vec<(String
     let checks = page["checks"].as_array().unwrap().iter();
     let own: Vec<&Value> = checks.filter(|check| check["name"] == "agents' socket").collect();
     let states = own.iter().map(|check| check["state"].as_str().unwrap().to_owned()).collect();
-    let asked = server.map(|server| server.requests()).unwrap_or_default();
-    (states, format!("{own:?}"), asked)
+    let requests = server.map(|server| server.requests()).unwrap_or_default();
+    (states, format!("{own:?}"), requests)
 }
 
 #[test]
-fn doctor_calls_as_an_agent_and_tells_when_it_is_not_taken_for_one() {
+fn doctor_tests_the_agents_socket() {
     let hello = |methods: &[&str]| {
         let server = json!({ "name": "longhauld", "version": "1", "instance_id": "i", "pid": 1 });
         json!({
@@ -153,7 +153,7 @@ fn doctor_calls_as_an_agent_and_tells_when_it_is_not_taken_for_one() {
     assert_eq!(states, ["ok", "ok"], "{words}");
     let (states, words, _) = of_agents_socket(None);
     assert_eq!(states, ["fail"], "{words}");
-    assert!(words.contains("is not there"), "{words}");
+    assert!(words.contains("does not exist"), "{words}");
     let (states, words, _) = of_agents_socket(Some(agents().on("thread/list", forbidden)));
     assert_eq!(states, ["ok", "warn"], "{words}");
     assert!(words.contains("server.trust_stated_folder"), "{words}");
@@ -161,9 +161,9 @@ fn doctor_calls_as_an_agent_and_tells_when_it_is_not_taken_for_one() {
     let (states, words, _) = of_agents_socket(Some(agents().on("daemon/shutdown", obeys)));
     assert_eq!(states, ["ok", "fail"], "{words}");
     let offers = agents().result("initialize", hello(&["daemon/shutdown"]));
-    let (states, words, asked) = of_agents_socket(Some(offers));
+    let (states, words, requests) = of_agents_socket(Some(offers));
     assert_eq!(states, ["ok", "fail"], "{words}");
-    assert!(asked.iter().all(|(method, _)| method != "daemon/shutdown"), "it would have obeyed");
+    assert!(requests.iter().all(|(method, _)| method != "daemon/shutdown"), "it would have obeyed");
 }
 
 fn assert_golden(name: &str, shown: &str) {

@@ -12,7 +12,7 @@ fn item(seq: u64) -> Value {
     json!({ "seq": seq, "kind": "tool_call", "tokens": 1, "handle": "h", "excerpt": format!("item {seq}") })
 }
 
-/// A daemon whose thread has items up to `end`, and which says once that it has grown.
+/// A daemon whose thread has items up to `end`, and which sends one update event.
 fn daemon(end: u64) -> Script {
     let event = json!({ "jsonrpc": "2.0", "method": "event", "params": { "subscription": "s1", "result": {
         "seq": 8, "at": 0, "kind": "thread_updated", "data": { "thread_id": THREAD },
@@ -29,7 +29,7 @@ fn daemon(end: u64) -> Script {
 }
 
 #[test]
-fn following_shows_what_comes_survives_a_restart_and_ends_with_ctrl_c() {
+fn follow_shows_new_items_survives_a_restart_and_ends_with_ctrl_c() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("v1.sock");
     let first = ScriptedServer::start(&socket, daemon(10)).unwrap();
@@ -42,7 +42,7 @@ fn following_shows_what_comes_survives_a_restart_and_ends_with_ctrl_c() {
     };
     assert_eq!(next(), 9);
 
-    // The daemon goes, and another one comes that has more.
+    // The daemon is replaced by one with more items.
     first.close_all();
     drop(first);
     std::fs::remove_file(&socket).unwrap();

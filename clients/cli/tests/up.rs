@@ -3,10 +3,10 @@ use std::process::Command;
 
 use crate::{run, surround};
 
-/// The program in a folder of its own, beside a `longhauld` that is a shell script.
+/// The program in its own folder, beside a `longhauld` that is a shell script.
 fn beside_daemon(folder: &Path, script: &str) -> Command {
     let own = folder.join("longhaul");
-    // Written by a shell: a file this process has open for writing could not be run while another test forks.
+    // A shell writes it: a file that this process has open for writing cannot be run while another test forks.
     let write =
         r#"cp "$0" longhaul && printf '#!/bin/sh\n%s\n' "$1" > longhauld && chmod +x longhauld"#;
     let mut shell = Command::new("/bin/sh");
@@ -18,7 +18,7 @@ fn beside_daemon(folder: &Path, script: &str) -> Command {
 }
 
 #[test]
-fn a_daemon_that_ends_at_once_is_shown_with_its_last_words() {
+fn daemon_that_exits_at_once_is_reported_with_its_last_error() {
     let folder = tempfile::tempdir().unwrap();
     let mut program = beside_daemon(folder.path(), "echo the disk is full >&2; exit 3");
     let done = run(program.arg("up"));
@@ -29,7 +29,7 @@ fn a_daemon_that_ends_at_once_is_shown_with_its_last_words() {
 }
 
 #[test]
-fn flags_for_the_daemon_and_the_socket_reach_it() {
+fn daemon_gets_its_flags_and_socket() {
     let folder = tempfile::tempdir().unwrap();
     let mut program = beside_daemon(folder.path(), r#"echo "$@"; exit 1"#);
     let up = ["up", "--foreground", "--socket", "/x/v1.sock", "--", "--codex-home", "/srv/codex"];
@@ -38,16 +38,16 @@ fn flags_for_the_daemon_and_the_socket_reach_it() {
 }
 
 #[test]
-fn a_daemon_that_says_later_is_started_again() {
+fn daemon_that_exits_with_later_is_started_again() {
     let folder = tempfile::tempdir().unwrap();
-    // The first start finds the lock held, the second one another trouble.
+    // The first start finds the lock held, the second fails for another reason.
     let script = "test -e held && { echo longhauld: no memory; exit 70; }; touch held; exit 75";
     let done = run(beside_daemon(folder.path(), script).arg("up"));
     assert!(done.stderr.contains("(exit status: 70): no memory"), "{done:?}");
 }
 
 #[test]
-fn the_doctor_asks_a_daemon_that_is_not_running_whether_it_could() {
+fn doctor_checks_the_configuration_of_a_stopped_daemon() {
     let folder = tempfile::tempdir().unwrap();
     let script =
         r#"test "$1" = --check-config && echo "longhauld: config.toml, line 3: no" >&2; exit 78"#;
@@ -58,9 +58,9 @@ fn the_doctor_asks_a_daemon_that_is_not_running_whether_it_could() {
     assert!(done.stdout.lines().any(|line| line.starts_with("ok    config")), "{done:?}");
 }
 
-/// It bound its socket and ended when it opened its database: who connected meanwhile was reset.
+/// It bound its socket and exited when it opened its database, so earlier connections were reset.
 #[test]
-fn a_daemon_that_ends_after_it_bound_its_socket_is_shown_with_its_last_words() {
+fn daemon_that_exits_after_binding_is_reported_with_its_last_error() {
     let folder = tempfile::tempdir().unwrap();
     let (socket, end) = (folder.path().join("v1.sock"), folder.path().join("end"));
     let script =

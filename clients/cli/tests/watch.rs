@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::Desk;
 use crate::answers::{THREAD, script};
 
-/// What the daemon says of the thread at its `turn`.
+/// The evaluation of the thread at `turn`.
 fn evaluated(turn: u64) -> Value {
     json!({
         "thread_id": THREAD, "seq": turn * 10, "turn": turn, "used": turn * 40_000, "window": 200_000,
@@ -53,13 +53,13 @@ fn crossed(thread: &str) -> String {
     event("limit_crossed", &data)
 }
 
-/// A daemon whose thread goes on a turn whenever it is asked, and which tells that this thread, another
-/// one and this one have grown.
+/// A daemon whose thread advances a turn with each evaluation, and which sends updates of this thread, another one
+/// and this one.
 fn desk() -> Desk {
-    desk_that_tells(vec![updated(THREAD), updated("another"), updated(THREAD)])
+    desk_with_events(vec![updated(THREAD), updated("another"), updated(THREAD)])
 }
 
-fn desk_that_tells(events: Vec<String>) -> Desk {
+fn desk_with_events(events: Vec<String>) -> Desk {
     let asked = std::sync::atomic::AtomicU64::new(1);
     let next = move || asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     let log = json!({ "decisions": [], "events": [
@@ -83,7 +83,7 @@ fn watch(desk: &Desk, more: &[&str]) -> std::process::Child {
 }
 
 #[test]
-fn a_line_comes_with_every_change_of_the_thread_and_ctrl_c_ends_it() {
+fn every_change_prints_a_line_until_ctrl_c() {
     let desk = desk();
     let mut child = watch(&desk, &[]);
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
@@ -103,23 +103,23 @@ fn a_line_comes_with_every_change_of_the_thread_and_ctrl_c_ends_it() {
 }
 
 #[test]
-fn what_the_policy_does_and_a_crossed_limit_have_a_line_of_their_own() {
+fn decisions_and_a_crossed_limit_print_a_line() {
     let events = vec![crossed("another"), decided("wait"), crossed(THREAD), decided("compact")];
-    let desk = desk_that_tells(events);
+    let desk = desk_with_events(events);
     let mut child = watch(&desk, &[]);
     let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
-    let mut told = lines.filter(|line| !line.starts_with("turn"));
-    let crossed = "as much as it is compacted at: 180k of 200k tokens, 10 % left";
-    assert_eq!(told.next().as_deref(), Some(crossed));
+    let mut messages = lines.filter(|line| !line.starts_with("turn"));
+    let crossed = "compaction limit reached: 180k of 200k tokens, 10 % left";
+    assert_eq!(messages.next().as_deref(), Some(crossed));
     let decided =
         "the policy decided: compact at asap, 12 % left (longhaul policy explain --decision 7)";
-    assert_eq!(told.next().as_deref(), Some(decided));
+    assert_eq!(messages.next().as_deref(), Some(decided));
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     child.wait().unwrap();
 }
 
 #[test]
-fn for_scripts_each_line_is_the_answer_of_the_daemon() {
+fn json_lines_are_the_daemons_answers() {
     let desk = desk();
     let mut child = watch(&desk, &["--json"]);
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
@@ -129,8 +129,8 @@ fn for_scripts_each_line_is_the_answer_of_the_daemon() {
     }
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     child.wait().unwrap();
-    let asked: Vec<_> = desk.server.requests().into_iter().map(|(method, _)| method).collect();
-    assert!(!asked.contains(&"policy/log".to_owned()), "nothing is asked that is not shown");
+    let methods: Vec<_> = desk.server.requests().into_iter().map(|(method, _)| method).collect();
+    assert!(!methods.contains(&"policy/log".to_owned()), "no unneeded requests");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::gold::Gold;
 use crate::random::Random;
 use crate::transcript::{StepKind, Transcript};
 
-/// The views that are scored beside the tested one.
+/// The views to compare the tested one with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[derive(strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "snake_case", const_into_str)]
@@ -34,7 +34,6 @@ pub enum Baseline {
 }
 
 impl Baseline {
-    /// All of them, floors first.
     pub const ALL: &'static [Self] = Self::VARIANTS;
 }
 
@@ -161,8 +160,8 @@ fn oracle(bytes: usize, gold: &[Gold], facts: &[Fact]) -> String {
     let mut names: Vec<&str> = gold.iter().map(|gold| gold.entity.text.as_str()).collect();
     names.sort_unstable_by_key(|name| (name.len(), *name));
     names.dedup();
-    let mut met = HashSet::new();
-    names.into_iter().filter(|name| met.insert(*name)).for_each(add);
+    let mut seen = HashSet::new();
+    names.into_iter().filter(|name| seen.insert(*name)).for_each(add);
     text
 }
 

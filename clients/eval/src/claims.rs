@@ -14,7 +14,7 @@ use crate::transcript::{StepKind, Transcript};
 
 /// A view's statements, and whether the transcript contradicts them.
 #[derive(Debug, Default)]
-pub struct Checked {
+pub struct ClaimCounts {
     pub statements: u64,
     /// False statements, each with what the transcript says.
     pub contradicted: Vec<String>,
@@ -30,10 +30,6 @@ pub struct ClaimReader {
 }
 
 impl ClaimReader {
-    /// Compiles the patterns.
-    ///
-    /// # Errors
-    /// A pattern does not compile: a defect of this crate that its tests rule out.
     pub fn new() -> Result<Self, regex::Error> {
         Ok(Self {
             ended: Regex::new(r"^(?:#\d+ )?(.+?)(?: → exit | \(exit )(\d+)\b")?,
@@ -42,28 +38,28 @@ impl ClaimReader {
     }
 
     /// Compares the statements of `view` with how the commands ended and with the facts of the same cut.
-    pub fn check(&self, view: &str, codes: &ExitCodes, facts: &[Fact]) -> Checked {
-        let mut checked = Checked::default();
+    pub fn check(&self, view: &str, codes: &ExitCodes, facts: &[Fact]) -> ClaimCounts {
+        let mut counts = ClaimCounts::default();
         let mut lines = view.lines();
         while let Some(line) = lines.next() {
             if line == "[TASK]" {
                 let task = lines.next().unwrap_or_default();
-                checked.note(request(task, facts));
+                counts.note(request(task, facts));
             } else if let Some(found) = self.ended.captures(line) {
-                checked.note(ended(&found[1], &found[2], codes));
+                counts.note(ended(&found[1], &found[2], codes));
             } else if let Some(found) = self.file.captures(line) {
-                checked.note(file(&found[1], &found[2], facts));
+                counts.note(file(&found[1], &found[2], facts));
             } else if line.contains("not seen: tests") {
                 let ran = facts.iter().any(|fact| matches!(fact, Fact::Test(..)));
-                checked.note(Some(if ran { Err(line.to_owned()) } else { Ok(()) }));
+                counts.note(Some(if ran { Err(line.to_owned()) } else { Ok(()) }));
             }
         }
-        checked
+        counts
     }
 }
 
-impl Checked {
-    /// `None` if nothing is known of it.
+impl ClaimCounts {
+    /// Counts a result; `None` means that the transcript does not show the subject.
     fn note(&mut self, result: Option<Result<(), String>>) {
         self.statements += u64::from(result.is_some());
         if let Some(Err(contradicted)) = result {
@@ -98,8 +94,8 @@ pub fn exit_codes(transcript: &Transcript, first_hidden: usize) -> ExitCodes {
     codes.into_iter().collect()
 }
 
-fn ended(said: &str, code: &str, codes: &ExitCodes) -> Option<Result<(), String>> {
-    let command = flatten(said.split(['…', '<']).next().unwrap_or(said));
+fn ended(claim: &str, code: &str, codes: &ExitCodes) -> Option<Result<(), String>> {
+    let command = flatten(claim.split(['…', '<']).next().unwrap_or(claim));
     if command.chars().count() < COMMAND_CHARS_MIN {
         return None;
     }
@@ -161,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_transcript_contradicts_is_found() {
+    fn contradicted_statements_are_found() {
         let transcript = transcript();
         let all = transcript.steps.len();
         let mut facts = FactReader::new().unwrap().read(&transcript, all);
@@ -182,9 +178,9 @@ mod tests {
             ("[TASK]\n#1 (in progress) Mend the parser", 1, 1),
             ("not seen: tests, builds; changed files seen: 0", 1, 1),
         ] {
-            let checked = claims.check(view, &codes, &facts);
-            let found = (checked.statements, checked.contradicted.len());
-            assert_eq!(found, (statements, contradicted), "{view}: {:?}", checked.contradicted);
+            let counts = claims.check(view, &codes, &facts);
+            let found = (counts.statements, counts.contradicted.len());
+            assert_eq!(found, (statements, contradicted), "{view}: {:?}", counts.contradicted);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The sessions of a run, and which of them are copies of one another.
+//! The sessions of a run, and which of them are copies.
 
 use std::collections::BTreeSet;
 
@@ -8,29 +8,24 @@ use crate::transcript::{StepKind, Transcript, claude};
 
 #[derive(Debug, Clone)]
 pub struct Session {
-    /// A name for people: usually the file's.
+    /// The name to show, usually the file's.
     pub name: String,
     /// Sessions of one repository count together in the statistics.
     pub repository: String,
-    /// The file, decompressed.
+    /// The decompressed file.
     pub bytes: Vec<u8>,
 }
 
-/// Sessions that are loaded one at a time, so that memory is bounded by the largest.
+/// Sessions, loaded one at a time to bound memory by the largest.
 pub trait Corpus {
-    /// How many sessions there are.
     fn len(&self) -> usize;
 
-    /// True when there is none.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Loads one session, `0 <= number < len()`. It is called more than once per session and must
-    /// give the same bytes.
-    ///
-    /// # Errors
-    /// Any reason: the session is then skipped and reported as unreadable.
+    /// Loads one session, `0 <= number < len()`. It is called more than once per session and must return the same
+    /// bytes. A session with an error is skipped and reported as unreadable.
     fn load(&self, number: usize) -> Result<Session, String>;
 }
 
@@ -47,7 +42,7 @@ impl Corpus for [Session] {
 /// Lines at the start of a file that may contain its header.
 const HEADER_LINES: usize = 20;
 
-/// Whether Claude Code wrote a session, told by the lines at its start.
+/// Whether Claude Code wrote a session, judging by the lines at its start.
 pub fn is_claude(bytes: &[u8]) -> bool {
     bytes
         .split(|&byte| byte == b'\n')
@@ -56,7 +51,7 @@ pub fn is_claude(bytes: &[u8]) -> bool {
         .any(|line| claude::is_line(&line))
 }
 
-/// The repository a rollout belongs to: its remote as the header names it, else its folder.
+/// The repository of a rollout: the remote in its header, else its folder.
 pub fn repository_of(bytes: &[u8]) -> Option<String> {
     bytes.split(|&byte| byte == b'\n').take(HEADER_LINES).find_map(|line| {
         let line: Value = serde_json::from_slice(line).ok()?;
@@ -77,11 +72,10 @@ pub struct Identity {
     steps: usize,
 }
 
-/// Steps whose text makes the prefix hash.
+/// Steps in the prefix hash.
 const PREFIX_STEPS: usize = 12;
 
 impl Identity {
-    /// Reads what identifies a session.
     pub fn new(number: usize, transcript: &Transcript) -> Self {
         let texts = transcript.steps.iter().filter_map(|step| match &step.kind {
             StepKind::Context(_) => None,
@@ -103,8 +97,7 @@ impl Identity {
     }
 }
 
-/// The sessions to score, ascending: of each group with one thread id or one prefix, the longest
-/// (the first of equals).
+/// The sessions to score, ascending: the longest of each group with the same thread id or prefix (the first of equals).
 pub fn distinct(identities: &[Identity]) -> Vec<usize> {
     let mut order: Vec<&Identity> = identities.iter().collect();
     order.sort_by_key(|identity| (std::cmp::Reverse(identity.steps), identity.number));

@@ -16,7 +16,7 @@ pub struct Cut<'a> {
     pub bytes: &'a [u8],
 }
 
-/// A cut as a place in a transcript.
+/// The position of a cut in a transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CutPlace {
     /// Share of the session's tokens before the cut (percent).
@@ -27,8 +27,8 @@ pub struct CutPlace {
     pub first_hidden: usize,
 }
 
-/// The cuts of a transcript: each at the end of the line in which its share of the tokens is
-/// reached. Two shares that fall on one line make one cut.
+/// The cuts of a transcript, each at the end of the line that reaches its share of the tokens. Shares reached on the
+/// same line make one cut.
 pub fn places(transcript: &Transcript) -> Vec<CutPlace> {
     let total = transcript.tokens();
     let mut places: Vec<CutPlace> = Vec::new();

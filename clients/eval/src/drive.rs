@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-/// The text with each drive path in the form of a Unix shell.
+/// Converts each drive path to the form of a Unix shell.
 pub fn on_drive(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -33,7 +33,7 @@ pub fn on_drive(text: &str) -> String {
     mounted(&out).into_owned()
 }
 
-/// The text with each `D:/` as `/d/`.
+/// Converts each `D:/` to `/d/`.
 fn mounted(text: &str) -> Cow<'_, str> {
     let mut out = String::new();
     let mut done = 0;

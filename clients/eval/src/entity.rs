@@ -28,7 +28,6 @@ pub enum EntityKind {
 }
 
 impl EntityKind {
-    /// All kinds, in the order of reports.
     pub const ALL: &'static [Self] = Self::VARIANTS;
 }
 
@@ -67,7 +66,6 @@ impl ExtractorKind {
     pub const ALL: [Self; 2] = [Self::Regex, Self::Tokeniser];
 }
 
-/// Finds entities in text, by either method.
 #[derive(Debug)]
 pub struct Extractor {
     kind: ExtractorKind,
@@ -75,10 +73,6 @@ pub struct Extractor {
 }
 
 impl Extractor {
-    /// Prepares an extractor.
-    ///
-    /// # Errors
-    /// A pattern does not compile: a defect of this crate that its tests rule out.
     pub fn new(kind: ExtractorKind) -> Result<Self, regex::Error> {
         Ok(Self { kind, pattern: PatternExtractor::new()? })
     }
@@ -137,7 +131,7 @@ pub fn comparable_path<'a>(path: &'a str, transcript: &Transcript) -> &'a str {
     path.trim_end_matches('/')
 }
 
-/// The text with each run of whitespace as one space.
+/// Replaces each run of whitespace with one space.
 pub fn flatten(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,8 +1,7 @@
 //! Scores views over a corpus: two passes, one session in memory at a time.
 //!
-//! The first pass finds copies and the names that every session has; the second cuts, asks for
-//! views and scores them. The maker of a view gets truncated bytes and nothing else, so it cannot
-//! see what it is scored on, however it is written.
+//! The first pass finds copies and the names that every session has; the second cuts sessions, requests views and
+//! scores them. The maker of a view gets only truncated bytes, so it cannot see what it is scored on.
 
 mod question;
 mod survey;
@@ -18,7 +17,7 @@ use crate::fact::{FactReader, Words};
 use crate::gold::Index;
 use crate::report::{Report, ReportBuilder};
 use crate::transcript::{Summary, Transcript};
-use crate::words::{Said, spoken};
+use crate::words::{SpokenText, spoken};
 use question::Question;
 use survey::Survey;
 
@@ -41,7 +40,7 @@ pub struct Options {
     pub misses: bool,
 }
 
-/// Why nothing could be measured.
+/// A pattern of the scorer does not compile: a defect of this crate.
 #[derive(Debug)]
 pub struct EvalError(regex::Error);
 
@@ -62,11 +61,7 @@ impl From<regex::Error> for EvalError {
 /// Makes a view of a cut within a budget (tokens). An error is scored as an empty view.
 pub type ViewMaker<'a> = dyn FnMut(&Cut<'_>, u64) -> Result<String, String> + 'a;
 
-/// Scores `view` over `corpus`.
-///
-/// # Errors
-/// Only a defect of this crate, see [`EvalError`]; unreadable sessions and failing views are
-/// counted in the report.
+/// Scores `view` over `corpus`. Unreadable sessions and failing views are counted in the report.
 pub fn evaluate(
     corpus: &(impl Corpus + ?Sized),
     options: &Options,
@@ -128,7 +123,7 @@ impl Run<'_> {
                 bytes: &session.bytes[..place.offset],
             };
             let question =
-                Question { gold, ..self.asked(session, cut, (&transcript, place.first_hidden)) };
+                Question { gold, ..self.question(session, cut, (&transcript, place.first_hidden)) };
             self.ask(&question, view);
         }
         for summary in &transcript.summaries {
@@ -155,8 +150,8 @@ impl Run<'_> {
         }
         let cut =
             Cut { session: &session.name, percent: 0, bytes: &session.bytes[..summary.before] };
-        // What the summary itself refers back to counts like what the agent said after it.
-        let question = Question { gold, ..self.asked(session, cut, (transcript, summary.step)) };
+        // References in the summary count like those of the agent after it.
+        let question = Question { gold, ..self.question(session, cut, (transcript, summary.step)) };
         let tokens = summary.text.len().div_ceil(4);
         let text = view(&question.cut, tokens as u64).unwrap_or_else(|reason| {
             self.report.failed_view(question.cut.session, &reason);
@@ -167,8 +162,8 @@ impl Run<'_> {
         self.report.compared(&question.key(VIEW_NAME, tokens as u64), &theirs, &ours);
     }
 
-    /// Everything asked at a cut except the names.
-    fn asked<'q>(
+    /// The question at a cut, without the names.
+    fn question<'q>(
         &self,
         session: &'q Session,
         cut: Cut<'q>,
@@ -181,7 +176,7 @@ impl Run<'_> {
             gold: [Vec::new(), Vec::new()],
             facts: self.tools.facts.read(transcript, first_hidden),
             codes: exit_codes(transcript, first_hidden),
-            said: Said::read(visible, &spoken(later)),
+            said: SpokenText::read(visible, &spoken(later)),
         }
     }
 

@@ -9,7 +9,7 @@ pub use bound::{Words, holds};
 use std::collections::{HashMap, HashSet};
 use strum::VariantArray as _;
 
-use command::{only_looks, segments};
+use command::{is_read_only, segments};
 use regex::Regex;
 
 use crate::entity::{comparable_path, flatten};
@@ -40,7 +40,7 @@ pub enum FactKind {
 }
 
 impl FactKind {
-    /// All classes, those that must be complete at 1,000 tokens first.
+    /// Classes that must be complete at 1,000 tokens come first.
     pub const ALL: &'static [Self] = Self::VARIANTS;
 }
 
@@ -62,7 +62,7 @@ pub enum Fact {
     Test(String, bool),
     /// A plan step, flattened, and its state.
     Plan(String, PlanState),
-    /// Lines, any of which tells the error.
+    /// Lines, any of which states the error.
     Error(Vec<String>),
 }
 
@@ -78,7 +78,7 @@ impl Fact {
         }
     }
 
-    /// The fact as one line of text, for the oracle and for lists of misses.
+    /// One line of text, for the oracle and for lists of misses.
     pub fn sentence(&self) -> String {
         match self {
             Self::File { paths, states } => {
@@ -95,7 +95,7 @@ impl Fact {
     }
 }
 
-/// How many of the newest distinct commands, and of test commands, are asked for.
+/// Number of newest distinct commands, and of test commands, that count.
 const COMMANDS_ASKED: usize = 8;
 
 /// A part of a command line that runs tests: perhaps variables and runners first.
@@ -117,10 +117,6 @@ pub struct FactReader {
 }
 
 impl FactReader {
-    /// Compiles the patterns.
-    ///
-    /// # Errors
-    /// A pattern does not compile: a defect of this crate that its tests rule out.
     pub fn new() -> Result<Self, regex::Error> {
         Ok(Self {
             test_command: Regex::new(TEST_COMMAND)?,
@@ -145,7 +141,7 @@ impl FactReader {
 
     /// The newest outcome of each distinct command, newest first, bounded.
     fn commands(&self, visible: &[Step], outcomes: &Outcomes<'_>, facts: &mut Vec<Fact>) {
-        let mut met = HashSet::new();
+        let mut seen = HashSet::new();
         let (mut commands, mut tests) = (0, 0);
         for call in visible.iter().rev().filter_map(call_of) {
             let Some(command) = call.command.as_deref().filter(|c| !c.contains('\n')) else {
@@ -156,7 +152,7 @@ impl FactReader {
                 continue;
             };
             let command = flatten(command);
-            if !met.insert(command.clone()) {
+            if !seen.insert(command.clone()) {
                 continue;
             }
             if segments(&command).iter().any(|part| self.test_command.is_match(part)) {
@@ -164,29 +160,29 @@ impl FactReader {
                     tests += 1;
                     facts.push(Fact::Test(command, code == 0));
                 }
-            } else if commands < COMMANDS_ASKED && !only_looks(&command) {
+            } else if commands < COMMANDS_ASKED && !is_read_only(&command) {
                 commands += 1;
                 facts.push(Fact::Command(command, code));
             }
         }
     }
 
-    /// The newest failure that the same command has not overcome since.
+    /// The newest failure that no later run of the same command resolved.
     fn last_error(&self, visible: &[Step], outcomes: &Outcomes<'_>) -> Option<Fact> {
         let commands: HashMap<&str, &str> = visible
             .iter()
             .filter_map(call_of)
             .filter_map(|call| Some((call.call_id.as_str(), call.command.as_deref()?)))
             .collect();
-        let mut overcome: HashSet<&str> = HashSet::new();
+        let mut resolved: HashSet<&str> = HashSet::new();
         let failed = visible.iter().rev().find_map(|step| {
             let StepKind::Output(output) = &step.kind else { return None };
             let id = output.call_id.as_str();
             let command = commands.get(id).copied();
             if outcomes.get(id).is_some_and(|outcome| !outcome.failed) {
-                overcome.extend(command);
+                resolved.extend(command);
             }
-            let is_open = command.is_none_or(|command| !overcome.contains(command));
+            let is_open = command.is_none_or(|command| !resolved.contains(command));
             let is_by_tool = !output.text.starts_with("aborted by user");
             (output.failed() && is_open && is_by_tool && !output.text.trim().is_empty())
                 .then_some(output)
@@ -229,7 +225,7 @@ struct FileHistory {
     is_old: bool,
 }
 
-/// Replays the patches that were applied. A patch without an output by the cut is not counted.
+/// Replays the applied patches. A patch without an output before the cut does not count.
 fn edited_files(visible: &[Step], outcomes: &Outcomes<'_>, transcript: &Transcript) -> Vec<Fact> {
     let mut order: Vec<String> = Vec::new();
     let mut files: HashMap<String, FileHistory> = HashMap::new();
@@ -275,14 +271,14 @@ impl FileHistory {
 /// `None` if the person sent a prompt template and typed nothing.
 fn last_request(visible: &[Step]) -> Option<Fact> {
     let newest = visible.iter().rev().find_map(|step| match &step.kind {
-        StepKind::User { text, request: true } => Some(flatten(typed(text))),
+        StepKind::User { text, request: true } => Some(flatten(user_input(text))),
         _ => None,
     });
     newest.filter(|words| !words.is_empty()).map(Fact::Request)
 }
 
-/// What the person typed of a prompt template that fences it, as those of spec-kit do.
-fn typed(text: &str) -> &str {
+/// The person's own text in a prompt template that fences it, such as spec-kit's.
+fn user_input(text: &str) -> &str {
     let fenced = text.trim_start().strip_prefix("## User Input").map(str::trim_start);
     let words = fenced.and_then(|rest| rest.strip_prefix("```text")?.split_once("```"));
     words.map_or(text, |(words, _)| words.trim())

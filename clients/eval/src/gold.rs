@@ -1,5 +1,5 @@
-//! What the agent provably needed from memory: names it used after a cut that it had seen before the cut, that no
-//! client injects, and that nothing showed again in between.
+//! What the agent provably needed from memory: names that it used after a cut and had seen before the cut, that no
+//! client injects and that were not shown again in between.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,14 +9,14 @@ use crate::evaluate::StopList;
 use crate::transcript::{Argument, Origin, StepKind, Transcript};
 use crate::view::text_names;
 
-/// How many tool calls after the cut count (calls).
+/// Tool calls after the cut that count.
 pub const HORIZON_CALLS: usize = 80;
 
-/// One name the agent needed.
+/// A name the agent needed.
 #[derive(Debug, Clone)]
 pub struct Gold {
     pub entity: Entity,
-    /// The role it played at its first use.
+    /// Its role at the first use.
     pub origin: Origin,
     /// First use, in calls after the cut: 1 is the very next call, at most [`HORIZON_CALLS`].
     pub distance: usize,
@@ -33,11 +33,11 @@ pub struct LastSeen {
     pub calls_ago: usize,
     /// In how many steps before the cut it occurred.
     pub times: usize,
-    /// True when the agent itself had used it in an argument before the cut.
+    /// Whether the agent had used it in an argument before the cut.
     pub used_before: bool,
 }
 
-/// Whose text a step is.
+/// The author of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -94,7 +94,7 @@ impl Index {
         index
     }
 
-    /// Every name of the transcript: for the list of names that every session has.
+    /// Every name of the transcript, for the stop list.
     pub fn entities(&self) -> impl Iterator<Item = &Entity> {
         self.occurrences.keys()
     }
@@ -158,7 +158,7 @@ impl Index {
         })
     }
 
-    /// First by the index, which is cheap; the rest by its text, which is thorough.
+    /// Checks the index first, which is cheap, then the text, which is thorough.
     fn is_observed(
         &self,
         entity: &Entity,
@@ -214,8 +214,8 @@ fn role(kind: &StepKind) -> Role {
 }
 
 impl Index {
-    /// The names that the first `calls` calls used and nothing in the session had shown before, in order
-    /// of first use: what a session needs of memory, as far as memory can know it.
+    /// The names that the first `calls` calls used and that the session had not shown before, in order of first use: what
+    /// a session needs from memory.
     pub fn opening(&self, transcript: &Transcript, calls: usize, stop: &StopList) -> Vec<Entity> {
         let mut met: HashSet<&Entity> = HashSet::new();
         let mut needed = Vec::new();

@@ -1,9 +1,9 @@
 //! X-FRR: how much a memory of earlier sessions helps the next one.
 //!
-//! The sessions of each repository are taken in order of time. Before the memory learns a session, it is asked for a
-//! view; the view is scored by the names that the session's first calls then used, that only earlier sessions had
-//! shown, and that nothing in the session showed first. So no memory can see what it is scored on. All repositories go
-//! into one memory; rows of a view that a memory of the repository alone would not have count as leaks.
+//! The sessions of each repository run in order of time. Before the memory learns a session, it makes a view, scored by
+//! the names that the session's first calls used, that only earlier sessions had shown and that the session itself did
+//! not show first. So no memory can see what it is scored on. All repositories share one memory; rows of a view that a
+//! memory of only that repository would not have count as leaks.
 
 mod naive;
 mod rows;
@@ -26,21 +26,16 @@ pub use rows::Junk;
 
 use naive::Naive;
 
-/// Calls of a session's beginning that are asked about.
+/// Calls at the beginning of a session that count.
 const OPENING_CALLS: usize = 40;
 
-/// Builds memories. It learns each session after being asked about it.
+/// Builds memories. It learns each session after the view for it.
 pub trait MemoryMaker {
-    /// Takes a finished session.
-    ///
-    /// # Errors
-    /// Any reason; the session counts as unreadable.
+    /// Learns a finished session. With an error, the session counts as unreadable.
     fn learn(&mut self, session: &Session) -> Result<(), String>;
 
-    /// The view for the next session of `repository`, at most `budget` tokens (bytes / 4).
-    ///
-    /// # Errors
-    /// Any reason; scored as an empty view.
+    /// The view for the next session of `repository`, at most `budget` tokens (bytes / 4). An error is scored as an
+    /// empty view.
     fn view(&mut self, repository: &str, budget: u64) -> Result<String, String>;
 }
 
@@ -49,9 +44,8 @@ pub trait MemoryMaker {
 pub struct MemoryRow {
     /// `longhaul`, or the name of a baseline.
     pub view: &'static str,
-    /// Tokens.
     pub budget: u64,
-    /// How the names were found.
+    /// The extractor of the names.
     pub extractor: ExtractorKind,
     /// Names needed, and those of them in the view.
     pub names: Tally,
@@ -59,45 +53,41 @@ pub struct MemoryRow {
     pub kinds: BTreeMap<&'static str, Tally>,
     /// Mean over sessions, percent.
     pub per_session: Option<f64>,
-    /// Mean over repositories, percent: no busy one outweighs the others.
+    /// Mean over repositories, percent, so that busy ones do not dominate.
     pub per_repository: Option<f64>,
 }
 
 #[derive(Debug, Clone, Default, serde::Serialize)]
 pub struct MemoryReport {
-    /// Sessions, after copies were left out.
+    /// Sessions without copies.
     pub sessions: usize,
     /// Repositories with at least one earlier session.
     pub repositories: usize,
-    /// Sessions that needed something.
+    /// Sessions that needed something from memory.
     pub asked: usize,
     pub rows: Vec<MemoryRow>,
-    /// Rows of the largest views, and those that are worth nothing.
+    /// Rows of the largest views, and worthless ones.
     pub junk: Junk,
-    /// Those rows, each after its repository and the reason.
+    /// The worthless rows, each after its repository and the reason.
     pub worthless: Vec<String>,
-    /// Rows of the largest views, and those that a memory of this repository alone would not hold.
+    /// Rows of the largest views, and those that a memory of only this repository would not have.
     pub leaks: Tally,
     pub leaked: Vec<String>,
-    /// Views over their budget.
     pub over_budget: usize,
-    /// What each session needed, by the first extractor, in the order they were asked about.
+    /// What each session needed, by the first extractor, in order.
     pub questions: Vec<MemoryQuestion>,
 }
 
-/// What one session needed of memory.
+/// What one session needed from memory.
 #[derive(Debug, Clone, serde::Serialize)]
 pub struct MemoryQuestion {
     pub repository: String,
-    /// Names in the order of first use, each with whether the largest view holds it.
+    /// Names in order of first use, each with whether the largest view has it.
     pub needed: Vec<(Entity, bool)>,
 }
 
-/// Scores over `corpus` the memories from `fresh`: one that learns every repository, and one for each repository alone,
-/// to detect leaks from the others.
-///
-/// # Errors
-/// Only a defect of this crate, see [`EvalError`].
+/// Scores the memories from `fresh` over `corpus`: one that learns every repository, and one per repository to detect
+/// leaks from the others.
 pub fn evaluate_memory(
     corpus: &(impl Corpus + ?Sized),
     budgets: &[u64],
@@ -213,7 +203,7 @@ impl Run<'_> {
                 seen.extend(index.entities().map(Entity::fingerprint));
             }
             naive.learn(indexes[0].entities());
-            // The memory decides whether a session teaches anything.
+            // The memory decides whether it learns anything from a session.
             let _learned = makers.0.learn(&session).is_ok() && makers.1.learn(&session).is_ok();
         }
     }
@@ -270,7 +260,7 @@ impl Run<'_> {
         score.sessions.extend(session.percent());
     }
 
-    /// Inspects the largest view: worthless rows, names of other repositories, what it lacks.
+    /// Inspects the largest view: worthless rows, leaks, missing names.
     fn inspect(
         &mut self,
         repository: &str,

@@ -1,6 +1,5 @@
 //! A small seeded generator (splitmix64): baselines and intervals are the same in every run.
 
-/// The state of the generator.
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 
@@ -9,7 +8,6 @@ impl Random {
         Self(seed)
     }
 
-    /// The next 64 bits.
     pub fn next_bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

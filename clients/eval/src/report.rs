@@ -1,4 +1,4 @@
-//! What a run found: totals with intervals, rows per session, and on request every miss.
+//! The report of a run: totals with intervals, rows per session, and on request every miss.
 
 mod builder;
 
@@ -21,13 +21,13 @@ use crate::words::WordKind;
 #[derive(Debug, Default, Serialize)]
 pub struct Report {
     pub corpus: CorpusSummary,
-    /// What was asked, independent of any view.
+    /// What was needed, independent of any view.
     pub gold: GoldSummary,
     /// One entry per view, budget and extractor.
     pub measures: Vec<Measure>,
     /// One entry per view, budget and session (reference extractor).
     pub rows: Vec<SessionRow>,
-    /// Summaries that agents really continued from, each beside the view of the same size.
+    /// Summaries that agents continued from, each with the view of the same size.
     pub summaries: Vec<Comparison>,
     /// Statements of the tested view that the transcript contradicts, at most 200.
     pub contradicted: Vec<String>,
@@ -41,11 +41,11 @@ pub struct Report {
 pub struct CorpusSummary {
     /// Sessions that could be read.
     pub sessions: usize,
-    /// Of these, distinct ones.
+    /// Distinct ones of these.
     pub distinct: usize,
-    /// Of these, ones with at least one cut that counts.
+    /// Distinct ones with at least one cut that counts.
     pub scored: usize,
-    /// Repositories of the scored ones.
+    /// Repositories of the scored sessions.
     pub repositories: usize,
     /// Cuts that count.
     pub cuts: usize,
@@ -55,9 +55,9 @@ pub struct CorpusSummary {
     pub unreadable: Vec<String>,
     /// Views that could not be made, with the reason, at most 20.
     pub failed_views: Vec<String>,
-    /// How many views could not be made.
+    /// Number of views that could not be made.
     pub failed_view_count: usize,
-    /// How many views were larger than their budget; they are cut to it before scoring.
+    /// Number of views over their budget; they are cut before scoring.
     pub over_budget: usize,
     /// Names excluded because too many sessions have them, at most 200.
     pub stop_entities: Vec<String>,
@@ -77,7 +77,7 @@ pub struct GoldSummary {
     pub names_per_cut: f64,
 }
 
-/// One view at one budget, as one extractor sees it.
+/// One view at one budget, by one extractor.
 #[derive(Debug, Serialize)]
 pub struct Measure {
     pub view: String,
@@ -85,13 +85,13 @@ pub struct Measure {
     pub budget_tokens: u64,
     /// The extractor of the names.
     pub extractor: ExtractorKind,
-    /// Future-reference recall (percent): all names of all cuts as one heap.
+    /// Future-reference recall (percent) over all names of all cuts.
     pub frr: f64,
     /// The same as a mean over sessions.
     pub frr_per_session: f64,
     /// 95 % interval of `frr` by bootstrap over repositories.
     pub frr_interval: (f64, f64),
-    /// Bound-fact recall (percent); 100 where no fact was asked for.
+    /// Bound-fact recall (percent); 100 without facts.
     pub bfr: f64,
     /// The same as a mean over sessions.
     pub bfr_per_session: f64,
@@ -105,7 +105,7 @@ pub struct Measure {
     pub by_origin: BTreeMap<Origin, Tally>,
     /// Facts by class.
     pub facts: BTreeMap<FactKind, Tally>,
-    /// What is said in words.
+    /// Text measures.
     pub words: BTreeMap<WordKind, Tally>,
 }
 
@@ -124,8 +124,8 @@ pub struct SessionRow {
     pub bfr: Tally,
 }
 
-/// A summary that a model wrote and its agent continued from, and the tested view of the same history in the same number
-/// of tokens (reference extractor).
+/// A model's summary that its agent continued from, and the tested view of the same history with the same number of
+/// tokens (reference extractor).
 #[derive(Debug, Serialize)]
 pub struct Comparison {
     pub session: String,
@@ -155,14 +155,14 @@ pub struct Miss {
     pub budget_tokens: u64,
     /// "path", "command" … for a name, "edited file" … for a fact.
     pub what: &'static str,
-    /// The name or the fact in words.
+    /// The name, or the fact as text.
     pub text: String,
-    /// For a name: who found it, where it was used, and how far from the cut.
+    /// For a name: its extractor, where it was used, and how far from the cut.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<MissedName>,
 }
 
-/// The particulars of a missed name.
+/// Details of a missed name.
 #[derive(Debug, Serialize)]
 pub struct MissedName {
     pub extractor: ExtractorKind,
@@ -174,7 +174,7 @@ pub struct MissedName {
     pub last_seen: Role,
     /// Calls between that and the cut.
     pub calls_ago: usize,
-    /// Steps before the cut that held it.
+    /// Steps before the cut that had it.
     pub times: usize,
     /// The agent had used it in an argument before.
     pub used_before: bool,
@@ -215,7 +215,7 @@ impl Miss {
 }
 
 impl Report {
-    /// All real summaries together, as text; `None` if there was none to compare with.
+    /// All real summaries together, as text; `None` without any.
     pub fn summaries_line(&self) -> Option<String> {
         let rows = &self.summaries;
         let all = |of: fn(&Comparison) -> Tally| {

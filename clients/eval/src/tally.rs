@@ -1,9 +1,8 @@
-//! Counts of kept and asked, and figures from them.
+//! Counts of kept and needed, and figures from them.
 
-/// How many of the asked ones are in the view.
+/// How many of the needed ones are in the view.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Tally {
-    /// Found in the view.
     pub kept: u64,
     pub asked: u64,
 }
@@ -19,7 +18,7 @@ impl Tally {
         self.asked += other.asked;
     }
 
-    /// Percent kept; `None` if nothing was asked.
+    /// Percent kept; `None` if nothing was needed.
     pub fn percent(self) -> Option<f64> {
         (self.asked > 0).then(|| 100.0 * to_f64(self.kept) / to_f64(self.asked))
     }

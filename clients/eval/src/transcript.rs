@@ -1,10 +1,8 @@
-//! Reads a Codex rollout of any generation, or a transcript of Claude Code, into the steps a scorer
-//! needs.
+//! Reads a Codex rollout of any generation, or a transcript of Claude Code, into steps.
 //!
-//! This is deliberately a second, independent reader: it shares no code with the daemon's parser, so a blind spot there
-//! cannot hide from the measurement. Every line is judged alone, never by file or version, because real files change
-//! generation in the middle. Nothing is an error: a line that is not one JSON object is counted, and the objects it
-//! begins with are read.
+//! It deliberately shares no code with the daemon's parser, so that a blind spot there shows in the measurement. Every
+//! line is judged alone, never by file or version, because real files change generation in the middle. Nothing is an
+//! error: a line that is not one JSON object is counted, and the objects at its beginning are read.
 
 mod call;
 pub(crate) mod claude;
@@ -23,11 +21,11 @@ const OBJECTS_MAX: usize = 8;
 /// A rollout as a list of steps, in file order.
 #[derive(Debug, Default)]
 pub struct Transcript {
-    /// The thread id of the first session header, where there is one.
+    /// The thread id of the first session header, if any.
     pub thread_id: Option<String>,
     /// Working directories named by headers, in order of first appearance, without duplicates.
     pub cwds: Vec<String>,
-    /// What happened; several steps may come from one line.
+    /// Several steps may come from one line.
     pub steps: Vec<Step>,
     /// Readable summaries that replaced the agent's history.
     pub summaries: Vec<Summary>,
@@ -35,20 +33,19 @@ pub struct Transcript {
     pub malformed: u64,
 }
 
-/// A summary that a model wrote when the history was compacted.
+/// A model's summary of a compacted history.
 #[derive(Debug)]
 pub struct Summary {
     pub step: usize,
-    /// Byte offset of its line: what lies before is what it summarises.
+    /// Byte offset of its line; it summarizes what is before.
     pub before: usize,
     pub text: String,
 }
 
-/// One thing that happened, and where its line ends.
+/// A step, and where its line ends.
 #[derive(Debug)]
 pub struct Step {
-    /// Byte offset just past the line (its newline included): truncating the file here keeps
-    /// this step and hides everything after it.
+    /// Byte offset after the line and its newline: truncating the file here keeps this step and hides everything after.
     pub end: usize,
     pub kind: StepKind,
 }
@@ -58,12 +55,11 @@ pub struct Step {
 pub enum StepKind {
     /// Text that a client always injects: base instructions, AGENTS.md, environment, permissions.
     Context(String),
-    /// Text in the user's role; `request` is false for notices that a client wrote (an aborted
-    /// turn, a skill body).
+    /// Text in the user's role; `request` is false for notices by a client (an aborted turn, a skill body).
     User {
         /// The text, without the frame an IDE puts around it.
         text: String,
-        /// True when a person asked for something.
+        /// Whether it is a person's request.
         request: bool,
     },
     /// Text by the agent: messages, readable reasoning, readable compaction summaries.
@@ -91,7 +87,7 @@ impl Transcript {
         self.steps.iter().map(Step::tokens).sum()
     }
 
-    /// Calls from a step on until the first that changes a file, that one included.
+    /// Calls from a step up to and including the first that changes a file.
     pub fn calls_to_edit(&self, step: usize) -> Option<u64> {
         let calls = self.steps[step..].iter().filter_map(|step| match &step.kind {
             StepKind::Call(call) => Some(call),
@@ -231,7 +227,7 @@ impl Step {
         (bytes as u64).div_ceil(4)
     }
 
-    /// True when a person can have read it as an observation from outside the agent.
+    /// Whether it is an observation from outside the agent.
     pub fn is_observation(&self) -> bool {
         matches!(self.kind, StepKind::User { .. } | StepKind::Output(_))
     }
@@ -247,7 +243,7 @@ const CONTEXT_STARTS: [&str; 6] = [
     "# AGENTS.md instructions",
 ];
 
-/// Where an IDE puts the request inside the message it sends.
+/// How an IDE marks the request in its message.
 const IDE_FRAME: &str = "# Context from my IDE";
 const IDE_REQUEST: &str = "## My request for Codex:";
 

@@ -1,4 +1,4 @@
-//! A view as the scorer reads it: is this name in it, and what is said beside it.
+//! A view, prepared for look-ups of names and facts.
 
 use crate::drive::on_drive;
 use crate::entity::{Entity, EntityKind, flatten};
@@ -6,15 +6,14 @@ use crate::entity::{Entity, EntityKind, flatten};
 /// A view's text, prepared for look-ups.
 #[derive(Debug)]
 pub struct View {
-    /// Lines with single spaces: predicates are looked for on the line of their subject.
+    /// Lines with single spaces, since a predicate must be on the line of its subject.
     lines: Vec<String>,
-    /// All of it with single spaces: requests and commands may be wrapped over lines.
+    /// The whole text with single spaces, since requests and commands may be wrapped.
     flat: String,
 }
 
 impl View {
-    /// Prepares a view. Text behind backslash escapes (a view that prints commands as JSON
-    /// strings) counts as said; drives of Windows are compared in one form.
+    /// Backslash escapes (commands printed as JSON strings) are resolved; Windows drives are compared in one form.
     pub fn new(text: &str) -> Self {
         let text = on_drive(text);
         let lines: Vec<String> = text.lines().map(flatten).filter(|l| !l.is_empty()).collect();
@@ -27,7 +26,7 @@ impl View {
         Self { lines, flat }
     }
 
-    /// True if the view names the entity, as a separate word.
+    /// Whether the view names the entity, as a separate word.
     pub fn names(&self, entity: &Entity) -> bool {
         match entity.kind {
             EntityKind::Command => self.flat.contains(&entity.text),
@@ -36,7 +35,7 @@ impl View {
         }
     }
 
-    /// True if the view contains the flattened text.
+    /// Whether the view contains the flattened text.
     pub fn says(&self, text: &str) -> bool {
         self.flat.contains(&flatten(text))
     }
@@ -47,7 +46,7 @@ impl View {
     }
 }
 
-/// True when `text` names `entity` in the sense of [`View::names`].
+/// Whether `text` names `entity` in the sense of [`View::names`].
 pub fn text_names(text: &str, entity: &Entity) -> bool {
     match entity.kind {
         EntityKind::Command => text.contains(&entity.text),

@@ -1,16 +1,16 @@
-//! What a view says of what was said: words in their order, which no heap of names has.
+//! How much of the conversation a view repeats: words in their order, which a list of names does not have.
 //!
 //! - *The person's words*: runs of four words of the last [`TEXTS`] typed texts, [`TEXT_CHARS`] of each.
-//! - *The last report*: runs of four words of what the agent said last before a request.
-//! - *Relied on*: sentences from before the cut whose rare word pairs come back in what was said after it; one is kept
-//!   where a line of the view has half of its pairs.
+//! - *The last report*: runs of four words of the agent's last message before a request.
+//! - *Relied on*: sentences from before the cut whose rare word pairs recur after it; a sentence is kept if a line of
+//!   the view has half of its pairs.
 //! - *Bare names*: the share of a view's words that are identifiers among identifiers. The less, the better.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::transcript::{Step, StepKind};
 
-/// Typed texts that are asked for, and how much of each.
+/// Number of typed texts that count, and how much of each.
 const TEXTS: usize = 12;
 const TEXT_CHARS: usize = 600;
 
@@ -20,10 +20,10 @@ const SENTENCES: usize = 400;
 /// A pair of words in more sentences than this is common jargon.
 const PAIR_SENTENCES_MAX: u32 = 4;
 
-/// Rare pairs of a sentence that must come back later.
+/// Rare pairs of a sentence that must recur.
 const PAIRS_BACK: usize = 2;
 
-/// What is asked of a view's words.
+/// The text measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 #[derive(strum::IntoStaticStr, strum::VariantArray)]
@@ -45,17 +45,17 @@ pub enum WordKind {
 
 type Pair = (u64, u64);
 
-/// What was said before a cut and is asked of a view.
+/// The text before a cut that a view should repeat.
 #[derive(Debug, Default)]
-pub struct Said {
+pub struct SpokenText {
     person: HashSet<u64>,
     report: HashSet<u64>,
-    /// The pairs of each sentence that was relied on.
+    /// The pairs of each sentence that recurred.
     relied: Vec<Vec<Pair>>,
 }
 
-impl Said {
-    /// What stands in `visible` and, of that, what `later` goes back to.
+impl SpokenText {
+    /// Reads the text of `visible`, and which sentences recur in `later`.
     pub fn read(visible: &[Step], later: &str) -> Self {
         let mut texts: Vec<&str> = Vec::new();
         for text in visible.iter().rev().filter_map(typed) {
@@ -69,9 +69,9 @@ impl Said {
         Self { person, report, relied: relied(visible, later) }
     }
 
-    /// How much of it `view` says, by kind: kept and asked.
+    /// How much of it `view` has: kept and needed, by kind.
     pub fn kept(&self, view: &str) -> [(WordKind, u64, u64); 4] {
-        // Lines break where the view breaks them; a run may go on over a break.
+        // A run may continue over a line break.
         let said: HashSet<u64> = runs(view).into_iter().collect();
         let runs = |asked: &HashSet<u64>| (asked.intersection(&said).count(), asked.len());
         let lines: Vec<HashSet<Pair>> =
@@ -92,7 +92,7 @@ impl Said {
     }
 }
 
-/// What was said in `steps`, by the person and the agent.
+/// All messages in `steps`.
 pub fn spoken(steps: &[Step]) -> String {
     let words = steps.iter().filter_map(|step| match &step.kind {
         StepKind::User { text, .. } | StepKind::Assistant(text) => Some(text.as_str()),
@@ -108,7 +108,7 @@ fn typed(step: &Step) -> Option<&str> {
     }
 }
 
-/// What the agent said before the newest request that follows words of its own, else its last words.
+/// The agent's message before the newest request that follows one, else its last message.
 fn last_report(visible: &[Step]) -> Option<&str> {
     let said = |step: &Step| matches!(step.kind, StepKind::Assistant(_));
     let before_request =
@@ -149,7 +149,6 @@ fn relied(visible: &[Step], later: &str) -> Vec<Vec<Pair>> {
     sentences
 }
 
-/// Sentences of a line.
 fn split(line: &str) -> impl Iterator<Item = &str> {
     line.split_inclusive(['.', '!', '?', '。', '！', '？']).map(str::trim)
 }
@@ -160,7 +159,7 @@ fn runs(text: &str) -> Vec<u64> {
     words.windows(4).map(|run| run.iter().fold(7, |sum, word| mix(sum, *word))).collect()
 }
 
-/// Words that carry nothing alone, in the languages of the corpus.
+/// Stop words, in the languages of the corpus.
 const STOP_WORDS: [&str; 64] = [
     "the", "and", "for", "that", "this", "with", "you", "are", "was", "not", "but", "can", "have",
     "has", "will", "from", "its", "they", "which", "now", "all", "then", "than", "into", "also",
@@ -169,7 +168,7 @@ const STOP_WORDS: [&str; 64] = [
     "pas", "que", "pour", "dans", "sur", "por", "los", "las", "con", "del", "sono", "che", "non",
 ];
 
-/// Neighbouring words that carry something.
+/// Pairs of neighbouring words that are not stop words.
 fn pairs(text: &str) -> Vec<Pair> {
     let carries = |word: &String| {
         let is_wide = word.chars().any(|c| c >= '\u{2e80}');
@@ -179,7 +178,7 @@ fn pairs(text: &str) -> Vec<Pair> {
     words.windows(2).map(|two| (two[0], two[1])).collect()
 }
 
-/// Words in small letters; a letter of a script without spaces is a word.
+/// Lower-case words; a letter of a script without spaces is a word.
 fn words(text: &str) -> impl Iterator<Item = String> + '_ {
     let mut letters = text.chars().peekable();
     std::iter::from_fn(move || {
@@ -200,7 +199,7 @@ fn words(text: &str) -> impl Iterator<Item = String> + '_ {
     })
 }
 
-/// Words that are names in lines that are mostly names, and all words.
+/// Counts of names in lines that are mostly names, and of all words.
 fn bare_names(view: &str) -> (usize, usize) {
     let (mut bare, mut all) = (0, 0);
     for line in view.lines() {
@@ -251,20 +250,23 @@ mod tests {
         Step { end: 0, kind: StepKind::Assistant(text.to_owned()) }
     }
 
-    fn scores(said: &Said, view: &str) -> Vec<(u64, u64)> {
+    fn scores(said: &SpokenText, view: &str) -> Vec<(u64, u64)> {
         said.kept(view).map(|(_, kept, asked)| (kept, asked)).to_vec()
     }
 
     const REPORT: &str = "The lexer copied each token, which made the parser slow. Tests pass.";
 
-    fn said() -> Said {
+    fn said() -> SpokenText {
         let visible =
             [user("Make the parser quick, but keep its errors."), agent(REPORT), user("go on")];
-        Said::read(&visible, "Since the lexer copied each token I now borrow from the source.")
+        SpokenText::read(
+            &visible,
+            "Since the lexer copied each token I now borrow from the source.",
+        )
     }
 
     #[test]
-    fn words_in_their_order_count_and_a_heap_of_names_does_not() {
+    fn word_order_counts_and_a_list_of_names_does_not() {
         let whole = scores(
             &said(),
             &format!("Make the parser quick, but keep its errors.\n{REPORT}\ngo on"),
@@ -278,15 +280,15 @@ mod tests {
     }
 
     #[test]
-    fn a_sentence_nobody_goes_back_to_is_not_asked_for() {
+    fn sentences_that_do_not_recur_do_not_count() {
         let visible =
             [agent(REPORT), agent("The weather in the mountains stays fine until Sunday.")];
-        let said = Said::read(&visible, "Since the lexer copied each token I borrow.");
+        let said = SpokenText::read(&visible, "Since the lexer copied each token I borrow.");
         assert_eq!(said.relied.len(), 1);
     }
 
     #[test]
-    fn names_among_names_are_bare_and_names_in_sentences_are_not() {
+    fn only_names_among_names_are_bare() {
         assert_eq!(
             bare_names("src/a.rs parse_line Token2\nWe moved parse_line there last."),
             (3, 8)

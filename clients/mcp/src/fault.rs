@@ -1,4 +1,4 @@
-//! Errors as an agent gets them: one shape for every cause.
+//! Errors in the format that agents get.
 
 use longhaul_client::ClientError;
 use longhaul_protocol::Retry;
@@ -6,7 +6,6 @@ use rmcp::model::CallToolResult;
 use serde::Serialize;
 use serde_json::json;
 
-/// A call without a result.
 #[derive(Debug, Serialize)]
 pub(crate) struct Fault {
     /// A stable name: the daemon's own kinds, and those of the connection.
@@ -29,7 +28,6 @@ impl Fault {
         CallToolResult::structured_error(json!({ "error": self }))
     }
 
-    /// As a sentence.
     pub(crate) fn sentence(&self) -> String {
         let hint = self.hint.as_ref().map_or_else(String::new, |hint| format!(" ({hint})"));
         format!("{}{hint}", self.message)

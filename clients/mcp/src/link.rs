@@ -1,9 +1,8 @@
 //! The connection to the daemon, across restarts.
 //!
-//! It keeps one connection and checks it before each call: one that has ended is opened again, so a restart between
-//! two calls goes unnoticed. If it ends during a call, the call is repeated, unless it changes something: then it may
-//! have been done, and the error says so. If the daemon is not running, `longhaul up` starts it once, and the call
-//! waits.
+//! It keeps one connection and reopens it before a call if it has ended, so a restart between two calls goes unnoticed.
+//! If it ends during a call, the call is repeated, unless the call changes something: then it may have been carried
+//! out, and the error says so. If the daemon is not running, `longhaul up` starts it once, and the call waits.
 //!
 //! A crash of the daemon is treated like a restart. After a crash of this process the agent starts a new one; no state
 //! is lost.
@@ -130,7 +129,7 @@ fn start(socket: Option<&Path>) -> bool {
         up.arg("--socket").arg(path);
     }
     up.arg("up").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    // An agent that kills its children must not kill the daemon that others use.
+    // In its own process group: an agent that kills its children must not kill the shared daemon.
     up.process_group(0);
     up.spawn().is_ok()
 }

@@ -1,13 +1,13 @@
-//! `longhaul-mcp`: the longhaul daemon as a server of the Model Context Protocol, over stdio.
+//! `longhaul-mcp`: the longhaul daemon as an MCP server over stdio.
 //!
 //! An agent starts one process per session, which forwards calls to the user's daemon and keeps no state.
 //!
 //! - [`link`] finds the daemon, starts it if allowed, and reconnects after restarts;
 //! - [`bridge`] holds the tools and resources with their descriptions;
 //! - [`memory`], [`threads`] make the calls and format the answers;
-//! - [`fault`] is an error as the agent gets it.
+//! - [`fault`] formats errors.
 //!
-//! Standard output carries the protocol and nothing else.
+//! Standard output carries only the protocol.
 
 mod bridge;
 mod fault;
@@ -26,12 +26,12 @@ use rmcp::transport::stdio;
 use crate::bridge::Bridge;
 use crate::link::Link;
 
-/// Exit code if the agent never spoke the protocol: wrong use.
+/// Exit code if the program is not used over the protocol.
 const USAGE: u8 = 64;
 
 /// Serves longhaul's checkpoints, transcripts and memory to an agent, over the Model Context Protocol.
 ///
-/// Agents start it themselves; `longhaul install codex` or `longhaul install claude` tells them to.
+/// Agents start it themselves after longhaul install codex or longhaul install claude.
 #[derive(Debug, Parser)]
 #[command(name = "longhaul-mcp", version)]
 struct Args {
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
     match run(args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // If nobody can read it, the exit code still says it.
+            // Ignore a closed stderr.
             io::stderr()
                 .write_all(format!("longhaul-mcp: {error}\n").as_bytes())
                 .unwrap_or_default();

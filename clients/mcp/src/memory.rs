@@ -11,32 +11,29 @@ use crate::link::Link;
 const SEARCH_TOKENS: u64 = 2_500;
 const SUMMARY_TOKENS: u64 = 5_000;
 
-/// Words to look for.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct SearchArgs {
     /// Words, names, paths or parts of an error message; a few are better than a sentence.
     query: String,
-    /// Only what is remembered of this project: an absolute path. Absent: the current folder.
+    /// Absolute path of a project to search only its memory. Default: the current folder.
     cwd: Option<String>,
-    /// Hits at most.
+    /// Maximum number of hits.
     limit: Option<u32>,
 }
 
-/// A file of the memory.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct ReadArgs {
-    /// A path as a search or the summary names it.
+    /// A path from a search or the summary.
     path: String,
-    /// First line, from 1; absent: 1.
+    /// First line. Default: 1.
     line: Option<u64>,
-    /// Lines at most.
+    /// Maximum number of lines.
     max_lines: Option<u64>,
 }
 
-/// Something to remember.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct NoteArgs {
-    /// One fact, preference or working command, in one or two sentences that a later session understands.
+    /// One fact, preference or working command, in one or two sentences that a later session can understand.
     text: String,
 }
 
@@ -49,7 +46,7 @@ pub(crate) async fn search(link: &Link, args: SearchArgs) -> Result<String, Faul
     };
     let hits = link.call::<memory::Search>(params).await?.hits;
     if hits.is_empty() {
-        return Ok("Nothing in memory matches. thread_search looks in the transcripts.".into());
+        return Ok("Nothing in memory matches. thread_search searches the transcripts.".into());
     }
     Ok(hits.iter().map(hit).collect::<Vec<_>>().join("\n\n"))
 }
@@ -67,16 +64,17 @@ pub(crate) async fn read(link: &Link, args: ReadArgs) -> Result<String, Fault> {
 }
 
 pub(crate) async fn note(link: &Link, args: NoteArgs) -> Result<String, Fault> {
-    // An agent notes for itself, in the project it works in.
+    // For the project the agent works in.
     let origin = Some(memory::Origin::Agent);
     let params = memory::AddNoteParams { text: args.text, cwd: here(), origin };
     let note = link.call_once::<memory::AddNote>(params).await?;
     let scope = note.project.map_or_else(String::new, |project| format!(" for {project}"));
-    let wait = if note.pending { " It waits for the user: `longhaul memory review`." } else { "" };
+    let wait =
+        if note.pending { " The user can confirm it: `longhaul memory review`." } else { "" };
     Ok(format!("Noted{scope}: {}{wait}", note.text))
 }
 
-/// The summary an agent reads at the start of a session.
+/// The memory summary for the start of a session.
 pub(crate) async fn summary(link: &Link) -> Result<String, Fault> {
     let params = memory::SummaryParams {
         cwd: here(),
@@ -85,12 +83,12 @@ pub(crate) async fn summary(link: &Link) -> Result<String, Fault> {
     };
     let text = link.call::<memory::Summary>(params).await?.text.0;
     Ok(match text.trim() {
-        "" => "Nothing is remembered about this project yet.".to_owned(),
+        "" => "Memory has nothing about this project yet.".to_owned(),
         _ => text,
     })
 }
 
-/// The agent's working folder, in which it starts its servers.
+/// The agent's working folder: agents start their servers in it.
 pub(crate) fn here() -> Option<String> {
     std::env::current_dir().ok().and_then(|path| path.into_os_string().into_string().ok())
 }

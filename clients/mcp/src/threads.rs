@@ -22,105 +22,91 @@ const SEARCH_TOKENS: u64 = 2_500;
 const SEARCH_HITS: u32 = 8;
 /// Default tokens of a checkpoint.
 const VIEW_TOKENS: u64 = 2_000;
-/// Bytes of items returned at once: an amount that does not overwhelm a model.
+/// Maximum bytes of items per call.
 const EXPAND_BYTES: u64 = 24 * 1024;
-/// Milliseconds between two attempts to find a thread of this folder, and their number.
+/// Interval and number of attempts to find a thread of this folder.
 const NEWEST_ATTEMPT_MS: u64 = 200;
 const NEWEST_ATTEMPTS: u32 = 5;
-/// Milliseconds of the wait for the newest lines of a transcript.
+/// Milliseconds to wait for the newest lines of a transcript.
 const SYNC_MS: u64 = 1_000;
 
-/// A thread, and how much of it.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct ViewArgs {
-    /// Absent: this thread.
+    /// Default: this thread.
     thread_id: Option<String>,
-    /// Tokens of the text at most; absent: 2000.
+    /// Maximum tokens of the text. Default: 2000.
     max_tokens: Option<u64>,
 }
 
-/// A thread.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct UsageArgs {
-    /// Absent: this thread.
+    /// Default: this thread.
     thread_id: Option<String>,
 }
 
-/// A handle.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct ExpandArgs {
-    /// As a checkpoint, a receipt or a search names it; #747 is an item of the thread.
+    /// A handle from a checkpoint, a receipt or a search; #747 is an item of the thread.
     handle: String,
-    /// The thread of a handle that names none, or the beginning of its id. Absent: this thread.
+    /// Id, or a prefix of it, of the thread of a handle without a thread. Default: this thread.
     thread_id: Option<String>,
-    /// Continues where an answer that was cut off ended.
+    /// The cursor of an incomplete answer, to continue it.
     cursor: Option<String>,
 }
 
-/// What to record.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct ApplyArgs {
-    /// Absent: this thread.
+    /// Default: this thread.
     thread_id: Option<String>,
-    /// In order. Each is kept or refused as a whole.
+    /// Applied in order. Each is accepted or rejected as a whole.
     #[schemars(with = "Vec<checkpoint::Update>")]
     updates: serde_json::Value,
 }
 
-/// Where to go on.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct ContinueArgs {
-    /// Absent: this thread.
+    /// Default: this thread.
     thread_id: Option<String>,
-    /// The agent that goes on: codex or claude. Absent: the thread's own where it is one of them, else codex.
+    /// The agent to continue in: codex or claude. Default: the thread's own agent if it is one of them, else codex.
     to: Option<String>,
 }
 
-/// Words to look for.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct SearchArgs {
-    /// Words, names, paths, parts of an error message, or a question. What has all words comes first.
+    /// Words, names, paths, parts of an error message, or a question. Items with all words come first.
     query: String,
-    /// Only threads that worked in exactly this folder of the project, an absolute path. Absent: the whole project.
+    /// Absolute path of a folder of the project, to search only threads of exactly this folder. Default: the project.
     cwd: Option<String>,
-    /// Hits at most; absent: 8.
+    /// Maximum number of hits. Default: 8.
     limit: Option<u32>,
 }
 
-impl ViewArgs {
-    /// For the calling thread, unless another is named.
-    pub(crate) fn of(self, caller: Option<String>) -> Self {
-        Self { thread_id: self.thread_id.or(caller), ..self }
+/// Arguments that name a thread.
+pub(crate) trait ThreadArgs {
+    fn thread_id(&mut self) -> &mut Option<String>;
+
+    /// Defaults to the calling thread.
+    fn or_caller(mut self, caller: Option<String>) -> Self
+    where
+        Self: Sized,
+    {
+        let thread_id = self.thread_id();
+        *thread_id = thread_id.take().or(caller);
+        self
     }
 }
 
-impl ApplyArgs {
-    /// For the calling thread, unless another is named.
-    pub(crate) fn of(self, caller: Option<String>) -> Self {
-        Self { thread_id: self.thread_id.or(caller), ..self }
-    }
+macro_rules! thread_args {
+    ($($args:ty)*) => {
+        $(impl ThreadArgs for $args {
+            fn thread_id(&mut self) -> &mut Option<String> {
+                &mut self.thread_id
+            }
+        })*
+    };
 }
 
-impl ExpandArgs {
-    /// For the calling thread, unless another is named.
-    pub(crate) fn of(self, caller: Option<String>) -> Self {
-        Self { thread_id: self.thread_id.or(caller), ..self }
-    }
-}
-
-impl ContinueArgs {
-    /// For the calling thread, unless another is named.
-    pub(crate) fn of(self, caller: Option<String>) -> Self {
-        Self { thread_id: self.thread_id.or(caller), ..self }
-    }
-}
-
-impl UsageArgs {
-    /// For the calling thread, unless another is named.
-    pub(crate) fn of(self, caller: Option<String>) -> Self {
-        Self { thread_id: self.thread_id.or(caller) }
-    }
-}
+thread_args!(ViewArgs ApplyArgs ExpandArgs ContinueArgs UsageArgs);
 
 pub(crate) async fn view(link: &Link, args: ViewArgs) -> Result<String, Fault> {
     let params = checkpoint::ViewParams {
@@ -131,20 +117,20 @@ pub(crate) async fn view(link: &Link, args: ViewArgs) -> Result<String, Fault> {
     Ok(link.call::<checkpoint::View>(params).await?.text.0)
 }
 
-/// Starts a new thread of an agent with a briefing of another, and says how to resume it.
-pub(crate) async fn go_on(link: &Link, args: ContinueArgs) -> Result<String, Fault> {
+/// Starts a new thread of an agent with a briefing of another, and returns the command that resumes it.
+pub(crate) async fn hand_over(link: &Link, args: ContinueArgs) -> Result<String, Fault> {
     let thread_id = thread(link, args.thread_id).await?;
     let params = ContinueParams { thread_id, to: args.to, ..Default::default() };
-    let begun = link.call_once::<Continue>(params).await?;
-    let tokens = begun.compaction.tokens;
-    let checked = begun.checked.as_ref().map(checked).unwrap_or_default();
+    let continued = link.call_once::<Continue>(params).await?;
+    let tokens = continued.compaction.tokens;
+    let checked = continued.checked.as_ref().map(checked).unwrap_or_default();
     Ok(format!(
-        "Thread {} is ready: a briefing of {} tokens in place of {}. Tell the user to run, in the folder of this \
+        "Thread {} is ready: a briefing of {} tokens replaces {}. Tell the user to run, in the folder of this \
          project:\n{}\n{checked}",
-        begun.thread_id,
+        continued.thread_id,
         tokens.after,
         tokens.before,
-        begun.command.join(" "),
+        continued.command.join(" "),
     ))
 }
 
@@ -156,7 +142,7 @@ fn checked(tree: &CheckedTree) -> String {
         names => format!(" {what}: {}.", names.join(", ")),
     };
     format!(
-        "Checked just now: {unchanged} files are as the thread left them, {unverified} could not be seen.{}{}{}\n",
+        "Working tree: {unchanged} files unchanged, {unverified} not checked.{}{}{}\n",
         named("Changed since", changed),
         named("Gone", gone),
         named("SUSPECT facts", facts_suspect),
@@ -169,14 +155,14 @@ pub(crate) async fn apply(link: &Link, args: ApplyArgs) -> Result<String, Fault>
         Fault::new(
             "invalid_params",
             wrong,
-            "an update is a plan, a decision or a fact, as the schema says",
+            "an update is a plan, a decision or a fact; see the schema",
         )
     };
     let updates = checkpoint::Update::read_all(args.updates).map_err(unread)?;
     let thread_id = thread(link, args.thread_id).await?;
     let count = updates.len();
     for (at, update) in updates.into_iter().enumerate() {
-        let name = format!("operation {} of {count} ({})", at + 1, update.label());
+        let name = format!("update {} of {count} ({})", at + 1, update.label());
         let params =
             checkpoint::ApplyParams { thread_id: thread_id.clone(), update, expected_seq: None };
         let result = link.call_once::<checkpoint::Apply>(params).await?;
@@ -185,12 +171,12 @@ pub(crate) async fn apply(link: &Link, args: ApplyArgs) -> Result<String, Fault>
             let hint = result.hint.unwrap_or_default();
             return Err(Fault::new(
                 "update_rejected",
-                format!("{name} was refused: {why}. {at} before it were kept."),
+                format!("{name} was rejected: {why}. {at} before it were kept."),
                 &hint,
             ));
         }
     }
-    Ok(format!("Recorded {count} in the checkpoint of thread {thread_id}."))
+    Ok(format!("Recorded {count} updates in the checkpoint of thread {thread_id}."))
 }
 
 pub(crate) async fn usage(link: &Link, args: UsageArgs) -> Result<String, Fault> {
@@ -201,10 +187,10 @@ pub(crate) async fn usage(link: &Link, args: UsageArgs) -> Result<String, Fault>
     let trigger = match window.trigger {
         Some(trigger) => {
             let left = trigger.saturating_sub(used);
-            format!("It is compacted at about {trigger} tokens, {left} from now.")
+            format!("It is compacted at about {trigger} tokens; {left} are left.")
         }
-        None if window.is_known => "It is not compacted by itself.".to_owned(),
-        None => "How large its window is, is not known.".to_owned(),
+        None if window.is_known => "It is not compacted automatically.".to_owned(),
+        None => "The size of its window is unknown.".to_owned(),
     };
     let mut kinds: Vec<(&String, &u64)> = usage.by_kind.iter().collect();
     kinds.sort_by(|one, other| other.1.cmp(one.1));
@@ -231,10 +217,10 @@ pub(crate) async fn expand(link: &Link, args: ExpandArgs) -> Result<String, Faul
         cursor: args.cursor,
         max_bytes: Some(EXPAND_BYTES),
     };
-    let found = link.call::<Expand>(params).await?;
+    let page = link.call::<Expand>(params).await?;
     let mut text: String =
-        found.items.iter().map(|item| printable::json(item.get()).into_owned() + "\n").collect();
-    if let Some(cursor) = found.next_cursor {
+        page.items.iter().map(|item| printable::json(item.get()).into_owned() + "\n").collect();
+    if let Some(cursor) = page.next_cursor {
         text.push_str(&format!("There is more; call again with cursor {cursor}\n"));
     }
     Ok(text)
@@ -250,7 +236,7 @@ pub(crate) async fn search(link: &Link, args: SearchArgs) -> Result<String, Faul
     };
     let found = link.call::<Search>(params).await?;
     if found.hits.is_empty() {
-        return Ok("Nothing was found. Fewer words find more.".to_owned());
+        return Ok("Nothing found. Try fewer words.".to_owned());
     }
     Ok(found.hits.iter().map(hit).collect::<Vec<_>>().join("\n\n"))
 }
@@ -283,7 +269,7 @@ async fn thread(link: &Link, named: Option<String>) -> Result<String, Fault> {
     Ok(thread_id)
 }
 
-/// The newest thread of this folder. A daemon that just started may not have read it yet.
+/// The newest thread of this folder. Retries, since a daemon that just started may not have read it yet.
 async fn newest(link: &Link) -> Result<String, Fault> {
     let mut attempts = tokio::time::interval(Duration::from_millis(NEWEST_ATTEMPT_MS));
     for _ in 0..NEWEST_ATTEMPTS {

@@ -1,7 +1,7 @@
-//! The program over its pipes, against a scripted daemon.
+//! The program over its pipes, with a scripted daemon.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-#![expect(clippy::needless_pass_by_value, reason = "values are written where they are passed")]
+#![expect(clippy::needless_pass_by_value, reason = "calls read better with values")]
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// An agent, as far as the program can tell.
+/// The agent's side of the program's pipes.
 struct Agent {
     child: Child,
     stdin: ChildStdin,
@@ -29,7 +29,7 @@ impl Agent {
     fn start(socket: &Path) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_longhaul-mcp"));
         command.env_clear().env("HOME", "/home/user").args(["--no-start", "--socket"]);
-        // It is told the person's socket and calls on the agents' beside it.
+        // It gets the person's socket and uses the agents' socket beside it.
         command.arg(socket.with_file_name("v1.sock"));
         let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = piped.spawn().unwrap();
@@ -68,7 +68,7 @@ impl Agent {
         }
     }
 
-    /// Calls a tool: its text, and whether it failed.
+    /// Calls a tool; returns its text and whether it failed.
     fn tool(&mut self, name: &str, arguments: Value, thread: Option<&str>) -> (String, bool) {
         let meta = thread.map_or_else(|| json!({}), |thread| json!({ "threadId": thread }));
         let params = json!({ "name": name, "arguments": arguments, "_meta": meta });
@@ -86,8 +86,7 @@ impl Drop for Agent {
     }
 }
 
-/// A daemon and the folder of its socket, in the order in which they may not go: the server needs its path
-/// until it has ended.
+/// A daemon and the folder of its socket. The server must be dropped first, since it needs its path.
 fn desk(script: Script) -> (tempfile::TempDir, ScriptedServer) {
     let folder = tempfile::tempdir().unwrap();
     let server = ScriptedServer::start(&of_agents(&folder.path().join("v1.sock")), script).unwrap();
@@ -121,7 +120,7 @@ fn calls(server: &ScriptedServer, method: &str) -> Vec<Value> {
 }
 
 #[test]
-fn every_tool_explains_itself() {
+fn every_tool_has_a_description() {
     let (_folder, server) = desk(examples());
     let answer = Agent::start(server.path()).ask("tools/list", json!({}));
     let tools = answer["result"]["tools"].as_array().unwrap();
@@ -149,16 +148,16 @@ fn every_tool_explains_itself() {
 }
 
 #[test]
-fn a_call_is_about_the_thread_it_comes_from() {
+fn calls_default_to_the_calling_thread() {
     let (_folder, server) = desk(examples());
     let mut agent = Agent::start(server.path());
     let (text, failed) = agent.tool("checkpoint_view", json!({}), Some("mine"));
     assert_eq!((text.as_str(), failed), ("[TASK]\n- Go on.", false));
     agent.tool("checkpoint_view", json!({ "thread_id": "other" }), Some("mine"));
     agent.tool("checkpoint_view", json!({}), None);
-    let asked = calls(&server, "checkpoint/view");
-    assert_eq!(asked[0]["thread_id"], "mine");
-    assert_eq!(asked[1]["thread_id"], "other");
+    let views = calls(&server, "checkpoint/view");
+    assert_eq!(views[0]["thread_id"], "mine");
+    assert_eq!(views[1]["thread_id"], "other");
     // Without either, the newest of this folder.
     assert_eq!(
         calls(&server, "thread/list")[0]["cwd"],
@@ -180,20 +179,17 @@ fn a_call_is_about_the_thread_it_comes_from() {
 }
 
 #[test]
-fn a_thread_is_handed_over_and_the_user_gets_the_command() {
+fn thread_continue_returns_the_command_for_the_user() {
     let (_folder, server) = desk(examples());
     let mut agent = Agent::start(server.path());
     let (text, failed) = agent.tool("thread_continue", json!({ "to": "claude" }), Some("mine"));
-    assert!(
-        !failed && text.contains("codex resume") && text.contains("Checked just now"),
-        "{text}"
-    );
-    let asked = calls(&server, "thread/continue");
-    assert_eq!(asked, [json!({ "thread_id": "mine", "to": "claude" })]);
+    assert!(!failed && text.contains("codex resume") && text.contains("Working tree: "), "{text}");
+    let requests = calls(&server, "thread/continue");
+    assert_eq!(requests, [json!({ "thread_id": "mine", "to": "claude" })]);
 }
 
 #[test]
-fn updates_are_recorded_in_order_until_one_is_refused() {
+fn updates_are_applied_in_order_until_one_is_rejected() {
     let script = examples().on("checkpoint/apply", |params| {
         let is_port = params["update"]["key"] == "port";
         Reply::Result(match is_port {
@@ -213,19 +209,19 @@ fn updates_are_recorded_in_order_until_one_is_refused() {
     assert_eq!(calls(&server, "checkpoint/apply")[0]["thread_id"], "mine");
     let updates = json!({ "updates": [fact("port"), fact("host"), fact("port")] });
     let (text, failed) = agent.tool("checkpoint_apply", updates, Some("mine"));
-    assert!(failed && text.contains("operation 2 of 3"), "{text}");
+    assert!(failed && text.contains("update 2 of 3"), "{text}");
     for word in ["update_rejected", "host", "no such call", "name one", "1 before it"] {
         assert!(text.contains(word), "{word}: {text}");
     }
-    assert_eq!(calls(&server, "checkpoint/apply").len(), 3, "what follows is not tried");
+    assert_eq!(calls(&server, "checkpoint/apply").len(), 3, "the third is not sent");
     let unread = json!({ "updates": [fact("port"), { "kind": "policy" }] });
     let (text, failed) = agent.tool("checkpoint_apply", unread, Some("mine"));
-    assert!(failed && text.contains("operation 2 of 2 cannot be read"), "{text}");
-    assert_eq!(calls(&server, "checkpoint/apply").len(), 3, "nothing of it is tried");
+    assert!(failed && text.contains("update 2 of 2 cannot be read"), "{text}");
+    assert_eq!(calls(&server, "checkpoint/apply").len(), 3, "none is sent");
 }
 
 #[test]
-fn memory_is_searched_read_noted_and_summarised() {
+fn memory_tools_and_resource_work() {
     let (_folder, server) = desk(with_memory());
     let mut agent = Agent::start(server.path());
     let (text, _) = agent.tool("memory_search", json!({ "query": "tests" }), None);
@@ -244,7 +240,7 @@ fn memory_is_searched_read_noted_and_summarised() {
 }
 
 #[test]
-fn a_restart_of_the_daemon_loses_no_request_and_makes_no_note_twice() {
+fn restart_repeats_reads_but_not_notes() {
     let count = Arc::new(AtomicUsize::new(0));
     let seen = Arc::clone(&count);
     let script = with_memory()
@@ -257,7 +253,7 @@ fn a_restart_of_the_daemon_loses_no_request_and_makes_no_note_twice() {
         .on("memory/add_note", |_| Reply::Close);
     let (_folder, server) = desk(script);
     let mut agent = Agent::start(server.path());
-    // It ends in the middle of a call, then between two.
+    // The connection ends during a call, then between two.
     assert_eq!(agent.tool("checkpoint_view", json!({}), Some("t")), ("still here".into(), false));
     server.close_all();
     assert_eq!(agent.tool("checkpoint_view", json!({}), Some("t")), ("still here".into(), false));
@@ -267,7 +263,7 @@ fn a_restart_of_the_daemon_loses_no_request_and_makes_no_note_twice() {
 }
 
 #[test]
-fn a_daemon_that_is_not_there_or_of_another_version_is_named() {
+fn missing_daemon_and_other_version_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let mut agent = Agent::start(&folder.path().join("v1.sock"));
     let (text, failed) = agent.tool("context_usage", json!({}), Some("t"));

@@ -1,12 +1,12 @@
--- The plugin's face: options, the statusline, and functions for other plugins.
+-- The plugin's interface: options, the statusline, and functions for other plugins.
 
 local client = require('longhaul.client')
 
 local M = { client = client }
 
 --- Options, all of them optional:
----   socket   string    the daemon's socket; by the environment otherwise
----   start    boolean   may a command start an absent daemon? Default: true
+---   socket   string    the daemon's socket; default: from the environment
+---   start    boolean   whether a command may start the daemon; default: true
 ---   program  string    the `longhaul` program; default: 'longhaul'
 function M.setup(options)
   options = options or {}
@@ -21,14 +21,14 @@ function M.setup(options)
 end
 M.setup()
 
---- Compacts a history of your own: `done(failure, result)`; `result.view` is the text to go on from.
+--- Compacts a history of your own: `done(failure, result)`; `result.view` is the text to continue from.
 --- `items` are history items in the Responses API form. Options: max_tokens, strategy, …
 function M.compact(items, options, done)
   local params = vim.tbl_extend('force', options or {}, { items = items })
   return client.request('compaction/run', params, done)
 end
 
---- Use of the active thread's context, for a statusline; '' while it is not known.
+--- Use of the active thread's context, for a statusline; '' while unknown.
 function M.statusline()
   return require('longhaul.statusline').text()
 end

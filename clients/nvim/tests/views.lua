@@ -139,7 +139,7 @@ local function check_events()
   decided.action, decided.tier = 'wait', vim.NIL
   assert(not told('policy_decided', decided))
   local crossed = { thread_id = thread, tokens = 180000, window = 200000, percent_remaining = 10 }
-  local words = 'longhaul: as much as it is compacted at: 180k of 200k tokens, 10 % left'
+  local words = 'longhaul: compaction limit reached: 180k of 200k tokens, 10 % left'
   assert(told('limit_crossed', crossed) == words, notices[#notices])
   crossed.thread_id = 'another'
   assert(not told('limit_crossed', crossed))

@@ -1,6 +1,6 @@
-// The picture of a context: how full it is, what fills it, how it grew and where it was compacted.
+// The chart of a context: how full it is, what fills it, how it grew and where it was compacted.
 //
-// Pure: an answer of `context/usage` in, one HTML page without a script out. Colours are the theme's.
+// Pure: converts an answer of `context/usage` to an HTML page without scripts, in the theme's colours.
 
 import type { ContextUsageResult, ThreadBillResult, Timeline, ThreadSummary } from "@longhaul/client";
 import type { Policy } from "./context";
@@ -9,7 +9,7 @@ import { billLines, coldCache, fill, forecast, level, nameOf, tokens } from "./w
 const WIDTH = 300;
 const HEIGHT = 120;
 
-/** Kinds in the order they are drawn, with their names and the theme's colours. */
+/** Kinds in drawing order, with their names and the theme's colours. */
 const KINDS: Array<[string, string, string]> = [
   ["tool_outputs", "tool outputs", "charts-blue"],
   ["tool_calls", "tool calls", "charts-purple"],
@@ -27,7 +27,7 @@ interface Part {
   color: string;
 }
 
-/** The whole page. `nonce` lets its one style through the content security policy. */
+/** The whole page. The content security policy allows its one style by `nonce`. */
 export function page(thread: ThreadSummary, usage: ContextUsageResult, policy: Policy | undefined, nonce: string, bill?: ThreadBillResult): string {
   const { percent, words } = fill(usage);
   const number = percent === undefined ? `<b>${words}</b>` : `<b>${percent}</b>%<span>${words}</span>`;
@@ -63,7 +63,7 @@ function html(body: string, nonce: string): string {
 <style nonce="${nonce}">${STYLE}${classes()}</style></head><body>${body}</body></html>`;
 }
 
-/** What fills the window, the largest first. */
+/** What fills the window, largest first. */
 export function parts(usage: ContextUsageResult): Part[] {
   const sizes: Record<string, number> = { ...usage.by_kind, overhead: usage.tokens.overhead };
   const known = new Map(KINDS.map(([kind, name, color]) => [kind, { name, color }]));
@@ -73,7 +73,7 @@ export function parts(usage: ContextUsageResult): Part[] {
     .sort((a, b) => b.tokens - a.tokens);
 }
 
-/** The window as one bar: its parts, the room that is left, and where compaction comes. */
+/** The window as one bar: its parts, the free room and the compaction limit. */
 function stack(usage: ContextUsageResult): string {
   const whole = Math.max(usage.window.is_known ? usage.window.tokens : 0, usage.tokens.used, 1);
   const listed = parts(usage);
@@ -144,7 +144,7 @@ function escape(text: string): string {
   return text.replace(/[&<>"]/g, (letter) => `&#${letter.charCodeAt(0)};`);
 }
 
-/** A style may not stand in an attribute: each colour has its classes. */
+/** Style attributes are not allowed, so each colour has classes. */
 function classes(): string {
   const colors = new Set([...KINDS.map(([, , color]) => color), "foreground"]);
   return [...colors].map((c) => `.f-${c}{fill:var(--vscode-${c})}.b-${c}{background:var(--vscode-${c})}`).join("");

@@ -1,10 +1,10 @@
-// What a person may choose of a view: the rows of the picker, and what a changed check writes. Pure.
+// The rows of the picker, and the effect of a changed check. Pure.
 
 import type { CheckpointChoicesResult, CompactionPreviewResult } from "@longhaul/client";
 
 type Choices = CheckpointChoicesResult["choices"];
 
-/** What becomes of a row whose check is changed. */
+/** The effect of changing a row's check. */
 export type Change =
   | { change: "pin"; handle: string }
   | { change: "drop"; text: string }
@@ -13,12 +13,12 @@ export type Change =
 export interface ChoiceRow {
   label: string;
   description: string;
-  /** Whether a view holds it now. */
+  /** Whether it is in the next view. */
   picked: boolean;
   onChange: Change;
 }
 
-/** Choices first, then the lines of the view, then what it leaves out, the newest first. */
+/** Choices first, then the lines of the view, then the items it leaves out, newest first. */
 export function choiceRows(choices: Choices, preview: CompactionPreviewResult): ChoiceRow[] {
   const chosen = choices.map((choice) => ({
     label: words(choice.text),
@@ -41,7 +41,7 @@ export function choiceRows(choices: Choices, preview: CompactionPreviewResult): 
   return [...chosen, ...held, ...left];
 }
 
-/** The rows whose check is another than it was; what is taken back comes first, since it makes room. */
+/** The rows whose check changed; removals first, to make room. */
 export function changes(rows: readonly ChoiceRow[], picked: readonly ChoiceRow[]): Change[] {
   const changed = rows.filter((row) => picked.includes(row) !== row.picked).map((row) => row.onChange);
   return [...changed.filter((one) => one.change === "remove"), ...changed.filter((one) => one.change !== "remove")];

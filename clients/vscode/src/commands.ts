@@ -1,4 +1,4 @@
-// The commands. Each asks the daemon and shows the answer; nothing is decided here.
+// The commands. Each calls the daemon and shows the answer.
 
 import * as fs from "node:fs";
 import * as path from "node:path";
@@ -15,7 +15,7 @@ import { itemsAsText } from "./item";
 import type { Texts } from "./views";
 import { ago, checkedWords, coldCache, nameOf, tokens, undoneWords } from "./words";
 
-/** Hits a search shows. */
+/** Maximum hits of a search. */
 const HITS = 40;
 
 interface Row extends vscode.QuickPickItem {
@@ -86,7 +86,7 @@ export class Commands {
     else if (choice) await this.#dropped(client, thread);
   }
 
-  /** What a compaction would make; nothing is recorded. */
+  /** Shows the result of a compaction without recording it. */
   async #preview(client: Client, thread: ThreadSummary): Promise<void> {
     needs(client, "compaction/preview");
     const preview = await client.call("compaction/preview", { thread_id: thread.thread_id });
@@ -98,7 +98,7 @@ export class Commands {
     if (choice) await this.#pick(client, thread);
   }
 
-  /** The lines of the next view and what it leaves out: a changed check pins or drops. */
+  /** Offers the lines of the next view and the items it leaves out: a changed check pins or drops. */
   async #pick(client: Client, thread: ThreadSummary): Promise<void> {
     needs(client, "compaction/preview");
     const { thread_id } = thread;
@@ -117,7 +117,7 @@ export class Commands {
     void vscode.window.showInformationMessage(`Longhaul: ${words}`);
   }
 
-  /** Begins a new thread of an agent; its command stands in a terminal and is run by the person. */
+  /** Starts a new thread of an agent; types its command in a terminal for the person to run. */
   async #continue(client: Client, thread: ThreadSummary, to: "claude" | "codex"): Promise<void> {
     needs(client, "thread/continue");
     const title = `Continuing ${nameOf(thread)}`;
@@ -142,7 +142,7 @@ export class Commands {
     await this.texts.show(`Checkpoint ${nameOf(thread)}`, text);
   }
 
-  /** The newest compaction of ours that holds. */
+  /** Our newest compaction that is not undone. */
   async #lastCompaction(client: Client, thread: ThreadSummary): Promise<CompactionSummary> {
     const { compactions } = await client.call("compaction/list", { thread_id: thread.thread_id, limit: 20 });
     const last = compactions.find((row) => !row.undone_at);
@@ -164,14 +164,14 @@ export class Commands {
     await pick(rows, "What the last compaction left out: choose one to read it");
   }
 
-  /** How the items of a thread begin, by their lines: a page of them, so that a long list is named in part. */
+  /** Excerpts of a thread's items, by line: one page, so only part of a long list. */
   async #beginnings(client: Client, thread: ThreadSummary): Promise<Map<number, string>> {
     const page = { thread_id: thread.thread_id, from_seq: 0, limit: client.session.limits.page_rows_max };
     const { items } = await client.call("thread/items", page);
     return new Map(items.map((item) => [item.seq, oneLine(item.excerpt)]));
   }
 
-  /** Asks for a handle; the word at the cursor, where it may be one, is offered. */
+  /** Asks for a handle; offers the word at the cursor if it may be one. */
   async #askHandle(client: Client, thread: ThreadSummary): Promise<void> {
     const editor = vscode.window.activeTextEditor;
     const range = editor?.document.getWordRangeAtPosition(editor.selection.active, /[\w-]*#\d+[-.\w]*/);
@@ -181,7 +181,7 @@ export class Commands {
     if (handle) await this.#expand(client, handle, thread.thread_id);
   }
 
-  /** Shows the items behind a handle; one that names no thread is of `thread_id`. */
+  /** Shows the items behind a handle; a handle without a thread belongs to `thread_id`. */
   async #expand(client: Client, handle: string, thread_id?: string): Promise<void> {
     const { items, next_cursor } = await client.call("history/expand", { handle, thread_id });
     const more = next_cursor ? `\n\n──── more: longhaul expand ${handle}${thread_id ? ` --thread ${thread_id}` : ""}` : "";
@@ -256,14 +256,14 @@ async function write(client: Client, thread_id: string, change: Change): Promise
   }
 }
 
-/** An entry of a receipt in words. */
+/** Describes an entry of a receipt. */
 function about(entry: Receipt["dropped"][number], what: string): string {
   const size = `${tokens(entry.tokens)} tokens${entry.items > 1 ? ` in ${entry.items} items` : ""}`;
   const lines = `line ${entry.seq_first}${entry.seq_last > entry.seq_first ? `–${entry.seq_last}` : ""}`;
   return [entry.kind.replaceAll("_", " "), size, what, lines].join(" · ");
 }
 
-/** The folder of a thread, where it is one of this machine: agents look for their threads in the folder they start in. */
+/** The folder of a thread, if it exists here: agents look for threads in the folder they start in. */
 function here(thread: ThreadSummary): string | undefined {
   return thread.cwd && fs.existsSync(thread.cwd) ? thread.cwd : undefined;
 }

@@ -1,7 +1,6 @@
-// The context that is shown: the followed thread, else the newest of the open folders, else the newest of all.
+// The shown context: of the followed thread, else the newest of the open folders, else the newest of all.
 //
-// Holds the daemon's last answer and nothing else; asks anew when an event says that it has changed, at most
-// once a second.
+// Holds only the daemon's last answer; refreshes when an event reports a change, at most once a second.
 
 import * as vscode from "vscode";
 
@@ -11,7 +10,7 @@ import type { Daemon } from "./daemon";
 import { eventWords } from "./words";
 
 const PAUSE_MS = 1_000;
-/** How often an absent daemon is looked for. */
+/** Interval of attempts to reach an absent daemon. */
 const ABSENT_MS = 15_000;
 const CHANGES = new Set(["thread_updated", "compaction_completed", "policy_decided", "limit_crossed", "gap"]);
 
@@ -33,10 +32,10 @@ export class ContextWatch implements vscode.Disposable {
   current: Context | undefined;
   /** Why there is none, where the daemon is the reason. */
   problem: LonghaulError | undefined;
-  /** What was decided last of the shown thread, or that it crossed its limit. */
+  /** The last decision on the shown thread, or that it crossed its limit. */
   #news: { thread_id: unknown; words: string } | undefined;
   readonly #crossed = new vscode.EventEmitter<string>();
-  /** The shown thread crossed its limit; in words. */
+  /** The shown thread crossed its limit, as text. */
   readonly onCrossed = this.#crossed.event;
   #followed: string | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -55,7 +54,7 @@ export class ContextWatch implements vscode.Disposable {
     });
   }
 
-  /** What was told last of the shown thread. */
+  /** The last message about the shown thread. */
   get news(): string | undefined {
     return this.#news && this.#news.thread_id === this.current?.thread.thread_id ? this.#news.words : undefined;
   }
@@ -66,7 +65,7 @@ export class ContextWatch implements vscode.Disposable {
     void this.refresh();
   }
 
-  /** Asks the daemon again. Never starts it. */
+  /** Refreshes. Never starts the daemon. */
   async refresh(): Promise<void> {
     if (this.#isAsking) return this.#later(PAUSE_MS);
     this.#isAsking = true;
@@ -97,7 +96,7 @@ export class ContextWatch implements vscode.Disposable {
     return { thread, usage, policy, bill };
   }
 
-  /** Asks again in so many milliseconds, or earlier where that was wanted already. */
+  /** Schedules a refresh after a delay, or keeps an earlier one. */
   #later(ms: number): void {
     const due = Date.now() + ms;
     if (due >= this.#due) return;
@@ -115,7 +114,7 @@ export class ContextWatch implements vscode.Disposable {
   }
 }
 
-/** The thread that is meant where none is named. */
+/** The default thread. */
 export async function activeThread(client: Client, followed?: string): Promise<ThreadSummary | undefined> {
   if (followed) return (await client.call("thread/get", { thread_id: followed })).thread;
   for (const folder of vscode.workspace.workspaceFolders ?? []) {

@@ -1,4 +1,4 @@
-// The one client of this window, made when it is first needed.
+// The one client of this window, created on first use.
 
 import * as vscode from "vscode";
 
@@ -9,7 +9,7 @@ export class Daemon implements vscode.Disposable {
   #client: Client | undefined;
   #opening: Promise<Client> | undefined;
   readonly #changed = new vscode.EventEmitter<Event>();
-  /** What happens in the daemon. */
+  /** Events of the daemon. */
   readonly onEvent = this.#changed.event;
 
   constructor(private readonly version: string) {}
@@ -38,7 +38,7 @@ export class Daemon implements vscode.Disposable {
     this.#client?.close();
     this.#client = client;
     void this.#listen(client);
-    // Whatever is shown may be of another daemon.
+    // The shown data may come from another daemon.
     this.#changed.fire({ seq: 0, at: Date.now(), kind: "gap", data: {} });
     return client;
   }
@@ -47,18 +47,18 @@ export class Daemon implements vscode.Disposable {
     try {
       for await (const event of await client.subscribe()) this.#changed.fire(event);
     } catch {
-      // Without events the views are as new as the last command.
+      // Without events, the views refresh only with commands.
     }
   }
 
-  /** Forgets the client, as when settings changed. */
+  /** Drops the client, for example after a change of settings. */
   dispose(): void {
     this.#client?.close();
     this.#client = undefined;
   }
 }
 
-/** Runs what a person asked for; a failure is told with what to do about it. */
+/** Runs a command of the person; shows a failure with its hint. */
 export async function told<T>(work: () => Promise<T>): Promise<T | undefined> {
   try {
     return await work();

@@ -1,4 +1,4 @@
-// Wires the parts together, and gives other extensions what most of them want: `compact(history)`.
+// Wires the parts together, and offers `compact(history)` to other extensions.
 
 import * as vscode from "vscode";
 
@@ -8,14 +8,14 @@ import { ContextWatch } from "./context";
 import { Daemon } from "./daemon";
 import { ContextPanel, statusBar, Texts, ThreadTree } from "./views";
 
-/** What `vscode.extensions.getExtension("longhaul.longhaul").activate()` answers. Only ever added to. */
+/** The result of `vscode.extensions.getExtension("longhaul.longhaul").activate()`. Backward compatible. */
 export interface LonghaulApi {
   readonly apiVersion: 1;
-  /** Compacts a history of yours (items in the Responses API form); `view` is the text to go on from. */
+  /** Compacts a history of yours (items in the Responses API form); `view` is the text to continue from. */
   compact(history: unknown[], options?: Omit<CompactionRunParams, "items" | "thread_id">): Promise<CompactionRunResult>;
   /** The exact items behind a handle of the receipt. */
   expand(handle: string): Promise<unknown[]>;
-  /** A connected client, for every other method. It may start the daemon, where the user allows that. */
+  /** A connected client, for every other method. It may start the daemon if the user allows that. */
   client(): Promise<Client>;
 }
 

@@ -1,4 +1,4 @@
-// History items as text, for reading. They are bytes of others: what is hidden in them is shown.
+// History items as text. They are untrusted, so hidden characters are shown.
 
 import { printable } from "@longhaul/client";
 

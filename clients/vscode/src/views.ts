@@ -1,4 +1,4 @@
-// What is always there: the status bar, the tree of threads, the context panel, read-only documents.
+// The permanent views: status bar, tree of threads, context panel, read-only documents.
 
 import { randomBytes } from "node:crypto";
 import * as vscode from "vscode";
@@ -9,7 +9,7 @@ import type { Context, ContextWatch } from "./context";
 import type { Daemon } from "./daemon";
 import { absence, ago, fill, forecast, level, nameOf, tokens } from "./words";
 
-/** Threads listed in the tree. */
+/** Maximum threads in the tree. */
 const THREADS_MAX = 100;
 
 /** The status bar: how full, and what comes next. */
@@ -17,7 +17,7 @@ export function statusBar(watch: ContextWatch): vscode.Disposable {
   const bar = vscode.window.createStatusBarItem("longhaul.status", vscode.StatusBarAlignment.Right, 90);
   bar.name = "Longhaul";
   bar.command = "longhaul.usage";
-  // A daemon that is not there is no trouble. One that cannot be talked to is, and would otherwise look the same.
+  // A missing daemon is normal; one that cannot be reached is a problem and must look different.
   const told = (problem: LonghaulError) => {
     if (problem.retry !== "never") return bar.hide();
     bar.text = "$(warning) longhaul";
@@ -39,13 +39,13 @@ export function statusBar(watch: ContextWatch): vscode.Disposable {
   return vscode.Disposable.from(bar, watch.onChange(show), watch.onCrossed(warn));
 }
 
-/** The daemon says it once until the thread holds less again. */
+/** The daemon reports it once until the thread is smaller again. */
 async function warn(words: string): Promise<void> {
   const choice = await vscode.window.showWarningMessage(`Longhaul: ${words}.`, "Preview a Compaction", "Compact");
   if (choice) await vscode.commands.executeCommand(choice === "Compact" ? "longhaul.compact" : "longhaul.preview");
 }
 
-/** The picture of the context, in the side bar. It holds no script. */
+/** The chart of the context, in the side bar. It has no script. */
 export class ContextPanel implements vscode.WebviewViewProvider {
   #view: vscode.WebviewView | undefined;
 
@@ -79,7 +79,7 @@ export class ContextPanel implements vscode.WebviewViewProvider {
 export class ThreadTree implements vscode.TreeDataProvider<string | ThreadSummary> {
   readonly #changed = new vscode.EventEmitter<ThreadSummary[] | undefined>();
   readonly onDidChangeTreeData = this.#changed.event;
-  /** What is listed. A thread keeps its object, by which the editor knows its row. */
+  /** The rows. A thread keeps its object, by which the editor identifies its row. */
   #threads: ThreadSummary[] | undefined;
   readonly #looks = new Map<ThreadSummary, string>();
 
@@ -154,7 +154,7 @@ function isSameRow(one: ThreadSummary, other: ThreadSummary | undefined): boolea
   return one.thread_id === other?.thread_id && one.cwd === other.cwd;
 }
 
-/** What a person sees of a row. */
+/** The visible text of a row. */
 function look(item: vscode.TreeItem): string {
   return [item.label, item.description, item.tooltip].join("\n");
 }

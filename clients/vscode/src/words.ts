@@ -1,4 +1,4 @@
-// Numbers, times and forecasts as people read them.
+// Formats numbers, times and forecasts.
 
 import type { AgentCost, CheckedTree, CompactionUndoResult, ContextUsageResult, Event, LonghaulError, ResumePrice, ThreadBillResult, ThreadSummary } from "@longhaul/client";
 import type { Policy } from "./context";
@@ -19,7 +19,7 @@ export function ago(at: number, now: number): string {
   return "just now";
 }
 
-/** Letters of a name that are shown: a title is often the whole first request. */
+/** Maximum characters of a name: a title is often the whole first request. */
 const NAME_LETTERS = 60;
 
 export function nameOf(thread: ThreadSummary): string {
@@ -27,17 +27,17 @@ export function nameOf(thread: ThreadSummary): string {
   return name.length > NAME_LETTERS ? `${name.slice(0, NAME_LETTERS).trimEnd()}…` : name;
 }
 
-/** Why nothing is shown, and what to do about it. */
+/** Why there is nothing to show, and what to do about it. */
 export function absence(problem: LonghaulError | undefined): string {
   if (!problem) return "No thread is known yet: start Codex or Claude Code once.";
   if (problem.failure === "not_running") return "The daemon does not run: Longhaul: Start the Daemon.";
   return problem.hint ? `${problem.message}: ${problem.hint}` : problem.message;
 }
 
-/** Turns that far ahead are nobody's plan: the room that is left says more. */
+/** Beyond this many turns, the remaining room is more useful. */
 const TURNS_TOLD = 100;
 
-/** What comes next: the daemon's forecast, or how much room there is until the trigger. */
+/** The daemon's forecast, or the room until the trigger. */
 export function forecast(usage: ContextUsageResult, policy: Policy | undefined): string {
   if (policy?.decision?.action === "compact") return "compact now";
   const next = policy?.forecast;
@@ -49,7 +49,7 @@ export function forecast(usage: ContextUsageResult, policy: Policy | undefined):
   return room > 0 ? `${tokens(room)} until compaction` : "compaction is due";
 }
 
-/** How full the window is; where it is not known, how much is in it. */
+/** How full the window is; the used tokens if its size is unknown. */
 export function fill(usage: ContextUsageResult): { percent?: number; words: string } {
   const { window } = usage;
   const used = tokens(usage.tokens.used);
@@ -69,7 +69,7 @@ function took(ms: number): string {
   return `${ms} ms`;
 }
 
-/** What a compaction by the agent itself takes, as it is recorded; never a guess. */
+/** The recorded cost of a compaction by the agent itself; never a guess. */
 function agentsOwn(agent: AgentCost): string {
   if (agent.source === "unknown") return "the agent's own: not known";
   const parts: string[] = [];
@@ -79,7 +79,7 @@ function agentsOwn(agent: AgentCost): string {
   return `the agent's own: ${parts.join(", ")} (${agent.source === "thread" ? "this thread" : "this model"})`;
 }
 
-/** The newest compaction of ours that the agent took beside the agent's own, in one line each. */
+/** Our newest compaction that the agent used, and the agent's own, in one line each. */
 export function billLines(bill: ThreadBillResult | undefined): string[] {
   const last = bill?.compactions.at(-1);
   if (!bill || !last) return [];
@@ -91,14 +91,14 @@ export function billLines(bill: ThreadBillResult | undefined): string[] {
   return [`last compaction: ${requests}, ${took(duration_ms)}`, agentsOwn(bill.agent), ...since];
 }
 
-/** Both prices of going on with a thread whose provider's cache has expired; undefined while it is warm. */
+/** Both prices of continuing a thread with an expired cache; undefined while the cache is warm. */
 export function coldCache(resume: ResumePrice | null | undefined): string | undefined {
   if (!resume?.is_cold) return undefined;
   const history = `resuming sends ${tokens(resume.history_tokens)} tokens uncached`;
   return `Cold cache (${took(resume.idle_ms)} idle): ${history}, a continuation about ${tokens(resume.briefing_tokens)}`;
 }
 
-/** What the policy decided, or that a limit was crossed; undefined for events of other kinds. */
+/** Describes a policy decision or a crossed limit; undefined for other events. */
 export function eventWords(event: Event): string | undefined {
   const data = event.data as Record<string, unknown>;
   const left = typeof data["percent_remaining"] === "number" ? `, ${data["percent_remaining"]} % left` : "";
@@ -109,14 +109,14 @@ export function eventWords(event: Event): string | undefined {
     }
     case "limit_crossed": {
       const held = `${tokens(Number(data["tokens"]))} of ${tokens(Number(data["window"]))} tokens`;
-      return `As much as it is compacted at: ${held}${left}`;
+      return `Compaction limit reached: ${held}${left}`;
     }
     default:
       return undefined;
   }
 }
 
-/** What `thread/continue` found of the working tree that is not as the thread knows it. */
+/** Describes how the working tree differs from the thread's knowledge. */
 export function checkedWords(checked: CheckedTree | null | undefined): string | undefined {
   if (!checked) return undefined;
   const named = (what: string, names: string[]) => (names.length > 0 ? [`${what}: ${names.join(", ")}`] : []);
@@ -125,11 +125,11 @@ export function checkedWords(checked: CheckedTree | null | undefined): string | 
     ...named("gone", checked.gone),
     ...named("suspect facts", checked.facts_suspect),
   ];
-  const same = `${checked.unchanged} ${checked.unchanged === 1 ? "file is" : "files are"} as the thread left them`;
-  return `Checked now: ${[same, ...found].join("; ")}.`;
+  const same = `${checked.unchanged} ${checked.unchanged === 1 ? "file" : "files"} unchanged`;
+  return `Working tree: ${[same, ...found].join("; ")}.`;
 }
 
-/** Agents by the source of their threads, and how their open session takes a compaction back. */
+/** Agents by the source of their threads, and how to undo a compaction in their open session. */
 const AGENTS: Record<string, { name: string; open: (undone: CompactionUndoResult) => string }> = {
   claude: { name: "Claude Code", open: () => "If the longhaul plugin compacted the open session, type /compact undo in it." },
   codex: { name: "Codex", open: ({ compaction_id }) => `If the session is open in Codex, run \`longhaul undo ${compaction_id}\`.` },
@@ -137,18 +137,18 @@ const AGENTS: Record<string, { name: string; open: (undone: CompactionUndoResult
   opencode: { name: "OpenCode", open: () => "" },
 };
 
-/** Where an undo reached, what to do in the open session, and the command that goes on from before the compaction. */
+/** Where an undo took effect, what to do in the open session, and the command that continues from before it. */
 export function undoneWords(undone: CompactionUndoResult): { words: string; command?: string } {
   const items = `${undone.history.length} items`;
   if (undone.reach !== "not_agent") {
     const since = typeof undone.restored_seq === "number" ? ` since #${undone.restored_seq}` : "";
-    return { words: `Undone: the old history of ${items} is back in force${since}.` };
+    return { words: `Undone: the old history of ${items} is in use again${since}.` };
   }
   const agent = AGENTS[undone.source ?? ""];
-  const kept = `Undone in longhaul's records (${items}). ${agent?.name ?? "The agent"} keeps a history of its own and does not change.`;
+  const kept = `Undone in longhaul's records (${items}). ${agent?.name ?? "The agent"} keeps its own history, which is unchanged.`;
   const open = agent?.open(undone);
   const words = open ? `${kept} ${open}` : kept;
   if (!undone.thread_id || typeof undone.seq !== "number") return { words };
   const command = `longhaul continue ${undone.thread_id} --as-of ${undone.seq} --max-tokens 16000`;
-  return { words: `${words} To go on from before the compaction in a new thread: ${command}`, command };
+  return { words: `${words} To continue from before the compaction in a new thread: ${command}`, command };
 }

@@ -95,13 +95,13 @@ test("what the policy decides and a crossed limit are words, other events are no
   assert.equal(event("policy_decided", decided), "The policy decided: compact at asap, 12 % left");
   assert.equal(event("policy_decided", { action: "wait", tier: null, percent_remaining: null }), "The policy decided: wait");
   const crossed = { thread_id: "t", tokens: 180_000, limit: 180_000, window: 200_000, percent_remaining: 10 };
-  assert.equal(event("limit_crossed", crossed), "As much as it is compacted at: 180k of 200k tokens, 10 % left");
+  assert.equal(event("limit_crossed", crossed), "Compaction limit reached: 180k of 200k tokens, 10 % left");
   assert.equal(event("thread_updated", { thread_id: "t" }), undefined);
 });
 
 test("what a hand-over found of the working tree is named", () => {
   const checked = { unchanged: 1, changed: ["a.rs"], gone: [], unverified: 2, facts_valid: 0, facts_suspect: ["port"] };
-  const words = "Checked now: 1 file is as the thread left them; changed since: a.rs; suspect facts: port.";
+  const words = "Working tree: 1 file unchanged; changed since: a.rs; suspect facts: port.";
   assert.equal(checkedWords(checked), words);
   assert.equal(checkedWords(undefined), undefined);
 });

@@ -65,7 +65,7 @@ impl Update {
         };
         let count = given.len();
         let read = |(at, update): (usize, Value)| {
-            let wrong = |error| format!("operation {} of {count} cannot be read: {error}", at + 1);
+            let wrong = |error| format!("update {} of {count} cannot be read: {error}", at + 1);
             serde_json::from_value(update).map_err(wrong)
         };
         given.into_iter().enumerate().map(read).collect()

@@ -1,4 +1,4 @@
-//! One `thread/append` with its sync compared with one bare SQLite insert with its own, on the same disk.
+//! Compares one durable `thread/append` with one durable bare SQLite insert on the same disk.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::stopwatch::Stopwatch;
 
 const WARM_UP: usize = 20;
 
-/// A message of ordinary length.
+/// Length of an ordinary message.
 const TEXT_BYTES: usize = 600;
 
 pub(super) fn measure(longhauld: &Path, rounds: usize, report: &mut Report) -> anyhow::Result<()> {
@@ -37,7 +37,7 @@ pub(super) fn measure(longhauld: &Path, rounds: usize, report: &mut Report) -> a
         let watch = Stopwatch::start();
         wire.round_trip(&request, &mut answer)?;
         let append = watch.elapsed();
-        ensure!(answer.windows(9).any(|part| part == b"\"result\":"), "an append was refused");
+        ensure!(answer.windows(9).any(|part| part == b"\"result\":"), "an append was rejected");
         let insert = sqlite.insert()?;
         if round >= WARM_UP {
             appends.push(append);
@@ -53,7 +53,7 @@ pub(super) fn measure(longhauld: &Path, rounds: usize, report: &mut Report) -> a
     daemon.stop()
 }
 
-/// A program that does one insert for each line of input.
+/// A program that does one insert per line of input.
 struct Sqlite {
     child: Child,
     input: ChildStdin,

@@ -15,7 +15,7 @@ const THINKS: Duration = Duration::from_millis(2);
 const PEAK_AIM: &str = "< 128 MiB";
 const WAIT_AIM: &str = "max <= 100 ms";
 
-/// A client that makes its calls in turn on one connection.
+/// A client that repeats its calls on one connection.
 pub(super) struct Bystander {
     what: &'static str,
     calls: Vec<(&'static str, Value)>,
@@ -27,7 +27,7 @@ impl Bystander {
         Self { what, calls, aim: WAIT_AIM }
     }
 
-    /// Its answers are large.
+    /// For calls with large answers.
     pub(super) fn without_aim(self) -> Self {
         Self { aim: "", ..self }
     }
@@ -44,7 +44,7 @@ impl Bystander {
             wire.round_trip(&request, &mut answer).with_context(|| format!("{method} beside"))?;
             times.push(watch.elapsed());
             let head = String::from_utf8_lossy(&answer[..answer.len().min(200)]);
-            // A call that must be retried later counts with the time it took.
+            // A rejected call that may be retried counts with its time.
             let is_served = !head.contains("\"error\":") || head.contains("server_busy");
             ensure!(is_served, "{method}: {head}");
             pause(THINKS);
@@ -71,8 +71,9 @@ pub(super) fn beside(
         let pauses = scope.spawn(|| time_pauses(is_over));
         let worked = work();
         is_over.store(true, Ordering::Relaxed);
-        let told = behaving.iter().map(|client| (client.what, client.aim));
-        let timing = told.zip(timing).chain([(("a newcomer's first answer", WAIT_AIM), newcomers)]);
+        let labels = behaving.iter().map(|client| (client.what, client.aim));
+        let timing =
+            labels.zip(timing).chain([(("a newcomer's first answer", WAIT_AIM), newcomers)]);
         for ((what, aim), times) in timing {
             let times = times.join().ok().context("a client that behaves panicked")??;
             report.add(format!("{name}: {what}"), times.show_worst(), aim);

@@ -1,4 +1,4 @@
-//! Warm `compaction/run` with the checkpoint strategy: on the largest session, and flat in length or not.
+//! Warm `compaction/run` with the checkpoint strategy: on the largest session, and whether the time grows with length.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::stopwatch::Stopwatch;
 
 const WARM_UP: usize = 10;
 const VIEW_TOKENS: u64 = 2000;
-/// Lengths of the written threads, in tokens.
+/// Lengths of the generated threads, in tokens.
 const LENGTHS: [u64; 3] = [10_000, 100_000, 1_000_000];
 
 pub(super) fn measure(

@@ -1,7 +1,7 @@
-//! The context manager: a history of a million tokens, and the tokenizer against its bare crate.
+//! The context manager on a history of a million tokens, and the tokenizer compared with its bare crate.
 //!
-//! Measured in this process, with no daemon between. `cargo xtask` itself is a debug build, in which the core
-//! is too slow to be worth a figure: `cargo run --release -p xtask -- bench --context` measures.
+//! Measured in this process, without a daemon. `cargo xtask` is a debug build, in which the core is too slow:
+//! `cargo run --release -p xtask -- bench --context` measures.
 
 use std::fs;
 
@@ -17,7 +17,7 @@ use crate::stopwatch::Stopwatch;
 
 const TOKENS: u64 = 1_000_000;
 
-/// Bytes of words counted by the tokenizers.
+/// Bytes of text for the tokenizers.
 const WORDS_BYTES: usize = 8 << 20;
 
 pub(super) fn measure(corpus: &Corpus, rounds: usize, report: &mut Report) -> anyhow::Result<()> {
@@ -30,7 +30,7 @@ pub(super) fn measure(corpus: &Corpus, rounds: usize, report: &mut Report) -> an
     measure_tokenizer(corpus, report)
 }
 
-/// The items of a written history of a million tokens.
+/// The items of a generated history of a million tokens.
 pub(super) fn history() -> anyhow::Result<Vec<String>> {
     let home = tempfile::tempdir()?;
     let path = synth::write(home.path(), 7, Length::Tokens(TOKENS))?;
@@ -61,7 +61,7 @@ fn measure_tokenizer(corpus: &Corpus, report: &mut Report) -> anyhow::Result<()>
     let (ours, counted) = speed(&|| Tokenizer::O200k.count(&text));
     let (theirs, expected) = speed(&|| bare.count(&text) as u64);
     anyhow::ensure!(first > 0, "the tokenizer counts nothing");
-    // Runs without a space are cut in pieces, each of which may add one.
+    // Runs without a space are split, and each piece may add a token.
     anyhow::ensure!(counted.abs_diff(expected) < 1_000, "{counted} tokens are not {expected}");
     let value = format!("{ours:.1} MB/s, its bare crate {theirs:.1} MB/s");
     let label = format!("tokenizer o200k on {} bytes of the corpus's words", text.len());
@@ -78,7 +78,7 @@ fn items(transcript: &str) -> Vec<String> {
     transcript.lines().filter_map(item).collect()
 }
 
-/// What an item says, decoded.
+/// The decoded text of an item.
 fn words(item: &str) -> Option<String> {
     let item: Value = serde_json::from_str(item).ok()?;
     let places = ["/output", "/arguments", "/input", "/content/0/text"];

@@ -1,4 +1,4 @@
-//! The transcripts to measure with, copied to where a daemon looks for them.
+//! Finds the transcripts to measure with and copies them to the daemon's folders.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ pub(super) struct Corpus {
     pub(super) files: Vec<PathBuf>,
 }
 
-/// The requested corpus, else that of the environment, else the sample.
+/// The requested corpus, else the environment's, else the sample.
 pub(super) fn find(asked: Option<&Path>) -> anyhow::Result<Corpus> {
     let of_environment = || {
         let folder = PathBuf::from(std::env::var_os("LONGHAUL_CORPUS")?).join("codex");
@@ -27,7 +27,7 @@ pub(super) fn find(asked: Option<&Path>) -> anyhow::Result<Corpus> {
     Ok(Corpus { folder, files })
 }
 
-/// The requested folder of Claude Code transcripts, else that of the environment; there is no sample.
+/// The requested folder of Claude Code transcripts, else the environment's; there is no sample.
 pub(super) fn of_claude(asked: Option<&Path>) -> anyhow::Result<PathBuf> {
     let of_environment =
         || Some(PathBuf::from(std::env::var_os("LONGHAUL_CORPUS")?).join("claude"));
@@ -38,12 +38,12 @@ pub(super) fn of_claude(asked: Option<&Path>) -> anyhow::Result<PathBuf> {
 }
 
 impl Corpus {
-    /// Copies the corpus into the sessions folder of a Codex home; the paths of the copies.
+    /// Copies the corpus to the sessions folder of a Codex home; returns the paths of the copies.
     pub(super) fn copy_to(&self, codex_home: &Path) -> anyhow::Result<Vec<PathBuf>> {
         let mut copies = Vec::new();
         for (number, file) in self.files.iter().enumerate() {
             let name = file.file_name().context("a transcript without a name")?;
-            // Two corpora may have files of one name, so each gets its own day.
+            // Two corpora may have files of the same name, so each gets its own day.
             let day = format!("sessions/2026/{:02}/{:02}", number / 28 % 12 + 1, number % 28 + 1);
             let folder = codex_home.join(day).join(number.to_string());
             fs::create_dir_all(&folder)?;
@@ -60,7 +60,7 @@ fn rollout_name(name: &str, number: usize) -> String {
     if name.starts_with("rollout-") { name.to_owned() } else { format!("rollout-{number}-{name}") }
 }
 
-/// The largest of some plain transcripts.
+/// The largest uncompressed transcripts.
 pub(super) fn largest(files: &[PathBuf]) -> anyhow::Result<&PathBuf> {
     let size = |path: &&PathBuf| fs::metadata(path).map(|meta| meta.len()).unwrap_or(0);
     let plain = files.iter().filter(|path| path.extension().is_some_and(|end| end == "jsonl"));

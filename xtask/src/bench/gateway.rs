@@ -1,8 +1,8 @@
-//! The gateway of Codex: how soon a compaction is answered on the largest transcripts, what of it no model gets, and
-//! what the gateway adds to an event on its way.
+//! The Codex gateway: the time of a compaction on the largest transcripts, the request size that no model gets, and the
+//! delay that the gateway adds to an event.
 //!
-//! The requests are those of Codex: the history as the daemon has it, and the item that asks for a compaction. The
-//! provider is a thread of this process, so that the time of an event is taken from one clock.
+//! The requests are Codex's: the history as the daemon has it, and the item that requests a compaction. The provider is
+//! a thread of this process, so that one clock measures an event.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -20,10 +20,10 @@ use super::report::{Report, Times};
 use crate::daemon::{self, Daemon};
 use crate::stopwatch::Stopwatch;
 
-/// How many of the largest transcripts.
+/// Number of transcripts.
 const TRANSCRIPTS: usize = 8;
 const EVENTS: usize = 2_000;
-/// Between two events, as a model writes: without it they would come in one packet.
+/// Pause between two events, as with a model; without it they would share a packet.
 const BETWEEN: Duration = Duration::from_millis(1);
 const SECRET: &str = "00112233445566778899aabbccddeeff";
 const ROUTE: &str = "bench";
@@ -77,7 +77,7 @@ pub(super) fn measure(
     daemon.stop()
 }
 
-/// What Codex sends for a compaction of a thread; `None` for a thread without a history.
+/// Codex's request to compact a thread; `None` for a thread without a history.
 fn request(daemon: &Daemon, transcript: &Path) -> anyhow::Result<Option<String>> {
     let mut wire = daemon.connect()?;
     let sync = json!({ "path": transcript, "timeout_ms": 60_000 });
@@ -91,7 +91,7 @@ fn request(daemon: &Daemon, transcript: &Path) -> anyhow::Result<Option<String>>
     Ok(Some(body.to_string()))
 }
 
-/// Posts and reads the answer to its end.
+/// Posts and reads the whole answer.
 fn post(address: SocketAddr, path: &str, body: &str) -> anyhow::Result<String> {
     let mut stream = asked(address, path, body)?;
     let mut answer = String::new();
@@ -111,7 +111,7 @@ fn asked(address: SocketAddr, path: &str, body: &str) -> anyhow::Result<TcpStrea
     Ok(stream)
 }
 
-/// How long each event is on its way: it says when it was sent.
+/// The delay of each event, which contains its sending time.
 fn events(address: SocketAddr, path: &str) -> anyhow::Result<Times> {
     let stream = asked(address, path, "{\"input\":[]}")?;
     let mut times = Vec::new();
@@ -125,7 +125,7 @@ fn events(address: SocketAddr, path: &str) -> anyhow::Result<Times> {
     Ok(Times::of(times))
 }
 
-/// Nanoseconds of a clock that both ends read.
+/// Nanoseconds of a clock that both ends use.
 fn now_ns() -> anyhow::Result<u64> {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     Ok(u64::try_from(now.tv_sec)? * 1_000_000_000 + u64::try_from(now.tv_nsec)?)
@@ -142,7 +142,7 @@ impl Provider {
         let address = listener.local_addr()?;
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                // A client that went away is no fault of the measure.
+                // Ignore a disconnected client.
                 thread::spawn(move || stream_events(stream).unwrap_or_default());
             }
         });
@@ -213,7 +213,7 @@ impl Gateway {
 
 impl Drop for Gateway {
     fn drop(&mut self) {
-        // One that has ended already cannot be ended again.
+        // Fails if it has already ended.
         self.child.kill().unwrap_or_default();
         self.child.wait().map(drop).unwrap_or_default();
     }

@@ -1,4 +1,4 @@
-//! A whole run of `longhaul hook`, as an agent sees it, compared with starting `/bin/true`.
+//! Compares a whole run of `longhaul hook` with starting `/bin/true`.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -77,13 +77,13 @@ pub(super) fn measure(
     daemon.stop()
 }
 
-/// Time from before the process starts until its answer is read and it has ended.
+/// Time from before the process starts until it has ended and its answer is read.
 fn timed(command: &mut Command, payload: &str) -> anyhow::Result<Duration> {
     let watch = Stopwatch::start();
     let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = piped.spawn()?;
     let mut stdin = child.stdin.take().context("a pipe was asked for")?;
-    // A program that does not read its input has ended already.
+    // Fails if the program has ended without reading its input.
     stdin.write_all(payload.as_bytes()).unwrap_or_default();
     drop(stdin);
     child.wait_with_output()?;

@@ -10,14 +10,14 @@ use super::corpus::Corpus;
 use super::report::Report;
 use crate::daemon::{Daemon, Memory, pause};
 
-/// Time for work to end and memory to be released before the daemon counts as idle.
+/// Time to finish work and release memory before the daemon counts as idle.
 const SETTLE: Duration = Duration::from_secs(4);
-/// How long the idle daemon is watched; long enough to show polling.
+/// How long to watch the idle daemon; long enough to show polling.
 const WATCH: Duration = Duration::from_secs(10);
-/// Threads that are requested from a busy daemon, and how often each.
+/// Threads to request from a busy daemon, and how often.
 const THREADS: usize = 20;
 const ROUNDS: usize = 5;
-/// What it is asked to find.
+/// The search query.
 const QUERIES: [&str; 4] = ["error", "test failed", "cargo build", "fix the parser"];
 
 pub(super) fn measure(
@@ -53,7 +53,7 @@ fn show(memory: Memory) -> String {
     format!("{:.1} MiB, {:.1} of it the program", memory.held, memory.program)
 }
 
-/// Adds the processor time of a period.
+/// Adds the processor time of a period to the report.
 fn watch(measure: &str, daemon: &Daemon, report: &mut Report) -> anyhow::Result<()> {
     let before = daemon.cpu_seconds()?;
     pause(WATCH);
@@ -62,7 +62,7 @@ fn watch(measure: &str, daemon: &Daemon, report: &mut Report) -> anyhow::Result<
     Ok(())
 }
 
-/// Makes a mix of the calls that agents make.
+/// Makes a mix of typical calls of agents.
 fn work(daemon: &Daemon) -> anyhow::Result<()> {
     let mut wire = daemon.connect()?;
     let listed = wire.call("thread/list", &json!({"limit": THREADS}))?;

@@ -1,4 +1,4 @@
-//! Cold ingestion compared with a plain line reader over the same files.
+//! Compares cold ingestion with a plain line reader over the same files.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
@@ -39,7 +39,7 @@ fn measure(
     name: &str,
     report: &mut Report,
 ) -> anyhow::Result<()> {
-    // The reader runs first and fills the page cache, so that both read memory, not the disk.
+    // The reader runs first and fills the page cache, so that both read from memory.
     read_lines(files)?;
     let watch = Stopwatch::start();
     let (bytes, _) = read_lines(files)?;
@@ -64,7 +64,7 @@ fn measure(
     daemon.stop()
 }
 
-/// Reads every line of every file; bytes and lines.
+/// Reads every line of every file; returns bytes and lines.
 fn read_lines(files: &[PathBuf]) -> anyhow::Result<(u64, u64)> {
     let (mut bytes, mut lines) = (0, 0);
     for file in files {

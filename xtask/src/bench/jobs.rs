@@ -1,8 +1,8 @@
-//! Cycles of the job table (claim, heartbeat, complete) over the socket compared with the same three commits in bare
+//! Compares cycles of the job table (claim, heartbeat, complete) over the socket with the same three commits in bare
 //! SQLite, on the same disk in the same run.
 //!
 //! The bare form is the minimum for a lease: one row per job, one conditional update per step. The daemon adds the
-//! socket and JSON, decisions in the core on the whole row, and the history of each job.
+//! socket and JSON, the core's decisions on the whole row, and the history of each job.
 
 use std::path::Path;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::wire::Wire;
 /// Pending jobs while cycles are timed.
 const OWED: usize = 1_000;
 
-/// Leaves compactions to workers outside, so that none but ours claims them.
+/// Leaves compactions to external workers, so that only this benchmark claims them.
 const CONFIG: &str = "[jobs.compact]\noutside = true\n[memory]\nenabled = false\n";
 
 pub(super) fn measure(longhauld: &Path, rounds: usize, report: &mut Report) -> anyhow::Result<()> {

@@ -1,4 +1,4 @@
-//! The cost of a folder with very many transcripts: first reading, growing ones, new ones, and a restart.
+//! The cost of a folder with very many transcripts: first ingestion, growing files, new files, a restart.
 
 use std::fs;
 use std::io::Write as _;
@@ -13,12 +13,12 @@ use super::report::Report;
 use crate::daemon::{Daemon, pause};
 use crate::stopwatch::Stopwatch;
 
-/// Transcripts that grow, and that come new, one after another.
+/// Number of transcripts to grow, and of new ones.
 const GROWING: u64 = 400;
 const PER_DAY: u64 = 2_000;
-/// Between two writes of agents.
+/// Pause between two writes.
 const WRITES_EVERY: Duration = Duration::from_millis(10);
-/// How long calls are timed at rest: longer than the interval of listings.
+/// How long to time calls at rest: longer than the interval of listings.
 const REST: Duration = Duration::from_secs(65);
 
 pub(super) fn measure(longhauld: &Path, many: u64, report: &mut Report) -> anyhow::Result<()> {
@@ -94,7 +94,7 @@ fn thread(number: u64) -> String {
     format!("019d2000-0000-7000-8000-{number:012x}")
 }
 
-/// Writes a session of a request and an answer; its bytes.
+/// Writes a session of a request and an answer; returns its bytes.
 fn write(home: &Path, number: u64) -> anyhow::Result<u64> {
     let (path, thread) = (path(home, number), thread(number));
     let cwd = format!("/home/dev/project{}", number % 40);

@@ -1,5 +1,5 @@
-//! Long-term memory over a corpus: the time of its first build, of one without changes and of one after a note, and how
-//! long a session waits for its summary and for a search.
+//! Long-term memory over a corpus: the time of the first build, of a build without changes and of one after a note, and
+//! the response times of a summary and a search.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,11 +15,11 @@ use crate::sample;
 use crate::stopwatch::Stopwatch;
 use crate::wire::Wire;
 
-/// Reads threads of any age; no background builds.
+/// Includes threads of any age; no background builds.
 const CONFIG: &str = "[memory]\nenabled = false\nmax_unused_days = 3650\n";
 const WARM_UP: usize = 5;
 
-/// What sessions ask, in words of any project.
+/// Queries that fit any project.
 const QUERIES: [&str; 8] = [
     "cargo test",
     "how do I run the tests",
@@ -67,7 +67,7 @@ pub(super) fn measure(
     daemon.stop()
 }
 
-/// Copies the transcripts of Claude Code that lie beside the corpus, where there are any.
+/// Copies the transcripts of Claude Code beside the corpus, if any.
 fn copy_beside(corpus: &Corpus, claude_home: &Path) -> anyhow::Result<()> {
     let beside = corpus.folder.parent().map(|parent| parent.join("claude"));
     let Some(beside) = beside.filter(|folder| folder.is_dir()) else { return Ok(()) };
@@ -85,7 +85,7 @@ fn run(wire: &mut Wire) -> anyhow::Result<(Value, f64)> {
     Ok((ran, watch.seconds()))
 }
 
-/// Working folders of threads, those of this system.
+/// Working folders of threads, except those of other systems.
 fn folders(wire: &mut Wire) -> anyhow::Result<Vec<String>> {
     let threads = wire.call("thread/list", &json!({ "limit": 200 }))?;
     let folders = threads["threads"].as_array().into_iter().flatten();

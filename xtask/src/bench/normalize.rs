@@ -1,7 +1,7 @@
 //! Normalising and estimating a history of a million tokens: the calls of a client before each request.
 //!
-//! Measured in this process without a daemon (only in a release build), and as a client of the daemon sees it. The
-//! baseline is the parser: the same JSON read into values.
+//! Measured in this process without a daemon (only in a release build), and over the daemon's socket. The baseline is
+//! parsing the same JSON into values.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use super::report::{Report, Times};
 use crate::daemon::Daemon;
 use crate::stopwatch::Stopwatch;
 
-/// Rounds of one, which takes some tens of milliseconds.
+/// Number of rounds; one takes some tens of milliseconds.
 const ROUNDS_MAX: usize = 100;
 
 const WARM_UP: usize = 3;

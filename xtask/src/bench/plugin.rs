@@ -1,8 +1,7 @@
 //! The Claude Code plugin: time from the agent's compaction request to the replacing messages.
 //!
-//! The plugin's hook code runs in Node, with a release daemon behind `longhaul hook`, on the largest transcripts; each
-//! round asks right after a call and its result were written. The engine's own time before the request is not
-//! measured.
+//! The plugin's hook code runs in Node, with a release daemon behind `longhaul hook`, on the largest transcripts. Each
+//! round starts right after a call and its result were written. The engine's own time before the request is excluded.
 
 use std::fs;
 use std::io::Write as _;
@@ -17,7 +16,7 @@ use super::report::{Report, Times};
 use crate::daemon::Daemon;
 use crate::{editors, place, sample};
 
-/// How many of the largest transcripts.
+/// Number of transcripts.
 const TRANSCRIPTS: usize = 3;
 /// The window whose budgets are the largest: 16,000 tokens of briefing, 24,000 of messages.
 const WINDOW: u64 = 1_000_000;
@@ -72,7 +71,7 @@ fn times(measured: &Value) -> anyhow::Result<Times> {
     Ok(Times::of(ms.map(|ms| Duration::from_secs_f64(ms / 1e3)).collect()))
 }
 
-/// The driver with the hook's code, as one file.
+/// Bundles the driver with the hook's code.
 fn bundled() -> anyhow::Result<PathBuf> {
     ensure!(editors::install_packages()?, "npm's packages could not be installed");
     let folder = place::workspace()?.join("clients/claude-plugin");
@@ -87,7 +86,7 @@ fn bundled() -> anyhow::Result<PathBuf> {
     Ok(program)
 }
 
-/// The largest transcripts of a corpus, as sessions of a home of Claude Code.
+/// Copies the largest transcripts of a corpus to a home of Claude Code.
 fn copied(corpus: &Path, home: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let size = |path: &PathBuf| fs::metadata(path).map(|it| it.len()).unwrap_or(0);
     let mut files = sample::transcripts(corpus);
@@ -106,7 +105,7 @@ fn copied(corpus: &Path, home: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(copies)
 }
 
-/// A line whose agent works in this folder, since the daemon answers only for the agent's own project.
+/// The line with this folder as its working folder, since the daemon answers only for the agent's project.
 fn moved(line: &str, folder: &Path) -> String {
     match serde_json::from_str::<Value>(line) {
         Ok(mut value) if value["cwd"].is_string() => {
@@ -117,7 +116,7 @@ fn moved(line: &str, folder: &Path) -> String {
     }
 }
 
-/// The programs beside the daemon first: the plugin looks for `longhaul` there.
+/// A `PATH` that begins with the daemon's folder, where the plugin finds `longhaul`.
 fn path_with(longhauld: &Path) -> anyhow::Result<std::ffi::OsString> {
     let folder = fs::canonicalize(longhauld.parent().context("a daemon without a folder")?)?;
     let path = std::env::var_os("PATH").unwrap_or_default();

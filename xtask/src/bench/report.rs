@@ -1,4 +1,4 @@
-//! The final table, and its percentiles.
+//! The final table and percentiles.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ struct Row {
 }
 
 impl Report {
-    /// Adds a figure and prints it immediately, so that a long run shows progress.
+    /// Adds a figure and prints it immediately, to show progress.
     pub(super) fn add(
         &mut self,
         measure: impl Into<String>,
@@ -40,7 +40,7 @@ impl Report {
     }
 }
 
-/// Times of many runs of one thing.
+/// Times of many runs.
 pub(super) struct Times(Vec<Duration>);
 
 impl Times {
@@ -49,20 +49,20 @@ impl Times {
         Self(times)
     }
 
-    /// The time that `percent` of the runs did not exceed, in microseconds.
+    /// A percentile, in microseconds.
     pub(super) fn percentile_us(&self, percent: usize) -> f64 {
         let last = self.0.len().saturating_sub(1);
         let place = (self.0.len() * percent / 100).min(last);
         self.0.get(place).map_or(0.0, |time| time.as_secs_f64() * 1e6)
     }
 
-    /// [`show`](Self::show), how many, and the longest.
+    /// As [`show`](Self::show), with the number of runs and the longest.
     pub(super) fn show_worst(&self) -> String {
         let worst_ms = self.percentile_us(100) / 1e3;
         format!("{}, max {worst_ms:.1} ms of {}", self.show(), self.0.len())
     }
 
-    /// `p50 … p99 …` in the unit that suits.
+    /// `p50 … p99 …` in a suitable unit.
     pub(super) fn show(&self) -> String {
         let (p50, p99) = (self.percentile_us(50), self.percentile_us(99));
         if p99 < 1000.0 {

@@ -1,4 +1,4 @@
-//! Inspecting a repository: the daemon's three runs of git, in its sandbox and without one.
+//! Inspecting a repository: the daemon's three runs of git, with and without its sandbox.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

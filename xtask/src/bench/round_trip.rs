@@ -1,4 +1,4 @@
-//! One `daemon/status` compared with one echo of the same length over a raw Unix socket.
+//! Compares one `daemon/status` with one echo of the same length over a raw Unix socket.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};

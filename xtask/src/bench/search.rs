@@ -1,5 +1,5 @@
-//! `thread/search` over many items: its time for rare and for common words, the cost of the index, and whether ingestion
-//! has to wait for it.
+//! `thread/search` over many items: its time for rare and common words, the cost of the index, and whether ingestion
+//! waits for it.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
@@ -14,12 +14,12 @@ use crate::daemon::Daemon;
 use crate::stopwatch::Stopwatch;
 use crate::wire::Wire;
 
-/// Items of a written thread.
+/// Items per generated thread.
 const ITEMS_PER_THREAD: u64 = 5_000;
 const WORDS: u64 = 24;
-/// Different words; the n-th is n times rarer than the first.
+/// Number of different words; the n-th is n times rarer than the first.
 const VOCABULARY: f64 = 200_000.0;
-/// Bytes of the session that is ingested while the index is being filled, and again after.
+/// Bytes of a session to ingest while the index is being filled, and again afterwards.
 const BESIDE_BYTES: u64 = 32 << 20;
 const WARM_UP: usize = 5;
 
@@ -125,7 +125,7 @@ fn time(wire: &mut Wire, queries: &[Value], rounds: usize) -> anyhow::Result<Tim
     Ok(Times::of(times))
 }
 
-/// Seconds it takes to ingest a new session, as a client waits for it.
+/// Seconds until a client's sync of a new session returns.
 fn ingest_one(daemon: &Daemon, home: &Path, number: u32) -> anyhow::Result<f64> {
     let path = synth::write(home, 900 + number, Length::Bytes(BESIDE_BYTES))?;
     let mut wire = daemon.connect()?;
@@ -134,7 +134,7 @@ fn ingest_one(daemon: &Daemon, home: &Path, number: u32) -> anyhow::Result<f64> 
     Ok(watch.seconds())
 }
 
-/// Writes threads of messages with words as rare as in a language; the bytes of all.
+/// Writes threads of messages with a natural distribution of words; returns their bytes.
 fn write(home: &Path, items: u64) -> anyhow::Result<u64> {
     let folder = home.join("sessions/2026/02/01");
     fs::create_dir_all(&folder)?;
@@ -175,11 +175,11 @@ fn write(home: &Path, items: u64) -> anyhow::Result<u64> {
     Ok(bytes)
 }
 
-/// Numbers that are the same each time.
+/// Deterministic random numbers.
 struct Random(u64);
 
 impl Random {
-    /// The number of a word: n as often as 1/n.
+    /// The number of a word; n has the frequency 1/n.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,

@@ -1,5 +1,5 @@
-//! How other clients are affected by a hundred that never read their answers, and by ten thousand that never finish a
-//! message. The same calls are timed before, on the same daemon, to show the machine's own pauses.
+//! The effect on other clients of a hundred that never read their answers, and of ten thousand that never finish a
+//! message. The same calls are timed before on the same daemon, as a baseline.
 
 use std::io::{ErrorKind, Write as _};
 use std::os::unix::net::UnixStream;
@@ -20,7 +20,7 @@ const THREAD_BYTES: u64 = 16 << 20;
 const LARGE_BYTES: u64 = 8 << 20;
 const SILENT_READERS: usize = 100;
 const HALF_FRAMES: usize = 10_000;
-/// How long the clients that never read keep asking, and how long calls are timed before a siege.
+/// Duration of requests by clients that never read, and of the baseline.
 const SIEGE: Duration = Duration::from_secs(15);
 const CALM: Duration = Duration::from_secs(3);
 
@@ -36,12 +36,12 @@ pub(super) fn measure(longhauld: &Path, report: &mut Report) -> anyhow::Result<(
         Ok(())
     })?;
     let name = format!("{SILENT_READERS} clients never read");
-    let mut asked = 0;
+    let mut sent = 0;
     besieged.beside(&name, report, || {
-        asked = never_read(&besieged)?;
+        sent = never_read(&besieged)?;
         Ok(())
     })?;
-    report.add(format!("{name}: requests they sent"), asked.to_string(), "");
+    report.add(format!("{name}: requests they sent"), sent.to_string(), "");
     besieged.end(&name, report)?;
 
     let besieged = Besieged::start(longhauld, home.path())?;
@@ -73,7 +73,7 @@ impl Besieged {
         json!({ "thread_id": self.thread, "max_bytes": bytes })
     }
 
-    /// Times the calls of clients that behave while `siege` lasts.
+    /// Times the calls of well-behaved clients while `siege` lasts.
     fn beside(
         &self,
         name: &str,
@@ -99,7 +99,7 @@ impl Besieged {
     }
 }
 
-/// Keeps requesting large pages on many connections and reads none; reconnects when closed.
+/// Requests large pages on many connections without reading the answers; reconnects when closed.
 fn never_read(besieged: &Besieged) -> anyhow::Result<u64> {
     let request = json!({
         "jsonrpc": "2.0", "id": 1, "method": "history/get", "params": besieged.page(LARGE_BYTES),
@@ -125,7 +125,7 @@ fn never_read(besieged: &Besieged) -> anyhow::Result<u64> {
     Ok(sent)
 }
 
-/// One byte of every second message, 64 KiB of the others, all on connections that stay open.
+/// Sends one byte of every second message and 64 KiB of the others, on connections that stay open.
 fn half_send(besieged: &Besieged) -> anyhow::Result<()> {
     let half = vec![b'x'; 64 << 10];
     let mut halves = Vec::new();

@@ -1,4 +1,4 @@
-//! Generates transcripts: a long session of any size, deterministic.
+//! Generates deterministic transcripts of any size.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-/// Length of the session.
 #[derive(Clone, Copy)]
 pub(super) enum Length {
     /// Minimum bytes of the file.
@@ -15,7 +14,7 @@ pub(super) enum Length {
     Tokens(u64),
 }
 
-/// Writes a session into a Codex home; its path.
+/// Writes a session to a Codex home; returns its path.
 pub(super) fn write(codex_home: &Path, number: u32, length: Length) -> anyhow::Result<PathBuf> {
     let folder = codex_home.join("sessions/2026/01/01");
     fs::create_dir_all(&folder)?;
@@ -55,7 +54,7 @@ impl Session {
         let seconds = self.ordinal / 4;
         let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
         let day = seconds / 86_400 % 28 + 1;
-        // In the order in which Codex writes them; a JSON object of ours would be sorted by key.
+        // In Codex's order; `json!` would sort the keys.
         let line = format!(
             "{{\"timestamp\":\"2026-01-{day:02}T{hour:02}:{minute:02}:{second:02}.000Z\",\
              \"ordinal\":{},\"type\":\"{kind}\",\"payload\":{}}}",
@@ -139,7 +138,7 @@ impl Session {
     }
 }
 
-/// A payload with its type before its other fields.
+/// The payload as JSON, with its type first.
 fn type_first(payload: &Value) -> String {
     let mut fields = payload.clone();
     match fields.as_object_mut().and_then(|fields| fields.remove("type")) {
@@ -148,7 +147,7 @@ fn type_first(payload: &Value) -> String {
     }
 }
 
-/// Source code as a tool would print it, a few kilobytes of it.
+/// A few kilobytes of source code, as a tool would print it.
 fn listing(turn: u64, command: u64) -> String {
     let line = |i: u64| {
         let value = (turn * 31 + command * 7 + i) % 1009;

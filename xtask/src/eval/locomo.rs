@@ -1,12 +1,12 @@
 //! `cargo xtask eval --locomo FILE`: `thread/search` against the questions of LoCoMo.
 //!
-//! The data set (locomo10.json: conversations of many sessions, and questions with the turns that hold the answer) is
-//! not ours to ship; this takes a path. Each session becomes a thread and each turn an item, the daemon ingests and
-//! indexes them like any transcript, and each question is searched verbatim within its conversation. No model is
-//! involved: this measures whether search finds the turns, not an answer.
+//! We may not ship the data set (locomo10.json: conversations of many sessions, and questions with the turns that hold
+//! the answer), so this takes a path. Each session becomes a thread and each turn an item; the daemon ingests and
+//! indexes them like any transcript, and each question is searched verbatim within its conversation. Without a model,
+//! this measures whether search finds the turns, not an answer.
 //!
-//! *Recall* of a question is the share of its evidence among the first 10 hits: sessions by the first 10
-//! threads that hits lie in, turns by the first 10 hits themselves, a turn beside a hit counting as found.
+//! *Recall* of a question is the share of its evidence among the first 10 hits: sessions by the first 10 threads with
+//! hits, turns by the first 10 hits, where a turn beside a hit counts as found.
 //!
 //! # Source
 //! Maharana et al., "Evaluating Very Long-Term Conversational Memory of LLM Agents", 2024. Plain FTS5 (Porter
@@ -48,7 +48,7 @@ struct Question {
 pub(super) fn run(path: &Path, daemon: Option<&Path>, json: Option<&Path>) -> anyhow::Result<()> {
     let text = fs::read(path).with_context(|| format!("reading {}", path.display()))?;
     let samples: Vec<Value> = serde_json::from_slice(&text)
-        .with_context(|| format!("{} is no locomo10.json", path.display()))?;
+        .with_context(|| format!("{} is not a locomo10.json", path.display()))?;
     let longhauld = match daemon {
         Some(path) => path.to_owned(),
         None => place::build_release()?.longhauld,

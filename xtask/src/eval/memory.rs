@@ -1,4 +1,4 @@
-//! `cargo xtask eval --memory`: X-FRR of the memory that `longhaul-core` makes.
+//! `cargo xtask eval --memory`: X-FRR of the memory of `longhaul-core`.
 
 use std::fs;
 
@@ -33,17 +33,19 @@ pub(super) fn run(files: &Transcripts, options: &EvalArgs) -> anyhow::Result<()>
     })?;
     println!("{}", report.table());
     let (before, after) = growth(files)?;
-    println!("told its own memory {ROUNDS} times over: {before} entries and names, then {after}");
+    println!(
+        "after repeating its own memory {ROUNDS} times: {before} entries and names, then {after}"
+    );
     if let Some(path) = &options.json {
         fs::write(path, serde_json::to_vec_pretty(&report)?)?;
     }
     Ok(())
 }
 
-/// How often the sessions are shown the memory made of them.
+/// How often sessions repeat the memory made of them.
 const ROUNDS: usize = 10;
 
-/// The stored memory before and after sessions were shown all of it and repeated it: e3, the loop test.
+/// The size of memory before and after sessions were shown all of it and repeated it: e3, the loop test.
 fn growth(files: &Transcripts) -> anyhow::Result<(usize, usize)> {
     let mut engine = Engine::default();
     for number in 0..files.len() {
@@ -60,18 +62,18 @@ fn growth(files: &Transcripts) -> anyhow::Result<(usize, usize)> {
         let built = engine.build().clone();
         for project in built.handbook.projects.keys() {
             let scope = Scope { project: Some(project), cwd: None };
-            let told = [
+            let texts = [
                 injection(&built.handbook, "", scope, 5_000),
                 summary(&built.handbook, "", scope, 5_000),
             ];
             let thread = ThreadRef {
-                thread_id: format!("{project}.told.{round}"),
+                thread_id: format!("{project}.repeat.{round}"),
                 source: Source::Codex,
                 project: Some(project.clone()),
             };
             let own = Own::new(Vec::new(), &built.files);
             let mut extractor = Extractor::new(thread, own);
-            let lines = told_again(&told, &built.files["MEMORY.md"]);
+            let lines = repeating_session(&texts, &built.files["MEMORY.md"]);
             for (number, line) in lines.iter().enumerate() {
                 let place = Place { line: number as u64, offset: 0, bytes: line.len() as u64 };
                 extractor.line(place, line.as_bytes());
@@ -84,7 +86,7 @@ fn growth(files: &Transcripts) -> anyhow::Result<(usize, usize)> {
 }
 
 /// A session that gets memory from a hook, a tool and a person, and repeats it.
-fn told_again([framed, plain]: &[String; 2], book: &str) -> Vec<String> {
+fn repeating_session([framed, plain]: &[String; 2], book: &str) -> Vec<String> {
     let message = |role: &str, text: &str| json!({ "type": "message", "role": role, "content": [{ "type": "input_text", "text": text }] });
     let context = format!("<longhaul_context about=\"memory\">\n{plain}\n</longhaul_context>");
     let called = |id: &str, name: &str| json!({ "type": "function_call", "name": name, "call_id": id, "arguments": "{}" });
@@ -152,8 +154,8 @@ impl MemoryMaker for Engine {
         let scope = Scope { project: Some(repository), cwd: None };
         let text = summary(&self.build().handbook, "", scope, budget);
         if let Some(folder) = &self.views {
-            let asked = self.extracted;
-            let path = folder.join(format!("{repository}.{asked}.{budget}.md"));
+            let number = self.extracted;
+            let path = folder.join(format!("{repository}.{number}.{budget}.md"));
             fs::write(path, &text).map_err(|error| error.to_string())?;
         }
         Ok(text)

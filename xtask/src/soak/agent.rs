@@ -1,4 +1,4 @@
-//! One agent of the day: it writes transcripts as its program does, and returns to them, until the day ends.
+//! One simulated agent: writes and resumes transcripts until the run ends.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -11,20 +11,20 @@ use super::chance::Chance;
 use super::lines::{Heading, Program};
 use crate::daemon::pause;
 
-/// Maximum transcripts of an agent at a time; the oldest are deleted, as Claude Code does.
+/// Maximum transcripts per agent; the oldest are deleted, as by Claude Code.
 const KEPT: usize = 10;
 
 /// Maximum milliseconds between two lines.
 const LINE_MS_MAX: u64 = 700;
 
-/// Maximum turns of a sitting, and in a run of a few minutes, where everything must happen sooner.
+/// Maximum turns of a sitting, and in a short run.
 const TURNS_MAX: u64 = 40;
 const TURNS_MAX_OF_A_SHORT_DAY: u64 = 4;
 const SHORT_DAY: Duration = Duration::from_secs(300);
 
-/// What the agents did so far.
+/// Counts of the agents' actions.
 #[derive(Default)]
-pub(super) struct Deeds {
+pub(super) struct ActionCounts {
     lines: AtomicU64,
     sessions: AtomicU64,
     forks: AtomicU64,
@@ -34,7 +34,7 @@ pub(super) struct Deeds {
     truncations: AtomicU64,
 }
 
-impl Deeds {
+impl ActionCounts {
     pub(super) fn show(&self) -> String {
         let all = [
             ("lines", &self.lines),
@@ -50,17 +50,17 @@ impl Deeds {
     }
 }
 
-fn count(deed: &AtomicU64) {
-    deed.fetch_add(1, Ordering::Relaxed);
+fn count(action: &AtomicU64) {
+    action.fetch_add(1, Ordering::Relaxed);
 }
 
 /// A transcript that the agent wrote.
 struct Transcript {
     heading: Heading,
     path: PathBuf,
-    /// Where its lines end.
+    /// Byte offsets of the line ends.
     ends: Vec<u64>,
-    /// A fork continues from it, so it does not change.
+    /// A fork continues from it, so it must not change.
     is_base: bool,
 }
 
@@ -79,7 +79,7 @@ impl<'a> Agent<'a> {
         Self { day, program, number, chance, past: Vec::new(), begun: 0 }
     }
 
-    /// Works on one transcript after the other.
+    /// Works on one transcript after another.
     pub(super) fn live(mut self) -> anyhow::Result<()> {
         while !self.day.is_over() {
             let mut current = match self.chance.below(8) {
@@ -98,7 +98,7 @@ impl<'a> Agent<'a> {
         Ok(())
     }
 
-    /// Some turns of work, a line at a time.
+    /// Writes some turns, a line at a time.
     fn sit(&mut self, mut current: Transcript) -> anyhow::Result<()> {
         let is_short = self.day.whole <= SHORT_DAY;
         let turns_max = if is_short { TURNS_MAX_OF_A_SHORT_DAY } else { TURNS_MAX };
@@ -119,7 +119,7 @@ impl<'a> Agent<'a> {
     fn append(&mut self, current: &mut Transcript, line: &str) -> anyhow::Result<()> {
         let mut file = OpenOptions::new().append(true).create(true).open(&current.path)?;
         let bytes = format!("{line}\n").into_bytes();
-        // A line in two writes: the daemon may read in between.
+        // Sometimes write a line in two parts: the daemon may read in between.
         let cut = if self.chance.one_in(20) { self.chance.place(bytes.len()) } else { bytes.len() };
         file.write_all(&bytes[..cut])?;
         if cut < bytes.len() {
@@ -127,7 +127,7 @@ impl<'a> Agent<'a> {
             file.write_all(&bytes[cut..])?;
         }
         current.ends.push(file.metadata()?.len());
-        count(&self.day.deeds.lines);
+        count(&self.day.actions.lines);
         Ok(())
     }
 
@@ -150,18 +150,18 @@ impl<'a> Agent<'a> {
         if let Some(line) = begun.heading.first() {
             self.append(&mut begun, &line)?;
         }
-        count(&self.day.deeds.sessions);
+        count(&self.day.actions.sessions);
         Ok(begun)
     }
 
-    /// Takes up an earlier transcript.
+    /// Resumes an earlier transcript.
     fn resume(&mut self) -> Option<Transcript> {
         let wanted = |past: &Transcript| {
             !past.path.starts_with(self.day.codex_home.join("archived_sessions"))
         };
         let found: Vec<usize> = (0..self.past.len()).filter(|at| wanted(&self.past[*at])).collect();
         let at = *found.get(self.chance.place(found.len()))?;
-        count(&self.day.deeds.resumes);
+        count(&self.day.actions.resumes);
         Some(self.past.swap_remove(at))
     }
 
@@ -172,7 +172,7 @@ impl<'a> Agent<'a> {
         };
         let base = &mut self.past[at];
         let (thread, path) = (base.heading.thread.clone(), base.path.clone());
-        count(&self.day.deeds.forks);
+        count(&self.day.actions.forks);
         if self.program == Program::Codex {
             base.is_base = true;
             let lines = 1 + self.chance.place(base.ends.len() - 1);
@@ -195,7 +195,7 @@ impl<'a> Agent<'a> {
         Ok(Some(forked))
     }
 
-    /// Simulates a crash of the machine: the end of a transcript is lost, perhaps mid-line, and the agent continues.
+    /// Simulates a crash of the machine: the transcript loses its end, maybe mid-line, and the agent continues.
     fn lose_the_end(&mut self) -> anyhow::Result<Option<Transcript>> {
         let Some(at) = self.past.iter().position(|past| !past.is_base && past.ends.len() > 4)
         else {
@@ -207,11 +207,11 @@ impl<'a> Agent<'a> {
         current.ends.truncate(kept);
         let file = OpenOptions::new().write(true).open(&current.path)?;
         file.set_len(current.ends[kept - 1] - torn)?;
-        count(&self.day.deeds.truncations);
+        count(&self.day.actions.truncations);
         Ok(Some(current))
     }
 
-    /// Moves a transcript now and then, and deletes the oldest.
+    /// Sometimes moves a transcript, and deletes the oldest.
     fn tidy_up(&mut self) -> anyhow::Result<()> {
         if self.chance.one_in(4)
             && let Some(past) = self.past.first_mut()
@@ -221,14 +221,14 @@ impl<'a> Agent<'a> {
                 Program::Claude => self.day.claude_home.join("projects/-home-dev-moved"),
             };
             past.path = moved(&past.path, &folder)?;
-            count(&self.day.deeds.renames);
+            count(&self.day.actions.renames);
         }
         let is_full = self.past.len() > KEPT;
         if (is_full || self.past.len() > 2 && self.chance.one_in(12))
             && let Some(at) = self.past.iter().position(|past| !past.is_base)
         {
             fs::remove_file(&self.past.remove(at).path)?;
-            count(&self.day.deeds.deletes);
+            count(&self.day.actions.deletes);
         }
         Ok(())
     }

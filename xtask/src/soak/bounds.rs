@@ -1,8 +1,8 @@
-//! When a figure counts as flat: the last quarter of the day against the first, each with its bound.
+//! Decides whether a figure is flat: compares the last quarter of the run with the first, within a bound.
 //!
 //! The bounds leave room for caches to fill, and those of times scale with the time of a fixed piece of work, since
-//! other programs use the machine, too. A leak of a hundred bytes per written line, or of a descriptor per file, exceeds
-//! them within the hour. Two kilobytes are allowed for each known transcript, including deleted ones.
+//! other programs use the machine, too. A leak of a hundred bytes per written line, or of a descriptor per file,
+//! exceeds them within the hour. Two kilobytes are allowed per known transcript, including deleted ones.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::samples::Samples;
 /// Shorter runs end before caches are full, so only the peak is checked.
 const JUDGED_FROM: Duration = Duration::from_secs(600);
 
-/// Maximum memory at any time, without the pages of the program's own file.
+/// Maximum memory at any time, without pages of the program file.
 const PEAK_MIB: f64 = 128.0;
 
 /// Allowed growth from the first to the last quarter: a factor and a constant.
@@ -21,19 +21,19 @@ struct Bound {
     more: f64,
 }
 
-/// Caches are bounded by bytes and full within minutes; the allocator gives back in steps of some MiB.
+/// Caches are bounded and full within minutes; the allocator releases memory in steps of some MiB.
 const MEMORY_MIB: Bound = Bound { factor: 1.15, more: 8.0 };
 
-/// A few connections and files more are open at one moment than at another.
+/// The number of open connections and files varies a little.
 const DESCRIPTORS: Bound = Bound { factor: 1.0, more: 16.0 };
 
-/// The runtime starts threads for blocking work when many wait, and ends them when they idle.
+/// The runtime starts threads for blocking work on demand and ends idle ones.
 const THREADS: Bound = Bound { factor: 1.0, more: 8.0 };
 
-/// Half of the answers come from caches: only slow growth of work shows here.
+/// Half of the answers come from caches, so only slow growth shows.
 const MEDIAN_MS: Bound = Bound { factor: 1.5, more: 2.0 };
 
-/// One in a hundred waits for a commit, an index batch or the processor.
+/// One percent wait for a commit, an index batch or the processor.
 const P99_MS: Bound = Bound { factor: 1.5, more: 20.0 };
 
 /// Prints the table and returns what is not flat.
@@ -96,7 +96,7 @@ impl Table {
     }
 }
 
-/// The figure that `percent` of the sorted ones do not exceed.
+/// A percentile of sorted figures.
 fn percentile(sorted: &[f64], percent: usize) -> f64 {
     let last = sorted.len().saturating_sub(1);
     sorted.get((sorted.len() * percent / 100).min(last)).copied().unwrap_or_default()

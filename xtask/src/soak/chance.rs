@@ -1,9 +1,9 @@
-//! Random numbers that are the same for the same seed (SplitMix64).
+//! Seeded random numbers (SplitMix64).
 
 pub(super) struct Chance(u64);
 
 impl Chance {
-    /// The chance of one of many who share a seed.
+    /// The generator of one of many agents with the same seed.
     pub(super) fn of(seed: u64, number: u32) -> Self {
         let mut chance = Self(seed ^ u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         chance.next();
@@ -26,7 +26,7 @@ impl Chance {
         self.below(count) == 0
     }
 
-    /// A place in a list of that length.
+    /// An index in a list of that length.
     pub(super) fn place(&mut self, length: usize) -> usize {
         usize::try_from(self.below(length as u64)).unwrap_or(0)
     }

@@ -1,4 +1,4 @@
-//! Clients that make calls all day long, and how long they wait.
+//! Clients that call constantly, and their response times.
 
 use std::hint::black_box;
 use std::sync::Mutex;
@@ -13,7 +13,7 @@ use super::chance::Chance;
 use crate::daemon::{Daemon, pause};
 use crate::stopwatch::Stopwatch;
 
-/// The calls, and the pause after each answer.
+/// The calls, with the pause after each answer.
 const QUESTIONS: [(&str, Duration); 5] = [
     ("daemon/status", Duration::from_millis(20)),
     ("checkpoint/view", Duration::from_millis(50)),
@@ -22,16 +22,16 @@ const QUESTIONS: [(&str, Duration); 5] = [
     ("thread/list", Duration::from_millis(200)),
 ];
 
-/// Expected errors: transcripts come and go, and the search index opens after the daemon.
+/// Expected errors: transcripts appear and disappear, and the search index opens after the daemon.
 const EXPECTED: [&str; 4] =
     ["thread_not_found", "checkpoint_not_found", "source_changed", "store_busy"];
 
-/// A fixed piece of work: if it takes longer, other programs use the machine more.
+/// A fixed piece of work, to measure the load by other programs.
 pub(super) const PACE: &str = "a fixed sum";
 const PACE_ROUNDS: u64 = 100_000;
 const PACE_PAUSE: Duration = Duration::from_millis(50);
 
-/// Milliseconds of the answers, by quarter of the day.
+/// Response times in milliseconds, by quarter of the run.
 type Times = [Vec<f64>; 4];
 
 #[derive(Default)]
@@ -52,7 +52,7 @@ impl Clients {
         QUESTIONS.into_iter().map(ask).chain([pace]).collect()
     }
 
-    /// The answers' times of a method in two quarters of the day, sorted.
+    /// Sorted response times of a method in two quarters of the run.
     pub(super) fn quarters(
         &self,
         (first, last): (usize, usize),

@@ -1,4 +1,4 @@
-//! Compares the daemon's answers about each thread at the end of the day with those of a fresh daemon.
+//! Compares the daemon's answers about each thread at the end of the run with those of a fresh daemon.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::wire::Wire;
 /// Threads per page.
 const PAGE: u64 = 200;
 
-/// Members of a listed thread that depend on nothing but its lines.
+/// Members of a listed thread that depend only on its lines.
 const MEMBERS: [&str; 9] =
     ["source", "path", "cwd", "title", "items", "tokens", "lines", "bytes", "malformed"];
 

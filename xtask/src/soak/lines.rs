@@ -6,25 +6,24 @@ use serde_json::{Value, json};
 
 use super::chance::Chance;
 
-/// The folder that sessions work in. It does not exist, since a soak does not test files on disk.
+/// The sessions' working folder. It does not exist, since a soak does not test files on disk.
 const FOLDER: &str = "/home/dev/importer";
 
-/// The agent's program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Program {
     Codex,
     Claude,
 }
 
-/// The parts of a thread that each of its lines repeats.
+/// Values that every line of a thread repeats.
 #[derive(Debug, Clone)]
 pub(super) struct Heading {
     pub(super) program: Program,
     pub(super) thread: String,
-    /// Line it was forked from: thread, lines and bytes of it.
+    /// The fork point: thread, lines and bytes.
     pub(super) base: Option<(String, usize, u64)>,
     pub(super) second: u64,
-    /// Lines written, over all: ids of calls and messages follow from it.
+    /// All written lines, from which ids of calls and messages are made.
     pub(super) written: u64,
 }
 
@@ -34,7 +33,7 @@ impl Heading {
         format!("2026-03-02T{hour:02}:{minute:02}:{:02}.000Z", self.second % 60)
     }
 
-    /// The line that begins a file; Claude Code writes none.
+    /// The first line of a file; Claude Code writes none.
     pub(super) fn first(&mut self) -> Option<String> {
         if self.program == Program::Claude {
             return None;
@@ -52,7 +51,7 @@ impl Heading {
         Some(self.codex("session_meta", &meta))
     }
 
-    /// The lines of one turn: a request, commands with what they print, an edit, an answer.
+    /// The lines of one turn: a request, commands with output, an edit, an answer.
     pub(super) fn turn(&mut self, chance: &mut Chance) -> Vec<String> {
         let (row, module) = (chance.below(100_000), chance.below(97));
         let request = format!("Please make import {row} work: module_{module} drops row {row}.");
@@ -199,7 +198,7 @@ impl Heading {
     }
 }
 
-/// Source code as a tool prints it, up to a few kilobytes.
+/// Up to a few kilobytes of source code, as a tool prints it.
 fn listing(chance: &mut Chance) -> String {
     let mut text = String::new();
     for row in 0..=chance.below(60) {

@@ -1,8 +1,8 @@
-//! The daemon's resource use, sampled over the day.
+//! The daemon's resource use, sampled over the run.
 
 use crate::daemon::Daemon;
 
-/// A figure of each sample, by quarter of the day.
+/// The figures of the samples, by quarter of the run.
 #[derive(Default)]
 pub(super) struct Samples {
     pub(super) memory_mib: [Vec<f64>; 4],
@@ -13,7 +13,7 @@ pub(super) struct Samples {
 impl Samples {
     pub(super) fn take(&mut self, quarter: usize, daemon: &Daemon) -> anyhow::Result<()> {
         let memory = daemon.memory()?;
-        // The system loads and drops pages of the program's file at will.
+        // Without pages of the program file, which the system loads and drops at will.
         self.memory_mib[quarter].push(memory.held - memory.program);
         let (descriptors, threads) = (daemon.descriptors()?, daemon.threads()?);
         self.descriptors[quarter].push(descriptors);

@@ -1,4 +1,4 @@
-//! What the documents promise is there.
+//! Documents only promise what exists.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +11,7 @@ fn read(path: &str) -> String {
 }
 
 #[test]
-fn every_dependency_has_its_reason() {
+fn every_dependency_has_a_reason() {
     let manifest = read("Cargo.toml");
     let (_, rest) =
         manifest.split_once("[workspace.dependencies]").expect("a table of dependencies");
@@ -55,7 +55,7 @@ fn defects(text: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn every_defect_that_is_absent_has_its_test_and_every_such_test_its_line() {
+fn absent_defects_and_their_tests_match() {
     let listed = defects(&read("daemon/core/src/policy/DEFECTS.md"));
     let tests = SOURCES.iter().flat_map(|source| source.text.lines());
     let tests = tests.filter_map(|line| line.trim_start().split_once("fn defect_7_"));
@@ -67,7 +67,7 @@ fn every_defect_that_is_absent_has_its_test_and_every_such_test_its_line() {
 }
 
 #[test]
-fn every_behaviour_that_is_pinned_names_a_test() {
+fn every_pinned_behaviour_names_a_test() {
     check_names_of_tests("daemon/server/tests/PINNED.md", 40);
 }
 
@@ -76,7 +76,7 @@ fn every_promise_of_security_names_a_test() {
     check_names_of_tests("SECURITY.md", 10);
 }
 
-/// Every test that a document names is there, and it names more than `named_min`.
+/// Every test that a document names exists, and it names more than `named_min`.
 fn check_names_of_tests(document: &str, named_min: usize) {
     let text = read(document);
     let quoted = text.split('`').skip(1).step_by(2);
@@ -94,7 +94,7 @@ fn check_names_of_tests(document: &str, named_min: usize) {
 }
 
 #[test]
-fn the_first_commands_of_the_readme_are_the_two_that_matter() {
+fn readme_begins_with_the_two_main_commands() {
     let readme = read("README.md");
     let up = readme.find("cargo xtask up").expect("README names cargo xtask up");
     let test = readme.find("cargo xtask test").expect("README names cargo xtask test");

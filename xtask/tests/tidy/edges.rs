@@ -1,4 +1,4 @@
-//! Which crate may depend on which: this table, what Cargo sees, and the codemap of ARCHITECTURE.md agree.
+//! Allowed dependencies between crates: this table, Cargo's metadata and the codemap of ARCHITECTURE.md agree.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::assert_none;
 use crate::source::root;
 
-/// Each crate, the crates of ours it may depend on, and those that only its tests may.
+/// Each crate, our crates that it may depend on, and those that only its tests may use.
 const MAY_DEPEND_ON: &[(&str, &[&str], &[&str])] = &[
     ("longhaul-confine", &[], &[]),
     ("longhaul-printable", &[], &[]),
@@ -57,7 +57,7 @@ fn crates_depend_only_on_crates_below_them() {
         };
         for dependency in package["dependencies"].as_array().expect("a list") {
             let target = dependency["name"].as_str().expect("a dependency has a name");
-            // A crate's tests may depend on the crate itself, with more features.
+            // A crate's tests may depend on the crate itself with more features.
             let is_ours = target.starts_with("longhaul-") && target != name;
             let is_test = dependency["kind"] == "dev";
             let is_allowed = normal.contains(&target) || (is_test && test.contains(&target));

@@ -6,7 +6,7 @@ use syn::visit::{self, Visit};
 use crate::assert_none;
 use crate::source::SOURCES;
 
-/// Modules of one height. Peers of a floor may use each other only where the table says so.
+/// Modules of one floor. They may use each other only if the table says so.
 struct Floor {
     modules: &'static [&'static str],
     peers_meet: bool,
@@ -162,17 +162,17 @@ const POLICY: &[Floor] = &[
 ];
 
 #[test]
-fn the_core_is_built_from_below() {
+fn core_modules_only_use_lower_floors() {
     check("daemon/core/src/", CORE);
 }
 
 #[test]
-fn the_shell_is_built_from_below() {
+fn shell_modules_only_use_lower_floors() {
     check("daemon/server/src/", SERVER);
 }
 
 #[test]
-fn the_use_cases_are_built_from_below() {
+fn service_modules_only_use_lower_floors() {
     check("daemon/server/src/service/", SERVICE);
     check("daemon/server/src/service/archive/", ARCHIVE);
     check("daemon/server/src/service/compaction/", COMPACTION);
@@ -182,7 +182,7 @@ fn the_use_cases_are_built_from_below() {
 }
 
 #[test]
-fn paths_are_followed_to_the_module_they_name() {
+fn paths_resolve_to_modules() {
     let file = syn::parse_file(
         "use super::super::b::{self, c::D};\nuse crate::e::F;\nfn f() { super::g::h() }\n\
          #[cfg(test)] mod tests { use crate::i; }",
@@ -194,7 +194,7 @@ fn paths_are_followed_to_the_module_they_name() {
     assert_eq!(found, ["a/b/self", "a/b/c/D", "e/F", "a/x/g/h"]);
 }
 
-/// Holds the modules of a folder against their floors.
+/// Checks the modules of a folder against their floors.
 fn check(folder: &str, floors: &[Floor]) {
     let (_, inner) = folder.split_once("/src/").expect("a folder of a crate");
     let outer: Vec<String> = inner.split_terminator('/').map(str::to_owned).collect();
@@ -233,7 +233,7 @@ fn height(floors: &[Floor], module: &str) -> Option<usize> {
     floors.iter().position(|floor| floor.modules.contains(&module))
 }
 
-/// A path from the crate's root, out of one that stands in the module `here`.
+/// Converts a path in the module `here` to one from the crate's root.
 fn absolute(path: &[Ident], here: &[&str]) -> Vec<String> {
     let names: Vec<String> = path.iter().map(Ident::to_string).collect();
     let ups = names.iter().take_while(|name| *name == "super").count();

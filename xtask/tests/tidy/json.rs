@@ -1,15 +1,15 @@
-//! Tests of the daemon read its answers by the protocol's types.
+//! Tests of the daemon read its answers with the protocol's types.
 
 use proc_macro2::{Delimiter, Group, Literal, TokenStream, TokenTree};
 
 use crate::assert_none;
 use crate::source::SOURCES;
 
-/// Words before a `[` that begin a list and index nothing.
+/// Words before a `[` that starts a list, not an index.
 const KEYWORDS: &[&str] = &["in", "return", "else", "match", "if", "while", "mut", "break", "move"];
 
-/// A misspelt key of a `serde_json::Value` is null, and null equals null: such a test cannot fail. What has no
-/// type is read with `support::field`, which panics where nothing is.
+/// A misspelt key of a `serde_json::Value` is null, and null equals null: such a test cannot fail. Use
+/// `support::field` for values without a type: it panics if the key is missing.
 #[test]
 fn tests_of_the_daemon_index_no_json_by_a_key() {
     let mut findings = Vec::new();
@@ -51,7 +51,7 @@ fn is_text_index(group: &Group) -> bool {
 }
 
 #[test]
-fn an_index_is_found_in_code_and_in_macros_and_a_list_is_not() {
+fn indexes_are_found_in_code_and_macros() {
     let lines = |text: &str| indexed_by_text(text.parse().expect("tokens")).len();
     for (text, expected) in [
         (r#"let a = value["key"];"#, 1),

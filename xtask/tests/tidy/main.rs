@@ -1,6 +1,6 @@
-//! The rules of the house that no compiler keeps: sizes, names, floors, and what documents promise.
+//! House rules that no compiler enforces: sizes, names, floors, and promises of documents.
 //!
-//! A rule that matters is a test; one that is only written down is forgotten by the third change.
+//! A rule that matters is a test; one that is only written down is soon forgotten.
 #![expect(clippy::expect_used, reason = "a test that cannot read the source has failed")]
 
 mod documents;
@@ -14,7 +14,7 @@ mod sizes;
 mod source;
 mod vocabulary;
 
-/// Fails with all findings at once, so that one run shows all there is to mend.
+/// Fails with all findings at once, so that one run shows everything to fix.
 fn assert_none(rule: &str, findings: &[String]) {
     assert!(findings.is_empty(), "{rule}:\n  {}", findings.join("\n  "));
 }

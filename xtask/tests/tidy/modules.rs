@@ -1,4 +1,4 @@
-//! Every file is part of a crate: a forgotten `mod` line makes tests that never run.
+//! Every file is part of a crate: tests behind a forgotten `mod` line would never run.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ fn there_is_no_mod_rs() {
 }
 
 #[test]
-fn no_file_is_forgotten() {
+fn every_file_is_a_module() {
     let declared: BTreeSet<String> = SOURCES.iter().flat_map(children).collect();
     let findings: Vec<_> = SOURCES
         .iter()
@@ -57,7 +57,7 @@ fn is_crate_root(path: &str) -> bool {
     is_target || (is_single && !is_module)
 }
 
-/// Whether the folder holds the root of one binary, whose modules the other files are.
+/// Whether the folder has one root file, whose modules are the others.
 fn has_main(folder: &str) -> bool {
     let main = format!("{folder}/main.rs");
     SOURCES.iter().any(|source| source.path == main)

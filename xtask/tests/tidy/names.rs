@@ -1,11 +1,11 @@
-//! Names that say nothing, and paths that exist on one machine only.
+//! Meaningless names, and paths of one machine.
 
 use syn::visit::{self, Visit};
 
 use crate::assert_none;
 use crate::source::{SOURCES, files, root};
 
-/// Words that name a drawer instead of what is in it.
+/// Words that name a container instead of its content.
 const EMPTY_WORDS: &[&str] = &["util", "utils", "helper", "helpers", "manager", "common", "misc"];
 
 #[test]
@@ -34,7 +34,7 @@ struct EmptyNames<'a> {
 impl EmptyNames<'_> {
     fn check(&mut self, name: &syn::Ident) {
         let words = words(&name.to_string());
-        // A longer name is a sentence, as tests have them, and may use any word.
+        // A longer name is a sentence, as in tests, and may use any word.
         if words.len() <= 3 && words.iter().any(|word| is_empty_word(word)) {
             self.findings.push(format!("{}:{} {name}", self.path, name.span().start().line));
         }
@@ -83,8 +83,8 @@ fn words(name: &str) -> Vec<String> {
 }
 
 #[test]
-fn no_path_of_one_machine_is_written_down() {
-    // Put together here, or this file would be its own finding.
+fn no_machine_paths() {
+    // Concatenated, so that this file is not a finding.
     let roots = ["work", "root", "Users"].map(|folder| format!("/{folder}/"));
     let mut findings = Vec::new();
     for path in files(&["rs", "toml", "md", "json", "jsonl", "sql", "service", "socket", "yml"]) {

@@ -1,4 +1,4 @@
-//! The sample session is one that Codex could have written about the sample project.
+//! The sample session is consistent with the sample project and with Codex's format.
 
 use std::collections::BTreeSet;
 
@@ -32,7 +32,7 @@ fn lines_are_numbered_and_calls_have_their_outputs() {
 }
 
 #[test]
-fn the_project_is_as_the_session_left_it() {
+fn project_matches_the_end_of_the_session() {
     let session = session();
     let changes = session.iter().filter_map(|line| line["payload"]["item"]["changes"].as_object());
     let changed: BTreeSet<&str> =
@@ -44,7 +44,7 @@ fn the_project_is_as_the_session_left_it() {
 }
 
 #[test]
-fn a_made_up_secret_is_there_to_be_redacted() {
+fn sample_has_a_fake_secret_to_redact() {
     let text: String = session().iter().map(Value::to_string).collect();
     assert!(text.contains("LEDGER_DB_PASSWORD=not-a-real-password"));
 }

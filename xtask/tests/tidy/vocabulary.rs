@@ -1,4 +1,4 @@
-//! One word, one sense: type names stand at most twice in a crate, and nothing cites absent documents.
+//! A type name is defined at most twice in a crate, and no file cites absent documents.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,10 +7,10 @@ use syn::visit::{self, Visit};
 use crate::assert_none;
 use crate::source::{SOURCES, files, root};
 
-/// How often a type name may be defined in one crate.
+/// Maximum definitions of a type name in one crate.
 const DEFINITIONS_MAX: usize = 2;
 
-/// Names over the limit that wait to be renamed: crate folder and name. Only remove entries.
+/// Names over the limit, to be renamed: crate folder and name. Only remove entries.
 const OVERUSED: &[(&str, &str)] = &[
     ("daemon/core", "Answer"),
     ("protocol", "Get"),
@@ -19,15 +19,13 @@ const OVERUSED: &[(&str, &str)] = &[
     ("protocol", "List"),
     ("protocol", "ListParams"),
     ("protocol", "ListResult"),
-    ("clients/cli", "ListArgs"),
-    ("clients/cli", "ShowArgs"),
 ];
 
-/// Files that still cite a document the repository does not hold. Only remove entries.
+/// Files that still cite a document that is not in the repository. Only remove entries.
 const CITING: &[&str] = &[];
 
 #[test]
-fn a_type_name_stands_at_most_twice_in_a_crate() {
+fn type_names_are_defined_at_most_twice_in_a_crate() {
     let mut defined: BTreeMap<(&str, String), Vec<&str>> = BTreeMap::new();
     for source in SOURCES.iter() {
         let Some((folder, _)) = source.path.split_once("/src/") else { continue };
@@ -52,7 +50,7 @@ fn a_type_name_stands_at_most_twice_in_a_crate() {
             .filter(|entry| !is_over(entry))
             .map(|(folder, name)| format!("{name} in {folder} is within the limit: unlist it")),
     );
-    assert_none("a type name stands at most twice in a crate", &findings);
+    assert_none("a type name is defined at most twice in a crate", &findings);
 }
 
 #[derive(Default)]
@@ -83,8 +81,8 @@ impl<'ast> Visit<'ast> for Types {
 }
 
 #[test]
-fn no_document_is_cited_that_the_repository_does_not_hold() {
-    // Put together here, or this file would be its own finding.
+fn no_absent_document_is_cited() {
+    // Concatenated, so that this file is not a finding.
     let absent =
         [["fac", "ts/codex"], ["fac", "ts/rollout"], ["fac", "ts/dep"], ["docu", "ment 00"]]
             .into_iter()
@@ -99,5 +97,5 @@ fn no_document_is_cited_that_the_repository_does_not_hold() {
     let citing: BTreeSet<String> = files(&endings).into_iter().filter(is_citing).collect();
     let listed: BTreeSet<String> = CITING.iter().map(ToString::to_string).collect();
     let findings: Vec<String> = citing.symmetric_difference(&listed).cloned().collect();
-    assert_none("documents that are not in the repository are not cited", &findings);
+    assert_none("no file cites a document that is not in the repository", &findings);
 }

@@ -1,10 +1,10 @@
-//! The app server of Codex: the process that holds the threads of its terminals, reached over its control socket.
+//! Client of Codex's app server, the process that runs the threads of its terminals, over its control socket.
 //!
-//! JSON-RPC in text frames of a websocket. The server notifies every connection when a thread becomes active or idle. We
-//! subscribe to no thread, so Codex's questions (whether a command may run) go to the terminal.
+//! The protocol is JSON-RPC in text frames of a websocket. The server notifies every connection when a thread becomes
+//! active or idle. We subscribe to no thread, so Codex's approval requests go to the terminal.
 //!
-//! The server is untrusted: it must run as the person, its messages are bounded in size, number and time, and its text is
-//! cut and sanitized before it is shown or logged.
+//! The server is untrusted: it must run as the same user, its messages are bounded in size, number and time, and its
+//! text is cut and sanitized before it is shown or logged.
 //!
 //! An active thread is never touched: Codex aborts its turn before it compacts or reverts (seen in 0.169.0).
 
@@ -26,29 +26,29 @@ use tokio_tungstenite::tungstenite::{Error as FrameError, Message};
 
 use super::install::setup;
 
-/// Below Codex's folder.
+/// Relative to Codex's home.
 const CONTROL_SOCKET: &str = "app-server-control/app-server-control.sock";
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);
-/// A queued message starts as soon as a turn ends; time to wait for that.
+/// Time to wait for a queued message, which starts as soon as a turn ends.
 const SETTLE: Duration = Duration::from_millis(300);
 /// Maximum bytes of a message; twenty turns of a thread with their outputs are a few MiB.
 const MESSAGE_BYTES_MAX: usize = 32 * 1024 * 1024;
-/// Maximum messages of a connection. It gets a few per turn of every open session.
+/// Maximum messages per connection; every open session causes a few per turn.
 const MESSAGES_MAX: u64 = 100_000;
 /// Maximum bytes of the server's text that are shown.
 const WORDS_MAX: usize = 300;
 /// Permission bits that let others replace the socket.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
-const OF_ANOTHER: &str = "it is another user's";
+const OTHER_OWNER: &str = "it belongs to another user";
 
-/// Why the app server did not do it.
+/// Why a call to the app server failed.
 #[derive(Debug)]
 pub(super) enum ServerFault {
     NotRunning(io::Error),
     /// Another user may own the socket.
     NotOurs(&'static str),
-    /// The connection was closed or lost; the last request may have been carried out.
-    Gone,
+    /// The connection was lost; the last request may have been carried out.
+    Disconnected,
     Slow {
         what: String,
         limit: Duration,
@@ -57,9 +57,9 @@ pub(super) enum ServerFault {
         method: String,
         why: String,
     },
-    NotHeld,
-    /// It violates the protocol.
-    Garbled(String),
+    NotOpen,
+    /// A message violates the protocol.
+    InvalidMessage(String),
 }
 
 impl fmt::Display for ServerFault {
@@ -71,17 +71,19 @@ impl fmt::Display for ServerFault {
                     io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
                 ) =>
             {
-                write!(to, "no session is open: Codex's app server does not run")
+                write!(to, "no session is open: Codex's app server is not running")
             }
-            Self::NotRunning(error) => write!(to, "Codex's app server is not reached: {error}"),
-            Self::NotOurs(why) => write!(to, "Codex's control socket is not used: {why}"),
-            Self::Gone => write!(to, "Codex's app server went away"),
+            Self::NotRunning(error) => write!(to, "cannot reach Codex's app server: {error}"),
+            Self::NotOurs(why) => write!(to, "Codex's control socket is not trusted: {why}"),
+            Self::Disconnected => write!(to, "Codex's app server closed the connection"),
             Self::Slow { what, limit } => {
                 write!(to, "Codex's app server took more than {} s for {what}", limit.as_secs())
             }
             Self::Refused { method, why } => write!(to, "Codex refused {method}: {why}"),
-            Self::NotHeld => write!(to, "the session is not open in Codex"),
-            Self::Garbled(why) => write!(to, "Codex's app server is not understood: {why}"),
+            Self::NotOpen => write!(to, "the session is not open in Codex"),
+            Self::InvalidMessage(why) => {
+                write!(to, "Codex's app server sent an invalid message: {why}")
+            }
         }
     }
 }
@@ -92,20 +94,20 @@ impl From<ServerFault> for String {
     }
 }
 
-/// A connection, and the state of one thread.
+/// A connection and the state of one thread.
 pub(super) struct AppServer {
     frames: WebSocketStream<UnixStream>,
     thread_id: String,
-    asked: u64,
-    heard: u64,
+    requests: u64,
+    messages: u64,
     is_working: bool,
-    /// How often the thread became idle since the connection was opened.
-    rests: u64,
+    /// How often the thread became idle since the connection opened.
+    idle_count: u64,
 }
 
 impl AppServer {
-    /// Connects to the server of the person's terminals, for a thread.
-    pub(super) async fn running(thread_id: &str) -> Result<Self, ServerFault> {
+    /// Connects to the user's app server, for a thread.
+    pub(super) async fn connect(thread_id: &str) -> Result<Self, ServerFault> {
         let none = || ServerFault::NotRunning(io::ErrorKind::NotFound.into());
         let home = setup::codex_home().ok_or_else(none)?;
         Self::attach(&home.join(CONTROL_SOCKET), thread_id).await
@@ -116,20 +118,20 @@ impl AppServer {
             UnixStream::connect(resolved(socket)?).await.map_err(ServerFault::NotRunning)?;
         let peer = stream.peer_cred().map_err(ServerFault::NotRunning)?;
         if peer.uid() != geteuid().as_raw() {
-            return Err(ServerFault::NotOurs("a process of another user answers on it"));
+            return Err(ServerFault::NotOurs("a process of another user listens on it"));
         }
         let bounds = WebSocketConfig::default()
             .max_message_size(Some(MESSAGE_BYTES_MAX))
             .max_frame_size(Some(MESSAGE_BYTES_MAX));
         let asked =
             tokio_tungstenite::client_async_with_config("ws://localhost/", stream, Some(bounds));
-        let greeted = within(CALL_TIMEOUT, "the handshake", async {
-            asked.await.map_err(|error| ServerFault::Garbled(words(&error.to_string())))
+        let handshake = within(CALL_TIMEOUT, "the handshake", async {
+            asked.await.map_err(|error| ServerFault::InvalidMessage(words(&error.to_string())))
         });
-        let (frames, _) = greeted.await?;
+        let (frames, _) = handshake.await?;
         let thread_id = thread_id.to_owned();
         let mut server =
-            Self { frames, thread_id, asked: 0, heard: 0, is_working: false, rests: 0 };
+            Self { frames, thread_id, requests: 0, messages: 0, is_working: false, idle_count: 0 };
         let us = json!({ "name": "longhaul", "version": env!("CARGO_PKG_VERSION") });
         let can = json!({ "experimentalApi": true, "requestAttestation": false });
         server.call("initialize", json!({ "clientInfo": us, "capabilities": can })).await?;
@@ -137,8 +139,8 @@ impl AppServer {
         Ok(server)
     }
 
-    /// A call about the thread, whose id is added to `params`.
-    pub(super) async fn ask(
+    /// Calls a method on the thread, whose id is added to `params`.
+    pub(super) async fn call_thread(
         &mut self,
         method: &str,
         mut params: Value,
@@ -147,65 +149,65 @@ impl AppServer {
         self.call(method, params).await
     }
 
-    /// A call that makes the thread active; returns when it is idle again.
-    pub(super) async fn set_to_work(
+    /// Calls a method that makes the thread active, and waits until it is idle again.
+    pub(super) async fn run_turn(
         &mut self,
         method: &str,
         params: Value,
         limit: Duration,
     ) -> Result<(), ServerFault> {
-        let rests = self.rests;
-        self.ask(method, params).await?;
-        let rested = async {
-            while self.rests == rests {
-                self.hear().await?;
+        let idle_count = self.idle_count;
+        self.call_thread(method, params).await?;
+        let idle = async {
+            while self.idle_count == idle_count {
+                self.receive().await?;
             }
             Ok(())
         };
-        within(limit, method, rested).await
+        within(limit, method, idle).await
     }
 
-    /// Whether the server has the thread, and whether it is active.
+    /// Whether the thread is active; an error if the server does not have it.
     pub(super) async fn is_working(&mut self) -> Result<bool, ServerFault> {
-        let read = self.ask("thread/read", json!({})).await?;
+        let read = self.call_thread("thread/read", json!({})).await?;
         self.is_working = match read["thread"]["status"]["type"].as_str() {
             Some("active") => true,
             Some("idle") => false,
-            _ => return Err(ServerFault::NotHeld),
+            _ => return Err(ServerFault::NotOpen),
         };
         Ok(self.is_working)
     }
 
-    /// Waits for the end of the running turn; returns whether the thread is then idle and no queued message starts.
-    pub(super) async fn rests(&mut self) -> Result<bool, ServerFault> {
+    /// Waits for the end of the running turn. Returns whether the thread then stays idle: no queued message starts.
+    pub(super) async fn wait_idle(&mut self) -> Result<bool, ServerFault> {
         self.is_working().await?;
         while self.is_working {
-            self.hear().await?;
+            self.receive().await?;
         }
-        let begins = async {
+        let restarted = async {
             while !self.is_working {
-                self.hear().await?;
+                self.receive().await?;
             }
             Ok(false)
         };
-        timeout(SETTLE, begins).await.unwrap_or(Ok(true))
+        timeout(SETTLE, restarted).await.unwrap_or(Ok(true))
     }
 
     async fn call(&mut self, method: &str, params: Value) -> Result<Value, ServerFault> {
-        self.asked += 1;
-        let id = self.asked;
+        self.requests += 1;
+        let id = self.requests;
         let answered = async {
             self.send(&json!({ "id": id, "method": method, "params": params })).await?;
             loop {
-                let mut said = self.hear().await?;
-                if said["id"] != id || said.get("method").is_some() {
+                let mut message = self.receive().await?;
+                if message["id"] != id || message.get("method").is_some() {
                     continue;
                 }
-                let refused = said.get("error").map(|error| ServerFault::Refused {
+                let refused = message.get("error").map(|error| ServerFault::Refused {
                     method: method.to_owned(),
-                    why: words(error["message"].as_str().unwrap_or("it does not say why")),
+                    why: words(error["message"].as_str().unwrap_or("no reason given")),
                 });
-                return refused.map_or_else(|| Ok(said["result"].take()), Err);
+                return refused.map_or_else(|| Ok(message["result"].take()), Err);
             }
         };
         within(CALL_TIMEOUT, method, answered).await
@@ -213,40 +215,43 @@ impl AppServer {
 
     async fn send(&mut self, message: &Value) -> Result<(), ServerFault> {
         let sent = self.frames.send(Message::text(message.to_string())).await;
-        sent.map_err(|_| ServerFault::Gone)
+        sent.map_err(|_| ServerFault::Disconnected)
     }
 
-    /// Reads the next message and updates whether the thread is active.
-    async fn hear(&mut self) -> Result<Value, ServerFault> {
+    /// Receives the next message and updates whether the thread is active.
+    async fn receive(&mut self) -> Result<Value, ServerFault> {
         loop {
-            self.heard += 1;
-            if self.heard > MESSAGES_MAX {
-                return Err(ServerFault::Garbled(format!("it sent over {MESSAGES_MAX} messages")));
+            self.messages += 1;
+            if self.messages > MESSAGES_MAX {
+                return Err(ServerFault::InvalidMessage(format!(
+                    "it sent over {MESSAGES_MAX} messages"
+                )));
             }
             let frame = match self.frames.next().await {
                 Some(Ok(Message::Text(frame))) => frame,
-                Some(Ok(Message::Close(_))) | None => return Err(ServerFault::Gone),
+                Some(Ok(Message::Close(_))) | None => return Err(ServerFault::Disconnected),
                 Some(Ok(_)) => continue,
                 Some(Err(FrameError::Capacity(error))) => {
-                    return Err(ServerFault::Garbled(words(&error.to_string())));
+                    return Err(ServerFault::InvalidMessage(words(&error.to_string())));
                 }
-                Some(Err(_)) => return Err(ServerFault::Gone),
+                Some(Err(_)) => return Err(ServerFault::Disconnected),
             };
-            let said: Value = serde_json::from_str(&frame)
-                .map_err(|error| ServerFault::Garbled(words(&error.to_string())))?;
-            let about = &said["params"];
-            if said["method"] == "thread/status/changed" && about["threadId"] == self.thread_id {
-                let is_working = about["status"]["type"] == "active";
-                self.rests += u64::from(self.is_working && !is_working);
+            let message: Value = serde_json::from_str(&frame)
+                .map_err(|error| ServerFault::InvalidMessage(words(&error.to_string())))?;
+            let params = &message["params"];
+            if message["method"] == "thread/status/changed" && params["threadId"] == self.thread_id
+            {
+                let is_working = params["status"]["type"] == "active";
+                self.idle_count += u64::from(self.is_working && !is_working);
                 self.is_working = is_working;
             }
-            return Ok(said);
+            return Ok(message);
         }
     }
 }
 
-/// The socket behind Codex's link to a folder of short names (`/tmp/codex-daemon-UID` in 0.169.0), after checking that
-/// nobody else could have placed the link or the socket.
+/// Resolves Codex's link into a folder with a short name (`/tmp/codex-daemon-UID` in 0.169.0), after checking that no
+/// other user could have placed the link or the socket.
 fn resolved(socket: &Path) -> Result<PathBuf, ServerFault> {
     check_folder(socket)?;
     let behind = socket.canonicalize().map_err(ServerFault::NotRunning)?;
@@ -254,8 +259,8 @@ fn resolved(socket: &Path) -> Result<PathBuf, ServerFault> {
     let file = behind.symlink_metadata().map_err(ServerFault::NotRunning)?;
     match (file.file_type().is_socket(), file.uid() == geteuid().as_raw()) {
         (true, true) => Ok(behind),
-        (false, _) => Err(ServerFault::NotOurs("it is no socket")),
-        (true, false) => Err(ServerFault::NotOurs(OF_ANOTHER)),
+        (false, _) => Err(ServerFault::NotOurs("it is not a socket")),
+        (true, false) => Err(ServerFault::NotOurs(OTHER_OWNER)),
     }
 }
 
@@ -265,7 +270,7 @@ fn check_folder(of: &Path) -> Result<(), ServerFault> {
         return Err(ServerFault::NotOurs("its folder is a link"));
     }
     if folder.uid() != geteuid().as_raw() {
-        return Err(ServerFault::NotOurs(OF_ANOTHER));
+        return Err(ServerFault::NotOurs(OTHER_OWNER));
     }
     match folder.permissions().mode() & WRITABLE_BY_OTHERS {
         0 => Ok(()),

@@ -1,4 +1,4 @@
-//! `longhaul archive`: copies of transcripts, for the day on which these are gone.
+//! `longhaul archive`: copies of transcripts, in case the originals disappear.
 
 use clap::Subcommand;
 
@@ -14,11 +14,10 @@ mod verify;
 
 pub(super) use status::share;
 
-/// What to do with the archive.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ArchiveCommand {
     Status(status::ArchiveStatusArgs),
-    List(list::ListArgs),
+    List(list::ArchiveListArgs),
     Verify(verify::VerifyArgs),
     Restore(restore::RestoreArgs),
     Export(export::ExportArgs),

@@ -1,4 +1,4 @@
-//! `longhaul checkpoint`: what is known about a thread.
+//! `longhaul checkpoint`: the structured state of a thread.
 
 use clap::Subcommand;
 
@@ -9,12 +9,11 @@ mod apply;
 mod export;
 mod show;
 
-/// What to do with a checkpoint.
 #[derive(Debug, Subcommand)]
 pub(crate) enum CheckpointCommand {
     Apply(apply::ApplyArgs),
     Export(export::ExportArgs),
-    Show(show::ShowArgs),
+    Show(show::CheckpointShowArgs),
 }
 
 pub(crate) async fn run(command: CheckpointCommand, session: &Session) -> Result<(), Failure> {

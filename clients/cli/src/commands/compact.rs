@@ -17,28 +17,28 @@ use serde_json::Value;
 use crate::commands::receipt::{account, summary};
 use crate::commands::undo;
 use crate::failure::{Failure, SAID_NO, USAGE};
-use crate::progress::while_told;
+use crate::progress::while_waiting_with;
 use crate::select;
 use crate::session::{Page, Session};
 use crate::style::{Style, tokens};
 
-/// Compact a thread: a short view to continue from, and a receipt of what was left out
+/// Compact a thread into a short view to continue from, with a receipt of what was left out
 ///
-/// The thread's transcript is not changed unless --install asks for it, and nothing is lost: every entry of the
-/// receipt has a handle for longhaul expand, and longhaul undo returns the old history.
+/// Without --install the transcript is not changed. Nothing is lost: longhaul expand prints what a handle of the
+/// receipt stands for, and longhaul undo returns the old history.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  longhaul compact                                 the newest thread of this folder
+  longhaul compact                             the newest thread of this folder
   longhaul compact 0199a213 --max-tokens 2000
-  longhaul compact --focus 'the migration'          lines that speak of it first
-  longhaul compact --view-only > handoff.md        only the text
-  longhaul compact --preview                       what it would make, and what each part costs
-  longhaul compact --diff                          what happened to each item
-  longhaul compact --background                    with a slow model
-  longhaul compact --prompt ask.md                 use your own prompt once
-  longhaul compact 0199a213 --install              and go on from it: a thread of thread open
-  longhaul compact --undo                          undo the last one; again: the one before
+  longhaul compact --focus 'the migration'     lines about it first
+  longhaul compact --view-only > handoff.md    only the text
+  longhaul compact --preview                   the result, not recorded
+  longhaul compact --diff                      what happened to each item
+  longhaul compact --background                with a slow model
+  longhaul compact --prompt ask.md             use your own prompt once
+  longhaul compact 0199a213 --install          replace the history (thread open)
+  longhaul compact --undo                      undo the last one
   longhaul compact --json | jq '.receipt.dropped[0].handle'")]
 pub(crate) struct CompactArgs {
     /// Id of the thread, or a unique prefix
@@ -49,22 +49,22 @@ pub(crate) struct CompactArgs {
     /// How to compact
     #[arg(long, value_name = "NAME", default_value = "auto")]
     strategy: StrategyName,
-    /// What the view is to be about, in words: lines that speak of it are chosen first
+    /// Topic: lines about it are chosen first
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["list", "undo"])]
     focus: Option<String>,
     /// Compact the thread as it was after this seq
     #[arg(long, value_name = "SEQ", value_parser = select::seq)]
     as_of: Option<u64>,
-    /// Seconds a model may take; after that the checkpoint is used
+    /// Seconds to wait for a model before using the checkpoint
     #[arg(long, value_name = "SECONDS")]
     deadline: Option<u64>,
     /// File with the summary prompt to use instead of the configured one
     #[arg(long, value_name = "FILE")]
     prompt: Option<PathBuf>,
-    /// Replace the thread's history with the result; only threads that longhaul keeps (thread open)
+    /// Replace the thread's history with the result; only for threads of longhaul thread open
     #[arg(long, conflicts_with_all = ["as_of", "list", "undo"])]
     install: bool,
-    /// Show what a compaction would make; nothing is recorded and no model is asked
+    /// Show the result without recording it or asking a model
     #[arg(long, conflicts_with_all = ["install", "view_only", "diff", "background", "list", "undo", "prompt", "deadline"])]
     preview: bool,
     /// Print only the view
@@ -73,7 +73,7 @@ pub(crate) struct CompactArgs {
     /// Also list what was kept, shortened and dropped, each with its handle
     #[arg(long, conflicts_with = "view_only")]
     diff: bool,
-    /// Start it as a background job; longhaul job why shows its state
+    /// Run as a background job; longhaul job why shows its state
     #[arg(long, conflicts_with_all = ["view_only", "diff"])]
     background: bool,
     /// List the thread's compactions instead
@@ -84,10 +84,9 @@ pub(crate) struct CompactArgs {
     undo: bool,
 }
 
-/// How to compact.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum StrategyName {
-    /// The best one that is configured
+    /// The best one configured
     Auto,
     /// The recorded checkpoint; needs no model and cannot fail
     Checkpoint,
@@ -147,22 +146,22 @@ pub(crate) async fn run(args: CompactArgs, session: &Session) -> Result<(), Fail
         return session.print(&client.call::<Start>(params).await?);
     }
     let events = follow(&client, thread.thread_id).await;
-    let result = while_told("compacting", events, client.call::<Run>(params)).await?;
+    let result = while_waiting_with("compacting", events, client.call::<Run>(params)).await?;
     session.print(&CompactPage { result, view_only: args.view_only, diff: args.diff })
 }
 
-/// The text of `--prompt`.
+/// Reads the file of `--prompt`.
 pub(crate) fn own_prompt(file: Option<&Path>) -> Result<Option<TemplateOverrides>, Failure> {
     let Some(file) = file else { return Ok(None) };
     let text = std::fs::read_to_string(file).map_err(|error| {
         Failure::new(USAGE, format!("cannot read {}: {error}", file.display())).with_hint(
-            "longhaul compaction templates --seed writes the built-in one, to begin from",
+            "longhaul compaction templates --seed writes the built-in prompt to a file to edit",
         )
     })?;
     Ok(Some(TemplateOverrides { summary_prompt: Some(text), ..Default::default() }))
 }
 
-/// Progress texts of a compaction that asks a model.
+/// Streams progress texts of a compaction that asks a model.
 pub(crate) async fn follow(
     client: &Client,
     thread_id: String,
@@ -180,16 +179,16 @@ pub(crate) async fn follow(
     }))
 }
 
-/// The text of a compaction step.
+/// Describes a progress event.
 fn step(data: &Value) -> String {
     let strategy = data["strategy"].as_str().unwrap_or("a model");
     let written = data["tokens"].as_u64().unwrap_or(0);
     let percent = data["percent"].as_u64().unwrap_or(0);
     match data["stage"].as_str() {
         Some("reading") => format!("{strategy}: reading the history"),
-        Some("asking") => format!("{strategy}: the model reads it"),
-        Some("checking") => format!("{strategy}: checking what it wrote"),
-        _ => format!("{strategy}: the model writes, {} tokens, {percent} %", tokens(written)),
+        Some("asking") => format!("{strategy}: the model is reading it"),
+        Some("checking") => format!("{strategy}: checking the summary"),
+        _ => format!("{strategy}: the model is writing, {} tokens, {percent} %", tokens(written)),
     }
 }
 
@@ -207,11 +206,14 @@ async fn earlier(
     if args.list {
         return session.print(&made);
     }
-    let never = if made.compactions.is_empty() { "was never compacted" } else { "is as it was" };
+    let nothing = match made.compactions.is_empty() {
+        true => "this thread was never compacted",
+        false => "all compactions of this thread are undone",
+    };
     // Skips compactions that are already undone, so that repeating undoes the one before.
-    let standing = made.compactions.into_iter().find(|made| made.undone_at.is_none());
-    let last = standing.ok_or_else(|| Failure::new(SAID_NO, format!("this thread {never}")))?;
-    undo::of(client, last.compaction_id, session).await
+    let effective = made.compactions.into_iter().find(|made| made.undone_at.is_none());
+    let last = effective.ok_or_else(|| Failure::new(SAID_NO, nothing))?;
+    undo::undo(client, last.compaction_id, session).await
 }
 
 impl Page for StartResult {

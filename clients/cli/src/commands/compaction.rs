@@ -1,4 +1,4 @@
-//! `longhaul compaction`: compactions that were made.
+//! `longhaul compaction`: past compactions.
 
 use clap::Subcommand;
 
@@ -9,11 +9,10 @@ mod list;
 mod show;
 mod templates;
 
-/// What to do with compactions.
 #[derive(Debug, Subcommand)]
 pub(crate) enum CompactionCommand {
-    List(list::ListArgs),
-    Show(show::ShowArgs),
+    List(list::CompactionListArgs),
+    Show(show::CompactionShowArgs),
     Templates(templates::TemplatesArgs),
 }
 

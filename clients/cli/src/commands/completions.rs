@@ -1,4 +1,4 @@
-//! `longhaul completions`: for shells.
+//! `longhaul completions`.
 
 use clap::{Args, Command};
 use clap_complete::Shell;
@@ -10,7 +10,8 @@ use crate::session::Session;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  longhaul completions bash > ~/.local/share/bash-completion/completions/longhaul
+  cd ~/.local/share/bash-completion/completions
+  longhaul completions bash > longhaul
   longhaul completions zsh > ~/.zfunc/_longhaul
   longhaul completions fish > ~/.config/fish/completions/longhaul.fish")]
 pub(crate) struct CompletionsArgs {

@@ -1,4 +1,4 @@
-//! `longhaul config`: what the daemon runs with.
+//! `longhaul config`.
 
 use clap::Subcommand;
 use longhaul_protocol::daemon::{NoParams, Reload, ReloadResult, ShowConfig, ShowConfigResult};
@@ -8,14 +8,13 @@ use crate::failure::Failure;
 use crate::session::{Page, Session};
 use crate::style::Style;
 
-/// What to do with the configuration.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
     /// Show the configuration and where each value comes from
     #[command(after_help = "\
 Examples:
   longhaul config show
-  longhaul config show --json | jq -r '.values[] | select(.origin != \"default\") | .key'")]
+  longhaul config show --json | jq '.values[] | select(.origin != \"default\")'")]
     Show,
     /// Show where the configuration file is, or would be
     #[command(after_help = "\
@@ -26,9 +25,7 @@ Examples:
     /// Reload the configuration file without a restart
     ///
     /// An invalid file changes nothing. Keys that need a restart are listed.
-    #[command(
-        after_help = "Example:\n  longhaul config reload    what you changed holds from now on"
-    )]
+    #[command(after_help = "Example:\n  longhaul config reload")]
     Reload,
 }
 
@@ -51,7 +48,7 @@ struct PathPage {
 
 impl Page for PathPage {
     fn text(&self, _: &Style) -> String {
-        // Print nothing else, so that a shell can use it.
+        // Nothing else, so that a shell can use it.
         format!("{}\n", self.path)
     }
 }
@@ -60,7 +57,7 @@ impl Page for ShowConfigResult {
     fn text(&self, style: &Style) -> String {
         let heading = match &self.file {
             Some(file) => format!("read from {}\n", style.path(file)),
-            None => format!("no file; it would be {}\n", style.path(&self.path)),
+            None => format!("no file; longhaul would read {}\n", style.path(&self.path)),
         };
         let row = |value: &longhaul_protocol::daemon::ConfigValue| {
             vec![value.key.clone(), value.value.clone(), value.origin.clone()]

@@ -1,4 +1,4 @@
-//! `longhaul context`: the context manager, for a file or standard input.
+//! `longhaul context`: the context manager on a file or standard input.
 
 use clap::Subcommand;
 
@@ -9,7 +9,6 @@ mod estimate;
 pub(super) mod input;
 mod truncate;
 
-/// What to do with a text.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ContextCommand {
     Estimate(estimate::EstimateArgs),

@@ -1,4 +1,4 @@
-//! `longhaul continue`: continue a thread in a new one, from a compacted history.
+//! `longhaul continue`.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use crate::commands::compact::{StrategyName, follow, own_prompt};
 use crate::commands::receipt::summary;
 use crate::commands::usage::bill::cold;
 use crate::failure::Failure;
-use crate::progress::while_told;
+use crate::progress::while_waiting_with;
 use crate::select;
 use crate::session::{Page, Session};
 use crate::shell;
@@ -21,19 +21,19 @@ use crate::style::{Style, counted};
 
 /// Continue a thread in a new one of Codex or Claude Code, from a compacted history
 ///
-/// Writes a new transcript into the agent's folder and prints the command that resumes it. The old thread is
-/// not changed, and longhaul expand brings back any part of it. A thread continues in its own agent unless --to names the
-/// other one; threads of Gemini CLI, OpenCode and editors continue in Codex.
+/// Writes a new transcript to the agent's folder and prints the command that resumes it. The old thread is not
+/// changed, and longhaul expand brings back any part of it. A thread continues in its own agent unless --to names
+/// the other one; threads of Gemini CLI, OpenCode and editors continue in Codex.
 ///
-/// Without THREAD, continues the newest thread with activity: a continuation that was not resumed yet does
-/// not count, so running the command twice continues the same thread.
+/// Without THREAD, continues the newest active thread. A continuation that was not resumed yet does not count, so
+/// running the command twice continues the same thread.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  longhaul continue                          the newest thread of this folder
+  longhaul continue                      the newest thread of this folder
   longhaul continue 0199a213 --max-tokens 4000
-  longhaul continue --to claude              in Claude Code, whichever agent wrote it
-  $(longhaul continue --command-only)        and resume it at once")]
+  longhaul continue --to claude          in Claude Code, not its own agent
+  $(longhaul continue --command-only)    and resume it at once")]
 pub(crate) struct ContinueArgs {
     /// Id of the thread, or a unique prefix
     thread: Option<String>,
@@ -49,7 +49,7 @@ pub(crate) struct ContinueArgs {
     /// Compact the thread as it was after this seq
     #[arg(long, value_name = "SEQ", value_parser = select::seq)]
     as_of: Option<u64>,
-    /// Seconds a model may take; after that the checkpoint is used
+    /// Seconds to wait for a model before using the checkpoint
     #[arg(long, value_name = "SECONDS")]
     deadline: Option<u64>,
     /// File with the summary prompt to use instead of the configured one
@@ -77,18 +77,18 @@ pub(crate) async fn run(args: ContinueArgs, session: &Session) -> Result<(), Fai
         templates,
     };
     let events = follow(&client, thread.thread_id).await;
-    let result = while_told("compacting", events, client.call::<Continue>(params)).await?;
+    let result = while_waiting_with("compacting", events, client.call::<Continue>(params)).await?;
     let folder = thread.cwd.filter(|folder| is_elsewhere(folder));
     session.print(&ContinuePage { result, folder, command_only: args.command_only })
 }
 
-/// Whether it is another existing folder than the current one.
+/// Whether it exists and is not the current folder.
 fn is_elsewhere(folder: &str) -> bool {
     let folder = Path::new(folder);
     folder.is_dir() && std::env::current_dir().is_ok_and(|here| here != folder)
 }
 
-/// Continues a blocked thread in a way that needs no model and no room.
+/// Continues a blocked thread without a model.
 pub(crate) async fn rescue(
     client: &Client,
     thread: ThreadSummary,
@@ -97,13 +97,13 @@ pub(crate) async fn rescue(
 ) -> Result<(), Failure> {
     let params = ContinueParams { thread_id: thread.thread_id.clone(), to, ..Default::default() };
     let events = follow(client, thread.thread_id.clone()).await;
-    let called = while_told("compacting", events, client.call::<Continue>(params)).await;
+    let called = while_waiting_with("compacting", events, client.call::<Continue>(params)).await;
     let result = called.map_err(|error| still_open(error, &thread))?;
     let folder = thread.cwd.filter(|folder| is_elsewhere(folder));
     session.print(&ContinuePage { result, folder, command_only: false })
 }
 
-/// A blocked thread ends no turn: where its agent still has it open, only closing it helps.
+/// A blocked thread ends no turn, so if its agent still has it open, the person must close it.
 fn still_open(error: ClientError, thread: &ThreadSummary) -> Failure {
     let is_busy =
         matches!(&error, ClientError::Refused(wire) if wire.kind() == ErrorKind::ThreadBusy);
@@ -113,7 +113,8 @@ fn still_open(error: ClientError, thread: &ThreadSummary) -> Failure {
             let id = &thread.thread_id;
             let other = if thread.source == "claude" { "codex" } else { "claude" };
             failure.with_hint(format!(
-                "close the session in its agent (/quit), then run longhaul rescue {id} again; or leave it open: longhaul rescue {id} --to {other}"
+                "close the session in its agent (/quit) and run longhaul rescue {id} again; \
+                 or leave it open and run longhaul rescue {id} --to {other}"
             ))
         }
         false => failure,
@@ -124,7 +125,7 @@ fn still_open(error: ClientError, thread: &ThreadSummary) -> Failure {
 struct ContinuePage {
     #[serde(flatten)]
     result: ContinueResult,
-    /// Folder to resume it in, if not this one: agents look for their threads in the folder they start in.
+    /// Folder to resume it in, if not this one: agents look for threads in the folder they start in.
     #[serde(skip)]
     folder: Option<String>,
     #[serde(skip)]
@@ -134,7 +135,7 @@ struct ContinuePage {
 impl Page for ContinuePage {
     fn text(&self, style: &Style) -> String {
         let command = self.result.command.join(" ");
-        // In `$(…)` a shell runs one command, without `&&`.
+        // A shell runs the output of `$(…)` as one command, so no `cd` and `&&`.
         if self.command_only {
             return command + "\n";
         }
@@ -143,7 +144,7 @@ impl Page for ContinuePage {
             None => command,
         };
         let path = style.dim(&format!("written to {}\n", style.path(&self.result.path)));
-        let next = format!("\ngo on with it:\n  {}\n", style.bold(&command));
+        let next = format!("\nresume it:\n  {}\n", style.bold(&command));
         let cold = self.result.resume.as_ref().filter(|resume| resume.is_cold).map(cold);
         let cold = cold.map(|words| style.warn(&words)).unwrap_or_default();
         let checked = self.result.checked.as_ref().map(|tree| checked(tree, style));
@@ -152,21 +153,21 @@ impl Page for ContinuePage {
     }
 }
 
-/// How much of the working tree matches the thread's knowledge, and the names of what does not.
+/// How much of the working tree matches the thread's knowledge, and the names of the mismatches.
 fn checked(tree: &CheckedTree, style: &Style) -> String {
     let files = |count: u64| counted(count, "file");
     let named = |names: &[String]| names.join(", ");
-    let mut parts = vec![format!("{} as the thread left them", files(tree.unchanged))];
+    let mut parts = vec![format!("{} unchanged", files(tree.unchanged))];
     let of = |names: &[String], what: &str| {
         (!names.is_empty()).then(|| style.warn(&format!("{what}: {}", named(names))))
     };
     parts.extend(of(&tree.changed, "changed since"));
     parts.extend(of(&tree.gone, "gone"));
-    parts.extend((tree.unverified > 0).then(|| format!("{} not seen", files(tree.unverified))));
+    parts.extend((tree.unverified > 0).then(|| format!("{} not checked", files(tree.unverified))));
     let facts = tree.facts_valid + tree.facts_suspect.len() as u64;
     parts.extend((facts > 0).then(|| format!("{} of {facts} facts hold", tree.facts_valid)));
-    parts.extend(of(&tree.facts_suspect, "not"));
-    format!("checked now: {}\n", parts.join("; "))
+    parts.extend(of(&tree.facts_suspect, "do not hold"));
+    format!("working tree: {}\n", parts.join("; "))
 }
 
 #[cfg(test)]
@@ -174,7 +175,7 @@ mod tests {
     use super::is_elsewhere;
 
     #[test]
-    fn a_folder_of_another_machine_is_not_changed_into() {
+    fn missing_folders_are_not_entered() {
         let here = std::env::current_dir().unwrap();
         assert!(!is_elsewhere("D:/code/app") && !is_elsewhere("/no/such/folder"));
         assert!(!is_elsewhere(here.to_str().unwrap()));

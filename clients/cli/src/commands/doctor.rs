@@ -1,7 +1,7 @@
-//! `longhaul doctor`: checks everything that can be wrong with an installation.
+//! `longhaul doctor`: checks the whole installation.
 //!
-//! Checks are independent: a failed one does not stop the others. Those that need the daemon are skipped if it does not
-//! answer.
+//! Checks are independent: a failed one does not stop the others. Those that need the daemon are skipped if it does
+//! not answer.
 
 use clap::Args;
 use longhaul_client::{ClientError, socket};
@@ -29,22 +29,22 @@ mod route;
 
 use check::{Check, State};
 
-/// Check the installation and say how to fix what is wrong
+/// Check the installation and show how to fix problems
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   longhaul doctor
   longhaul doctor --json | jq '.checks[] | select(.state != \"ok\")'
 
-Exits with 0 when no check failed (warnings do not count), else with 78.")]
+Exits with 0 if no check failed (warnings do not count), else with 78.")]
 pub(crate) struct DoctorArgs {}
 
 pub(crate) async fn run(_: DoctorArgs, session: &Session) -> Result<(), Failure> {
     let path = session.socket.clone().or_else(socket::default_socket);
-    // A removed socket may exist again once the daemon has answered.
-    let asked = ask(session).await;
+    // Connect first: systemd may recreate a removed socket.
+    let answer = ask(session).await;
     let mut checks = place::checks(path.as_deref());
-    let status = match asked {
+    let status = match answer {
         Ok((status, round_trip_ms, templates)) => {
             checks.extend(daemon::checks(&status, round_trip_ms, session.style.now_ms));
             checks.push(daemon::templates(&templates));
@@ -70,8 +70,8 @@ pub(crate) async fn run(_: DoctorArgs, session: &Session) -> Result<(), Failure>
     }
 }
 
-/// The daemon's status, the milliseconds it took and the texts a person may override, or the failed check that says why
-/// there is none.
+/// The daemon's status, its response time in milliseconds and the overridable templates, or the failed check that
+/// explains why there is no answer.
 async fn ask(session: &Session) -> Result<(StatusResult, u64, Vec<TemplateInfo>), Box<Check>> {
     let client = match holder::connect(session).await {
         Ok(client) => client,

@@ -1,4 +1,4 @@
-//! `longhaul down`: stop the daemon.
+//! `longhaul down`.
 
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use crate::progress::while_waiting;
 use crate::session::{Page, Session};
 use crate::style::Style;
 
-/// Seconds the daemon has to finish what is in flight.
+/// Seconds to wait for running requests to finish.
 const DRAIN_SECONDS: u64 = 30;
 
-/// Milliseconds between two checks of a process that is ending.
+/// Milliseconds between two checks whether the process has ended.
 const TICK_MS: u64 = 10;
 
 /// Stop the daemon after it has finished running requests
@@ -49,7 +49,7 @@ pub(crate) async fn run(_: DownArgs, session: &Session) -> Result<(), Failure> {
     session.print(&DownPage { pid: Some(ending.pid) })
 }
 
-/// Waits for the process, which releases its lock last; only then can another start. The connection ends earlier.
+/// Waits for the process to end: it releases its lock last, and only then can another start.
 async fn gone(client: &Client, pid: u32) {
     client.closed().await;
     let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else {
@@ -70,7 +70,7 @@ fn is_over(pid: Pid) -> bool {
 fn is_zombie(pid: Pid) -> bool {
     let stat = format!("/proc/{}/stat", pid.as_raw_nonzero());
     let Ok(stat) = std::fs::read_to_string(stat) else { return false };
-    // The name before it is in parentheses and may contain some.
+    // The name before it is in parentheses and may contain parentheses.
     let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
     matches!(state, Some('Z' | 'X'))
 }
@@ -81,7 +81,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[tokio::test]
-    async fn a_process_whose_parent_does_not_ask_for_it_is_over() {
+    async fn zombie_counts_as_ended() {
         let mut child = std::process::Command::new("/bin/true").spawn().unwrap();
         let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
         let over = async {
@@ -90,14 +90,17 @@ mod tests {
             }
         };
         tokio::time::timeout(Duration::from_secs(20), over).await.unwrap();
-        assert!(rustix::process::test_kill_process(pid).is_ok(), "it is still in the table");
+        assert!(
+            rustix::process::test_kill_process(pid).is_ok(),
+            "it is still in the process table"
+        );
         child.wait().unwrap();
     }
 }
 
 #[derive(Serialize)]
 struct DownPage {
-    /// The process that ended; absent when none was running.
+    /// The process that ended; absent if none was running.
     pid: Option<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! `longhaul drop`: keeps a text out of every later view of a thread.
+//! `longhaul drop`.
 
 use clap::Args;
 use longhaul_protocol::checkpoint::ChoiceAction;
@@ -7,16 +7,16 @@ use super::pin::{ChoiceArgs, choose};
 use crate::failure::Failure;
 use crate::session::Session;
 
-/// Keep a text out of every later view of a thread
+/// Keep an item or text out of every later view of a thread
 ///
-/// No line of a view repeats a dropped item or holds dropped words. The transcript keeps it, and its handle still
-/// brings it back. The request the agent works on cannot be dropped.
+/// No view repeats a dropped item or contains dropped text. The transcript is not changed, and longhaul expand still
+/// prints the item. The request the agent is working on cannot be dropped.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  longhaul drop '#747'                             an item, by its handle
-  longhaul drop \"the old migration plan\"          no line holds these words
-  longhaul drop --list                             what is pinned and dropped
+  longhaul drop '#747'                       an item, by its handle
+  longhaul drop \"the old migration plan\"     every line that contains this text
+  longhaul drop --list                       list pinned and dropped texts
   longhaul drop --remove 3fa2b1c4")]
 pub(crate) struct DropArgs {
     #[command(flatten)]

@@ -1,9 +1,9 @@
-//! `longhaul eval`: what compaction keeps of one's own sessions.
+//! `longhaul eval`: measures what compaction keeps of the user's own sessions.
 //!
-//! It starts a private daemon with an empty store in a temporary folder. For each session the part before a cut is
-//! copied there, and the daemon reads it like any transcript; `longhaul-eval` scores the daemon's view against what
-//! really came after the cut. The cuts of a session grow one file, as a live session does. Only the temporary folder is
-//! written, and it is removed at the end.
+//! It starts a private daemon with an empty store in a temporary folder. For each session it copies the part before a
+//! cut there, and the daemon reads it like any transcript; `longhaul-eval` scores the daemon's view against what the
+//! agent did after the cut. The cuts of a session append to one file, as a live session does. Only the temporary
+//! folder is written; it is removed at the end.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,46 +28,46 @@ use transcripts::Transcripts;
 
 /// Measure how much of your own sessions compaction keeps
 ///
-/// Each session is cut at 35, 50, 65 and 80 % of its tokens. The daemon makes a view of what came before the
-/// cut, and the view is scored by what the agent did after it. No model judges, nothing leaves this machine,
-/// and your sessions are only read.
+/// Each session is cut at 35, 50, 65 and 80 % of its tokens. The daemon makes a view of the part before the cut,
+/// and the score compares the view with what the agent did afterwards. No model is asked, nothing leaves this
+/// machine, and your sessions are only read.
 ///
-/// FRR, future-reference recall: of the paths, commands, identifiers, ids and URLs that the agent's next 80
-/// tool calls used from memory (known before the cut, not shown again, not in its standing instructions), the
-/// percentage in the view.
+/// FRR, future-reference recall: the percentage of names in the view, out of the paths, commands, identifiers, ids
+/// and URLs that the agent's next 80 tool calls used from memory (known before the cut, not shown again, not in its
+/// standing instructions).
 ///
-/// BFR, bound-fact recall: of the facts that hold at the cut, the percentage the view states with their
-/// meaning: files with created, edited or deleted; commands with their exit status; tests with pass or fail;
-/// plan steps with their state; the last request word for word; the last error.
+/// BFR, bound-fact recall: the percentage of facts that the view states with their meaning, out of those true at
+/// the cut: files with created, edited or deleted; commands with their exit status; tests with pass or fail; plan
+/// steps with their state; the last request word for word; the last error.
 ///
-/// The score is the smaller of the two, because a heap of names without meaning is of no use, nor is meaning
-/// that leaves out what is needed next.
+/// The score is the smaller of the two: names without meaning are useless, and so is meaning without the names
+/// needed next.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The other rows are for comparison: chance (lines drawn at random), raw tail (the end of the history),
-masked outputs (all but the newest 10 tool outputs left out), calls only (no tool outputs), identifier bag
-(nothing but names), oracle (the answers themselves: the most a view of that size can score).
+The other rows are for comparison: chance (random lines), raw tail (the end of the history), \
+masked outputs (only the newest 10 tool outputs), calls only (no tool outputs), identifier bag \
+(only names), oracle (the answers themselves: the best possible score at that size).
 
 Examples:
-  longhaul eval                                   your 50 newest sessions
+  longhaul eval                              your 50 newest sessions
   longhaul eval --budgets 500,1000 ~/old-sessions
-  longhaul eval --successive 8                    what eight compactions in a row keep
+  longhaul eval --successive 8               after eight compactions in a row
   longhaul eval --json | jq '.rows[] | select(.view == \"longhaul\")'")]
 pub(crate) struct EvalArgs {
-    /// Transcripts (.jsonl, .jsonl.zst), or folders of them [default: those of Codex and Claude Code]
+    /// Transcripts (.jsonl, .jsonl.zst) or folders of them [default: those of Codex and Claude Code]
     ///
-    /// Of a session of more than 256 MiB of text, the first 256 MiB are measured.
+    /// Only the first 256 MiB of a session are measured.
     paths: Vec<PathBuf>,
-    /// Tokens the views may have
+    /// Maximum tokens of the views
     #[arg(long, value_name = "N,N…", value_delimiter = ',', default_value = "1000,2000,4000")]
     budgets: Vec<u64>,
-    /// How many sessions at most, the newest first
+    /// Maximum number of sessions, newest first
     #[arg(long, value_name = "N", default_value_t = 50)]
     sessions: usize,
-    /// In the JSON, list what each view lacks
+    /// List in the JSON what each view lacks
     #[arg(long)]
     misses: bool,
-    /// Measure instead what is left after N compactions, each of what the last one left and what came next
+    /// Measure instead what is left after N compactions in a row
     #[arg(long, value_name = "N", conflicts_with = "misses")]
     successive: Option<std::num::NonZeroUsize>,
 }
@@ -104,14 +104,14 @@ pub(crate) async fn run(args: EvalArgs, session: &Session) -> Result<(), Failure
     session.print(&EvalPage { report })
 }
 
-/// Rejects a table of zeros, which would look like a bad score but is a defect.
+/// Rejects a report without any view: its zeros would look like a bad score.
 fn refuse_empty(report: &Report) -> Result<(), Failure> {
     let corpus = &report.corpus;
     let asked: u64 =
         report.rows.iter().filter(|row| row.view == VIEW_NAME).map(|row| row.cuts).sum();
     match corpus.failed_views.first() {
         Some(reason) if corpus.failed_view_count as u64 == asked => {
-            Err(Failure::new(SAID_NO, format!("the daemon made no view at all; {reason}")))
+            Err(Failure::new(SAID_NO, format!("the daemon made no view: {reason}")))
         }
         _ => Ok(()),
     }

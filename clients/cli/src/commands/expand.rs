@@ -1,4 +1,4 @@
-//! `longhaul expand`: the exact items behind a handle.
+//! `longhaul expand`.
 
 use clap::Args;
 use longhaul_printable as printable;
@@ -18,14 +18,14 @@ use crate::style::Style;
 #[command(after_help = "\
 Examples:
   longhaul expand HANDLE
-  longhaul expand 747                      #747 of a view of the newest thread of this folder
+  longhaul expand 747                            #747 of the newest thread
   longhaul expand 747 --thread 0199a213
   longhaul expand HANDLE --json | jq '.items[]'
-  longhaul expand HANDLE --json --max-bytes 4096     one page; next_cursor names the next one")]
+  longhaul expand HANDLE --json --max-bytes 4096    one page and a next_cursor")]
 pub(crate) struct ExpandArgs {
     /// A handle from a receipt, a view or a search; a number alone is an item of the thread
     handle: String,
-    /// Thread of a handle that names none [default: the newest of this folder]
+    /// Thread of a handle without a thread [default: the newest of this folder]
     #[arg(long, value_name = "THREAD")]
     thread: Option<String>,
     /// Maximum bytes of one page
@@ -52,7 +52,7 @@ pub(crate) async fn run(args: ExpandArgs, session: &Session) -> Result<(), Failu
     loop {
         let page = while_waiting("reading", client.call::<Expand>(params.clone())).await?;
         session.print(&page)?;
-        // A script requests the next page itself; a person wants to continue reading.
+        // A script requests the next page itself; for a person, print all pages.
         if session.is_json || page.next_cursor.is_none() {
             return Ok(());
         }

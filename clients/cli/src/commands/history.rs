@@ -1,4 +1,4 @@
-//! `longhaul history`: what the model sees of a thread.
+//! `longhaul history`.
 
 use clap::Args;
 use longhaul_printable as printable;
@@ -12,13 +12,12 @@ use crate::select;
 use crate::session::{Page, Session};
 use crate::style::{Style, count, counted, tokens};
 
-/// Bytes of text that are read for a line of the list.
-const EXCERPT_BYTES: usize = 400;
+/// Maximum characters of an excerpt.
+const EXCERPT_CHARS: usize = 400;
 
 /// Show the history a model sees, now or after an earlier item
 ///
-/// It begins with the thread or with its last compaction that was not undone, and leaves out turns that
-/// were rolled back.
+/// It begins with the thread or with its last compaction that was not undone, without turns that were rolled back.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -87,7 +86,7 @@ impl Page for GetResult {
 }
 
 fn row(item: &Value, place: &Origin, handle: Option<&str>) -> Vec<String> {
-    // The thread is the same on every line, so the rest of the handle is enough.
+    // Every row has the same thread, so leave it out of the handle.
     let short = handle.map(|handle| handle.rsplit_once('#').map_or(handle, |(_, place)| place));
     let kind = if place.stand_in { "stand_in" } else { &place.kind };
     vec![
@@ -99,7 +98,7 @@ fn row(item: &Value, place: &Origin, handle: Option<&str>) -> Vec<String> {
     ]
 }
 
-/// What an item says, on one line.
+/// The text of an item, on one line.
 fn excerpt(item: &Value) -> String {
     let parts = |value: &Value| match value {
         Value::Array(parts) => {
@@ -121,7 +120,7 @@ fn excerpt(item: &Value) -> String {
         .or_else(|| item["action"].is_object().then(|| item["action"].to_string()));
     let encrypted = item["encrypted_content"].is_string().then(|| "(encrypted)".to_owned());
     let text = name + &words.or(encrypted).unwrap_or_default();
-    let head: String = text.chars().take(EXCERPT_BYTES).collect();
+    let head: String = text.chars().take(EXCERPT_CHARS).collect();
     printable::one_line(&head.split_whitespace().collect::<Vec<_>>().join(" ")).into_owned()
 }
 
@@ -136,7 +135,7 @@ fn beginning(history: &GetResult, style: &Style) -> String {
             format!("from the compaction at {}, which only its provider can read", history.base.seq)
         }
     };
-    let archive = if history.from_archive { ", out of the archive" } else { "" };
+    let archive = if history.from_archive { ", from the archive" } else { "" };
     style.dim(&format!("thread {} as of {}, {what}{archive}\n", history.thread_id, history.seq))
 }
 
@@ -164,7 +163,7 @@ mod tests {
     use crate::style::tests::plain;
 
     #[test]
-    fn a_history_is_a_line_an_item_with_the_total_below() {
+    fn history_lists_an_item_per_line_and_the_total() {
         let items = [
             json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "fix\n the \u{1b}[31mparser ".repeat(20)}]}),
             json!({"type": "function_call", "name": "shell", "arguments": "{\"cmd\":\"ls\"}"}),

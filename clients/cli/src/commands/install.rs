@@ -1,9 +1,8 @@
-//! `longhaul install` and `longhaul uninstall`: put longhaul into an agent, an editor or systemd, and take it
-//! out again.
+//! `longhaul install` and `longhaul uninstall`: set up longhaul in an agent, an editor or systemd, and remove it.
 //!
-//! A target makes a [`Plan`]: files as they are and as they would be, programs to run, words to the person.
-//! The plan is shown as a diff and then carried out. Everything is found by its content and not by a record
-//! of ours, so that either command can be run any number of times, and after the user has edited the files.
+//! A target makes a [`Plan`]: changed files, programs to run, notes for the person. The plan is shown as a diff and
+//! then carried out. Our entries are found by their content, not by a record, so both commands can run any number of
+//! times, also after the user has edited the files.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::PathBuf;
@@ -28,7 +27,7 @@ mod hook_call;
 mod json_file;
 mod nvim;
 mod nvim_files;
-mod place;
+pub(super) mod place;
 mod plan;
 pub(super) mod setup;
 pub(super) mod systemd;
@@ -44,17 +43,17 @@ use plan::{Direction, Plan};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  longhaul install codex             hooks and the MCP server for Codex
-  longhaul install codex --gateway   and compactions without a model
-  longhaul install claude --dry-run  what it would change for Claude Code
-  longhaul install claude --excerpts and long results of tools as excerpts
-  longhaul install systemd           start the daemon on the first connection
+  longhaul install codex              hooks and the MCP server for Codex
+  longhaul install codex --gateway    also compactions without a model
+  longhaul install claude --dry-run   show what would change for Claude Code
+  longhaul install claude --excerpts  also shorten long results of tools
+  longhaul install systemd            start the daemon on the first connection
   longhaul install vscode
   longhaul install nvim")]
 pub(crate) struct InstallArgs {
     #[command(flatten)]
     options: Options,
-    /// With claude: long results of tools enter the history as excerpts with handles
+    /// For claude: replace long results of tools by excerpts with handles
     #[arg(long)]
     excerpts: bool,
     /// Port of 127.0.0.1 that the gateway listens on [default: a free one]
@@ -64,12 +63,12 @@ pub(crate) struct InstallArgs {
 
 /// Disconnect longhaul from an agent, an editor or systemd
 ///
-/// Removes what install wrote, and nothing else. The daemon's state stays; longhaul doctor shows where it is.
+/// Removes only what install wrote. The daemon's state stays; longhaul doctor shows where it is.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   longhaul uninstall codex --dry-run
-  longhaul uninstall codex --gateway  the gateway alone
+  longhaul uninstall codex --gateway  only the gateway
   longhaul uninstall claude")]
 pub(crate) struct UninstallArgs {
     #[command(flatten)]
@@ -78,15 +77,15 @@ pub(crate) struct UninstallArgs {
 
 #[derive(Debug, Args)]
 struct Options {
-    /// What to connect
+    /// Agent, editor or service manager
     target: Target,
-    /// With codex: the gateway that answers its compactions without a model
+    /// For codex: the gateway, which answers its compactions without a model
     #[arg(long)]
     gateway: bool,
     /// Show the changes without making them
     #[arg(long, short = 'n')]
     dry_run: bool,
-    /// Folder that holds the extension [default: beside this program, or its repository] or the plugin [default: built in]
+    /// Folder of the extension [default: beside this program] or plugin [default: built in]
     #[arg(long, value_name = "FOLDER")]
     from: Option<PathBuf>,
     /// Do not ask for confirmation
@@ -94,7 +93,6 @@ struct Options {
     yes: bool,
 }
 
-/// Where longhaul can be put.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Target {
@@ -112,7 +110,7 @@ enum Target {
 
 pub(crate) fn install(args: &InstallArgs, session: &Session) -> Result<(), Failure> {
     if args.excerpts && args.options.target != Target::Claude {
-        return Err(Failure::new(USAGE, "--excerpts is for claude alone"));
+        return Err(Failure::new(USAGE, "--excerpts only applies to claude"));
     }
     run(&args.options, Direction::Install, (args.port, args.excerpts), session)
 }
@@ -129,7 +127,7 @@ fn run(
 ) -> Result<(), Failure> {
     let socket = session.socket.as_deref();
     if options.gateway && options.target != Target::Codex {
-        return Err(Failure::new(USAGE, "--gateway is for codex alone"));
+        return Err(Failure::new(USAGE, "--gateway only applies to codex"));
     }
     let plan = match options.target {
         Target::Codex if options.gateway => codex::gateway_plan(direction, socket, port),
@@ -148,8 +146,8 @@ fn run(
         if !agreed(session)? {
             return Err(Failure::new(SAID_NO, "nothing was changed"));
         }
-        let passed_over = plan.carry_out()?;
-        return session.print_text(&plan.words(&passed_over, &session.style));
+        let skipped = plan.carry_out()?;
+        return session.print_text(&plan.outcome(&skipped, &session.style));
     }
     page.notes.extend(plan.carry_out()?);
     page.is_done = true;
@@ -164,7 +162,6 @@ fn agreed(session: &Session) -> Result<bool, Failure> {
     Ok(read > 0 && !line.trim().to_ascii_lowercase().starts_with('n'))
 }
 
-/// What is changed, as shown and as answered to scripts.
 #[derive(Serialize)]
 struct InstallPage {
     target: Target,
@@ -172,10 +169,9 @@ struct InstallPage {
     #[serde(rename = "done")]
     is_done: bool,
     changes: Vec<FileChange>,
-    /// Programs that are run with their arguments.
     commands: Vec<Vec<String>>,
     notes: Vec<String>,
-    /// What to know before agreeing.
+    /// Shown before asking for confirmation.
     warnings: Vec<String>,
 }
 
@@ -201,7 +197,7 @@ impl InstallPage {
         }
     }
 
-    /// The changes, and what to know before agreeing.
+    /// The changes and warnings.
     fn shown(&self, style: &Style) -> String {
         let diffs = self.changes.iter().map(|change| coloured(&change.diff, style));
         let commands = self.commands.iter().map(|command| format!("run: {}\n", command.join(" ")));

@@ -1,4 +1,4 @@
-//! `longhaul job`: background work, and why it does not run.
+//! `longhaul job`: background jobs.
 
 use clap::{Args, Subcommand};
 use longhaul_protocol::job::{
@@ -12,10 +12,9 @@ use crate::select;
 use crate::session::{Page, Session};
 use crate::style::{Style, count, duration};
 
-/// What to do with jobs.
 #[derive(Debug, Subcommand)]
 pub(crate) enum JobCommand {
-    List(ListArgs),
+    List(JobListArgs),
     /// Show a job and what happened to it
     #[command(
         after_help = "Example:\n  longhaul job show compact/cmp_0199b000-0000-7000-8000-0000000000c1"
@@ -26,11 +25,11 @@ pub(crate) enum JobCommand {
         after_help = "Examples:\n  longhaul job why consolidate\n  longhaul job why extract/0199a213"
     )]
     Why(JobArgs),
-    /// Run a job again, or wake one that waits, failed for good or is parked
+    /// Run a job now: one that is done, waiting, dead or parked
     #[command(
         after_help = "Examples:\n  longhaul job retry compact/cmp_0199b000-0000-7000-8000-0000000000c1
-  longhaul job retry reindex/search      # rebuild the search index
-  longhaul job retry prune/              # remove expired records now"
+    longhaul job retry reindex/search      rebuild the search index
+    longhaul job retry prune/              remove expired records now"
     )]
     Retry(JobArgs),
     /// Cancel a job and stop it if it is running
@@ -46,7 +45,7 @@ pub(crate) enum JobCommand {
 Examples:
   longhaul job list
   longhaul job list --state dead")]
-pub(crate) struct ListArgs {
+pub(crate) struct JobListArgs {
     /// Only jobs of this kind: extract, consolidate, compact, prune, reindex
     #[arg(long, value_name = "KIND")]
     kind: Option<String>,
@@ -58,7 +57,6 @@ pub(crate) struct ListArgs {
     limit: u32,
 }
 
-/// Which job.
 #[derive(Debug, Args)]
 pub(crate) struct JobArgs {
     /// Name of the job as shown by longhaul job list, or a unique prefix
@@ -71,7 +69,7 @@ pub(crate) async fn run(command: JobCommand, session: &Session) -> Result<(), Fa
         Ok::<_, Failure>(JobParams { job: select::job(&client, &args.job).await? })
     };
     match command {
-        JobCommand::List(ListArgs { kind, state, limit }) => {
+        JobCommand::List(JobListArgs { kind, state, limit }) => {
             let params = ListParams { kind, state, limit: Some(limit) };
             session.print(&client.call::<List>(params).await?)
         }

@@ -1,4 +1,4 @@
-//! `longhaul man`: manual pages from the help.
+//! `longhaul man`.
 
 use std::path::PathBuf;
 
@@ -7,14 +7,14 @@ use clap::{Args, Command};
 use crate::failure::Failure;
 use crate::session::Session;
 
-/// Print the manual page, or write one for every command into a folder
+/// Print the manual page, or write one per command to a folder
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   longhaul man | man -l -
   longhaul man ~/.local/share/man/man1")]
 pub(crate) struct ManArgs {
-    /// Folder to write the pages into
+    /// Destination folder
     dir: Option<PathBuf>,
 }
 

@@ -1,4 +1,4 @@
-//! `longhaul memory`: what earlier threads teach the next one.
+//! `longhaul memory`.
 
 use clap::Subcommand;
 
@@ -6,7 +6,6 @@ use crate::failure::Failure;
 use crate::session::Session;
 
 mod edit;
-mod folder;
 mod note;
 mod review;
 mod run;
@@ -14,13 +13,12 @@ mod search;
 mod show;
 mod status;
 
-/// What to do with memory.
 #[derive(Debug, Subcommand)]
 pub(crate) enum MemoryCommand {
     Status(status::StatusArgs),
     Run(run::RunArgs),
     Search(search::SearchArgs),
-    Show(show::ShowArgs),
+    Show(show::MemoryShowArgs),
     Note(note::NoteArgs),
     Review(review::ReviewArgs),
     Forget(note::ForgetArgs),

@@ -1,4 +1,4 @@
-//! `longhaul metrics`: the daemon's resource use and response times.
+//! `longhaul metrics`.
 
 use clap::Args;
 use longhaul_protocol::daemon::{MethodMetrics, Metrics, MetricsResult, NoParams, ProcessMetrics};
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_keep_the_digits_that_mean_something() {
+    fn times_have_two_or_three_digits() {
         let shown = [7, 999, 1_000, 8_260, 12_800, 999_999, 61_000_000].map(took);
         assert_eq!(shown, ["7 us", "999 us", "1.0 ms", "8.2 ms", "12 ms", "999 ms", "1 min"]);
     }

@@ -1,4 +1,4 @@
-//! `longhaul pick`: choose from a list what every later view keeps, and what none does.
+//! `longhaul pick`.
 
 use std::io::{IsTerminal, stderr, stdin};
 
@@ -12,23 +12,23 @@ use longhaul_protocol::checkpoint::{
 use longhaul_protocol::compaction::{Preview, PreviewParams, PreviewResult};
 use serde::Serialize;
 
-use super::pin::listed;
+use super::pin::list_choices;
 use crate::failure::{Failure, USAGE};
 use crate::select;
 use crate::session::{Page, Session};
-use crate::style::{Style, counted};
+use crate::style::{Style, counted, crop};
 
-/// Visible lines of the list.
+/// Visible rows of the list.
 const ROWS_SHOWN: usize = 20;
 
-/// Choose from a list what every later view of a thread holds, and what none does
+/// Choose interactively what to pin and drop in later views of a thread
 ///
-/// Checked is what a view would hold now, unchecked what it would leave out. Take a check away to drop a line, set one
-/// to pin an item; enter writes, escape leaves everything as it is.
+/// Checked rows are in the next view, unchecked rows are not. Uncheck a row to drop its text, check one to pin its
+/// item. Enter saves, escape cancels.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  longhaul pick                                    the newest thread of this folder
+  longhaul pick                              the newest thread of this folder
   longhaul pick 0199a213 --max-tokens 2000")]
 pub(crate) struct PickArgs {
     /// Id of the thread, or a unique prefix
@@ -40,13 +40,12 @@ pub(crate) struct PickArgs {
 
 pub(crate) async fn run(args: PickArgs, session: &Session) -> Result<(), Failure> {
     if !stdin().is_terminal() || !stderr().is_terminal() {
-        return Err(Failure::new(USAGE, "a list needs a terminal").with_hint(
-            "longhaul compact --preview --json, longhaul pin and longhaul drop do the same",
+        return Err(Failure::new(USAGE, "longhaul pick needs a terminal").with_hint(
+            "use longhaul compact --preview --json, longhaul pin and longhaul drop instead",
         ));
     }
     let client = session.connect().await?;
-    let thread = select::thread(&client, args.thread.as_deref()).await?;
-    select::catch_up(&client, &thread, session).await;
+    let thread = select::synced_thread(&client, args.thread.as_deref(), session).await?;
     let thread_id = thread.thread_id;
     let params = PreviewParams {
         thread_id: thread_id.clone(),
@@ -54,13 +53,13 @@ pub(crate) async fn run(args: PickArgs, session: &Session) -> Result<(), Failure
         ..PreviewParams::default()
     };
     let preview = client.call::<Preview>(params).await?;
-    let rows = rows(&listed(&client, thread_id.clone()).await?.choices, &preview);
+    let rows = rows(&list_choices(&client, thread_id.clone()).await?.choices, &preview);
     let width = usize::from(session.style.width.min(200)).saturating_sub(6);
     let labels: Vec<(String, bool)> =
         rows.iter().map(|row| (crop(&row.label, width), row.is_in)).collect();
     let asking = tokio::task::spawn_blocking(move || {
         let list = MultiSelect::new()
-            .with_prompt("In every later view (space changes, enter writes, escape leaves)")
+            .with_prompt("In every later view (space changes, enter saves, escape cancels)")
             .items_checked(labels)
             .max_length(ROWS_SHOWN)
             .report(false);
@@ -72,19 +71,18 @@ pub(crate) async fn run(args: PickArgs, session: &Session) -> Result<(), Failure
         Some(checked) => write(&client, &thread_id, changes(&rows, &checked)).await?,
         None => Vec::new(),
     };
-    session.print(&Picked { thread_id, changes: made })
+    session.print(&PickPage { thread_id, changes: made })
 }
 
-/// A row of the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Row {
     label: String,
-    /// Whether the next view has it.
+    /// Whether it is in the next view.
     is_in: bool,
     change: Change,
 }
 
-/// What changing a row's check does.
+/// The effect of changing a row's check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "change", rename_all = "snake_case")]
 enum Change {
@@ -93,7 +91,7 @@ enum Change {
     Remove { choice_id: String },
 }
 
-/// Choices first, then the lines of the view, then what it leaves out, newest first.
+/// Choices first, then the lines of the view, then the items it leaves out, newest first.
 fn rows(choices: &[Choice], preview: &PreviewResult) -> Vec<Row> {
     let chosen = choices.iter().map(|choice| {
         let is_in = choice.action == ChoiceAction::Pin;
@@ -115,7 +113,7 @@ fn rows(choices: &[Choice], preview: &PreviewResult) -> Vec<Row> {
     chosen.chain(held).chain(left).collect()
 }
 
-/// The changes: rows whose check differs from before. `checked` are indexes.
+/// Changes of the rows whose check differs from before. `checked` are indexes of rows.
 fn changes(rows: &[Row], checked: &[usize]) -> Vec<Change> {
     let is_changed = |(at, row): &(usize, &Row)| checked.contains(at) != row.is_in;
     let mut changes: Vec<Change> =
@@ -125,7 +123,7 @@ fn changes(rows: &[Row], checked: &[usize]) -> Vec<Change> {
     changes
 }
 
-/// Writes the changes in order and returns them; stops at the first that is rejected.
+/// Saves the changes in order and returns them; stops at the first that is rejected.
 async fn write(
     client: &Client,
     thread_id: &str,
@@ -152,36 +150,28 @@ async fn write(
     Ok(changes)
 }
 
-fn crop(label: &str, columns: usize) -> String {
-    match label.chars().count() > columns {
-        true => label.chars().take(columns.saturating_sub(1)).chain(['…']).collect(),
-        false => label.to_owned(),
-    }
-}
-
-/// What was written.
 #[derive(Debug, Serialize)]
-struct Picked {
+struct PickPage {
     thread_id: String,
     changes: Vec<Change>,
 }
 
-impl Page for Picked {
+impl Page for PickPage {
     fn text(&self, style: &Style) -> String {
         if self.changes.is_empty() {
-            return "everything stays as it is\n".to_owned();
+            return "nothing changed\n".to_owned();
         }
         let of =
             |wanted: fn(&Change) -> bool| self.changes.iter().filter(|c| wanted(c)).count() as u64;
         let counts = [
             (of(|change| matches!(change, Change::Pin { .. })), "pinned"),
             (of(|change| matches!(change, Change::Drop { .. })), "dropped"),
-            (of(|change| matches!(change, Change::Remove { .. })), "taken back"),
+            (of(|change| matches!(change, Change::Remove { .. })), "removed"),
         ];
         let counts = counts.iter().filter(|(number, _)| *number > 0);
         let words: Vec<String> =
             counts.map(|(number, name)| format!("{} {name}", counted(*number, "text"))).collect();
-        let next = format!("see: longhaul compact --preview {}\n", self.thread_id);
+        let next = format!("preview: longhaul compact --preview {}\n", self.thread_id);
         format!("{}\n{}", style.bold(&words.join(", ")), style.dim(&next))
     }
 }
@@ -195,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_changed_is_written_and_what_is_taken_back_first() {
+    fn only_changes_are_saved_removals_first() {
         let drop = |text: &str| Change::Drop { text: text.into() };
         let pin = |handle: &str| Change::Pin { handle: handle.into() };
         let remove = Change::Remove { choice_id: "3fa2b1c4".into() };

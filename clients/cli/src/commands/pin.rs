@@ -1,4 +1,4 @@
-//! `longhaul pin`: keeps a text in every later view of a thread.
+//! `longhaul pin`.
 
 use clap::Args;
 use longhaul_client::Client;
@@ -10,41 +10,41 @@ use longhaul_protocol::checkpoint::{
 use crate::failure::{Failure, USAGE};
 use crate::select;
 use crate::session::{Page, Session};
-use crate::style::{Style, count, counted, tokens};
+use crate::style::{Style, count, counted, crop, tokens};
 
-/// Keep a text in every later view of a thread, word for word
+/// Keep an item or text in every later view of a thread, word for word
 ///
-/// Every compaction keeps it, whatever its strategy and whoever asks: the plugin of Claude Code, the gateway of Codex,
-/// longhaul compact and longhaul continue. Threads that go on from this one keep it, too.
+/// Every compaction keeps it, with any strategy: by the Claude Code plugin, the Codex gateway, longhaul compact and
+/// longhaul continue. Threads that continue from this one keep it, too.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   longhaul pin \"Never touch the public API\"
-  longhaul pin '#747'                              an item, by its handle
+  longhaul pin '#747'                        an item, by its handle
   longhaul pin '#747' --thread 0199a213
-  longhaul pin --list                              what is pinned and dropped
+  longhaul pin --list                        list pinned and dropped texts
   longhaul pin --remove 3fa2b1c4")]
 pub(crate) struct PinArgs {
     #[command(flatten)]
     what: ChoiceArgs,
 }
 
-/// The text to choose; the same for pins and drops.
+/// Arguments of `pin` and `drop`.
 #[derive(Debug, Args)]
 pub(crate) struct ChoiceArgs {
-    /// A handle such as #747, or words
+    /// A handle such as #747, or a text
     #[arg(value_name = "HANDLE|TEXT", required_unless_present_any = ["list", "remove"])]
     subject: Option<String>,
-    /// Take it for words, also if it looks like a handle
+    /// Treat it as text even if it looks like a handle
     #[arg(long)]
     text: bool,
     /// Id of the thread, or a unique prefix [default: the newest of this folder]
     #[arg(long, value_name = "THREAD")]
     thread: Option<String>,
-    /// List what is pinned and dropped instead
+    /// List pinned and dropped texts instead
     #[arg(long, conflicts_with_all = ["subject", "remove"])]
     list: bool,
-    /// Take back the pin or drop of this id instead
+    /// Remove the pin or drop with this id instead
     #[arg(long, value_name = "ID", conflicts_with = "subject")]
     remove: Option<String>,
 }
@@ -59,11 +59,10 @@ pub(crate) async fn choose(
     session: &Session,
 ) -> Result<(), Failure> {
     let client = session.connect().await?;
-    let thread = select::thread(&client, args.thread.as_deref()).await?;
-    select::catch_up(&client, &thread, session).await;
+    let thread = select::synced_thread(&client, args.thread.as_deref(), session).await?;
     let thread_id = thread.thread_id;
     if args.list {
-        return session.print(&listed(&client, thread_id).await?);
+        return session.print(&list_choices(&client, thread_id).await?);
     }
     if let Some(choice_id) = args.remove {
         let choice_id = choice_id.trim().to_owned();
@@ -72,7 +71,7 @@ pub(crate) async fn choose(
     }
     let subject = args.subject.unwrap_or_default();
     if subject.trim().is_empty() {
-        return Err(Failure::new(USAGE, "there is no text in it"));
+        return Err(Failure::new(USAGE, "the text is empty"));
     }
     let (text, handle) = match is_handle(&subject) && !args.text {
         true => (None, Some(subject)),
@@ -82,7 +81,10 @@ pub(crate) async fn choose(
     session.print(&client.call::<Choose>(params).await?)
 }
 
-pub(crate) async fn listed(client: &Client, thread_id: String) -> Result<ChoicesResult, Failure> {
+pub(crate) async fn list_choices(
+    client: &Client,
+    thread_id: String,
+) -> Result<ChoicesResult, Failure> {
     Ok(client.call::<Choices>(ChoicesParams { thread_id }).await?)
 }
 
@@ -96,24 +98,20 @@ fn is_handle(words: &str) -> bool {
     is_id && is_number(first) && is_number(last) && digest.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// A choice in one line.
+/// The text of a choice, on one line.
 fn line(choice: &Choice, style: &Style) -> String {
     let text = choice.text.split_whitespace().collect::<Vec<_>>().join(" ");
     let width = usize::from(style.width).saturating_sub(4).clamp(20, 400);
-    let shown: String = match text.chars().count() > width {
-        true => text.chars().take(width - 1).chain(['…']).collect(),
-        false => text,
-    };
-    format!("  {shown}\n")
+    format!("  {}\n", crop(&text, width))
 }
 
-/// A remark if only a part was kept.
+/// A note if only a part of the text was kept.
 fn cut(choice: &Choice) -> String {
     match (choice.whole_bytes, &choice.handle) {
         (Some(bytes), Some(handle)) => {
             let kept = count(choice.text.len() as u64);
             let bytes = count(bytes);
-            format!("its first {kept} of {bytes} bytes; all of it: longhaul expand {handle}\n")
+            format!("the first {kept} of {bytes} bytes; the rest: longhaul expand {handle}\n")
         }
         _ => String::new(),
     }
@@ -125,12 +123,12 @@ impl Page for ChooseResult {
         let already = if *was_there { " already" } else { "" };
         let heading = match choice.action {
             ChoiceAction::Pin => {
-                format!("pinned{already}: {} tokens of every later view\n", tokens(choice.tokens))
+                format!("pinned{already}: takes {} tokens of every view\n", tokens(choice.tokens))
             }
             ChoiceAction::Drop => format!("dropped{already}: in no later view\n"),
         };
         let next = format!(
-            "see: longhaul compact --preview {}\ntake it back: longhaul {} --remove {}\n",
+            "preview: longhaul compact --preview {}\nundo:    longhaul {} --remove {}\n",
             choice.thread_id, choice.action, choice.choice_id
         );
         [style.bold(&heading), line(choice, style), cut(choice), style.dim(&next)].concat()
@@ -167,7 +165,7 @@ impl Page for ChoicesResult {
         let rows: Vec<_> = self.choices.iter().map(row).collect();
         let table = style.table(&["id", "", ">tokens", "chosen", "text"], rows);
         let sum = format!(
-            "{}; pins take {} of at most {} tokens\n",
+            "{}; pins use {} of {} tokens\n",
             counted(self.choices.len() as u64, "choice"),
             count(self.pinned_tokens),
             count(self.pinned_tokens_max)
@@ -181,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_handle_is_told_from_words() {
+    fn handles_differ_from_text() {
         for handle in ["#747", "0199a213-7#747.1a2b3c", "#7-9", " #7-9.ab "] {
             assert!(is_handle(handle), "{handle}");
         }

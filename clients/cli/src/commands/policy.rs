@@ -1,4 +1,4 @@
-//! `longhaul policy`: when threads are to be compacted, and why.
+//! `longhaul policy`: when to compact threads, and why.
 
 use clap::{Args, Subcommand};
 use longhaul_client::Client;
@@ -14,7 +14,6 @@ use crate::session::Session;
 
 mod page;
 
-/// What to do with policies.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyCommand {
     Explain(ExplainArgs),
@@ -26,12 +25,12 @@ pub(crate) enum PolicyCommand {
 
 /// Explain whether to compact a thread now, rule by rule
 ///
-/// With --decision, repeats a logged decision from the input recorded with it.
+/// With --decision, repeats a logged decision from its recorded input.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  longhaul policy explain                   the newest thread of this folder, now
-  longhaul policy explain --as-of 4321      as it was then
+  longhaul policy explain                   the newest thread of this folder
+  longhaul policy explain --as-of 4321      as it was after that seq
   longhaul policy explain --decision 17     a decision of longhaul policy log")]
 pub(crate) struct ExplainArgs {
     /// Id of the thread, or a unique prefix [default: the newest of this folder, else of all]
@@ -67,7 +66,7 @@ pub(crate) struct LogArgs {
     limit: u32,
 }
 
-/// Replay a thread under every policy: when each would have compacted, and what that would have cost
+/// Replay a thread under every policy: when it would have compacted, at what cost
 ///
 /// The cost is the number of files the agent knew and used again within 40 calls.
 #[derive(Debug, Args)]
@@ -83,7 +82,7 @@ pub(crate) struct ReportArgs {
     window: Option<u64>,
 }
 
-/// Show every policy with its effective rules, and mistakes in them
+/// Show every policy with its effective rules and their mistakes
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -99,9 +98,9 @@ pub(crate) struct CheckArgs {
 #[command(after_help = "\
 Examples:
   longhaul policy templates
-  longhaul policy templates --seed          write files for the built-in ones")]
+  longhaul policy templates --seed          write the built-in ones to files")]
 pub(crate) struct TemplatesArgs {
-    /// Write the built-in text for every one without a file
+    /// Write a file with the built-in text for each prompt without a file
     #[arg(long)]
     seed: bool,
 }
@@ -111,10 +110,7 @@ pub(crate) async fn run(command: PolicyCommand, session: &Session) -> Result<(),
     match command {
         PolicyCommand::Explain(args) => explain(args, &client, session).await,
         PolicyCommand::Log(LogArgs { thread, policy, limit }) => {
-            let thread_id = match thread {
-                Some(named) => Some(select::thread(&client, Some(&named)).await?.thread_id),
-                None => None,
-            };
+            let thread_id = select::thread_id(&client, thread.as_deref()).await?;
             let params = LogParams { thread_id, policy, limit: Some(limit), before: None };
             session.print(&client.call::<Log>(params).await?)
         }
@@ -133,10 +129,10 @@ pub(crate) async fn run(command: PolicyCommand, session: &Session) -> Result<(),
             let params = CheckParams { toml: file.map(read).transpose()? };
             let checked = client.call::<Check>(params).await?;
             session.print(&checked)?;
-            // A script asks for the exit code and reads no page.
+            // A script checks only the exit code.
             match checked.problems.iter().any(|problem| problem.is_fatal) {
                 true => {
-                    Err(Failure::new(crate::failure::A_PERSON, "this configuration is refused"))
+                    Err(Failure::new(crate::failure::A_PERSON, "this configuration is invalid"))
                 }
                 false => Ok(()),
             }

@@ -1,4 +1,4 @@
-//! `longhaul compact --preview`: the result of a compaction, and the cost of each part.
+//! The page of `longhaul compact --preview`.
 
 use longhaul_protocol::compaction::{PreviewItem, PreviewResult, Question, ViewPart};
 
@@ -18,7 +18,7 @@ impl Page for PreviewResult {
             view,
             heading(self, style),
             costs(self, style),
-            going(self, style),
+            drops(self, style),
             warnings,
             next(self, style),
         ]
@@ -33,20 +33,20 @@ fn heading(preview: &PreviewResult, style: &Style) -> String {
         tokens(before),
         tokens(after)
     );
-    let asked = preview.question.as_ref().map(|question| asked(preview, question));
-    style.bold(&size) + &asked.unwrap_or_default()
+    let request = preview.question.as_ref().map(|question| request(preview, question));
+    style.bold(&size) + &request.unwrap_or_default()
 }
 
-/// What a model would be asked, and its maximum cost.
-fn asked(preview: &PreviewResult, question: &Question) -> String {
+/// Describes the request to a model and its maximum cost.
+fn request(preview: &PreviewResult, question: &Question) -> String {
     let bounds = [
         question.requests_max.map(|most| counted(most, "request")),
         question.tokens_max.map(|most| format!("{} tokens", tokens(most))),
     ];
     let bounds: Vec<String> = bounds.into_iter().flatten().collect();
     let budget = match bounds.is_empty() {
-        true => "no budget bounds it".to_owned(),
-        false => format!("the budget ends it at {}", bounds.join(" or ")),
+        true => "there is no budget".to_owned(),
+        false => format!("the budget is {}", bounds.join(" or ")),
     };
     format!(
         "{} of {} would be asked for a summary (strategy {}),\n  \
@@ -67,25 +67,25 @@ fn costs(preview: &PreviewResult, style: &Style) -> String {
     };
     let mut rows: Vec<Vec<String>> = preview.parts.iter().map(row).collect();
     let around = preview.tokens.after.saturating_sub(view);
-    rows.push(vec!["around it".to_owned(), String::new(), count(around)]);
+    rows.push(vec!["framing".to_owned(), String::new(), count(around)]);
     let table = style.table(&["part of the view", ">lines", ">tokens"], rows);
     let sum =
         format!("{} of at most {} tokens in the view\n", count(view), count(preview.max_tokens));
     format!("\n{table}{}", style.dim(&sum))
 }
 
-fn going(preview: &PreviewResult, style: &Style) -> String {
+fn drops(preview: &PreviewResult, style: &Style) -> String {
     if preview.dropped_by_kind.is_empty() {
-        return "\nnothing would go\n".to_owned();
+        return "\nnothing would be dropped\n".to_owned();
     }
     let row =
         |kind: &str, items: u64, sum: u64| vec![kind.replace('_', " "), count(items), tokens(sum)];
     let kinds = preview.dropped_by_kind.iter().map(|kind| row(&kind.kind, kind.items, kind.tokens));
     let total = preview.totals.dropped;
     let kinds: Vec<_> = kinds.chain([row("all", total.items, total.tokens)]).collect();
-    let by_kind = style.table(&["would go", ">items", ">tokens"], kinds);
+    let by_kind = style.table(&["dropped", ">items", ">tokens"], kinds);
     let named = preview.dropped.iter().take(NAMED_MAX).map(item).collect();
-    let named = style.table(&["newest", "kind", ">tokens", "begins"], named);
+    let named = style.table(&["newest", "kind", ">tokens", "text"], named);
     let more = total.items.saturating_sub(NAMED_MAX as u64);
     let more = match more {
         0 => String::new(),
@@ -94,7 +94,7 @@ fn going(preview: &PreviewResult, style: &Style) -> String {
     format!("\n{by_kind}\n{named}{more}")
 }
 
-/// An item by its number, which is a handle in its thread.
+/// An item with its number, which is a handle within its thread.
 fn item(item: &PreviewItem) -> Vec<String> {
     let kind = item.kind.replace('_', " ");
     vec![format!("#{}", item.seq), kind, count(item.tokens), item.excerpt.clone()]
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_preview_fits_80_columns_and_says_what_goes() {
+    fn preview_fits_80_columns_and_lists_drops() {
         let text = preview().text(&plain());
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         for expected in
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_model_would_be_asked_is_told_with_its_bound() {
+    fn request_to_a_model_is_described_with_its_budget() {
         let question = Question {
             provider: "local".into(),
             model: "small".into(),
@@ -168,7 +168,7 @@ mod tests {
             PreviewResult { strategy: Strategy::Hybrid, question: Some(question), ..preview() };
         let text = asking.text(&plain());
         assert!(
-            text.contains("small of local") && text.contains("ends it at 16 requests"),
+            text.contains("small of local") && text.contains("the budget is 16 requests"),
             "{text}"
         );
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");

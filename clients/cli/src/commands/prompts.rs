@@ -1,4 +1,4 @@
-//! `longhaul prompts`: earlier prompts.
+//! `longhaul prompts`.
 
 use clap::Args;
 use longhaul_protocol::limit::PAGE_ROWS_MAX;
@@ -10,23 +10,23 @@ use crate::failure::Failure;
 use crate::session::{Page, Session};
 use crate::style::{Style, counted};
 
-/// Show the prompts you sent before, newest first
+/// List your earlier prompts, newest first
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   longhaul prompts
-  longhaul prompts rename parser              those that hold both words
+  longhaul prompts rename parser              prompts with both words
   longhaul prompts --source codex -n 5 --json | jq -r '.messages[].text'
   longhaul prompts --add 'Fix the parser.'    store one, as an editor does
 
-Lists the prompts that clients stored here and those in Codex's history.jsonl, which is only read.")]
+Lists prompts that clients stored here and those in Codex's history.jsonl.")]
 pub(crate) struct PromptsArgs {
     /// Only prompts with all of these words, in any case
     query: Vec<String>,
     /// Maximum number of rows
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=i64::from(PAGE_ROWS_MAX)))]
     limit: u32,
-    /// Only prompts sent in this folder; Codex does not record it
+    /// Only prompts sent in this folder (Codex does not record it)
     #[arg(long)]
     here: bool,
     /// Only prompts of this program: codex, longhaul
@@ -69,8 +69,8 @@ impl Page for AppendResult {
             secrets => format!(", {} replaced", counted(secrets, "secret")),
         };
         match self.offset {
-            Some(offset) => format!("kept as number {offset}{redacted}\n"),
-            None => "not kept: the configuration says persistence = \"none\"\n".to_owned(),
+            Some(offset) => format!("stored as number {offset}{redacted}\n"),
+            None => "not stored: the configuration has persistence = \"none\"\n".to_owned(),
         }
     }
 }

@@ -1,10 +1,10 @@
-//! The result of a compaction, for people.
+//! Prints the result of a compaction.
 
 use longhaul_protocol::compaction::{Entry, Receipt, RunResult, Total};
 
 use crate::style::{Style, count, counted, duration, tokens};
 
-/// Sizes, the receipt in three lines, and what to do next.
+/// Sizes, a short receipt and next steps.
 pub(crate) fn summary(result: &RunResult, style: &Style) -> String {
     let (before, after) = (result.tokens.before, result.tokens.after);
     let saved = match before {
@@ -30,20 +30,20 @@ pub(crate) fn summary(result: &RunResult, style: &Style) -> String {
         vec![name.to_owned(), count(total.items), tokens(total.tokens), handle]
     };
     let table = style.table(&["", ">items", ">tokens", "first handle"], rows.map(row).to_vec());
-    let in_force = match result.installed_seq {
+    let installed = match result.installed_seq {
         Some(seq) => format!(
-            "the thread continues from it since #{seq}; longhaul compact --undo undoes it\n"
+            "installed at #{seq}: the thread continues from it; longhaul compact --undo undoes it\n"
         ),
         None => String::new(),
     };
-    [style.bold(&heading), table, in_force, remarks(result, style), next_steps(result, style)]
+    [style.bold(&heading), table, installed, remarks(result, style), next_steps(result, style)]
         .concat()
 }
 
 fn remarks(result: &RunResult, style: &Style) -> String {
     let left = result.ladder.iter().filter_map(|rung| {
         let reason = rung.reason.as_deref()?;
-        Some(format!("{} left out: {}\n", rung.strategy, in_words(reason)))
+        Some(format!("{} not used: {}\n", rung.strategy, in_words(reason)))
     });
     let cost = (result.cost.requests > 0).then(|| {
         let requests = counted(result.cost.requests, "request");
@@ -57,24 +57,24 @@ fn remarks(result: &RunResult, style: &Style) -> String {
     left.chain(cost).chain(redacted).chain(warnings).map(|line| style.warn(&line)).collect()
 }
 
-/// Why a rung was not used, for people; most names are clear enough.
+/// Why a strategy was not used; most names are clear enough.
 fn in_words(reason: &str) -> String {
     let words = match reason {
         "blank_summary" => "the model wrote nothing",
-        "foreign_summary" => "what the model wrote is not about this thread",
-        "inflated_summary" => "what the model wrote is hardly shorter than the thread",
+        "foreign_summary" => "the summary is not about this thread",
+        "inflated_summary" => "the summary is hardly shorter than the thread",
         "over_ceiling" => "it would have left the window more than half full",
         "not_worthwhile" => "it would have saved too little",
-        "unauthorized" => "the model's key is missing or refused",
+        "unauthorized" => "the model's key is missing or rejected",
         "unreachable" => "the model's address does not respond",
-        "not_found" => "its provider knows no such model or address",
-        "stream_cut" => "the model's answer broke off",
+        "not_found" => "the provider has no such model or address",
+        "stream_cut" => "the model's answer was cut off",
         "timeout" => "the model took too long",
-        "incomplete" => "the model's answer reached its bound of tokens",
+        "incomplete" => "the model's answer reached its token limit",
         "rate_limited" => "the model's provider asks to wait",
         "unavailable" => "the model's provider is overloaded or broken",
         "context_overflow" => "it does not fit into the model's window",
-        "budget_spent" => "a budget is spent, longhaul status says which",
+        "budget_spent" => "a budget is used up; longhaul status shows which",
         _ => return reason.replace('_', " "),
     };
     words.to_owned()
@@ -89,7 +89,7 @@ fn next_steps(result: &RunResult, style: &Style) -> String {
     style.dim(&(expand + if is_kept { &undo } else { "" }))
 }
 
-/// The items by outcome: kept, shortened, dropped, at most `most` entries each.
+/// Lists kept, shortened and dropped items, at most `most` entries each.
 pub(crate) fn account(receipt: &Receipt, most: usize, style: &Style) -> String {
     let lists =
         [("kept", &receipt.kept), ("shortened", &receipt.shortened), ("dropped", &receipt.dropped)];

@@ -1,4 +1,4 @@
-//! `longhaul rescue`: threads that are blocked go on in a new one.
+//! `longhaul rescue`: continues blocked threads in new ones.
 
 use clap::Args;
 use longhaul_client::{Client, ClientError};
@@ -11,20 +11,20 @@ use crate::select::{self, short_len};
 use crate::session::{Page, Session};
 use crate::style::{Style, counted};
 
-/// Threads that are listed.
+/// Maximum threads to list.
 const LISTED: u32 = 50;
 
-/// Continue a thread that is blocked: its window is full, or its agent could not compact it
+/// Continue a blocked thread: its window is full, or its agent could not compact it
 ///
-/// A thread is blocked where the same "context is full" error came twice in a row at its end, or where a compaction by its
-/// agent failed, and nothing came after. It continues in a new thread, with a briefing in place of the history, as with
-/// longhaul continue; no request to its agent's model is made. Without THREAD the one blocked thread is taken; more are listed.
+/// A thread is blocked if it ends with the same "context is full" error twice in a row, or with a failed compaction
+/// by its agent. It continues in a new thread that starts from a briefing, as with longhaul continue; no model is
+/// asked. Without THREAD, continues the only blocked thread, or lists them if there are several.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   longhaul rescue                       the only blocked thread, or a list
   longhaul rescue 0199a213 --to codex
-  longhaul rescue --json                what is blocked, or the new thread")]
+  longhaul rescue --json                the blocked threads, or the new one")]
 pub(crate) struct RescueArgs {
     /// Id of the thread, or a unique prefix
     thread: Option<String>,
@@ -67,8 +67,8 @@ pub(crate) async fn blocked(client: &Client) -> Result<Vec<ThreadSummary>, Clien
     Ok(threads)
 }
 
-/// What to tell of blocked threads in one line; `None` where there is none.
-pub(crate) fn told(threads: &[ThreadSummary]) -> Option<String> {
+/// Describes blocked threads in one line; `None` if there are none.
+pub(crate) fn describe(threads: &[ThreadSummary]) -> Option<String> {
     let first = threads.first()?;
     let is_or_are = if threads.len() == 1 { "is" } else { "are" };
     let count = counted(threads.len() as u64, "thread");

@@ -1,4 +1,4 @@
-//! `longhaul search`: full-text search over all transcripts.
+//! `longhaul search`.
 
 use clap::Args;
 use longhaul_protocol::limit::SEARCH_HITS_MAX;
@@ -14,20 +14,21 @@ use crate::style::{Style, counted};
 mod moment;
 mod paragraph;
 
-/// Search everything said and done in all threads of all agents
+/// Search all threads of all agents
 ///
-/// Finds items with all the words, in any order; for a question, also items with some of them. "several words" in
-/// quotes is a phrase, conn* a prefix; OR separates alternatives, NOT excludes. Paths and names match whole or by their parts.
-/// Threads whose transcripts are gone are not searched: longhaul archive list --gone --find WORDS searches their titles.
+/// Finds items with all words, in any order; for a question, also items with some of them. Quote a phrase: "several
+/// words"; conn* is a prefix; OR separates alternatives, NOT excludes. Paths and names match whole or by their parts.
+/// Threads whose transcripts are gone are not searched; longhaul archive list --gone --find WORDS searches their
+/// titles.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   longhaul search deadlock lock_table.rs
   longhaul search '\"connection refused\" NOT redis' --here --since 7d
-  longhaul search 'migrat* OR schema' --kind user_message --kind assistant_message
-  longhaul search deadlock --json | jq -r '.hits[].handle'     for longhaul expand")]
+  longhaul search 'migrat* OR schema' --kind user_message --kind tool_call
+  longhaul search deadlock --json | jq -r '.hits[].handle'")]
 pub(crate) struct SearchArgs {
-    /// The words
+    /// Words to find
     #[arg(required = true)]
     query: Vec<String>,
     /// Only threads in this folder
@@ -54,7 +55,7 @@ pub(crate) struct SearchArgs {
     /// Maximum number of rows
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=i64::from(SEARCH_HITS_MAX)))]
     limit: u32,
-    /// Maximum tokens of all texts together
+    /// Maximum tokens of all texts
     #[arg(long, value_name = "N")]
     max_tokens: Option<u64>,
 }
@@ -63,21 +64,20 @@ pub(crate) async fn run(args: SearchArgs, session: &Session) -> Result<(), Failu
     let now_ms = session.style.now_ms;
     let moment = |flag: &str, text: Option<&str>| match text {
         Some(text) => moment::parse(text, now_ms).map(Some).ok_or_else(|| {
-            Failure::new(USAGE, format!("--{flag} {text:?} is no time"))
-                .with_hint("a span like 90m, 12h, 7d or 3w, or a day like 2026-03-01")
+            Failure::new(USAGE, format!("--{flag} {text:?} is not a time"))
+                .with_hint("use a span like 90m, 12h, 7d or 3w, or a day like 2026-03-01")
         }),
         None => Ok(None),
     };
     let (since, until) =
         (moment("since", args.since.as_deref())?, moment("until", args.until.as_deref())?);
+    let cwd = args.here.then_some(".").or(args.cwd.as_deref());
+    let cwd = cwd.map(select::folder).transpose()?;
     let client = session.connect().await?;
-    let thread_id = match &args.thread {
-        Some(named) => Some(select::thread(&client, Some(named)).await?.thread_id),
-        None => None,
-    };
+    let thread_id = select::thread_id(&client, args.thread.as_deref()).await?;
     let params = SearchParams {
         query: args.query.join(" "),
-        cwd: folder(args.here.then_some(".").or(args.cwd.as_deref()))?,
+        cwd,
         source: args.source,
         since,
         until,
@@ -89,14 +89,6 @@ pub(crate) async fn run(args: SearchArgs, session: &Session) -> Result<(), Failu
     session.print(&client.call::<Search>(params).await?)
 }
 
-/// The folder as transcripts name it: absolute, without `.`, and without links if it exists.
-fn folder(named: Option<&str>) -> Result<Option<String>, Failure> {
-    let Some(named) = named else { return Ok(None) };
-    let path = std::path::absolute(named)?;
-    let path = path.canonicalize().unwrap_or(path);
-    Ok(Some(path.to_string_lossy().into_owned()))
-}
-
 impl Page for SearchResult {
     fn text(&self, style: &Style) -> String {
         let hits: String = self.hits.iter().map(|hit| entry(hit, style)).collect();
@@ -105,7 +97,7 @@ impl Page for SearchResult {
             notes.push("Nothing found.".to_owned());
         }
         if self.truncated {
-            notes.push("Many items match: the newest of them were ranked.".to_owned());
+            notes.push("Many items match: only the newest were ranked.".to_owned());
         }
         notes.extend(behind(&self.indexed));
         let notes: String = notes.iter().map(|note| note.clone() + "\n").collect();
@@ -113,7 +105,7 @@ impl Page for SearchResult {
     }
 }
 
-/// A remark about an incomplete index.
+/// A note about an incomplete index.
 fn behind(indexed: &IndexStatus) -> Option<String> {
     match indexed.state {
         IndexState::Idle | IndexState::Other => None,
@@ -130,12 +122,12 @@ fn behind(indexed: &IndexStatus) -> Option<String> {
     }
 }
 
-/// A heading, the words around the match, and the handle.
+/// A heading, the text around the match, and the handle.
 fn entry(hit: &SearchHit, style: &Style) -> String {
     let folder = hit.cwd.as_deref().map(|cwd| style.path(cwd)).unwrap_or_default();
     let copies = match hit.copies {
         0 => String::new(),
-        copies => format!("and {copies} the same"),
+        copies => format!("and {copies} identical"),
     };
     let title = hit.title.as_deref().unwrap_or_default().replace('\n', " ");
     let parts = [style.ago(hit.at), hit.kind.replace('_', " "), folder, copies, title];
@@ -162,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn hits_fit_the_width_and_matches_are_marked_only_in_colour() {
+    fn hits_fit_80_columns_and_colours_mark_matches() {
         let mut page = page();
         page.hits[0].text = format!("a deadlock {}", "word ".repeat(50));
         page.hits[0].matches = vec![[2, 10]];
@@ -175,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_said() {
+    fn incomplete_results_are_noted() {
         let mut page = page();
         page.hits.clear();
         page.truncated = true;

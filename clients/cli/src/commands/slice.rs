@@ -1,11 +1,10 @@
-//! The slice of a long list that a command shows, and how to continue.
+//! Paging of long lists.
 
 use clap::Args;
 use longhaul_protocol::limit::PAGE_ROWS_MAX;
 
 use crate::style::Style;
 
-/// Arguments of every list.
 #[derive(Debug, Args)]
 pub(crate) struct Slice {
     /// Maximum number of rows

@@ -1,4 +1,4 @@
-//! `longhaul status`: how the daemon is.
+//! `longhaul status`.
 
 use clap::Args;
 use longhaul_protocol::daemon::{
@@ -25,7 +25,7 @@ pub(crate) struct StatusArgs {}
 pub(crate) async fn run(_: StatusArgs, session: &Session) -> Result<(), Failure> {
     let client = holder::connect(session).await?;
     let status = client.call::<Status>(NoParams {}).await?;
-    // An older daemon knows of none.
+    // An older daemon does not report them.
     let blocked = rescue::blocked(&client).await.unwrap_or_default();
     session.print(&StatusPage { status, blocked })
 }
@@ -41,7 +41,7 @@ struct StatusPage {
 
 impl Page for StatusPage {
     fn text(&self, style: &Style) -> String {
-        let blocked = rescue::told(&self.blocked);
+        let blocked = rescue::describe(&self.blocked);
         let blocked = blocked.map(|words| style.warn(&format!("\n{words}; run longhaul rescue\n")));
         self.status.text(style) + &blocked.unwrap_or_default()
     }
@@ -67,7 +67,7 @@ impl Page for StatusResult {
             ("served", served(self)),
             ("model", model(self)),
         ];
-        fields.extend(compacted(&self.compactions, style).map(|words| ("compacted", words)));
+        fields.extend(compacted(&self.compactions, style));
         if let Some(model) = &self.model {
             fields.push(("asked", asked(model)));
             fields.extend(job_bounds(model).map(|bounds| ("a job", bounds)));
@@ -116,9 +116,9 @@ fn asked(model: &ModelStatus) -> String {
     )
 }
 
-/// What our compactions took, and what the agents' own take; `None` where there was none of ours.
-fn compacted(taken: &CompactionsStatus, style: &Style) -> Option<String> {
-    let each_ms = taken.duration_ms.checked_div(taken.compactions)?;
+/// The cost of our compactions and of the agents' own; nothing if we made none.
+fn compacted(taken: &CompactionsStatus, style: &Style) -> Vec<(&'static str, String)> {
+    let Some(each_ms) = taken.duration_ms.checked_div(taken.compactions) else { return Vec::new() };
     let requests = match taken.requests {
         0 => "no request".to_owned(),
         requests => format!("{}, {} tokens", counted(requests, "request"), tokens(taken.tokens)),
@@ -130,20 +130,21 @@ fn compacted(taken: &CompactionsStatus, style: &Style) -> Option<String> {
     ];
     let own: Vec<String> = own.into_iter().flatten().collect();
     let own = match own.is_empty() {
-        true => "none of theirs is recorded".to_owned(),
+        true => "theirs are not recorded".to_owned(),
         false => {
-            format!("recorded are {} each (median of {})", own.join(", "), taken.agent_compactions)
+            format!("theirs took {} each (median of {})", own.join(", "), taken.agent_compactions)
         }
     };
-    Some(format!(
-        "{}{since}: {requests}, {} each; the agents' own would have sent about {} tokens; {own}",
-        count(taken.compactions),
-        duration(each_ms),
-        tokens(taken.history_tokens)
-    ))
+    let each = duration(each_ms);
+    let sent = tokens(taken.history_tokens);
+    vec![
+        ("compacted", format!("{}{since}: {requests}, {each} each", count(taken.compactions))),
+        ("", format!("agents would have sent about {sent} tokens")),
+        ("", own),
+    ]
 }
 
-/// What one job may ask; `None` where it has no bound.
+/// A job's budget; `None` if it has none.
 fn job_bounds(model: &ModelStatus) -> Option<String> {
     let bounds = [
         model.requests_per_job.map(|bound| counted(bound, "request")),

@@ -1,4 +1,4 @@
-//! `longhaul thread`: the conversations of the agents.
+//! `longhaul thread`.
 
 use clap::Subcommand;
 
@@ -14,11 +14,10 @@ mod tail;
 
 pub(super) use list::last_folders;
 
-/// What to do with threads.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ThreadCommand {
-    List(list::ListArgs),
-    Show(show::ShowArgs),
+    List(list::ThreadListArgs),
+    Show(show::ThreadShowArgs),
     Open(open::OpenArgs),
     Append(append::AppendArgs),
     Close(close::CloseArgs),

@@ -1,4 +1,4 @@
-//! `longhaul undo`: the history as it was before a compaction.
+//! `longhaul undo`.
 
 use clap::Args;
 use longhaul_client::Client;
@@ -12,21 +12,23 @@ use crate::style::{Style, counted, tokens};
 mod codex;
 mod reach;
 
-use reach::Taken;
+use reach::AgentUse;
 
-/// Undo a compaction: return the old history
+/// Undo a compaction and restore the old history
 ///
-/// A thread of longhaul's own goes on from its old history at once, and so does an open session of Codex whose last turn
-/// was the compaction. A session of Claude Code with our plugin does by `/compact undo`. What an agent compacted in its own
-/// way, in the middle of a turn of Codex or with the hooks alone, no program takes back: there, and in a session that is
-/// closed, the answer has the command that goes on from before the compaction with a larger view. What was only shown, or
-/// begun as a new thread by `longhaul continue`, took nothing from the old session, and the answer says so.
+/// Takes effect at once in a thread of longhaul thread open, and in an open Codex session whose last turn was the
+/// compaction. In Claude Code with our plugin, type /compact undo in the session.
+///
+/// Other compactions cannot be undone inside the agent: those the agent made itself, those in the middle of a Codex
+/// turn, and those of closed sessions. For these, prints a command that continues from before the compaction in a new
+/// thread, with a larger view. A compaction that was only printed, or that longhaul continue started a new thread
+/// from, changed nothing in the old session.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   longhaul compaction list
   longhaul undo 0199a213
-  longhaul undo 0199a213 --json | jq .history      the old history itself")]
+  longhaul undo 0199a213 --json | jq .history      print the old history")]
 pub(crate) struct UndoArgs {
     /// Id of the compaction, or a unique prefix
     compaction: String,
@@ -34,17 +36,17 @@ pub(crate) struct UndoArgs {
 
 pub(crate) async fn run(args: UndoArgs, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
-    of(&client, args.compaction, session).await
+    undo(&client, args.compaction, session).await
 }
 
-/// Undoes a compaction by its id, in the agent as well where that can be.
-pub(crate) async fn of(
+/// Undoes a compaction by its id, and inside the agent if possible.
+pub(crate) async fn undo(
     client: &Client,
     compaction_id: String,
     session: &Session,
 ) -> Result<(), Failure> {
-    let undo = client.call::<Undo>(UndoParams { compaction_id });
-    let undone = while_waiting("reading the old history", undo).await?;
+    let call = client.call::<Undo>(UndoParams { compaction_id });
+    let undone = while_waiting("reading the old history", call).await?;
     let taken = reach::taken(client, &undone).await;
     let codex = in_codex(client, &undone, taken);
     let (in_codex, not_in_codex) = match while_waiting("asking Codex", codex).await {
@@ -55,13 +57,13 @@ pub(crate) async fn of(
     session.print(&UndoPage { undone, taken, in_codex, not_in_codex })
 }
 
-/// Whether it arrives in Codex, or why not; `None` where it is not Codex's.
+/// Undoes it in Codex, or says why that is impossible; `None` if the thread is not Codex's.
 async fn in_codex(
     client: &Client,
     undone: &UndoResult,
-    taken: Option<Taken>,
+    taken: Option<AgentUse>,
 ) -> Option<Result<(), String>> {
-    let is_codex = undone.source.as_deref() == Some("codex") && taken != Some(Taken::NotAtAll);
+    let is_codex = undone.source.as_deref() == Some("codex") && taken != Some(AgentUse::NotAtAll);
     let (UndoReach::NotAgent, true) = (undone.reach, is_codex) else { return None };
     Some(codex::undo(client, undone.thread_id.as_deref()?, undone.seq?).await)
 }
@@ -70,19 +72,19 @@ async fn in_codex(
 struct UndoPage {
     #[serde(flatten)]
     undone: UndoResult,
-    /// What the agent made of the compaction.
+    /// How the agent used the compaction.
     #[serde(skip_serializing_if = "Option::is_none")]
-    taken: Option<Taken>,
-    /// The open session of Codex has the old history again.
+    taken: Option<AgentUse>,
+    /// Whether the open Codex session has the old history again.
     in_codex: bool,
-    /// Why it has not.
+    /// Why it does not.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_in_codex: Option<String>,
 }
 
 impl UndoPage {
-    fn told(&self) -> String {
-        reach::told(&self.undone, self.taken)
+    fn instructions(&self) -> String {
+        reach::instructions(&self.undone, self.taken)
     }
 }
 
@@ -90,22 +92,22 @@ impl Page for UndoPage {
     fn text(&self, style: &Style) -> String {
         let undone = &self.undone;
         let items = counted(undone.history.bytes().len() as u64, "item");
-        let heading = format!("undone: {items} of the old history are back\n");
+        let heading = format!("undone: the old history has {items}\n");
         let rest = match undone.complete {
             true => String::new(),
             false => {
                 let cost: u64 = undone.handles.iter().map(|entry| entry.tokens).sum();
                 let handles = counted(undone.handles.len() as u64, "handle");
-                format!("{} tokens more are behind {handles}\n", tokens(cost))
+                format!("{} more tokens are behind {handles}\n", tokens(cost))
             }
         };
-        let arrived = match (self.in_codex, &self.not_in_codex) {
-            (true, _) => "the open session of Codex has them again: go on in it\n".to_owned(),
-            (false, Some(why)) => format!("not in Codex: {why}\n") + &self.told(),
-            (false, None) => self.told(),
+        let outcome = match (self.in_codex, &self.not_in_codex) {
+            (true, _) => "the open session of Codex has them again: continue there\n".to_owned(),
+            (false, Some(why)) => format!("not undone in Codex: {why}\n") + &self.instructions(),
+            (false, None) => self.instructions(),
         };
         let print = format!("print it: longhaul undo {} --json\n", undone.compaction_id);
-        [style.bold(&heading), rest, arrived, style.dim(&print)].concat()
+        [style.bold(&heading), rest, outcome, style.dim(&print)].concat()
     }
 }
 
@@ -115,7 +117,7 @@ mod tests {
     use crate::style::tests::plain;
 
     #[test]
-    fn an_agent_that_is_not_told_comes_with_the_command_to_type() {
+    fn undo_outside_the_agent_prints_the_command_to_continue() {
         let mut undone = UndoResult {
             compaction_id: "cmp_0199a213-0000-7000-8000-000000000001".into(),
             undone_at: 1,
@@ -128,20 +130,27 @@ mod tests {
             thread_id: Some("0199a213-0000-7000-8000-000000000002".into()),
             seq: Some(747),
         };
-        let of = |undone: &UndoResult, taken| reach::told(undone, taken);
+        let of = |undone: &UndoResult, taken| reach::instructions(undone, taken);
         let command = "longhaul continue 0199a213-0000-7000-8000-000000000002 --as-of 747";
-        let text = of(&undone, Some(Taken::View));
-        assert!(text.contains("Claude Code is not told") && text.contains(command), "{text}");
-        let text = of(&undone, Some(Taken::ByItself));
-        assert!(text.contains("in its own way") && text.contains(command), "{text}");
-        let text = of(&undone, Some(Taken::NotAtAll));
-        assert!(text.contains("still has all of its history") && !text.contains(command), "{text}");
+        let text = of(&undone, Some(AgentUse::View));
+        assert!(
+            text.contains("Claude Code still uses the compacted history") && text.contains(command),
+            "{text}"
+        );
+        let text = of(&undone, Some(AgentUse::ByItself));
+        assert!(
+            text.contains("Claude Code made its own compaction") && text.contains(command),
+            "{text}"
+        );
+        let text = of(&undone, Some(AgentUse::NotAtAll));
+        assert!(text.contains("still has its whole history") && !text.contains(command), "{text}");
         undone.source = Some("codex".into());
-        let not_in_codex = Some("a turn of the session runs".to_owned());
+        let not_in_codex = Some("the session is in the middle of a turn".to_owned());
         let mut page = UndoPage { undone, taken: None, in_codex: false, not_in_codex };
         let text = page.text(&plain());
         assert!(
-            text.contains("not in Codex: a turn of the session runs") && text.contains(command),
+            text.contains("not undone in Codex: the session is in the middle of a turn")
+                && text.contains(command),
             "{text}"
         );
         page.in_codex = true;
@@ -151,6 +160,6 @@ mod tests {
         (undone.reach, undone.restored_seq) = (UndoReach::Thread, Some(750));
         let text =
             UndoPage { undone, taken: None, in_codex: false, not_in_codex: None }.text(&plain());
-        assert!(text.contains("since #750") && !text.contains("not told"), "{text}");
+        assert!(text.contains("since #750") && !text.contains("longhaul continue"), "{text}");
     }
 }

@@ -1,4 +1,4 @@
-//! `longhaul up`: start the daemon unless it is running.
+//! `longhaul up`: starts the daemon unless it is running.
 //!
 //! The daemon runs in its own process group, without a terminal, with its output in a log file. It counts as started
 //! when it answers, not when its process exists.
@@ -14,6 +14,7 @@ use longhaul_protocol::Retry;
 use longhaul_protocol::daemon::{NoParams, Status, StatusResult};
 use serde::Serialize;
 
+use crate::commands::install::place;
 use crate::failure::{A_PERSON, Failure};
 use crate::progress::while_waiting;
 use crate::session::{Page, Session};
@@ -30,11 +31,11 @@ const PROGRAM: &str = "longhauld";
 #[command(after_help = "\
 Examples:
   longhaul up
-  longhaul up --foreground                        log to the terminal; stop with Ctrl-C
-  longhaul up -- --codex-home /srv/agents/codex   flags after -- go to the daemon
+  longhaul up --foreground             log to the terminal; stop with Ctrl-C
+  longhaul up -- --codex-home /srv/agents/codex    pass flags to the daemon
 
-Where Codex goes through the gateway, that is started, too. The log is longhauld.log in the state folder (~/.local/state/longhaul). With systemd user units
-installed this is not needed: the first connection starts it.")]
+Also starts the gateway if Codex uses it. The log is longhauld.log in the state folder (~/.local/state/longhaul). \
+With systemd user units this command is not needed: the first connection starts the daemon.")]
 pub(crate) struct UpArgs {
     /// Stay in the foreground and log to the terminal
     #[arg(long)]
@@ -45,7 +46,7 @@ pub(crate) struct UpArgs {
 }
 
 pub(crate) async fn run(args: UpArgs, session: &Session) -> Result<(), Failure> {
-    // First, since an agent may be waiting for it; it runs even if the daemon cannot be started.
+    // First, since an agent may be waiting for it; it works even if the daemon cannot be started.
     let gateway = gateway::start(session).await;
     daemon(args, session).await.and(gateway)
 }
@@ -53,7 +54,7 @@ pub(crate) async fn run(args: UpArgs, session: &Session) -> Result<(), Failure> 
 async fn daemon(args: UpArgs, session: &Session) -> Result<(), Failure> {
     match Client::connect(session.options()).await {
         Ok(client) => return report(&client, None, session).await,
-        // No daemon, or one that is stopping.
+        // There is no daemon, or it is stopping.
         Err(error) if error.retry() == Retry::Reconnect => {}
         Err(error) => return Err(error.into()),
     }
@@ -81,13 +82,8 @@ pub(super) fn find_program() -> Result<PathBuf, Failure> {
     program_beside(PROGRAM)
 }
 
-/// Beside this program, if installed together; else on the `PATH`.
 fn program_beside(name: &str) -> Result<PathBuf, Failure> {
-    let own = std::env::current_exe().and_then(std::fs::canonicalize).ok();
-    let beside = own.as_deref().and_then(Path::parent).map(|folder| folder.join(name));
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let on_path = std::env::split_paths(&path).map(|folder| folder.join(name));
-    beside.into_iter().chain(on_path).find(|program| program.is_file()).ok_or_else(|| {
+    place::beside(name).ok_or_else(|| {
         Failure::new(A_PERSON, format!("{name} is neither beside this program nor on the PATH"))
             .with_hint("install it beside this program, or start it yourself")
     })

@@ -1,4 +1,4 @@
-//! `longhaul usage`: what fills a thread's context window, and how it grew.
+//! `longhaul usage`.
 
 use clap::Args;
 use longhaul_protocol::context::{Usage, UsageParams, UsageResult, Window};
@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::progress::while_waiting;
 use crate::select;
 use crate::session::{Page, Session};
-use crate::style::{Style, count, tokens};
+use crate::style::{Style, count, crop, tokens};
 
 mod bar;
 pub(crate) mod bill;
@@ -17,24 +17,23 @@ mod plot;
 
 use bar::Share;
 
-/// Maximum columns of a chart; wider ones are no clearer.
+/// Maximum columns of a chart.
 const CHART_COLUMNS_MAX: u16 = 120;
 
 /// Show what fills a thread's context window, and how it grew
 ///
-/// Tokens are the provider's last count plus an estimate of what came since. The window and the limit at
-/// which to compact come from your flags, the daemon's configuration, the transcript or the model's name;
-/// the output says which.
+/// Tokens are the provider's last count plus an estimate of newer items. The window and the compaction limit come
+/// from your flags, the daemon's configuration, the transcript or the model's name; the output says which.
 ///
-/// Below stands what each compaction cost (requests, tokens, time) with the tool calls up to the first edit and the
-/// files read again after it, and what a compaction by the agent itself takes, as its transcripts record it. Where the
-/// provider's cache has expired, both prices of going on are shown: the whole history, or longhaul continue.
+/// Also shows the cost of each compaction (requests, tokens, time), how many tool calls until the first edit and
+/// files read again followed it, and the recorded cost of the agent's own compactions. If the provider's cache has
+/// expired, shows the price of resuming with the whole history and with longhaul continue.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   longhaul usage                           the newest thread of this folder
   longhaul usage 0199a213
-  longhaul usage --limit 200000            as if the limit were 200,000 tokens
+  longhaul usage --limit 200000            assume a limit of 200,000 tokens
   longhaul usage --json | jq .tokens.used")]
 pub(crate) struct UsageArgs {
     /// Id of the thread, or a unique prefix
@@ -80,7 +79,6 @@ pub(crate) async fn run(args: UsageArgs, session: &Session) -> Result<(), Failur
 struct UsagePage {
     #[serde(flatten)]
     result: UsageResult,
-    /// As it is now.
     #[serde(skip_serializing_if = "Option::is_none")]
     bill: Option<BillResult>,
     #[serde(skip)]
@@ -118,7 +116,7 @@ impl Page for UsagePage {
     }
 }
 
-/// Full scale of charts: the window, or, if unknown, its content.
+/// Full scale of charts: the window, or the used tokens if it is unknown.
 fn scale(result: &UsageResult) -> Window {
     if result.window.is_known {
         return result.window.clone();
@@ -131,18 +129,18 @@ fn fields(result: &UsageResult) -> Vec<(&'static str, String)> {
     let compacts = match window.trigger {
         Some(trigger) => format!("at {} ({})", tokens(trigger), by(&window.trigger_source)),
         None if window.is_known => format!("never ({})", by(&window.trigger_source)),
-        None => "not known".to_owned(),
+        None => "unknown".to_owned(),
     };
     let counted = match sizes.reported {
         Some(reported) => format!(
-            "{} by the provider, {} since by estimate",
+            "{} by the provider, {} since estimated",
             tokens(reported),
             tokens(sizes.used.saturating_sub(reported))
         ),
         None if sizes.used_source == "running_agent" => {
-            "by the running agent, what came since by estimate".to_owned()
+            "by the running agent, newer items estimated".to_owned()
         }
-        None => "by estimate".to_owned(),
+        None => "estimated".to_owned(),
     };
     let (size, used) = match window.percent_used {
         Some(percent) => (
@@ -159,24 +157,23 @@ fn fields(result: &UsageResult) -> Vec<(&'static str, String)> {
     fields
 }
 
-/// The source, as text.
 fn by(source: &str) -> &str {
     match source {
-        "request" => "as you ask",
+        "request" => "by your flags",
         "config" => "by the configuration",
         "agent" => "by the agent's own configuration",
         "transcript" => "by the transcript",
-        "running_agent" => "as the running agent reports",
-        "model_table" => "known of the model",
+        "running_agent" => "by the running agent",
+        "model_table" => "by the model's name",
         "agent_compaction" => "where the agent compacts by itself",
-        "observed" => "not known; larger than usual for the model",
-        "fallback" => "not known",
+        "observed" => "unknown; larger than usual for the model",
+        "fallback" => "unknown",
         _ => "by default",
     }
 }
 
-/// Largest first; what the provider counted beyond the items last. If it counted fewer, the estimates are scaled down to
-/// its count, so that the bar shows how full the window is.
+/// Largest first, then what the provider counted beyond the items. If it counted fewer, the estimates are scaled down
+/// to its count, so that the bar shows how full the window is.
 fn shares(result: &UsageResult) -> Vec<Share> {
     let (used, estimated) = (result.tokens.used, result.tokens.estimated.max(1));
     let scaled = |tokens: u64| {
@@ -210,14 +207,6 @@ fn table(shares: &[Share], window: &Window, style: &Style) -> String {
     style.table(&["spent on", ">tokens", share], rows.collect())
 }
 
-/// The beginning of a text that fits.
-fn crop(text: &str, columns: usize) -> String {
-    if text.chars().count() <= columns {
-        return text.to_owned();
-    }
-    text.chars().take(columns.saturating_sub(1)).chain(['…']).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use longhaul_protocol::context::UsageTokens;
@@ -226,7 +215,7 @@ mod tests {
     use crate::style::tests::plain;
 
     #[test]
-    fn of_a_window_that_is_not_known_no_number_is_shown() {
+    fn unknown_window_shows_no_size() {
         let tokens = UsageTokens { used: 476_000, estimated: 476_000, ..UsageTokens::default() };
         let window = Window { tokens: 500_000, source: "observed".into(), ..Window::default() };
         let result = UsageResult {
@@ -241,7 +230,7 @@ mod tests {
             warnings: Vec::new(),
         };
         let page = UsagePage { result, bill: None, title: None }.text(&plain());
-        assert!(page.contains("window    not known; larger than usual"), "{page}");
+        assert!(page.contains("window    unknown; larger than usual"), "{page}");
         assert!(page.contains("used      476k\n") && page.contains("100.0 %"), "{page}");
         assert!(!page.contains("500k") && !page.contains("compacts at"), "{page}");
     }

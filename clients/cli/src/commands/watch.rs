@@ -1,4 +1,4 @@
-//! `longhaul watch`: a thread's window, tier, signs and next decision, as they change.
+//! `longhaul watch`.
 
 use std::io::{self, IsTerminal as _};
 
@@ -10,18 +10,18 @@ use longhaul_protocol::policy::{Evaluate, EvaluateParams, EvaluateResult, Log, L
 use crate::failure::Failure;
 use crate::select;
 use crate::session::Session;
-use crate::style::{Style, counted, tokens};
+use crate::style::{Style, counted, crop, tokens};
 
-/// Watch a thread: its window, the boundaries of this turn, and the policy's decision
+/// Watch a thread: its window, the boundaries of this turn and the policy's decision
 ///
-/// Prints a line whenever the turn, tier, boundaries or decision change, and keeps the last line of a
-/// terminal up to date in between; tells when the policy decides to act and when the thread crosses its
-/// limit. Stop with Ctrl-C.
+/// Prints a line whenever the turn, tier, boundaries or decision change; on a terminal, updates the last line in
+/// between. Also prints when the policy decides to act and when the thread reaches its compaction limit. Stop with
+/// Ctrl-C.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   longhaul watch                            the newest thread of this folder
-  longhaul watch THREAD --once              as it is now, with every reason
+  longhaul watch THREAD --once              the current state, with every reason
   longhaul watch --json | jq .decision.action")]
 pub(crate) struct WatchArgs {
     /// Id of the thread, or a unique prefix [default: the newest of this folder, else of all]
@@ -64,9 +64,9 @@ pub(crate) async fn run(args: WatchArgs, session: &Session) -> Result<(), Failur
                 if thread_id.is_some_and(|id| id != params.thread_id) {
                     continue;
                 }
-                if let Some(words) = told(&event).filter(|_| !session.is_json) {
+                if let Some(words) = message(&event).filter(|_| !session.is_json) {
                     session.print_text(&(session.style.warn(&words) + "\n"))?;
-                    // The next output goes below it.
+                    // Print the next line below it.
                     shown.text.clear();
                 }
                 break;
@@ -79,15 +79,15 @@ pub(crate) async fn run(args: WatchArgs, session: &Session) -> Result<(), Failur
     }
 }
 
-/// A message when the policy acts or the limit is crossed; a decision to wait is in the line itself.
-fn told(event: &Event) -> Option<String> {
+/// A message if the policy acts or the limit is reached; the line itself shows a decision to wait.
+fn message(event: &Event) -> Option<String> {
     let data = &event.data;
     let left = data["percent_remaining"].as_i64();
     let left = left.map(|percent| format!(", {percent} % left")).unwrap_or_default();
     if event.kind == <&str>::from(EventKind::LimitCrossed) {
         let of = |field: &str| tokens(data[field].as_u64().unwrap_or_default());
-        let (held, window) = (of("tokens"), of("window"));
-        return Some(format!("as much as it is compacted at: {held} of {window} tokens{left}"));
+        let (used, window) = (of("tokens"), of("window"));
+        return Some(format!("compaction limit reached: {used} of {window} tokens{left}"));
     }
     let action = data["action"].as_str().filter(|action| *action != "wait")?;
     let tier = data["tier"].as_str().map(|tier| format!(" at {tier}")).unwrap_or_default();
@@ -100,7 +100,7 @@ fn told(event: &Event) -> Option<String> {
 #[derive(Debug, Default)]
 struct LastLine {
     text: String,
-    /// The state whose change is printed, without numbers that only grow.
+    /// The state whose changes are printed, without numbers that only grow.
     summary: String,
 }
 
@@ -136,10 +136,10 @@ async fn show(
             let page = client.call::<Log>(log).await?;
             let turn = page.events.iter().filter(|event| event.turn == now.turn);
             let mut signs: Vec<_> = turn.map(|event| event.kind.replace('_', " ")).collect();
-            // That it began is true of every turn; a sign says the same however often it comes.
+            // Every turn starts, and a repeated sign adds nothing.
             let mut seen = std::collections::HashSet::from(["turn started".to_owned()]);
             signs.retain(|sign| seen.insert(sign.clone()));
-            // Signs read from words are only in the decision. So is the end of a turn that continues.
+            // Signs from text are only in the decision, as is the end of a turn that continues.
             seen.insert("turn complete".to_owned());
             let read = now.decision.boundaries.iter().map(|sign| sign.replace('_', " "));
             signs.extend(read.filter(|sign| seen.insert(sign.clone())));
@@ -154,7 +154,7 @@ async fn show(
     }
 }
 
-/// Turn, tier, signs, the decision and the rules against it, the watcher's phase.
+/// Turn, tier, signs, decision, the first failed rule and the watcher's phase.
 fn summary(now: &EvaluateResult, signs: &[String]) -> String {
     let decision = &now.decision;
     let refused = decision.reasons.iter().find(|reason| !reason.passed);
@@ -165,7 +165,7 @@ fn summary(now: &EvaluateResult, signs: &[String]) -> String {
     )
 }
 
-/// Usage, tier, signs, decision and what is next: in one line, on a narrow terminal in several.
+/// Usage, tier, signs, decision and forecast, wrapped on a narrow terminal.
 fn line(now: &EvaluateResult, signs: &[String], style: &Style) -> String {
     let decision = &now.decision;
     let tier = decision.tier.as_deref().unwrap_or("-");
@@ -176,29 +176,28 @@ fn line(now: &EvaluateResult, signs: &[String], style: &Style) -> String {
         None => "window ?".to_owned(),
     };
     let mut parts = vec![
-        (format!("turn {:>3}", now.turn), Look::Plain),
-        (format!("{:>6} used", tokens(now.used)), Look::Plain),
-        (left, Look::Plain),
-        (format!("{tier:<9}"), if is_urgent { Look::Warn } else { Look::Dim }),
-        (format!("[{}]", signs.join(", ")), Look::Dim),
+        (format!("turn {:>3}", now.turn), PartStyle::Plain),
+        (format!("{:>6} used", tokens(now.used)), PartStyle::Plain),
+        (left, PartStyle::Plain),
+        (format!("{tier:<9}"), if is_urgent { PartStyle::Warn } else { PartStyle::Dim }),
+        (format!("[{}]", signs.join(", ")), PartStyle::Dim),
     ];
     parts.push(match refused {
-        None => (decision.action.clone(), Look::Warn),
-        Some(reason) => (format!("wait: {}", reason.text), Look::Plain),
+        None => (decision.action.clone(), PartStyle::Warn),
+        Some(reason) => (format!("wait: {}", reason.text), PartStyle::Plain),
     });
     if now.watcher.phase != "idle" {
-        parts.push((now.watcher.phase.replace('_', " "), Look::Warn));
+        parts.push((now.watcher.phase.replace('_', " "), PartStyle::Warn));
     }
     let ahead = &now.forecast;
     if let (Some(tier), Some(turns)) = (&ahead.next_tier, ahead.turns_to_next_tier) {
-        parts.push((format!("{tier} in {}", counted(turns, "turn")), Look::Dim));
+        parts.push((format!("{tier} in {}", counted(turns, "turn")), PartStyle::Dim));
     }
     fitted(&parts, style)
 }
 
-/// Style of a part of the line.
 #[derive(Debug, Clone, Copy)]
-enum Look {
+enum PartStyle {
     Plain,
     Dim,
     Warn,
@@ -207,16 +206,12 @@ enum Look {
 /// Indentation of continuation lines, in columns.
 const INDENT: usize = 2;
 
-/// Places the parts side by side, and on further lines if the width is exceeded; a part longer than a line is cut.
-fn fitted(parts: &[(String, Look)], style: &Style) -> String {
+/// Joins the parts and wraps them; a part longer than a line is cut.
+fn fitted(parts: &[(String, PartStyle)], style: &Style) -> String {
     let width = usize::from(style.width).max(20);
     let (mut text, mut used) = (String::new(), 0);
     for (part, look) in parts {
-        let room = width - INDENT;
-        let shown = match part.chars().count() > room {
-            true => part.chars().take(room - 1).chain(['…']).collect(),
-            false => part.clone(),
-        };
+        let shown = crop(part, width - INDENT);
         let columns = shown.chars().count();
         if used > 0 && used + INDENT + shown.trim_end().chars().count() > width {
             text.truncate(text.trim_end().len());
@@ -229,9 +224,9 @@ fn fitted(parts: &[(String, Look)], style: &Style) -> String {
         }
         used += columns;
         text += &match look {
-            Look::Plain => shown,
-            Look::Dim => style.dim(&shown),
-            Look::Warn => style.warn(&shown),
+            PartStyle::Plain => shown,
+            PartStyle::Dim => style.dim(&shown),
+            PartStyle::Warn => style.warn(&shown),
         };
     }
     text.truncate(text.trim_end().len());
@@ -243,21 +238,21 @@ mod tests {
     use super::*;
     use crate::style::tests::plain;
 
-    fn parts() -> Vec<(String, Look)> {
-        let part = |text: &str| (text.to_owned(), Look::Plain);
+    fn parts() -> Vec<(String, PartStyle)> {
+        let part = |text: &str| (text.to_owned(), PartStyle::Plain);
         vec![
             part("turn  12"),
             part("   87k used"),
             part(" 61 % left"),
-            (format!("{:<9}", "asap"), Look::Warn),
-            (format!("[{}]", ["commit"; 9].join(", ")), Look::Dim),
+            (format!("{:<9}", "asap"), PartStyle::Warn),
+            (format!("[{}]", ["commit"; 9].join(", ")), PartStyle::Dim),
             part("wait: of turn_complete, none counts at asap"),
             part("emergency in 3 turns"),
         ]
     }
 
     #[test]
-    fn a_line_fits_any_width_and_loses_nothing_but_what_is_too_long_by_itself() {
+    fn lines_fit_any_width_and_only_long_parts_are_cut() {
         for width in [20, 40, 60, 80, 200] {
             let text = fitted(&parts(), &Style { width, ..plain() });
             let fits = |line: &str| line.chars().count() <= usize::from(width);
@@ -272,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_grows_is_kept_up_to_date_in_its_place() {
+    fn growing_numbers_update_in_place() {
         for is_terminal in [true, false] {
             let mut shown = LastLine::default();
             let mut next =

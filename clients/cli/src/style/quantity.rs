@@ -1,4 +1,4 @@
-//! Numbers as people read them.
+//! Formats numbers.
 
 /// A count with separated thousands.
 pub(crate) fn count(number: u64) -> String {
@@ -13,14 +13,14 @@ pub(crate) fn count(number: u64) -> String {
     text
 }
 
-/// A count with its noun: one thread, two threads.
+/// A count with its noun: `1 thread`, `2 threads`.
 pub(crate) fn counted(number: u64, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {noun}{plural}", count(number))
 }
 
-/// Unreadable lines of a transcript, appended to the count of all lines in the same way on every page. Damaged lines are
-/// not one JSON object: nothing of such a line is read, or each of several objects on it.
+/// A transcript's unreadable lines, to append to the count of all lines. A damaged line is not one JSON object: nothing
+/// of it is read, or each of several objects on it.
 pub(crate) fn odd_lines(malformed: u64, oversized: u64, unknown: u64) -> String {
     let odd = [(malformed, "damaged"), (oversized, "too long"), (unknown, "of an unknown kind")];
     let odd = odd.iter().filter(|(lines, _)| *lines > 0);
@@ -36,7 +36,7 @@ pub(crate) fn bytes(number: u64) -> String {
     scaled(number, &["B", "kB", "MB", "GB", "TB"], " ")
 }
 
-/// A span of time in its largest unit.
+/// A duration in its largest unit.
 pub(crate) fn duration(milliseconds: u64) -> String {
     let seconds = milliseconds / 1_000;
     match seconds {
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_read_as_people_write_them() {
+    fn numbers_are_grouped_and_scaled() {
         assert_eq!(
             [count(0), count(999), count(1_000), count(12_345_678)],
             ["0", "999", "1,000", "12,345,678"]
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_are_given_in_their_largest_unit() {
+    fn durations_use_the_largest_unit() {
         let spans = [7, 59_999, 60_000, 7_200_000, 172_800_000, 70_000_000_000].map(duration);
         assert_eq!(spans, ["7 ms", "59 s", "1 min", "2 h", "2 d", "2 y"]);
     }

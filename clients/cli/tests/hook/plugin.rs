@@ -1,9 +1,9 @@
-//! What the plugin of Claude Code asks: a briefing, or why there is none, and an undo.
+//! Requests of the Claude Code plugin: a briefing or why there is none, and an undo.
 
 use super::*;
 
 #[test]
-fn the_plugin_is_given_a_briefing_that_suits_the_window() {
+fn briefing_fits_the_window() {
     let desk = Desk::of_agents(with_memory(script()));
     let wish = json!({ "context_window": 200_000, "trigger": "auto", "instructions": "the lexer" });
     let answer = desk.compact(&wish);
@@ -24,10 +24,10 @@ fn the_plugin_is_given_a_briefing_that_suits_the_window() {
     assert_eq!(desk.last_params("thread/sync")["path"], path);
 }
 
-/// A daemon that is there and answers nothing: Claude Code compacts in its own way, without a wait of minutes.
+/// If the daemon does not answer, Claude Code compacts by itself without waiting for minutes.
 #[test]
-#[expect(clippy::disallowed_methods, reason = "what is measured is the time")]
-fn the_plugin_is_declined_in_time_where_the_daemon_is_slow() {
+#[expect(clippy::disallowed_methods, reason = "the test measures the time")]
+fn slow_daemon_is_declined_in_time() {
     for silent in ["thread/sync", "compaction/run"] {
         let desk = Desk::of_agents(script().on(silent, |_| Reply::Lines(Vec::new())));
         let begun = std::time::Instant::now();
@@ -42,7 +42,7 @@ fn the_plugin_is_declined_in_time_where_the_daemon_is_slow() {
 }
 
 #[test]
-fn a_transcript_whose_first_lines_come_late_is_waited_for() {
+fn late_first_lines_of_a_transcript_are_awaited() {
     let asked = AtomicUsize::new(0);
     let late = script().on("thread/sync", move |_| match asked.fetch_add(1, Ordering::Relaxed) {
         0 | 1 => Reply::Error(WireError::new(ErrorKind::ThreadNotFound, "no thread")),
@@ -57,34 +57,34 @@ fn a_transcript_whose_first_lines_come_late_is_waited_for() {
 }
 
 #[test]
-fn the_plugin_is_told_why_there_is_no_briefing() {
+fn missing_briefing_has_a_reason() {
     let desk = Desk::of_agents(script());
     let unread = desk.folder.path().join("long.jsonl");
     std::fs::write(&unread, vec![b'\n'; 3_000_000]).unwrap();
     for (more, why) in [
-        (json!({ "protocol": 2 }), "the plugin speaks version 2, this longhaul 1"),
+        (json!({ "protocol": 2 }), "the plugin's protocol is version 2, this program's 1"),
         (json!({ "transcript_path": "" }), "writes no transcript"),
-        (json!({ "agent_id": "../x" }), "names no file"),
+        (json!({ "agent_id": "../x" }), "is not a file name"),
         (json!({ "transcript_path": unread }), "of 3000000 bytes"),
     ] {
         let answer = desk.compact(&more);
         let declined = answer["declined"].as_str().unwrap();
         assert!(declined.contains(why) && answer["text"].is_null(), "{answer}");
     }
-    // Only the agents' socket is theirs: on the person's alone nobody answers.
+    // The plugin uses the agents' socket, and only the person's exists here.
     let away = Desk::new(script());
     assert!(away.compact(&json!({}))["declined"].as_str().unwrap().contains("no daemon answers"));
 }
 
 #[test]
-fn undo_undoes_the_compaction_whose_briefing_stands_in_the_session() {
+fn undo_finds_the_compaction_by_its_briefing() {
     let said = |text: &str| json!({ "type": "message", "role": "user", "content": [{ "type": "input_text", "text": text }] });
     let undone = json!({
         "compaction_id": COMPACTION, "undone_at": 1, "history": [said("rename the parser")],
         "handles": [], "complete": true,
     });
     let whole = script().result("compaction/undo", undone);
-    // The person's command: what it changes is asked for on the person's socket.
+    // It is the person's command, so it uses the person's socket.
     let desk = Desk::of_agents(script());
     let person = ScriptedServer::start(&desk.folder.path().join("v1.sock"), whole).unwrap();
     let view = "[SESSION_CHECKPOINT v1]\n[TASK]\n- Rename the parser.";
@@ -106,9 +106,9 @@ fn undo_undoes_the_compaction_whose_briefing_stands_in_the_session() {
         let declined = desk.compact(&more)["declined"].clone();
         assert!(declined.as_str().unwrap().contains(why), "{declined}");
     }
-    // More than one message takes is not put back in part.
+    // A history too large for one message is not restored in part.
     let desk = Desk::of_agents(script());
     let _person = ScriptedServer::start(&desk.folder.path().join("v1.sock"), script()).unwrap();
     let declined = desk.compact(&stands)["declined"].clone();
-    assert!(declined.as_str().unwrap().contains("more than one message"), "{declined}");
+    assert!(declined.as_str().unwrap().contains("too large for one message"), "{declined}");
 }

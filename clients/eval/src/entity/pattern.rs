@@ -33,7 +33,6 @@ const FOLDERS: [&str; 24] = [
     "tools", "assets", "include",
 ];
 
-/// Finds entities by regular expressions.
 #[derive(Debug)]
 pub struct PatternExtractor {
     alternation: Regex,
@@ -41,10 +40,6 @@ pub struct PatternExtractor {
 }
 
 impl PatternExtractor {
-    /// Compiles the patterns.
-    ///
-    /// # Errors
-    /// A pattern does not compile.
     pub fn new() -> Result<Self, regex::Error> {
         Ok(Self { alternation: Regex::new(ALTERNATION)?, extension: Regex::new(EXTENSIONS)? })
     }

@@ -29,12 +29,12 @@ fn plain_names_are_found_by_both() {
 }
 
 #[test]
-fn the_place_in_a_file_is_no_part_of_its_name() {
+fn line_and_column_are_not_part_of_a_path() {
     check("src/main.rs:12:3: error", &["path src/main.rs"]);
 }
 
 #[test]
-fn prose_globs_tags_and_dates_are_no_names() {
+fn prose_globs_tags_and_dates_are_not_names() {
     check("and/or, either/or, API/CLI", &[]);
     check("<h1>title</h1>", &[]);
     check("rg -g '*.eval.yaml'", &[]);
@@ -43,7 +43,7 @@ fn prose_globs_tags_and_dates_are_no_names() {
 }
 
 #[test]
-fn a_command_counts_as_a_whole_when_it_is_one_line_of_fair_length() {
+fn one_line_commands_of_fair_length_are_entities() {
     let text = |command: &str| command_entity(command).map(|entity| entity.text);
     assert_eq!(text("cargo   test -p core").as_deref(), Some("cargo test -p core"));
     assert_eq!(text("ls"), None);

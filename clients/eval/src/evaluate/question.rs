@@ -7,7 +7,7 @@ use crate::fact::{Fact, Words, holds};
 use crate::gold::Gold;
 use crate::report::{CutScore, Miss, ScoreKey};
 use crate::view::View;
-use crate::words::{Said, WordKind};
+use crate::words::{SpokenText, WordKind};
 
 pub(super) struct Question<'a> {
     pub(super) repository: &'a str,
@@ -16,11 +16,11 @@ pub(super) struct Question<'a> {
     pub(super) gold: [Vec<Gold>; 2],
     pub(super) facts: Vec<Fact>,
     pub(super) codes: ExitCodes,
-    pub(super) said: Said,
+    pub(super) said: SpokenText,
 }
 
 impl Question<'_> {
-    /// What a view kept, and what it lacks.
+    /// Scores a view and lists what it lacks.
     pub(super) fn score(&self, text: &str, budget: u64, words: &Words) -> (CutScore, Vec<Miss>) {
         let view = View::new(text);
         let mut score = CutScore::default();
@@ -54,9 +54,9 @@ impl Question<'_> {
         claims: &ClaimReader,
         score: &mut CutScore,
     ) -> Vec<String> {
-        let checked = claims.check(text, &self.codes, &self.facts);
-        let found = checked.contradicted;
-        score.words(WordKind::FalseStatements, found.len() as u64, checked.statements);
+        let counts = claims.check(text, &self.codes, &self.facts);
+        let found = counts.contradicted;
+        score.words(WordKind::FalseStatements, found.len() as u64, counts.statements);
         found
     }
 

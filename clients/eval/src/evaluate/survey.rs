@@ -14,18 +14,16 @@ const STOP_PERCENT: usize = 20;
 /// Minimum number of sessions to find boilerplate.
 const STOP_SESSIONS_MIN: usize = 10;
 
-/// Names that are not asked for because too many sessions hold them, as fingerprints: the names of
-/// all sessions together would not fit a bound.
+/// Names excluded because too many sessions have them. Fingerprints, since all names would need unbounded memory.
 #[derive(Debug, Default)]
 pub struct StopList(HashSet<u64>);
 
 impl StopList {
-    /// True for a name on the list.
     pub fn holds(&self, name: &Entity) -> bool {
         self.0.contains(&name.fingerprint())
     }
 
-    /// Names in the sessions of more than half of several repositories.
+    /// Names in more than half of at least three repositories.
     pub(crate) fn of_repositories(repositories: &[HashSet<u64>]) -> Self {
         const REPOSITORIES_MIN: usize = 3;
         let mut holders: HashMap<u64, usize> = HashMap::new();

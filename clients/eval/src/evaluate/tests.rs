@@ -73,7 +73,7 @@ impl Rollout {
 }
 
 #[test]
-fn a_real_summary_is_scored_beside_a_view_of_its_size() {
+fn real_summary_is_compared_with_a_view_of_its_size() {
     let line = |more: Value| {
         let mut line = json!({"sessionId": "s", "cwd": "/w", "uuid": "u", "type": "user"});
         line.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -105,7 +105,7 @@ fn a_real_summary_is_scored_beside_a_view_of_its_size() {
         Ok("src/part_0.rs src/part_1.rs src/part_2.rs".to_owned())
     });
     let report = report.unwrap();
-    assert_eq!(asked, Some((before, 11)), "the view is asked for what the summary was made of");
+    assert_eq!(asked, Some((before, 11)), "the view is requested for the summarized history");
     let row = &report.summaries[0];
     assert_eq!((row.summary_frr.kept, row.view_frr.kept), (2, 3), "{row:?}");
     assert!(report.summaries_line().unwrap().starts_with("1 real summaries of 11 tokens"));
@@ -139,7 +139,7 @@ fn run(view: &str) -> Report {
 }
 
 #[test]
-fn the_gold_of_a_small_session_is_known() {
+fn gold_of_a_small_session() {
     let report = run("");
     assert_eq!(report.corpus.cuts, 1, "later cuts have too little to remember");
     let mut names: Vec<&str> = report
@@ -157,7 +157,7 @@ fn the_gold_of_a_small_session_is_known() {
 }
 
 #[test]
-fn scores_are_the_share_that_is_there() {
+fn scores_are_shares_of_what_was_needed() {
     let report =
         run("next_token, src/lexer.rs\nsrc/parser.rs edited\nMake the parser faster, please");
     let measure = report.measure(VIEW_NAME, 1000, ExtractorKind::Regex).expect("a measure");
@@ -171,7 +171,7 @@ fn scores_are_the_share_that_is_there() {
 }
 
 #[test]
-fn the_oracle_is_perfect_and_a_bag_of_names_says_nothing_of_files() {
+fn oracle_is_perfect_and_a_bag_of_names_states_no_facts() {
     let report = run("");
     let measure = |view| report.measure(view, 1000, ExtractorKind::Regex).expect("a measure");
     let oracle = measure(Baseline::Oracle.into_str());
@@ -182,7 +182,7 @@ fn the_oracle_is_perfect_and_a_bag_of_names_says_nothing_of_files() {
 }
 
 #[test]
-fn false_statements_are_listed_and_words_are_counted_in_their_order() {
+fn false_statements_are_listed_and_word_order_counts() {
     let view =
         "Make the parser faster, please\nsrc/parser.rs (deleted)\ncargo build --release (exit 0)";
     let report = run(view);
@@ -200,7 +200,7 @@ fn false_statements_are_listed_and_words_are_counted_in_their_order() {
 }
 
 #[test]
-fn nothing_after_the_cut_reaches_a_view() {
+fn views_see_nothing_after_the_cut() {
     let whole = session("t1").bytes;
     let sessions = [session("t1")];
     let mut seen = Vec::new();
@@ -236,7 +236,7 @@ fn copies_of_a_session_count_once() {
 }
 
 #[test]
-fn names_that_many_sessions_hold_are_left_out() {
+fn names_in_many_sessions_are_excluded() {
     let mut sessions = vec![session("t0")];
     for number in 1..=10 {
         let id = format!("t{number}");
@@ -250,7 +250,7 @@ fn names_that_many_sessions_hold_are_left_out() {
 }
 
 #[test]
-fn a_view_over_its_budget_is_cut_and_a_failed_one_is_empty() {
+fn views_over_budget_are_cut_and_failed_ones_empty() {
     let long = format!("{}next_token", "x".repeat(4000));
     let report = run(&long);
     assert_eq!(report.corpus.over_budget, 1);
@@ -265,7 +265,7 @@ fn a_view_over_its_budget_is_cut_and_a_failed_one_is_empty() {
 }
 
 #[test]
-fn two_runs_give_the_same_report() {
+fn reports_are_deterministic() {
     let json = |report: &Report| serde_json::to_string(report).expect("it serialises");
     assert_eq!(json(&run("next_token")), json(&run("next_token")));
     assert!(run("next_token").table().contains("longhaul"));

@@ -1,6 +1,5 @@
-//! Whether a view states a fact with its meaning: the subject, and next to it on the same line the right word. "Next
-//! to" is within 100 bytes, and the nearest word of the class on either side decides, so that a neighbour's word does
-//! not count.
+//! Whether a view states a fact with its meaning: the subject and, on the same line within 100 bytes, the right word.
+//! The nearest word of the class on either side decides, so that a neighbour's word does not count.
 
 use regex::Regex;
 
@@ -11,7 +10,7 @@ use crate::view::{View, find_names};
 /// Maximum distance of a predicate from its subject (bytes).
 const BESIDE_BYTES: usize = 100;
 
-/// A subject that is longer than this may be clipped in a view (bytes of its start).
+/// A view may clip a longer subject (bytes of its start).
 const SUBJECT_BYTES: usize = 60;
 
 /// Required part of a request that is longer than the budget allows (characters).
@@ -32,10 +31,6 @@ pub struct Words {
 }
 
 impl Words {
-    /// Compiles the patterns.
-    ///
-    /// # Errors
-    /// A pattern does not compile: a defect of this crate that its tests rule out.
     pub fn new() -> Result<Self, regex::Error> {
         Ok(Self {
             files: [
@@ -65,7 +60,7 @@ impl Words {
     }
 }
 
-/// True when `view`, made for `budget_tokens`, states the fact.
+/// Whether `view`, made for `budget_tokens`, states the fact.
 pub fn holds(view: &View, fact: &Fact, budget_tokens: u64, words: &Words) -> bool {
     let status =
         |command: &str| beside(view, Subject::Text(command), |side| nearest_status(side, words));
@@ -84,8 +79,7 @@ pub fn holds(view: &View, fact: &Fact, budget_tokens: u64, words: &Words) -> boo
     }
 }
 
-/// A request within a quarter of the budget must be there whole; a longer one with its first 200 and last 100
-/// characters.
+/// A request within a quarter of the budget must be complete; of a longer one, the first 200 and last 100 characters.
 fn says_request(view: &View, text: &str, budget_tokens: u64) -> bool {
     if text.len() as u64 <= budget_tokens {
         return view.says(text);
@@ -114,11 +108,11 @@ fn beside<'a, T>(
     found
 }
 
-/// What a fact is about.
+/// The subject of a fact.
 #[derive(Clone, Copy)]
 enum Subject<'a> {
     Path(&'a str),
-    /// A command or a plan step: its start is enough, and the whole text is skipped.
+    /// A command or plan step: its start is enough, and the search continues after the whole text.
     Text(&'a str),
 }
 
@@ -170,7 +164,7 @@ fn nearest<T: Copy>(side: Side<'_>, classes: &[(T, Regex)]) -> Option<T> {
     found.min_by_key(|(distance, _)| *distance).map(|(_, class)| class)
 }
 
-/// What a view says of how a command ended.
+/// How a command ended according to a view.
 #[derive(Clone, Copy)]
 enum Status {
     Code(i64),

@@ -40,7 +40,7 @@ pub(super) fn segments(command: &str) -> Vec<&str> {
 }
 
 /// True if every part of a command line is read-only.
-pub(super) fn only_looks(command: &str) -> bool {
+pub(super) fn is_read_only(command: &str) -> bool {
     segments(command).into_iter().all(|part| {
         let mut words = part.split_whitespace().skip_while(|word| is_assignment(word));
         match words.next() {
@@ -51,7 +51,7 @@ pub(super) fn only_looks(command: &str) -> bool {
     })
 }
 
-/// The first word that is no option; `-C` takes a folder with it.
+/// The first word that is not an option; `-C` is followed by a folder.
 fn git_verb<'a>(mut words: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     loop {
         match words.next()? {

@@ -1,4 +1,4 @@
-//! The baseline memory: names weighted by how many sessions used them, newer ones more.
+//! The baseline memory: names weighted by the number of sessions that used them, newer ones more.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ pub(super) struct Naive {
 const FADE: f64 = 0.9;
 
 impl Naive {
-    /// Takes the names of a finished session.
+    /// Learns the names of a finished session.
     pub(super) fn learn<'e>(&mut self, entities: impl Iterator<Item = &'e Entity>) {
         for weight in self.names.values_mut() {
             *weight *= FADE;
@@ -26,7 +26,7 @@ impl Naive {
         self.sessions += 1;
     }
 
-    /// The heaviest names, one a line.
+    /// The heaviest names, one per line.
     pub(super) fn view(&self, bytes: usize) -> String {
         let mut order: Vec<(&Entity, f64)> = self.names.iter().map(|(e, w)| (e, *w)).collect();
         order.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(b.0)));

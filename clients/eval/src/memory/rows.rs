@@ -1,4 +1,4 @@
-//! Worthless rows of a view: repeated, already in the standing instructions, or without a known name.
+//! Worthless rows of a view: repeated, in the standing instructions, or without a known name.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -10,7 +10,7 @@ const SAME_PERCENT: usize = 80;
 /// Share of a row's word runs, in percent, by which it restates the instructions. Same source.
 const RESTATED_PERCENT: usize = 60;
 
-/// Words of a run.
+/// Words per run.
 const RUN: usize = 4;
 
 /// Rows of views, and the worthless ones by their first reason.
@@ -40,8 +40,8 @@ impl Junk {
     }
 }
 
-/// Judges the rows of a view, and lists the worthless ones, each after its reason. `knows`: whether a row names
-/// something known; `None` if it names nothing.
+/// Judges the rows of a view and lists the worthless ones, each after its reason. `knows` returns whether a row names
+/// something known, `None` if it has no name.
 pub(super) fn junk(
     text: &str,
     context: &str,

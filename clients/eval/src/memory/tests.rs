@@ -19,7 +19,7 @@ fn session(name: &str, repository: &str, day: u32, line: &str) -> Session {
     Session { name: name.into(), repository: repository.into(), bytes }
 }
 
-/// Tells every command of every session it has learned, of whichever repository.
+/// Repeats every command of every learned session, of any repository.
 #[derive(Default)]
 struct Leaky(String);
 
@@ -42,7 +42,7 @@ impl MemoryMaker for Leaky {
 }
 
 #[test]
-fn what_earlier_sessions_showed_is_asked_for_and_nothing_else() {
+fn only_names_from_earlier_sessions_count() {
     let again = "make check-everything";
     let corpus = [
         session("b2", "b", 4, again),

@@ -12,18 +12,18 @@ use crate::tally::{Tally, mean};
 use crate::transcript::Origin;
 use crate::words::WordKind;
 
-/// Maximum entries of the report's lists, which are for people; further ones are only counted.
+/// Maximum entries of the report's lists; further ones are only counted.
 const REASONS_MAX: usize = 20;
 const STOP_ENTITIES_MAX: usize = 200;
 const CONTRADICTED_MAX: usize = 200;
 const MISSES_MAX: usize = 200_000;
 
-/// Recall if nothing was asked (percent): nothing was lost.
+/// Recall without questions (percent).
 const NOTHING_ASKED: f64 = 100.0;
 
 const BOOTSTRAP_DRAWS: usize = 1000;
 
-/// What one view kept of one cut.
+/// The score of one view at one cut.
 #[derive(Debug, Default, Clone)]
 pub struct CutScore {
     names: BTreeMap<(ExtractorKind, EntityKind, &'static str, Origin), Tally>,
@@ -101,7 +101,6 @@ struct SessionScore {
 
 type SessionKey = (String, String);
 
-/// A report under construction.
 #[derive(Debug, Default)]
 pub struct ReportBuilder {
     report: Report,
@@ -123,7 +122,7 @@ impl ReportBuilder {
         self.report.corpus.distinct = distinct;
     }
 
-    /// Names of a session that are left out (of the reference extractor).
+    /// Excluded names of a session (reference extractor).
     pub fn stop_names<'a>(&mut self, names: impl Iterator<Item = &'a Entity>) {
         self.stop_names.extend(names.map(|name| name.text.clone()));
     }
@@ -189,7 +188,7 @@ impl ReportBuilder {
         total.score.add(score);
     }
 
-    /// Adds a real summary and the view of its size.
+    /// Adds a real summary and the view of the same size.
     pub fn compared(&mut self, key: &ScoreKey<'_>, summary: &CutScore, view: &CutScore) {
         self.report.summaries.push(Comparison {
             session: key.session.to_owned(),
@@ -282,8 +281,8 @@ fn rows<'a>(
     })
 }
 
-/// The middle 95 % of the recall of repositories drawn with replacement: sessions of one
-/// repository resemble each other, so they must be drawn together.
+/// The middle 95 % of the recall of repositories drawn with replacement: sessions of one repository are similar, so
+/// they are drawn together.
 fn interval(repositories: &[Tally]) -> (f64, f64) {
     let mut random = Random::new(0x1009_4a01);
     let mut draws: Vec<f64> = (0..BOOTSTRAP_DRAWS)

@@ -1,16 +1,14 @@
-//! Decodes a tool call: the values of its arguments, its shell command, its patch, its plan. Argument *names* are never
-//! kept: they belong to the tool, not the agent.
+//! Decodes a tool call: the values of its arguments, its shell command, patch and plan. Argument *names* are dropped:
+//! they belong to the tool, not the agent.
 
 use serde_json::{Map, Value};
 
 use super::{patch, patch::PatchOp, string};
 
-/// A tool call.
 #[derive(Debug, Default)]
 pub struct Call {
     /// Ties the call to its output.
     pub call_id: String,
-    /// The tool's name.
     pub name: String,
     /// Every argument value as text.
     pub arguments: Vec<Argument>,
@@ -18,7 +16,7 @@ pub struct Call {
     pub command: Option<String>,
     /// What the call does to files by `apply_patch`.
     pub patches: Vec<PatchOp>,
-    /// The plan, when the call sets one.
+    /// The plan, if the call sets one.
     pub plan: Option<Vec<PlanStep>>,
 }
 
@@ -26,7 +24,6 @@ pub struct Call {
 #[derive(Debug, Clone)]
 pub struct Argument {
     pub origin: Origin,
-    /// The value, decoded.
     pub text: String,
 }
 
@@ -52,7 +49,7 @@ pub struct PlanStep {
     pub state: PlanState,
 }
 
-/// How far a plan step is.
+/// The state of a plan step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case", const_into_str)]
 pub enum PlanState {
@@ -130,7 +127,7 @@ impl Call {
         for op in self.patches.clone() {
             self.add_argument(Origin::PatchPath, &op.path);
         }
-        // A here-document's own words around the envelope are the shell's, not the patch's.
+        // Text of a here-document around the envelope belongs to the shell.
         let from = text.find("*** Begin Patch").unwrap_or(0);
         let envelope = text[from..].lines().take_while(|line| !line.starts_with("*** End Patch"));
         let body: Vec<&str> = envelope.filter(|line| !line.starts_with("*** ")).collect();

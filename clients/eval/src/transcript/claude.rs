@@ -1,7 +1,7 @@
-//! Reads the lines of Claude Code, the second format, independently of the daemon.
+//! Reads the lines of Claude Code, independently of the daemon.
 //!
-//! A session starts as its folder is injected; messages hold blocks; tools have names and arguments
-//! of their own. Windows paths are compared with forward slashes, as shells there take them too.
+//! Messages hold blocks, and tools have their own names and arguments. Windows paths are compared with forward slashes,
+//! which shells there also accept.
 
 use serde_json::{Map, Value};
 
@@ -89,7 +89,7 @@ fn blocks(content: Option<&Value>) -> impl Iterator<Item = &Value> {
     content.and_then(Value::as_array).into_iter().flatten()
 }
 
-/// The texts of a content, answers of tools left out.
+/// The texts of a content, without tool results.
 fn said(content: Option<&Value>) -> Vec<String> {
     match content {
         Some(Value::String(text)) => vec![text.clone()],
@@ -100,7 +100,7 @@ fn said(content: Option<&Value>) -> Vec<String> {
     }
 }
 
-/// Words in the user's role: a request, unless the program wrote them.
+/// Text in the user's role: a request, unless the program wrote it.
 fn asked(text: &str, is_meta: bool) -> StepKind {
     let mut words = text.to_owned();
     while let (Some(from), Some(to)) =
@@ -124,7 +124,7 @@ fn asked(text: &str, is_meta: bool) -> StepKind {
     StepKind::User { text: words, request: !is_notice }
 }
 
-/// What an attachment shows the model: standing instructions, or something that happened.
+/// The text of an attachment: standing instructions, or a notice.
 fn attached(attachment: &Value) -> Option<StepKind> {
     const INJECTED: [&str; 7] = [
         "nested_memory",
@@ -219,7 +219,7 @@ fn step(todo: &Value) -> PlanStep {
 
 fn values(call: &mut Call, key: &str, value: &Value) {
     match value {
-        // A description tells the person what the call is for; modes are the tool's own words.
+        // A description is for the person; modes are the tool's own words.
         Value::String(_) if matches!(key, "description" | "output_mode" | "model") => {}
         Value::String(text) => push(call, Origin::Value, &on_drive(text)),
         Value::Array(items) => items.iter().for_each(|item| values(call, key, item)),
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_and_their_outcomes() {
+    fn calls_and_outcomes_are_read() {
         let call = |id: &str, name: &str, input: &Value| {
             json!({"type": "assistant", "message": {"content": [
                 {"type": "tool_use", "id": id, "name": name, "input": input}]}})
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn summaries_and_notices_are_told_from_requests() {
+    fn summaries_and_notices_are_not_requests() {
         let read = read(&[
             json!({"message": {"content": "<command-name>/compact</command-name>"}}),
             json!({"isCompactSummary": true, "message": {"content": "So far"}}),

@@ -1,21 +1,20 @@
-//! Decodes what a tool call returned: its text, and its exit code in each of the forms that
-//! clients have written.
+//! Decodes a tool result: its text, and its exit code in each form that clients have used.
 
 use serde_json::Value;
 
 use super::parts;
 
-/// The words by which an output is known whose tool refused the call.
+/// Marks the output of a rejected call.
 pub const REFUSED: &str = "execution error";
 
-/// What a tool call returned.
+/// A tool result.
 #[derive(Debug, Default)]
 pub struct Output {
     /// Ties the output to its call.
     pub call_id: String,
     /// The decoded text, without the header that carries time and exit code.
     pub text: String,
-    /// The exit code, where the output states one.
+    /// The exit code, if the output states one.
     pub exit_code: Option<i64>,
 }
 
@@ -35,7 +34,7 @@ impl Output {
         Self { call_id, text, exit_code }
     }
 
-    /// True when the output says that the call did not do what it was asked.
+    /// Whether the call failed, according to the output.
     pub fn failed(&self) -> bool {
         const REFUSALS: [&str; 6] = [
             "apply_patch verification failed",

@@ -1,6 +1,6 @@
 //! Finds `apply_patch` envelopes in any text and lists what they do to which file.
 
-/// What one patch section does to a file.
+/// The effect of a patch section on a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
 #[strum(const_into_str)]
 pub enum PatchAction {
@@ -20,8 +20,8 @@ pub struct PatchOp {
     pub action: PatchAction,
 }
 
-/// The sections of every `*** Begin Patch` envelope in `text`, in order. A move is a deletion of
-/// the old path and a creation of the new one.
+/// The sections of every `*** Begin Patch` envelope in `text`, in order. A move deletes the old path and creates the
+/// new one.
 pub fn sections(text: &str) -> Vec<PatchOp> {
     let mut ops: Vec<PatchOp> = Vec::new();
     let mut inside = false;

@@ -50,7 +50,7 @@ fn commands_are_found_under_every_tool_name() {
 }
 
 #[test]
-fn patches_are_found_in_all_their_wrappings() {
+fn patches_are_found_in_every_wrapper() {
     let expected = [
         ("src/new.rs", PatchAction::Create),
         ("src/old.rs", PatchAction::Delete),
@@ -79,7 +79,7 @@ fn patches_are_found_in_all_their_wrappings() {
 }
 
 #[test]
-fn a_patch_that_is_only_shown_changes_nothing() {
+fn quoted_patch_changes_nothing() {
     let shown = call("exec_command", &json!({"cmd": format!("cat <<'EOF'\n{PATCH}\nEOF")}));
     assert_eq!(patched(&shown), []);
 }
@@ -131,7 +131,7 @@ fn plans_keep_text_and_state() {
 }
 
 #[test]
-fn injected_text_notices_and_requests_are_told_apart() {
+fn injected_text_and_notices_are_not_requests() {
     let user = |text: &str| {
         envelope(&json!({"type": "message", "role": "user",
             "content": [{"type": "input_text", "text": text}]}))
@@ -182,7 +182,7 @@ fn several_objects_on_a_line_are_read_and_counted_once() {
 }
 
 #[test]
-fn bare_lines_events_and_damage_are_all_survived() {
+fn bare_lines_events_and_damage_are_tolerated() {
     let bare = r#"{"id":"t1","timestamp":"2025-01-01T00:00:00Z","instructions":"rules","git":{}}
 {"record_type":"state"}
 {"type":"message","role":"user","content":[{"type":"input_text","text":"hello"}]}

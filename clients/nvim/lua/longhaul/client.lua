@@ -1,9 +1,8 @@
--- Calls of methods, over connections that come and go.
+-- Calls methods, across reconnects.
 --
--- Owns at most one connection, and the list of calls that wait for it while it is being opened. When the daemon
--- restarts, what was not answered is sent again on the next connection, except for the few methods that
--- would then be done twice: those fail with `broken`. An error that asks to wait is waited for, within the
--- time of the call. Every callback runs in Neovim's main loop, once.
+-- Owns at most one connection, and the calls that wait while it is being opened. After a restart of the daemon,
+-- unanswered requests are sent again, except for methods that must not run twice: those fail with `broken`. An error
+-- that asks to wait is retried within the call's timeout. Every callback runs once, in Neovim's main loop.
 
 local connection = require('longhaul.connection')
 local failure = require('longhaul.failure')
@@ -13,7 +12,7 @@ local uv = vim.uv or vim.loop
 local M = {}
 
 local CALL_MS = 60000
---- How long a daemon that was there may stay away before calls fail, and the pauses between two looks.
+--- How long to wait for a daemon that disappeared before calls fail, and the pauses between attempts.
 local ABSENCE_MS = 10000
 local BACKOFF_MS_MAX = 500
 local IDLE_BACKOFF_MS_MAX = 30000
@@ -52,7 +51,7 @@ function M.path()
   return M.options.socket or socket.default()
 end
 
---- What the last handshake agreed on, or nil.
+--- The result of the last handshake, or nil.
 function M.session()
   return state.session
 end
@@ -159,13 +158,13 @@ local function adopt(opened)
   end
 end
 
---- Hands out the connection, opened if need be; looks for an absent daemon until `give_up_at`.
+--- Returns the connection, opened if needed; retries until `give_up_at`.
 local function connected(wish, done)
   if M.is_connected() then
     return done(nil, state.open)
   end
   if state.opening then
-    -- Whoever began has perhaps less patience: a failure of theirs is not yet ours.
+    -- The caller that began may have a shorter timeout, so its failure is not ours.
     return table.insert(state.opening, function(problem, opened)
       if problem and uv.now() < wish.give_up_at then
         return connected(wish, done)
@@ -211,7 +210,7 @@ local function connected(wish, done)
   try(0)
 end
 
---- Whether the same request may be sent again.
+--- Whether a request may be sent again.
 local function may_ask_again(problem, method)
   if problem.failure == 'refused' then
     return problem.retry == 'backoff' or problem.retry == 'reconnect'
@@ -241,7 +240,7 @@ function M.request(method, params, done, options)
   call.timer = later(options.timeout_ms or CALL_MS, function()
     over(failure.new('timeout', ('the daemon did not answer %s in time'):format(method)))
   end)
-  -- Patience is for a daemon that was there: one that never was is told of at once.
+  -- Wait only for a daemon that was connected before; otherwise fail at once.
   local patience = (options.quiet or not state.session) and 0 or ABSENCE_MS
   local wish = { may_start = not options.quiet, give_up_at = uv.now() + patience }
   local function try(waits)
@@ -286,7 +285,7 @@ function M.wait(method, params, timeout_ms)
   return answer and answer.result, answer and answer.problem
 end
 
---- Takes the subscription up (again), however long the daemon stays away. Never starts it.
+--- Subscribes again, without a time limit. Never starts the daemon.
 function M.resume(attempt)
   local function again()
     later(backoff_ms(attempt, IDLE_BACKOFF_MS_MAX), function()
@@ -320,7 +319,7 @@ function M.resume(attempt)
   end)
 end
 
---- Calls `listener(event)` for every event, over restarts of the daemon; there is one listener.
+--- Calls `listener(event)` for every event, across restarts of the daemon; there is one listener.
 function M.listen(listener)
   local is_first = state.listener == nil
   state.listener = listener

@@ -1,4 +1,4 @@
--- What `:Longhaul` does. Each command asks the daemon and shows the answer; nothing is decided here.
+-- The `:Longhaul` commands. Each calls the daemon and shows the answer.
 
 local client = require('longhaul.client')
 local failure = require('longhaul.failure')
@@ -21,7 +21,7 @@ local function complain(problem)
   vim.notify(failure.text(problem), vim.log.levels.ERROR)
 end
 
---- Calls a method and goes on with its result; failures are told.
+--- Calls a method and passes on its result; failures are shown.
 local function ask(method, params, done)
   client.request(method, params, function(problem, result)
     if problem then
@@ -50,7 +50,7 @@ local function with_thread(done)
   end)
 end
 
---- Shows the items behind a handle; one that names no thread is of `of`.
+--- Shows the items behind a handle; a handle without a thread belongs to `of`.
 local function expand(handle, of)
   ask('history/expand', { handle = handle, thread_id = of }, function(result)
     local lines = item.lines(result.items)
@@ -76,7 +76,7 @@ function commands.compact(arguments)
   end)
 end
 
---- Pins or drops; `what` has a text or a handle.
+--- Pins or drops `what`, a text or a handle.
 local function choose(active, action, what)
   ask_if_there('checkpoint/choose', vim.tbl_extend('error', { thread_id = active.thread_id, action = action }, what), function(result)
     say(('%s later view of this thread: %s'):format(action == 'pin' and 'in every' or 'in no',
@@ -98,7 +98,7 @@ local function offer(action, rows_of, label, what_of)
   end)
 end
 
---- With words or a handle these are chosen; without, one of what a view leaves out, or of what it holds.
+--- Chooses the given text or handle, else offers the items that a view leaves out, or the lines that it has.
 local function choice_command(action, rows_of, label, what_of)
   return function(arguments)
     local words = table.concat(arguments, ' ')
@@ -135,7 +135,7 @@ function commands.checkpoint()
   end)
 end
 
---- The newest compaction of the active thread that holds.
+--- The newest compaction of the active thread that is not undone.
 local function last_compaction(done)
   with_thread(function(active)
     ask('compaction/list', { thread_id = active.thread_id, limit = 20 }, function(result)
@@ -149,7 +149,7 @@ local function last_compaction(done)
   end)
 end
 
---- How the items of the active thread begin, by their lines: a page of them, so that a long list is named in part.
+--- Excerpts of the active thread's items, by line: one page, so only part of a long list.
 local function with_beginnings(done)
   with_thread(function(active)
     ask('thread/items', { thread_id = active.thread_id, from_seq = 0, limit = 500 }, function(result)
@@ -279,7 +279,7 @@ end
 function commands.usage()
   with_thread(function(active)
     ask('context/usage', { thread_id = active.thread_id }, function(answer)
-      -- Older daemons have one of the two or none: what there is is shown.
+      -- Older daemons have only one of the two, or none.
       local function asked(method, done)
         if not client.has(method) then
           return done()
@@ -297,7 +297,7 @@ function commands.usage()
   end)
 end
 
---- Begins a new thread of an agent, by default of the thread's own; the command that resumes it is copied.
+--- Starts a new thread of an agent, by default the thread's own; copies the command that resumes it.
 commands['continue'] = function(arguments)
   with_thread(function(active)
     ask_if_there('thread/continue', { thread_id = active.thread_id, to = arguments[1] }, function(begun)
@@ -342,7 +342,7 @@ commands.status = function()
   vim.cmd('checkhealth longhaul')
 end
 
---- Runs a command by its words; without any, shows the use of the context.
+--- Runs a command; without arguments, shows the use of the context.
 function M.run(words)
   local name = words[1] or 'usage'
   local command = commands[name]

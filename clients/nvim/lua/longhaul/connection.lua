@@ -1,6 +1,6 @@
 -- One connection: lines in both directions, answers matched to requests by their ids.
 --
--- It lives once, and ends with one failure for all that wait. All callbacks run in libuv's context.
+-- It is used once, and ends with one failure for all waiting calls. All callbacks run in libuv's context.
 
 local failure = require('longhaul.failure')
 local uv = vim.uv or vim.loop
@@ -9,15 +9,15 @@ local M = {}
 local Connection = {}
 Connection.__index = Connection
 
---- Bytes of a message, at most.
+--- Maximum bytes of a message.
 local FRAME_BYTES_MAX = 16 * 1024 * 1024
 
---- Milliseconds between two attempts, and for which a place is waited for.
+--- Milliseconds between two attempts, and the timeout.
 local FULL_QUEUE_RETRY = 5
 local CONNECT_TIMEOUT = 5000
 
---- Connects: `on_end(error, pipe)`. Waits while the daemon's queue of new connections is full: Linux refuses those at
---- once, with `EAGAIN`.
+--- Connects: `on_end(error, pipe)`. Retries while the daemon's queue of new connections is full: Linux rejects those
+--- immediately with `EAGAIN`.
 local function connect(path, give_up_at, on_end)
   local pipe = uv.new_pipe(false)
   pipe:connect(path, function(error)
@@ -79,12 +79,12 @@ function Connection:send(method, params, on_answer)
   return id
 end
 
---- Gives an answer up: it is passed over when it comes.
+--- Ignores the answer when it comes.
 function Connection:forget(id)
   self.waiting[id] = nil
 end
 
---- Ends it; everything that waits fails.
+--- Closes it; all waiting calls fail.
 function Connection:finish(why)
   if self.ended then
     return

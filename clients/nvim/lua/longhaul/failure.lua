@@ -1,4 +1,4 @@
--- What can go wrong with the daemon, and what to do next.
+-- Failures of calls to the daemon, and what to do next.
 --
 -- A failure is { failure, kind, retry, message, hint, retry_after_ms, wire }. Branch on `retry` first.
 
@@ -20,13 +20,13 @@ local ADVICE = {
   missing = { 'never', 'update the daemon' },
 }
 
---- A failure on the way to the daemon.
+--- A failure to reach the daemon.
 function M.new(failure, message, hint)
   local retry, advice = ADVICE[failure][1], ADVICE[failure][2]
   return { failure = failure, kind = failure, retry = retry, message = message, hint = hint or advice }
 end
 
---- The daemon's own error.
+--- An error of the daemon.
 function M.refused(wire)
   local data = type(wire.data) == 'table' and wire.data or {}
   return {
@@ -40,7 +40,7 @@ function M.refused(wire)
   }
 end
 
---- A refused handshake tells which of the two ends is too old.
+--- A rejected handshake says which end is too old.
 function M.of_handshake(failure)
   local data = failure.wire and failure.wire.data or {}
   local stale = type(data.detail) == 'table' and data.detail.disagreement

@@ -1,4 +1,4 @@
--- Floating views: lines, a title, and what <CR> does on a line. `q` and <Esc> close. What is shown passes the gate here.
+-- Floating views: lines, a title, and the action of <CR> on a line. `q` and <Esc> close. Sanitizes all text.
 
 local M = {}
 local api = vim.api
@@ -48,7 +48,7 @@ function M.open(view)
     vim.bo[buffer].filetype = view.filetype
   end
   local window = api.nvim_open_win(buffer, true, window_config(lines, view))
-  -- Menus are loud in many colour schemes; this is for reading.
+  -- Menu colours are too strong for reading in many colour schemes.
   vim.wo[window].winhighlight = 'NormalFloat:Normal,FloatBorder:Comment'
   vim.wo[window].wrap = true
   vim.wo[window].linebreak = true

@@ -1,4 +1,4 @@
--- Numbers and times as people read them.
+-- Formats numbers and times.
 
 local printable = require('longhaul.printable')
 
@@ -34,7 +34,7 @@ function M.bar(share, cells)
   return ('█'):rep(full) .. part .. (' '):rep(cells - full - (rest > 0 and 1 or 0))
 end
 
---- One line of a text, shortened to so many columns.
+--- One line of a text, cut to a number of columns.
 function M.line(text, columns)
   local line = printable.one_line(vim.trim((text or ''):gsub('%s+', ' ')))
   if vim.fn.strdisplaywidth(line) <= columns then

@@ -1,4 +1,4 @@
--- `:checkhealth longhaul`: what could be wrong, and what to do about it.
+-- `:checkhealth longhaul`: finds problems and says how to fix them.
 
 local client = require('longhaul.client')
 local printable = require('longhaul.printable')
@@ -10,7 +10,7 @@ local M = {}
 local health = vim.health or require('health')
 local start = health.start or health.report_start
 
---- A report whose words and advice pass the gate.
+--- Sanitized health reports.
 local function gated(report)
   return function(text, advice)
     report(printable.one_line(text), advice and vim.tbl_map(printable.one_line, advice))

@@ -1,10 +1,10 @@
--- The gate for text of others: transcripts, file names and models hold characters that a reader cannot see, or that
--- move what stands beside them. Whatever is shown passes one of these functions. What is neutralised stays visible, as
--- `\u{202e}` or `\n`; colours are left out. The same rules as the crate `longhaul-printable`, held to its specimens.
+-- Sanitizes untrusted text: transcripts, file names and models may contain characters that are invisible or that move
+-- the text around them. All shown text passes one of these functions. Neutralized characters are shown as `\u{202e}` or
+-- `\n`; colours are removed. Same rules as the crate `longhaul-printable`, tested with its specimens.
 
 local M = {}
 
---- Ranges of characters without a picture of their own.
+--- Ranges of invisible characters.
 M.HIDDEN = {
   { 0x0, 0x1f }, { 0x7f, 0x9f },
   -- Soft hyphen, combining grapheme joiner, Arabic letter mark.

@@ -1,4 +1,4 @@
--- Where the daemon's socket is: the same rule as the daemon's, so that both meet without configuration.
+-- Finds the daemon's socket, by the same rule as the daemon.
 
 local M = {}
 local uv = vim.uv or vim.loop
@@ -29,7 +29,7 @@ function M.state_dir()
   return (absolute(env.XDG_STATE_HOME) or home .. '/.local/state') .. '/longhaul'
 end
 
---- The socket by the environment.
+--- The socket from the environment.
 function M.default()
   local name = ('v%d.sock'):format(M.MAJOR)
   if set(vim.env.LONGHAUL_SOCKET) then
@@ -43,7 +43,7 @@ function M.default()
   return state and (state .. '/run/' .. name)
 end
 
---- A sentence when the socket is not to be talked to: transcripts are not handed to a stranger.
+--- Why the socket must not be used, if so: another user's would receive transcripts.
 function M.foreign(path)
   local stat = uv.fs_stat(path)
   local user = uv.os_get_passwd().uid
@@ -52,7 +52,7 @@ function M.foreign(path)
   end
 end
 
---- The major version of another daemon that listens beside an absent one.
+--- The major version of another daemon that listens instead.
 function M.other_major(path)
   local folder = vim.fn.fnamemodify(path, ':h')
   for _, name in ipairs(vim.fn.isdirectory(folder) == 1 and vim.fn.readdir(folder) or {}) do

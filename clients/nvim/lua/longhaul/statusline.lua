@@ -1,6 +1,6 @@
--- The statusline component: the last answer of the daemon, asked anew when an event says that it has changed.
+-- The statusline component: the daemon's last answer, refreshed when an event reports a change.
 --
--- Drawing never waits: it shows what is there. The daemon is never started for it.
+-- Drawing never waits and never starts the daemon.
 
 local client = require('longhaul.client')
 local printable = require('longhaul.printable')
@@ -9,7 +9,7 @@ local usage = require('longhaul.usage')
 
 local M = {}
 
---- Milliseconds between two questions, at least.
+--- Minimum milliseconds between two calls.
 local PAUSE_MS = 1000
 local QUIET = { quiet = true, timeout_ms = 5000 }
 
@@ -40,7 +40,7 @@ local function with_forecast(active, answer)
   client.request('policy/evaluate', { thread_id = active.thread_id }, done, QUIET)
 end
 
---- Asks the daemon again, at most once a second.
+--- Refreshes, at most once a second.
 function M.refresh()
   state.is_stale = true
   if state.is_asking then
@@ -65,7 +65,7 @@ end
 
 local CHANGES = { thread_updated = true, compaction_completed = true, policy_decided = true, limit_crossed = true, gap = true }
 
---- Tells of the shown thread what the policy wants done, and that it crossed its limit; a decision to wait is none to tell.
+--- Notifies when the policy decides to act on the shown thread, or it reaches its limit; not for a decision to wait.
 function M.tell(event)
   local words = usage.event(event)
   if not words or event.data.thread_id ~= state.shown or event.data.action == 'wait' then
@@ -88,7 +88,7 @@ local function listen()
   M.refresh()
 end
 
---- For 'statusline': `%{%v:lua.require'longhaul'.statusline()%}`; '' while nothing is known.
+--- For 'statusline': `%{%v:lua.require'longhaul'.statusline()%}`; '' while unknown.
 function M.text()
   if not state.is_listening then
     listen()

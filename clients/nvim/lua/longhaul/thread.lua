@@ -1,10 +1,10 @@
--- Which thread is meant: the newest of the current folder, else the newest of all.
+-- Selects the thread: the newest of the current folder, else the newest of all.
 
 local client = require('longhaul.client')
 
 local M = {}
 
---- `done(failure, thread)`; without any thread a failure that says so.
+--- `done(failure, thread)`; fails if there is no thread.
 function M.active(done, options)
   local function ask(params, otherwise)
     client.request('thread/list', params, function(problem, result)
@@ -26,7 +26,7 @@ function M.active(done, options)
   end)
 end
 
---- Its name for people.
+--- The name to show.
 function M.name(thread)
   return thread.title or thread.cwd or thread.thread_id
 end

@@ -44,17 +44,17 @@ function M.event(event)
     local tier = given(data.tier) and ' at ' .. data.tier:gsub('_', ' ') or ''
     return ('the policy decided: %s%s%s'):format(data.action:gsub('_', ' '), tier, left)
   elseif event.kind == 'limit_crossed' then
-    return ('as much as it is compacted at: %s of %s tokens%s'):format(
+    return ('compaction limit reached: %s of %s tokens%s'):format(
       format.tokens(data.tokens), format.tokens(data.window), left)
   end
 end
 
---- What `thread/continue` found of the working tree that is not as the thread knows it; nil where it was not looked at.
+--- Describes how the working tree differs from the thread's knowledge; nil if it was not checked.
 function M.checked(checked)
   if not checked then
     return nil
   end
-  local parts = { ('checked now: %d files as the thread left them'):format(checked.unchanged) }
+  local parts = { ('working tree: %d files unchanged'):format(checked.unchanged) }
   for _, part in ipairs({ { 'changed since', checked.changed }, { 'gone', checked.gone }, { 'suspect facts', checked.facts_suspect } }) do
     if #part[2] > 0 then
       table.insert(parts, part[1] .. ': ' .. table.concat(part[2], ', '))
@@ -63,7 +63,7 @@ function M.checked(checked)
   return table.concat(parts, '; ')
 end
 
---- How full the window is in a word; where it is not known, how much is in it.
+--- How full the window is, in percent; the used tokens if its size is unknown.
 function M.fill(usage)
   local percent = usage.window.percent_used
   return percent and ('%d%%'):format(percent) or format.tokens(usage.tokens.used)

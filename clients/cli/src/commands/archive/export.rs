@@ -12,31 +12,30 @@ use crate::failure::Failure;
 use crate::session::{Page, Session};
 use crate::style::{Style, bytes, counted};
 
-/// Write all archived threads into a folder, as the plain files that their agents write
+/// Export all archived threads to a folder, in the format of their agents
 ///
-/// Each is `SOURCE/THREAD.jsonl`. Files that are there are left alone, so that an export can be continued.
+/// Writes SOURCE/THREAD.jsonl for each. Existing files are skipped, so an interrupted export can be resumed.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   longhaul archive export ~/threads
-  longhaul archive export --gone ~/threads     those whose transcripts are not there any more")]
+  longhaul archive export --gone ~/threads     only those without a transcript")]
 pub(crate) struct ExportArgs {
-    /// Folder to write them to
+    /// Destination folder
     folder: String,
-    /// Only those whose transcripts are gone
+    /// Only threads whose transcripts are gone
     #[arg(long)]
     gone: bool,
 }
 
-/// What was written.
 #[derive(Debug, Default, Serialize)]
 struct ExportPage {
     folder: String,
     threads: u64,
     bytes: u64,
-    /// Files that were there already.
+    /// Existing files.
     skipped: u64,
-    /// Threads of which a part is lost.
+    /// Threads that lost a part.
     damaged: Vec<String>,
 }
 
@@ -46,7 +45,7 @@ pub(crate) async fn run(args: ExportArgs, session: &Session) -> Result<(), Failu
     let mut page = ExportPage { folder: folder.clone(), ..ExportPage::default() };
     let mut last = String::new();
     for thread in list::all(&client, args.gone).await? {
-        // Of several transcripts of a thread the daemon gives back the longest.
+        // Of several transcripts of a thread the daemon returns the longest.
         if std::mem::replace(&mut last, thread.thread_id.clone()) == thread.thread_id {
             continue;
         }
@@ -70,7 +69,7 @@ pub(crate) async fn run(args: ExportArgs, session: &Session) -> Result<(), Failu
     session.print(&page)
 }
 
-/// An id may hold any character; a name of a file none that leads elsewhere.
+/// An id may contain any character; a file name must not lead to another folder.
 fn file_char(char: char) -> char {
     if char.is_ascii_alphanumeric() || char == '-' { char } else { '_' }
 }
@@ -79,11 +78,11 @@ impl Page for ExportPage {
     fn text(&self, style: &Style) -> String {
         let skipped = match self.skipped {
             0 => String::new(),
-            skipped => format!("{} already there, not written\n", counted(skipped, "file")),
+            skipped => format!("{} skipped: already there\n", counted(skipped, "file")),
         };
         let damaged = match self.damaged.is_empty() {
             true => String::new(),
-            false => style.bad(&format!("a part is lost of {}\n", self.damaged.join(", "))),
+            false => style.bad(&format!("incomplete, not written: {}\n", self.damaged.join(", "))),
         };
         let threads = counted(self.threads, "thread");
         format!(

@@ -10,7 +10,7 @@ use crate::style::{Style, bytes};
 /// Remove a thread from the archive for good
 ///
 /// When the command returns, no file of the archive has its text, and it is not archived again. The transcript
-/// itself and what memory learned from it stay: `longhaul memory forget --thread` removes the latter, too.
+/// and what memory learned from it stay; longhaul memory forget --thread removes the latter.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -28,9 +28,9 @@ pub(crate) async fn run(args: ForgetArgs, session: &Session) -> Result<(), Failu
 impl Page for ForgetResult {
     fn text(&self, _: &Style) -> String {
         match self.removed_bytes {
-            0 => "Nothing of it was archived; nothing will be.\n".to_owned(),
+            0 => "It was not archived, and will not be.\n".to_owned(),
             removed => {
-                format!("Forgotten ({} of text); it is not archived again.\n", bytes(removed))
+                format!("Forgotten ({} of text). It will not be archived again.\n", bytes(removed))
             }
         }
     }

@@ -12,29 +12,29 @@ use crate::select::short_len;
 use crate::session::{Page, Session};
 use crate::style::{Style, bytes};
 
-/// List the archived threads, those that grew last first
+/// List archived threads, last updated first
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   longhaul archive list
-  longhaul archive list --gone                      those whose transcripts are not there any more
-  longhaul archive list --gone --find 'lock table'  of these, those with both words in title or folder
+  longhaul archive list --gone                      without a transcript
+  longhaul archive list --gone --find 'lock table'  with both words
   longhaul archive list --json | jq -r '.threads[].thread_id'")]
-pub(crate) struct ListArgs {
+pub(crate) struct ArchiveListArgs {
     /// Only this thread, by id or prefix
     thread: Option<String>,
-    /// Only those whose transcripts are gone
+    /// Only threads whose transcripts are gone
     #[arg(long)]
     gone: bool,
-    /// Only those with all these words in their title or folder
+    /// Only threads with all these words in their title or folder
     #[arg(long, value_name = "WORDS")]
     find: Option<String>,
-    /// Maximum rows
+    /// Maximum number of rows
     #[arg(short = 'n', long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=500))]
     limit: u32,
 }
 
-pub(crate) async fn run(args: ListArgs, session: &Session) -> Result<(), Failure> {
+pub(crate) async fn run(args: ArchiveListArgs, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
     let params = ListParams {
         thread_id: args.thread,
@@ -46,7 +46,7 @@ pub(crate) async fn run(args: ListArgs, session: &Session) -> Result<(), Failure
     session.print(&client.call::<List>(params).await?)
 }
 
-/// All of them.
+/// Reads all pages.
 pub(super) async fn all(client: &Client, gone: bool) -> Result<Vec<ArchivedThread>, Failure> {
     let mut params =
         ListParams { gone: gone.then_some(true), limit: Some(500), ..Default::default() };
@@ -64,7 +64,7 @@ pub(super) async fn all(client: &Client, gone: bool) -> Result<Vec<ArchivedThrea
 impl Page for ListResult {
     fn text(&self, style: &Style) -> String {
         if self.threads.is_empty() {
-            return "nothing is archived that fits\n".to_owned();
+            return "No archived threads match.\n".to_owned();
         }
         // A thread may have several transcripts.
         let ids: BTreeSet<&str> = self.threads.iter().map(|row| row.thread_id.as_str()).collect();
@@ -82,7 +82,7 @@ impl Page for ListResult {
         };
         let headings = ["thread", "updated", "folder", ">size", "transcript", "title"];
         let more = match self.next_cursor {
-            Some(_) => style.dim("there are more: -n\n"),
+            Some(_) => style.dim("more rows: raise -n\n"),
             None => String::new(),
         };
         style.table(&headings, self.threads.iter().map(row).collect()) + &more

@@ -7,13 +7,13 @@ use crate::failure::Failure;
 use crate::session::{Page, Session};
 use crate::style::{Style, bytes};
 
-/// Write an archived transcript back to where its agent looks, or to a file
+/// Restore an archived transcript to its agent's folder, or to a file
 ///
-/// The agent can then resume the thread. A file that is there is never written over.
+/// The agent can then resume the thread. An existing file is never overwritten.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  longhaul archive restore 0199a213                     back to where it was
+  longhaul archive restore 0199a213                     to where it was
   longhaul archive restore 0199a213 --to thread.jsonl   a copy")]
 pub(crate) struct RestoreArgs {
     /// Id of the thread, or a unique prefix
@@ -29,7 +29,7 @@ pub(crate) async fn run(args: RestoreArgs, session: &Session) -> Result<(), Fail
     session.print(&client.call::<Restore>(RestoreParams { thread_id: args.thread, to }).await?)
 }
 
-/// The daemon has another working folder.
+/// The daemon has a different working folder.
 pub(super) fn absolute(path: &str) -> Result<String, Failure> {
     Ok(std::path::absolute(path)?.display().to_string())
 }
@@ -37,7 +37,7 @@ pub(super) fn absolute(path: &str) -> Result<String, Failure> {
 impl Page for RestoreResult {
     fn text(&self, style: &Style) -> String {
         let redacted = match self.redacted {
-            true => style.warn("its secrets were replaced when it was archived\n"),
+            true => style.warn("secrets were replaced when it was archived\n"),
             false => String::new(),
         };
         let resume = match self.command.is_empty() {

@@ -7,12 +7,11 @@ use crate::failure::Failure;
 use crate::session::{Page, Session};
 use crate::style::{Style, bytes, count, counted};
 
-/// Show what the archive has, how large it is and how long it keeps things
+/// Show the archive's contents, size and limits
 ///
-/// The archive has a compressed copy of every transcript that was read, so that handles, `longhaul history` and
-/// `longhaul continue` still work when the agent has deleted or rewritten it. When it is over its bounds
-/// (`[archive]` in config.toml), the threads that rest for longest go first, those that a compaction's
-/// receipt names after all others.
+/// The archive has a compressed copy of every transcript, so that handles, longhaul history and longhaul continue
+/// still work after the agent deleted or rewrote it. Over its limits ([archive] in config.toml), it drops the
+/// threads that were idle longest; those named in a compaction's receipt go last.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -30,14 +29,12 @@ impl Page for OverviewResult {
         let transcripts = counted(self.transcripts, "transcript");
         let holds = format!("{} of {transcripts}", counted(self.threads, "thread"));
         let gone = match self.gone {
-            0 => "none of them is gone".to_owned(),
-            gone => {
-                format!("{} of them gone, here only: longhaul archive list --gone", count(gone))
-            }
+            0 => "all transcripts still exist".to_owned(),
+            gone => format!("{} exist only here: longhaul archive list --gone", count(gone)),
         };
         let verified = match self.verified_at {
-            Some(at) => format!("all of it, the first part {}", style.ago(at)),
-            None => "not all of it yet: longhaul archive verify".to_owned(),
+            Some(at) => format!("completely, starting {}", style.ago(at)),
+            None => "not completely yet: longhaul archive verify".to_owned(),
         };
         let mut fields = vec![
             ("state", state(self, style)),
@@ -53,7 +50,7 @@ impl Page for OverviewResult {
                     share(self)
                 ),
             ),
-            ("bounds", bounds(self)),
+            ("limits", bounds(self)),
         ];
         if let Some(at) = self.oldest_at {
             fields.push(("back to", style.ago(at)));
@@ -65,9 +62,7 @@ impl Page for OverviewResult {
         }
         let secrets = match self.redacts {
             true => "replaced before anything is stored",
-            false => {
-                "as in the transcripts; never in views (archive.redact = true replaces them here, too)"
-            }
+            false => "kept here, never in views; archive.redact = true replaces them",
         };
         fields.push(("secrets", secrets.to_owned()));
         style.fields(&fields)
@@ -88,10 +83,10 @@ fn state(status: &OverviewResult, style: &Style) -> String {
     }
 }
 
-/// Of less text than this an archive's fixed size would look like a share.
+/// Minimum text to show a ratio for: below it, the archive's fixed size dominates.
 const TEXT_BYTES_MIN: u64 = 1 << 20;
 
-/// The share of the texts' bytes that it takes.
+/// The archive's size as a percentage of the text.
 pub(in crate::commands) fn share(status: &OverviewResult) -> String {
     match status.text_bytes {
         0..TEXT_BYTES_MIN => String::new(),
@@ -102,7 +97,7 @@ pub(in crate::commands) fn share(status: &OverviewResult) -> String {
 fn bounds(status: &OverviewResult) -> String {
     let age = match status.max_age_days {
         0 => "of any age".to_owned(),
-        days => format!("that grew within {} of use", counted(days, "day")),
+        days => format!("that grew in the last {} of use", counted(days, "day")),
     };
     format!("at most {}, threads {age}", bytes(status.max_bytes))
 }

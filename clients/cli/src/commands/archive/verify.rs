@@ -8,17 +8,17 @@ use crate::progress::while_waiting;
 use crate::session::{Page, Session};
 use crate::style::{Style, bytes, counted};
 
-/// Read the archive whole and compare every byte with its digest
+/// Check every byte of the archive against its digest
 ///
-/// The daemon does it by itself, a part of it each hour. What is damaged is stored again from the transcripts
-/// that are still there.
+/// The daemon also checks a part each hour by itself. Damaged parts are stored again from transcripts that still
+/// exist.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   longhaul archive verify
-  longhaul archive verify 0199a213     only what this thread needs")]
+  longhaul archive verify 0199a213     only one thread")]
 pub(crate) struct VerifyArgs {
-    /// Only what this thread needs, by id or prefix
+    /// Only this thread, by id or prefix
     thread: Option<String>,
 }
 
@@ -32,15 +32,15 @@ impl Page for VerifyResult {
     fn text(&self, style: &Style) -> String {
         let read = format!("{}, {}", counted(self.files, "file"), bytes(self.bytes));
         if self.damaged == 0 {
-            return format!("{read}: every byte is what was written\n");
+            return format!("{read}: no damage\n");
         }
         let damaged = style.bad(&format!("{} damaged", counted(self.damaged, "file")));
         let lost = match self.damaged_threads.is_empty() {
-            true => "nothing is lost: all of it is stored again from the transcripts\n".to_owned(),
+            true => "nothing is lost: repaired from the transcripts\n".to_owned(),
             false => {
                 let threads = self.damaged_threads.iter().map(|id| format!("  {id}\n"));
                 let threads: String = threads.collect();
-                format!("lost a part, since their transcripts are gone, too:\n{threads}")
+                format!("incomplete, and their transcripts are gone:\n{threads}")
             }
         };
         format!("{read}, {damaged}\n{lost}")

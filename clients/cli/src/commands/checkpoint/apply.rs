@@ -15,16 +15,16 @@ use crate::style::{Style, counted};
 
 /// Record a plan, decisions or facts in the checkpoint of a thread
 ///
-/// The daemon checks each: its evidence must be in the thread, and it may state what is so, never how an agent
-/// is to behave. The first that is refused ends the command; those before it are kept.
+/// The daemon checks each update: its evidence must be in the thread, and it may state facts, not instructions to
+/// an agent. The first rejected update ends the command; those before it are kept.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   longhaul checkpoint apply updates.json
-  echo '{\"kind\":\"fact\",\"key\":\"port\",\"value\":\"5433\",\"evidence\":{\"source\":\"user\",\"ref\":\"5\"}}' | \
-longhaul checkpoint apply -
+  echo '{\"kind\":\"fact\",\"key\":\"port\",\"value\":\"5433\",
+    \"evidence\":{\"source\":\"user\",\"ref\":\"5\"}}' | longhaul checkpoint apply -
 
-The file holds one update or a list; protocol/PROTOCOL.md shows the three kinds.")]
+The file contains one update or a list; protocol/PROTOCOL.md describes the three kinds.")]
 pub(crate) struct ApplyArgs {
     /// JSON file with the updates; - reads standard input
     file: PathBuf,
@@ -33,9 +33,8 @@ pub(crate) struct ApplyArgs {
     thread: Option<String>,
 }
 
-/// What was kept.
 #[derive(Debug, Serialize)]
-struct Applied {
+struct ApplyPage {
     thread_id: String,
     accepted: usize,
     seq: u64,
@@ -50,30 +49,31 @@ pub(crate) async fn run(args: ApplyArgs, session: &Session) -> Result<(), Failur
         Failure::new(USAGE, wrong).with_hint(hint)
     })?;
     let client = session.connect().await?;
-    let thread = select::thread(&client, args.thread.as_deref()).await?;
-    select::catch_up(&client, &thread, session).await;
-    let (count, thread_id) = (updates.len(), thread.thread_id);
-    let mut applied = Applied { thread_id: thread_id.clone(), accepted: 0, seq: 0 };
+    let thread = select::synced_thread(&client, args.thread.as_deref(), session).await?;
+    let (total, thread_id) = (updates.len(), thread.thread_id);
+    let mut applied = ApplyPage { thread_id: thread_id.clone(), accepted: 0, seq: 0 };
     for (at, update) in updates.into_iter().enumerate() {
-        let name = format!("operation {} of {count} ({})", at + 1, update.label());
+        let name = format!("update {} of {total} ({})", at + 1, update.label());
         let params = ApplyParams { thread_id: thread_id.clone(), update, expected_seq: None };
         let result = client.call::<Apply>(params).await?;
         if !result.accepted {
             let why = result.reason.unwrap_or_default();
             let mut hint = result.hint.unwrap_or_default();
             if at > 0 {
-                hint.push_str(&format!("; kept before it: {}", counted(at as u64, "operation")));
+                hint.push_str(&format!("; {} before it kept", counted(at as u64, "update")));
             }
-            return Err(Failure::new(SAID_NO, format!("{name} was refused: {why}")).with_hint(hint));
+            return Err(
+                Failure::new(SAID_NO, format!("{name} was rejected: {why}")).with_hint(hint)
+            );
         }
         (applied.accepted, applied.seq) = (at + 1, result.seq);
     }
     session.print(&applied)
 }
 
-impl Page for Applied {
+impl Page for ApplyPage {
     fn text(&self, _: &Style) -> String {
-        let kept = counted(self.accepted as u64, "operation");
-        format!("{kept} kept in the checkpoint of {}\n", self.thread_id)
+        let kept = counted(self.accepted as u64, "update");
+        format!("{kept} applied to the checkpoint of {}\n", self.thread_id)
     }
 }

@@ -12,7 +12,7 @@ use crate::session::Session;
 
 /// Write the checkpoint of a thread as checkpoint_v1.json
 ///
-/// The form is that of protocol/schema/checkpoint_v1.schema.json: task, plan, decisions, facts, files and
+/// protocol/schema/checkpoint_v1.schema.json describes the format: task, plan, decisions, facts, files and
 /// commands, each with its evidence.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -29,8 +29,7 @@ pub(crate) struct ExportArgs {
 
 pub(crate) async fn run(args: ExportArgs, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
-    let thread = select::thread(&client, args.thread.as_deref()).await?;
-    select::catch_up(&client, &thread, session).await;
+    let thread = select::synced_thread(&client, args.thread.as_deref(), session).await?;
     let params = GetParams { thread_id: thread.thread_id, as_of: None };
     let state = while_waiting("reading the checkpoint", client.call::<Get>(params)).await?;
     let checkpoint = CheckpointV1::read(state.checkpoint.0)?;

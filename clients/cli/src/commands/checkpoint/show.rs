@@ -16,9 +16,9 @@ Examples:
   longhaul checkpoint show
   longhaul checkpoint show 0199a213 --max-tokens 500
   longhaul checkpoint show --as-of 1200       as it was after that seq
-  longhaul checkpoint show --focus retries          what it says of them first
+  longhaul checkpoint show --focus retries    lines about retries first
   longhaul checkpoint show --state | jq .plan")]
-pub(crate) struct ShowArgs {
+pub(crate) struct CheckpointShowArgs {
     /// Id of the thread, or a unique prefix
     thread: Option<String>,
     /// Maximum tokens of the text
@@ -27,7 +27,7 @@ pub(crate) struct ShowArgs {
     /// Show it as it was after this seq
     #[arg(long, value_name = "SEQ", value_parser = select::seq)]
     as_of: Option<u64>,
-    /// What it is to be about, in words: lines that speak of it are chosen first
+    /// Topic: lines about it are chosen first
     #[arg(long, value_name = "TEXT", conflicts_with = "state")]
     focus: Option<String>,
     /// Print the structured state as JSON
@@ -35,10 +35,9 @@ pub(crate) struct ShowArgs {
     state: bool,
 }
 
-pub(crate) async fn run(args: ShowArgs, session: &Session) -> Result<(), Failure> {
+pub(crate) async fn run(args: CheckpointShowArgs, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
-    let thread = select::thread(&client, args.thread.as_deref()).await?;
-    select::catch_up(&client, &thread, session).await;
+    let thread = select::synced_thread(&client, args.thread.as_deref(), session).await?;
     let (thread_id, as_of) = (thread.thread_id, args.as_of);
     if args.state {
         let state = client.call::<Get>(GetParams { thread_id, as_of });

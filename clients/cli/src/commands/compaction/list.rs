@@ -14,20 +14,17 @@ use crate::style::{Style, tokens};
 #[command(after_help = "\
 Examples:
   longhaul compaction list
-  longhaul compaction list 0199a213 -n 5      of one thread")]
-pub(crate) struct ListArgs {
+  longhaul compaction list 0199a213 -n 5      one thread")]
+pub(crate) struct CompactionListArgs {
     /// Only compactions of this thread
     thread: Option<String>,
     #[command(flatten)]
     slice: Slice,
 }
 
-pub(crate) async fn run(args: ListArgs, session: &Session) -> Result<(), Failure> {
+pub(crate) async fn run(args: CompactionListArgs, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
-    let thread_id = match args.thread {
-        Some(named) => Some(select::thread(&client, Some(&named)).await?.thread_id),
-        None => None,
-    };
+    let thread_id = select::thread_id(&client, args.thread.as_deref()).await?;
     let params = ListParams { thread_id, limit: Some(args.slice.limit), cursor: args.slice.cursor };
     session.print(&client.call::<List>(params).await?)
 }

@@ -8,21 +8,21 @@ use crate::failure::Failure;
 use crate::session::{Page, Session};
 use crate::style::Style;
 
-/// Entries of the receipt that are shown to people; `--json` has all.
+/// Entries of the receipt to print; `--json` has all.
 const ENTRIES_SHOWN: usize = 20;
 
-/// Show a compaction: its view, its sizes and its receipt
+/// Show the view, sizes and receipt of a compaction
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   longhaul compaction show 0199a213
   longhaul compaction show 0199a213 --json | jq '.receipt.dropped'")]
-pub(crate) struct ShowArgs {
+pub(crate) struct CompactionShowArgs {
     /// Id of the compaction, or a unique prefix
     compaction: String,
 }
 
-pub(crate) async fn run(args: ShowArgs, session: &Session) -> Result<(), Failure> {
+pub(crate) async fn run(args: CompactionShowArgs, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
     let compaction_id = args.compaction;
     session.print(&client.call::<Get>(GetParams { compaction_id }).await?)

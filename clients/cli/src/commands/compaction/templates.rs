@@ -9,16 +9,15 @@ use crate::session::Session;
 
 /// Show the prompts used for compaction, or write them to files to edit
 ///
-/// Changes take effect with the next compaction. A file that cannot be used is ignored, and every compaction
-/// warns about it.
+/// Changes take effect with the next compaction. An unusable file is ignored, and every compaction warns about it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   longhaul compaction templates
-  longhaul compaction templates --seed      write files for the built-in ones
-  longhaul compact --prompt ask.md          use another one for a single compaction")]
+  longhaul compaction templates --seed      write the built-in ones to files
+  longhaul compact --prompt ask.md          use another prompt once")]
 pub(crate) struct TemplatesArgs {
-    /// Write the built-in text for every one without a file
+    /// Write a file with the built-in text for each prompt without a file
     #[arg(long)]
     seed: bool,
 }

@@ -15,8 +15,8 @@ use crate::style::{Style, counted};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  longhaul context estimate README.md                     bytes ÷ 4, as agents count
-  git diff | longhaul context estimate --tokenizer o200k  exactly")]
+  longhaul context estimate README.md                     bytes ÷ 4
+  git diff | longhaul context estimate --tokenizer o200k  exact")]
 pub(crate) struct EstimateArgs {
     /// File to read [default: standard input]
     file: Option<PathBuf>,
@@ -25,7 +25,6 @@ pub(crate) struct EstimateArgs {
     tokenizer: Option<TokenizerName>,
 }
 
-/// A vocabulary.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum TokenizerName {
     /// Models since GPT-4o

@@ -1,4 +1,4 @@
-//! The agents: whether our hooks and our server are installed, and whether they would run.
+//! Agents: whether our hooks and MCP server are installed and would run.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -19,9 +19,9 @@ fn of(agent: &AgentSetup, style: &Style) -> Vec<Check> {
         Seat::Gateway(gateway) => gateway.is_some(),
     };
     if agent.hooks.is_empty() && agent.server.is_none() && !has_seat {
-        let detail = format!("{} is used here, without our hooks and tools", agent.name);
+        let detail = format!("{} is used without our hooks and tools", agent.name);
         let mut check = Check::ok("agent", detail);
-        check.hint = Some(format!("{again} puts them in"));
+        check.hint = Some(format!("{again} installs them"));
         return vec![check];
     }
     let mut checks = vec![hooks(agent, &again), server(agent, &again)];
@@ -37,11 +37,11 @@ fn hooks(agent: &AgentSetup, again: &str) -> Check {
     let warn = |detail: String, hint: &str| Check::warn("hooks", format!("{name}: {detail}"), hint);
     let gone = agent.hooks.iter().map(|hook| &hook.program).find(|program| !runs(program));
     if let Some(program) = gone {
-        let detail = format!("{name}: they run {}, which is no program", program.display());
+        let detail = format!("{name}: they run {}, which is not a program", program.display());
         return Check::fail("hooks", detail, again);
     }
     if let Some(setting) = agent.switched_off {
-        return warn(format!("switched off by {setting}"), "remove that line to have them run");
+        return warn(format!("switched off by {setting}"), "remove that line to run them");
     }
     if !agent.missing.is_empty() {
         return warn(format!("missing for {}", agent.missing.join(", ")), again);
@@ -57,9 +57,9 @@ fn hooks(agent: &AgentSetup, again: &str) -> Check {
         }
         (0, 0, off) => warn(format!("{off} switched off by you"), "/hooks switches them on"),
         (0, outdated, _) => {
-            warn(format!("{outdated} changed since they were trusted, and do not run"), approve)
+            warn(format!("{outdated} changed since you trusted them and do not run"), approve)
         }
-        (missing, ..) => warn(format!("{missing} not trusted yet, and do not run"), approve),
+        (missing, ..) => warn(format!("{missing} not trusted yet and do not run"), approve),
     }
 }
 
@@ -68,7 +68,7 @@ fn server(agent: &AgentSetup, again: &str) -> Check {
     match &agent.server {
         None => Check::warn("tools", format!("{name}: the MCP server is not set up"), again),
         Some(server) if !runs(&server.program) => {
-            let detail = format!("{name}: {} is no program", server.program.display());
+            let detail = format!("{name}: {} is not a program", server.program.display());
             Check::fail("tools", detail, again)
         }
         Some(server) if !server.is_enabled => {

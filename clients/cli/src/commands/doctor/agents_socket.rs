@@ -16,8 +16,8 @@ const NAME: &str = "agents' socket";
 const RESTART: &str = "restart the daemon: longhaul down, then longhaul up; with systemd units: \
                        longhaul install systemd";
 
-const UNSEEN: &str = "server.trust_stated_folder is false: set it to true (SECURITY.md says what that \
-                      gives up), or run longhaul up in place of systemd units";
+const UNSEEN: &str = "set server.trust_stated_folder = true (SECURITY.md explains the risk), or use \
+                      longhaul up instead of systemd units";
 
 pub(super) async fn checks(session: &Session) -> Vec<Check> {
     let Some(person) = session.socket.clone().or_else(socket::default_socket) else {
@@ -26,7 +26,7 @@ pub(super) async fn checks(session: &Session) -> Vec<Check> {
     let there = place::check_socket(NAME, &of_agents(&person));
     match answers(session, &person).await {
         Ok(answers) => there.into_iter().chain([answers]).collect(),
-        // The check of the file explains better why there is no answer.
+        // The check of the file explains the failure better.
         Err(error) if there.is_none() => vec![unanswered(&error)],
         Err(ClientError::NotRunning { .. }) => there.into_iter().collect(),
         Err(error) => there.into_iter().chain([unanswered(&error)]).collect(),
@@ -43,24 +43,24 @@ async fn answers(session: &Session, person: &Path) -> Result<Check, ClientError>
     let is_offered = |hello: &longhaul_protocol::daemon::InitializeResult| {
         hello.methods.iter().any(|method| method == Shutdown::NAME)
     };
-    // A daemon that allows this to agents would carry it out.
+    // Do not call it if the daemon would allow it: that would stop the daemon.
     if client.session().is_none_or(is_offered) {
-        let detail = "agents may do there what only you should: daemon/shutdown is offered";
+        let detail = "agents are offered calls reserved for you, such as daemon/shutdown";
         return Ok(Check::fail(NAME, detail, RESTART));
     }
     if !is_forbidden(client.call::<Shutdown>(NoParams {}).await.as_ref().err()) {
-        return Ok(Check::fail(NAME, "an agent's daemon/shutdown is not refused", RESTART));
+        return Ok(Check::fail(NAME, "an agent's daemon/shutdown is not rejected", RESTART));
     }
     let own = ListParams { limit: Some(1), ..Default::default() };
     let listed = client.call::<List>(own).await;
     Ok(match listed.as_ref().err() {
         refused if is_forbidden(refused) => Check::warn(
             NAME,
-            "the daemon cannot see where an agent works: agents get nothing of their projects",
+            "the daemon cannot see which folder an agent works in, so agents get no data",
             UNSEEN,
         ),
         Some(error) => unanswered(error),
-        None => Check::ok(NAME, "answers an agent of this folder and refuses daemon/shutdown"),
+        None => Check::ok(NAME, "answers an agent of this folder and rejects daemon/shutdown"),
     })
 }
 

@@ -1,4 +1,4 @@
-//! The archive: whether it keeps up, and what it can restore.
+//! The archive: whether it is up to date and intact.
 
 use longhaul_client::Client;
 use longhaul_protocol::archive::{ArchiveState, Overview, OverviewParams, OverviewResult};
@@ -18,7 +18,7 @@ pub(super) async fn check(session: &Session) -> Check {
         Err(error) => Check::warn(
             "archive",
             format!("it does not answer: {error}"),
-            "ask again in a moment; the daemon's log says why it cannot be opened",
+            "try again in a moment; the daemon's log says why it cannot be opened",
         ),
     }
 }
@@ -27,7 +27,7 @@ fn of(status: &OverviewResult, style: &Style) -> Check {
     let since = status.oldest_at.map(|at| format!(", back to {}", style.ago(at)));
     let verified = match status.verified_at {
         Some(at) => format!("verified {}", style.ago(at)),
-        None => "not all verified yet".to_owned(),
+        None => "not fully verified yet".to_owned(),
     };
     let holds = format!(
         "{} in {}{}{}, {verified}",
@@ -38,18 +38,18 @@ fn of(status: &OverviewResult, style: &Style) -> Check {
     );
     if status.damaged > 0 {
         let detail = format!("{} damaged ({holds})", counted(status.damaged, "file"));
-        return Check::warn("archive", detail, "longhaul archive verify says what is lost");
+        return Check::warn("archive", detail, "longhaul archive verify lists what is lost");
     }
     match status.state {
         ArchiveState::Off => Check::warn(
             "archive",
-            format!("off: a transcript that its agent deletes is lost ({holds})"),
-            "archive.enabled = true in config.toml",
+            format!("off: transcripts that an agent deletes are lost ({holds})"),
+            "set archive.enabled = true in config.toml",
         ),
         ArchiveState::Stalled => Check::warn(
             "archive",
             format!("cannot be written: {}", status.problem.as_deref().unwrap_or("see the log")),
-            "free space on the disk, or lower archive.max_bytes; it is tried again by itself",
+            "free disk space or lower archive.max_bytes; it retries by itself",
         ),
         ArchiveState::Archiving => Check::ok(
             "archive",

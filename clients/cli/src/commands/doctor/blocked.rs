@@ -8,8 +8,8 @@ use crate::session::Session;
 pub(super) async fn check(session: &Session) -> Option<Check> {
     let client = session.connect().await.ok()?;
     let threads = rescue::blocked(&client).await.ok()?;
-    Some(match rescue::told(&threads) {
+    Some(match rescue::describe(&threads) {
         Some(words) => Check::warn("threads", words, "run longhaul rescue"),
-        None => Check::ok("threads", "none is blocked"),
+        None => Check::ok("threads", "none blocked"),
     })
 }

@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 
-/// Result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum State {
@@ -11,13 +10,11 @@ pub(super) enum State {
     Fail,
 }
 
-/// One checked item.
 #[derive(Debug, Serialize)]
 pub(super) struct Check {
     pub(super) name: &'static str,
     pub(super) state: State,
     pub(super) detail: String,
-    /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) hint: Option<String>,
 }

@@ -7,7 +7,7 @@ use longhaul_protocol::thread::{IndexState, IndexStatus};
 use super::check::Check;
 use crate::style::{bytes, count, counted, odd_lines};
 
-/// Allowed difference of the two clocks in milliseconds, including the answer's travel time.
+/// Allowed difference of the two clocks in milliseconds, including the response time.
 const CLOCK_SKEW_MS: i64 = 5_000;
 
 pub(super) fn checks(status: &StatusResult, round_trip_ms: u64, now_ms: i64) -> Vec<Check> {
@@ -36,16 +36,16 @@ pub(super) fn checks(status: &StatusResult, round_trip_ms: u64, now_ms: i64) -> 
     checks
 }
 
-/// A person's own texts that exist but are not used.
+/// Checks for template files that are not used.
 pub(super) fn templates(templates: &[TemplateInfo]) -> Check {
     let bad = templates.iter().find_map(|text| Some((text, text.problem.as_deref()?)));
     if let Some((text, problem)) = bad {
         let detail = format!("{} is not used: {problem}", text.path);
-        let hint = "fix or delete it; the previous text is used until then";
+        let hint = "fix or delete it; until then the previous text is used";
         return Check::warn("templates", detail, hint);
     }
     match templates.iter().filter(|text| text.source == "file").count() {
-        0 => Check::ok("templates", "the built-in ones"),
+        0 => Check::ok("templates", "built in"),
         own => Check::ok("templates", format!("{} in use", counted(own as u64, "own file"))),
     }
 }
@@ -69,7 +69,7 @@ fn database(status: &StatusResult) -> Check {
         Some(damaged) => Check::warn(
             "database",
             rebuilt(store),
-            format!("the damaged one is {damaged}; delete it when you do not need it"),
+            format!("the damaged one is {damaged}; delete it when you no longer need it"),
         ),
     }
 }
@@ -101,7 +101,7 @@ fn sources(sources: &[SourceStatus]) -> Vec<Check> {
         .collect();
     if present.is_empty() {
         let roots: Vec<&str> = sources.iter().map(|source| source.root.as_str()).collect();
-        let detail = format!("none is there or can be read: {}", roots.join(", "));
+        let detail = format!("none exists or is readable: {}", roots.join(", "));
         let hint = "run an agent once, or name its folder: longhauld --codex-home DIR";
         return vec![Check::warn("source", detail, hint)];
     }

@@ -1,4 +1,4 @@
-//! Whether the gateway answers Codex's compactions, and the result of the last one.
+//! Whether the gateway answers Codex's compactions, and how the last one ended.
 
 use std::io::ErrorKind;
 
@@ -10,7 +10,7 @@ use crate::style::{Style, counted};
 
 const NAME: &str = "compaction";
 const AGAIN: &str = "longhaul install codex --gateway";
-const BY_CODEX: &str = "codex: by Codex itself, with our hooks beside it";
+const BY_CODEX: &str = "codex: by Codex itself, with our hooks";
 
 pub(super) fn check(setup: Option<&GatewaySetup>, style: &Style) -> Check {
     let Some(setup) = setup else {
@@ -20,7 +20,7 @@ pub(super) fn check(setup: Option<&GatewaySetup>, style: &Style) -> Check {
     };
     let address = setup.settings.address();
     if setup.in_use.is_empty() {
-        let why = "its config.toml does not go through the gateway";
+        let why = "its config.toml does not use the gateway";
         return Check::warn(NAME, format!("{BY_CODEX}: {why}"), AGAIN);
     }
     match setup.settings.ask() {
@@ -33,12 +33,12 @@ pub(super) fn check(setup: Option<&GatewaySetup>, style: &Style) -> Check {
         }
         Err(error) if error.kind() == ErrorKind::InvalidData => {
             let detail = format!("codex: another program has {address}, the gateway's port");
-            Check::fail(NAME, detail, format!("{AGAIN} --port PORT takes another one"))
+            Check::fail(NAME, detail, format!("{AGAIN} --port PORT chooses another one"))
         }
         // systemd has the port, but cannot start the gateway.
         Err(error) => {
             let detail = format!(
-                "codex: the gateway does not answer on {address}, so Codex reaches no provider: {error}"
+                "codex: the gateway does not answer on {address}, so Codex cannot reach its provider: {error}"
             );
             Check::fail(NAME, detail, "systemctl --user status longhaul-gateway")
         }
@@ -60,7 +60,7 @@ fn answers(setup: &GatewaySetup, status: &GatewayStatus, style: &Style) -> Check
         Some(reason) => Check::warn(
             NAME,
             format!("{detail}; the last one, {ago}, was left to the provider: {reason}"),
-            "this stays until the next compaction is answered",
+            "this warning stays until the next compaction is answered",
         ),
     }
 }

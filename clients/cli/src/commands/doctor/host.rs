@@ -1,4 +1,4 @@
-//! The machine: its date, its limits, its service manager.
+//! The machine: date, limits, service manager.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,13 +10,13 @@ use super::check::Check;
 use crate::commands::install::systemd;
 use crate::style::count;
 
-/// 2025-01-01: this program is newer, so an earlier time means a wrong clock.
+/// 2025-01-01. This program is newer, so an earlier time means a wrong clock.
 const YOUNGER_THAN_MS: i64 = 1_735_689_600_000;
 /// Maximum folders to count; enough to see that a limit is near.
 const FOLDERS_MAX: u64 = 100_000;
 /// Maximum exposure of our unit, in tenths.
 const EXPOSURE_TENTHS_MAX: u32 = 25;
-/// The daemon's units, both of which are needed.
+/// The daemon's units; both are needed.
 const UNITS: [&str; 2] = ["longhauld.socket", "longhauld.service"];
 
 pub(super) fn checks(status: Option<&StatusResult>, now_ms: i64) -> Vec<Check> {
@@ -47,7 +47,7 @@ fn watches(roots: &[&Path]) -> Option<Check> {
         true => Check::warn(
             "watches",
             format!("{} folders to watch, the kernel allows {}", count(folders), count(limit)),
-            "sudo sysctl fs.inotify.max_user_watches=524288 (until then changes are found by scanning)",
+            "sudo sysctl fs.inotify.max_user_watches=524288 (until then the daemon scans for changes)",
         ),
         false => Check::ok(
             "watches",
@@ -78,8 +78,8 @@ fn units() -> Option<Check> {
         true => Check::ok("units", "installed: the first connection starts the daemon"),
         false => Check::warn(
             "units",
-            format!("{} not installed: the daemon has to be started by hand", missing.join(", ")),
-            "longhaul up starts it now; systemd/README.md shows how to install the units",
+            format!("{} not installed: start the daemon by hand", missing.join(", ")),
+            "longhaul up starts it now; longhaul install systemd installs the units",
         ),
     })
 }
@@ -94,7 +94,7 @@ fn network(asks_a_model: bool) -> Option<Check> {
     (asks_a_model && !systemd::allows_network(&unit)).then(|| {
         Check::warn(
             "units",
-            "a model is configured, and the unit keeps the daemon from the network",
+            "a model is configured, but the unit blocks the daemon's network access",
             "longhaul install systemd && systemctl --user restart longhauld",
         )
     })
@@ -135,20 +135,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_before_this_program_existed_is_wrong() {
+    fn clock_before_2025_is_wrong() {
         assert!(date(0).is_some());
         assert!(date(1_763_683_500_000).is_none());
     }
 
     #[test]
-    fn the_exposure_is_read_from_what_systemd_says() {
+    fn exposure_is_parsed_from_systemd_output() {
         let words = "→ Overall exposure level for longhauld.service: 2.2 OK 🙂";
         assert_eq!(exposure_of(words), Some(22));
         assert_eq!(exposure_of("Unknown option --offline"), None);
     }
 
     #[test]
-    fn folders_are_counted_with_those_inside() {
+    fn folders_are_counted_recursively() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(folder.path().join("2025/11/21")).unwrap();
         let mut folders = 0;

@@ -1,4 +1,4 @@
-//! The socket and its folder: whether they exist, are ours and are private.
+//! The socket and its folder: whether they exist, belong to us and are private.
 
 use std::io::ErrorKind;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::check::Check;
 
-/// Bits of a mode that let others in.
+/// Permission bits of group and others.
 const OTHERS: u32 = 0o077;
 
 pub(super) fn checks(socket: Option<&Path>) -> Vec<Check> {
@@ -25,28 +25,28 @@ pub(super) fn check_socket(name: &'static str, path: &Path) -> Option<Check> {
     let shown = path.display();
     match std::fs::symlink_metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            let hint = "the daemon makes it: longhaul up";
-            Some(Check::fail(name, format!("{shown} is not there"), hint))
+            let hint = "start the daemon, which creates it: longhaul up";
+            Some(Check::fail(name, format!("{shown} does not exist"), hint))
         }
-        Err(error) => Some(Check::fail(name, format!("{shown}: {error}"), "look at its folder")),
+        Err(error) => Some(Check::fail(name, format!("{shown}: {error}"), "check its folder")),
         Ok(file) if !file.file_type().is_socket() => {
-            let hint = "move it away, then: longhaul up";
-            Some(Check::fail(name, format!("{shown} is no socket"), hint))
+            let hint = "move it away, then run longhaul up";
+            Some(Check::fail(name, format!("{shown} is not a socket"), hint))
         }
         Ok(_) => check_private(name, path),
     }
 }
 
-/// Whether it is ours and closed to others; `None` if it does not exist, which another check reports.
+/// Whether it belongs to us and is closed to others; `None` if it does not exist, which another check reports.
 fn check_private(name: &'static str, path: &Path) -> Option<Check> {
     let file = std::fs::metadata(path).ok()?;
     let (shown, mode) = (path.display(), file.mode() & 0o777);
     if file.uid() != rustix::process::getuid().as_raw() {
         let detail = format!("{shown} belongs to user {}", file.uid());
-        return Some(Check::fail(name, detail, "set LONGHAUL_SOCKET to a place of your own"));
+        return Some(Check::fail(name, detail, "set LONGHAUL_SOCKET to a path in your own folder"));
     }
     if mode & OTHERS != 0 {
-        let detail = format!("{shown} is open to others (mode {mode:04o})");
+        let detail = format!("{shown} is accessible to others (mode {mode:04o})");
         let private = if file.is_dir() { "700" } else { "600" };
         return Some(Check::fail(name, detail, format!("chmod {private} {shown}")));
     }
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_must_be_there_a_socket_and_private() {
+    fn socket_must_exist_and_be_private() {
         let folder = tempfile::tempdir().unwrap();
         let chmod = |path: &Path, mode| {
             std::fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();

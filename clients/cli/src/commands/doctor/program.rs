@@ -1,4 +1,4 @@
-//! The daemon's program, if no daemon answers: whether it is installed, and whether its configuration lets it start.
+//! The daemon's program, if no daemon answers: whether it is installed and its configuration is valid.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -17,24 +17,24 @@ pub(super) fn check() -> Check {
     }
 }
 
-/// Asks the program itself, which alone can read its configuration.
+/// Asks the program: only it can read its configuration.
 fn configuration(program: &Path) -> Check {
     let mut command = Command::new(program);
     let asked = command.arg("--check-config").stdin(Stdio::null()).output();
     match asked {
         Ok(answer) if answer.status.success() => {
-            Check::ok("config", format!("{} could start with it", program.display()))
+            Check::ok("config", format!("{} accepts it", program.display()))
         }
         Ok(answer) => {
             let words = String::from_utf8_lossy(&answer.stderr);
             let words = words.lines().next().unwrap_or_default();
             let detail = words.trim_start_matches("longhauld: ").to_owned();
-            Check::fail("config", detail, "longhauld --check-config reads it again")
+            Check::fail("config", detail, "fix it, then run longhauld --check-config")
         }
         Err(error) => Check::fail(
             "program",
             format!("{} cannot be run: {error}", program.display()),
-            "install the daemon anew: cargo install --locked --path daemon/server",
+            "reinstall the daemon: cargo install --locked --path daemon/server",
         ),
     }
 }

@@ -1,7 +1,7 @@
-//! A daemon of one's own: an empty store, a socket and a Codex home in a temporary folder.
+//! A private daemon: an empty store, a socket and a Codex home in a temporary folder.
 //!
-//! It is ended and the folder removed when the value is dropped, also after an error or Ctrl-C. If this
-//! program is killed outright, the daemon stays until it is killed too; it touches nothing of the user's.
+//! Dropping the value ends the daemon and removes the folder, also after an error or Ctrl-C. If this program is
+//! killed, the daemon keeps running until it is killed too; it touches none of the user's files.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -18,27 +18,26 @@ use crate::commands::up::find_program;
 use crate::failure::{A_PERSON, Failure, TRY_LATER};
 use crate::session::Session;
 
-/// Seconds after which a daemon that does not answer counts as not started.
+/// Seconds to wait for its first answer.
 const START_SECONDS: u64 = 15;
-/// Seconds it may take to end when asked to; then it is killed.
+/// Seconds to wait for its end before killing it.
 const STOP_SECONDS: u64 = 5;
-/// Milliseconds between two looks at it.
+/// Milliseconds between two checks.
 const ATTEMPT_MS: u64 = 20;
 
-/// The running daemon.
 pub(super) struct PrivateDaemon {
-    // Dropped in this order: the process ends before its folder goes.
+    // Fields drop in this order: the process must end before its folder is removed.
     process: Process,
     client: Client,
     folder: TempDir,
 }
 
-/// A child that does not outlive its owner.
+/// Kills the child on drop.
 struct Process(Child);
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // Fails if it has already ended.
         self.0.kill().unwrap_or_default();
         self.0.wait().map(drop).unwrap_or_default();
     }
@@ -55,7 +54,7 @@ impl PrivateDaemon {
         for name in ["codex/sessions", "claude/projects"] {
             fs::create_dir_all(at(name))?;
         }
-        // The user's own configuration is not for this one.
+        // Shield it from the user's configuration.
         fs::write(at("config.toml"), "")?;
         let log = fs::File::create(at("log"))?;
         let mut command = Command::new(find_program()?);
@@ -75,12 +74,12 @@ impl PrivateDaemon {
         self.client.clone()
     }
 
-    /// Where it looks for transcripts of Codex, and for those of Claude Code.
+    /// Its folders for transcripts of Codex and of Claude Code.
     pub(super) fn folders(&self) -> [PathBuf; 2] {
         ["codex/sessions", "claude/projects"].map(|name| self.folder.path().join(name))
     }
 
-    /// Asks it to end, waits a little, and sees to it.
+    /// Requests a shutdown and waits; dropping the value kills the process if it is still running.
     pub(super) async fn stop(mut self) {
         let asked = self.client.call::<Shutdown>(NoParams::default()).await.is_ok();
         let ended = async {
@@ -107,7 +106,7 @@ async fn wait_for_answer(
             ticks.tick().await;
             if let Some(status) = process.try_wait()? {
                 let log = fs::read_to_string(folder.path().join("log")).unwrap_or_default();
-                let last = log.lines().last().unwrap_or("it said nothing").to_owned();
+                let last = log.lines().last().unwrap_or("it logged nothing").to_owned();
                 let message = format!("the daemon ended at once ({status}): {last}");
                 return Err(Failure::new(A_PERSON, message));
             }

@@ -1,4 +1,4 @@
-//! The report for people: every view at every budget, then what ours keeps, kind by kind.
+//! The printed report: every view at every budget, then what ours keeps by kind.
 
 use longhaul_eval::{
     Baseline, EntityKind, ExtractorKind, FactKind, Measure, Report, Tally, VIEW_NAME,
@@ -44,11 +44,7 @@ fn corpus(report: &Report) -> String {
         1 => "1 repository".to_owned(),
         many => format!("{many} repositories"),
     };
-    let rest = if corpus.scored < corpus.distinct {
-        "; the others have too little to remember"
-    } else {
-        ""
-    };
+    let rest = if corpus.scored < corpus.distinct { "; the others are too short" } else { "" };
     format!(
         "measured {} of {} in {repositories}{rest}\n{}, {:.0} names needed after each\n",
         count(corpus.scored as u64),
@@ -73,7 +69,7 @@ fn remarks(report: &Report, style: &Style) -> String {
     style.warn(&remarks)
 }
 
-/// Budgets of the report, ascending as asked for.
+/// Budgets of the report, in the requested order.
 fn budgets(report: &Report) -> Vec<u64> {
     let own = report.measures.iter().filter(|measure| measure.view == VIEW_NAME);
     let mut budgets: Vec<u64> = own.map(|measure| measure.budget_tokens).collect();
@@ -133,7 +129,7 @@ fn details(report: &Report, style: &Style) -> String {
     style.table(&headings, rows.collect())
 }
 
-/// Tells what the agent used from what held.
+/// Prefixes the first column, to distinguish names from facts.
 fn named(prefix: &'static str) -> impl Fn(Vec<String>) -> Vec<String> {
     move |mut row| {
         if let Some(name) = row.first_mut() {
@@ -150,7 +146,7 @@ mod tests {
     use super::*;
     use crate::style::tests::plain;
 
-    /// A session whose second half uses what its first half listed.
+    /// A session whose second half uses the files that its first half listed.
     fn session() -> Session {
         let mut text = String::from(r#"{"type":"session_meta","payload":{"id":"t1","cwd":"/w"}}"#);
         let mut call = |id: usize, cmd: &str, output: &str| {
@@ -178,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn the_report_fits_a_terminal() {
+    fn report_fits_80_columns() {
         let text = page(&[session()]).text(&plain());
         assert!(text.starts_with("measured 1 of 1 session in 1 repository"));
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
@@ -188,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_measure_is_said_so() {
+    fn empty_report_says_so() {
         assert_eq!(page(&[]).text(&plain()), "0 sessions; none is long enough to measure\n");
     }
 }

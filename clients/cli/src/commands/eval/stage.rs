@@ -1,4 +1,4 @@
-//! Puts what came before a cut where the private daemon reads it, and asks for the view.
+//! Writes the part before a cut where the private daemon reads it, and requests the view.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -14,20 +14,20 @@ use tokio::runtime::Handle;
 
 use super::daemon::PrivateDaemon;
 
-/// The place of one session at a time.
+/// Holds one session at a time.
 pub(super) struct Stage {
-    /// For sessions of Codex, and for those of Claude Code.
+    /// For sessions of Codex and of Claude Code.
     folders: [PathBuf; 2],
     client: Client,
     runtime: Handle,
     stop: Arc<AtomicBool>,
-    placed: Option<Placed>,
-    /// Sessions placed so far: each gets a folder of its own, so that equal file names do not meet.
+    placed: Option<StagedSession>,
+    /// Sessions so far: each gets its own folder, so that equal file names do not collide.
     sessions: usize,
 }
 
-/// A session as far as the daemon has it.
-struct Placed {
+/// The part of a session that the daemon has.
+struct StagedSession {
     session: String,
     path: PathBuf,
     bytes: usize,
@@ -46,7 +46,7 @@ impl Stage {
         }
     }
 
-    /// The daemon's view of a cut, within `budget` tokens. Called from outside the runtime's thread.
+    /// The daemon's view of a cut, within `budget` tokens. Call it from outside the runtime's threads.
     pub(super) fn view(&mut self, cut: &Cut<'_>, budget: u64) -> Result<String, String> {
         let thread_id = self.thread(cut)?;
         let params = ViewParams {
@@ -60,7 +60,7 @@ impl Stage {
         answer.map(|view| view.text.0).map_err(|error| error.to_string())
     }
 
-    /// The thread of what came before a cut, read to its end.
+    /// The thread with the part before a cut, fully ingested.
     pub(super) fn thread(&mut self, cut: &Cut<'_>) -> Result<String, String> {
         match self.stop.load(Ordering::Relaxed) {
             true => Err("interrupted".to_owned()),
@@ -72,7 +72,7 @@ impl Stage {
         self.client.clone()
     }
 
-    /// Waits for a call. From outside the runtime's thread.
+    /// Waits for a future. Call it from outside the runtime's threads.
     pub(super) fn run<T>(&self, call: impl Future<Output = T>) -> T {
         self.runtime.block_on(call)
     }
@@ -92,7 +92,7 @@ impl Stage {
         };
         let synced = self.runtime.block_on(self.client.call::<Sync>(params));
         let thread_id = synced.map_err(|error| error.to_string())?.thread_id;
-        self.placed = Some(Placed {
+        self.placed = Some(StagedSession {
             session: cut.session.to_owned(),
             path,
             bytes: cut.bytes.len(),
@@ -101,7 +101,7 @@ impl Stage {
         Ok(thread_id)
     }
 
-    /// Appends to the file of the same session, or starts the next one and removes the last.
+    /// Appends to the file of the same session, or starts the next one and removes the previous.
     fn write(&mut self, cut: &Cut<'_>) -> std::io::Result<PathBuf> {
         if let Some(placed) = self.placed.take() {
             if placed.session == cut.session && placed.bytes <= cut.bytes.len() {
@@ -116,7 +116,7 @@ impl Stage {
             self.folders[usize::from(is_claude(cut.bytes))].join(self.sessions.to_string());
         fs::create_dir_all(&folder)?;
         let name = cut.session.rsplit('/').next().unwrap_or(cut.session);
-        // The part before a cut is written plain, whatever it was read from.
+        // Written uncompressed, even if the source was compressed.
         let name = name.strip_suffix(".zst").unwrap_or(name);
         let path = folder.join(name);
         fs::write(&path, cut.bytes)?;

@@ -1,7 +1,7 @@
-//! `longhaul eval --successive N`: what is left after N compactions, one of what the last one left.
+//! `longhaul eval --successive N`: what is left after N compactions in a row.
 //!
-//! The history before a cut is given to the daemon as a client would give it: once whole, and once in N
-//! parts, each compacted together with what the compaction before it made. Both last views are scored.
+//! Sends the history before a cut to the daemon as a client would: once whole, and once in N parts, each compacted
+//! together with the result of the compaction before it. The last view of both is scored.
 
 use longhaul_client::Client;
 use longhaul_eval::{Cut, ExtractorKind, Measure, Options, Report, VIEW_NAME, evaluate};
@@ -16,17 +16,15 @@ use crate::failure::{Failure, INTERNAL};
 use crate::session::Page;
 use crate::style::{Style, count, counted};
 
-/// Bytes of items that are given at once: a frame holds them and their envelope.
+/// Maximum bytes of items in one request: a frame holds them and their envelope.
 const GIVEN_BYTES_MAX: usize = 12 << 20;
 
-/// Both measurements.
 #[derive(Serialize)]
 pub(super) struct Decay {
-    /// Compactions, one of what the last one left.
     compactions: usize,
-    /// After one of the whole history.
+    /// After one compaction of the whole history.
     once: Report,
-    /// After all of them.
+    /// After the last compaction in a row.
     successive: Report,
 }
 
@@ -71,7 +69,7 @@ impl Stage {
     }
 }
 
-/// What the model saw of the thread.
+/// The history as the model saw it.
 async fn history(client: &Client, thread_id: String) -> Result<Vec<Value>, String> {
     let (mut items, mut cursor, mut bytes) = (Vec::new(), None, 0);
     loop {
@@ -85,7 +83,7 @@ async fn history(client: &Client, thread_id: String) -> Result<Vec<Value>, Strin
         let page = client.call::<Get>(params).await.map_err(|error| error.to_string())?;
         bytes += page.items.iter().map(|item| item.get().len()).sum::<usize>();
         if bytes > GIVEN_BYTES_MAX {
-            return Err("the history is too large to be given at once".to_owned());
+            return Err("the history is too large for one request".to_owned());
         }
         items.extend(page.items.iter().filter_map(|item| serde_json::from_str(item.get()).ok()));
         match page.next_cursor {
@@ -107,7 +105,7 @@ impl Page for Decay {
     fn text(&self, style: &Style) -> String {
         let corpus = &self.once.corpus;
         let heading = format!(
-            "{} of {}: one compaction, and {} one after the other\n",
+            "{} of {}: one compaction, and {} in a row\n",
             counted(corpus.cuts as u64, "cut"),
             counted(corpus.scored as u64, "session"),
             self.compactions,
@@ -131,7 +129,7 @@ impl Page for Decay {
     }
 }
 
-/// What is left, of what one compaction keeps.
+/// The later score as a percentage of the first.
 fn kept(once: f64, later: f64) -> String {
     if once > 0.0 { format!("{:.1} %", later / once * 100.0) } else { "-".to_owned() }
 }

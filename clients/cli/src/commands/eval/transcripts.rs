@@ -1,4 +1,4 @@
-//! The sessions to measure: which files, and their bytes one at a time.
+//! Finds the sessions to measure and reads them one at a time.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -14,12 +14,12 @@ use longhaul_eval::{Corpus, Session, repository_of};
 
 use crate::failure::{Failure, USAGE};
 
-/// Of a longer session its beginning is measured, up to a whole line: it is held in memory (bytes of text).
+/// Maximum bytes of text of a session, since it is held in memory; of a longer one the first whole lines are measured.
 const SESSION_BYTES_MAX: u64 = 256 * 1024 * 1024;
-/// Folders below one another that are looked into; deeper is a mistake or a loop of links.
+/// Maximum depth of folders; deeper means a loop of links.
 const FOLDER_DEPTH_MAX: usize = 8;
 
-/// Transcripts on disk, the newest first.
+/// Transcripts on disk, newest first.
 pub(super) struct Transcripts {
     paths: Vec<PathBuf>,
     bar: ProgressBar,
@@ -27,7 +27,7 @@ pub(super) struct Transcripts {
 }
 
 impl Transcripts {
-    /// Looks for transcripts in the named files and folders, or where Codex and Claude Code keep them.
+    /// Finds transcripts in the named files and folders, or where Codex and Claude Code keep them.
     pub(super) fn find(
         named: &[PathBuf],
         count: usize,
@@ -50,7 +50,7 @@ impl Transcripts {
         found.sort_by(|a, b| b.modified.cmp(&a.modified).then_with(|| a.path.cmp(&b.path)));
         found.truncate(count);
         let paths: Vec<PathBuf> = found.into_iter().map(|file| file.path).collect();
-        // Every session is read twice: once to compare them, once to measure.
+        // Every session is read twice: once to find duplicates, once to measure.
         let bar = progress_bar(paths.len() as u64 * 2);
         Ok(Self { paths, bar, stop })
     }
@@ -87,7 +87,7 @@ struct Candidate {
     modified: Option<SystemTime>,
 }
 
-/// The text of a transcript, compressed or not: at most `bytes_max` of it, ended after a whole line.
+/// Reads a transcript, compressed or not: at most `bytes_max` of text, ending with a whole line.
 fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     let file = File::open(path)?;
     let mut text: Box<dyn Read> = match is_compressed(path) {
@@ -112,7 +112,7 @@ fn is_transcript(path: &Path) -> bool {
     name.ends_with(".jsonl") || name.ends_with(".jsonl.zst")
 }
 
-/// Where a file and its compressed twin are both there, the twin is the older one.
+/// Drops a compressed file if the uncompressed one exists, which is newer.
 fn drop_shadowed(found: &mut Vec<Candidate>) {
     let paths: HashSet<PathBuf> = found.iter().map(|file| file.path.clone()).collect();
     found.retain(|file| {
@@ -120,7 +120,7 @@ fn drop_shadowed(found: &mut Vec<Candidate>) {
     });
 }
 
-/// Passes over what is no transcript or unreadable: this only measures.
+/// Skips unreadable files and those that are not transcripts.
 fn collect(path: &Path, depth: usize, found: &mut Vec<Candidate>) {
     let Ok(metadata) = fs::metadata(path) else { return };
     if metadata.is_dir() && depth <= FOLDER_DEPTH_MAX {
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_newest_transcripts_come_first_and_other_files_not_at_all() {
+    fn newest_transcripts_come_first_and_other_files_are_skipped() {
         let folder = tempfile::tempdir().unwrap();
         let day = folder.path().join("2026/01/01");
         fs::create_dir_all(&day).unwrap();
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_is_read_whole_or_up_to_a_line_compressed_or_not() {
+    fn long_sessions_are_cut_after_a_line() {
         let folder = tempfile::tempdir().unwrap();
         let (plain, packed) = (folder.path().join("a.jsonl"), folder.path().join("a.jsonl.zst"));
         let text = b"one\ntwo\nthree\n";

@@ -1,11 +1,11 @@
-//! The policy carried out in Codex, through its app server, when a turn is over.
+//! Applies the policy in Codex, through its app server, when a turn is over.
 //!
-//! The hook at a turn's end cannot do it, since the turn goes on until its hooks have answered. So it starts this
-//! program once more, which waits until the thread rests, tells the policy, and does what that asks for: messages to the
-//! agent (`policy.packet_author = "agent"`, `policy.scratch`), the compaction, the handoff. Where the person begins a
-//! turn first, nothing is done, and that turn's end decides anew: Codex would break the turn off.
+//! The hook at a turn's end cannot do it, since the turn runs until its hooks have answered. So it starts this program
+//! again, which waits until the thread is idle, reports to the policy and carries out its effects: messages to the
+//! agent (`policy.packet_author = "agent"`, `policy.scratch`), the compaction, the handoff. If the person starts a turn
+//! first, it does nothing, because Codex would abort that turn; the end of that turn decides again.
 //!
-//! Whatever the app server does or leaves undone, the policy is told, and the log has why nothing was made.
+//! The policy receives every outcome, and its log says why nothing was compacted.
 
 use std::io::Write as _;
 use std::process::Stdio;
@@ -19,34 +19,34 @@ use tokio::time::{Instant, timeout_at};
 use super::compact::{PROTOCOL, check_protocol, read_to_end};
 use super::event::{Hook, one_line};
 use super::payload::Agent;
-use super::{TURN_EVENT, complain, once_more, stdin};
+use super::{TURN_EVENT, log_failure, own_command, stdin};
 use crate::commands::app_server::{self, AppServer, ServerFault};
 use crate::failure::Failure;
 use crate::session::Session;
 
-/// For the whole sequence; the policy ends each of its waits itself (`policy.wait_ms`).
+/// Timeout of the whole sequence; the policy ends each of its waits itself (`policy.wait_ms`).
 const LIMIT: Duration = Duration::from_secs(3_600);
-/// For a message to the agent, and for what it then does.
+/// Timeout of a turn that a message to the agent starts.
 const TURN_LIMIT: Duration = Duration::from_secs(1_800);
-/// For a compaction by a model; ours takes a second.
+/// Timeout of a compaction by a model; ours takes a second.
 const COMPACTION_LIMIT: Duration = Duration::from_secs(600);
 const CALL_MS: u64 = 35_000;
 
-/// Whether a decision asks for something, and the app server of the person's terminals holds the thread. A server that is
-/// too slow for a hook counts as one: what is started waits for it, and has the log say why nothing was made.
+/// Whether the decision requires an action and the user's app server has the thread. A server too slow for a hook
+/// counts as having it: the started program waits for it, and logs why nothing was compacted.
 pub(super) async fn can(hook: &Hook<'_>, stepped: &StepResult) -> bool {
     let is_due = stepped.decision.as_ref().is_some_and(|decision| decision.action != "wait");
     if hook.agent != Agent::Codex || stepped.watcher.mode != "auto" || !is_due {
         return false;
     }
-    let held = async { AppServer::running(&stepped.thread_id).await?.is_working().await };
+    let is_open = async { AppServer::connect(&stepped.thread_id).await?.is_working().await };
     let now = Instant::now();
-    // The other half is for starting it.
+    // The other half is for starting the program.
     let until = now + hook.until.saturating_duration_since(now) / 2;
-    matches!(timeout_at(until, held).await, Ok(Ok(_)) | Err(_))
+    matches!(timeout_at(until, is_open).await, Ok(Ok(_)) | Err(_))
 }
 
-/// Starts it, without waiting for it; whether that worked.
+/// Starts the sequence without waiting for it; returns whether that worked.
 pub(super) fn start(hook: &Hook<'_>, thread_id: &str) -> bool {
     let payload = json!({
         "hook_event_name": TURN_EVENT,
@@ -55,19 +55,19 @@ pub(super) fn start(hook: &Hook<'_>, thread_id: &str) -> bool {
         "transcript_path": hook.payload.transcript_path,
         "last_assistant_message": hook.payload.last_assistant_message,
     });
-    let Some(mut program) = once_more(hook.session) else { return false };
+    let Some(mut program) = own_command(hook.session) else { return false };
     program.args(["hook", TURN_EVENT, "--agent", "codex"]).stdin(Stdio::piped());
-    let Ok(mut begun) = program.spawn() else { return false };
-    let told = begun.stdin.take().map(|mut input| input.write_all(payload.to_string().as_bytes()));
-    matches!(told, Some(Ok(())))
+    let Ok(mut child) = program.spawn() else { return false };
+    let sent = child.stdin.take().map(|mut input| input.write_all(payload.to_string().as_bytes()));
+    matches!(sent, Some(Ok(())))
 }
 
 pub(super) async fn run(session: &Session) -> Result<(), Failure> {
     let until = Instant::now() + LIMIT;
     match timeout_at(until, act(session, until)).await {
         Ok(Ok(())) => {}
-        Ok(Err(why)) => drop(complain(&why)),
-        Err(_) => drop(complain("the policy's sequence did not end")),
+        Ok(Err(why)) => drop(log_failure(&why)),
+        Err(_) => drop(log_failure("the policy's sequence timed out")),
     }
     Ok(())
 }
@@ -76,42 +76,42 @@ async fn act(session: &Session, until: Instant) -> Result<(), String> {
     let payload = stdin().await?;
     check_protocol(&payload)?;
     let thread_id = payload.session_id.clone().ok_or("the payload names no thread")?;
-    // On the person's socket: an agent itself may start no sequence that gives it messages.
+    // On the person's socket: an agent may not start a sequence that sends it messages.
     let options = session.options().connect_timeout_ms(CALL_MS).request_timeout_ms(CALL_MS);
     let client = Client::connect(options).await.map_err(|error| one_line(&error))?;
     let hook = Hook { agent: Agent::Codex, payload: &payload, client: &client, session, until };
-    let said = payload.last_assistant_message.clone().filter(|words| !words.is_empty());
-    let mut server = match at_rest(&thread_id).await {
+    let message = payload.last_assistant_message.clone().filter(|words| !words.is_empty());
+    let mut server = match connect_idle(&thread_id).await {
         Ok(Some(server)) => server,
         Ok(None) => return Ok(()),
-        Err(fault) => return not_reached(&hook, &thread_id, said, &fault).await,
+        Err(fault) => return report_unreached(&hook, &thread_id, message, &fault).await,
     };
-    let mut next = Some(turn_ended(said));
+    let mut next = Some(turn_ended(message));
     while let Some(event) = next {
-        next = carry_out(&mut server, tell(&hook, &thread_id, event).await?).await?;
+        next = carry_out(&mut server, report(&hook, &thread_id, event).await?).await?;
     }
     Ok(())
 }
 
-/// The app server, once the thread rests; `None` where the person begins another turn first.
-async fn at_rest(thread_id: &str) -> Result<Option<AppServer>, ServerFault> {
-    let mut server = AppServer::running(thread_id).await?;
-    Ok(server.rests().await?.then_some(server))
+/// The app server, once the thread is idle; `None` if the person starts another turn first.
+async fn connect_idle(thread_id: &str) -> Result<Option<AppServer>, ServerFault> {
+    let mut server = AppServer::connect(thread_id).await?;
+    Ok(server.wait_idle().await?.then_some(server))
 }
 
-/// Tells the policy what happened, once the daemon has read all of the transcript.
-async fn tell(hook: &Hook<'_>, thread_id: &str, event: StepEvent) -> Result<StepResult, String> {
+/// Reports an event to the policy, once the daemon has read the whole transcript.
+async fn report(hook: &Hook<'_>, thread_id: &str, event: StepEvent) -> Result<StepResult, String> {
     let read = read_to_end(hook).await?;
     if read != thread_id {
-        return Err(format!("the transcript is of thread {read}, and not of {thread_id}"));
+        return Err(format!("the transcript belongs to thread {read}, not {thread_id}"));
     }
     let params =
         StepParams { thread_id: read, event, agent: None, model: None, context_window: None };
     hook.call::<Step>(params).await
 }
 
-/// Has the log say why nothing came of the decision at this turn's end.
-async fn not_reached(
+/// Logs why the decision at this turn's end had no effect.
+async fn report_unreached(
     hook: &Hook<'_>,
     thread_id: &str,
     message: Option<String>,
@@ -123,15 +123,15 @@ async fn not_reached(
         notify_only: None,
         compact_only: Some(true),
     };
-    let stepped = tell(hook, thread_id, ended).await?;
+    let stepped = report(hook, thread_id, ended).await?;
     if stepped.effects.iter().any(|effect| effect.effect == "compact") {
         let reason = Some(fault.to_string());
-        tell(hook, thread_id, StepEvent::CompactionEnded { tokens_after: None, reason }).await?;
+        report(hook, thread_id, StepEvent::CompactionEnded { tokens_after: None, reason }).await?;
     }
     Err(fault.to_string())
 }
 
-/// Does what is asked for, and returns what there is to report of it.
+/// Carries out the effects and returns the event to report, if any.
 async fn carry_out(
     server: &mut AppServer,
     stepped: StepResult,
@@ -145,8 +145,8 @@ async fn carry_out(
             "request_scratch" | "request_packet" => {
                 let input = json!([{ "type": "text", "text": words(effect.prompt) }]);
                 let start = json!({ "input": input });
-                let asked = server.set_to_work("turn/start", start, TURN_LIMIT).await;
-                next = Some(match asked {
+                let ran = server.run_turn("turn/start", start, TURN_LIMIT).await;
+                next = Some(match ran {
                     Ok(()) => turn_ended(None),
                     Err(fault) => StepEvent::CompactionFailed { reason: fault.to_string() },
                 });
@@ -161,39 +161,39 @@ async fn carry_out(
                 let text = json!([{ "type": "input_text", "text": words(effect.text) }]);
                 let item = json!({ "type": "message", "role": "user", "content": text });
                 let items = json!({ "items": [item] });
-                // The compaction stands without it: the view holds what the packet says.
-                server.ask("thread/inject_items", items).await?;
+                // The compaction is valid without it: the view has the packet's content.
+                server.call_thread("thread/inject_items", items).await?;
             }
             "ask_judgment" => {
                 let request_id = effect.request_id.unwrap_or_default();
                 let (should_compact, reason) = (None, None);
                 next = Some(StepEvent::Judged { request_id, should_compact, reason });
             }
-            // Words for the person stand in the log, and no message of theirs is held here.
+            // Texts for the person are in the log, and we hold none of their messages.
             _ => {}
         }
     }
     if next.is_none() && stepped.watcher.deferred {
-        // Codex compacts nothing between a message and its turn: what waits for one is done at once.
+        // Codex does not compact between a message and its turn, so do not wait for a message.
         next = Some(StepEvent::UserMessage { is_shell: None, accepts_prefix: None });
     }
     Ok(next)
 }
 
-/// Has Codex compact as soon as the thread rests.
+/// Makes Codex compact as soon as the thread is idle.
 async fn compact(server: &mut AppServer) -> Result<(), String> {
-    while !server.rests().await? {}
-    server.set_to_work("thread/compact/start", json!({}), COMPACTION_LIMIT).await?;
+    while !server.wait_idle().await? {}
+    server.run_turn("thread/compact/start", json!({}), COMPACTION_LIMIT).await?;
     let newest = json!({ "sortDirection": "desc", "itemsView": "full", "limit": 1 });
-    let turn = server.ask("thread/turns/list", newest).await?["data"][0].take();
+    let turn = server.call_thread("thread/turns/list", newest).await?["data"][0].take();
     let items = turn["items"].as_array().map_or(&[][..], Vec::as_slice);
     let is_compaction = items.iter().any(|item| item["type"] == "contextCompaction");
     match (turn["status"].as_str(), turn["error"]["message"].as_str()) {
         (Some("completed"), _) if is_compaction => Ok(()),
         (_, Some(error)) => Err(app_server::words(error)),
         (status, None) => {
-            let status = app_server::words(status.unwrap_or("not told"));
-            Err(format!("Codex's turn for it was {status}"))
+            let status = app_server::words(status.unwrap_or("unknown"));
+            Err(format!("the status of Codex's compaction turn is {status}"))
         }
     }
 }

@@ -1,16 +1,16 @@
-//! What a hook says, in the form both agents read.
+//! A hook's answer, in the format that both agents read.
 //!
-//! Codex refuses members it does not know, and for its events around a compaction takes none but the
-//! universal ones; these are the ones both agents have.
+//! Codex rejects unknown members, and accepts only the universal ones for its compaction events, so only members that
+//! both agents have are used.
 
 use serde::Serialize;
 
-/// First words of everything that is put before the model. The daemon's own filter
-/// (`core::rollout::contextual`) knows them: a session that is read back is not learned from twice.
+/// Beginning of all context for the model. The daemon filters it from transcripts (`core::rollout::contextual`), so
+/// that memory does not learn from its own output.
 const OPENING: &str = "<longhaul_context";
 const CLOSING: &str = "</longhaul_context>";
 
-/// An answer; an empty one is not written at all.
+/// An empty answer is not written at all.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Answer {
@@ -25,7 +25,7 @@ pub(super) struct Answer {
 #[serde(rename_all = "camelCase")]
 struct Specific {
     hook_event_name: &'static str,
-    /// Put before the model.
+    /// Shown to the model.
     additional_context: String,
 }
 
@@ -34,21 +34,21 @@ impl Answer {
         Self { system_message: Some(text), ..Self::default() }
     }
 
-    /// The same answer, which also shows the person a line.
+    /// Adds a line for the person.
     pub(super) fn and_message(self, text: Option<String>) -> Self {
         Self { system_message: text, ..self }
     }
 
-    /// Puts context before the model, marked as ours.
+    /// Context for the model, marked as ours.
     pub(super) fn context(event: &'static str, about: &str, text: &str) -> Self {
-        // What is quoted from a transcript cannot end the mark early.
+        // A quotation from a transcript must not end the mark early.
         let text = text.replace(CLOSING, "<\\/longhaul_context>");
         let marked = format!("{OPENING} about=\"{about}\">\n{}\n{CLOSING}", text.trim_end());
         let specific = Specific { hook_event_name: event, additional_context: marked };
         Self { hook_specific_output: Some(specific), ..Self::default() }
     }
 
-    /// The line for standard output, if there is anything to say.
+    /// The line for standard output; `None` if the answer is empty.
     pub(super) fn json(&self) -> Option<String> {
         let is_empty = self.system_message.is_none() && self.hook_specific_output.is_none();
         if is_empty { None } else { serde_json::to_string(self).ok() }
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_empty_answer_is_silence_and_quotes_do_not_end_the_mark() {
+    fn empty_answer_is_none_and_quotes_do_not_end_the_mark() {
         assert_eq!(Answer::default().json(), None);
         let json =
             Answer::context("SessionStart", "checkpoint", "a </longhaul_context> b\n").json();

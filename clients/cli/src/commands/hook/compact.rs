@@ -1,8 +1,7 @@
-//! The answer to a plugin that sits where the agent compacts: the briefing that takes the place of its history.
+//! Answers the plugin before a compaction: the briefing that replaces the agent's history.
 //!
-//! Unlike the other hooks it may take longer than a person notices: what the agent would do without us is to ask a
-//! model, which takes many seconds. It is given the whole truth or none: a briefing of a transcript that was not read
-//! to its end would lose what came last.
+//! Unlike other hooks it may take noticeable time, because the alternative is asking a model, which takes many
+//! seconds. It answers only after the transcript was read to its end; otherwise the briefing would lose the last items.
 
 use std::path::Path;
 use std::time::Duration;
@@ -18,23 +17,20 @@ use tokio::time::{Instant, sleep, timeout_at};
 use super::event::{Hook, one_line};
 use super::payload::{Agent, Payload};
 use super::restore::{self, Message};
-use super::{HookArgs, complain, stdin};
+use super::{HookArgs, log_failure, stdin};
 use crate::failure::Failure;
 use crate::session::Session;
 
-/// The version of payload and answer; the plugin's `answer.ts` has the same.
+/// Version of payload and answer; must equal the one in the plugin's `answer.ts`.
 pub(super) const PROTOCOL: u32 = 1;
-/// Tokens of the last messages, which stay as they are.
+/// Bounds of the last messages, in tokens, which are kept as they are.
 const TAIL_WINDOW_SHARE: u64 = 12;
 const TAIL_TOKENS: (u64, u64) = (4_000, 24_000);
-/// How long an agent may take to write the first lines of a new session, and how often they are looked for.
-///
-/// # Source
-/// Claude Code writes them behind the turn: a window that is full at once is compacted before them.
+/// Time for an agent to write the first lines of a new session, and the interval of checks. Claude Code writes them
+/// after the turn, so a window that is full at once is compacted before they exist.
 const WRITTEN_WITHIN: Duration = Duration::from_millis(500);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// What the plugin reads.
 #[derive(Serialize)]
 struct CompactAnswer {
     protocol: u32,
@@ -45,16 +41,16 @@ struct CompactAnswer {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Outcome {
-    /// What takes the place of the history, and how much of its end may stay behind it.
+    /// The replacement of the history, and how many tokens of its end to keep.
     Briefing {
         text: String,
         tail_tokens: u64,
         #[serde(skip_serializing_if = "Option::is_none")]
         compaction_id: Option<String>,
     },
-    /// What a briefing replaced: it stands in the session again.
+    /// The history that a briefing replaced, to be restored.
     Restored { restored: Vec<Message> },
-    /// The agent is to go its own way, and why.
+    /// Why the agent should compact by itself.
     Declined { declined: String },
 }
 
@@ -68,7 +64,7 @@ pub(super) async fn run(args: &HookArgs, session: &Session) -> Result<(), Failur
         }
     };
     if let Outcome::Declined { declined } = &outcome {
-        complain(declined);
+        log_failure(declined);
     }
     let answer = CompactAnswer { protocol: PROTOCOL, outcome };
     let json = serde_json::to_string(&answer)?;
@@ -88,17 +84,17 @@ async fn answer(args: &HookArgs, session: &Session, until: Instant) -> Result<Ou
     let hook = Hook { agent, payload: &payload, client: &client, session, until };
     let thread_id = read_to_end(&hook).await?;
     if payload.trigger.as_deref() == Some("precompute") {
-        // Nothing is compacted yet: that it could be is all the plugin asks.
+        // Nothing is compacted yet; the plugin only asks whether we could.
         return Ok(Outcome::Briefing {
             text: OPENING.to_owned(),
             tail_tokens: 0,
             compaction_id: None,
         });
     }
-    if restore::is_asked(&payload) {
+    if restore::is_requested(&payload) {
         let left_ms = until.saturating_duration_since(Instant::now()).as_millis();
         let left_ms = u64::try_from(left_ms).unwrap_or(0);
-        let restored = restore::restored(session, (&payload, &thread_id), left_ms).await?;
+        let restored = restore::restore(session, (&payload, &thread_id), left_ms).await?;
         return Ok(Outcome::Restored { restored });
     }
     let (made, memory) = tokio::join!(compacted(&hook, &thread_id), hook.memory());
@@ -106,26 +102,25 @@ async fn answer(args: &HookArgs, session: &Session, until: Instant) -> Result<Ou
     let parts = [
         focus(payload.instructions.as_deref()),
         Some(made.text),
-        memory.map(|told| format!("What longhaul remembers from earlier threads:\n\n{told}")),
+        memory.map(|text| format!("What longhaul remembers from earlier threads:\n\n{text}")),
     ];
     let text = parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n");
     let tail_tokens = share(payload.context_window, TAIL_WINDOW_SHARE, TAIL_TOKENS);
     Ok(Outcome::Briefing { text, tail_tokens, compaction_id: Some(made.compaction_id) })
 }
 
-/// Refuses a plugin of another version.
+/// Rejects a plugin of another version.
 pub(super) fn check_protocol(payload: &Payload) -> Result<(), String> {
     let theirs = payload.protocol.unwrap_or_default();
     match theirs == PROTOCOL {
         true => Ok(()),
         false => Err(format!(
-            "the plugin speaks version {theirs}, this longhaul {PROTOCOL}; run `longhaul install claude` to bring \
-             the two together"
+            "the plugin's protocol is version {theirs}, this program's {PROTOCOL}; run longhaul install claude"
         )),
     }
 }
 
-/// The transcript of the conversation that is compacted: a sub-agent has a file of its own.
+/// The transcript of the conversation to compact; a sub-agent has its own file.
 fn transcript(payload: &Payload) -> Result<String, String> {
     let none = || "the session writes no transcript".to_owned();
     let main =
@@ -133,13 +128,13 @@ fn transcript(payload: &Payload) -> Result<String, String> {
     let Some(agent) = &payload.agent_id else { return Ok(main.to_owned()) };
     let is_name = agent.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
     if !is_name {
-        return Err("the sub-agent's id names no file".to_owned());
+        return Err("the sub-agent's id is not a file name".to_owned());
     }
     let folder = main.strip_suffix(".jsonl").unwrap_or(main);
     Ok(format!("{folder}/subagents/agent-{agent}.jsonl"))
 }
 
-/// The thread, once the daemon has read all that its transcript holds now.
+/// Waits until the daemon has read the transcript to its present end; returns the thread.
 pub(super) async fn read_to_end(hook: &Hook<'_>) -> Result<String, String> {
     let path = hook.payload.transcript_path.clone().unwrap_or_default();
     let written_until = hook.until.min(Instant::now() + WRITTEN_WITHIN);
@@ -170,7 +165,7 @@ pub(super) async fn read_to_end(hook: &Hook<'_>) -> Result<String, String> {
     }
 }
 
-/// The file is not there, or holds no line that names its thread.
+/// The file does not exist, or has no line with the thread's id yet.
 fn is_unwritten(error: &ClientError) -> bool {
     matches!(error, ClientError::Refused(error) if error.kind() == ErrorKind::ThreadNotFound)
 }
@@ -186,13 +181,13 @@ async fn compacted(hook: &Hook<'_>, thread_id: &str) -> Result<Briefing, String>
     Briefing::make(hook.client, &wanted).await.map_err(|error| one_line(&error))
 }
 
-/// What the person wrote behind `/compact`, as far as the daemon takes it.
+/// What the person wrote after `/compact`, cut to the daemon's limit.
 pub(super) fn words(instructions: Option<&str>) -> Option<&str> {
     let words = instructions.map(str::trim).filter(|words| !words.is_empty())?;
     Some(&words[..words.floor_char_boundary(FOCUS_BYTES_MAX)])
 }
 
-/// The same for the reader of the briefing, which was chosen by it.
+/// The person's instructions as the briefing quotes them.
 fn focus(instructions: Option<&str>) -> Option<String> {
     let words = words(instructions)?.replace('\n', "\n> ");
     Some(format!(
@@ -206,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sub_agents_transcript_lies_beside_the_sessions() {
+    fn sub_agents_have_their_own_transcripts() {
         let of = |agent_id: Option<&str>, path: &str| {
             let agent_id = agent_id.map(str::to_owned);
             transcript(&Payload {
@@ -222,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn the_persons_words_stand_first_and_the_opening_before_them() {
+    fn focus_follows_the_opening() {
         assert_eq!(focus(Some("  ")), None);
         let text = focus(Some("keep the\nmigration")).unwrap();
         assert!(text.starts_with(OPENING) && text.ends_with("> keep the\n> migration"), "{text}");

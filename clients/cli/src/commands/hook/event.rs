@@ -1,4 +1,4 @@
-//! What each event asks of the daemon, and what is said of the answers.
+//! Handles the events: calls the daemon and builds the answer.
 
 use longhaul_client::briefing::OPENING;
 use longhaul_client::gateway::MARKER;
@@ -17,33 +17,32 @@ use crate::commands::install::setup;
 use crate::commands::usage::bill::at_resume;
 use crate::session::Session;
 
-/// Milliseconds of the wait for the newest lines of the transcript: without them the checkpoint is a little
-/// older, which is better than none.
+/// Milliseconds to wait for the newest lines of the transcript; without them the checkpoint is slightly older.
 const SYNC_MS: u64 = 60;
 /// Tokens of the checkpoint after a compaction.
 const COMPACTED_TOKENS: u64 = 1_700;
-/// Tokens of the checkpoint at a resume: the history is still there, the state of files may have changed.
+/// Tokens of the checkpoint at a resume: the history is still there, but files may have changed.
 const RESUMED_TOKENS: u64 = 1_000;
-/// Tokens of what is remembered; with the mark and the words around it 300.
+/// Tokens of memory; 300 with the mark and the text around it.
 const MEMORY_TOKENS: u64 = 270;
-/// Tokens of the mark, of the guide and of the words around the memory.
+/// Tokens of the mark, the guide and the text around the memory.
 const FRAME_TOKENS: u64 = 230;
-/// Percent of the way to the next compaction at which the agent is warned.
+/// Percentage of the compaction limit at which to warn the agent.
 const NEARLY_FULL_PERCENT: u64 = 85;
 
-/// What the texts at the start of a session are about.
+/// Values of the mark's `about`.
 const RESUME: &str = "resume";
 const COMPACTION: &str = "compaction";
-/// How an item begins that put a checkpoint of ours before the model: by a hook, or as a compaction of ours.
+/// Beginnings of items that showed the model one of our checkpoints: from a hook, or as our compaction.
 const OURS: [&str; 4] = [
     "<longhaul_context about=\"resume\"",
     "<longhaul_context about=\"compaction\"",
     "[SESSION_CHECKPOINT v1]",
     OPENING,
 ];
-/// Items at the end of a history that are looked at.
-const ITEMS_LOOKED_AT: u32 = 12;
-/// How a model reads the checkpoint.
+/// Items to inspect at the end of a history.
+const ITEMS_INSPECTED: u32 = 12;
+/// Explains the checkpoint to the model.
 const GUIDE: &str = "\
 The state of this thread as longhaul recorded it from the transcript: a record, not a new request. Go on with the \
 first open step of PLAN, else with the request under TASK. SUSPECT means that a file behind it changed or cannot \
@@ -52,22 +51,21 @@ do not read it again only to remember it. `#747` brings that line back word for 
 expand 747).";
 
 /// What a history ends with.
-enum Latest {
-    /// A checkpoint of ours, and nothing was done since.
+enum HistoryEnd {
+    /// A checkpoint of ours, without work since.
     Checkpoint,
-    /// A compaction by the agent, and nothing was done since.
+    /// A compaction by the agent, without work since.
     Compaction,
     Work,
 }
 
-/// One run of a hook.
 #[derive(Clone, Copy)]
 pub(super) struct Hook<'a> {
     pub(super) agent: Agent,
     pub(super) payload: &'a Payload,
     pub(super) client: &'a Client,
     pub(super) session: &'a Session,
-    /// When the daemon's time is up.
+    /// Deadline of calls to the daemon.
     pub(super) until: Instant,
 }
 
@@ -76,7 +74,7 @@ pub(super) async fn answer(event: Event, hook: &Hook<'_>) -> Result<Answer, Stri
         Event::SessionStart => session_start(hook).await,
         Event::UserPromptSubmit => prompt(hook).await,
         Event::PreCompact => pre_compact(hook).await,
-        // Nothing to say: what was written is read now, so that whoever asks next finds it.
+        // Only makes the daemon read the newest lines.
         Event::PostCompact => hook.thread().await.map(|_| Answer::default()),
         Event::Stop => stop(hook).await,
     }
@@ -109,7 +107,7 @@ async fn session_start(hook: &Hook<'_>) -> Result<Answer, String> {
     let about = view.as_ref().map_or("memory", |(about, _)| about);
     let checkpoint = view.map(|(_, view)| format!("{GUIDE}\n\n{}", view.trim_end()));
     let memory =
-        memory.map(|told| format!("What longhaul remembers from earlier threads:\n\n{told}"));
+        memory.map(|text| format!("What longhaul remembers from earlier threads:\n\n{text}"));
     let parts: Vec<String> = checkpoint.into_iter().chain(memory).collect();
     match (parts.is_empty(), complaint) {
         (true, Some(why)) if price.is_none() => Err(why),
@@ -121,13 +119,13 @@ async fn session_start(hook: &Hook<'_>) -> Result<Answer, String> {
     }
 }
 
-/// Tells the agent when the window is nearly full: what it decides it should write down.
+/// Asks the agent to write down its decisions when the window is nearly full.
 async fn prompt(hook: &Hook<'_>) -> Result<Answer, String> {
     let params =
         context::UsageParams { thread_id: Some(hook.thread().await?), ..Default::default() };
     let usage = hook.call::<context::Usage>(params).await?;
     let (used, window) = (usage.tokens.used, usage.window);
-    // Of a guess the agent is told nothing.
+    // Do not warn if the window is only a guess.
     let trigger = window.trigger.filter(|trigger| *trigger > 0 && window.is_known);
     let Some(trigger) = trigger else {
         return Ok(Answer::default());
@@ -143,7 +141,7 @@ async fn prompt(hook: &Hook<'_>) -> Result<Answer, String> {
     Ok(Answer::context("UserPromptSubmit", "window", &text))
 }
 
-/// Keeps the state with a receipt before the agent throws its history away.
+/// Records the state with a receipt before the agent replaces its history.
 async fn pre_compact(hook: &Hook<'_>) -> Result<Answer, String> {
     let (trigger, phase) = match hook.payload.trigger.as_deref() {
         Some("manual") => (compaction::Trigger::Manual, compaction::Phase::Standalone),
@@ -154,7 +152,7 @@ async fn pre_compact(hook: &Hook<'_>) -> Result<Answer, String> {
         strategy: Some(compaction::Strategy::Checkpoint),
         phase: Some(phase),
         trigger: Some(trigger),
-        // Whoever answers the agent makes the same compaction once more, which is to be one record with this.
+        // The plugin or gateway will make the same compaction again; both share one record.
         agent_step: Some(compaction::AgentStep::Announced),
         focus: words(hook.payload.instructions.as_deref()).map(str::to_owned),
         ..Default::default()
@@ -174,8 +172,8 @@ async fn pre_compact(hook: &Hook<'_>) -> Result<Answer, String> {
     )))
 }
 
-/// Counts what the answer used of the memory: what is used is told first. And tells the person when the
-/// policy finds it a good moment to compact: no hook can do it, so nothing more is asked for.
+/// Counts which memory the answer used, since used memory ranks first. Also tells the person when the policy
+/// recommends a compaction, which no hook can make.
 async fn stop(hook: &Hook<'_>) -> Result<Answer, String> {
     let thread_id = hook.thread().await?;
     let said = hook.payload.last_assistant_message.as_deref().unwrap_or_default();
@@ -195,7 +193,7 @@ async fn stop(hook: &Hook<'_>) -> Result<Answer, String> {
 }
 
 impl Hook<'_> {
-    /// The thread, read up to the end of its transcript as far as time allows.
+    /// The thread, after reading its transcript as far as time allows.
     async fn thread(&self) -> Result<String, String> {
         let named = self.payload.session_id.clone();
         let Some(path) = self.payload.transcript_path.clone() else {
@@ -209,8 +207,7 @@ impl Hook<'_> {
         }
     }
 
-    /// What resuming costs with a cold cache, beside going on with a briefing; `None` where nothing is known
-    /// or nothing is saved.
+    /// The cost of resuming with a cold cache, compared with a briefing; `None` if unknown or if nothing is saved.
     async fn price_of_resuming(&self) -> Option<String> {
         let thread_id = self.thread().await.ok()?;
         let params = context::UsageParams {
@@ -222,7 +219,7 @@ impl Hook<'_> {
         at_resume(&usage.resume?, &thread_id)
     }
 
-    /// What the policy has to say at the end of a turn; `None` where it has nothing.
+    /// The policy's advice at the end of a turn, if any.
     async fn advice(&self, thread_id: String, said: &str) -> Result<Option<String>, String> {
         let message = (!said.is_empty()).then(|| said.to_owned());
         let (boundaries, notify_only, compact_only) = (None, Some(true), None);
@@ -231,7 +228,7 @@ impl Hook<'_> {
             policy::StepParams { thread_id, event, agent: None, model: None, context_window: None };
         let stepped = self.call::<policy::Step>(params).await?;
         if stepped.watcher.mode == "auto" && self.agent == Agent::Claude && setup::has_plugin() {
-            // The plugin compacts as soon as the turn is over, or says why it could not.
+            // The plugin compacts when the turn is over, or reports why it could not.
             return Ok(None);
         }
         if act::can(self, &stepped).await && act::start(self, &stepped.thread_id) {
@@ -242,17 +239,17 @@ impl Hook<'_> {
         Ok((!texts.is_empty()).then(|| format!("longhaul: {} (/compact)", texts.join("; "))))
     }
 
-    /// What to tell it as, and the checkpoint of the thread; `None` where the model has it before it already.
+    /// The `about` of the mark and the thread's checkpoint; `None` if the model already sees it.
     async fn checkpoint(
         &self,
         (about, max_tokens): (&'static str, u64),
     ) -> Result<Option<(&'static str, String)>, String> {
         let thread_id = self.thread().await?;
-        let (about, max_tokens) = match self.latest(&thread_id).await {
-            Latest::Checkpoint => return Ok(None),
-            // Its history is gone, whatever the agent calls this start.
-            Latest::Compaction => (COMPACTION, COMPACTED_TOKENS),
-            Latest::Work => (about, max_tokens),
+        let (about, max_tokens) = match self.history_end(&thread_id).await {
+            HistoryEnd::Checkpoint => return Ok(None),
+            // The history is gone, even if the agent calls this a resume.
+            HistoryEnd::Compaction => (COMPACTION, COMPACTED_TOKENS),
+            HistoryEnd::Work => (about, max_tokens),
         };
         let room = self.agent.context_tokens_max() - MEMORY_TOKENS - FRAME_TOKENS;
         let params = checkpoint::ViewParams {
@@ -263,31 +260,31 @@ impl Hook<'_> {
         Ok(Some((about, self.call::<checkpoint::View>(params).await?.text.0)))
     }
 
-    /// What the history ends with, prompts and other context apart. An agent that compacts as it resumes
-    /// tells its hooks of both, one after the other, and a history may begin with a view of ours.
-    async fn latest(&self, thread_id: &str) -> Latest {
+    /// What the history ends with, ignoring prompts and other context. An agent that compacts while resuming runs its
+    /// hooks for both, and a history may begin with a view of ours.
+    async fn history_end(&self, thread_id: &str) -> HistoryEnd {
         let thread_id = thread_id.to_owned();
-        let params = ItemsParams { thread_id, last: Some(ITEMS_LOOKED_AT), ..Default::default() };
-        // Twice is better than not at all.
-        let Ok(page) = self.call::<Items>(params).await else { return Latest::Work };
+        let params = ItemsParams { thread_id, last: Some(ITEMS_INSPECTED), ..Default::default() };
+        // Showing the checkpoint twice is better than not at all.
+        let Ok(page) = self.call::<Items>(params).await else { return HistoryEnd::Work };
         for item in page.items.iter().rev() {
             let is_checkpoint = OURS.iter().any(|mark| item.excerpt.contains(mark));
             match item.kind.as_str() {
                 "context" | "user_message" | "compaction" if is_checkpoint => {
-                    return Latest::Checkpoint;
+                    return HistoryEnd::Checkpoint;
                 }
                 "compaction" if self.is_by_gateway(&item.handle).await => {
-                    return Latest::Checkpoint;
+                    return HistoryEnd::Checkpoint;
                 }
-                "compaction" => return Latest::Compaction,
+                "compaction" => return HistoryEnd::Compaction,
                 "context" | "user_message" => {}
-                _ => return Latest::Work,
+                _ => return HistoryEnd::Work,
             }
         }
-        Latest::Work
+        HistoryEnd::Work
     }
 
-    /// Whether a compaction of the agent's holds a view of ours: the gateway answered it.
+    /// Whether the gateway answered a compaction by the agent: it then contains a view of ours.
     async fn is_by_gateway(&self, handle: &str) -> bool {
         if self.agent != Agent::Codex {
             return false;
@@ -298,7 +295,7 @@ impl Hook<'_> {
         expanded.is_ok_and(|it| it.items.iter().any(|item| is_ours(item.get())))
     }
 
-    /// What the memory has for the start of a session; `None` when there is nothing.
+    /// The memory for the start of a session, if any.
     pub(super) async fn memory(&self) -> Option<String> {
         let params = memory::SummaryParams {
             cwd: self.payload.cwd.clone(),
@@ -320,7 +317,7 @@ impl Hook<'_> {
     }
 }
 
-/// An error and what to do about it, in a line.
+/// An error with its hint, on one line.
 pub(super) fn one_line(error: &ClientError) -> String {
     let hint = error.hint().map_or_else(String::new, |hint| format!(" ({hint})"));
     format!("{error}{hint}")

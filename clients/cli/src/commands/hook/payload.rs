@@ -1,9 +1,8 @@
-//! What an agent tells its hooks.
+//! The payload that an agent sends to its hooks.
 
 use clap::ValueEnum;
 use serde::Deserialize;
 
-/// An agent with hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Agent {
     /// Codex
@@ -13,7 +12,7 @@ pub(crate) enum Agent {
 }
 
 impl Agent {
-    /// Tokens of added context the agent takes whole. Codex puts more than 2,500 into a file and shows
+    /// Maximum tokens of context that the agent shows whole. Codex moves more than 2,500 into a file and shows only
     /// its ends; Claude Code does so over 10,000 characters.
     pub(super) const fn context_tokens_max(self) -> u64 {
         match self {
@@ -22,10 +21,10 @@ impl Agent {
     }
 }
 
-/// Events that are answered; of the same name in both agents.
+/// Supported events; both agents use the same names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Event {
-    /// A session begins, goes on, or has just been compacted: `source` says which.
+    /// A session starts, is resumed or was compacted; `source` says which.
     SessionStart,
     /// The person has sent a prompt.
     UserPromptSubmit,
@@ -37,7 +36,7 @@ pub(super) enum Event {
 }
 
 impl Event {
-    /// By its name, also in snake case as configuration keys have it; `None` for one that is not answered.
+    /// Parses a name, also in snake case as in configuration keys; `None` for other events.
     pub(super) fn of(name: &str) -> Option<Self> {
         let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
         let event = match name.to_ascii_lowercase().as_str() {
@@ -52,44 +51,43 @@ impl Event {
     }
 }
 
-/// The members that are used, of those an agent writes; everything else is passed over unread.
+/// The used members of a payload; others are ignored.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Payload {
-    /// The event in the agent's own words.
     pub(super) hook_event_name: String,
     pub(super) session_id: Option<String>,
-    /// Its transcript, an absolute path; `null` when none is written.
+    /// Absolute path; `null` if none is written.
     pub(super) transcript_path: Option<String>,
     /// The folder the agent works in.
     pub(super) cwd: Option<String>,
     /// Of `SessionStart`: `startup`, `resume`, `clear` or `compact`.
     pub(super) source: Option<String>,
-    /// Of compactions: `manual` or `auto`; of the plugin also `plugin` or `precompute`.
+    /// Of compactions: `manual` or `auto`; from the plugin also `plugin` or `precompute`.
     pub(super) trigger: Option<String>,
-    /// Of the plugin: the version of what it sends.
+    /// From the plugin: version of the payload.
     pub(super) protocol: Option<u32>,
-    /// Of the plugin: the sub-agent whose conversation is compacted.
+    /// From the plugin: the sub-agent whose conversation is compacted.
     pub(super) agent_id: Option<String>,
-    /// What the person wrote behind `/compact`: of the plugin, and of Claude Code's `PreCompact`.
+    /// What the person wrote after `/compact`; from the plugin and Claude Code's `PreCompact`.
     #[serde(alias = "custom_instructions")]
     pub(super) instructions: Option<String>,
-    /// Of the plugin: the briefing of ours with which the conversation begins, for `/compact undo`.
+    /// From the plugin: our briefing at the beginning of the conversation, for `/compact undo`.
     pub(super) briefing: Option<String>,
-    /// Of the plugin: tokens of the model's window.
+    /// From the plugin: tokens of the model's window.
     pub(super) context_window: Option<u64>,
-    /// Of the plugin: tokens in it.
+    /// From the plugin: used tokens of the window.
     pub(super) context_tokens: Option<u64>,
-    /// Of `Stop`: what the agent said last.
+    /// Of `Stop`.
     pub(super) last_assistant_message: Option<String>,
-    /// Of the plugin: why the compaction that was asked for was not made; absent: it was.
+    /// From the plugin: why the requested compaction was not made; absent if it was.
     pub(super) not_made: Option<String>,
-    /// Codex alone names the turn.
+    /// Sent only by Codex.
     pub(super) turn_id: Option<String>,
 }
 
 impl Payload {
-    /// Whose it is: transcripts of Codex are called `rollout-…`, those of Claude Code after their session.
+    /// The sending agent: transcripts of Codex are named `rollout-…`, those of Claude Code after their session.
     pub(super) fn agent(&self) -> Agent {
         let file = self.transcript_path.as_deref().and_then(|path| path.rsplit('/').next());
         match file {
@@ -110,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn the_agent_is_told_by_its_transcript_and_its_turn() {
+    fn agent_is_recognized_by_transcript_and_turn() {
         let codex = r#"{"transcript_path":"/h/.codex/sessions/2026/11/21/rollout-a.jsonl"}"#;
         assert_eq!(agent(codex), Agent::Codex);
         assert_eq!(agent(r#"{"transcript_path":null,"turn_id":"t"}"#), Agent::Codex);
@@ -119,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_known_in_both_spellings() {
+    fn events_are_parsed_in_both_spellings() {
         assert_eq!(Event::of("PreCompact"), Some(Event::PreCompact));
         assert_eq!(Event::of("session_start"), Some(Event::SessionStart));
         assert_eq!(Event::of("PreToolUse"), None);

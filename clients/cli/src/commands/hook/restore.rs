@@ -1,7 +1,7 @@
-//! `/compact undo` in a session with our plugin: what a briefing replaced, as messages for the engine to put back.
+//! `/compact undo` in a session with our plugin: returns the history that a briefing replaced, as messages.
 //!
-//! The briefing that stands in the session names the compaction: its view is in it word for word. So the right one is
-//! undone, whatever was compacted or undone since. It is the person's command, and asked on the person's socket.
+//! The briefing in the session contains the compaction's view word for word. That identifies the compaction to undo,
+//! whatever was compacted or undone since. As a command of the person it uses the person's socket.
 
 use longhaul_client::Client;
 use longhaul_client::briefing::RESTORED;
@@ -13,12 +13,12 @@ use super::event::one_line;
 use super::payload::Payload;
 use crate::session::Session;
 
-/// What the person writes behind `/compact`, and nothing else.
+/// The only word that the person writes after `/compact`.
 const WORD: &str = "undo";
-/// Compactions that are looked at, the newest first.
-const LOOKED_AT: u32 = 20;
+/// Number of newest compactions to inspect.
+const INSPECTED: u32 = 20;
 
-/// A message as the engine takes it.
+/// A message in the format of Claude Code's engine.
 #[derive(Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Message {
@@ -44,26 +44,24 @@ struct ToolResult {
     is_error: bool,
 }
 
-/// Whether the person asks for it.
-pub(super) fn is_asked(payload: &Payload) -> bool {
+pub(super) fn is_requested(payload: &Payload) -> bool {
     payload.instructions.as_deref().is_some_and(|words| words.trim().eq_ignore_ascii_case(WORD))
 }
 
-/// Undoes the compaction whose briefing stands in the session.
-pub(super) async fn restored(
+/// Undoes the compaction whose briefing is in the session.
+pub(super) async fn restore(
     session: &Session,
     (payload, thread_id): (&Payload, &str),
     left_ms: u64,
 ) -> Result<Vec<Message>, String> {
-    let briefing =
-        payload.briefing.as_deref().ok_or("no briefing of longhaul's stands in this session")?;
+    let briefing = payload.briefing.as_deref().ok_or("this session has no briefing by longhaul")?;
     let options = session.options().connect_timeout_ms(left_ms).request_timeout_ms(left_ms);
     let client = Client::connect(options).await.map_err(|error| one_line(&error))?;
-    let id = named(&client, thread_id, briefing).await?;
+    let id = find_compaction(&client, thread_id, briefing).await?;
     let undone = client.call::<Undo>(UndoParams { compaction_id: id });
     let undone = undone.await.map_err(|error| one_line(&error))?;
     if !undone.complete {
-        return Err("the old history is more than one message takes".to_owned());
+        return Err("the old history is too large for one message".to_owned());
     }
     let mut messages = messages(&undone.history);
     if messages.is_empty() {
@@ -76,10 +74,14 @@ pub(super) async fn restored(
     Ok(messages)
 }
 
-/// The newest compaction whose view stands in the briefing.
-async fn named(client: &Client, thread_id: &str, briefing: &str) -> Result<String, String> {
+/// The newest compaction whose view is in the briefing.
+async fn find_compaction(
+    client: &Client,
+    thread_id: &str,
+    briefing: &str,
+) -> Result<String, String> {
     let of =
-        ListParams { thread_id: Some(thread_id.to_owned()), limit: Some(LOOKED_AT), cursor: None };
+        ListParams { thread_id: Some(thread_id.to_owned()), limit: Some(INSPECTED), cursor: None };
     let page = client.call::<List>(of).await.map_err(|error| one_line(&error))?;
     for made in page.compactions {
         let of = GetParams { compaction_id: made.compaction_id.clone() };
@@ -92,7 +94,7 @@ async fn named(client: &Client, thread_id: &str, briefing: &str) -> Result<Strin
     Err("the daemon has no compaction with this briefing".to_owned())
 }
 
-/// The words, calls and results among some items; what the engine adds by itself is left to it.
+/// Converts items to messages: texts, calls and results. Leaves out what the engine adds by itself.
 fn messages(items: &[Value]) -> Vec<Message> {
     let mut messages: Vec<Message> = Vec::new();
     for item in items {
@@ -121,8 +123,8 @@ fn messages(items: &[Value]) -> Vec<Message> {
     messages
 }
 
-/// The last message, where it is of this role and without words, else a new one: calls made together are answered
-/// together, and the engine lists words apart from them.
+/// The last message if it has this role and no text, else a new one: parallel calls share a message, as do their
+/// results, and the engine keeps text in separate messages.
 fn last<'a>(messages: &'a mut Vec<Message>, role: &str) -> &'a mut Message {
     if !messages.last().is_some_and(|last| last.role == role && last.text.is_empty()) {
         messages.push(Message { role: role.to_owned(), ..Default::default() });
@@ -131,7 +133,7 @@ fn last<'a>(messages: &'a mut Vec<Message>, role: &str) -> &'a mut Message {
     &mut messages[at]
 }
 
-/// The text of some parts, or the text itself.
+/// The text of content parts, or the content itself if it is a text.
 fn text(parts: &Value) -> String {
     let texts = parts.as_array().into_iter().flatten().filter_map(|part| part["text"].as_str());
     parts.as_str().map_or_else(|| texts.collect::<Vec<_>>().join("\n"), str::to_owned)
@@ -143,7 +145,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn items_become_messages_with_calls_and_results_together() {
+    fn parallel_calls_and_results_share_messages() {
         let says = |role: &str, text: &str| json!({ "type": "message", "role": role, "content": [{ "type": "input_text", "text": text }] });
         let call = |id: &str| json!({ "type": "function_call", "call_id": id, "name": "Bash", "arguments": "{\"command\":\"ls\"}" });
         let output =
@@ -162,28 +164,28 @@ mod tests {
         let use_of =
             |id: &str| json!({ "tool_use_id": id, "tool": "Bash", "input": { "command": "ls" } });
         let result = |id: &str| json!({ "tool_use_id": id, "text": "a", "isError": false });
-        let told = |role: &str, text: &str| json!({ "role": role, "text": text, "toolUses": [], "toolResults": [] });
-        let mut calling = told("assistant", "");
+        let message = |role: &str, text: &str| json!({ "role": role, "text": text, "toolUses": [], "toolResults": [] });
+        let mut calling = message("assistant", "");
         calling["toolUses"] = json!([use_of("t1"), use_of("t2")]);
-        let mut answered = told("user", "");
+        let mut answered = message("user", "");
         answered["toolResults"] = json!([result("t1"), result("t2")]);
         let wanted = json!([
-            told("user", "look"),
-            told("assistant", "Looking."),
+            message("user", "look"),
+            message("assistant", "Looking."),
             calling,
             answered,
-            told("assistant", "Done.")
+            message("assistant", "Done.")
         ]);
         assert_eq!(serde_json::to_value(messages(&items)).unwrap(), wanted);
     }
 
     #[test]
-    fn it_is_asked_for_by_one_word_alone() {
+    fn only_the_single_word_requests_an_undo() {
         let asked = |words: &str| {
-            is_asked(&Payload { instructions: Some(words.to_owned()), ..Default::default() })
+            is_requested(&Payload { instructions: Some(words.to_owned()), ..Default::default() })
         };
         assert!(asked("undo") && asked(" Undo\n"));
         assert!(!asked("keep the undo stack in mind") && !asked(""));
-        assert!(!is_asked(&Payload::default()));
+        assert!(!is_requested(&Payload::default()));
     }
 }

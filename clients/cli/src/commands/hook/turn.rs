@@ -1,7 +1,7 @@
-//! The plugin of Claude Code between two turns: whether the policy wants a compaction now, and what came of it.
+//! Answers the Claude Code plugin between turns: whether the policy wants a compaction now; receives its outcome.
 //!
-//! The plugin compacts and does nothing else (`compact_only`): the daemon asks it for no message to the agent. It is
-//! answered in milliseconds, or after a judge whom the policy asks for; the person may write meanwhile.
+//! The plugin only compacts (`compact_only`), so the daemon requests no message to the agent. The answer takes
+//! milliseconds, or longer if the policy asks a judge; the person can keep writing.
 
 use std::time::Duration;
 
@@ -13,20 +13,19 @@ use tokio::time::{Instant, timeout_at};
 use super::compact::{PROTOCOL, check_protocol, read_to_end};
 use super::event::{Hook, one_line};
 use super::payload::{Agent, Payload};
-use super::{HookArgs, complain, stdin};
+use super::{HookArgs, log_failure, stdin};
 use crate::failure::Failure;
 use crate::session::Session;
 
-/// Milliseconds for an answer, with time for a judge (`policy.judgment_timeout_ms` is 30,000).
+/// Timeout in milliseconds, including a judge (`policy.judgment_timeout_ms` is 30,000).
 const LIMIT_MS: u64 = 35_000;
 
-/// What the plugin reads.
 #[derive(Debug, Default, Serialize)]
 struct TurnAnswer {
     protocol: u32,
-    /// Whether it is to compact now.
+    /// Whether to compact now.
     compact: bool,
-    /// What the person is told.
+    /// Shown to the person.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
 }
@@ -49,7 +48,7 @@ pub(super) async fn compaction_ended(args: &HookArgs, session: &Session) -> Resu
     .await
 }
 
-/// Takes the step and says what is to be done; nothing is, where it cannot be taken.
+/// Reports the event to the policy and prints its answer; on an error, prints an answer that does nothing.
 async fn answer(
     args: &HookArgs,
     session: &Session,
@@ -60,14 +59,14 @@ async fn answer(
         Ok(stepped) => stepped,
         Err(_) => Err(format!("the daemon took more than {LIMIT_MS} ms")),
     };
-    let said = match stepped {
-        Ok(stepped) => said(stepped),
+    let answer = match stepped {
+        Ok(stepped) => turn_answer(stepped),
         Err(why) => {
-            complain(&why);
+            log_failure(&why);
             TurnAnswer::default()
         }
     };
-    let json = serde_json::to_string(&TurnAnswer { protocol: PROTOCOL, ..said })?;
+    let json = serde_json::to_string(&TurnAnswer { protocol: PROTOCOL, ..answer })?;
     session.print_json(&(json + "\n")).unwrap_or_default();
     Ok(())
 }
@@ -86,7 +85,7 @@ async fn step(
     let agent = args.agent.unwrap_or(Agent::Claude);
     let hook = Hook { agent, payload: &payload, client: &client, session, until };
     let thread_id = read_to_end(&hook).await?;
-    // The daemon knows the window since the agent's report that came with the read.
+    // The daemon knows the window from the sync above.
     let params = StepParams {
         thread_id,
         event: event(&payload),
@@ -97,7 +96,7 @@ async fn step(
     hook.call::<Step>(params).await
 }
 
-fn said(stepped: StepResult) -> TurnAnswer {
+fn turn_answer(stepped: StepResult) -> TurnAnswer {
     let compact = stepped.effects.iter().any(|effect| effect.effect == "compact");
     let text = |effect: Effect| Some(effect.text?.0);
     let texts: Vec<String> = stepped.effects.into_iter().filter_map(text).collect();

@@ -1,9 +1,7 @@
-//! Our entries among an agent's hooks: the same shape in Codex's `hooks.json` and in Claude Code's
-//! `settings.json`.
+//! Our entries among an agent's hooks; Codex's `hooks.json` and Claude Code's `settings.json` have the same format.
 //!
-//! `hooks.EVENT` is a list of groups, each with a list of handlers. Ours is a group of its own at the end of
-//! each list: Codex remembers which hooks are trusted by their place, so that those of the user must not
-//! move.
+//! `hooks.EVENT` is a list of groups, each with a list of handlers. We add a separate group at the end of each list:
+//! Codex identifies trusted hooks by their position, so the user's hooks must not move.
 
 use std::path::Path;
 
@@ -15,10 +13,10 @@ use crate::shell;
 
 pub(super) const EVENTS: [&str; 5] =
     ["SessionStart", "UserPromptSubmit", "PreCompact", "PostCompact", "Stop"];
-/// Seconds after which the agent ends a hook that hangs. It ends itself long before.
+/// Seconds after which the agent kills a hook. Ours end themselves long before.
 const TIMEOUT_SECONDS: &str = "5";
 
-/// The commands an agent is to run.
+/// The commands for an agent.
 pub(super) struct Hooks {
     longhaul: String,
     agent: &'static str,
@@ -35,8 +33,8 @@ impl Hooks {
         format!("{} hook {event} --agent {}", self.longhaul, self.agent)
     }
 
-    /// Writes our entries; where our call is already there, only the call: what its owner put around it stays. Fails with the name of a member
-    /// that is of another kind than the agent reads.
+    /// Writes our entries; in an existing command it only replaces our call and keeps the user's additions. Fails with
+    /// the name of a member that has another type than the agent reads.
     pub(super) fn put(&self, root: &CstObject) -> Result<(), String> {
         let hooks = root.object_value_or_create("hooks").ok_or("`hooks` is not an object")?;
         for event in EVENTS {
@@ -62,7 +60,7 @@ impl Hooks {
     }
 }
 
-/// Takes our entries out, and the lists that are empty then; a command that does more loses our call alone.
+/// Removes our entries and emptied lists; from a command with the user's additions it removes only our call.
 pub(super) fn remove(root: &CstObject) {
     let Some(hooks) = root.object_value("hooks") else { return };
     for event in hooks.properties() {
@@ -93,7 +91,7 @@ pub(super) fn remove(root: &CstObject) {
     }
 }
 
-/// The handlers in a list of groups that run `longhaul hook`, with their commands.
+/// The handlers that run `longhaul hook`, with their commands.
 fn ours(groups: &CstArray) -> Vec<(CstObject, String)> {
     let groups = groups.elements().into_iter().filter_map(|group| group.as_object());
     let handlers = groups.filter_map(|group| group.array_value("hooks"));
@@ -110,7 +108,7 @@ pub(super) fn string(object: &CstObject, name: &str) -> Option<String> {
     object.get(name)?.value()?.as_string_lit()?.decoded_value().ok()
 }
 
-/// Sets a text, and touches nothing when it is the same already.
+/// Sets a string; leaves an equal one untouched.
 pub(super) fn set_string(object: &CstObject, name: &str, value: &str) {
     if string(object, name).as_deref() == Some(value) {
         return;

@@ -1,9 +1,8 @@
-//! One file, as it is and as it shall be.
+//! A change of one file.
 //!
-//! A change is made in the order: look that the file is still as it was read, write its old content beside
-//! it, write the new one to a temporary file in the same folder, sync, rename. A crash at any point leaves
-//! the old or the new file, never a part. A link is followed, so that settings kept in another folder stay
-//! there.
+//! Steps: check that the file is still as it was read, back up its old content beside it, write the new content to a
+//! temporary file in the same folder, sync, rename. A crash at any point leaves the old or the new file, never a part.
+//! Links are followed, so that settings kept in another folder stay there.
 
 use std::fs;
 use std::io::{self, ErrorKind, Write};
@@ -15,33 +14,32 @@ use similar::TextDiff;
 use super::error::unreadable;
 use crate::failure::{A_PERSON, Failure, TRY_LATER};
 
-/// Lines of a new file up to which it is shown whole.
+/// Maximum lines of a new or removed file to show.
 const SHOWN_LINES_MAX: usize = 80;
 /// Unchanged lines shown around a change.
 const CONTEXT_LINES: usize = 2;
-/// Rights of a file that was not there: settings may hold secrets later.
+/// Mode of a new file: settings may hold secrets later.
 const NEW_FILE_MODE: u32 = 0o600;
-/// Rights of a folder that was not there, and of one that nobody but us writes to.
+/// Mode of a new folder, and of one that only we write to.
 const FOLDER_MODE: u32 = 0o777;
 const OWN_FOLDER_MODE: u32 = 0o700;
 
-/// A file that is written, rewritten or removed.
 #[derive(Debug)]
 pub(super) struct Change {
     path: PathBuf,
-    /// `None`: the file is not there.
+    /// `None` if the file does not exist.
     before: Option<String>,
-    /// `None`: the file goes.
+    /// `None` to remove the file.
     after: Option<String>,
-    /// A folder that is ours alone, with all in it: its files are shown as a line each, their old content is not
-    /// kept, and folders in it go when they are empty.
+    /// A folder that only we write to: its files are shown in one line each and not backed up, and its empty folders
+    /// are removed.
     own_root: Option<PathBuf>,
-    /// Takes the rights of others away: it holds a secret from now on.
+    /// Removes access by others, since the file will hold a secret.
     is_private: bool,
 }
 
 impl Change {
-    /// Reads the file and edits its text; `edit` takes and gives `None` for a file that is not there.
+    /// Reads the file and edits its text; `None` means that the file does not exist.
     pub(super) fn edit(
         path: PathBuf,
         edit: impl FnOnce(Option<&str>) -> Result<Option<String>, Failure>,
@@ -60,7 +58,7 @@ impl Change {
         Self::edit(path, |_| Ok(None))
     }
 
-    /// Of a file in a folder that nobody but us writes to.
+    /// Marks it as a file in a folder that only we write to.
     pub(super) fn own(self, root: &Path) -> Self {
         Self { own_root: Some(fs::canonicalize(root).unwrap_or_else(|_| root.into())), ..self }
     }
@@ -73,11 +71,11 @@ impl Change {
         &self.path
     }
 
-    pub(super) fn is_one(&self) -> bool {
+    pub(super) fn is_effective(&self) -> bool {
         self.before != self.after
     }
 
-    /// A unified diff; a long new or old file in one line.
+    /// A unified diff; a long new or removed file in one line.
     pub(super) fn diff(&self) -> String {
         let path = self.path.display().to_string();
         let lines = |text: &Option<String>| text.as_deref().map_or(0, |text| text.lines().count());
@@ -104,8 +102,7 @@ impl Change {
 
     pub(super) fn make(&self) -> Result<(), Failure> {
         if read(&self.path)? != self.before {
-            let message =
-                format!("{} was changed by another program just now", self.path.display());
+            let message = format!("another program has just changed {}", self.path.display());
             return Err(Failure::new(TRY_LATER, message).with_hint("run the command again"));
         }
         let done = match (&self.before, &self.after) {
@@ -121,7 +118,7 @@ impl Change {
         fs::remove_file(&self.path)?;
         let Some(root) = &self.own_root else { return Ok(()) };
         let mut folders = self.path.ancestors().skip(1).take_while(|it| it.starts_with(root));
-        // Ends at the first that is not empty.
+        // Stops at the first that is not empty.
         while folders.next().is_some_and(|folder| fs::remove_dir(folder).is_ok()) {}
         Ok(())
     }
@@ -135,7 +132,7 @@ impl Change {
             name.push(ending);
             PathBuf::from(name)
         };
-        // The first holds what was there before us, and is never written again.
+        // The first backup has the original content and is never overwritten.
         let first = beside(".longhaul-backup");
         let backup = if first.exists() { beside(".longhaul-backup-2") } else { first };
         write_atomically(&backup, before, self.mode())
@@ -149,7 +146,7 @@ impl Change {
         write_atomically(&self.path, text, self.mode())
     }
 
-    /// The rights the file has, or gets.
+    /// The file's present or future mode.
     fn mode(&self) -> u32 {
         let mode = fs::metadata(&self.path).map(|file| file.permissions().mode());
         let mode = mode.unwrap_or(NEW_FILE_MODE);
@@ -184,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_keeps_the_old_file_the_rights_and_the_link() {
+    fn change_keeps_backup_mode_and_link() {
         let folder = tempfile::tempdir().unwrap();
         let (real, link) = (folder.path().join("real.toml"), folder.path().join("link.toml"));
         fs::write(&real, "a = 1\n").unwrap();
@@ -207,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_changed_meanwhile_is_left_alone() {
+    fn file_changed_by_another_program_is_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("settings.json");
         let change = Change::write(path.clone(), "{}\n").unwrap();

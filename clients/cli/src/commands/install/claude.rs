@@ -1,7 +1,7 @@
-//! Claude Code: hooks in `settings.json` of its folder, the MCP server in `.claude.json`, the plugin in `skills`.
+//! Claude Code: hooks in its `settings.json`, the MCP server in `.claude.json`, the plugin in `skills`.
 //!
-//! Claude Code writes `.claude.json` itself while it runs: a change made in between can be lost, and is made
-//! again by running the command again.
+//! A running Claude Code also writes `.claude.json` and may overwrite our change; running the command again repairs
+//! it.
 
 use std::path::{Path, PathBuf};
 
@@ -39,13 +39,12 @@ pub(super) fn plan(
             match place::beside(BRIDGE) {
                 Some(bridge) => plan.change(edited(state, |root| put_server(root, &bridge, socket))?),
                 None => plan.notes.push(format!(
-                    "note: {BRIDGE} is neither beside this program nor on the PATH; its tools are left out"
+                    "note: {BRIDGE} is neither beside this program nor on the PATH; its tools are not installed"
                 )),
             }
             claude_plugin::install(&mut plan, &folder, (socket, excerpts))?;
             if !plan.is_empty() {
-                plan.notes
-                    .push("Sessions that run already take it up when they are restarted.".into());
+                plan.notes.push("Restart running sessions to use it.".into());
             }
         }
         Direction::Uninstall => {
@@ -63,13 +62,13 @@ pub(super) fn plan(
     Ok(plan)
 }
 
-/// Where Claude Code keeps the servers of all projects.
+/// Claude Code's file with the MCP servers of all projects.
 pub(super) fn state_file() -> Result<PathBuf, Failure> {
     let folder = place::set("CLAUDE_CONFIG_DIR").map_or_else(place::home, Ok)?;
     Ok(folder.join(".claude.json"))
 }
 
-/// An edit that does not make a file only to say nothing in it.
+/// An edit that does not create an empty file.
 fn edited(
     path: PathBuf,
     change: impl FnOnce(&CstObject) -> Result<(), String>,

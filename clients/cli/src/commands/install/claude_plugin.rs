@@ -1,7 +1,7 @@
-//! The plugin of Claude Code, in the folder for skills, from which it is loaded without a marketplace.
+//! The plugin of Claude Code, in the folder for skills, which needs no marketplace.
 //!
-//! The classic hooks stay beside it: they give a session its memory, and take over where a version of Claude Code, or
-//! its maker's switch, does not load the plugin. Where both run, the plugin leaves out what the hook would say again.
+//! The hooks stay installed: they give a session its memory, and work if Claude Code does not load the plugin (an old
+//! version, or switched off by its vendor). If both run, the plugin omits what the hook adds.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,17 +16,16 @@ use super::place;
 use super::plan::Plan;
 use crate::failure::Failure;
 
-/// The first version of Claude Code the plugin was seen to work in.
+/// Oldest version of Claude Code that the plugin was tested with.
 pub(in crate::commands) const VERSION_MIN: Version = Version(2, 1, 290);
-/// What Claude Code calls the plugin in its settings, from this folder and from the marketplace in its own.
+/// The plugin's ids in Claude Code's settings: installed here, and from the marketplace.
 const SKILLS_ID: &str = "longhaul@skills-dir";
 const MARKETPLACE_ID: &str = "longhaul@longhaul";
-/// What Claude Code lays beside a plugin that it loads from this folder.
-const LAID: [&str; 2] = [".claude-plugin/types", "tsconfig.json"];
-/// How the plugin's own record begins, in the folder where Claude Code keeps what plugins store.
+/// What Claude Code adds to a plugin in this folder.
+const ADDED: [&str; 2] = [".claude-plugin/types", "tsconfig.json"];
+/// Prefix of the plugin's file in Claude Code's folder for stored values.
 const RECORD_PREFIX: &str = "longhaul_";
 
-/// A version of Claude Code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::commands) struct Version(u32, u32, u32);
 
@@ -36,7 +35,6 @@ impl std::fmt::Display for Version {
     }
 }
 
-/// How compactions of Claude Code are answered here.
 #[derive(Debug)]
 pub(in crate::commands) struct PluginSetup {
     pub(in crate::commands) claude: Option<Version>,
@@ -48,22 +46,22 @@ pub(in crate::commands) struct PluginSetup {
 pub(in crate::commands) struct Installation {
     pub(in crate::commands) id: &'static str,
     pub(in crate::commands) is_enabled: bool,
-    /// Whether its files are those of this version.
+    /// Whether its files are this version's.
     pub(in crate::commands) is_current: bool,
-    /// The program it runs, where its files name one by its path.
+    /// The program it runs, if its files name one by its path.
     pub(in crate::commands) program: Option<PathBuf>,
 }
 
-/// What the plugin wrote down of its last compaction.
+/// The plugin's record of its last compaction.
 #[derive(Debug, Deserialize)]
 pub(in crate::commands) struct Record {
     pub(in crate::commands) at_ms: i64,
     pub(in crate::commands) ms: u64,
-    /// Why it was left to Claude Code; absent where it was answered.
+    /// Why it was left to Claude Code; absent if it was answered.
     pub(in crate::commands) reason: Option<String>,
 }
 
-/// Adds the plugin to a plan, or says why the classic hooks are left alone.
+/// Adds the plugin to a plan, or a note why it is not used.
 pub(super) fn install(
     plan: &mut Plan,
     folder: &Path,
@@ -73,49 +71,47 @@ pub(super) fn install(
     let found = setup(folder);
     let why = match (&found.installation, found.claude) {
         (Some(from), _) if from.id == MARKETPLACE_ID => {
-            plan.notes.push(format!("{MARKETPLACE_ID} is there already and answers compactions."));
+            plan.notes
+                .push(format!("{MARKETPLACE_ID} is already installed and answers compactions."));
             return Ok(());
         }
-        (_, None) => "claude is not on the PATH, so its version is not known".to_owned(),
+        (_, None) => "claude is not on the PATH, so its version is unknown".to_owned(),
         (_, Some(version)) if version < VERSION_MIN => {
-            format!("Claude Code {version} loads no such plugins (from {VERSION_MIN} on it does)")
+            format!("the plugin needs Claude Code {VERSION_MIN}, this is {version}")
         }
         (_, Some(_)) => {
             for (path, text) in wanted(&place::longhaul()?, socket, excerpts) {
                 plan.change(Change::write(root.join(path), &text)?.own(&root));
             }
-            plan.notes.push(
-                "Compactions: by the plugin, without a model; the hooks where it cannot.".into(),
-            );
+            plan.notes
+                .push("Compactions: by the plugin, without a model, else by the hooks.".into());
             return Ok(());
         }
     };
-    plan.notes
-        .push(format!("Compactions: by Claude Code itself, with our hooks beside it: {why}."));
+    plan.notes.push(format!("Compactions: by Claude Code itself, with our hooks: {why}."));
     Ok(())
 }
 
-/// Adds its removal, with what Claude Code laid beside it.
+/// Adds its removal, with what Claude Code added to it.
 pub(super) fn uninstall(plan: &mut Plan, folder: &Path) -> Result<(), Failure> {
     let root = root(folder);
     if !root.join(".claude-plugin/plugin.json").is_file() {
         return Ok(());
     }
-    let mut laid = Vec::new();
-    LAID.iter().for_each(|path| files_below(&root.join(path), &mut laid));
+    let mut added = Vec::new();
+    ADDED.iter().for_each(|path| files_below(&root.join(path), &mut added));
     let ours = FILES.iter().map(|(path, _)| root.join(path));
-    for path in ours.chain(laid) {
+    for path in ours.chain(added) {
         plan.change(Change::remove(path)?.own(&root));
     }
     Ok(())
 }
 
-/// What stands in Claude Code's folder, and which Claude Code there is.
 pub(in crate::commands) fn setup(folder: &Path) -> PluginSetup {
     PluginSetup { claude: version(), installation: installation(folder), last: last(folder) }
 }
 
-/// The plugin as it is installed, without a question to Claude Code itself.
+/// The installed plugin, read from files.
 pub(in crate::commands) fn installation(folder: &Path) -> Option<Installation> {
     let settings = super::setup::json(&folder.join("settings.json"));
     let enabled = |id: &str| settings["enabledPlugins"][id].as_bool();
@@ -139,7 +135,7 @@ fn root(folder: &Path) -> PathBuf {
     folder.join("skills/longhaul")
 }
 
-/// The files as they are to be: built in, with the program that installs them.
+/// The files to write: the built-in ones with this program's path.
 fn wanted(longhaul: &Path, socket: Option<&Path>, excerpts: bool) -> Vec<(&'static str, String)> {
     let mut words = vec![longhaul.to_string_lossy().into_owned()];
     words.extend(
@@ -157,7 +153,7 @@ fn wanted(longhaul: &Path, socket: Option<&Path>, excerpts: bool) -> Vec<(&'stat
     files.collect()
 }
 
-/// The program that such a file names, where it is a path.
+/// The program that the file names, if it is an absolute path.
 fn program_in(text: &str) -> Option<PathBuf> {
     let words = text.rsplit_once(" = ")?.1.trim().trim_end_matches(';');
     let words: Vec<String> = serde_json::from_str(words).ok()?;
@@ -177,7 +173,7 @@ fn parsed(text: &str) -> Option<Version> {
     Some(Version(next()?, next()?, next()?))
 }
 
-/// The newest record of the plugin, whichever way it was loaded.
+/// The plugin's newest record, from either installation.
 fn last(folder: &Path) -> Option<Record> {
     let stores = fs::read_dir(folder.join("plugins/store")).ok()?.flatten();
     let ours =
@@ -202,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_file_that_claude_code_reads_is_built_in() {
+    fn every_hook_file_is_built_in() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../claude-plugin");
         let mut modules = Vec::new();
         files_below(&folder.join("hooks"), &mut modules);
@@ -214,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn the_program_is_written_into_its_file_and_read_back() {
+    fn program_path_round_trips() {
         let socket = Some(Path::new("/run/my \"socket\""));
         let files = wanted(Path::new("/opt/my tools/longhaul"), socket, true);
         let (_, text) = files.iter().find(|(path, _)| *path == PROGRAM).unwrap();

@@ -1,4 +1,4 @@
-//! The plugin of Claude Code, built in: a program that was installed alone has it, and always its own version's.
+//! The files of the Claude Code plugin, built in so that the installed version always matches this program.
 
 macro_rules! files {
     ($($path:literal)*) => {
@@ -6,10 +6,10 @@ macro_rules! files {
     };
 }
 
-/// The file that names the program: the text here is the marketplace's.
+/// The file that names the program to run; the built-in text is the marketplace's.
 pub(super) const PROGRAM: &str = "hooks/program.ts";
 
-/// Each file of `clients/claude-plugin` that Claude Code reads or shows: its path there, its text.
+/// Path and text of each file of `clients/claude-plugin` that Claude Code reads or shows.
 pub(super) const FILES: &[(&str, &str)] = files! {
     ".claude-plugin/plugin.json"
     "LICENSE"

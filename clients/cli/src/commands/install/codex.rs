@@ -12,11 +12,11 @@ use super::plan::{Direction, Plan};
 use super::{json_file, place};
 use crate::failure::Failure;
 
-/// The server's name in the agent, and so in the names of its tools.
+/// The server's name in the agent and in the names of its tools.
 pub(super) const SERVER: &str = "longhaul";
 const BRIDGE: &str = "longhaul-mcp";
-/// Codex gives a server a handful of variables (seen in 0.169.0: HOME, PATH, LANG …). Without these the
-/// bridge would look for another socket than the rest, and start a daemon that reads other folders.
+/// Codex passes few variables to a server (seen in 0.169.0: HOME, PATH, LANG …). Without these the bridge would look
+/// for another socket than other clients, and start a daemon that reads other folders.
 const VARIABLES: [&str; 9] = [
     "XDG_RUNTIME_DIR",
     "XDG_STATE_HOME",
@@ -29,7 +29,7 @@ const VARIABLES: [&str; 9] = [
     "LONGHAUL_AUTOSTART",
 ];
 
-/// The hooks and the server; out with them goes the gateway, too.
+/// Installs hooks and server; uninstalling also removes the gateway.
 pub(super) fn plan(direction: Direction, socket: Option<&Path>) -> Result<Plan, Failure> {
     let mut plan = Plan::new(direction);
     let home = home()?;
@@ -40,7 +40,7 @@ pub(super) fn plan(direction: Direction, socket: Option<&Path>) -> Result<Plan, 
     Ok(plan)
 }
 
-/// The gateway: in with all the rest, out alone.
+/// Installs the gateway with hooks and server; uninstalls only the gateway.
 pub(super) fn gateway_plan(
     direction: Direction,
     socket: Option<&Path>,
@@ -103,18 +103,17 @@ fn install(
     plan.change(if has_secret { config.private() } else { config });
     if bridge.is_none() {
         plan.notes.push(format!(
-            "note: {BRIDGE} is neither beside this program nor on the PATH; its tools are left out"
+            "note: {BRIDGE} is neither beside this program nor on the PATH; its tools are not installed"
         ));
     }
     if has_hooks(&config_path) {
         plan.notes.push(
-            "note: config.toml has hooks of its own; Codex runs both files' hooks and says so"
+            "note: config.toml also has hooks; Codex runs the hooks of both files and says so"
                 .into(),
         );
     }
     plan.notes.push(
-        "Codex runs new hooks only after you have trusted them: start codex and approve them (/hooks)."
-            .into(),
+        "Codex runs new hooks only after you approve them: start codex and type /hooks.".into(),
     );
     Ok(())
 }
@@ -128,8 +127,7 @@ fn uninstall(plan: &mut Plan, home: &Path) -> Result<(), Failure> {
     })?);
     if !plan.is_empty() {
         plan.notes.push(
-            "Hooks that stood behind ours in the lists may have to be trusted again (/hooks)."
-                .into(),
+            "Codex may ask you to approve hooks that were listed after ours again (/hooks).".into(),
         );
     }
     codex_gateway::finish_removal(plan, home)
@@ -141,7 +139,7 @@ fn remove_hooks(path: &Path, text: Option<&str>) -> Result<Option<String>, Failu
         agent_hooks::remove(root);
         Ok(())
     })?;
-    // The file was made for hooks alone: empty, it would only puzzle.
+    // Remove the file if only our hooks were in it.
     let is_spent = edited != text && json_file::is_empty(&edited);
     Ok((!is_spent).then_some(edited))
 }
@@ -150,7 +148,7 @@ pub(super) fn parsed(path: &Path, text: &str) -> Result<DocumentMut, Failure> {
     text.parse().map_err(|error: toml_edit::TomlError| unreadable(path, error.message()))
 }
 
-/// Whether the user keeps hooks in this file; the trust Codex writes down there is none.
+/// Whether the user keeps hooks in this file. Codex's record of trusted hooks does not count.
 fn has_hooks(path: &Path) -> bool {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     let Ok(document) = text.parse::<DocumentMut>() else { return false };
@@ -167,10 +165,10 @@ fn put_server(
     let mut document = parsed(path, text.unwrap_or_default())?;
     let servers = document.entry("mcp_servers").or_insert_with(implicit);
     let servers = servers.as_table_like_mut();
-    let servers = servers.ok_or_else(|| unreadable(path, "`mcp_servers` is no table"))?;
+    let servers = servers.ok_or_else(|| unreadable(path, "`mcp_servers` is not a table"))?;
     let server = servers.entry(SERVER).or_insert_with(|| Item::Table(Table::new()));
     let server = server.as_table_like_mut();
-    let server = server.ok_or_else(|| unreadable(path, "`mcp_servers.longhaul` is no table"))?;
+    let server = server.ok_or_else(|| unreadable(path, "`mcp_servers.longhaul` is not a table"))?;
     set(server.entry("command").or_insert(Item::None), bridge.to_string_lossy().as_ref().into());
     if !server.contains_key("env_vars") {
         let variables: toml_edit::Array = VARIABLES.into_iter().collect();
@@ -184,7 +182,7 @@ fn put_server(
     Ok(document.to_string())
 }
 
-/// Sets a value and keeps the comment and spaces around the old one; leaves an equal one as it is written.
+/// Sets a value and keeps the comment and spaces around the old one; leaves an equal one untouched.
 pub(super) fn set(item: &mut Item, value: Value) {
     match item.as_value_mut() {
         Some(old) if old.to_string().trim() == value.to_string().trim() => {}
@@ -227,7 +225,7 @@ mod tests {
         "# mine\nmodel = \"m\" # the good one\n\n[mcp_servers.other]\ncommand = \"x\"\n";
 
     #[test]
-    fn the_server_goes_in_and_out_and_leaves_everything_else_as_it_was() {
+    fn server_install_and_removal_keep_everything_else() {
         let path = Path::new("config.toml");
         let bridge = Path::new("/opt/longhaul-mcp");
         for before in [CONFIG, "", "model = 'm'\n"] {
@@ -241,14 +239,14 @@ mod tests {
     }
 
     #[test]
-    fn a_moved_bridge_is_followed_and_what_the_user_added_stays() {
+    fn moved_bridge_is_updated_and_user_settings_stay() {
         let before = "[mcp_servers.longhaul]\ncommand = \"/old/longhaul-mcp\" # here\nenv_vars = []\nenabled = false\n";
         let put = put_server(Path::new("c"), Some(before), Path::new("/new/longhaul-mcp"), None);
         assert_eq!(put.unwrap(), before.replace("/old/", "/new/"));
     }
 
     #[test]
-    fn a_server_of_the_same_name_that_is_not_ours_stays() {
+    fn foreign_server_of_the_same_name_stays() {
         let theirs = "[mcp_servers.longhaul]\ncommand = \"docker\"\n";
         assert_eq!(remove_server(Path::new("c"), Some(theirs)).unwrap().unwrap(), theirs);
     }

@@ -1,6 +1,6 @@
-//! The gateway in Codex's settings: the provider in force is reached through it.
+//! The gateway in Codex's settings: redirects the selected provider to it.
 //!
-//! Where the provider's own address was is kept in the gateway's settings, and put back by uninstalling.
+//! The provider's own address is kept in the gateway's settings; uninstalling restores it.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -18,14 +18,14 @@ use super::systemd;
 use crate::failure::{A_PERSON, Failure};
 
 pub(in crate::commands) const PROGRAM: &str = "longhaul-gateway";
-/// Codex's built-in provider, and the key that moves it.
+/// Codex's built-in provider, and the key of its address.
 const BUILT_IN: &str = "openai";
 const BUILT_IN_KEY: &str = "openai_base_url";
-/// Ports that are tried: below those the system gives to outgoing connections.
+/// Ports to try: below those that the system uses for outgoing connections.
 const PORTS: std::ops::Range<u16> = 20_000..30_000;
 const PORTS_TRIED: usize = 64;
 
-/// The gateway's settings as they are to be, while Codex's are edited.
+/// The gateway's new settings, while Codex's are edited.
 pub(super) struct GatewayPlan {
     settings: GatewaySettings,
 }
@@ -52,10 +52,10 @@ impl GatewayPlan {
         Ok(Self { settings })
     }
 
-    /// Sends the provider in force through the gateway.
+    /// Redirects the selected provider to the gateway.
     pub(super) fn put(&mut self, path: &Path, text: &str) -> Result<String, Failure> {
         let mut document = parsed(path, text)?;
-        let name = provider_in_force(&document);
+        let name = selected_provider(&document);
         let prompts = compact_prompts(&document);
         let route = self.settings.routes.entry(name.clone()).or_default();
         route.compact_prompts = prompts;
@@ -89,7 +89,7 @@ impl GatewayPlan {
         Ok(document.to_string())
     }
 
-    /// Adds the settings, and what keeps the gateway running: it runs before Codex is sent through it.
+    /// Adds the settings and starts the gateway before Codex uses it.
     pub(super) fn finish(&self, plan: &mut Plan, socket: Option<&Path>) -> Result<(), Failure> {
         let (path, folder) = settings_place()?;
         let text = serde_json::to_string_pretty(&self.settings)? + "\n";
@@ -101,8 +101,8 @@ impl GatewayPlan {
         }
         if !plan.is_empty() {
             plan.notes.push(
-                "Compactions: by the gateway, without a model; by Codex itself where it cannot. Codex sessions that run \
-                 already take it up when they are restarted."
+                "Compactions: by the gateway, without a model, else by Codex itself. Restart running Codex \
+                 sessions to use it."
                     .to_owned(),
             );
         }
@@ -110,7 +110,7 @@ impl GatewayPlan {
     }
 }
 
-/// The command that starts the gateway, and the daemon with it.
+/// The command that starts the gateway and the daemon.
 fn up(socket: Option<&Path>) -> Result<Vec<String>, Failure> {
     let word = |path: &Path| path.to_string_lossy().into_owned();
     let mut command = vec![word(&place::longhaul()?)];
@@ -119,7 +119,7 @@ fn up(socket: Option<&Path>) -> Result<Vec<String>, Failure> {
     Ok(command)
 }
 
-/// Puts the providers' own addresses back into Codex's settings.
+/// Restores the providers' own addresses in Codex's settings.
 pub(super) fn remove(path: &Path, text: &str) -> Result<String, Failure> {
     let Some(settings) = known()? else { return Ok(text.to_owned()) };
     let mut document = parsed(path, text)?;
@@ -143,7 +143,7 @@ pub(super) fn remove(path: &Path, text: &str) -> Result<String, Failure> {
     Ok(document.to_string())
 }
 
-/// Takes the gateway's own files away. A gateway that runs goes on for the sessions that use it.
+/// Removes the gateway's files. A running gateway keeps serving the sessions that use it.
 pub(super) fn finish_removal(plan: &mut Plan, home: &Path) -> Result<(), Failure> {
     let Some(settings) = known()? else { return Ok(()) };
     let (path, folder) = settings_place()?;
@@ -151,7 +151,7 @@ pub(super) fn finish_removal(plan: &mut Plan, home: &Path) -> Result<(), Failure
     systemd::remove_gateway(plan)?;
     if let Ok(status) = settings.ask() {
         plan.notes.push(format!(
-            "The gateway goes on for Codex sessions that run already; when they have ended: kill {}",
+            "The gateway keeps serving running Codex sessions; when they have ended: kill {}",
             status.pid
         ));
     }
@@ -159,7 +159,7 @@ pub(super) fn finish_removal(plan: &mut Plan, home: &Path) -> Result<(), Failure
     Ok(())
 }
 
-/// The routes of the gateway that Codex's settings go through, for `longhaul doctor`.
+/// The gateway's routes that Codex's settings use, for `longhaul doctor`.
 pub(super) fn routes_in_use(config: &DocumentMut, settings: &GatewaySettings) -> Vec<String> {
     let in_use = |name: &&String| {
         let base_url = match name.as_str() {
@@ -173,7 +173,7 @@ pub(super) fn routes_in_use(config: &DocumentMut, settings: &GatewaySettings) ->
     settings.routes.keys().filter(in_use).cloned().collect()
 }
 
-/// Whether an address leads through the gateway, on whatever port.
+/// Whether an address is the gateway's, on any port.
 fn is_ours(url: &str, secret: &str, name: &str) -> bool {
     url.starts_with("http://127.0.0.1:") && url.ends_with(&format!("/{secret}/{name}"))
 }
@@ -191,8 +191,8 @@ fn settings_place() -> Result<(std::path::PathBuf, std::path::PathBuf), Failure>
     Ok((path, folder))
 }
 
-/// By the chosen profile, else by the file, else the one that is built in.
-fn provider_in_force(document: &DocumentMut) -> String {
+/// The provider of the chosen profile, else of the file, else the built-in one.
+fn selected_provider(document: &DocumentMut) -> String {
     let chosen = document.get("profile").and_then(Item::as_str);
     let profile = chosen.and_then(|name| document.get("profiles")?.get(name));
     let of_profile = profile.and_then(|profile| profile.get("model_provider"));
@@ -206,10 +206,10 @@ fn provider<'a>(document: &'a mut DocumentMut, name: &str) -> Option<&'a mut dyn
 
 fn no_provider(path: &Path, name: &str) -> Failure {
     let message = format!("{} has no [model_providers.{name}] with a base_url", path.display());
-    Failure::new(A_PERSON, message).with_hint("the gateway needs to know where this provider is")
+    Failure::new(A_PERSON, message).with_hint("the gateway needs this provider's address")
 }
 
-/// The prompts for a summary that the settings name, where they name any.
+/// The configured prompts for a summary.
 fn compact_prompts(document: &DocumentMut) -> Vec<String> {
     let text = |key: &str| document.get(key).and_then(Item::as_str);
     let in_file = text("experimental_compact_prompt_file");
@@ -230,7 +230,7 @@ fn is_free(port: u16) -> bool {
 }
 
 fn free_port() -> Result<u16, Failure> {
-    // Users of one machine begin at different places.
+    // Start at different ports for the users of one machine.
     let begin = usize::try_from(std::process::id()).unwrap_or_default() % PORTS.len();
     let ports = PORTS.cycle().skip(begin).take(PORTS_TRIED);
     let mut free = ports.filter(|&port| is_free(port));
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn the_built_in_provider_is_moved_by_its_key() {
+    fn built_in_provider_is_redirected_by_its_key() {
         let path = Path::new("config.toml");
         let before = "# mine\nmodel = \"m\" # good\n\n[tui]\ntheme = \"dark\"\n";
         let mut plan = plan();
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_provider_of_the_users_own_keeps_its_table_and_its_address_is_remembered() {
+    fn custom_provider_is_redirected_and_its_address_kept() {
         let path = Path::new("config.toml");
         let before = "model_provider = \"corp\"\ncompact_prompt = \"Sum it up.\"\n\n[model_providers.corp]\nname = \"Corp\"\n\
                       base_url = \"https://llm.example/v1\" # ask Ada\nenv_key = \"K\"\n";
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_provider_without_an_address_is_refused() {
+    fn provider_without_an_address_is_rejected() {
         for text in [
             "model_provider = \"x\"\n",
             "model_provider = \"x\"\n[model_providers.x]\nname = \"X\"\n",
@@ -300,6 +300,6 @@ mod tests {
             assert!(plan().put(Path::new("c"), text).is_err(), "{text}");
         }
         let profile = "profile = \"work\"\n[profiles.work]\nmodel_provider = \"corp\"\n";
-        assert_eq!(provider_in_force(&profile.parse().unwrap()), "corp");
+        assert_eq!(selected_provider(&profile.parse().unwrap()), "corp");
     }
 }

@@ -4,12 +4,10 @@ use std::path::Path;
 
 use crate::failure::{A_PERSON, Failure};
 
-/// A program that is not there, by its name.
 pub(super) fn missing(program: &str, hint: &str) -> Failure {
     Failure::new(A_PERSON, format!("{program} was not found")).with_hint(hint)
 }
 
-/// A file that cannot be edited.
 pub(super) fn unreadable(path: &Path, why: impl std::fmt::Display) -> Failure {
     Failure::new(A_PERSON, format!("{} cannot be edited: {why}", path.display()))
         .with_hint("fix the file by hand first; nothing was changed")

@@ -1,5 +1,5 @@
-//! The threads of Codex that cannot do without the gateway: a view of ours stands in them as a marker that only
-//! the gateway can turn into words.
+//! Finds Codex threads that depend on the gateway: they contain a view of ours as a marker that only the gateway can
+//! expand.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -10,28 +10,28 @@ use memchr::memmem::Finder;
 
 /// Where Codex keeps transcripts, below its home.
 const FOLDERS: [&str; 2] = ["sessions", "archived_sessions"];
-/// Folders below each that are looked into: year, month, day.
+/// Maximum depth of folders: year, month, day.
 const DEPTH_MAX: usize = 4;
-/// Threads that are named; the others are counted.
+/// Maximum threads to name; others are counted.
 const NAMED_MAX: usize = 5;
 const PIECE_BYTES: usize = 1 << 20;
-/// Letters of a thread id, at the end of its file's name.
+/// Length of a thread id, at the end of the file's name.
 const ID_LETTERS: usize = 36;
 
-/// A warning that names them; `None` if there are none.
+/// A warning with their names; `None` if there are none.
 pub(super) fn warning(home: &Path) -> Option<String> {
     let mut files = Vec::new();
     for folder in FOLDERS {
         transcripts(&home.join(folder), DEPTH_MAX, &mut files);
     }
-    // A file's name begins with its date: the newest come first.
+    // File names begin with the date: newest first.
     files.sort_by(|a, b| b.file_name().cmp(&a.file_name()));
     let held = files.iter().filter(|path| holds_marker(path).unwrap_or(false));
     let threads: Vec<String> = held.filter_map(|path| thread_id(path)).collect();
     let all = match threads.as_slice() {
         [] => return None,
-        [_] => "1 thread holds a view".to_owned(),
-        all => format!("{} threads hold views", all.len()),
+        [_] => "1 thread has a view".to_owned(),
+        all => format!("{} threads have views", all.len()),
     };
     let named = threads.iter().take(NAMED_MAX).map(|id| format!("\n  longhaul continue {id}"));
     let named: String = named.collect();
@@ -40,7 +40,7 @@ pub(super) fn warning(home: &Path) -> Option<String> {
         more => format!("\n  and {more} older"),
     };
     Some(format!(
-        "{all} of longhaul that only the gateway can read. Without it the provider refuses them. To go on with one \
+        "{all} of longhaul that only the gateway can read; without it the provider rejects them. To continue one \
          in a new thread:{named}{more}"
     ))
 }
@@ -57,7 +57,7 @@ fn transcripts(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The thread of a transcript; `None` for a file that is none.
+/// The thread of a transcript; `None` for other files.
 fn thread_id(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?;
     let stem = name.strip_suffix(".zst").unwrap_or(name).strip_suffix(".jsonl")?;
@@ -65,7 +65,7 @@ fn thread_id(path: &Path) -> Option<String> {
     id.get(id.len().checked_sub(ID_LETTERS)?..).map(str::to_owned)
 }
 
-/// Whether an item of the transcript is a marker. One that is quoted in a text has its quotes escaped.
+/// Whether an item of the transcript is a marker. A marker quoted in a text has escaped quotes.
 fn holds_marker(path: &Path) -> io::Result<bool> {
     let file = File::open(path)?;
     match path.extension().is_some_and(|extension| extension == "zst") {
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_with_a_marker_of_ours_are_named_newest_first() {
+    fn threads_with_a_marker_are_named_newest_first() {
         let home = tempfile::tempdir().unwrap();
         let marker = br#"{"type":"compaction","encrypted_content":"longhaul-view-1.KLUv"}"#;
         let own = br#"{"type":"compaction","encrypted_content":"gAAAA"}"#;
@@ -112,11 +112,11 @@ mod tests {
         write(home.path(), "sessions", 1, own, ".jsonl");
         write(home.path(), "sessions", 2, quoted, ".jsonl");
         assert_eq!(warning(home.path()), None);
-        // Across the border of two pieces, and packed.
+        // Across the border of two pieces, and compressed.
         let across = [&vec![b' '; PIECE_BYTES - 20][..], marker].concat();
         write(home.path(), "sessions", 3, &across, ".jsonl");
         let one = warning(home.path()).unwrap();
-        assert!(one.starts_with("1 thread holds") && one.contains("-000000000003"), "{one}");
+        assert!(one.starts_with("1 thread has") && one.contains("-000000000003"), "{one}");
         let packed = zstd::stream::encode_all(&marker[..], 3).unwrap();
         write(home.path(), "archived_sessions", 4, &packed, ".jsonl.zst");
         for number in 5..10 {
@@ -124,7 +124,7 @@ mod tests {
         }
         let all = warning(home.path()).unwrap();
         let newest = "new thread:\n  longhaul continue 0199a213-0000-7000-8000-000000000009\n";
-        assert!(all.starts_with("7 threads hold") && all.contains(newest), "{all}");
+        assert!(all.starts_with("7 threads have") && all.contains(newest), "{all}");
         assert!(all.ends_with("\n  and 2 older"), "{all}");
     }
 }

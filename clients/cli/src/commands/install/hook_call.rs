@@ -1,26 +1,25 @@
-//! The call of `longhaul hook` in a command line, which may do other things of its owner's before and after it.
+//! Finds the call of `longhaul hook` in a command line, which may run other commands of the user around it.
 
 use std::ops::Range;
 use std::path::PathBuf;
 
-/// A call of ours in a command line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct HookCall {
     pub(super) program: PathBuf,
     /// From the program to the last argument that we write.
     span: Range<usize>,
-    /// The simple command it stands in, with redirections and words of its owner's.
+    /// The simple command around it, with redirections and the user's words.
     part: Range<usize>,
 }
 
-/// A word of a command line, or an operator between two commands.
+/// A word, or an operator between two commands.
 struct Token {
     span: Range<usize>,
     text: String,
     is_operator: bool,
 }
 
-/// Finds the call; a program counts by its file name, wherever it lies.
+/// Finds the call; the program is recognized by its file name in any folder.
 pub(super) fn find(command: &str) -> Option<HookCall> {
     let tokens = tokens(command);
     let mut part_begin = 0;
@@ -31,7 +30,7 @@ pub(super) fn find(command: &str) -> Option<HookCall> {
         }
         let is_first = tokens[part_begin..at].iter().all(|before| before.text.contains('='));
         let is_program = token.text == "longhaul" || token.text.ends_with("/longhaul");
-        // A wrapper such as `timeout 5` may stand before it; bare words of `echo` are no call.
+        // A wrapper such as `timeout 5` may precede a path; a bare word may be an argument of `echo`.
         if !is_program || !(is_first || token.text.contains('/')) {
             continue;
         }
@@ -48,12 +47,12 @@ pub(super) fn find(command: &str) -> Option<HookCall> {
 }
 
 impl HookCall {
-    /// The command line with another call in its place.
+    /// The command line with the call replaced.
     pub(super) fn replaced(&self, command: &str, call: &str) -> String {
         format!("{}{call}{}", &command[..self.span.start], &command[self.span.end..])
     }
 
-    /// What is left of the command line without the call, `None` when it was all.
+    /// The command line without the call; `None` if nothing is left.
     pub(super) fn removed(&self, command: &str) -> Option<String> {
         let (before, after) = (&command[..self.part.start], &command[self.part.end..]);
         let rest = match joint(after.trim_start(), str::strip_prefix) {
@@ -69,7 +68,7 @@ impl HookCall {
     }
 }
 
-/// A text without the operator at its end that joins commands run one after the other.
+/// Strips a sequencing operator.
 fn joint<'a>(
     text: &'a str,
     strip: fn(&'a str, &'static str) -> Option<&'a str>,
@@ -90,14 +89,14 @@ fn end_of_call(tokens: &[Token], program: usize) -> Option<usize> {
     Some(if has_agent { event + 2 } else { event })
 }
 
-/// Words as a shell would split them, and the operators between commands.
+/// Splits into words as a shell does, and operators between commands.
 fn tokens(command: &str) -> Vec<Token> {
     let mut tokens: Vec<Token> = Vec::new();
     let (mut quote, mut is_escaped, mut is_in_word) = (None, false, false);
     for (at, letter) in command.char_indices() {
         let end = at + letter.len_utf8();
         let is_bare = quote.is_none() && !is_escaped;
-        // The `&` of `2>&1` joins no commands.
+        // The `&` of `2>&1` is not an operator.
         let is_operator = is_bare
             && matches!(letter, '&' | '|' | ';' | '(' | ')' | '\n' | '`')
             && !command[..at].ends_with(['>', '<']);
@@ -135,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_is_known_wherever_the_program_lies_and_whatever_stands_around_it() {
+    fn call_is_found_in_any_folder_and_among_other_commands() {
         for (command, program) in [
             ("/usr/bin/longhaul hook Stop --agent codex", "/usr/bin/longhaul"),
             ("'/my dir/longhaul' --socket /s hook Stop", "/my dir/longhaul"),
@@ -157,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_its_owner_wrote_around_a_call_stays() {
+    fn user_commands_around_a_call_stay() {
         for (command, replaced, removed) in [
             ("/a/longhaul hook Stop", "NEW", None),
             ("pre && longhaul hook Stop && post", "pre && NEW && post", Some("pre && post")),

@@ -1,4 +1,4 @@
-//! Neovim: the plugin as a package of its own, which Neovim loads at its start without further settings.
+//! Neovim: installs the plugin as a package, which Neovim loads at startup without further settings.
 
 use std::path::{Path, PathBuf};
 
@@ -8,11 +8,11 @@ use super::plan::{Direction, Plan};
 use super::{nvim_files, place};
 use crate::failure::{A_PERSON, Failure};
 
-/// Folders of a plugin that Neovim reads.
+/// Folders that Neovim reads.
 const PARTS: [&str; 5] = ["doc", "ftplugin", "lua", "plugin", "syntax"];
-/// What Neovim makes of the help.
+/// Neovim's index of the help.
 const TAGS: &str = "doc/tags";
-/// Folders in each other that are walked.
+/// Maximum depth of folders.
 const DEPTH_MAX: usize = 8;
 
 pub(super) fn plan(direction: Direction, from: Option<&Path>) -> Result<Plan, Failure> {
@@ -21,11 +21,14 @@ pub(super) fn plan(direction: Direction, from: Option<&Path>) -> Result<Plan, Fa
     let package = root.join("start/longhaul");
     if package.is_symlink() {
         let place = package.display();
-        return Err(Failure::new(A_PERSON, format!("{place} is a link, which is not ours"))
-            .with_hint("remove it first; what it leads to is left alone"));
+        return Err(Failure::new(
+            A_PERSON,
+            format!("{place} is a link that longhaul did not create"),
+        )
+        .with_hint("remove the link; its target is not touched"));
     }
     let mut plan = Plan::new(direction);
-    // Without its index of the help the plugin works all the same.
+    // The plugin works without the index of its help.
     plan.is_forgiving = true;
     let installed = files(&package)?;
     match direction {
@@ -55,14 +58,14 @@ pub(super) fn plan(direction: Direction, from: Option<&Path>) -> Result<Plan, Fa
     Ok(plan)
 }
 
-/// The files of the plugin with their texts: of a folder, or those that are built in.
+/// The plugin's files with their texts, from a folder or built in.
 fn wanted(from: Option<&Path>) -> Result<Vec<(PathBuf, String)>, Failure> {
     let Some(source) = from else {
         let built_in = nvim_files::FILES.iter();
         return Ok(built_in.map(|&(path, text)| (path.into(), text.to_owned())).collect());
     };
     if !source.join("plugin").is_dir() {
-        let hint = "name a folder like clients/nvim of the repository, or leave --from out";
+        let hint = "name a folder like clients/nvim of the repository, or omit --from";
         return Err(missing("the plugin", hint));
     }
     let texts = files(source)?.into_iter().map(|file| {
@@ -72,7 +75,7 @@ fn wanted(from: Option<&Path>) -> Result<Vec<(PathBuf, String)>, Failure> {
     texts.collect()
 }
 
-/// Has Neovim index the help: without it `:help longhaul` finds nothing.
+/// The command that indexes the help, for `:help longhaul`.
 fn helptags(package: &Path) -> Vec<String> {
     let folder = package.join("doc").to_string_lossy().replace(' ', "\\ ");
     let words = ["nvim", "--headless", "-u", "NONE", "-i", "NONE", "-c"];
@@ -80,7 +83,7 @@ fn helptags(package: &Path) -> Vec<String> {
     words.chain([format!("helptags {folder}"), "-c".to_owned(), "qall".to_owned()]).collect()
 }
 
-/// The files of a plugin, relative to its folder, sorted; none for a folder that is not there.
+/// The plugin's files in a folder, relative and sorted; none if the folder does not exist.
 fn files(root: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut found = Vec::new();
     for part in PARTS {

@@ -1,4 +1,4 @@
-//! The plugin of Neovim, built in: a program that was installed alone has it, and always its own version's.
+//! The files of the Neovim plugin, built in so that the installed version always matches this program.
 
 macro_rules! files {
     ($($path:literal)*) => {
@@ -6,7 +6,7 @@ macro_rules! files {
     };
 }
 
-/// Each file of `clients/nvim` that Neovim reads: its path there, its text.
+/// Path and text of each file of `clients/nvim` that Neovim reads.
 pub(super) const FILES: &[(&str, &str)] = files! {
     "doc/longhaul.txt"
     "lua/longhaul/client.lua"

@@ -1,4 +1,4 @@
-//! Where programs and files of ours and of others are.
+//! Locates our programs and files, and those of others.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use directories::BaseDirs;
 
 use crate::failure::{A_PERSON, Failure};
 
-/// A folder that a variable names, else one below the home folder.
+/// The folder that a variable names, else one below the home folder.
 pub(super) fn named_or_home(variable: &str, below_home: &str) -> Result<PathBuf, Failure> {
     match set(variable) {
         Some(folder) => Ok(folder),
@@ -21,19 +21,19 @@ pub(super) fn home() -> Result<PathBuf, Failure> {
         .ok_or_else(|| Failure::new(A_PERSON, "there is no home folder").with_hint("set HOME"))
 }
 
-/// What a variable holds; one that is empty is not set.
+/// The value of a variable; an empty one counts as unset.
 pub(super) fn set(variable: &str) -> Option<PathBuf> {
     std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// This program, as agents are to call it.
+/// This program.
 pub(super) fn longhaul() -> Result<PathBuf, Failure> {
     Ok(std::env::current_exe()?)
 }
 
-/// A program of ours: beside this one, else on the `PATH`.
-pub(super) fn beside(program: &str) -> Option<PathBuf> {
-    let own = std::env::current_exe().ok();
+/// One of our programs: beside this one, else on the `PATH`.
+pub(in crate::commands) fn beside(program: &str) -> Option<PathBuf> {
+    let own = std::env::current_exe().and_then(std::fs::canonicalize).ok();
     let beside = own.as_deref().and_then(Path::parent).map(|folder| folder.join(program));
     beside.filter(|path| path.is_file()).or_else(|| on_path(program))
 }
@@ -44,8 +44,8 @@ pub(super) fn on_path(program: &str) -> Option<PathBuf> {
     found.into_iter().find(|path| path.is_file())
 }
 
-/// A part of longhaul that is no program: packaged under `share/longhaul/NAME` beside the folder of this
-/// program, or in the repository it was built in, under `clients/NAME`.
+/// A folder of longhaul's: packaged as `share/longhaul/NAME` beside the folder of this program, or `clients/NAME` in
+/// the repository it was built in.
 pub(super) fn asset(name: &str) -> Option<PathBuf> {
     let own = std::env::current_exe().and_then(std::fs::canonicalize).ok()?;
     let packaged = own.parent()?.parent().map(|root| root.join("share/longhaul").join(name));

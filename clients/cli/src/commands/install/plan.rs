@@ -1,4 +1,4 @@
-//! What an installation does, before it is done.
+//! The plan of an installation.
 
 use std::process::Command;
 
@@ -19,19 +19,18 @@ pub(super) enum Direction {
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) direction: Direction,
-    /// Files that programs which are run first have to find.
+    /// Files that the programs in `first` need.
     pub(super) prepared: Vec<Change>,
-    /// Programs that are run before the other files are changed.
+    /// Programs to run before the other changes.
     pub(super) first: Vec<Vec<String>>,
-    /// Only files that do change.
     pub(super) changes: Vec<Change>,
-    /// Programs that are run after it.
+    /// Programs to run after the changes.
     pub(super) last: Vec<Vec<String>>,
-    /// A program that fails is told of and passed over.
+    /// Report a failing program and continue.
     pub(super) is_forgiving: bool,
-    /// What a person should know or do.
+    /// Shown at the end.
     pub(super) notes: Vec<String>,
-    /// What a person should know before they agree.
+    /// Shown before asking for confirmation.
     pub(super) warnings: Vec<String>,
 }
 
@@ -47,45 +46,45 @@ impl Plan {
         !has_commands && self.prepared.is_empty() && self.changes.is_empty()
     }
 
-    /// Adds a change, unless it is none.
+    /// Adds a change, unless it has no effect.
     pub(super) fn change(&mut self, change: Change) {
-        self.changes.extend(change.is_one().then_some(change));
+        self.changes.extend(change.is_effective().then_some(change));
     }
 
-    /// Adds a change that comes before all others, unless it is none.
+    /// Adds a change that precedes all others, unless it has no effect.
     pub(super) fn prepare(&mut self, change: Change) {
-        self.prepared.extend(change.is_one().then_some(change));
+        self.prepared.extend(change.is_effective().then_some(change));
     }
 
-    /// Does it, in order, up to the first fault; what was passed over.
+    /// Carries it out in order, up to the first failure; returns notes on skipped programs.
     pub(super) fn carry_out(&self) -> Result<Vec<String>, Failure> {
         self.prepared.iter().try_for_each(Change::make)?;
-        let mut passed_over = self.run_all(&self.first)?;
+        let mut skipped = self.run_all(&self.first)?;
         self.changes.iter().try_for_each(Change::make)?;
-        passed_over.extend(self.run_all(&self.last)?);
-        Ok(passed_over)
+        skipped.extend(self.run_all(&self.last)?);
+        Ok(skipped)
     }
 
     fn run_all(&self, commands: &[Vec<String>]) -> Result<Vec<String>, Failure> {
-        let mut passed_over = Vec::new();
+        let mut skipped = Vec::new();
         for command in commands {
             match run(command) {
                 Err(failure) if self.is_forgiving => {
-                    passed_over.push(format!("note: {}", failure.message()));
+                    skipped.push(format!("note: {}", failure.message()));
                 }
                 outcome => outcome?,
             }
         }
-        Ok(passed_over)
+        Ok(skipped)
     }
 
-    /// What to say when it is done.
-    pub(super) fn words(&self, passed_over: &[String], style: &Style) -> String {
+    /// The text to print at the end.
+    pub(super) fn outcome(&self, skipped: &[String], style: &Style) -> String {
         let done = match self.direction {
             Direction::Install => "installed",
             Direction::Uninstall => "uninstalled",
         };
-        let notes = self.notes.iter().chain(passed_over);
+        let notes = self.notes.iter().chain(skipped);
         let notes: String = notes.map(|note| format!("{note}\n")).collect();
         format!("{}\n{notes}", style.good(done))
     }
@@ -96,17 +95,17 @@ fn run(command: &[String]) -> Result<(), Failure> {
     let [program, arguments @ ..] = command else { return Ok(()) };
     let failed = |why: String| {
         Failure::new(A_PERSON, format!("`{line}` failed: {why}"))
-            .with_hint("once its cause is mended, run the same command again")
+            .with_hint("fix the cause, then run the same command again")
     };
     let output = Command::new(program).args(arguments).output();
     let output = output.map_err(|error| failed(error.to_string()))?;
     match output.status.success() {
         true => Ok(()),
         false => {
-            let said = String::from_utf8_lossy(&output.stderr);
-            // Programs on Node end their words with their version.
-            let mut lines = said.trim().lines().rev();
-            let last = lines.clone().next().unwrap_or("it said nothing");
+            let output = String::from_utf8_lossy(&output.stderr);
+            // Node programs print their version last, so prefer a line with "error".
+            let mut lines = output.trim().lines().rev();
+            let last = lines.clone().next().unwrap_or("no message");
             let why = lines.find(|line| line.to_lowercase().contains("error")).unwrap_or(last);
             Err(failed(why.trim().to_owned()))
         }

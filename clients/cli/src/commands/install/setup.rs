@@ -1,7 +1,6 @@
-//! What of ours stands in an agent's settings, for `longhaul doctor`.
+//! Reads our entries in agents' settings, for `longhaul doctor`.
 //!
-//! Read and never written. Settings that cannot be read count as holding nothing of ours: the agent itself says
-//! what is wrong with them.
+//! Unreadable settings count as having none of our entries: the agent itself reports what is wrong with them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,51 +14,49 @@ pub(in crate::commands) use super::claude_plugin::{Installation, PluginSetup, VE
 pub(in crate::commands) use super::trust::Trust;
 use super::{agent_hooks, claude, claude_plugin, codex, codex_gateway, hook_call, place, trust};
 
-/// An agent that has run here.
+/// An agent that has run on this machine.
 pub(in crate::commands) struct AgentSetup {
-    /// As `longhaul install` names it.
+    /// Its name in `longhaul install`.
     pub(in crate::commands) name: &'static str,
     pub(in crate::commands) hooks: Vec<Hook>,
-    /// Events of which none of our hooks is there.
+    /// Events without a hook of ours.
     pub(in crate::commands) missing: Vec<&'static str>,
-    /// The setting that keeps every hook from running.
+    /// The setting that disables all hooks.
     pub(in crate::commands) switched_off: Option<&'static str>,
     pub(in crate::commands) server: Option<Server>,
     pub(in crate::commands) seat: Seat,
 }
 
-/// Where an agent's compactions can be answered.
+/// What can answer an agent's compactions.
 pub(in crate::commands) enum Seat {
     Plugin(PluginSetup),
-    /// `None` where there is no gateway.
+    /// `None` without a gateway.
     Gateway(Option<GatewaySetup>),
 }
 
-/// The gateway as it was set up.
 pub(in crate::commands) struct GatewaySetup {
     pub(in crate::commands) settings: GatewaySettings,
-    /// Providers that the agent's settings reach through it.
+    /// Providers that the agent's settings redirect to it.
     pub(in crate::commands) in_use: Vec<String>,
 }
 
-/// A hook of ours.
 pub(in crate::commands) struct Hook {
     pub(in crate::commands) program: PathBuf,
     pub(in crate::commands) trust: Trust,
 }
 
-/// Our server of the Model Context Protocol.
+/// Our MCP server.
 pub(in crate::commands) struct Server {
     pub(in crate::commands) program: PathBuf,
     pub(in crate::commands) is_enabled: bool,
 }
 
-/// The folder of Codex; `None` where it has never run.
+/// Codex's home; `None` if it has never run.
 pub(in crate::commands) fn codex_home() -> Option<PathBuf> {
     place::named_or_home("CODEX_HOME", ".codex").ok().filter(|home| home.is_dir())
 }
 
-/// Every agent whose folder is there.
+/// Every agent whose folder exists.
 pub(in crate::commands) fn all() -> Vec<AgentSetup> {
     [codex(), claude()].into_iter().flatten().collect()
 }
@@ -95,7 +92,7 @@ fn codex() -> Option<AgentSetup> {
     Some(AgentSetup { name: "codex", hooks, missing, switched_off, server, seat })
 }
 
-/// Whether Claude Code has a plugin of ours that is as this program installs it, and switched on.
+/// Whether Claude Code has our plugin, in this program's version and enabled.
 pub(in crate::commands) fn has_plugin() -> bool {
     let folder = place::named_or_home("CLAUDE_CONFIG_DIR", ".claude").ok();
     let found = folder.and_then(|folder| claude_plugin::installation(&folder));
@@ -108,7 +105,7 @@ fn claude() -> Option<AgentSetup> {
         return None;
     }
     let settings = json(&folder.join("settings.json"));
-    let (hooks, missing) = hooks(&settings, |_, _, _| Trust::NotAsked);
+    let (hooks, missing) = hooks(&settings, |_, _, _| Trust::NotRequired);
     let is_off = settings["disableAllHooks"] == true;
     let switched_off = is_off.then_some("disableAllHooks in its settings.json");
     let state = claude::state_file().map(|file| json(&file)).unwrap_or_default();
@@ -118,7 +115,7 @@ fn claude() -> Option<AgentSetup> {
     Some(AgentSetup { name: "claude", hooks, missing, switched_off, server, seat })
 }
 
-/// Our hooks among an agent's, and the events that have none.
+/// Our hooks, and the events without one.
 fn hooks(
     settings: &Value,
     trusted: impl Fn(&str, usize, usize) -> Trust,
@@ -136,7 +133,7 @@ fn hooks(
     (found, missing)
 }
 
-/// The first hook of ours in a list of groups: its group, its place in it, its command.
+/// Our first hook in a list of groups: indexes of group and handler, and the command.
 fn ours(groups: &Value) -> Option<(usize, usize, &str)> {
     let groups = groups.as_array()?.iter().enumerate();
     let mut all = groups.flat_map(|(group, it)| {

@@ -1,4 +1,4 @@
-//! systemd: the two user units, built in, with the daemon's place put in.
+//! systemd: the user units, built in, with the path of the daemon filled in.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -14,27 +14,27 @@ const SOCKET: &str = "longhauld.socket";
 const SERVICE: &str = "longhauld.service";
 const SOCKET_UNIT: &str = include_str!("../../../../../systemd/longhauld.socket");
 const SERVICE_UNIT: &str = include_str!("../../../../../systemd/longhauld.service");
-/// What the unit's user namespace costs.
-const AGENTS_UNSEEN: &str = "Under systemd the daemon believes the folder that an agent states; \
-                             server.trust_stated_folder = false refuses it: see SECURITY.md";
+/// A consequence of the unit's user namespace.
+const AGENTS_UNSEEN: &str = "Under systemd the daemon trusts the folder that an agent states; \
+                             server.trust_stated_folder = false rejects it: see SECURITY.md";
 const GATEWAY_SOCKET: &str = "longhaul-gateway.socket";
 const GATEWAY_SERVICE: &str = "longhaul-gateway.service";
 const GATEWAY_SOCKET_UNIT: &str = include_str!("../../../../../systemd/longhaul-gateway.socket");
 const GATEWAY_SERVICE_UNIT: &str = include_str!("../../../../../systemd/longhaul-gateway.service");
-/// The gateway's program and its port as the units have them.
+/// Placeholders of the gateway's program and port in the units.
 const GATEWAY_PROGRAM: &str = "%h/.local/bin/longhaul-gateway";
 const GATEWAY_LISTEN: &str = "ListenStream=127.0.0.1:20000";
-/// What `systemctl enable` makes, below the folder of units.
+/// The link that `systemctl enable` creates in the folder of units.
 const ENABLED: &str = "sockets.target.wants/longhauld.socket";
-/// The daemon's place as the unit has it.
+/// Placeholder of the daemon's program in the unit.
 const PROGRAM: &str = "%h/.local/bin/longhauld";
-/// What the unit may connect to where no model is configured, and where one is.
+/// The unit's address families without a model, and with one.
 const LOCAL_ONLY: &str = "\nRestrictAddressFamilies=AF_UNIX\n";
 const NETWORK: &str = "\nRestrictAddressFamilies=AF_UNIX AF_INET AF_INET6\n";
 
 pub(super) fn plan(direction: Direction) -> Result<Plan, Failure> {
     if place::on_path("systemctl").is_none() {
-        return Err(missing("systemctl", "without systemd, start the daemon by: longhaul up"));
+        return Err(missing("systemctl", "without systemd, start the daemon with longhaul up"));
     }
     let units = units()?;
     let mut plan = Plan::new(direction);
@@ -48,7 +48,7 @@ pub(super) fn plan(direction: Direction) -> Result<Plan, Failure> {
             if !plan.is_empty() {
                 plan.last.push(systemctl(&["daemon-reload"]));
             }
-            // Where nobody is logged in there is no user manager: files may have been written and no more.
+            // Without a login there is no user manager: an earlier run may have written the files but not enabled them.
             if !plan.is_empty() || units.join(ENABLED).symlink_metadata().is_err() {
                 plan.last.push(systemctl(&["enable", "--now", SOCKET]));
                 plan.notes.push("The first client starts the daemon: longhaul status".into());
@@ -61,7 +61,7 @@ pub(super) fn plan(direction: Direction) -> Result<Plan, Failure> {
             if !plan.is_empty() {
                 plan.first.push(systemctl(&["disable", "--now", SOCKET, SERVICE]));
                 plan.last.push(systemctl(&["daemon-reload"]));
-                // Without a user manager nothing of ours runs, and there is nobody to disable it.
+                // Without a user manager none of our units run, and systemctl fails.
                 plan.is_forgiving = true;
             }
         }
@@ -73,12 +73,12 @@ fn units() -> Result<PathBuf, Failure> {
     Ok(place::named_or_home("XDG_CONFIG_HOME", ".config")?.join("systemd/user"))
 }
 
-/// Whether the daemon is started by systemd here.
+/// Whether systemd starts the daemon.
 pub(super) fn has_units() -> Result<bool, Failure> {
     Ok(units()?.join(SOCKET).is_file() && place::on_path("systemctl").is_some())
 }
 
-/// Adds the gateway's units: its port stays open while the program comes and goes.
+/// Adds the gateway's units: its port stays open while the program restarts.
 pub(super) fn put_gateway(plan: &mut Plan, port: u16) -> Result<(), Failure> {
     let units = units()?;
     let hint = "install it beside this program: cargo install --locked --path clients/gateway";
@@ -93,19 +93,19 @@ pub(super) fn put_gateway(plan: &mut Plan, port: u16) -> Result<(), Failure> {
         units.join(GATEWAY_SERVICE),
         &GATEWAY_SERVICE_UNIT.replace(GATEWAY_PROGRAM, &program(&gateway)?),
     )?;
-    if !socket.is_one() && !service.is_one() {
+    if !socket.is_effective() && !service.is_effective() {
         return Ok(());
     }
     plan.prepare(socket);
     plan.prepare(service);
     plan.first.push(systemctl(&["daemon-reload"]));
     plan.first.push(systemctl(&["enable", GATEWAY_SOCKET]));
-    // One that listens on another port has to let go of it.
+    // Restart, in case it listens on another port.
     plan.first.push(systemctl(&["restart", GATEWAY_SOCKET]));
     Ok(())
 }
 
-/// Adds the removal of the gateway's units. The program goes on for the sessions that use it.
+/// Adds the removal of the gateway's units. A running gateway keeps serving the sessions that use it.
 pub(super) fn remove_gateway(plan: &mut Plan) -> Result<(), Failure> {
     let units = units()?;
     if !units.join(GATEWAY_SOCKET).is_file() {
@@ -118,7 +118,7 @@ pub(super) fn remove_gateway(plan: &mut Plan) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The unit for a daemon at `program`; one that asks a model may reach the network, another may not.
+/// The unit for a daemon at `program`; only one that asks a model may use the network.
 fn fitted(program: &str, asks_a_model: bool) -> String {
     let unit = SERVICE_UNIT.replace(PROGRAM, program);
     match asks_a_model {
@@ -127,8 +127,8 @@ fn fitted(program: &str, asks_a_model: bool) -> String {
     }
 }
 
-/// Whether a provider is configured, as the daemon itself reads its configuration. One that cannot say so is
-/// given no network; `longhaul doctor` tells when that does not fit.
+/// Asks the daemon whether its configuration has a provider. Without an answer it gets no network; `longhaul doctor`
+/// warns if that is wrong.
 fn asks_a_model(daemon: &Path) -> bool {
     let asked = Command::new(daemon).arg("--check-config").stdin(Stdio::null()).output();
     asked.is_ok_and(|answer| names_a_provider(&String::from_utf8_lossy(&answer.stdout)))
@@ -139,14 +139,14 @@ fn names_a_provider(settings: &str) -> bool {
     value.is_some_and(|value| !value.starts_with("none"))
 }
 
-/// Whether a unit lets its service reach the network.
+/// Whether a unit allows its service to use the network.
 pub(in crate::commands) fn allows_network(unit: &str) -> bool {
     let families = unit.lines().filter_map(|line| line.strip_prefix("RestrictAddressFamilies="));
     let mut families = families.peekable();
     families.peek().is_none() || families.any(|line| line.contains("AF_INET"))
 }
 
-/// The daemon's place in a unit; under the home folder by its specifier.
+/// The path of a program in a unit; `%h` stands for the home folder.
 fn program(daemon: &Path) -> Result<String, Failure> {
     let home = place::home()?;
     let place = match daemon.strip_prefix(&home) {
@@ -165,14 +165,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn units_name_what_is_put_in_once() {
+    fn units_have_each_placeholder_once() {
         assert_eq!(SERVICE_UNIT.matches(PROGRAM).count(), 1);
         assert_eq!(GATEWAY_SERVICE_UNIT.matches(GATEWAY_PROGRAM).count(), 1);
         assert_eq!(GATEWAY_SOCKET_UNIT.matches(GATEWAY_LISTEN).count(), 1);
     }
 
     #[test]
-    fn the_unit_reaches_the_network_where_a_model_is_asked_and_nowhere_else() {
+    fn unit_allows_the_network_only_with_a_model() {
         assert!(!allows_network(&fitted("/d", false)));
         assert!(allows_network(&fitted("/d", true)));
         assert!(names_a_provider("model = p/m  # file\nproviders = p  # file\n"));

@@ -1,8 +1,8 @@
-//! Whether Codex runs a hook: only one whose content a person has approved.
+//! Whether Codex runs a hook: only if a person has approved its content.
 //!
-//! Codex keeps the approval in its `config.toml`, by the hook's place: `[hooks.state."FILE:EVENT:GROUP:HANDLER"]`
-//! with a `trusted_hash` of what was approved. A hook whose hash differs is left out without a word (seen in
-//! 0.169.0; `cargo xtask agents` compares our hash with the one its `hooks/list` tells).
+//! Codex records the approval in its `config.toml`, by the hook's position: `[hooks.state."FILE:EVENT:GROUP:HANDLER"]`
+//! with a `trusted_hash` of the approved content. It silently skips a hook with another hash (seen in 0.169.0;
+//! `cargo xtask agents` compares our hash with that of its `hooks/list`).
 
 use std::fs;
 use std::path::Path;
@@ -11,21 +11,18 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use toml_edit::{DocumentMut, Item};
 
-/// Seconds Codex gives a hook that names no timeout.
+/// Codex's default timeout of a hook, in seconds.
 const TIMEOUT_SECONDS_DEFAULT: u64 = 600;
 
-/// What Codex makes of a hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::commands) enum Trust {
-    /// The agent runs what its settings name.
-    NotAsked,
-    /// Approved as it stands.
+    /// The agent runs all hooks of its settings.
+    NotRequired,
     Given,
-    /// Something else was approved at this place.
+    /// Other content was approved at this position.
     Outdated,
-    /// Nobody has looked at it yet.
     Missing,
-    /// The person has switched it off.
+    /// The person has disabled it.
     Off,
 }
 
@@ -36,7 +33,7 @@ pub(super) struct HookLocation<'a> {
     pub(super) handler: usize,
 }
 
-/// What Codex's settings say of the hook at a place.
+/// Reads the state of a hook from Codex's settings.
 pub(super) fn of(config: &DocumentMut, place: &HookLocation<'_>, group: &Value) -> Trust {
     let Some(state) = state(config, place) else { return Trust::Missing };
     if state.get("enabled").and_then(Item::as_bool) == Some(false) {
@@ -51,7 +48,7 @@ pub(super) fn of(config: &DocumentMut, place: &HookLocation<'_>, group: &Value) 
     }
 }
 
-/// The hook's table. Codex may have resolved links on the way to the file.
+/// The hook's table. Codex may have resolved links in the file's path.
 fn state<'a>(
     config: &'a DocumentMut,
     place: &HookLocation<'_>,
@@ -69,7 +66,7 @@ fn state<'a>(
     of_place.next()
 }
 
-/// The hash of a hook as Codex takes it: of its settings, defaults filled in, keys in order.
+/// The hash of a hook as Codex computes it: of its settings with defaults and sorted keys.
 fn hash(event: &str, group: &Value, handler: usize) -> Option<String> {
     let written = group["hooks"].get(handler)?;
     let mut hook = json!({ "async": false, "type": "command" });
@@ -88,7 +85,7 @@ fn hash(event: &str, group: &Value, handler: usize) -> Option<String> {
     Some(format!("sha256:{hex}"))
 }
 
-/// The same value with the keys of its objects in order, whatever order serde_json was built to keep.
+/// The value with sorted keys, whichever order serde_json keeps.
 fn sorted(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
@@ -118,7 +115,7 @@ fn snake(event: &str) -> String {
 mod tests {
     use super::*;
 
-    /// By the rule that Codex 0.169.0 was seen to follow.
+    /// As computed by Codex 0.169.0.
     const COMMAND: &str = "/opt/longhaul hook PreCompact --agent codex";
     const HASH: &str = "sha256:01f5a68ed4c3ad020744cc7df8f47efc89c3c899139a64d0946917b2d6f6ce01";
 
@@ -130,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hook_is_trusted_as_it_was_approved_and_no_other() {
+    fn only_the_approved_content_is_trusted() {
         let state = |more: &str| {
             format!("[hooks.state.\"/h/.codex/hooks.json:pre_compact:1:0\"]\n{more}\n")
         };

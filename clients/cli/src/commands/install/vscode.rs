@@ -1,4 +1,4 @@
-//! Visual Studio Code and its kin: the packaged extension, by the editor's own command.
+//! Visual Studio Code and compatible editors: installs the packaged extension with the editor's command.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,7 +8,7 @@ use super::place;
 use super::plan::{Direction, Plan};
 use crate::failure::Failure;
 
-/// Editors that take the same extension, by preference.
+/// Compatible editors, by preference.
 const EDITORS: [&str; 6] = ["code", "code-insiders", "codium", "cursor", "windsurf", "code-server"];
 /// The extension's id, `publisher.name`.
 const EXTENSION: &str = "longhaul.longhaul";
@@ -39,14 +39,14 @@ pub(super) fn plan(direction: Direction, from: Option<&Path>) -> Result<Plan, Fa
     Ok(plan)
 }
 
-/// Whether an editor says that it has the extension.
+/// Whether an editor lists the extension.
 fn has_extension(editor: &str) -> bool {
     let listed = Command::new(editor).arg("--list-extensions").output();
     let listed = listed.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
     listed.is_ok_and(|listed| listed.lines().any(|line| line.trim() == EXTENSION))
 }
 
-/// The newest package of the extension that is there; packages of examples may lie beside it.
+/// The newest package of the extension; packages of examples may be beside it.
 fn package(from: Option<&Path>) -> Option<PathBuf> {
     let folder = from.map(Path::to_owned).or_else(|| place::asset("vscode"))?;
     let files = std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());

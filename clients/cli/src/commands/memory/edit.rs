@@ -1,4 +1,4 @@
-//! `longhaul memory edit`: opens a memory file in an editor.
+//! `longhaul memory edit`.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,8 +11,8 @@ use crate::session::Session;
 
 /// Open a memory file in your editor
 ///
-/// What you write is kept, and what you remove is not learned again. You may edit the files at any time
-/// with any program; this command only opens them.
+/// Your changes are kept, and removed lines are not learned again. You can also edit the files at any time with any
+/// program.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -27,14 +27,14 @@ pub(crate) struct EditArgs {
 
 pub(crate) async fn run(args: EditArgs, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
-    // The daemon rejects a path outside memory, so ask it first.
+    // The daemon rejects a path outside memory.
     let params =
         ReadParams { path: args.path.clone(), max_lines: Some(1), ..ReadParams::default() };
     client.call::<Read>(params).await?;
     let params = ListParams { limit: Some(1), ..ListParams::default() };
     let root = client.call::<List>(params).await?.root;
     open(&Path::new(&root).join(&args.path))?;
-    // Publishes the edit, without learning from threads that are not idle yet.
+    // Publish the edit. This does not learn from threads that are not idle yet.
     session.print(&client.call::<Run>(RunParams::default()).await?)
 }
 

@@ -5,7 +5,6 @@ use longhaul_protocol::memory::{
     AddNote, AddNoteParams, AddNoteResult, Forget, ForgetParams, ForgetResult, Origin,
 };
 
-use super::folder::folder;
 use crate::failure::Failure;
 use crate::select;
 use crate::session::{Page, Session};
@@ -13,34 +12,34 @@ use crate::style::{Style, count};
 
 /// Add a note to memory
 ///
-/// The note applies to the project of this folder, or with --everywhere to all, and is a rule of yours from
-/// then on. Run by an agent, it waits for your review. Anything that looks like a password is replaced.
+/// The note is a rule for agents in this folder's project, or with --everywhere in all projects. A note by an agent
+/// waits for your review. Anything that looks like a password is replaced.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   longhaul memory note 'run just check before every commit'
   longhaul memory note --everywhere 'write commit messages in English'")]
 pub(crate) struct NoteArgs {
-    /// The words
+    /// Text of the note
     #[arg(required = true)]
     text: Vec<String>,
-    /// Applies to all projects
+    /// Apply to all projects
     #[arg(long, conflicts_with = "cwd")]
     everywhere: bool,
-    /// Applies to the project of DIR [default: this folder]
+    /// Apply to the project of DIR [default: this folder]
     #[arg(long, value_name = "DIR")]
     cwd: Option<String>,
 }
 
 /// Remove something from memory for good
 ///
-/// When the command returns, it is gone from the files and from search. Transcripts are not touched.
+/// When the command returns, it is gone from files and search. Transcripts are not touched.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   longhaul memory forget --thread 0199a213     everything from that thread
   longhaul memory forget --cwd ~/src/app       everything from that project
-  longhaul memory forget --entry 5f0c1d2e      one line of MEMORY.md, by the id at its end
+  longhaul memory forget --entry 5f0c1d2e      a line of MEMORY.md, by its id
   longhaul memory forget --note note_0199b000-0000-7000-8000-0000000000c1")]
 #[group(required = true, multiple = false)]
 pub(crate) struct ForgetArgs {
@@ -50,7 +49,7 @@ pub(crate) struct ForgetArgs {
     /// Everything from the project of DIR
     #[arg(long, value_name = "DIR")]
     cwd: Option<String>,
-    /// One entry
+    /// One entry, by the id at the end of its line
     #[arg(long, value_name = "ID")]
     entry: Option<String>,
     /// A note
@@ -61,7 +60,7 @@ pub(crate) struct ForgetArgs {
 pub(crate) async fn run(args: NoteArgs, session: &Session) -> Result<(), Failure> {
     let cwd = match args.everywhere {
         true => None,
-        false => Some(folder(args.cwd.as_deref().unwrap_or("."))?),
+        false => Some(select::folder(args.cwd.as_deref().unwrap_or("."))?),
     };
     let client = session.connect().await?;
     let params = AddNoteParams { text: args.text.join(" "), cwd, origin: Some(speaker()) };
@@ -72,7 +71,7 @@ pub(crate) async fn run(args: NoteArgs, session: &Session) -> Result<(), Failure
 const AGENT_VARIABLES: [&str; 6] =
     ["CLAUDECODE", "CODEX_SANDBOX", "CODEX_THREAD_ID", "GEMINI_CLI", "OPENCODE", "CURSOR_AGENT"];
 
-/// Who runs this command: an agent's shell or the person's.
+/// Whether an agent's shell or the person's runs this command.
 pub(super) fn speaker() -> Origin {
     match AGENT_VARIABLES.iter().any(|name| std::env::var_os(name).is_some()) {
         true => Origin::Agent,
@@ -82,11 +81,8 @@ pub(super) fn speaker() -> Origin {
 
 pub(crate) async fn forget(args: ForgetArgs, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
-    let thread_id = match &args.thread {
-        Some(named) => Some(select::thread(&client, Some(named)).await?.thread_id),
-        None => None,
-    };
-    let cwd = args.cwd.as_deref().map(folder).transpose()?;
+    let thread_id = select::thread_id(&client, args.thread.as_deref()).await?;
+    let cwd = args.cwd.as_deref().map(select::folder).transpose()?;
     let params = ForgetParams { thread_id, cwd, entry_id: args.entry, note_id: args.note };
     session.print(&client.call::<Forget>(params).await?)
 }
@@ -100,7 +96,7 @@ impl Page for AddNoteResult {
         let undo = style.dim(&format!("undo: longhaul memory forget --note {}", self.note_id));
         match self.pending {
             true => format!(
-                "Noted {place}, until somebody confirms it: {}\nconfirm: longhaul memory review\n",
+                "Noted {place}, unconfirmed: {}\nconfirm: longhaul memory review\n",
                 self.text
             ),
             false => format!("Remembered {place}: {}\n{undo}\n", self.text),
@@ -111,7 +107,7 @@ impl Page for AddNoteResult {
 impl Page for ForgetResult {
     fn text(&self, _: &Style) -> String {
         let removed = match self.removed {
-            0 => "nothing was stored; nothing will be".to_owned(),
+            0 => "nothing was stored".to_owned(),
             removed => format!("{} removed", count(removed)),
         };
         format!("Forgotten ({removed}); memory was published without it.\n")

@@ -9,16 +9,16 @@ use longhaul_protocol::memory::{
     ReviewNoteResult, Verdict,
 };
 
-use super::folder::folder;
 use super::note::speaker;
 use crate::failure::{Failure, SAID_NO};
+use crate::select;
 use crate::session::{Page, Session};
 use crate::style::{Style, count};
 
-/// Confirm or discard notes of agents
+/// Confirm or discard notes by agents
 ///
-/// What an agent notes is quoted in its own project as unconfirmed. Confirming makes it a rule of yours;
-/// discarding removes it. In a terminal each note is shown and asked about; otherwise they are listed.
+/// A note by an agent is quoted in its own project as unconfirmed. Confirming makes it a rule; discarding removes it.
+/// In a terminal, asks about each note; otherwise lists them.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -37,7 +37,7 @@ pub(crate) struct ReviewArgs {
 
 #[derive(Debug, Subcommand)]
 enum VerdictCommand {
-    /// Make notes rules of yours
+    /// Make notes rules
     #[command(after_help = "\
 Example:
   longhaul memory review confirm note_0199b000-0000-7000-8000-0000000000c1")]
@@ -51,7 +51,7 @@ Example:
 
 #[derive(Debug, Args)]
 struct NoteIds {
-    /// The notes, as `longhaul memory review` names them
+    /// Ids shown by longhaul memory review
     #[arg(required = true, value_name = "ID")]
     ids: Vec<String>,
 }
@@ -69,7 +69,7 @@ pub(crate) async fn run(args: ReviewArgs, session: &Session) -> Result<(), Failu
         }
         return Ok(());
     }
-    let waiting = waiting(&client, args.cwd.as_deref().map(folder).transpose()?).await?;
+    let waiting = waiting(&client, args.cwd.as_deref().map(select::folder).transpose()?).await?;
     let asks = !session.is_json && io::stdin().is_terminal() && io::stdout().is_terminal();
     match asks && speaker() == Origin::Person {
         true => ask_about(waiting.notes, &client, session).await,
@@ -97,10 +97,10 @@ async fn decide(
     note_id: String,
     verdict: Verdict,
 ) -> Result<ReviewNoteResult, Failure> {
-    // The daemon decides by the socket; this also rejects an agent that runs the command in its shell.
+    // The daemon rejects agents on their socket; this also rejects one that runs the command in its shell.
     if speaker() != Origin::Person {
         let failure = Failure::new(SAID_NO, "an agent cannot review notes");
-        return Err(failure.with_hint("run it in a terminal of yours"));
+        return Err(failure.with_hint("run it in your own terminal"));
     }
     Ok(client.call::<ReviewNote>(ReviewNoteParams { note_id, verdict }).await?)
 }
@@ -128,7 +128,7 @@ async fn ask_about(notes: Vec<Note>, client: &Client, session: &Session) -> Resu
             break;
         }
     }
-    session.print_text(if all == 0 { "No note waits for you.\n" } else { "" })
+    session.print_text(if all == 0 { "No notes to review.\n" } else { "" })
 }
 
 /// A note: its origin, project, time and text.
@@ -146,12 +146,12 @@ fn entry(note: &Note, style: &Style) -> String {
 impl Page for ListNotesResult {
     fn text(&self, style: &Style) -> String {
         if self.notes.is_empty() {
-            return "No note waits for you.\n".to_owned();
+            return "No notes to review.\n".to_owned();
         }
         let notes: Vec<String> = self.notes.iter().map(|note| entry(note, style)).collect();
-        let waiting = count(self.notes.len() as u64);
+        let pending = count(self.notes.len() as u64);
         let how = "longhaul memory review confirm ID, or discard ID";
-        format!("{}\n{waiting} waiting: {how}\n", notes.join("\n"))
+        format!("{}\n{pending} pending: {how}\n", notes.join("\n"))
     }
 }
 
@@ -159,7 +159,7 @@ impl Page for ReviewNoteResult {
     fn text(&self, _: &Style) -> String {
         match &self.note_id {
             Some(note_id) => {
-                format!("Confirmed: it is your note now ({note_id}).\n")
+                format!("Confirmed as your note ({note_id}).\n")
             }
             None => "Discarded.\n".to_owned(),
         }

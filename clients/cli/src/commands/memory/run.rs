@@ -8,22 +8,22 @@ use longhaul_protocol::memory::{Run, RunParams, RunResult, RunState};
 
 use super::status::skips;
 use crate::failure::Failure;
-use crate::progress::while_told;
+use crate::progress::while_waiting_with;
 use crate::select;
 use crate::session::{Page, Session};
 use crate::style::{Style, counted, duration};
 
-/// Learn from the threads that are due, and publish memory again
+/// Learn from the threads that are due, and publish memory
 ///
-/// No model is asked and nothing leaves this machine, unless memory.engine = "model". A thread is due when
-/// it has been idle for six hours (memory.min_idle_hours); --all and --thread do not wait for that.
+/// No model is asked and nothing leaves this machine, unless memory.engine = "model". A thread is due after it was
+/// idle for six hours (memory.min_idle_hours); --all and --thread ignore that.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   longhaul memory run
-  longhaul memory run --all                    also threads of today, and old ones
+  longhaul memory run --all                also recent and old threads
   longhaul memory run --thread 0199a213
-  longhaul memory run --background             and do not wait: longhaul job list --kind extract")]
+  longhaul memory run --background         longhaul memory status shows progress")]
 pub(crate) struct RunArgs {
     /// Include recent and old threads
     #[arg(long, conflicts_with = "thread")]
@@ -38,23 +38,20 @@ pub(crate) struct RunArgs {
 
 pub(crate) async fn run(args: RunArgs, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
-    let thread_id = match &args.thread {
-        Some(named) => Some(select::thread(&client, Some(named)).await?.thread_id),
-        None => None,
-    };
+    let thread_id = select::thread_id(&client, args.thread.as_deref()).await?;
     let params = RunParams {
         thread_id,
         all: args.all.then_some(true),
         wait: args.background.then_some(false),
         current_thread_id: None,
     };
-    let told = told(&client).await;
+    let progress = progress(&client).await;
     let work = client.call::<Run>(params);
-    session.print(&while_told("reading threads", told, work).await?)
+    session.print(&while_waiting_with("reading threads", progress, work).await?)
 }
 
-/// Its progress; `None` if the daemon does not report it.
-async fn told(client: &Client) -> Option<impl Stream<Item = String> + use<>> {
+/// Streams progress texts; `None` if the daemon does not report them.
+async fn progress(client: &Client) -> Option<impl Stream<Item = String> + use<>> {
     let kinds = Some(vec![EventKind::MemoryProgress]);
     let events = client.subscribe(SubscribeParams { kinds, since_seq: None }).await.ok()?;
     Some(stream::unfold(events, |mut events| async {
@@ -63,7 +60,7 @@ async fn told(client: &Client) -> Option<impl Stream<Item = String> + use<>> {
             Some("extract") => {
                 format!("read {} of {} threads", event.data["done"], event.data["total"])
             }
-            _ => "putting it together".to_owned(),
+            _ => "consolidating".to_owned(),
         };
         Some((words, events))
     }))
@@ -72,17 +69,17 @@ async fn told(client: &Client) -> Option<impl Stream<Item = String> + use<>> {
 impl Page for RunResult {
     fn text(&self, style: &Style) -> String {
         if self.state == RunState::Started {
-            return "Begun: longhaul memory status tells how far it is.\n".to_owned();
+            return "Started: longhaul memory status shows progress.\n".to_owned();
         }
         let taught = self.extracted.saturating_sub(self.empty);
         let read = match self.extracted {
             0 => "No thread was due".to_owned(),
-            read => format!("Read {}, {taught} taught something", counted(read, "thread")),
+            read => format!("Read {}, learned from {taught}", counted(read, "thread")),
         };
         let published = match (self.generation, self.changed) {
             (0, _) => "nothing to publish yet".to_owned(),
             (number, true) => format!("published as generation {number}"),
-            (number, false) => format!("generation {number} stays as it is"),
+            (number, false) => format!("generation {number} is unchanged"),
         };
         let heading = format!("{read}; {published}, {}.\n", duration(self.duration_ms));
         let failed = match self.failed {
@@ -101,7 +98,7 @@ impl Page for RunResult {
         };
         let editing = match self.editing {
             false => String::new(),
-            true => "A model edits the files now: longhaul memory status\n".to_owned(),
+            true => "A model is editing the files: longhaul memory status\n".to_owned(),
         };
         let skipped = skips(&self.skipped, style);
         let gap = if skipped.is_empty() { "" } else { "\n" };

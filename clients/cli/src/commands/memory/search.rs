@@ -4,14 +4,14 @@ use clap::Args;
 use longhaul_protocol::limit::SEARCH_HITS_MAX;
 use longhaul_protocol::memory::{Hit, Search, SearchParams, SearchResult};
 
-use super::folder::folder;
 use crate::failure::Failure;
+use crate::select;
 use crate::session::{Page, Session};
 use crate::style::Style;
 
-/// Search what was learned
+/// Search memory
 ///
-/// Passages with all the words come first, then those with some of them. "several words" in quotes are a phrase.
+/// Passages with all words come first, then those with some of them. Quote a phrase: "several words".
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -19,10 +19,10 @@ Examples:
   longhaul memory search clippy --here
   longhaul memory search migrations --json | jq -r '.hits[].path'")]
 pub(crate) struct SearchArgs {
-    /// The words
+    /// Words to find
     #[arg(required = true)]
     query: Vec<String>,
-    /// Only the project of this folder, and what applies everywhere
+    /// Only this folder's project, and what applies everywhere
     #[arg(long, conflicts_with = "cwd")]
     here: bool,
     /// The same for another folder
@@ -31,13 +31,13 @@ pub(crate) struct SearchArgs {
     /// Maximum number of rows
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=i64::from(SEARCH_HITS_MAX)))]
     limit: u32,
-    /// Maximum tokens of all texts together
+    /// Maximum tokens of all texts
     #[arg(long, value_name = "N")]
     max_tokens: Option<u64>,
 }
 
 pub(crate) async fn run(args: SearchArgs, session: &Session) -> Result<(), Failure> {
-    let cwd = args.here.then_some(".").or(args.cwd.as_deref()).map(folder).transpose()?;
+    let cwd = args.here.then_some(".").or(args.cwd.as_deref()).map(select::folder).transpose()?;
     let client = session.connect().await?;
     let params = SearchParams {
         query: args.query.join(" "),
@@ -51,7 +51,7 @@ pub(crate) async fn run(args: SearchArgs, session: &Session) -> Result<(), Failu
 impl Page for SearchResult {
     fn text(&self, style: &Style) -> String {
         if self.generation == 0 {
-            return "Nothing is remembered yet: longhaul memory run\n".to_owned();
+            return "Memory is empty: longhaul memory run\n".to_owned();
         }
         if self.hits.is_empty() {
             return "Nothing found.\n".to_owned();
@@ -60,7 +60,6 @@ impl Page for SearchResult {
     }
 }
 
-/// A heading, then the lines.
 fn entry(hit: &Hit, style: &Style) -> String {
     let place = match hit.line_end {
         end if end == hit.line_start => format!("{}:{end}", hit.path),

@@ -7,20 +7,20 @@ use longhaul_protocol::memory::{
     SummaryResult,
 };
 
-use super::folder::folder;
 use crate::failure::Failure;
+use crate::select;
 use crate::session::{Page, Session};
 use crate::style::{Style, bytes, count};
 
-/// Show the memory a new thread in this folder is given, or a memory file
+/// Show the memory that a new thread in this folder gets, or a memory file
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  longhaul memory show                         the memory a new thread here is given
+  longhaul memory show                     what a new thread here gets
   longhaul memory show --max-tokens 1000
-  longhaul memory show --files                 the files there are
+  longhaul memory show --files             the list of files
   longhaul memory show MEMORY.md")]
-pub(crate) struct ShowArgs {
+pub(crate) struct MemoryShowArgs {
     /// A file listed by --files
     #[arg(conflicts_with = "files")]
     path: Option<String>,
@@ -38,14 +38,14 @@ pub(crate) struct ShowArgs {
     max_tokens: Option<u64>,
 }
 
-pub(crate) async fn run(args: ShowArgs, session: &Session) -> Result<(), Failure> {
+pub(crate) async fn run(args: MemoryShowArgs, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
     if args.files {
         let params = ListParams { limit: Some(PAGE_ROWS_MAX), ..ListParams::default() };
         return session.print(&client.call::<List>(params).await?);
     }
     let Some(path) = args.path else {
-        let cwd = Some(folder(args.cwd.as_deref().unwrap_or("."))?);
+        let cwd = Some(select::folder(args.cwd.as_deref().unwrap_or("."))?);
         let params =
             SummaryParams { cwd, max_tokens: args.max_tokens, brief: None, framed: Some(false) };
         return session.print(&client.call::<Summary>(params).await?);
@@ -70,8 +70,8 @@ impl Page for SummaryResult {
     fn text(&self, style: &Style) -> String {
         if self.text.is_empty() {
             return match self.generation {
-                0 => "Nothing is remembered yet: longhaul memory run\n".to_owned(),
-                _ => "Nothing is known that concerns this folder.\n".to_owned(),
+                0 => "Memory is empty: longhaul memory run\n".to_owned(),
+                _ => "Memory has nothing about this folder.\n".to_owned(),
             };
         }
         let project = self.project.as_deref().map(|p| style.path(p)).unwrap_or_default();
@@ -89,7 +89,7 @@ impl Page for ReadResult {
 impl Page for ListResult {
     fn text(&self, style: &Style) -> String {
         if self.files.is_empty() {
-            return "Nothing is remembered yet: longhaul memory run\n".to_owned();
+            return "Memory is empty: longhaul memory run\n".to_owned();
         }
         let row = |file: &longhaul_protocol::memory::MemoryFile| {
             let edited = if file.edited { "edited by you" } else { "" };

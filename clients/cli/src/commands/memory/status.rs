@@ -22,17 +22,14 @@ pub(crate) struct StatusArgs {
 
 pub(crate) async fn run(args: StatusArgs, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
-    let thread_id = match &args.thread {
-        Some(named) => Some(select::thread(&client, Some(named)).await?.thread_id),
-        None => None,
-    };
+    let thread_id = select::thread_id(&client, args.thread.as_deref()).await?;
     session.print(&client.call::<Status>(StatusParams { thread_id }).await?)
 }
 
 impl Page for StatusResult {
     fn text(&self, style: &Style) -> String {
         let published = match self.published_at {
-            Some(at) => format!("{}, made of {}", style.ago(at), counted(self.threads, "thread")),
+            Some(at) => format!("{}, from {}", style.ago(at), counted(self.threads, "thread")),
             None => "not yet: longhaul memory run".to_owned(),
         };
         let made = match self.enabled {
@@ -53,7 +50,7 @@ impl Page for StatusResult {
             (
                 "learned",
                 format!(
-                    "{} from {} that were read, {}",
+                    "{} from {}, {}",
                     counted(self.learnings, "thing"),
                     counted(self.extracted, "thread"),
                     counted(self.notes, "note")
@@ -110,7 +107,7 @@ fn agent_words(agent: &AgentRun, style: &Style) -> String {
         "unchanged" => format!("the model found nothing to change ({}; {cost})", agent.mode),
         outcome => {
             let why = format!("{outcome}: {}", agent.detail);
-            style.warn(&format!("rules; the model's were not taken: {why} ({cost})"))
+            style.warn(&format!("rules; the model's edits were rejected: {why} ({cost})"))
         }
     }
 }
@@ -128,10 +125,10 @@ pub(super) fn skips(skipped: &[SkipCount], style: &Style) -> String {
     style.table(&["left out", ">threads", "for example"], rows.into_iter().map(row).collect())
 }
 
-/// Notes that wait for the person.
+/// Notes that wait for a review.
 fn waiting(pending: u64) -> String {
     match pending {
-        0 => "no note for you to review".to_owned(),
+        0 => "no notes to review".to_owned(),
         pending => format!("{}: longhaul memory review", counted(pending, "note")),
     }
 }

@@ -1,4 +1,4 @@
-//! What `longhaul policy` prints.
+//! The pages of `longhaul policy`.
 
 use longhaul_protocol::policy::{
     CheckResult, Decision, EvaluateResult, ExplainResult, Forecast, LogResult, LoggedDecision,
@@ -12,7 +12,7 @@ impl Page for EvaluateResult {
     fn text(&self, style: &Style) -> String {
         let mut text = headline(&self.decision, style);
         let window = match self.window {
-            0 => format!("not known, {} tokens used", tokens(self.used)),
+            0 => format!("unknown, {} tokens used", tokens(self.used)),
             window => format!("{} of {} tokens", tokens(self.used), tokens(window)),
         };
         let mut fields = vec![
@@ -41,14 +41,14 @@ impl Page for ExplainResult {
         let logged = &self.logged;
         let mut text = headline(&logged.decision, style);
         let again = match self.is_reproduced {
-            true => style.good("the same, to the byte"),
-            false => style.warn("this version decides otherwise"),
+            true => style.good("identical"),
+            false => style.warn("this version decides differently"),
         };
         let mut fields = vec![
             ("thread", format!("{}, turn {}, seq {}", logged.thread_id, logged.turn, logged.seq)),
             ("made", style.ago(logged.at)),
             ("policy", logged.decision.policy.clone()),
-            ("once more", again),
+            ("replayed", again),
         ];
         fields.extend(led_to(logged).map(|end| ("led to", end)));
         text += &style.fields(&fields);
@@ -65,7 +65,7 @@ impl Page for ExplainResult {
     }
 }
 
-/// Every rule and what it said, one a line.
+/// Every rule with its result, one per line.
 fn reasons(decision: &Decision, style: &Style) -> String {
     let line = |reason: &longhaul_protocol::policy::Reason| {
         let mark = match reason.passed {
@@ -86,7 +86,7 @@ fn headline(decision: &Decision, style: &Style) -> String {
     };
     let left = match decision.percent_remaining {
         Some(percent) => format!("{percent} % of the window left"),
-        None => "the window is not known".to_owned(),
+        None => "the window is unknown".to_owned(),
     };
     format!("{words}: {left}{tier}\n")
 }
@@ -109,7 +109,7 @@ fn ahead(forecast: &Forecast) -> String {
     if let (Some(boundary), Some(turns)) = (&forecast.next_boundary, forecast.turns_to_boundary) {
         parts.push(format!("next {} {}", boundary.replace('_', " "), in_turns(turns)));
     }
-    if parts.is_empty() { "nothing to tell from yet".to_owned() } else { parts.join(", ") }
+    if parts.is_empty() { "no forecast yet".to_owned() } else { parts.join(", ") }
 }
 
 impl Page for LogResult {
@@ -130,7 +130,7 @@ impl Page for LogResult {
             text += "\n";
         }
         if self.decisions.is_empty() {
-            return text + "No decisions are logged: none while a tier held.\n";
+            return text + "No decisions: the thread reached no tier.\n";
         }
         let row = |logged: &LoggedDecision| {
             let decision = &logged.decision;
@@ -154,7 +154,7 @@ impl Page for LogResult {
     }
 }
 
-/// The compaction a decision led to, or why a client that was asked made none.
+/// The compaction that a decision led to, or why the client made none.
 fn led_to(logged: &LoggedDecision) -> Option<String> {
     let not_made = || logged.not_made.as_ref().map(|why| format!("nothing: {why}"));
     logged.compaction_id.clone().or_else(not_made)
@@ -166,7 +166,7 @@ impl Page for ReportResult {
             "{}, compacted {} by its agent{}\n",
             counted(self.turns, "turn"),
             counted(self.compactions, "time"),
-            if self.is_truncated { "; only its beginning was replayed" } else { "" }
+            if self.is_truncated { "; only the beginning was replayed" } else { "" }
         );
         let row = |policy: &ReportPolicy| {
             vec![
@@ -177,7 +177,7 @@ impl Page for ReportResult {
             ]
         };
         let rows = self.policies.iter().map(row).collect();
-        text += &style.table(&["policy", ">decisions", ">compactions", ">files used again"], rows);
+        text += &style.table(&["policy", ">decisions", ">compactions", ">files reused"], rows);
         for policy in self.policies.iter().filter(|policy| !policy.points.is_empty()) {
             text += &format!("\n{}\n", style.bold(&policy.policy));
             let row = |point: &ReportPoint| {
@@ -190,7 +190,7 @@ impl Page for ReportResult {
                     point.files_reused.join(" "),
                 ]
             };
-            let headings = [">turn", ">seq", ">left", "tier", "signs", "used again"];
+            let headings = [">turn", ">seq", ">left", "tier", "signs", "files reused"];
             text += &style.table(&headings, policy.points.iter().map(row).collect());
         }
         text
@@ -205,13 +205,13 @@ impl Page for CheckResult {
         }
         for problem in &self.problems {
             let mark = match problem.is_fatal {
-                true => style.bad("refused"),
+                true => style.bad("invalid"),
                 false => style.warn("no effect"),
             };
             text += &format!("{mark}  {} {}: {}\n", problem.policy, problem.key, problem.reason);
         }
         if self.problems.is_empty() {
-            text += &format!("{}\n", style.good("Nothing is wrong."));
+            text += &format!("{}\n", style.good("No problems."));
         }
         text
     }
@@ -230,9 +230,9 @@ fn matrix(policy: &PolicyInfo, style: &Style) -> String {
     );
     let who = match (policy.mode.as_str(), policy.policy.as_str()) {
         ("auto", "default") => {
-            "Carried out between turns: in Codex where its app server holds the session (as for a stock terminal), and \
-             in Claude Code on a terminal by the plugin, which asks for no packet and no scratch file. In the middle of a turn \
-             the agent itself compacts at its limit. Elsewhere you are told, as with suggest.\n"
+            "Applied between turns: in Codex if its app server has the session (as for a standard terminal), and in \
+             Claude Code on a terminal by the plugin, without packet and scratch file. In the middle of a turn the \
+             agent itself compacts at its limit. Elsewhere you get a suggestion.\n"
         }
         _ => "",
     };

@@ -1,10 +1,10 @@
-//! Times as people type them.
+//! Parses times that people type.
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-/// Unix milliseconds of a span before now (`90m`, `12h`, `7d`, `3w`) or of the beginning of a day
-/// (`2026-03-01`, UTC).
+/// Parses a span before now (`90m`, `12h`, `7d`, `3w`) or a day (`2026-03-01`, its beginning in UTC); Unix
+/// milliseconds.
 pub(super) fn parse(text: &str, now_ms: i64) -> Option<i64> {
     let text = text.trim();
     if let Ok(day) = text.parse::<Date>() {

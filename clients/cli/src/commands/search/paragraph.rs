@@ -1,4 +1,4 @@
-//! A text with marked parts, in lines that fit the width.
+//! Wraps a text with marked parts.
 
 use std::ops::Range;
 
@@ -7,10 +7,10 @@ use crate::style::Style;
 /// Columns before each line.
 const INDENT: &str = "  ";
 
-/// Narrowest paragraph: a terminal of fewer columns breaks the lines itself.
+/// Minimum width; a narrower terminal breaks the lines itself.
 const WIDTH_MIN: usize = 20;
 
-/// The text in indented lines; the parts at `marked` (bytes, in order) in colour.
+/// Wraps the text into indented lines, with the parts at `marked` (bytes, in order) in colour.
 pub(super) fn wrapped(text: &str, marked: &[Range<u64>], style: &Style) -> String {
     let width = usize::from(style.width).saturating_sub(INDENT.len()).max(WIDTH_MIN);
     let mut out = String::new();
@@ -31,7 +31,7 @@ pub(super) fn wrapped(text: &str, marked: &[Range<u64>], style: &Style) -> Strin
     out + "\n"
 }
 
-/// The words of a text and where they begin; a word wider than a line stays whole.
+/// The words of a text with their byte offsets. A word wider than a line stays whole.
 fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut at = 0;
     text.split(' ').filter_map(move |word| {
@@ -41,7 +41,7 @@ fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// A word whose marked parts are in colour.
+/// Colours the marked parts of a word.
 fn painted(start: usize, word: &str, marked: &[Range<u64>], style: &Style) -> String {
     let (mut out, mut done) = (String::new(), 0);
     for range in marked {
@@ -85,7 +85,7 @@ mod tests {
     use crate::style::tests::plain;
 
     #[test]
-    fn marks_survive_the_breaking_of_lines() {
+    fn marks_survive_wrapping() {
         let style = Style { is_color: true, width: 22, ..plain() };
         let text = "one two-three four five six";
         let shown = wrapped(text, &[4..7, 8..18], &style);
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_that_fit_nothing_are_left_out() {
+    fn invalid_marks_are_ignored() {
         let shown = wrapped("é x", &[1..2, 90..99], &Style { is_color: true, ..plain() });
         assert_eq!(shown, "  é x\n");
     }

@@ -1,4 +1,4 @@
-//! `longhaul thread append`: items from stdin, in batches that the daemon accepts whole.
+//! `longhaul thread append`: sends items from stdin in batches; the daemon accepts or rejects a batch as a whole.
 
 use std::io::{self, BufRead as _, Read as _};
 
@@ -25,17 +25,17 @@ const LINE_BYTES_MAX: u64 = APPEND_ITEM_BYTES_MAX as u64 + (1 << 20);
 #[command(after_help = "\
 Examples:
   longhaul thread append $ID < items.ndjson
-  echo '{\"client_item_id\":\"1\",\"item\":{\"type\":\"message\",\"role\":\"user\",\"content\":\"Fix it.\"}}' |
-    longhaul thread append $ID
+  echo '{\"type\":\"message\",\"role\":\"user\",\"content\":\"Fix it.\"}' |
+    longhaul thread append $ID --ids first
   jq -c '.items[]' chat.json | longhaul thread append $ID --ids chat
 
 A line is {\"client_item_id\":…, \"item\":…} or {\"client_item_id\":…, \"marker\":…}. With --ids, a line is \
-the item itself and gets the id PREFIX-1, PREFIX-2 … by its place in the input. What is there already \
-is passed over, so the same input may be sent again.")]
+the item itself and gets the id PREFIX-1, PREFIX-2 … by its line number. Items already there are skipped, so \
+the same input can be sent again.")]
 pub(crate) struct AppendArgs {
     /// Full id of the thread
     thread: String,
-    /// Lines are plain items; give them ids PREFIX-1, PREFIX-2 …
+    /// Lines are plain items; assign the ids PREFIX-1, PREFIX-2 …
     #[arg(long, value_name = "PREFIX")]
     ids: Option<String>,
     /// Fail unless the thread is still at this seq
@@ -43,9 +43,9 @@ pub(crate) struct AppendArgs {
     expected_seq: Option<u64>,
 }
 
-/// All batches together.
+/// The sums of all batches.
 #[derive(Debug, Default, Serialize)]
-struct Sum {
+struct AppendPage {
     thread_id: String,
     seq: u64,
     offset: u64,
@@ -57,7 +57,7 @@ struct Sum {
 pub(crate) async fn run(args: AppendArgs, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
     let mut input = io::stdin().lock();
-    let mut sum = Sum { thread_id: args.thread.clone(), ..Sum::default() };
+    let mut sum = AppendPage { thread_id: args.thread.clone(), ..AppendPage::default() };
     let mut expected_seq = args.expected_seq;
     let (mut batch, mut bytes, mut number) = (Vec::new(), 0, 0_u64);
     let mut line = Vec::new();
@@ -97,14 +97,14 @@ async fn send(
             _ => None,
         };
         match id {
-            // An index within the batch would not help to find it in the input.
-            Some(id) => Failure::from(error).with_hint(format!("it is the one with the id {id:?}")),
+            // The index within the batch is useless, since the input has several.
+            Some(id) => Failure::from(error).with_hint(format!("the item with the id {id:?}")),
             None => error.into(),
         }
     })
 }
 
-/// The item for which the daemon rejected its batch.
+/// The item because of which the daemon rejected the batch.
 fn refused_id(data: &ErrorData) -> Option<String> {
     Some(data.detail.as_ref()?["client_item_id"].as_str()?.to_owned())
 }
@@ -127,7 +127,7 @@ fn item(line: &[u8], number: u64, ids: Option<&str>) -> Result<AppendItem, Failu
     }
 }
 
-impl Sum {
+impl AppendPage {
     fn add(&mut self, result: &AppendResult) {
         self.seq = result.seq;
         self.offset = result.offset;
@@ -137,7 +137,7 @@ impl Sum {
     }
 }
 
-impl Page for Sum {
+impl Page for AppendPage {
     fn text(&self, style: &Style) -> String {
         let mut text = format!("appended {}", counted(self.appended, "item"));
         if self.duplicates > 0 {

@@ -7,13 +7,13 @@ use crate::failure::Failure;
 use crate::session::{Page, Session};
 use crate::style::Style;
 
-/// Finish appending for now, and wait until everything is read
+/// Finish appending for now, and wait until all items are read
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   longhaul thread close $ID && longhaul compact $ID
 
-A later `longhaul thread append` reopens the thread.")]
+A later longhaul thread append reopens the thread.")]
 pub(crate) struct CloseArgs {
     /// Full id of the thread
     thread: String,

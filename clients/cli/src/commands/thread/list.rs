@@ -16,7 +16,7 @@ Examples:
   longhaul thread list
   longhaul thread list --here -n 5          the newest five of this folder
   longhaul thread list --source codex --json | jq -r '.threads[].thread_id'")]
-pub(crate) struct ListArgs {
+pub(crate) struct ThreadListArgs {
     /// Only threads in this folder
     #[arg(long, conflicts_with = "cwd")]
     here: bool,
@@ -30,7 +30,7 @@ pub(crate) struct ListArgs {
     slice: Slice,
 }
 
-pub(crate) async fn run(args: ListArgs, session: &Session) -> Result<(), Failure> {
+pub(crate) async fn run(args: ThreadListArgs, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
     let here = match args.here {
         true => Some(std::env::current_dir()?.to_string_lossy().into_owned()),
@@ -72,7 +72,7 @@ fn row(thread: &ThreadSummary, id_chars: usize, style: &Style) -> Vec<String> {
     ]
 }
 
-/// The end of a path, which distinguishes two projects.
+/// The last folder of a path.
 pub(in crate::commands) fn last_folders(path: &str) -> String {
     path.rsplit('/').find(|name| !name.is_empty()).unwrap_or(path).to_owned()
 }
@@ -85,7 +85,7 @@ mod tests {
     use crate::style::tests::plain;
 
     #[test]
-    fn a_long_title_is_cut_so_that_a_thread_stays_on_one_line() {
+    fn long_titles_are_cut_to_one_line() {
         let of_list =
             examples().unwrap().into_iter().find(|e| e.method.as_deref() == Some("thread/list"));
         let response = sample(&of_list.unwrap().exchanges[0].response);

@@ -7,27 +7,24 @@ use crate::failure::Failure;
 use crate::session::{Page, Session};
 use crate::style::Style;
 
-/// The originator where none is named.
-const ORIGINATOR: &str = "longhaul-cli";
-
-/// Open a thread to append to, or find it again
+/// Open a new thread to append to, or an existing one
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  longhaul thread open --key notes              the thread of that key, created by the first call
+  longhaul thread open --key notes         the thread with that key, new or not
   ID=$(longhaul thread open --key notes)
   longhaul thread open --title 'Parser work' --model gpt-5 --cwd ~/src/parser
 
-With --key the same call gives the same thread every time; without it, a new one. Its id goes to \
-stdout, for `longhaul thread append`.")]
+With --key, the first call creates a thread and later calls return it; without --key, each call creates one. \
+Prints its id for longhaul thread append.")]
 pub(crate) struct OpenArgs {
     /// Your own key for the thread
     #[arg(long, value_name = "KEY", conflicts_with = "thread")]
     key: Option<String>,
-    /// A thread opened before, by its full id
+    /// Full id of a thread opened earlier
     #[arg(long, value_name = "ID")]
     thread: Option<String>,
-    /// The folder it works in [default: this one]
+    /// Its working folder [default: this one]
     #[arg(long, value_name = "DIR")]
     cwd: Option<String>,
     /// Title of the thread [default: its first request]
@@ -37,7 +34,7 @@ pub(crate) struct OpenArgs {
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
     /// Name of your program; each has its own keys
-    #[arg(long, value_name = "NAME", default_value = ORIGINATOR)]
+    #[arg(long, value_name = "NAME", default_value = "longhaul-cli")]
     originator: String,
 }
 
@@ -60,8 +57,8 @@ pub(crate) async fn run(args: OpenArgs, session: &Session) -> Result<(), Failure
         ..OpenParams::default()
     };
     let opened = client.call::<Open>(params).await?;
-    let begun = if opened.created { "began" } else { "found" };
-    session.note(&format!("{begun} {}", opened.path));
+    let what = if opened.created { "created" } else { "found" };
+    session.note(&format!("{what} {}", opened.path));
     session.print(&opened)
 }
 

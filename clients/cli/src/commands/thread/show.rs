@@ -14,12 +14,12 @@ use crate::style::{Style, bytes, count, odd_lines, tokens};
 Examples:
   longhaul thread show              the newest thread of this folder
   longhaul thread show 0199a213")]
-pub(crate) struct ShowArgs {
+pub(crate) struct ThreadShowArgs {
     /// Id of the thread, or a unique prefix
     thread: Option<String>,
 }
 
-pub(crate) async fn run(args: ShowArgs, session: &Session) -> Result<(), Failure> {
+pub(crate) async fn run(args: ThreadShowArgs, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
     let thread = select::thread(&client, args.thread.as_deref()).await?;
     session.print(&client.call::<Get>(GetParams { thread_id: thread.thread_id }).await?)
@@ -36,7 +36,7 @@ impl Page for GetResult {
             ("began", style.ago(thread.created_at)),
             ("updated", style.ago(thread.updated_at)),
             ("history", format!("{} items, {} tokens", count(thread.items), tokens(thread.tokens))),
-            ("compacted", format!("{} times by its own program", thread.compactions)),
+            ("compacted", format!("{} times by its agent", thread.compactions)),
             ("transcript", lines(thread)),
             ("checkpoint", format!("up to line {}", count(self.checkpoint_seq))),
         ];

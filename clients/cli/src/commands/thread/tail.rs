@@ -1,4 +1,4 @@
-//! `longhaul thread tail`: the last items of a thread, and the next ones as they come.
+//! `longhaul thread tail`.
 
 use std::time::Duration;
 
@@ -12,21 +12,21 @@ use serde_json::json;
 use crate::failure::Failure;
 use crate::select;
 use crate::session::Session;
-use crate::style::{Style, tokens};
+use crate::style::{Style, crop, tokens};
 
-/// First and longest pause before reconnecting.
+/// Shortest and longest pause before reconnecting.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 
-/// Show the last items of a thread, one per line, and follow it
+/// Show the last items of a thread, one per line, or follow it
 ///
 /// Following survives a restart of the daemon. Stop with Ctrl-C.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  longhaul thread tail                      the last items of this folder's newest thread
-  longhaul thread tail -f THREAD            and those to come
-  longhaul thread tail -f --json | jq -r 'select(.kind == \"tool_call\") | .excerpt'")]
+  longhaul thread tail                      the newest thread of this folder
+  longhaul thread tail -f THREAD            also new items as they arrive
+  longhaul thread tail -f --json | jq 'select(.kind == \"tool_call\")'")]
 pub(crate) struct TailArgs {
     /// Id of the thread, or a unique prefix [default: the newest of this folder, else of all]
     thread: Option<String>,
@@ -40,10 +40,9 @@ pub(crate) struct TailArgs {
 
 pub(crate) async fn run(args: TailArgs, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
-    let thread = select::thread(&client, args.thread.as_deref()).await?;
-    select::catch_up(&client, &thread, session).await;
+    let thread = select::synced_thread(&client, args.thread.as_deref(), session).await?;
     let mut tail = Tail { session, thread_id: thread.thread_id, next_seq: 0 };
-    // Subscribe before the first read, so that nothing in between is missed.
+    // Subscribe before the first read, to miss nothing in between.
     let events = match args.follow {
         true => Some(subscribe(&client).await?),
         false => None,
@@ -78,9 +77,9 @@ impl Tail<'_> {
     async fn follow(&mut self, client: Client, events: Subscription) -> Result<(), Failure> {
         let (mut client, mut events) = (client, events);
         loop {
-            let about_us = loop {
+            let is_ours = loop {
                 match events.next().await {
-                    // A gap, or a kind of a newer daemon: read.
+                    // A gap, or an unknown kind of a newer daemon.
                     Some(event) if event.kind != <&str>::from(EventKind::ThreadUpdated) => {
                         break true;
                     }
@@ -91,8 +90,8 @@ impl Tail<'_> {
                     None => break false,
                 }
             };
-            if !about_us {
-                (client, events) = self.reconnected().await;
+            if !is_ours {
+                (client, events) = self.reconnect().await;
             }
             match self.catch_up(&client).await {
                 Ok(()) => {}
@@ -103,8 +102,8 @@ impl Tail<'_> {
         }
     }
 
-    /// Reconnects, without a time limit.
-    async fn reconnected(&self) -> (Client, Subscription) {
+    /// Retries without a time limit.
+    async fn reconnect(&self) -> (Client, Subscription) {
         let mut pause = PAUSE_MIN;
         loop {
             if let Ok(client) = self.session.connect().await
@@ -117,7 +116,7 @@ impl Tail<'_> {
         }
     }
 
-    /// Shows all items that are new.
+    /// Shows all new items.
     async fn catch_up(&mut self, client: &Client) -> Result<(), Stopped> {
         loop {
             let params = ItemsParams {
@@ -135,7 +134,7 @@ impl Tail<'_> {
         }
     }
 
-    /// Prints a page. After a rewrite of the transcript it continues from the new end.
+    /// Prints a page. After a rewrite of the transcript it continues at the new end.
     fn show(&mut self, page: &ItemsResult) -> Result<(), Failure> {
         self.next_seq = page.next_seq;
         let mut text = String::new();
@@ -167,10 +166,7 @@ fn line(item: &ItemSummary, style: &Style) -> String {
     let kind = item.kind.replace("_message", "").replace("tool_", "");
     let head = format!("{at:<20}  {kind:<9} {:>6}  ", tokens(item.tokens));
     let room = usize::from(style.width).saturating_sub(head.chars().count()).max(10);
-    let words: String = match item.excerpt.chars().count() > room {
-        true => item.excerpt.chars().take(room - 1).chain(['…']).collect(),
-        false => item.excerpt.clone(),
-    };
+    let words = crop(&item.excerpt, room);
     let head = style.dim(&head);
     let words = match item.kind.as_str() {
         "user_message" => style.bold(&words),

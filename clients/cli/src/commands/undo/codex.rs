@@ -1,7 +1,7 @@
-//! An undo that arrives in Codex, by the app server of the open terminals.
+//! Undo inside Codex, through the app server.
 //!
-//! Where the compaction was a turn of its own and the last one, and the session is open and rests, the session itself
-//! goes on from before it.
+//! Works if the compaction was a separate turn and the last one, and the session is open and idle. The session then
+//! continues from before it.
 
 use longhaul_client::Client;
 use longhaul_protocol::thread::{Items, ItemsParams};
@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 
 use crate::commands::app_server::AppServer;
 
-/// Items after what was compacted among which Codex's own compaction stands.
-const ITEMS_LOOKED_AT: u32 = 50;
-/// Turns a page, and pages: who undoes goes back a little.
+/// Items to inspect for Codex's own record of the compaction.
+const ITEMS_INSPECTED: u32 = 50;
+/// Turns per page, and maximum pages: an undo concerns a recent turn.
 const TURNS_PER_PAGE: u32 = 20;
 const PAGES_MAX: usize = 50;
 
@@ -22,47 +22,47 @@ struct Turn {
     is_last: bool,
 }
 
-/// Takes the compaction of what goes up to `seq` back in the open session, or says why it cannot be.
+/// Undoes the compaction of the items up to `seq` in the open session, or says why that is impossible.
 pub(super) async fn undo(client: &Client, thread_id: &str, seq: u64) -> Result<(), String> {
     let at = compacted_at(client, thread_id, seq).await?;
-    let mut server = AppServer::running(thread_id).await?;
+    let mut server = AppServer::connect(thread_id).await?;
     if server.is_working().await? {
-        return Err("a turn of the session runs".to_owned());
+        return Err("the session is in the middle of a turn".to_owned());
     }
     let turn = turn_at(&mut server, at).await?;
     if !(turn.is_compaction_alone && turn.is_last) {
         return Err("the compaction was not the session's last turn".to_owned());
     }
-    server.ask("thread/revert", json!({ "beforeTurnId": turn.id })).await?;
+    server.call_thread("thread/revert", json!({ "beforeTurnId": turn.id })).await?;
     Ok(())
 }
 
-/// When Codex itself compacted what was compacted here, Unix milliseconds.
+/// The time of Codex's own record of the compaction, Unix milliseconds.
 async fn compacted_at(client: &Client, thread_id: &str, seq: u64) -> Result<i64, String> {
     let params = ItemsParams {
         thread_id: thread_id.to_owned(),
         from_seq: Some(seq + 1),
-        limit: Some(ITEMS_LOOKED_AT),
+        limit: Some(ITEMS_INSPECTED),
         ..Default::default()
     };
     let page = client.call::<Items>(params).await.map_err(|error| error.to_string())?;
     let compacted = page.items.iter().find(|item| item.kind == "compaction");
-    let none = "Codex compacted nothing there itself";
+    let none = "Codex has not recorded this compaction";
     compacted.and_then(|item| item.at).ok_or_else(|| none.to_owned())
 }
 
-/// The turn whose compaction ended or went on at that time.
+/// The turn whose compaction was running or ended at that time.
 async fn turn_at(server: &mut AppServer, at: i64) -> Result<Turn, String> {
     let mut cursor = Value::Null;
     let mut is_newest = true;
     for _ in 0..PAGES_MAX {
         let page = json!({ "sortDirection": "desc", "itemsView": "full", "limit": TURNS_PER_PAGE });
-        let page = server.ask("thread/turns/list", merged(page, "cursor", cursor)).await?;
+        let page = server.call_thread("thread/turns/list", merged(page, "cursor", cursor)).await?;
         let turns = page["data"].as_array().map_or(&[][..], Vec::as_slice);
         for (place, turn) in turns.iter().enumerate() {
             if let Some(is_compaction_alone) = compacts_at(turn, at) {
                 return Ok(Turn {
-                    id: turn["id"].as_str().ok_or("Codex named no turn")?.to_owned(),
+                    id: turn["id"].as_str().ok_or("Codex sent a turn without an id")?.to_owned(),
                     is_compaction_alone,
                     is_last: is_newest && place == 0,
                 });
@@ -74,10 +74,10 @@ async fn turn_at(server: &mut AppServer, at: i64) -> Result<Turn, String> {
             break;
         }
     }
-    Err("Codex tells of no such compaction".to_owned())
+    Err("Codex has no such compaction".to_owned())
 }
 
-/// Whether a turn compacted then, and did nothing else; `None` where it did not compact then.
+/// Whether a turn that compacted at that time did nothing else; `None` if it did not compact then.
 fn compacts_at(turn: &Value, at: i64) -> Option<bool> {
     let items = turn["items"].as_array()?;
     let compacts = |item: &&Value| item["type"] == "contextCompaction";
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_turn_of_a_compaction_is_known_by_its_time() {
+    fn compaction_turn_is_found_by_its_time() {
         let compaction =
             json!({ "type": "contextCompaction", "startedAtMs": 168, "completedAtMs": 244 });
         let alone = json!({ "items": [compaction] });

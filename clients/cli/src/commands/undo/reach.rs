@@ -1,4 +1,4 @@
-//! Where an undo arrives, and how to go on where no agent is told.
+//! Where an undo took effect, and how to continue where it did not.
 
 use longhaul_client::Client;
 use longhaul_protocol::compaction::{UndoReach, UndoResult};
@@ -7,20 +7,20 @@ use serde::Serialize;
 
 use crate::commands::install::setup;
 
-/// What the agent made of a compaction of ours.
+/// How the agent used a compaction of ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Taken {
+pub(super) enum AgentUse {
     /// Its history begins with our view.
     View,
-    /// It compacted there in its own way, and our record says what was before.
+    /// It compacted by itself at that point; our record has the history before.
     ByItself,
-    /// Nothing: its session has all of its history.
+    /// It did not: its session has its whole history.
     NotAtAll,
 }
 
-/// How the agent goes on; `None` where nobody can say.
-pub(super) async fn taken(client: &Client, undone: &UndoResult) -> Option<Taken> {
+/// `None` if unknown.
+pub(super) async fn taken(client: &Client, undone: &UndoResult) -> Option<AgentUse> {
     let (UndoReach::NotAgent, Some(thread_id), Some(seq)) =
         (undone.reach, &undone.thread_id, undone.seq)
     else {
@@ -31,16 +31,16 @@ pub(super) async fn taken(client: &Client, undone: &UndoResult) -> Option<Taken>
     let cost = bill.compactions.iter().find(|cost| is_this(&cost.summary.compaction_id))?;
     let is_own = || bill.agent_compactions.iter().any(|own| own.seq > seq);
     Some(match cost.in_force_seq {
-        Some(_) => Taken::View,
-        None if is_own() => Taken::ByItself,
-        None => Taken::NotAtAll,
+        Some(_) => AgentUse::View,
+        None if is_own() => AgentUse::ByItself,
+        None => AgentUse::NotAtAll,
     })
 }
 
-/// Where the old history arrives.
-pub(super) fn told(undone: &UndoResult, taken: Option<Taken>) -> String {
+/// Where the old history is in effect, and how to continue from it elsewhere.
+pub(super) fn instructions(undone: &UndoResult, taken: Option<AgentUse>) -> String {
     if let Some(seq) = undone.restored_seq {
-        return format!("the thread has them again since #{seq}\n");
+        return format!("the thread uses it again since #{seq}\n");
     }
     let (UndoReach::NotAgent, Some(thread_id), Some(seq)) =
         (undone.reach, &undone.thread_id, undone.seq)
@@ -56,27 +56,26 @@ pub(super) fn told(undone: &UndoResult, taken: Option<Taken>) -> String {
         _ => "the agent",
     };
     let is = match taken {
-        Some(Taken::NotAtAll) => {
+        Some(AgentUse::NotAtAll) => {
             return format!(
-                "{agent} did not take this compaction: its session still has all of its history.\n"
+                "{agent} did not use this compaction: its session still has its whole history.\n"
             );
         }
-        Some(Taken::ByItself) => {
-            format!("{agent} is not told: it compacted in its own way, which nothing takes back.")
+        Some(AgentUse::ByItself) => {
+            format!("{agent} made its own compaction, which cannot be undone.")
         }
-        Some(Taken::View) | None => format!(
-            "{agent} is not told: it keeps a history of its own, so a session that went on\n\
-             from the view still does."
-        ),
+        Some(AgentUse::View) | None => {
+            format!("{agent} still uses the compacted history in a session that continued from it.")
+        }
     };
     let by_plugin = match (source, taken) {
-        (Some("claude"), Some(Taken::View) | None) if setup::has_plugin() => {
-            "\nIn a session that our plugin compacted, type /compact undo: that one takes it back."
+        (Some("claude"), Some(AgentUse::View) | None) if setup::has_plugin() => {
+            "\nIf our plugin compacted the session, type /compact undo there."
         }
         _ => "",
     };
     format!(
-        "{is}{by_plugin}\nTo go on from before the compaction, in a new thread with a larger view:\n  \
+        "{is}{by_plugin}\nTo continue from before the compaction, in a new thread with a larger view:\n  \
          longhaul continue {thread_id} --as-of {seq} --max-tokens 16000\n"
     )
 }

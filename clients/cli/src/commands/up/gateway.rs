@@ -14,7 +14,7 @@ const PROGRAM: &str = "longhaul-gateway";
 const START_SECONDS: u64 = 5;
 const ATTEMPT_MS: u64 = 20;
 
-/// Starts it if Codex uses it and its port is closed; returns when it answers.
+/// Starts it if Codex uses it and its port is closed, and waits until it answers.
 pub(super) async fn start(session: &Session) -> Result<(), Failure> {
     let Some(settings) = GatewaySettings::in_force().filter(GatewaySettings::is_down) else {
         return Ok(());
@@ -48,7 +48,7 @@ pub(super) async fn start(session: &Session) -> Result<(), Failure> {
 }
 
 fn ended(log: &Path) -> Failure {
-    let words = log::last_words(log, 0).unwrap_or_default();
+    let words = log::last_error(log, 0).unwrap_or_default();
     Failure::new(A_PERSON, format!("the gateway ended at once: {words}"))
         .with_hint(format!("its log is {}", log.display()))
 }

@@ -1,4 +1,4 @@
-//! The log of a daemon that is started without systemd: one file, and the one before it.
+//! The log of a daemon started without systemd: the current file and the previous one.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -9,11 +9,11 @@ use longhaul_client::socket;
 
 use crate::failure::{A_PERSON, Failure};
 
-/// Size in bytes from which the next start begins a new file.
+/// Size in bytes above which the next start begins a new file.
 const LOG_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// Prefix of the daemon's error lines.
 const COMPLAINT: &str = "longhauld: ";
-/// Bytes at its end that are searched for the last error.
+/// Bytes at its end to search for the last error.
 const TAIL_BYTES: u64 = 4 * 1024;
 
 /// A log file of this name; creates its folder if missing.
@@ -26,7 +26,7 @@ pub(super) fn named(name: &str) -> Result<PathBuf, Failure> {
     Ok(folder.join(name))
 }
 
-/// Opens it for appending. Renames a large one first; only one older file is kept.
+/// Opens it for appending. Renames a large one first, which replaces the previous one.
 pub(super) fn open(path: &Path) -> io::Result<File> {
     let is_large = std::fs::metadata(path).is_ok_and(|file| file.len() > LOG_BYTES_MAX);
     if is_large {
@@ -35,18 +35,17 @@ pub(super) fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().create(true).append(true).mode(0o600).open(path)
 }
 
-/// Its length in bytes; 0 if it does not exist.
+/// The length in bytes; 0 if the file does not exist.
 pub(super) fn length(path: &Path) -> u64 {
     std::fs::metadata(path).map_or(0, |file| file.len())
 }
 
-/// Why the daemon ended, from its log: the last error line after the first `said_before` bytes, else the last line
-/// there.
-pub(super) fn last_words(path: &Path, said_before: u64) -> Option<String> {
+/// Why the daemon ended, from its log: the last error line after the first `skip` bytes, else the last line there.
+pub(super) fn last_error(path: &Path, skip: u64) -> Option<String> {
     let mut file = File::open(path).ok()?;
     let length = file.metadata().ok()?.len();
-    // A shorter file was replaced.
-    let begin = if said_before > length { 0 } else { said_before };
+    // A shorter file is a new one.
+    let begin = if skip > length { 0 } else { skip };
     file.seek(SeekFrom::Start(begin.max(length.saturating_sub(TAIL_BYTES)))).ok()?;
     let mut tail = Vec::new();
     file.take(TAIL_BYTES).read_to_end(&mut tail).ok()?;
@@ -63,18 +62,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_large_log_makes_room_and_the_last_words_are_found() {
+    fn large_log_is_rotated_and_the_last_error_found() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("longhauld.log");
         open(&path).unwrap().write_all(&vec![b'x'; 5 * 1024 * 1024]).unwrap();
         open(&path).unwrap().write_all(b"before\n").unwrap();
-        let said_before = length(&path);
-        assert_eq!(last_words(&path, said_before), None);
+        let skip = length(&path);
+        assert_eq!(last_error(&path, skip), None);
         open(&path).unwrap().write_all(b"last line\n\n").unwrap();
-        assert_eq!(last_words(&path, said_before).as_deref(), Some("last line"));
+        assert_eq!(last_error(&path, skip).as_deref(), Some("last line"));
         open(&path).unwrap().write_all(b"longhauld: the disk is full\nhint: h\n").unwrap();
-        assert_eq!(last_words(&path, said_before).as_deref(), Some("the disk is full"));
+        assert_eq!(last_error(&path, skip).as_deref(), Some("the disk is full"));
         assert!(folder.path().join("longhauld.log.old").exists());
-        assert_eq!(last_words(Path::new("/no/such/file"), 0), None);
+        assert_eq!(last_error(Path::new("/no/such/file"), 0), None);
     }
 }

@@ -1,8 +1,8 @@
-//! Starting the daemon's process and waiting for its first answer.
+//! Starts the daemon's process and waits for its first answer.
 //!
-//! Two `up` at the same time start two daemons, of which one gets the lock; the other ends, and both commands find the
-//! one that answers. A daemon that is stopping still holds the lock: the new one exits with "later", and is started
-//! again until the time is up.
+//! Two concurrent `up` start two daemons, of which one gets the lock; the other ends, and both commands find the one
+//! that answers. A daemon that is stopping still holds the lock: the new one exits with "later" and is started again
+//! until the time is up.
 
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -16,7 +16,7 @@ use crate::failure::{A_PERSON, Failure, TRY_LATER};
 use crate::holder::Holder;
 use crate::session::Session;
 
-/// Seconds after which a daemon that does not answer counts as not started.
+/// Seconds to wait for the first answer.
 const START_SECONDS: u64 = 15;
 /// Milliseconds between two attempts to connect.
 const ATTEMPT_MS: u64 = 20;
@@ -27,12 +27,12 @@ pub(super) async fn start(
     log: &Path,
     session: &Session,
 ) -> Result<Client, Failure> {
-    let said_before = log::length(log);
+    let skip = log::length(log);
     let limit = Duration::from_secs(START_SECONDS);
     let answer = tokio::time::timeout(limit, until_answer(command, log, session)).await;
     match answer {
         Ok(Ok(client)) => Ok(client),
-        Ok(Err(Obstacle::Ended(status))) => Err(ended(status, log, said_before)),
+        Ok(Err(Obstacle::Ended(status))) => Err(ended(status, log, skip)),
         Ok(Err(Obstacle::Other(failure))) => Err(failure),
         Err(_) => {
             if let Some(holder) = Holder::find(session) {
@@ -47,7 +47,6 @@ pub(super) async fn start(
     }
 }
 
-/// Why a daemon does not answer.
 enum Obstacle {
     Ended(ExitStatus),
     /// It could not be started, or its socket cannot be used.
@@ -87,8 +86,8 @@ async fn until_answer(
 fn spawn(command: &mut Command, log: &Path) -> Result<Child, Failure> {
     let output = log::open(log)?;
     command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output);
-    // Away from the terminal's own group: Ctrl-C and hang-ups there do not reach the daemon. The current
-    // folder stays, because paths in flags and variables may be relative to it.
+    // In its own process group, so that Ctrl-C and hang-ups of the terminal do not reach the daemon. It keeps the
+    // current folder, because paths in flags and variables may be relative.
     std::os::unix::process::CommandExt::process_group(command, 0);
     command.spawn().map_err(|error| {
         let program = Path::new(command.get_program()).display();
@@ -96,8 +95,8 @@ fn spawn(command: &mut Command, log: &Path) -> Result<Child, Failure> {
     })
 }
 
-fn ended(status: ExitStatus, log: &Path, said_before: u64) -> Failure {
-    let words = log::last_words(log, said_before);
+fn ended(status: ExitStatus, log: &Path, skip: u64) -> Failure {
+    let words = log::last_error(log, skip);
     let words = words.map_or_else(String::new, |words| format!(": {words}"));
     Failure::new(A_PERSON, format!("the daemon ended at once ({status}){words}"))
         .with_hint(format!("its log is {}", log.display()))

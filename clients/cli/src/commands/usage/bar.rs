@@ -1,4 +1,4 @@
-//! The bar: the whole window in one line, by what fills it.
+//! The bar: the whole window in one line, by kind.
 
 use longhaul_protocol::context::Window;
 
@@ -7,7 +7,7 @@ use crate::style::{Style, tokens};
 /// One per kind, distinguishable without colour.
 const GLYPHS: [char; 11] = ['█', '▓', '▒', '░', '#', '=', '+', 'o', '~', '-', ':'];
 
-/// One kind of what fills the window.
+/// A kind of content in the window.
 pub(super) struct Share {
     pub(super) name: String,
     pub(super) tokens: u64,
@@ -16,12 +16,12 @@ pub(super) struct Share {
 /// Represents free space.
 const FREE: char = '·';
 
-/// The glyph of the share at a place of the list.
+/// The glyph of the share at an index of the list.
 pub(super) fn glyph(place: usize) -> char {
     GLYPHS[place % GLYPHS.len()]
 }
 
-/// Two lines of at most `columns` characters: the window, and where compaction begins.
+/// Two lines of at most `columns` characters: the window, and the compaction limit.
 pub(super) fn render(shares: &[Share], window: &Window, columns: usize, style: &Style) -> String {
     let width = columns.saturating_sub(2).max(10);
     let column = |tokens: u64| {
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bar_is_as_long_as_the_window_is_full() {
+    fn bar_shows_how_full_the_window_is() {
         assert_eq!(shown(&[50, 20], None), "[██████████▓▓▓▓······]\n");
         assert_eq!(shown(&[], None), "[····················]\n");
         assert_eq!(shown(&[70, 90], None), "[██████████████▓▓▓▓▓▓]\n", "over the window");

@@ -1,4 +1,4 @@
-//! The cost of compactions compared with the agent's own, and of resuming.
+//! The cost of compactions, of the agent's own compactions and of resuming.
 
 use longhaul_protocol::thread::{
     AgentCost, BillResult, CompactionCost, CostSource, Price, ResumePrice, WorkAfter,
@@ -9,7 +9,7 @@ use crate::style::{Style, counted, duration, tokens};
 /// Compactions in the table; `--json` has them all.
 const ROWS_MAX: usize = 8;
 
-/// The section of a page; empty if nothing was compacted and the cache is warm.
+/// Renders the costs; empty if nothing was compacted and the cache is warm.
 pub(super) fn render(bill: &BillResult, style: &Style) -> String {
     let mut text = String::new();
     if !bill.compactions.is_empty() {
@@ -18,7 +18,7 @@ pub(super) fn render(bill: &BillResult, style: &Style) -> String {
         let headings =
             ["compacted", ">asked", ">tokens", ">took", ">history", ">first edit", ">read again"];
         text += &style.table(&headings, rows);
-        text += &beside(bill, style);
+        text += &agent_line(bill, style);
     } else if bill.agent.source == CostSource::Thread {
         text += &style.dim(&format!("the agent's own compactions: {}\n", taken(&bill.agent)));
     }
@@ -52,14 +52,14 @@ fn first_edit(after: &WorkAfter) -> String {
     }
 }
 
-/// The cost of the agent's own compactions: recorded, or marked as not recorded.
-fn beside(bill: &BillResult, style: &Style) -> String {
+/// The cost of the agent's own compactions.
+fn agent_line(bill: &BillResult, style: &Style) -> String {
     let line = match bill.agent.source {
         CostSource::Thread | CostSource::Model => {
             format!("the agent's own take {}\n", taken(&bill.agent))
         }
-        CostSource::Unknown => "the agent's own: not known, none is recorded for this model;\n\
-             its request would send about what stood in the history\n"
+        CostSource::Unknown => "the agent's own: unknown, none are recorded for this model;\n\
+             a request would send about the whole history\n"
             .to_owned(),
     };
     style.dim(&line)
@@ -81,8 +81,8 @@ fn taken(agent: &AgentCost) -> String {
     format!("{}\n({median}{compactions} {place})", parts.join(", "))
 }
 
-/// Both prices in a line, for the person who has just resumed a thread with a cold cache; `None` where the
-/// cache is warm, or where a briefing would save less than half.
+/// Both prices in one line, for a person who has just resumed a thread with a cold cache; `None` if the cache is warm
+/// or a briefing would save less than half.
 pub(crate) fn at_resume(resume: &ResumePrice, thread_id: &str) -> Option<String> {
     let saves = resume.briefing_tokens.saturating_mul(2) < resume.history_tokens;
     (resume.is_cold && saves).then(|| {
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn costs_stand_beside_the_agents_own_within_80_columns() {
+    fn costs_are_compared_within_80_columns() {
         let agent = json!({ "source": "thread", "compactions": 2, "input_tokens": 156_000,
             "output_tokens": 2_300, "duration_ms": 96_000 });
         let resume = json!({ "idle_ms": 10_800_000, "cache_lifetime_ms": 300_000,
@@ -164,10 +164,10 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_recorded_is_said_to_be_unknown() {
+    fn unrecorded_costs_are_unknown() {
         let unknown = json!({ "source": "unknown", "compactions": 0 });
         let text = render(&bill(&unknown, &Value::Null), &plain());
-        assert!(text.contains("not known, none is recorded") && !text.contains("cold"), "{text}");
+        assert!(text.contains("unknown, none are recorded") && !text.contains("cold"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
 }

@@ -1,4 +1,4 @@
-//! The plot: how full the window was, from the first line of the thread to the last.
+//! The plot: how full the window was over time.
 
 use longhaul_protocol::context::{Timeline, Window};
 
@@ -6,13 +6,13 @@ use crate::style::{Style, counted, tokens};
 
 const ROWS: u64 = 8;
 
-/// Eighths of a line, from nothing to all.
+/// Eighths of a line.
 const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// Columns of the numbers on the left.
 const LABEL_COLUMNS: usize = 7;
 
-/// A heading, the plot, and under it the compactions and the turns; each line at most `columns` long.
+/// A heading, the plot, and an axis with compactions and turns; lines are at most `columns` long.
 pub(super) fn render(
     timeline: &Timeline,
     window: &Window,
@@ -57,7 +57,7 @@ fn row_of(tokens: u64, top: u64) -> u64 {
     u64::try_from(row).unwrap_or(ROWS).min(ROWS - 1)
 }
 
-/// The maximum of each column's range of lines; a range without a point repeats the previous one.
+/// The maximum in each column's range of seqs; a range without a point repeats the previous one.
 fn heights(timeline: &Timeline, width: usize) -> Vec<u64> {
     let mut heights = vec![None; width];
     let mut put = |seq: u64, tokens: u64| {
@@ -115,7 +115,7 @@ mod tests {
     use crate::style::tests::plain;
 
     #[test]
-    fn a_plot_fits_its_columns_and_marks_compactions_where_they_were() {
+    fn plot_fits_its_columns_and_marks_compactions() {
         let points =
             (0..50).map(|seq| TimelinePoint { seq, turn: seq / 5, tokens: seq % 25 * 1_000 });
         let timeline = Timeline {
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_far_from_its_limit_fills_the_picture() {
+    fn thread_far_from_its_limit_fills_the_plot() {
         let points = [(0, 10), (9, 80)].map(|(seq, tokens)| TimelinePoint { seq, turn: 1, tokens });
         let timeline = Timeline { turns: 1, points: points.to_vec(), compactions: Vec::new() };
         let window = Window { tokens: 272_000, trigger: Some(244_800), ..Window::default() };

@@ -71,9 +71,9 @@ pub(crate) struct ApplyArgs {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct ContinueArgs {
     /// Absent: this thread.
-    thread_id: Option<String>,
+    pub(crate) thread_id: Option<String>,
     /// The agent that goes on: codex or claude. Absent: the thread's own where it is one of them, else codex.
-    to: Option<String>,
+    pub(crate) to: Option<String>,
 }
 
 /// Words to look for.

@@ -184,7 +184,13 @@ const FIELDS: &[(&str, &[(&str, Field)])] = &[
     ),
     (
         "thread/list",
-        &[("cwd", FolderOrProject), ("source", Plain), ("limit", Plain), ("cursor", Plain)],
+        &[
+            ("cwd", FolderOrProject),
+            ("source", Plain),
+            ("limit", Plain),
+            ("cursor", Plain),
+            ("blocked", Plain),
+        ],
     ),
     (
         "thread/search",

@@ -5,6 +5,9 @@
 //! agent (`policy.packet_author = "agent"`, `policy.scratch`), the compaction, the handoff. Where the person begins a
 //! turn first, nothing is done, and that turn's end decides anew: Codex would break the turn off.
 //!
+//! A hook whose time is up before the daemon answers starts it too: a decision may be in the log by then, and would
+//! have no end there.
+//!
 //! Whatever the app server does or leaves undone, the policy is told, and the log has why nothing was made.
 
 use std::io::Write as _;
@@ -44,6 +47,11 @@ pub(super) async fn can(hook: &Hook<'_>, stepped: &StepResult) -> bool {
     // The other half is for starting it.
     let until = now + hook.until.saturating_duration_since(now) / 2;
     matches!(timeout_at(until, held).await, Ok(Ok(_)) | Err(_))
+}
+
+/// Whether an app server may hold the thread, as far as files show it.
+pub(super) fn may(hook: &Hook<'_>) -> bool {
+    hook.agent == Agent::Codex && app_server::has_socket()
 }
 
 /// Starts it, without waiting for it; whether that worked.

@@ -3,9 +3,12 @@
 //! Where the compaction was a turn of its own and the last one, and the session is open and rests, the session itself
 //! goes on from before it.
 
+use std::time::Duration;
+
 use longhaul_client::Client;
 use longhaul_protocol::thread::{Items, ItemsParams};
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use crate::commands::app_server::AppServer;
 
@@ -14,6 +17,8 @@ const ITEMS_LOOKED_AT: u32 = 50;
 /// Turns a page, and pages: who undoes goes back a little.
 const TURNS_PER_PAGE: u32 = 20;
 const PAGES_MAX: usize = 50;
+/// Wait for the turn of a compaction that was just made.
+const TURN_END_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The turn in which Codex compacted.
 struct Turn {
@@ -26,7 +31,7 @@ struct Turn {
 pub(super) async fn undo(client: &Client, thread_id: &str, seq: u64) -> Result<(), String> {
     let at = compacted_at(client, thread_id, seq).await?;
     let mut server = AppServer::running(thread_id).await?;
-    if server.is_working().await? {
+    if server.is_working().await? && !has_rested(&mut server).await? {
         return Err("a turn of the session runs".to_owned());
     }
     let turn = turn_at(&mut server, at).await?;
@@ -35,6 +40,14 @@ pub(super) async fn undo(client: &Client, thread_id: &str, seq: u64) -> Result<(
     }
     server.ask("thread/revert", json!({ "beforeTurnId": turn.id })).await?;
     Ok(())
+}
+
+/// Waits a little for the end of the running turn: a compaction is recorded before its own turn ends.
+async fn has_rested(server: &mut AppServer) -> Result<bool, String> {
+    match timeout(TURN_END_TIMEOUT, server.rests()).await {
+        Ok(rested) => Ok(rested?),
+        Err(_) => Ok(false),
+    }
 }
 
 /// When Codex itself compacted what was compacted here, Unix milliseconds.

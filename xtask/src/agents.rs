@@ -53,7 +53,7 @@ const TIMEOUT: Duration = Duration::from_secs(240);
 #[derive(clap::Args)]
 pub(crate) struct AgentsArgs {
     /// Versions of Codex, as npm names them, or `latest`
-    #[arg(long, num_args = 0.., value_name = "VERSION", default_values_t = [CODEX_PINNED.to_owned()])]
+    #[arg(long, num_args = 0.., value_name = "VERSION", default_values_t = CODEX_PINNED.map(str::to_owned))]
     codex: Vec<String>,
     /// Versions of Claude Code, or `latest`
     #[arg(long, num_args = 1.., value_name = "VERSION")]
@@ -87,9 +87,9 @@ pub(crate) fn run(options: &AgentsArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The step of CI: one version of each agent, within its time.
+/// The step of CI: the pinned versions of each agent, each within its time.
 pub(crate) fn check() -> anyhow::Result<AgentsOutcome> {
-    let codex = vec![CODEX_PINNED.to_owned()];
+    let codex = CODEX_PINNED.map(str::to_owned).to_vec();
     let claude = CLAUDE_PINNED.map(str::to_owned).to_vec();
     compare_all(&AgentsArgs { codex, claude, only: vec![], daemon: None, keep: None }, CI_TIMEOUT)
 }

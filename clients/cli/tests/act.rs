@@ -7,6 +7,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use longhaul_client::scripted::{Reply, Script};
+use longhaul_protocol::socket::of_agents;
 use serde_json::{Value, json};
 
 use crate::answers::script;
@@ -18,39 +19,44 @@ const BOUND: Duration = Duration::from_secs(15);
 
 /// A daemon whose policy has the effect `first` at the turn's end, then compacts.
 fn policy(first: &'static str) -> Script {
-    let stepped = move |params: &Value| {
-        let effects = match params["event"]["kind"].as_str().unwrap() {
-            "turn_ended" if params["event"]["compact_only"] == true => json!(["compact"]),
-            "turn_ended" if params["event"].get("message").is_some() => json!([first]),
-            "turn_ended" => json!(["compact"]),
-            "compacted" => json!(["inject_handoff"]),
-            _ => json!(["warn"]),
-        };
-        let effect = |name: &Value| json!({ "effect": name, "prompt": "write", "text": "go on" });
-        let effects: Vec<Value> = effects.as_array().unwrap().iter().map(effect).collect();
-        let watcher = json!({
-            "phase": "idle", "mode": "auto", "deferred": false, "held": false,
-            "packet_kept": false, "state": {},
-        });
-        Reply::Result(json!({ "thread_id": "0199", "watcher": watcher, "effects": effects }))
-    };
     script()
         .result("thread/sync", json!({ "thread_id": "0199", "offset": 9, "seq": 9 }))
-        .on("policy/step", stepped)
+        .on("policy/step", move |params| stepped(first, params))
+}
+
+fn stepped(first: &str, params: &Value) -> Reply {
+    let effects = match params["event"]["kind"].as_str().unwrap() {
+        "turn_ended" if params["event"]["compact_only"] == true => json!(["compact"]),
+        "turn_ended" if params["event"].get("message").is_some() => json!([first]),
+        "turn_ended" => json!(["compact"]),
+        "compacted" => json!(["inject_handoff"]),
+        _ => json!(["warn"]),
+    };
+    let effect = |name: &Value| json!({ "effect": name, "prompt": "write", "text": "go on" });
+    let effects: Vec<Value> = effects.as_array().unwrap().iter().map(effect).collect();
+    let watcher = json!({
+        "phase": "idle", "mode": "auto", "deferred": false, "held": false,
+        "packet_kept": false, "state": {},
+    });
+    Reply::Result(json!({ "thread_id": "0199", "watcher": watcher, "effects": effects }))
 }
 
 impl Desk {
     /// Runs what the hook at a turn's end starts.
     fn act(&self, thread_id: &str) -> Done {
+        self.event("TurnComplete", thread_id)
+    }
+
+    fn event(&self, name: &str, thread_id: &str) -> Done {
         let home = self.folder.path().join("codex");
         fs::create_dir_all(&home).unwrap();
         let payload = json!({
-            "hook_event_name": "TurnComplete", "protocol": 1, "session_id": thread_id,
+            "hook_event_name": name, "protocol": 1, "session_id": thread_id,
             "transcript_path": "/nowhere/rollout-0199.jsonl", "last_assistant_message": "Done.",
         });
         let mut command = program(self.folder.path());
         command.arg("--socket").arg(self.server.path());
-        command.args(["hook", "TurnComplete", "--agent", "codex"]).env("CODEX_HOME", home);
+        command.args(["hook", name, "--agent", "codex"]).env("CODEX_HOME", home);
         let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = piped.spawn().unwrap();
         child.stdin.take().unwrap().write_all(payload.to_string().as_bytes()).unwrap();
@@ -96,6 +102,36 @@ fn sequence_ends_with_the_handoff() {
         assert_eq!(calls.last().unwrap(), "thread/inject_items");
         assert_eq!(*names(&desk.events()).last().unwrap(), "compacted");
     }
+}
+
+/// The daemon may have logged the decision, and only its answer is late.
+#[test]
+fn a_hook_that_gets_no_answer_in_time_still_starts_the_sequence() {
+    let script = || {
+        policy("compact").on("policy/step", |params| match params["event"]["notify_only"] == true {
+            true => Reply::Lines(Vec::new()),
+            false => stepped("compact", params),
+        })
+    };
+    let late = || {
+        let desk = Desk::new(script());
+        // A hook asks on the agents' socket, and what it starts on the person's.
+        symlink(desk.server.path(), of_agents(desk.server.path())).unwrap();
+        desk
+    };
+    let desk = late();
+    let server = serve(&desk, None);
+    let done = desk.event("Stop", "0199");
+    assert_eq!((done.code, done.stdout.as_str(), done.stderr.as_str()), (0, "", ""));
+    let begun = now();
+    while server.calls().last().is_none_or(|called| called != "thread/inject_items") {
+        assert!(begun.elapsed() < BOUND, "{:?}, {:?}", server.calls(), desk.events());
+        std::thread::yield_now();
+    }
+    assert_eq!(*names(&desk.events()).last().unwrap(), "compacted");
+    // Without an app server nothing can be carried out, and the hook says why it is silent.
+    let done = late().event("Stop", "0199");
+    assert!(done.stderr.contains("policy/step"), "{done:?}");
 }
 
 /// The log says why the decision at the turn's end had no effect.

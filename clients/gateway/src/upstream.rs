@@ -1,8 +1,11 @@
 //! Forwards requests to the provider and streams its answers back unchanged.
 
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http_body_util::BodyExt;
+use hyper::body::{Bytes, Frame, SizeHint};
 use hyper::header::{CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderMap, HeaderName};
 use hyper::http::request::Parts;
 use hyper::{Response, StatusCode, Version};
@@ -75,7 +78,48 @@ fn passed_back(answer: reqwest::Response) -> Reply {
     remove_hop_by_hop(&mut parts.headers);
     parts.version = Version::HTTP_11;
     parts.extensions.clear();
+    let body = FlushedBody { body, fault: None };
     Response::from_parts(parts, body.map_err(Into::into).boxed())
+}
+
+/// An answer's body that ends with its fault only after the bytes before it could be written.
+///
+/// hyper drops what it has not flushed when a body fails. A provider that breaks off directly behind an event would
+/// lose that event here, and only here.
+struct FlushedBody {
+    body: Body,
+    fault: Option<reqwest::Error>,
+}
+
+impl hyper::body::Body for FlushedBody {
+    type Data = Bytes;
+    type Error = reqwest::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, reqwest::Error>>> {
+        if let Some(fault) = self.fault.take() {
+            return Poll::Ready(Some(Err(fault)));
+        }
+        match Pin::new(&mut self.body).poll_frame(context) {
+            Poll::Ready(Some(Err(fault))) => {
+                self.fault = Some(fault);
+                // hyper flushes while a body has nothing, and asks again.
+                context.waker().wake_by_ref();
+                Poll::Pending
+            }
+            polled => polled,
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.fault.is_none() && self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
 }
 
 /// Where a route's requests go.

@@ -8,3 +8,4 @@ mod faults;
 mod keys;
 mod pass;
 mod provider;
+mod recorded;

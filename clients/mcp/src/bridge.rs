@@ -13,7 +13,7 @@ use rmcp::{RoleServer, ServerHandler, tool, tool_handler, tool_router};
 use crate::fault::Fault;
 use crate::link::Link;
 use crate::threads::ThreadArgs as _;
-use crate::{memory, threads};
+use crate::{memory, rescue, threads};
 
 /// Some agents show the model only this before the first call.
 const INSTRUCTIONS: &str = "\
@@ -106,6 +106,14 @@ impl Bridge {
         args: Parameters<threads::ContinueArgs>,
     ) -> CallToolResult {
         result(threads::hand_over(&self.link, args.0.or_caller(caller(&meta))).await)
+    }
+
+    #[tool(
+        description = "Continues a thread of this project that is blocked: its window is full, or its agent could not compact it. Starts a new thread of Codex or Claude Code with a briefing in place of the history and returns the command that the user runs; with several blocked threads and no thread_id, lists them. Only when the user asks for it.",
+        annotations(read_only_hint = false, destructive_hint = false, open_world_hint = false)
+    )]
+    async fn thread_rescue(&self, args: Parameters<rescue::RescueArgs>) -> CallToolResult {
+        result(rescue::rescue(&self.link, args.0).await)
     }
 
     #[tool(

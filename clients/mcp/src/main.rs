@@ -13,6 +13,7 @@ mod bridge;
 mod fault;
 mod link;
 mod memory;
+mod rescue;
 mod threads;
 
 use std::io::{self, Write};

@@ -66,9 +66,9 @@ pub(crate) struct ApplyArgs {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct ContinueArgs {
     /// Default: this thread.
-    thread_id: Option<String>,
+    pub(crate) thread_id: Option<String>,
     /// The agent to continue in: codex or claude. Default: the thread's own agent if it is one of them, else codex.
-    to: Option<String>,
+    pub(crate) to: Option<String>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -135,13 +135,14 @@ fn every_tool_has_a_description() {
         "memory_read",
         "memory_search",
         "thread_continue",
+        "thread_rescue",
         "thread_search",
     ];
     assert_eq!(names, expected);
     for tool in tools {
         assert!(tool["description"].as_str().unwrap().len() > 40, "{tool}");
         assert_eq!(tool["inputSchema"]["type"], "object");
-        let writing = ["memory_note", "checkpoint_apply", "thread_continue"];
+        let writing = ["memory_note", "checkpoint_apply", "thread_continue", "thread_rescue"];
         let is_writing = writing.contains(&tool["name"].as_str().unwrap());
         assert_eq!(tool["annotations"]["readOnlyHint"], !is_writing, "{tool}");
     }
@@ -186,6 +187,46 @@ fn thread_continue_returns_the_command_for_the_user() {
     assert!(!failed && text.contains("codex resume") && text.contains("Working tree: "), "{text}");
     let requests = calls(&server, "thread/continue");
     assert_eq!(requests, [json!({ "thread_id": "mine", "to": "claude" })]);
+}
+
+/// Examples in which these threads are blocked.
+fn with_blocked(ids: &'static [&'static str]) -> Script {
+    examples().on("thread/list", move |params| {
+        assert_eq!(*params, json!({ "blocked": true, "limit": 20 }), "the whole project");
+        let threads = ids.iter().map(|id| {
+            json!({
+                "thread_id": id, "source": "codex", "path": "/r.jsonl", "cwd": "/work", "title": "Fix the parser",
+                "created_at": 0, "updated_at": 0, "items": 1, "tokens": 1, "compactions": 0, "lines": 1, "bytes": 1,
+                "malformed": 0, "unknown": 0, "oversized": 0, "archived": false, "kind": "interactive",
+                "blocked": { "cause": "context_full", "failures": 2 },
+            })
+        });
+        Reply::Result(json!({ "threads": threads.collect::<Vec<_>>() }))
+    })
+}
+
+#[test]
+fn a_blocked_thread_is_rescued_and_several_are_listed() {
+    let (_folder, server) = desk(with_blocked(&["one-1"]));
+    let (text, failed) =
+        Agent::start(server.path()).tool("thread_rescue", json!({ "to": "claude" }), Some("mine"));
+    assert!(!failed && text.contains("codex resume"), "{text}");
+    let asked = calls(&server, "thread/continue");
+    assert_eq!(asked, [json!({ "thread_id": "one-1", "to": "claude" })]);
+
+    let (_folder, server) = desk(with_blocked(&["one-1", "two-2"]));
+    let mut agent = Agent::start(server.path());
+    let (text, failed) = agent.tool("thread_rescue", json!({}), Some("mine"));
+    assert!(!failed && text.contains("two-2: its window is full: Fix the parser"), "{text}");
+    assert!(calls(&server, "thread/continue").is_empty());
+    agent.tool("thread_rescue", json!({ "thread_id": "two" }), None);
+    assert_eq!(calls(&server, "thread/continue"), [json!({ "thread_id": "two-2" })]);
+    let (text, failed) = agent.tool("thread_rescue", json!({ "thread_id": "mine" }), None);
+    assert!(failed && text.contains("no blocked thread"), "{text}");
+
+    let (_folder, server) = desk(with_blocked(&[]));
+    let (text, failed) = Agent::start(server.path()).tool("thread_rescue", json!({}), None);
+    assert_eq!((text.as_str(), failed), ("No thread of this project is blocked.", false));
 }
 
 #[test]

@@ -104,6 +104,53 @@ local function check_continue()
   end)
 end
 
+--- A session of Codex whose last two turns failed because its window is full.
+local function write_blocked(daemon, id)
+  local lines = {}
+  local function write(type, payload)
+    table.insert(lines, vim.json.encode({ timestamp = '2026-01-03T10:00:00.000Z', type = type, payload = payload }))
+  end
+  write('session_meta', { id = id, cwd = '/elsewhere', originator = 'codex_cli_rs', cli_version = '0.169.0', source = 'cli' })
+  for _, request in ipairs({ 'Import the bank statements.', 'Go on.' }) do
+    write('response_item', { type = 'message', role = 'user', content = { { type = 'input_text', text = request } } })
+    write('event_msg', { type = 'task_complete', error = { message = 'full', codex_error_info = 'context_window_exceeded' } })
+  end
+  local folder = daemon.home .. '/.codex/sessions/2026/01/03'
+  vim.fn.mkdir(folder, 'p')
+  local path = ('%s/rollout-2026-01-03T10-00-00-%s.jsonl'):format(folder, id)
+  vim.fn.writefile(lines, path)
+  assert(client.wait('thread/sync', { path = path }))
+end
+
+--- One blocked thread is continued at once, several are offered.
+local function check_rescue(daemon)
+  vim.cmd('Longhaul rescue')
+  support.wait_for('none is blocked', function()
+    return notices[#notices]:find('no thread is blocked', 1, true)
+  end)
+  local offered
+  vim.ui.select = function(rows, options, done)
+    offered = vim.tbl_map(options.format_item, rows)
+    done(rows[1])
+  end
+  local function rescued()
+    local before = #notices
+    vim.cmd('Longhaul rescue codex')
+    support.wait_for('rescued', function()
+      return #notices > before and notices[#notices]:find('go on with %(copied%): codex resume ')
+    end)
+  end
+  write_blocked(daemon, '019cadd3-0000-7000-8000-0000000000b1')
+  rescued()
+  assert(not offered, vim.inspect(offered))
+  write_blocked(daemon, '019cadd3-0000-7000-8000-0000000000b2')
+  write_blocked(daemon, '019cadd3-0000-7000-8000-0000000000b3')
+  rescued()
+  assert(#offered == 2 and offered[1]:find('window full, 2 times in a row', 1, true), vim.inspect(offered))
+  rescued()
+  assert(#client.wait('thread/list', { blocked = true }).threads == 0)
+end
+
 local function check_bill()
   local usage = require('longhaul.usage')
   local summary = { duration_ms = 12, cost = { requests = 0, tokens = 0 } }
@@ -192,6 +239,7 @@ return function()
   check_events()
   assert(vim.api.nvim_eval_statusline("%{%v:lua.require'longhaul'.statusline()%}", {}).str:find('%d%% · '))
   check_health()
+  check_rescue(daemon)
   client.close()
   daemon:stop()
   return line

@@ -13,7 +13,7 @@ import type { Daemon } from "./daemon";
 import { told } from "./daemon";
 import { itemsAsText } from "./item";
 import type { Texts } from "./views";
-import { ago, checkedWords, coldCache, nameOf, tokens, undoneWords } from "./words";
+import { ago, blockedWords, checkedWords, coldCache, nameOf, tokens, undoneWords } from "./words";
 
 /** Maximum hits of a search. */
 const HITS = 40;
@@ -40,6 +40,7 @@ export class Commands {
       undo: (thread) => this.#withThread(thread, (client, chosen) => this.#undo(client, chosen)),
       continueClaude: (thread) => this.#withThread(thread, (client, chosen) => this.#continue(client, chosen, "claude")),
       continueCodex: (thread) => this.#withThread(thread, (client, chosen) => this.#continue(client, chosen, "codex")),
+      rescue: () => this.#withClient((client) => this.#rescue(client)),
       expand: (thread) => this.#withThread(thread, (client, chosen) => this.#askHandle(client, chosen)),
       searchThreads: () => this.#withClient((client) => this.#searchThreads(client)),
       searchMemory: () => this.#withClient((client) => this.#searchMemory(client)),
@@ -117,14 +118,28 @@ export class Commands {
     void vscode.window.showInformationMessage(`Longhaul: ${words}`);
   }
 
-  /** Starts a new thread of an agent; types its command in a terminal for the person to run. */
-  async #continue(client: Client, thread: ThreadSummary, to: "claude" | "codex"): Promise<void> {
+  /** Continues the only blocked thread, or the one that the person picks. */
+  async #rescue(client: Client): Promise<void> {
+    const { threads } = await client.call("thread/list", { blocked: true, limit: HITS });
+    const [only, ...others] = threads;
+    if (!only) return void vscode.window.showInformationMessage("Longhaul: no thread is blocked.");
+    if (others.length === 0) return this.#continue(client, only);
+    const rows = threads.map((thread) => ({
+      label: oneLine(nameOf(thread)),
+      description: `${blockedWords(thread.blocked)}, ${ago(thread.updated_at, Date.now())}`,
+      open: () => this.#continue(client, thread),
+    }));
+    await pick(rows, "Blocked threads: choose one to continue");
+  }
+
+  /** Starts a new thread of an agent, by default the thread's own; types its command in a terminal for the person to run. */
+  async #continue(client: Client, thread: ThreadSummary, to?: "claude" | "codex"): Promise<void> {
     needs(client, "thread/continue");
     const title = `Continuing ${nameOf(thread)}`;
     const begun = await vscode.window.withProgress({ location: vscode.ProgressLocation.Notification, title }, () =>
       client.call("thread/continue", { thread_id: thread.thread_id, to }),
     );
-    const terminal = vscode.window.createTerminal({ name: `Longhaul: ${to}`, cwd: here(thread) });
+    const terminal = vscode.window.createTerminal({ name: `Longhaul: ${begun.command[0]}`, cwd: here(thread) });
     terminal.show();
     terminal.sendText(begun.command.join(" "), false);
     const { before, after } = begun.compaction.tokens;

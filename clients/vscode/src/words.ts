@@ -1,6 +1,6 @@
 // Formats numbers, times and forecasts.
 
-import type { AgentCost, CheckedTree, CompactionUndoResult, ContextUsageResult, Event, LonghaulError, ResumePrice, ThreadBillResult, ThreadSummary } from "@longhaul/client";
+import type { AgentCost, BlockedThread, CheckedTree, CompactionUndoResult, ContextUsageResult, Event, LonghaulError, ResumePrice, ThreadBillResult, ThreadSummary } from "@longhaul/client";
 import type { Policy } from "./context";
 
 /** Tokens, to three digits. */
@@ -113,6 +113,18 @@ export function eventWords(event: Event): string | undefined {
     }
     default:
       return undefined;
+  }
+}
+
+/** Why a thread cannot continue by itself. */
+export function blockedWords(blocked: BlockedThread | null | undefined): string {
+  switch (blocked?.cause) {
+    case "context_full":
+      return `window full, ${blocked.failures} times in a row`;
+    case "compaction":
+      return "its agent could not compact it";
+    default:
+      return "its newest turns failed";
   }
 }
 

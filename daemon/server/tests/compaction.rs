@@ -330,6 +330,28 @@ async fn the_steps_of_one_compaction_by_an_agent_are_one_record() {
     assert_eq!(client.compactions().await.len(), 3);
 }
 
+/// A hook that no longer waits leaves its announcement running while the agent asks for the answer.
+#[tokio::test]
+async fn steps_that_run_at_the_same_time_are_one_record() {
+    let (daemon, mut client, _) = session(100).await;
+    let mut hook = daemon.connect().await;
+    let step = |step| RunParams {
+        agent_step: Some(step),
+        trigger: Some(Trigger::Auto),
+        ..of_thread(THREAD)
+    };
+    let (announced, answered) = tokio::join!(
+        hook.call::<compaction::Run>(step(AgentStep::Announced)),
+        client.compact(step(AgentStep::Answered)),
+    );
+    if let Err(error) = announced {
+        assert_eq!(error.kind(), ErrorKind::NotWorthwhile);
+    }
+    let made = client.compactions().await;
+    assert_eq!(made.len(), 1, "{made:?}");
+    assert_eq!(made[0].compaction_id, answered.compaction_id);
+}
+
 #[tokio::test]
 async fn an_agent_that_worked_in_between_starts_a_new_compaction() {
     let home = tempfile::tempdir().unwrap();

@@ -115,6 +115,32 @@ impl Store {
         Ok((rows.into_iter().map(|(_, thread)| thread).collect(), next))
     }
 
+    /// Threads that their agents compacted and how often, newest first: at most `limit` of the newest `among`.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn thread_compactions(
+        &self,
+        among: u32,
+        limit: u32,
+    ) -> Result<Vec<(String, u64)>, StoreError> {
+        let pools = self.pools();
+        let found: Result<Vec<(String, i64)>, sqlx::Error> = sqlx::query_as(
+            // `daemon/status` asks this each time, so no row is read whole.
+            "SELECT thread_id, compactions FROM (\
+             SELECT t.thread_id, t.updated_at_ms, json_extract(f.head, '$.compactions') AS compactions \
+             FROM thread t JOIN source_file f USING (file_id) \
+             ORDER BY t.updated_at_ms DESC, t.thread_id LIMIT ?1) \
+             WHERE compactions > 0 ORDER BY updated_at_ms DESC, thread_id LIMIT ?2",
+        )
+        .bind(among)
+        .bind(limit)
+        .fetch_all(pools.reader())
+        .await;
+        let found = found.map_err(|error| pools.sorted(error))?;
+        Ok(found.into_iter().map(|(id, count)| (id, count.cast_unsigned())).collect())
+    }
+
     /// The folders that threads work in, those with the newest threads first.
     pub async fn thread_folders(&self) -> Result<Vec<String>, StoreError> {
         let pools = self.pools();

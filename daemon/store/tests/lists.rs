@@ -33,6 +33,25 @@ async fn threads_are_listed_newest_first_in_complete_pages() {
 }
 
 #[tokio::test]
+async fn compacted_threads_are_the_newest_ones_among_a_bounded_number() {
+    let temp = Temp::new();
+    let (store, _) = temp.open().await;
+    let files = (0..6).map(|n| {
+        let mut file = file(&format!("/{n}"), &format!("t{n}"), n, 1);
+        file.head.compactions = [3, 1, 0, 2, 0, 1][usize::try_from(n).unwrap()];
+        file
+    });
+    store.commit_batch(&batch(files.collect())).await.unwrap();
+    let compacted = async |among, limit| store.thread_compactions(among, limit).await.unwrap();
+    let found = |ids: &[(&str, u64)]| -> Vec<(String, u64)> {
+        ids.iter().map(|(id, count)| ((*id).to_owned(), *count)).collect()
+    };
+    assert_eq!(compacted(6, 2).await, found(&[("t5", 1), ("t3", 2)]));
+    assert_eq!(compacted(6, 9).await, found(&[("t5", 1), ("t3", 2), ("t1", 1), ("t0", 3)]));
+    assert_eq!(compacted(4, 9).await, found(&[("t5", 1), ("t3", 2)]), "t1 and t0 are too old");
+}
+
+#[tokio::test]
 async fn an_update_validated_against_an_older_state_is_rejected() {
     let temp = Temp::new();
     let (store, _) = temp.open().await;

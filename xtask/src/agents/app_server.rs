@@ -31,6 +31,8 @@ const CONFIG: &str = "[policy]\nmode = \"auto\"\npacket_author = \"agent\"\n[pol
 /// How what we ask of the agent begins, and what we give back to it.
 const PACKET: &str = r#"<longhaul_context about=\"packet\">"#;
 const HANDOFF: &str = r#"<longhaul_context about=\"handoff\">"#;
+/// How Codex refuses a command in the middle of a turn.
+const DISABLED: &str = "is disabled while a task is in progress";
 /// The time of each step of the session.
 const STEP_TIMEOUT: Duration = Duration::from_secs(40);
 
@@ -140,18 +142,7 @@ impl Play<'_> {
         self.turn(session, "and the docs")?;
         let path = self.stage.codex.newest()?;
         let history = scenario::history(&mut self.wire, &path)?;
-        let newest = |wire: &mut Wire| wire.call("compaction/list", &json!({ "limit": 1 }));
-        let before = newest(&mut self.wire)?;
-        session.enter("/compact")?;
-        let made = self.wait(session, "a compaction of the person's", |wire| {
-            let made = newest(wire)?;
-            let synced = wire.call("thread/sync", &json!({ "path": path, "timeout_ms": 1_000 }))?;
-            let items = json!({ "thread_id": synced["thread_id"], "last": 1 });
-            let is_written =
-                wire.call("thread/items", &items)?["items"][0]["kind"] != "assistant_message";
-            let id = &made["compactions"][0]["compaction_id"];
-            Ok((is_written && *id != before["compactions"][0]["compaction_id"]).then(|| id.clone()))
-        })?;
+        let made = self.compacted_by_hand(session, &path)?;
         let told = self.undo(made.as_str().context("no id")?)?;
         if told["in_codex"] != true {
             return Ok(Row::failed(step, told["not_in_codex"].to_string()));
@@ -159,6 +150,36 @@ impl Play<'_> {
         let sent = self.turn(session, "what now")?;
         let input = sent["input"].as_array().context("no input")?;
         Ok(compare(step, &history, input))
+    }
+
+    /// Types `/compact`, and again where Codex refuses it: the transcript may have a turn's end before the screen has.
+    fn compacted_by_hand(&mut self, session: &mut Terminal, path: &Path) -> anyhow::Result<Value> {
+        let until = Deadline::after(STEP_TIMEOUT);
+        let before = self.newest_compaction()?;
+        let mut refusals = session.count(DISABLED)?;
+        session.enter("/compact")?;
+        loop {
+            let made = self.newest_compaction()?;
+            let params = json!({ "path": path, "timeout_ms": 1_000 });
+            let synced = self.wire.call("thread/sync", &params)?;
+            let items = json!({ "thread_id": synced["thread_id"], "last": 1 });
+            let items = self.wire.call("thread/items", &items)?;
+            if made != before && items["items"][0]["kind"] != "assistant_message" {
+                return Ok(made);
+            }
+            if session.count(DISABLED)? > refusals {
+                refusals = session.count(DISABLED)?;
+                session.enter("/compact")?;
+            }
+            ensure!(!until.is_over(), "no compaction by hand: {}", session.shown());
+            daemon::pause(POLL);
+        }
+    }
+
+    /// The id of the newest compaction of ours.
+    fn newest_compaction(&mut self) -> anyhow::Result<Value> {
+        let listed = self.wire.call("compaction/list", &json!({ "limit": 1 }))?;
+        Ok(listed["compactions"][0]["compaction_id"].clone())
     }
 
     fn undo(&self, compaction_id: &str) -> anyhow::Result<Value> {

@@ -37,6 +37,12 @@ impl Terminal {
         String::from_utf8_lossy(&shown[from..]).escape_debug().to_string()
     }
 
+    /// How often these words were on its screen, as far as no escape divides them.
+    pub(super) fn count(&self, words: &str) -> anyhow::Result<usize> {
+        let shown = fs::read(&self.log)?;
+        Ok(String::from_utf8_lossy(&shown).matches(words).count())
+    }
+
     /// Types a line as a person does.
     pub(super) fn enter(&mut self, line: &str) -> anyhow::Result<()> {
         let keys = self.child.stdin.as_mut().context("no keys")?;

@@ -24,6 +24,7 @@ pub(super) fn calls(wire: &mut Wire, thread: &str) -> anyhow::Result<Vec<Call>> 
         ("expand", json!({ "handle": handle }), RULED),
         ("context_usage", json!({}), "What fills it"),
         ("thread_search", json!({ "query": "never floats money" }), RULED),
+        ("thread_rescue", json!({}), "No thread of this project is blocked."),
         ("memory_search", json!({ "query": "money floats" }), RULED),
         ("memory_read", json!({ "path": "MEMORY.md" }), RULED),
         ("memory_note", json!({ "text": NOTE }), "Noted"),

@@ -45,8 +45,8 @@ pub(super) const CLAUDE: Agent = Agent {
     ],
 };
 
-/// The version of Codex that CI runs.
-pub(super) const CODEX_PINNED: &str = "0.169.0";
+/// The versions of Codex that CI runs: the oldest that takes every route, and the newest that was tried.
+pub(super) const CODEX_PINNED: [&str; 2] = ["0.169.0", "0.171.0"];
 /// Those of Claude Code: one that loads no plugins like ours, and one that does.
 pub(super) const CLAUDE_PINNED: [&str; 2] = ["2.1.197", "2.1.332"];
 const LATEST: &str = "latest";
@@ -137,8 +137,8 @@ mod tests {
     fn newest_and_pinned_versions_take_every_route() {
         let claude_pinned = CLAUDE_PINNED[1];
         for (agent, version) in [
-            (&CODEX, CODEX_PINNED),
-            (&CODEX, "0.171.0"),
+            (&CODEX, CODEX_PINNED[0]),
+            (&CODEX, CODEX_PINNED[1]),
             (&CODEX, "1.0.0-alpha.3"),
             (&CLAUDE, claude_pinned),
             (&CLAUDE, "2.1.290"),

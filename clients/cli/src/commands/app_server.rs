@@ -94,6 +94,11 @@ impl From<ServerFault> for String {
     }
 }
 
+/// Whether Codex's control socket exists.
+pub(super) fn has_socket() -> bool {
+    setup::codex_home().is_some_and(|home| home.join(CONTROL_SOCKET).exists())
+}
+
 /// A connection and the state of one thread.
 pub(super) struct AppServer {
     frames: WebSocketStream<UnixStream>,

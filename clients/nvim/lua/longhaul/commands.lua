@@ -298,21 +298,46 @@ function commands.usage()
 end
 
 --- Starts a new thread of an agent, by default the thread's own; copies the command that resumes it.
+local function continue_in(agent, thread_id)
+  ask_if_there('thread/continue', { thread_id = thread_id, to = agent }, function(begun)
+    local command = table.concat(begun.command, ' ')
+    local cold = usage.cold(begun.resume)
+    vim.fn.setreg(vim.fn.has('clipboard') == 1 and '+' or '"', command)
+    local sizes = begun.compaction.tokens
+    local checked = usage.checked(begun.checked)
+    say(('%s%s%s → %s tokens; go on with (copied): %s'):format(
+      cold and cold .. '; ' or '',
+      checked and checked .. '; ' or '',
+      format.tokens(sizes.before),
+      format.tokens(sizes.after),
+      command
+    ))
+  end)
+end
+
 commands['continue'] = function(arguments)
   with_thread(function(active)
-    ask_if_there('thread/continue', { thread_id = active.thread_id, to = arguments[1] }, function(begun)
-      local command = table.concat(begun.command, ' ')
-      local cold = usage.cold(begun.resume)
-      vim.fn.setreg(vim.fn.has('clipboard') == 1 and '+' or '"', command)
-      local sizes = begun.compaction.tokens
-      local checked = usage.checked(begun.checked)
-      say(('%s%s%s → %s tokens; go on with (copied): %s'):format(
-        cold and cold .. '; ' or '',
-        checked and checked .. '; ' or '',
-        format.tokens(sizes.before),
-        format.tokens(sizes.after),
-        command
-      ))
+    continue_in(arguments[1], active.thread_id)
+  end)
+end
+
+--- Continues the only blocked thread, or the one that the person picks.
+function commands.rescue(arguments)
+  ask('thread/list', { blocked = true, limit = 40 }, function(result)
+    local threads = result.threads
+    if #threads == 0 then
+      return say('no thread is blocked')
+    end
+    if #threads == 1 then
+      return continue_in(arguments[1], threads[1].thread_id)
+    end
+    local label = function(row)
+      return ('%s, %s: %s'):format(usage.blocked(row.blocked), format.ago(row.updated_at), format.line(thread.name(row), 80))
+    end
+    vim.ui.select(threads, { prompt = 'Continue a blocked thread', format_item = label }, function(row)
+      if row then
+        continue_in(arguments[1], row.thread_id)
+      end
     end)
   end)
 end

@@ -49,6 +49,14 @@ function M.event(event)
   end
 end
 
+--- Why a thread cannot continue by itself.
+function M.blocked(blocked)
+  if blocked.cause == 'context_full' then
+    return ('window full, %d times in a row'):format(blocked.failures)
+  end
+  return blocked.cause == 'compaction' and 'its agent could not compact it' or 'its newest turns failed'
+end
+
 --- Describes how the working tree differs from the thread's knowledge; nil if it was not checked.
 function M.checked(checked)
   if not checked then

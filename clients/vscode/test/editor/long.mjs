@@ -50,3 +50,18 @@ export function longSession(thread_id, cwd, ended) {
   const at = (index) => new Date(ended - (lines.length - index) * 4_000).toISOString();
   return lines.map((line, index) => `${JSON.stringify({ timestamp: at(index), ...line })}\n`).join("");
 }
+
+/** A session whose last two turns failed because its window is full. */
+export function blockedSession(thread_id, cwd, ended) {
+  const said = (text) => ({ type: "message", role: "user", content: [{ type: "input_text", text }] });
+  const failed = { type: "task_complete", error: { message: "full", codex_error_info: "context_window_exceeded" } };
+  const lines = [
+    { type: "session_meta", payload: { id: thread_id, cwd, originator: "codex_cli_rs", cli_version: "0.169.0", source: "cli" } },
+    { type: "response_item", payload: said("Reconcile the savings account.") },
+    { type: "event_msg", payload: failed },
+    { type: "response_item", payload: said("Go on.") },
+    { type: "event_msg", payload: failed },
+  ];
+  const timestamp = new Date(ended).toISOString();
+  return lines.map((line) => `${JSON.stringify({ timestamp, ...line })}\n`).join("");
+}

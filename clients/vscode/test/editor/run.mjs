@@ -14,7 +14,7 @@ import * as path from "node:path";
 import { fileURLToPath } from "node:url";
 
 import { Editor } from "./editor.mjs";
-import { longSession } from "./long.mjs";
+import { blockedSession, longSession } from "./long.mjs";
 import { pictures, steps } from "./steps.mjs";
 
 const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../../../..");
@@ -54,14 +54,17 @@ function longhaul(...words) {
   return execFileSync(path.join(binaries, "longhaul"), words, { env, encoding: "utf8" });
 }
 
-/** Writes a long session into another project; where it stands. */
-function longThread() {
-  const id = "019cadd3-8856-71a3-9a02-5e1d9ca001a4";
+/** Writes a session of another project; returns its path. */
+function written(id, session, ended) {
   const to = path.join(env.CODEX_HOME, `sessions/2026/03/03/rollout-2026-03-03T10-00-00-${id}.jsonl`);
   fs.mkdirSync(path.dirname(to), { recursive: true });
-  fs.writeFileSync(to, longSession(id, "/home/dev/importer", Date.now()));
+  fs.writeFileSync(to, session(id, "/home/dev/importer", ended));
   return to;
 }
+
+const longThread = () => written("019cadd3-8856-71a3-9a02-5e1d9ca001a4", longSession, Date.now());
+const DAY_MS = 86_400_000;
+const blockedThread = (last) => written(`019cadd3-8856-71a3-9a02-5e1d9ca00b0${last}`, blockedSession, Date.now() - DAY_MS);
 
 /** A second thread, to see one change for the other. */
 async function openThread(client) {
@@ -94,7 +97,7 @@ async function main() {
     for (const [name, step] of Object.entries(shots ? { ...steps, ...pictures } : steps)) {
       const began = Date.now();
       try {
-        await step({ editor, page: editor.page, client, longhaul, longThread, project, socket: env.LONGHAUL_SOCKET });
+        await step({ editor, page: editor.page, client, longhaul, longThread, blockedThread, home, project, socket: env.LONGHAUL_SOCKET });
       } catch (error) {
         await editor.shot("failed");
         throw new Error(`${name}: ${error.message}`, { cause: error });

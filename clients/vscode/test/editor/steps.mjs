@@ -1,6 +1,7 @@
 // What a person does, one step after the other; each ends with what they see.
 
 import assert from "node:assert/strict";
+import * as fs from "node:fs";
 import * as net from "node:net";
 import * as path from "node:path";
 
@@ -146,6 +147,45 @@ async function restart({ editor, page, client, longhaul }) {
   await editor.shot("15-restarted");
 }
 
+/** Transcripts that an agent resumes by its id. */
+function transcripts(folder) {
+  const names = fs.existsSync(folder) ? fs.readdirSync(folder, { recursive: true }) : [];
+  return names.filter((name) => name.endsWith(".jsonl"));
+}
+
+/** Continues in each agent, in a transcript of its own. This editor has no terminal that could show the command. */
+async function continued({ editor, home }) {
+  for (const [title, folder] of [["Claude Code", ".claude/projects"], ["Codex", ".codex/sessions"]]) {
+    const before = transcripts(path.join(home, folder)).length;
+    await editor.run(`Longhaul: Continue in ${title}`);
+    await editor.told(/ → .* tokens\. Press Enter in the terminal to go on\./);
+    assert.equal(transcripts(path.join(home, folder)).length, before + 1, title);
+    await editor.shot(`16-continued-in-${folder.slice(1, 6)}`);
+    await editor.hush();
+  }
+}
+
+/** Two blocked threads are listed; then one is left, which continues at once. */
+async function rescued({ editor, client, blockedThread }) {
+  const blocked = async () => (await client.call("thread/list", { blocked: true })).threads.length;
+  await editor.run("Longhaul: Rescue a Blocked Thread");
+  await editor.told("no thread is blocked");
+  await editor.hush();
+  for (const last of [1, 2]) await client.call("thread/sync", { path: blockedThread(last) });
+  assert.equal(await blocked(), 2);
+  await editor.run("Longhaul: Rescue a Blocked Thread");
+  const rows = await editor.rows("Blocked threads");
+  await editor.shot("17-blocked");
+  await rows.filter({ hasText: "window full, 2 times in a row" }).first().click();
+  await editor.told("Press Enter in the terminal");
+  assert.equal(await blocked(), 1);
+  await editor.hush();
+  await editor.run("Longhaul: Rescue a Blocked Thread");
+  await editor.told("Press Enter in the terminal");
+  assert.equal(await blocked(), 0);
+  await editor.hush();
+}
+
 /** A daemon of another protocol beside the socket: said, not passed over as one that is absent. */
 async function otherVersion({ editor, page, longhaul, socket }) {
   longhaul("down");
@@ -155,7 +195,7 @@ async function otherVersion({ editor, page, longhaul, socket }) {
     await editor.run("Longhaul: Refresh");
     await editor.webview(["a daemon of protocol 2 is there", "update this client"]);
     await page.locator(".statusbar-item", { hasText: "longhaul" }).waitFor();
-    await editor.shot("16-other-version");
+    await editor.shot("18-other-version");
   } finally {
     newer.close();
   }
@@ -195,5 +235,7 @@ export const steps = {
   "transcripts are searched": searchTranscripts,
   "another extension compacts its history": otherExtension,
   "a daemon that went is started by a command": restart,
+  "a thread continues in each agent": continued,
+  "a blocked thread is rescued": rescued,
   "a daemon of another version is told of": otherVersion,
 };

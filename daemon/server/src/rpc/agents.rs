@@ -137,7 +137,7 @@ const FIELDS: &[MethodFields] = &[
     ),
     fields("thread/get", &[("thread_id", Thread)], &[]),
     fields("thread/items", &[("thread_id", Thread)], &["from_seq", "last", "limit"]),
-    fields("thread/list", &[("cwd", FolderOrProject)], &["source", "limit", "cursor"]),
+    fields("thread/list", &[("cwd", FolderOrProject)], &["source", "limit", "cursor", "blocked"]),
     fields(
         "thread/search",
         &[("cwd", FolderOrProject), ("thread_id", Thread)],

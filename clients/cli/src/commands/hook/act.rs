@@ -5,6 +5,9 @@
 //! agent (`policy.packet_author = "agent"`, `policy.scratch`), the compaction, the handoff. If the person starts a turn
 //! first, it does nothing, because Codex would abort that turn; the end of that turn decides again.
 //!
+//! The hook also starts it if the daemon does not answer in time: the log may already contain a decision, which would
+//! have no end there.
+//!
 //! The policy receives every outcome, and its log says why nothing was compacted.
 
 use std::io::Write as _;
@@ -44,6 +47,11 @@ pub(super) async fn can(hook: &Hook<'_>, stepped: &StepResult) -> bool {
     // The other half is for starting the program.
     let until = now + hook.until.saturating_duration_since(now) / 2;
     matches!(timeout_at(until, is_open).await, Ok(Ok(_)) | Err(_))
+}
+
+/// Whether an app server may have the thread open, as far as files show it.
+pub(super) fn may(hook: &Hook<'_>) -> bool {
+    hook.agent == Agent::Codex && app_server::has_socket()
 }
 
 /// Starts the sequence without waiting for it; returns whether that worked.

@@ -1,5 +1,7 @@
 //! Handles the events: calls the daemon and builds the answer.
 
+use std::time::Duration;
+
 use longhaul_client::briefing::OPENING;
 use longhaul_client::gateway::MARKER;
 use longhaul_client::{Client, ClientError};
@@ -224,9 +226,21 @@ impl Hook<'_> {
         let message = (!said.is_empty()).then(|| said.to_owned());
         let (boundaries, notify_only, compact_only) = (None, Some(true), None);
         let event = policy::StepEvent::TurnEnded { message, boundaries, notify_only, compact_only };
-        let params =
-            policy::StepParams { thread_id, event, agent: None, model: None, context_window: None };
-        let stepped = self.call::<policy::Step>(params).await?;
+        let params = policy::StepParams {
+            thread_id: thread_id.clone(),
+            event,
+            agent: None,
+            model: None,
+            context_window: None,
+        };
+        let stepped = match self.call::<policy::Step>(params).await {
+            Ok(stepped) => stepped,
+            // The daemon may have logged a decision that only the answer would have told of.
+            Err(_) if self.is_late() && act::may(self) && act::start(self, &thread_id) => {
+                return Ok(None);
+            }
+            Err(why) => return Err(why),
+        };
         if stepped.watcher.mode == "auto" && self.agent == Agent::Claude && setup::has_plugin() {
             // The plugin compacts when the turn is over, or reports why it could not.
             return Ok(None);
@@ -307,6 +321,11 @@ impl Hook<'_> {
         let text = summary.text.trim();
         let fits = text.len() as u64 <= MEMORY_TOKENS * 4;
         (!text.is_empty() && fits).then(|| text.to_owned())
+    }
+
+    /// Whether the daemon's time is up. The client's own limit is the same, in whole milliseconds.
+    fn is_late(&self) -> bool {
+        Instant::now() + Duration::from_millis(2) >= self.until
     }
 
     pub(super) async fn call<M: Method>(&self, params: M::Params) -> Result<M::Result, String> {

@@ -3,9 +3,12 @@
 //! Works if the compaction was a separate turn and the last one, and the session is open and idle. The session then
 //! continues from before it.
 
+use std::time::Duration;
+
 use longhaul_client::Client;
 use longhaul_protocol::thread::{Items, ItemsParams};
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use crate::commands::app_server::AppServer;
 
@@ -14,6 +17,8 @@ const ITEMS_INSPECTED: u32 = 50;
 /// Turns per page, and maximum pages: an undo concerns a recent turn.
 const TURNS_PER_PAGE: u32 = 20;
 const PAGES_MAX: usize = 50;
+/// Wait for the turn of a compaction that was just made.
+const TURN_END_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The turn in which Codex compacted.
 struct Turn {
@@ -26,7 +31,7 @@ struct Turn {
 pub(super) async fn undo(client: &Client, thread_id: &str, seq: u64) -> Result<(), String> {
     let at = compacted_at(client, thread_id, seq).await?;
     let mut server = AppServer::connect(thread_id).await?;
-    if server.is_working().await? {
+    if server.is_working().await? && !has_rested(&mut server).await? {
         return Err("the session is in the middle of a turn".to_owned());
     }
     let turn = turn_at(&mut server, at).await?;
@@ -35,6 +40,14 @@ pub(super) async fn undo(client: &Client, thread_id: &str, seq: u64) -> Result<(
     }
     server.call_thread("thread/revert", json!({ "beforeTurnId": turn.id })).await?;
     Ok(())
+}
+
+/// Waits briefly for the end of the running turn: a compaction is recorded before its own turn ends.
+async fn has_rested(server: &mut AppServer) -> Result<bool, String> {
+    match timeout(TURN_END_TIMEOUT, server.rests()).await {
+        Ok(rested) => Ok(rested?),
+        Err(_) => Ok(false),
+    }
 }
 
 /// The time of Codex's own record of the compaction, Unix milliseconds.

@@ -50,11 +50,16 @@ impl Compactor {
     }
 
     pub async fn run(&self, request: Request) -> Result<Compaction, ServiceError> {
-        let earlier = self.steps.agent_steps.earlier(&request).await?;
-        let keeping = if earlier.is_some() { Keeping::InPlace } else { Keeping::New };
-        let progress = self.progress(earlier.unwrap_or_else(|| self.new_id()));
+        let step = self.steps.agent_steps.start(&request, || self.new_id()).await?;
+        let keeping = step.as_ref().map_or(Keeping::New, Keeping::OfStep);
+        let id = step.as_ref().map(|step| step.compaction_id.clone());
+        let progress = self.progress(id.unwrap_or_else(|| self.new_id()));
         let compaction = self.run_as(&progress, request, keeping).await;
-        if let Err(error) = &compaction {
+        // The events of an id that was taken over are those of the newer step.
+        let is_taken_over = step.is_some_and(|step| step.is_taken_over());
+        if let Err(error) = compaction.as_ref()
+            && !is_taken_over
+        {
             progress.failed(&error.to_string(), false);
         }
         compaction
@@ -99,10 +104,10 @@ impl Compactor {
         request.check_templates()?;
         self.check_install(&request).await?;
         let id = progress.id().to_owned();
-        let Steps { gatherer, guard, packets, ladder, spans, log, .. } = &self.steps;
+        let Steps { agent_steps, gatherer, guard, packets, ladder, spans, log, .. } = &self.steps;
         let started = self.clock.elapsed();
         let mut input = gatherer.gather(&id, &request).await?;
-        if !matches!(keeping, Keeping::InPlace) {
+        if !keeping.replaces() {
             guard.check(&id, &request, &input).await?;
         }
         ladder.find_context(&mut request, &mut input).await?;
@@ -127,7 +132,12 @@ impl Compactor {
             compaction.decision_id = cause.decision_id;
             compaction.reason = Some(Reason::Policy);
         }
+        let recording = match keeping {
+            Keeping::OfStep(step) => Some(agent_steps.recording(step).await?),
+            Keeping::New | Keeping::OfJob(_) => None,
+        };
         log.keep(&mut compaction, keeping).await?;
+        drop(recording);
         self.install(&mut compaction).await?;
         progress.done(&compaction);
         Ok(compaction)

@@ -7,19 +7,26 @@ use longhaul_store::{
     StoreError,
 };
 
+use super::agent_steps::RunningStep;
 use super::record::{Compaction, Notice};
 use crate::jobs::{Jobs, Owner};
 use crate::service::error::ServiceError;
 use crate::service::retention::Retention;
 
 /// How a compaction is stored.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(super) enum Keeping<'a> {
     New,
-    /// Replaces the announced record with the same id.
-    InPlace,
+    /// Under the id of its step, whose announced record it may replace.
+    OfStep(&'a RunningStep),
     /// Only while its job is owned.
     OfJob(&'a Owner),
+}
+
+impl Keeping<'_> {
+    pub(super) fn replaces(self) -> bool {
+        matches!(self, Self::OfStep(step) if step.replaces)
+    }
 }
 
 pub struct CompactionLog {
@@ -89,7 +96,7 @@ impl CompactionLog {
         let body = CompactionBody { result, preimage: Vec::new() };
         match keeping {
             Keeping::New => self.store.compaction_insert(&row, &body, None).await?,
-            Keeping::InPlace => self.store.compaction_replace(&row, &body).await?,
+            Keeping::OfStep(_) => self.store.compaction_replace(&row, &body).await?,
             Keeping::OfJob(owner) => {
                 self.store.compaction_insert(&row, &body, Some(&self.jobs.fence(owner))).await?;
             }

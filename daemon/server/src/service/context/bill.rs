@@ -18,7 +18,7 @@ const ROWS_MAX: u32 = 48;
 const THREADS_LOOKED_AT: u32 = 256;
 
 /// Of these, how many have their compactions read.
-const THREADS_READ: usize = 4;
+const THREADS_READ: u32 = 4;
 
 /// A compaction of ours, and the agent's line that applied it.
 #[derive(Debug)]
@@ -125,15 +125,7 @@ impl Contexts {
     /// The cost of the compactions that agents made by themselves, over the newest compacted threads of all
     /// agents. Read again when one of these was compacted.
     pub async fn of_agents(&self) -> Result<Option<AgentAccount>, ServiceError> {
-        let compacted = self.compacted(&ThreadFilter::default()).await?;
-        let newest: Vec<(String, u64)> = compacted
-            .into_iter()
-            .take(THREADS_READ)
-            .map(|thread| {
-                let compactions = thread.file.head.as_ref().map_or(0, |head| head.compactions);
-                (thread.thread_id, compactions)
-            })
-            .collect();
+        let newest = self.store.thread_compactions(THREADS_LOOKED_AT, THREADS_READ).await?;
         let known = self.agents.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some((_, account)) = known.filter(|(of, _)| *of == newest) {
             return Ok(account);
@@ -156,7 +148,7 @@ impl Contexts {
         thread_ids: impl Iterator<Item = String>,
     ) -> Result<Option<AgentAccount>, ServiceError> {
         let mut bills = Vec::new();
-        for thread_id in thread_ids.take(THREADS_READ) {
+        for thread_id in thread_ids.take(THREADS_READ as usize) {
             if let Some(fold) = self.snapshots.fold(&thread_id).await? {
                 bills.extend(fold.bill().compactions().cloned());
             }

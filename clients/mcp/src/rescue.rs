@@ -1,0 +1,60 @@
+//! `thread_rescue`: continues a thread that is blocked.
+
+use longhaul_protocol::thread::{BlockedCause, List, ListParams, ThreadSummary};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::fault::Fault;
+use crate::link::Link;
+use crate::threads::{self, ContinueArgs};
+
+/// Maximum number of blocked threads to list.
+const LISTED: u32 = 20;
+
+/// Which thread to rescue.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct RescueArgs {
+    /// Absent: the only blocked thread of this project.
+    thread_id: Option<String>,
+    /// The agent that continues it: codex or claude. Absent: the thread's own where it is one of them, else codex.
+    to: Option<String>,
+}
+
+/// Continues the blocked thread, or lists those to choose from.
+pub(crate) async fn rescue(link: &Link, args: RescueArgs) -> Result<String, Fault> {
+    let params = ListParams { blocked: Some(true), limit: Some(LISTED), ..Default::default() };
+    let mut blocked = link.call::<List>(params).await?.threads;
+    if let Some(named) = &args.thread_id {
+        blocked.retain(|thread| thread.thread_id.starts_with(named));
+    }
+    match (blocked.as_slice(), args.thread_id) {
+        ([thread], _) => {
+            let thread_id = Some(thread.thread_id.clone());
+            threads::go_on(link, ContinueArgs { thread_id, to: args.to }).await
+        }
+        ([], Some(named)) => Err(Fault::new(
+            "thread_not_found",
+            format!("no blocked thread of this project is called {named}"),
+            "thread_continue continues a thread that is not blocked",
+        )),
+        ([], None) => Ok("No thread of this project is blocked.".to_owned()),
+        (several, _) => Ok(list(several)),
+    }
+}
+
+fn list(threads: &[ThreadSummary]) -> String {
+    let lines = threads.iter().map(|thread| {
+        let title = thread.title.as_deref().unwrap_or("no title");
+        format!("{}: {}: {title}\n", thread.thread_id, cause(thread))
+    });
+    let lines: String = lines.collect();
+    format!("Ask the user which one to continue, then call again with its thread_id:\n{lines}")
+}
+
+fn cause(thread: &ThreadSummary) -> &'static str {
+    match thread.blocked.map(|blocked| blocked.cause) {
+        Some(BlockedCause::ContextFull) => "its window is full",
+        Some(BlockedCause::Compaction) => "its agent could not compact it",
+        _ => "its newest turns failed",
+    }
+}

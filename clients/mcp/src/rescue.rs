@@ -14,9 +14,9 @@ const LISTED: u32 = 20;
 /// Which thread to rescue.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct RescueArgs {
-    /// Absent: the only blocked thread of this project.
+    /// Default: the only blocked thread of this project.
     thread_id: Option<String>,
-    /// The agent that continues it: codex or claude. Absent: the thread's own where it is one of them, else codex.
+    /// The agent that continues it: codex or claude. Default: the thread's own agent if it is one of them, else codex.
     to: Option<String>,
 }
 
@@ -30,7 +30,7 @@ pub(crate) async fn rescue(link: &Link, args: RescueArgs) -> Result<String, Faul
     match (blocked.as_slice(), args.thread_id) {
         ([thread], _) => {
             let thread_id = Some(thread.thread_id.clone());
-            threads::go_on(link, ContinueArgs { thread_id, to: args.to }).await
+            threads::hand_over(link, ContinueArgs { thread_id, to: args.to }).await
         }
         ([], Some(named)) => Err(Fault::new(
             "thread_not_found",

@@ -95,7 +95,7 @@ impl Jobs {
             match self.unpark().await {
                 Ok(0) => {}
                 Ok(woken) => {
-                    tracing::info!(woken, "retrying parked jobs with the new configuration")
+                    tracing::info!(woken, "retrying parked jobs with the new configuration");
                 }
                 Err(error) => tracing::warn!(%error, "cannot wake parked jobs"),
             }

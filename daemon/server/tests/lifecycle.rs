@@ -48,7 +48,7 @@ async fn the_handshake_agrees_on_a_revision_or_names_the_older_side() {
 
 #[tokio::test]
 async fn a_connection_may_call_the_methods_it_requested_and_request_more_later() {
-    let (daemon, mut client) = Daemon::start_with_client().await;
+    let (_daemon, mut client) = Daemon::start_with_client().await;
     let wanted = vec!["event".to_owned(), "telepathy".to_owned()];
     let result = client.call::<Initialize>(hello(None, Some(wanted))).await.unwrap();
     assert_eq!(result.capabilities, ["event"]);
@@ -61,7 +61,7 @@ async fn a_connection_may_call_the_methods_it_requested_and_request_more_later()
 
 #[tokio::test]
 async fn every_method_exists_and_rejects_unknown_params() {
-    let (daemon, mut client) = Daemon::start_with_client().await;
+    let (_daemon, mut client) = Daemon::start_with_client().await;
     for info in METHODS {
         let answer = client.request(info.name, json!({ "no_such_field": 1 })).await;
         assert_eq!(answer.kind(), Some(ErrorKind::InvalidParams), "{}: {answer:?}", info.name);

@@ -279,7 +279,7 @@ async fn a_slow_subscriber_gets_a_gap_instead_of_silence() {
 
 #[tokio::test]
 async fn calls_are_counted_with_their_errors_and_times() {
-    let (daemon, mut client) = Daemon::start_with_client().await;
+    let (_daemon, mut client) = Daemon::start_with_client().await;
     for _ in 0..3 {
         client.threads().await;
     }

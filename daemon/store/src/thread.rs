@@ -137,7 +137,7 @@ impl Store {
         .bind(limit)
         .fetch_all(pools.reader())
         .await;
-        let found = found.map_err(|error| pools.sorted(error))?;
+        let found = found.map_err(|error| pools.classify(error))?;
         Ok(found.into_iter().map(|(id, count)| (id, count.cast_unsigned())).collect())
     }
 

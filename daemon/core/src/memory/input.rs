@@ -18,7 +18,7 @@ use super::learning::{LearningKind, RolloutMemory};
 use super::own::Own;
 use crate::fold::Place;
 use crate::rollout::{self, Body, Entry, Item, contextual};
-use crate::step::{Answered, At, Origin, Step, Stepper};
+use crate::step::{At, CallResult, Origin, Step, Stepper};
 use crate::tokens;
 use rows::{Row, RowSource, Rows};
 
@@ -186,7 +186,7 @@ impl Collector {
             }
             Some(Step::Called(called)) => self.about.reached_outside |= called.call.is_outside,
             Some(Step::Answered(answered)) => {
-                let Answered { call, .. } = &answered;
+                let CallResult { call, .. } = &answered;
                 let source = if call.is_outside { RowSource::Outside } else { RowSource::Tool };
                 let kept = self.own.strip(answered.printed());
                 self.rows.push(at.seq, (source, Origin::TOOL), &kept);

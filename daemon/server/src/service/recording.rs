@@ -280,6 +280,6 @@ mod tests {
         assert_eq!(field(Opening { cwd: "w".into(), ..good.clone() }), "cwd");
         assert_eq!(field(Opening { originator: String::new(), ..good.clone() }), "originator");
         assert_eq!(field(Opening { title: Some("a\nb".into()), ..good.clone() }), "title");
-        assert_eq!(field(Opening { model: Some("m".repeat(10_000)), ..good.clone() }), "model");
+        assert_eq!(field(Opening { model: Some("m".repeat(10_000)), ..good }), "model");
     }
 }

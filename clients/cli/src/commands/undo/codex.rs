@@ -44,7 +44,7 @@ pub(super) async fn undo(client: &Client, thread_id: &str, seq: u64) -> Result<(
 
 /// Waits briefly for the end of the running turn: a compaction is recorded before its own turn ends.
 async fn has_rested(server: &mut AppServer) -> Result<bool, String> {
-    match timeout(TURN_END_TIMEOUT, server.rests()).await {
+    match timeout(TURN_END_TIMEOUT, server.wait_idle()).await {
         Ok(rested) => Ok(rested?),
         Err(_) => Ok(false),
     }

@@ -128,9 +128,9 @@ const SEARCH: &[Floor] = &[
 /// A compaction, lowest first.
 const COMPACTION: &[Floor] = &[
     floor(&["request"]),
-    floor(&["record"]),
+    floor(&["agent_steps", "record"]),
     floor(&["input", "install", "log", "progress", "texts"]),
-    floor(&["agent_steps", "loop_guard", "replacement", "spans", "undo"]),
+    floor(&["loop_guard", "replacement", "spans", "undo"]),
     floor(&["attempt", "given", "packet"]),
     floor(&["gather", "ladder"]),
     floor(&["preview"]),

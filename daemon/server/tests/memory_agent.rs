@@ -213,7 +213,7 @@ async fn edits_without_evidence_are_rejected() {
         (other(&[rule]), "own words"),
         (other(&[call("write", "skills/x/SKILL.md", skill, "")]), "skills/x/SKILL.md"),
         (other(&[call("write", "run.sh", "true", "")]), "no such file"),
-        (other(&[call("delete", "memory_summary.md", "", "")]), "it is gone"),
+        (other(&[call("delete", "memory_summary.md", "", "")]), "it is missing"),
     ] {
         let script = vec![Answer::To(account), read(), bad, done()];
         let mut rig = Rig::start(script, "").await;

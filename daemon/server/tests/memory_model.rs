@@ -255,7 +255,7 @@ async fn a_rejected_answer_is_shown_to_the_model_once_with_the_reason() {
     let asked: Vec<Value> = provider.requests().into_iter().map(|(_, body)| body).collect();
     let second = field(&asked[1], "input").as_array().unwrap();
     assert_eq!(second.len(), 3, "the answer and why it was refused: {second:?}");
-    assert!(second[2].to_string().contains("not the JSON"), "{second:?}");
+    assert!(second[2].to_string().contains("does not match the requested JSON"), "{second:?}");
 }
 
 #[tokio::test]

@@ -80,6 +80,14 @@ impl FileOp {
         }
     }
 
+    /// A file that is written whole.
+    pub fn write(path: impl Into<String>, content: String) -> Self {
+        let lines = text::prefix(&content, CHANGED_BYTES).to_owned();
+        let counts = LineCounts { added: content.lines().count() as u64, removed: 0 };
+        let op = Op::Created { content: Some(content) };
+        Self { changed: lines.clone(), added: lines, counts, ..Self::new(path, op) }
+    }
+
     /// Records that `new` replaces `old`, without the lines that both have.
     pub fn replace(&mut self, old: &str, new: &str) {
         for part in [old, new].into_iter().filter(|part| !part.is_empty()) {

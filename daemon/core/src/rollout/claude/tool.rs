@@ -43,9 +43,6 @@ struct Todo {
     status: String,
 }
 
-/// Bytes of an edit's old and new text to keep.
-const CHANGED_BYTES: usize = 16 * 1_024;
-
 /// Interprets a call; `None` for tools that any agent may have, and for arguments of another shape.
 pub(in crate::rollout) fn interpret(call: &Call<'_>) -> Option<Action> {
     if call.namespace.is_some() {
@@ -82,12 +79,7 @@ pub(in crate::rollout) fn interpret(call: &Call<'_>) -> Option<Action> {
 fn change(arguments: ClaudeArguments) -> Option<Action> {
     let path = slash(arguments.file_path?);
     if let Some(content) = arguments.content {
-        let mut op = FileOp::new(path, Op::Edited);
-        op.changed = text::prefix(&content, CHANGED_BYTES).to_owned();
-        op.added.clone_from(&op.changed);
-        op.counts.added = content.lines().count() as u64;
-        op.op = Op::Created { content: Some(content) };
-        return Some(Action::Patch(vec![op]));
+        return Some(Action::Patch(vec![FileOp::write(path, content)]));
     }
     let mut op = FileOp::new(path, Op::Edited);
     let new = arguments.new_string.or(arguments.new_source).unwrap_or_default();

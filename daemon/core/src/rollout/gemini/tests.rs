@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use super::assemble::{Location, assemble};
 use super::*;
 use crate::rollout::outline::outline;
+use crate::rollout::patch::FileOp;
 use crate::rollout::source::TranscriptPlace;
 use crate::rollout::tool::Action;
 
@@ -220,9 +221,8 @@ fn the_tools_are_known() {
     else {
         panic!()
     };
-    assert!(
-        matches!(&ops[0].op, super::super::patch::Op::Created { content: Some(c) } if c == "z")
-    );
+    assert_eq!(ops, [FileOp::write("b", "z".into())]);
+    assert_eq!((ops[0].added.as_str(), ops[0].counts.added), ("z", 1));
     let todos = json!({"todos": [{"description": "a", "status": "completed"},
         {"description": "b", "status": "cancelled"}, {"description": "c", "status": "in_progress"}]});
     let Some(Action::Plan(steps)) = action("write_todos", todos) else { panic!() };

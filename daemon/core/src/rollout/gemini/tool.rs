@@ -5,7 +5,6 @@ use serde::Deserialize;
 use super::super::patch::{FileOp, Op};
 use super::super::tool::{Action, Call, PlanStep, values};
 use super::{Object, text};
-use crate::text::prefix;
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
@@ -32,9 +31,6 @@ struct Task {
     description: String,
     status: String,
 }
-
-/// Bytes of an edit's old and new text to keep.
-const CHANGED_BYTES: usize = 8 * 1_024;
 
 /// Parses a call's object: `id`, `name`, `args`.
 pub(super) fn call(call: &Object) -> Call<'_> {
@@ -63,10 +59,7 @@ pub fn interpret(call: &Call<'_>) -> Option<Action> {
         }
         "write_file" => {
             let GeminiArguments { file_path, content, .. } = read()?;
-            let mut op = FileOp::new(file_path?, Op::Edited);
-            op.changed = prefix(content.as_ref()?, 2 * CHANGED_BYTES).to_owned();
-            op.op = Op::Created { content };
-            Some(Action::Patch(vec![op]))
+            Some(Action::Patch(vec![FileOp::write(file_path?, content?)]))
         }
         "write_todos" => Some(Action::Plan(
             read()?

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use super::assemble::assemble;
 use super::*;
 use crate::rollout::outline::outline;
+use crate::rollout::patch::FileOp;
 use crate::rollout::records::{MessageRecords, Record, SessionRecords};
 use crate::rollout::tool::Action;
 
@@ -243,9 +244,8 @@ fn the_tools_are_known() {
     let Some(Action::Patch(ops)) = action("write", json!({"filePath": "b", "content": "z"})) else {
         panic!()
     };
-    assert!(
-        matches!(&ops[0].op, super::super::patch::Op::Created { content: Some(c) } if c == "z")
-    );
+    assert_eq!(ops, [FileOp::write("b", "z".into())]);
+    assert_eq!((ops[0].added.as_str(), ops[0].counts.added), ("z", 1));
     let patch = "*** Begin Patch\n*** Delete File: c\n*** End Patch";
     let Some(Action::Patch(ops)) = action("apply_patch", json!({"patchText": patch})) else {
         panic!()

@@ -5,7 +5,6 @@ use serde::Deserialize;
 use super::super::patch::{self, FileOp, Op};
 use super::super::tool::{Action, Call, PlanStep, values};
 use super::{Object, text};
-use crate::text::prefix;
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
@@ -39,9 +38,6 @@ struct Todo {
     content: String,
     status: String,
 }
-
-/// Bytes of an edit's old and new text to keep.
-const CHANGED_BYTES: usize = 16 * 1_024;
 
 pub(super) fn call(part: &Object) -> Call<'_> {
     let input = part.get("state").and_then(|state| state.get("input"));
@@ -87,12 +83,11 @@ pub fn interpret(call: &Call<'_>) -> Option<Action> {
 }
 
 fn change(arguments: OpenCodeArguments) -> Option<Action> {
-    let mut op = FileOp::new(arguments.file_path?, Op::Edited);
+    let path = arguments.file_path?;
     if let Some(content) = arguments.content {
-        op.changed = prefix(&content, CHANGED_BYTES).to_owned();
-        op.op = Op::Created { content: Some(content) };
-        return Some(Action::Patch(vec![op]));
+        return Some(Action::Patch(vec![FileOp::write(path, content)]));
     }
+    let mut op = FileOp::new(path, Op::Edited);
     op.replace(&arguments.old_string, &arguments.new_string);
     arguments.edits.iter().for_each(|edit| op.replace(&edit.old_string, &edit.new_string));
     Some(Action::Patch(vec![op]))

@@ -3,7 +3,7 @@
 
 use longhaul_daemon::clock::Clock;
 use longhaul_protocol::compaction::{Run, RunParams, RunResult, Strategy};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::support::provider::{Answer, Provider};
 use crate::support::rollout::Rollout;
@@ -84,9 +84,12 @@ async fn an_overflow_is_retried_with_less_a_few_times_at_most() {
         .collect();
     assert!(sizes[0] > sizes[1] && sizes[1] > sizes[2], "{sizes:?}");
     let requests = provider.requests();
-    let has_quotations = |body: &Value| body.to_string().contains("kept these quotations");
-    assert!(!has_quotations(&requests[0].1), "all of it was sent");
-    assert!(has_quotations(&requests[2].1), "{}", requests[2].1);
+    let says = |at: usize, words: &str| requests[at].1.to_string().contains(words);
+    for (at, checklist, carry_over) in [(0, true, false), (2, false, true)] {
+        assert!(says(at, "[SESSION_CHECKPOINT v1]"), "{at}: {}", requests[at].1);
+        assert_eq!(says(at, "Use them as a checklist"), checklist, "{at}");
+        assert_eq!(says(at, "kept these quotations"), carry_over, "{at}");
+    }
     let endless = Provider::start(vec![Answer::overflow()]).await;
     let (_daemon, mut client) = daemon(&endless, "").await;
     client.compact(on(Strategy::Summary)).await;

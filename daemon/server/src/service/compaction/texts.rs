@@ -57,6 +57,12 @@ impl CompactionTexts {
         self.text(Kind::SummaryPrompt)
     }
 
+    /// Whether text may be added to the prompt. One from the call or the agent's configuration is sent word for word.
+    pub(super) fn is_prompt_extensible(&self) -> bool {
+        let source = self.texts.get(&Kind::SummaryPrompt).map(|(_, used)| used.source);
+        matches!(source, Some(TextSource::BuiltIn | TextSource::File))
+    }
+
     /// Precedes a summary. Starts with the mark that identifies a summary later.
     pub(super) fn prefix(&self) -> String {
         marked(SUMMARY_OPENING, self.text(Kind::SummaryPrefix))

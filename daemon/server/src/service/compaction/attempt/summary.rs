@@ -26,8 +26,20 @@ const KNOWN_BYTES: usize = 16 << 10;
 /// Bytes of a view's header: the thread and its folder.
 const HEADER_BYTES: usize = 400;
 
-/// Tokens of checkpoint quotations for a model that cannot be sent the whole conversation.
+/// Maximum tokens of checkpoint quotations in the prompt.
+///
+/// # Source
+/// With them, readers of a hybrid view of 3,000 tokens answered 95 % of an exam; without, 89 %.
 const QUOTATIONS_TOKENS: u64 = 6_000;
+
+/// No checklist for a conversation of which a quarter is shorter than this.
+const QUOTATIONS_TOKENS_MIN: u64 = 500;
+
+/// Introduces the quotations to a model that is sent the whole conversation.
+const CHECKLIST: &str = "\n\nA program kept the quotations below from the conversation above, without understanding them. Use them as a checklist: before you finish, look for each changed file, decision, limit, check and open step among them that still matters and is not in your text, and work it in. Leave out what was answered, revoked or overtaken.\n\n";
+
+/// Introduces the quotations to a model that is not, because the conversation is too long or was compacted before.
+const CARRY_OVER: &str = "\n\nA part of the conversation is not above. A program kept these quotations of all of it; carry over what still holds.\n\n";
 
 /// An answer, and the input it was made from.
 struct SummaryAnswer<'a> {
@@ -112,9 +124,8 @@ impl Attempt<'_> {
         body: &[ClassifiedItem<'a>],
         known: &[&str],
     ) -> Result<SummaryAnswer<'a>, RungFailure> {
-        let prompt = self.prompt();
-        let prompt_of_part = format!("{prompt}{}", self.quotations());
-        let around = tokens::of_text(&prompt_of_part);
+        let prompts = self.prompts(body);
+        let around = prompts.iter().map(|prompt| tokens::of_text(prompt)).max().unwrap_or(0);
         let reserved = around.saturating_add(self.choice.max_output_tokens);
         let mut room = (self.choice.context_window / 100 * 95).saturating_sub(reserved);
         let mut search = InputSearch::default();
@@ -127,8 +138,7 @@ impl Attempt<'_> {
                 break;
             }
             let is_all = sent.is_whole() && self.input.fold.checkpoint().compactions == 0;
-            let prompt = if is_all { &prompt } else { &prompt_of_part };
-            let (input, redacted) = summary::input(&sent, prompt);
+            let (input, redacted) = summary::input(&sent, &prompts[usize::from(!is_all)]);
             let begun = self.clock.elapsed();
             let next = match self.ask(&input, Endpoint::Answer).await {
                 Ok(answer) => {
@@ -169,14 +179,15 @@ impl Attempt<'_> {
         prompt
     }
 
-    /// Checkpoint quotations for a model that is not sent the whole conversation, because it is too long or was
-    /// compacted before.
-    fn quotations(&self) -> String {
-        let most = QUOTATIONS_TOKENS.min(self.choice.context_window / 20);
-        let view = self.input.view(most).text;
-        format!(
-            "\n\nA part of the conversation is not above. A program kept these quotations of all of it; carry over what still holds.\n\n{view}"
-        )
+    /// The prompt for a model that is sent the whole conversation, and for one that is not.
+    fn prompts(&self, body: &[ClassifiedItem<'_>]) -> [String; 2] {
+        let (prompt, most) =
+            (self.prompt(), QUOTATIONS_TOKENS.min(self.choice.context_window / 20));
+        let with = |head: &str, tokens| format!("{prompt}{head}{}", self.input.view(tokens).text);
+        let quarter = body.iter().map(|item| item.tokens).sum::<u64>() / 4;
+        let has_checklist = self.texts.is_prompt_extensible() && quarter >= QUOTATIONS_TOKENS_MIN;
+        let carry_over = with(CARRY_OVER, most);
+        [if has_checklist { with(CHECKLIST, most.min(quarter)) } else { prompt }, carry_over]
     }
 
     fn is_dropped(&self, items_read: &ClassifiedItem<'_>, seqs: &[u64]) -> bool {

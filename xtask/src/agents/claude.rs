@@ -196,7 +196,7 @@ pub(super) fn play(
     }
     let place = "in the request after /compact".to_owned();
     let mut rows = vec![Row::told("checkpoint and memory after", is_given, place)];
-    let is_said = installed.contains("by Claude Code itself, with our hooks beside it");
+    let is_said = installed.contains("by Claude Code itself, with our hooks");
     rows.push(Row::told("the classic route is named", is_said, "by install".into()));
     rows.push(Row::told("state kept before it", made > 0, format!("{made} receipts")));
     rows.push(told(claude, mock, ("memory at a start", "memory", RULED), &["a new task"])?);

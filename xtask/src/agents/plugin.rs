@@ -275,7 +275,7 @@ fn of_another_version(
     let step = "a plugin of another version";
     let own = own_way(claude, mock)?;
     fs::write(&file, text)?;
-    let said = said_by_doctor(step, longhaul, claude, daemon, "speaks version 2")?;
+    let said = said_by_doctor(step, longhaul, claude, daemon, "protocol is version 2")?;
     Ok(if own { said } else { Row::failed(step, "the agent did not compact itself".into()) })
 }
 

@@ -10,7 +10,7 @@ use crate::style::{Style, bytes, count, counted};
 /// Show the archive's contents, size and limits
 ///
 /// The archive has a compressed copy of every transcript, so that handles, longhaul history and longhaul continue
-/// still work after the agent deleted or rewrote it. Over its limits ([archive] in config.toml), it drops the
+/// still work after the agent deleted or rewrote it. Over its limits (`archive` in config.toml), it drops the
 /// threads that were idle longest; those named in a compaction's receipt go last.
 #[derive(Debug, Args)]
 #[command(after_help = "\

@@ -64,7 +64,11 @@ impl Attempt<'_> {
         let known = self.known(&split);
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
         let body = summary::readable(&split.body);
-        let SummaryAnswer { answer, sent, redacted } = self.ask_for_summary(&body, &known).await?;
+        // The view names an unanswered request, which the model must not see: it follows the summary unchanged.
+        let is_answered = split.unanswered.is_empty();
+        let prompts = self.prompts(&body, is_answered);
+        let SummaryAnswer { answer, sent, redacted } =
+            self.ask_for_summary(&body, &known, &prompts).await?;
         if let Err(refusal) = self.refuse(&answer, &known) {
             self.models.forget(&self.answer_key).await;
             return Err(refusal);
@@ -123,8 +127,8 @@ impl Attempt<'_> {
         &mut self,
         body: &[ClassifiedItem<'a>],
         known: &[&str],
+        prompts: &[String; 2],
     ) -> Result<SummaryAnswer<'a>, RungFailure> {
-        let prompts = self.prompts(body);
         let around = prompts.iter().map(|prompt| tokens::of_text(prompt)).max().unwrap_or(0);
         let reserved = around.saturating_add(self.choice.max_output_tokens);
         let mut room = (self.choice.context_window / 100 * 95).saturating_sub(reserved);
@@ -180,12 +184,13 @@ impl Attempt<'_> {
     }
 
     /// The prompt for a model that is sent the whole conversation, and for one that is not.
-    fn prompts(&self, body: &[ClassifiedItem<'_>]) -> [String; 2] {
+    fn prompts(&self, body: &[ClassifiedItem<'_>], is_answered: bool) -> [String; 2] {
         let (prompt, most) =
             (self.prompt(), QUOTATIONS_TOKENS.min(self.choice.context_window / 20));
         let with = |head: &str, tokens| format!("{prompt}{head}{}", self.input.view(tokens).text);
         let quarter = body.iter().map(|item| item.tokens).sum::<u64>() / 4;
-        let has_checklist = self.texts.is_prompt_extensible() && quarter >= QUOTATIONS_TOKENS_MIN;
+        let has_checklist =
+            is_answered && self.texts.is_prompt_extensible() && quarter >= QUOTATIONS_TOKENS_MIN;
         let carry_over = with(CARRY_OVER, most);
         [if has_checklist { with(CHECKLIST, most.min(quarter)) } else { prompt }, carry_over]
     }

@@ -28,7 +28,6 @@ use chance::Chance;
 use clients::Clients;
 use samples::Samples;
 
-/// Concurrent agents.
 const AGENTS: u32 = 20;
 
 /// Interval of checks during the day.

@@ -105,7 +105,6 @@ pub struct Measure {
     pub by_origin: BTreeMap<Origin, Tally>,
     /// Facts by class.
     pub facts: BTreeMap<FactKind, Tally>,
-    /// Text measures.
     pub words: BTreeMap<WordKind, Tally>,
 }
 

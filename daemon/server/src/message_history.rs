@@ -58,7 +58,6 @@ pub enum MessageHistoryError {
 pub enum LogOwner {
     /// Codex: `$CODEX_HOME/history.jsonl`.
     Codex,
-    /// The daemon.
     Longhaul,
 }
 

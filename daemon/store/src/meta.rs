@@ -8,7 +8,6 @@ use crate::store::Store;
 pub struct Totals {
     /// Transcript files, including missing ones.
     pub files: u64,
-    /// Missing files.
     pub files_gone: u64,
     pub threads: u64,
     /// Bytes of the files on disk.

@@ -27,7 +27,6 @@ pub struct UsageRow {
     pub input: i64,
     /// The part read from the provider's cache.
     pub cached_input: i64,
-    /// Output tokens.
     pub output: i64,
 }
 

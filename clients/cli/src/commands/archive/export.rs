@@ -33,7 +33,6 @@ struct ExportPage {
     folder: String,
     threads: u64,
     bytes: u64,
-    /// Existing files.
     skipped: u64,
     /// Threads that lost a part.
     damaged: Vec<String>,

@@ -26,7 +26,6 @@ pub(super) fn set(variable: &str) -> Option<PathBuf> {
     std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// This program.
 pub(super) fn longhaul() -> Result<PathBuf, Failure> {
     Ok(std::env::current_exe()?)
 }

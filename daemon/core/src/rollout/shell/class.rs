@@ -9,7 +9,6 @@ pub enum Class {
     /// Lints, checks types or format.
     #[strum(serialize = "check")]
     Lint,
-    /// Installs packages.
     Install,
     #[strum(serialize = "run")]
     Start,

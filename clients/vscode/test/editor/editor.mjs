@@ -111,6 +111,8 @@ export class Editor {
   /** Waits for a notification with these words; its locator. */
   async told(words) {
     const found = this.page.locator(".notification-list-item", { hasText: words }).last();
+    // The editor shows no toast for a burst of messages; all of them are in the notification center.
+    await found.waitFor({ timeout: ATTEMPT_MS }).catch(() => this.run("Notifications: Show Notifications"));
     await found.waitFor();
     return found;
   }

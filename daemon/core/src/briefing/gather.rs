@@ -35,6 +35,12 @@ const SAME_REPORT: u64 = 6;
 /// Remarks recent enough to describe the current state.
 const NEWEST_REMARKS: usize = 16;
 
+/// Strength, in percent, of remarks in a turn that ended without a report.
+const UNREPORTED_PERCENT: u16 = 300;
+
+/// A request shorter than this names no files itself.
+const SHORT_REQUEST_BYTES: usize = 80;
+
 /// Maximum names shown for a changed file, and their bytes.
 const NAMES: usize = 8;
 const NAMES_BYTES: usize = 200;
@@ -168,6 +174,13 @@ impl Builder<'_> {
             ahead.push(' ');
             ahead.push_str(&task.text);
         }
+        // "Go on" is about the files of the report before it.
+        if ahead.len() < SHORT_REQUEST_BYTES {
+            for line in self.briefing.last_report() {
+                ahead.push(' ');
+                ahead.push_str(line);
+            }
+        }
         let now = self.briefing.turn();
         let steps = self.briefing.template.iter().filter(|step| step.turn == now);
         let steps: Vec<&str> = steps.map(|step| step.text.as_str()).collect();
@@ -270,6 +283,7 @@ impl Builder<'_> {
 
     fn lines(&mut self, kind: EvidenceKind, lines: &EvidenceLines) {
         let now = self.briefing.turn();
+        let reported: HashSet<u32> = self.briefing.reports.iter().map(|line| line.turn).collect();
         let newest = lines.iter().rev().take(NEWEST_REMARKS).last().map_or(0, |line| line.seq);
         for line in lines.iter() {
             // A decision holds until another is written.
@@ -284,8 +298,14 @@ impl Builder<'_> {
                 kind == EvidenceKind::Template && line.turn < now && self.is_reported(line.turn);
             // So are the thoughts of that turn.
             let is_reported = line.heading == THOUGHT && line.turn < now;
+            // Where a turn ended without a report, its remarks are all that the agent said of it.
+            let is_all_said = kind == EvidenceKind::Remark
+                && line.turn < now
+                && line.heading.is_empty()
+                && !reported.contains(&line.turn);
             let percent = match () {
                 () if is_followed || is_reported => 25,
+                () if is_all_said => UNREPORTED_PERCENT,
                 () if is_older => 70,
                 () => 100,
             };

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::checks::{FinishedCommand, has_git, push};
 use super::documents;
+use crate::step::CommandOutcome;
 use crate::text;
 
 const LINES_MAX: usize = 24;
@@ -36,6 +37,9 @@ pub(super) struct GitLine {
 /// Opens the line of uncommitted files, of which only the newest counts.
 pub(super) const UNCOMMITTED: &str = "uncommitted at the last look: ";
 
+/// Opens the line of a push.
+pub(super) const PUSHED: &str = "pushed: ";
+
 /// Maximum uncommitted files to keep, and the suffix of a longer list.
 const UNCOMMITTED_MAX: usize = 60;
 const AND_MORE: &str = " and more";
@@ -64,7 +68,11 @@ pub(super) fn first_of_listed(listed: &str, own: impl Fn(&str) -> bool, most: us
 impl GitState {
     /// The checked-out branch that git last printed for the thread's own folder.
     pub(super) fn branch(&self) -> Option<&str> {
-        let mut here = self.lines.iter().rev().filter(|line| line.place.is_empty());
+        self.branch_in("")
+    }
+
+    fn branch_in(&self, place: &str) -> Option<&str> {
+        let mut here = self.lines.iter().rev().filter(|line| line.place == place);
         here.find_map(|line| branch_of(&line.text).or_else(|| made_on(&line.text).map(|on| on.0)))
     }
 
@@ -77,19 +85,7 @@ impl GitState {
         if !runs_git(run.command) {
             return;
         }
-        // Rewriting commits invalidates the lines of the old ones.
-        if run.command.contains("--amend") {
-            self.amend(run);
-        }
-        if ["git reset", "git rebase"].iter().any(|words| run.command.contains(words)) {
-            self.drop_here(run, |text| text.starts_with('[') || is_log_line(text));
-        }
-        if [" commit", " stash", " checkout", " switch", " restore", " clean", " reset"]
-            .iter()
-            .any(|word| run.command.contains(word))
-        {
-            self.drop_here(run, |text| text.starts_with(UNCOMMITTED));
-        }
+        self.drop_outdated(run);
         let (mut uncommitted, mut listed) = (Vec::new(), Vec::new());
         let mut is_headed = false;
         for line in run.printed.lines().take(200) {
@@ -99,7 +95,9 @@ impl GitState {
             let is_heading = bare.starts_with("## ");
             if is_heading
                 && (std::mem::replace(&mut is_headed, true) || !prints_branch(run.command))
-                || bare.starts_with("* ") && !run.command.contains("git branch")
+                || bare.starts_with("* ")
+                    && !bare.starts_with("* [new ")
+                    && !run.command.contains("git branch")
             {
                 continue;
             }
@@ -109,6 +107,10 @@ impl GitState {
                 listed.push(bare);
             } else if let Some(moved) = moved(bare).and_then(|line| self.remote_update(run, line)) {
                 self.add(run, moved, false);
+            } else if let Some(branch) = bare.strip_prefix("Deleted branch ") {
+                self.add(run, format!("deleted: local branch {branch}"), false);
+            } else if let Some(commit) = bare.strip_prefix("HEAD is now at ") {
+                self.add(run, text::one_line_cut(commit, 160), true);
             } else if made_on(bare).is_some() || is_branch_state(bare) {
                 if is_branch_state(bare) {
                     self.lines.retain(|line| {
@@ -119,6 +121,9 @@ impl GitState {
                 }
                 self.add(run, text::one_line_cut(bare, 160), made_on(bare).is_some());
             }
+        }
+        if run.outcome == CommandOutcome::Exit(0) {
+            created(run.command).for_each(|branch| self.add(run, branch, false));
         }
         let names_branch = |line: &GitLine| line.seq == run.seq && branch_of(&line.text).is_some();
         if let Some(branch) = entered(run).filter(|_| !self.lines.iter().any(names_branch)) {
@@ -139,11 +144,32 @@ impl GitState {
         self.note_uncommitted(run, uncommitted);
     }
 
+    /// Drops the lines that the command invalidates: a reset or rebase those of the branch's commits, an amend
+    /// that of the old commit, and whatever moves files that of the uncommitted ones.
+    fn drop_outdated(&mut self, run: &FinishedCommand<'_>) {
+        if run.command.contains("--amend") {
+            self.amend(run);
+        }
+        if ["git reset", "git rebase"].iter().any(|words| run.command.contains(words)) {
+            let branch = self.branch_in(run.place).map(str::to_owned);
+            self.drop_here(run, |text| match made_on(text) {
+                Some((on, _)) => branch.as_deref().is_none_or(|branch| branch == on),
+                None => is_log_line(text),
+            });
+        }
+        if [" commit", " stash", " checkout", " switch", " restore", " clean", " reset"]
+            .iter()
+            .any(|word| run.command.contains(word))
+        {
+            self.drop_here(run, |text| text.starts_with(UNCOMMITTED));
+        }
+    }
+
     /// Records a push, or a fetch of the checked-out branch: where the remote stands.
     fn remote_update(&mut self, run: &FinishedCommand<'_>, line: &str) -> Option<String> {
         let line = text::one_line_cut(line, 150);
         if has_git(run.command, "push") {
-            return Some(format!("pushed: {line}"));
+            return Some(format!("{PUSHED}{line}"));
         }
         let mut states = self.lines.iter().rev().filter(|known| known.place == run.place);
         let branch = states.find_map(|known| branch_of(&known.text)).unwrap_or("main");
@@ -225,6 +251,17 @@ fn branch_of(line: &str) -> Option<&str> {
     let rest = rest.iter().find_map(|opening| line.strip_prefix(opening))?;
     let end = rest.find(|c: char| c.is_whitespace() || c == '\'').unwrap_or(rest.len());
     Some(rest[..end].split("...").next().unwrap_or_default())
+}
+
+/// The branches that a line of commands makes without checking them out; git prints nothing then.
+fn created(command: &str) -> impl Iterator<Item = String> {
+    let parts = command.split(['&', ';', '|']).map(str::trim);
+    parts.filter_map(|part| {
+        let mut words = part.strip_prefix("git branch ")?.split_whitespace();
+        let name = words.next().filter(|name| !name.starts_with('-'))?;
+        let start = words.next().map(|start| format!(" at {start}"));
+        Some(format!("created: branch {name}{}", start.unwrap_or_default()))
+    })
 }
 
 /// The branch that a command checked out. Git's message may be on a stream that was not kept, or after a long

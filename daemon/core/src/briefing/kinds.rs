@@ -53,6 +53,8 @@ pub(super) struct KindRule {
     pub title: &'static str,
     /// Percentage of the view it may fill before other kinds get their turn.
     pub share_percent: u32,
+    /// Percentage of the view it may fill with what other kinds leave.
+    pub max_percent: u32,
     /// Weight of a line of the last turn, the turn before, and earlier turns.
     pub weights: [f64; 3],
     /// Maximum bytes of evidence to keep.
@@ -62,33 +64,33 @@ pub(super) struct KindRule {
 const fn rule(
     kind: EvidenceKind,
     title: &'static str,
-    share_percent: u32,
+    (share_percent, max_percent): (u32, u32),
     weights: [f64; 3],
     bytes_max: usize,
 ) -> KindRule {
-    KindRule { kind, title, share_percent, weights, bytes_max }
+    KindRule { kind, title, share_percent, max_percent, weights, bytes_max }
 }
 
 /// All kinds, in the order of a view.
 pub(super) const RULES: [KindRule; 18] = [
-    rule(EvidenceKind::Request, "PERSON", 27, [2.2, 2.2, 2.2], 40 << 10),
-    rule(EvidenceKind::Template, "TEMPLATE_STEPS", 9, [0.9, 0.9, 0.4], 10 << 10),
-    rule(EvidenceKind::Report, "REPORTS", 38, [3.2, 2.2, 2.0], 64 << 10),
-    rule(EvidenceKind::Remark, "REMARKS", 5, [1.2, 0.7, 0.7], 20 << 10),
-    rule(EvidenceKind::Accepted, "RECORDED", 12, [3.0, 3.0, 2.4], 0),
-    rule(EvidenceKind::Document, "DOCUMENTS", 8, [3.0, 0.5, 0.2], 40 << 10),
-    rule(EvidenceKind::Rule, "RULES", 7, [1.6, 1.6, 1.6], 8 << 10),
-    rule(EvidenceKind::File, "CHANGED_FILES", 11, [2.4, 1.8, 1.0], 0),
-    rule(EvidenceKind::Added, "ADDED_LINES", 16, [1.3, 1.1, 0.7], 40 << 10),
-    rule(EvidenceKind::FailedCommand, "FAILED", 5, [1.6, 1.2, 0.9], 8 << 10),
-    rule(EvidenceKind::Check, "CHECKS", 8, [3.0, 2.4, 1.6], 12 << 10),
-    rule(EvidenceKind::Git, "GIT", 6, [2.0, 1.6, 1.2], 6 << 10),
-    rule(EvidenceKind::TaskItem, "TASK_LIST", 6, [2.0, 1.6, 1.2], 0),
-    rule(EvidenceKind::Ran, "RAN", 6, [1.2, 1.2, 1.2], 0),
-    rule(EvidenceKind::Look, "LOOKED_AT", 4, [0.25, 0.25, 0.25], 0),
-    rule(EvidenceKind::Seen, "SEEN", 5, [1.0, 0.5, 0.3], 0),
-    rule(EvidenceKind::Plan, "PLAN", 5, [2.0, 2.0, 2.0], 0),
-    rule(EvidenceKind::Now, "NOW", 6, [6.0, 6.0, 6.0], 0),
+    rule(EvidenceKind::Request, "PERSON", (27, 100), [2.2, 2.2, 2.2], 40 << 10),
+    rule(EvidenceKind::Template, "TEMPLATE_STEPS", (9, 100), [0.9, 0.9, 0.4], 10 << 10),
+    rule(EvidenceKind::Report, "REPORTS", (38, 100), [3.2, 2.2, 2.0], 64 << 10),
+    rule(EvidenceKind::Remark, "REMARKS", (5, 100), [1.2, 0.7, 0.7], 20 << 10),
+    rule(EvidenceKind::Accepted, "RECORDED", (12, 100), [3.0, 3.0, 2.4], 0),
+    rule(EvidenceKind::Document, "DOCUMENTS", (8, 12), [3.0, 0.5, 0.2], 40 << 10),
+    rule(EvidenceKind::Rule, "RULES", (7, 100), [1.6, 1.6, 1.6], 8 << 10),
+    rule(EvidenceKind::File, "CHANGED_FILES", (11, 100), [2.4, 1.8, 1.0], 0),
+    rule(EvidenceKind::Added, "ADDED_LINES", (16, 100), [1.3, 1.1, 0.7], 40 << 10),
+    rule(EvidenceKind::FailedCommand, "FAILED", (5, 100), [1.6, 1.2, 0.9], 8 << 10),
+    rule(EvidenceKind::Check, "CHECKS", (8, 100), [3.0, 2.4, 1.6], 12 << 10),
+    rule(EvidenceKind::Git, "GIT", (6, 100), [2.0, 1.6, 1.2], 6 << 10),
+    rule(EvidenceKind::TaskItem, "TASK_LIST", (6, 100), [2.0, 1.6, 1.2], 0),
+    rule(EvidenceKind::Ran, "RAN", (6, 100), [1.2, 1.2, 1.2], 0),
+    rule(EvidenceKind::Look, "LOOKED_AT", (4, 100), [0.25, 0.25, 0.25], 0),
+    rule(EvidenceKind::Seen, "SEEN", (5, 100), [1.0, 0.5, 0.3], 0),
+    rule(EvidenceKind::Plan, "PLAN", (5, 100), [2.0, 2.0, 2.0], 0),
+    rule(EvidenceKind::Now, "NOW", (6, 100), [6.0, 6.0, 6.0], 0),
 ];
 
 impl EvidenceKind {

@@ -229,8 +229,9 @@ impl<'a> SelectionState<'a> {
         while let Some(Offer { index, .. }) = heap.pop() {
             let cost = self.cost(index);
             let kind = self.groups[index].lines[0].kind;
-            let share = self.budget * u64::from(kind.rule().share_percent) / 100;
-            let is_over = within_shares && self.used[kind as usize] + cost > share;
+            let rule = kind.rule();
+            let percent = if within_shares { rule.share_percent } else { rule.max_percent };
+            let is_over = self.used[kind as usize] + cost > self.budget * u64::from(percent) / 100;
             if cost > self.left || is_over {
                 continue;
             }

@@ -125,7 +125,7 @@ impl Briefing {
         self.pending_words.iter().map(|(seq, words)| (*seq, words.as_str()))
     }
 
-    pub(super) fn last_report(&self) -> Vec<&str> {
+    pub(in crate::briefing) fn last_report(&self) -> Vec<&str> {
         let own = || self.reports.iter().filter(|line| line.group.is_empty());
         let Some(turn) = own().next_back().map(|line| line.turn) else {
             return Vec::new();

@@ -62,7 +62,7 @@ impl Builder<'_> {
                 () if is_old || line.text.ends_with("(forced update)") => 30,
                 // The latest output of git is the current state.
                 () if index + 4 >= git.lines.len() => 140,
-                () if line.text.starts_with('[') => 100,
+                () if line.text.starts_with('[') || line.text.starts_with(git::PUSHED) => 100,
                 () => 60,
             };
             let is_elsewhere = line.place.is_empty()

@@ -145,3 +145,41 @@ fn files_of_agents_come_last_among_uncommitted_files() {
     let shown = first_of_listed(listed, |path| path == "README.md", 3);
     assert_eq!(shown, "README.md, src/lexer.rs, .codex/log/a.log and 1 more");
 }
+
+#[test]
+fn a_reset_of_one_branch_keeps_the_pushed_commit_of_another() {
+    let runs = [
+        ("git switch -c chore/tidy origin/main", "Switched to a new branch 'chore/tidy'"),
+        ("git commit -m x", "[chore/tidy bbbbbbb2] Remove root files"),
+        ("git push -u origin chore/tidy", " * [new branch]   chore/tidy -> chore/tidy"),
+        (
+            "git switch main",
+            "Switched to branch 'main'\nYour branch and 'origin/main' have diverged,",
+        ),
+        ("git log --oneline -1", "aaaaaaa1 fix: the lexer"),
+        (
+            "git branch backup/main main && git reset --hard origin/main",
+            "HEAD is now at ccccccc3 docs: more",
+        ),
+        ("git branch -D chore/tidy", "Deleted branch chore/tidy (was bbbbbbb2)."),
+    ];
+    let (lines, head, _) = state(&runs);
+    let expected = [
+        "[chore/tidy bbbbbbb2] Remove root files",
+        "pushed: * [new branch] chore/tidy -> chore/tidy",
+        "Switched to branch 'main'",
+        "Your branch and 'origin/main' have diverged,",
+        "ccccccc3 docs: more",
+        "created: branch backup/main at main",
+        "deleted: local branch chore/tidy (was bbbbbbb2).",
+    ];
+    assert_eq!(lines, expected);
+    assert_eq!(head.as_deref(), Some("ccccccc3 docs: more"));
+    let failed = FinishedCommand {
+        outcome: CommandOutcome::Exit(128),
+        ..run(1, "git branch main", "fatal: a branch named 'main' already exists", "")
+    };
+    let mut state = GitState::default();
+    state.read(&failed);
+    assert!(state.lines.is_empty(), "{state:?}");
+}

@@ -139,8 +139,8 @@ fn ingest(folder: &Path, database: &Path) {
         });
         ingest.settle(Duration::from_secs(3_600)).await.unwrap();
         ingest.stop().await;
-        assert!(store.totals().await.unwrap().files > 0);
-        store.close().await;
+        assert!(store.database.totals().await.unwrap().files > 0);
+        store.database.close().await;
     });
 }
 

@@ -59,6 +59,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use longhaul_core::fold::{Fold, Source};
+#[cfg(test)]
+use longhaul_store::{FileTable, PageTable};
 use longhaul_store::{Store, StoreError};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -124,7 +126,11 @@ impl Ingest {
     pub fn start(deps: IngestDeps) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let shared = Arc::new(Shared {
-            store: deps.store,
+            database: deps.store.database,
+            projection: deps.store.projection,
+            files: deps.store.files,
+            pages: deps.store.pages,
+            threads: deps.store.threads,
             roots: deps.roots,
             limits: deps.limits,
             now_ms: deps.now_ms,
@@ -249,7 +255,7 @@ impl Ingest {
 
     async fn sync_thread(&self, thread_id: &str) -> Result<SyncResult, SyncError> {
         self.catch_up_thread(thread_id).await?;
-        let thread = self.shared.store.thread_get(thread_id).await;
+        let thread = self.shared.threads.get(thread_id).await;
         let thread = thread.map_err(|error| SyncError::Failed(error.to_string()))?;
         // While the store refuses writes, the thread may be one that was read but not stored.
         let unknown =
@@ -427,8 +433,8 @@ impl Ingest {
         done.await.unwrap();
     }
 
-    pub(crate) fn store(&self) -> &Store {
-        &self.shared.store
+    pub(crate) fn tables(&self) -> (&FileTable, &PageTable) {
+        (&self.shared.files, &self.shared.pages)
     }
 
     /// Files that are held in memory, and for how many there is room.

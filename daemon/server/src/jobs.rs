@@ -21,7 +21,7 @@ use longhaul_core::job::{
     self, Claim, Failure, Fence, Job, JobKey, JobRequest, Kind, LeaseLost, Load, Rules, State,
     Token, Why,
 };
-use longhaul_store::{JobEvent, JobFilter, SCAN_MAX, Store, StoreError};
+use longhaul_store::{JobEvent, JobFilter, JobTable, SCAN_MAX, StoreError};
 use tokio::sync::{Notify, watch};
 
 use crate::clock::Clock;
@@ -29,7 +29,7 @@ use crate::clock::Clock;
 /// The job table; clones share it.
 #[derive(Debug, Clone)]
 pub struct Jobs {
-    store: Store,
+    table: JobTable,
     clock: Clock,
     instance: Arc<str>,
     rules: Arc<RwLock<BTreeMap<Kind, Rules>>>,
@@ -73,12 +73,17 @@ const DAEMON: &str = "daemon:";
 pub const WORKER: &str = "worker:";
 
 impl Jobs {
-    /// The table in `store`, for the daemon `instance`; kinds without `rules` have the default ones.
-    pub fn new(store: Store, clock: Clock, instance: &str, rules: BTreeMap<Kind, Rules>) -> Self {
+    /// For the daemon `instance`; kinds without `rules` have the default ones.
+    pub fn new(
+        table: JobTable,
+        clock: Clock,
+        instance: &str,
+        rules: BTreeMap<Kind, Rules>,
+    ) -> Self {
         let (changed, _) = watch::channel(());
         let rules = Arc::new(RwLock::new(rules));
         let (instance, configured) = (instance.into(), Arc::default());
-        Self { store, clock, instance, rules, changed, configured }
+        Self { table, clock, instance, rules, changed, configured }
     }
 
     /// Replaces the rules. A held claim keeps its lease until it is renewed. Parked jobs are woken by
@@ -128,7 +133,7 @@ impl Jobs {
                 let count = rescued.len();
                 (rescued, count)
             };
-            taken += self.store.jobs_decide(kind, SCAN_MAX, decide).await?;
+            taken += self.table.decide_together(kind, SCAN_MAX, decide).await?;
         }
         if taken > 0 {
             self.wake();
@@ -142,7 +147,7 @@ impl Jobs {
             let job = job::request(found, request, &now);
             (Some(job.clone()), job)
         };
-        let job = self.store.job_decide(&key, decide).await?;
+        let job = self.table.decide(&key, decide).await?;
         self.wake();
         Ok(job)
     }
@@ -190,7 +195,7 @@ impl Jobs {
             });
             (changed, (answer, seen))
         };
-        Ok(self.store.jobs_decide(kind, limit, decide).await?)
+        Ok(self.table.decide_together(kind, limit, decide).await?)
     }
 
     pub async fn renew(&self, key: &JobKey, token: &Token) -> Result<Claim, JobError> {
@@ -245,7 +250,7 @@ impl Jobs {
             };
             (job.clone(), job)
         };
-        let job = self.store.job_decide(key, decide).await?;
+        let job = self.table.decide(key, decide).await?;
         self.wake();
         job.ok_or_else(|| JobError::NotFound(key.clone()))
     }
@@ -255,13 +260,13 @@ impl Jobs {
         let mut woken = 0;
         for &kind in Kind::ALL {
             let parked = JobFilter { kind: Some(kind), state: Some(State::Parked) };
-            for job in self.store.job_list(&parked, SCAN_MAX).await? {
+            for job in self.table.list(&parked, SCAN_MAX).await? {
                 let now = self.clock.moment();
                 let wake = move |found: Option<Job>| {
                     let job = found.filter(|job| job.state == State::Parked);
                     (job.map(|job| job::retry(job, &now)), ())
                 };
-                self.store.job_decide(&job.key, wake).await?;
+                self.table.decide(&job.key, wake).await?;
                 woken += 1;
             }
         }
@@ -299,8 +304,18 @@ impl Jobs {
     }
 
     pub async fn get(&self, key: &JobKey) -> Result<Job, JobError> {
-        let job = self.store.job_get(key).await?;
+        let job = self.find(key).await?;
         job.ok_or_else(|| JobError::NotFound(key.clone()))
+    }
+
+    /// Like [`Jobs::get`]; `None` if there is no such job.
+    pub async fn find(&self, key: &JobKey) -> Result<Option<Job>, StoreError> {
+        self.table.get(key).await
+    }
+
+    /// Deletes some of the jobs that ended before this age of the database; returns their number, 0 when done.
+    pub async fn prune(&self, since_age_ms: i64) -> Result<u64, StoreError> {
+        self.table.prune(since_age_ms).await
     }
 
     pub async fn cancel(&self, key: &JobKey) -> Result<Job, JobError> {
@@ -313,19 +328,19 @@ impl Jobs {
         let job = self.get(key).await?;
         let running = JobFilter { kind: Some(key.kind), state: Some(State::Running) };
         let rules = self.rules(key.kind);
-        let running = self.store.job_list(&running, rules.running_max.saturating_add(1)).await?;
+        let running = self.table.list(&running, rules.running_max.saturating_add(1)).await?;
         let why = job::why(&job, load(running.iter()), &rules, &self.clock.moment());
         Ok((job, why))
     }
 
     /// Jobs, those changed last first.
     pub async fn list(&self, filter: &JobFilter, limit: u32) -> Result<Vec<Job>, JobError> {
-        Ok(self.store.job_list(filter, limit).await?)
+        Ok(self.table.list(filter, limit).await?)
     }
 
     /// The events of a job, oldest first.
     pub async fn events(&self, key: &JobKey) -> Result<Vec<JobEvent>, JobError> {
-        Ok(self.store.job_events(key).await?)
+        Ok(self.table.events(key).await?)
     }
 
     pub fn rules(&self, kind: Kind) -> Rules {
@@ -368,7 +383,7 @@ impl Jobs {
             Some(Ok((job, answer))) => (Some(job), Some(Ok(answer))),
             Some(Err(lost)) => (None, Some(Err(lost))),
         };
-        let answer = self.store.job_decide(key, decide).await?;
+        let answer = self.table.decide(key, decide).await?;
         Ok(answer.ok_or_else(|| JobError::NotFound(key.clone()))??)
     }
 }

@@ -28,7 +28,7 @@ use longhaul_core::digest::Digest128;
 use longhaul_core::model::budget::{Budget, Spending};
 use longhaul_core::model::{Answer, Ask, Fault, FaultKind, backoff};
 use longhaul_core::tokens;
-use longhaul_store::Store;
+use longhaul_store::ModelTable;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
@@ -199,9 +199,9 @@ struct PreparedCall<'a> {
 }
 
 impl Models {
-    /// Asks by `settings` and keeps the ledger in `store`.
-    pub fn new(settings: ModelSettings, budget: Budget, store: Store, clock: Clock) -> Self {
-        let ledger = Ledger::new(store, clock.clone(), budget);
+    /// Asks by `settings` and keeps its ledger in this table.
+    pub fn new(settings: ModelSettings, budget: Budget, ledger: ModelTable, clock: Clock) -> Self {
+        let ledger = Ledger::new(ledger, clock.clone(), budget);
         Self { settings: RwLock::new(Arc::new(settings)), client: OnceLock::new(), ledger, clock }
     }
 

@@ -167,32 +167,34 @@ impl Services {
         let (memory, policy, compaction) = (parts.memory(), parts.policy(), parts.compaction());
         let (continuations, threads) = (parts.continuations(&compaction), parts.threads());
         let ((handle_reader, choices), workers) = (parts.handles(), parts.workers(&memory));
-        let Parts { store, ingest, models, jobs, texts, snapshots, histories, index, .. } = parts;
+        let (checkpoints, projects) = (parts.checkpoints(), parts.projects());
+        let Parts { store, ingest, models, jobs, texts, snapshots, histories, .. } = parts;
         let (retention, recorder, archive) = (parts.retention, parts.recorder, parts.archive);
         let (reader, scanner) = (memory.reader.clone(), memory.scanner.clone());
         let settings_diffs =
-            SettingsDiffs::new(snapshots.clone(), histories.clone(), reader, config.clone());
+            SettingsDiffs::new(snapshots, histories.clone(), reader, config.clone());
         let followers = (full_text.clone(), archive.clone());
-        let trimmed = (store.clone(), full_text.clone(), archive.archive().clone());
+        let (database, state_dir) = (store.database.clone(), now.state_dir.to_path_buf());
+        let trimmed = (database.clone(), full_text.clone(), archive.archive().clone());
         let idle_trim = IdleTrim::new(trimmed, ingest.clone(), jobs.clone(), events, counters);
         Ok(Self {
             handle_reader,
             choices,
             recordings: Arc::new(Recordings::new(recorder, ingest.clone(), threads.clone())),
-            searcher: Arc::new(Searcher::new(store.clone(), full_text.clone(), clock.clone())),
-            checkpoints: Arc::new(Checkpoints::new(store.clone(), snapshots, index, clock.clone())),
+            searcher: Arc::new(Searcher::new(store, full_text.clone(), clock.clone())),
+            checkpoints,
             contexts: policy.contexts.clone(),
-            projects: Arc::new(Projects::new(store.clone())),
+            projects,
             job_states: Arc::new(JobStates::new(jobs.clone(), scanner, config.clone())),
             reload: Arc::new(Reload::new(config.clone(), models.clone(), jobs.clone())),
             prompts: Arc::new(Prompts::new(messages(&now, &clock))),
-            keeping: Arc::new(Keeping::new(now.state_dir.to_path_buf(), deps.state, store.clone())),
-            storage: Arc::new(Storage::new(ingest.clone(), followers, store.clone())),
+            keeping: Arc::new(Keeping::new(state_dir, deps.state, database.clone())),
+            storage: Arc::new(Storage::new(ingest.clone(), followers, database.clone())),
             status: Arc::new(Status {
                 instance,
                 config,
                 clock,
-                store: (store, opened),
+                database: (database, opened),
                 ingest: ingest.clone(),
                 full_text: full_text.clone(),
                 models,
@@ -222,7 +224,7 @@ impl Services {
 /// The configured models, with today's spending.
 async fn models(now: &Config, store: &Store, clock: &Clock) -> Result<Arc<Models>, StoreError> {
     let (settings, budget) = (now.models.clone(), now.budget.bounds());
-    let models = Models::new(settings, budget, store.clone(), clock.clone());
+    let models = Models::new(settings, budget, store.models.clone(), clock.clone());
     models.recall_spent().await?;
     Ok(Arc::new(models))
 }

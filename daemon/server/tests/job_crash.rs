@@ -64,7 +64,7 @@ impl Rig {
     async fn kill_once_recorded(&self, process: Process, store: &Store, key: &JobKey) {
         self.provider.release();
         let recorded =
-            async { while store.compaction_get(&key.subject).await.unwrap().is_none() {} };
+            async { while store.compactions.get(&key.subject).await.unwrap().is_none() {} };
         soon("the record", recorded).await;
         kill(process).await;
     }
@@ -83,8 +83,8 @@ impl Rig {
         process.signal(Signal::TERM);
         assert_eq!(process.exit_code().await, Some(0));
         let store = self.store().await;
-        let job = store.job_get(key).await.unwrap().unwrap();
-        store.close().await;
+        let job = store.jobs.get(key).await.unwrap().unwrap();
+        store.database.close().await;
         job
     }
 }
@@ -102,7 +102,7 @@ async fn kill(process: Process) {
 /// Resets a job to an earlier row. Only microseconds pass between two commits, too few for a kill, so the effect of the
 /// later one is undone instead.
 async fn put_back(store: &Store, key: &JobKey, job: Job) {
-    store.job_decide(key, |_| (Some(job), ())).await.unwrap();
+    store.jobs.decide(key, |_| (Some(job), ())).await.unwrap();
 }
 
 #[tokio::test]
@@ -144,8 +144,8 @@ async fn a_job_killed_before_its_answer_is_stored_leaves_no_compaction() {
                 locked.send(()).unwrap();
                 (None, may_unlock.recv().is_ok())
             };
-            assert!(store.job_decide(&locked_key, hold).await.unwrap());
-            store.close().await;
+            assert!(store.jobs.decide(&locked_key, hold).await.unwrap());
+            store.database.close().await;
         });
     });
     is_locked.recv().unwrap();
@@ -155,8 +155,8 @@ async fn a_job_killed_before_its_answer_is_stored_leaves_no_compaction() {
     unlock.send(()).unwrap();
     lock.join().unwrap();
     let store = rig.store().await;
-    assert!(store.compaction_get(&key.subject).await.unwrap().is_none());
-    store.close().await;
+    assert!(store.compactions.get(&key.subject).await.unwrap().is_none());
+    store.database.close().await;
     assert_eq!(rig.assert_once(&key).await.epoch, 2);
 }
 
@@ -173,12 +173,12 @@ async fn a_job_killed_after_storing_its_answer_pays_once_although_the_thread_gre
     grown.message("user", "Now document it.").message("assistant", "It is documented.");
     grown.append(Path::new(&path), seq);
     let store = rig.store().await;
-    let running = store.job_get(&key).await.unwrap().unwrap();
+    let running = store.jobs.get(&key).await.unwrap().unwrap();
     rig.kill_once_recorded(process, &store, &key).await;
     // As after a kill before the record: only the answer is stored.
-    store.compaction_delete(std::slice::from_ref(&key.subject)).await.unwrap();
+    store.compactions.delete(std::slice::from_ref(&key.subject)).await.unwrap();
     put_back(&store, &key, running).await;
-    store.close().await;
+    store.database.close().await;
     let job = rig.assert_once(&key).await;
     assert_eq!(job.epoch, 2, "it was made again");
     assert_eq!(rig.provider.requests().len(), 1, "nothing is paid twice");
@@ -191,13 +191,13 @@ async fn a_job_killed_between_its_record_and_its_settlement_is_done_once() {
     let key = start(&mut client).await;
     eventually("the model is asked", || rig.provider.hanging() == 1).await;
     let store = rig.store().await;
-    let running = store.job_get(&key).await.unwrap().unwrap();
+    let running = store.jobs.get(&key).await.unwrap().unwrap();
     rig.kill_once_recorded(process, &store, &key).await;
-    let now = store.job_get(&key).await.unwrap().unwrap();
+    let now = store.jobs.get(&key).await.unwrap().unwrap();
     if now.state != State::Running {
         put_back(&store, &key, running).await;
     }
-    store.close().await;
+    store.database.close().await;
     let job = rig.assert_once(&key).await;
     assert_eq!((job.epoch, rig.provider.requests().len()), (2, 1), "nothing is paid twice");
 }
@@ -235,7 +235,7 @@ async fn stopped_past_its_lease() -> Stopped {
         // A second daemon on the same database, as if the lock of the state folder had failed.
         let store = rig.store().await;
         let rules = [(Kind::Compact, Rules::of(Kind::Compact))];
-        let other = Jobs::new(store.clone(), Clock::system(), "other", rules.into());
+        let other = Jobs::new(store.jobs.clone(), Clock::system(), "other", rules.into());
         let taken = async {
             loop {
                 match other.claim(Kind::Compact, &other.holder()).await {
@@ -251,7 +251,7 @@ async fn stopped_past_its_lease() -> Stopped {
             return Stopped { rig, process, client, key, store, other, claimed };
         }
         kill(process).await;
-        store.close().await;
+        store.database.close().await;
     }
 }
 
@@ -267,17 +267,17 @@ async fn a_daemon_stopped_past_its_lease_stores_nothing_when_it_continues() {
     let params = compaction::GetParams { compaction_id: key.subject.clone() };
     let late = client.call::<compaction::Get>(params).await.unwrap_err();
     assert_eq!(late.kind(), ErrorKind::CompactionNotFound);
-    let job = store.job_get(&key).await.unwrap().unwrap();
+    let job = store.jobs.get(&key).await.unwrap().unwrap();
     let holder = job.lease.map(|lease| lease.holder);
     assert_eq!((job.epoch, holder), (2, Some(other.holder())), "the new owner is untouched");
     let owner = Owner { key: key.clone(), token: claimed.claim.token };
     let fence = other.fence(&owner);
-    assert_eq!(fence.check(store.job_get(&key).await.unwrap().as_ref()), Ok(()));
+    assert_eq!(fence.check(store.jobs.get(&key).await.unwrap().as_ref()), Ok(()));
     other.finish(&key, &owner.token).await.unwrap();
     process.signal(Signal::TERM);
     assert_eq!(process.exit_code().await, Some(0));
-    assert!(store.compaction_get(&key.subject).await.unwrap().is_none(), "not at the end either");
-    store.close().await;
+    assert!(store.compactions.get(&key.subject).await.unwrap().is_none(), "not at the end either");
+    store.database.close().await;
 }
 
 /// All events of the memory jobs, and the publications; the list only grows.
@@ -285,9 +285,10 @@ async fn progress(store: &Store) -> (usize, u64) {
     let extract = |thread: &str| JobKey { kind: Kind::Extract, subject: thread.to_owned() };
     let mut events = 0;
     for key in [extract(THREAD), extract(SECOND), JobKey::only(Kind::Consolidate)] {
-        events += store.job_events(&key).await.unwrap().len();
+        events += store.jobs.events(&key).await.unwrap().len();
     }
-    let newest = store.generations().await.unwrap().first().map_or(0, |newest| newest.generation);
+    let newest =
+        store.generations.newest().await.unwrap().first().map_or(0, |newest| newest.generation);
     (events, newest)
 }
 
@@ -316,7 +317,7 @@ async fn memory_is_published_once_however_often_the_daemon_is_killed() {
         };
         (last, published) = soon("something happens", more).await;
         kill(process).await;
-        store.close().await;
+        store.database.close().await;
         kills += 1;
     }
     assert!(kills >= 3, "it was never killed in between");

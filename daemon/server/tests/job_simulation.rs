@@ -65,7 +65,7 @@ impl World {
         let (first, _) = Store::open(&path, 0).await.unwrap();
         let (second, _) = Store::open(&path, 0).await.unwrap();
         let table =
-            |store: &Store, name: &str| Jobs::new(store.clone(), clock.clone(), name, rules());
+            |store: &Store, name: &str| Jobs::new(store.jobs.clone(), clock.clone(), name, rules());
         let daemons = [(table(&first, "a-0"), first), (table(&second, "b-0"), second)];
         let (runs, epochs, effects) = Default::default();
         Self { clock, daemons, runs, epochs, effects, instances: 0, _folder: folder }
@@ -161,8 +161,8 @@ impl World {
         let before = jobs.events(&run.owner.key).await.unwrap();
         // As in a compaction, the name is derived from the input, so that it is found after a crash.
         let (row, body) = (effect(subject, run.wanted), CompactionBody::default());
-        let is_there = store.compaction_get(&row.compaction_id).await.unwrap().is_some();
-        match store.compaction_insert(&row, &body, Some(&jobs.fence(&run.owner))).await {
+        let is_there = store.compactions.get(&row.compaction_id).await.unwrap().is_some();
+        match store.compactions.insert(&row, &body, Some(&jobs.fence(&run.owner))).await {
             Ok(()) => {
                 let newest = self.epochs[subject].last();
                 assert_eq!(
@@ -177,7 +177,7 @@ impl World {
                 self.runs.push(Run { has_stored: true, ..run });
             }
             Err(StoreError::Fenced(_)) => {
-                let found = store.compaction_get(&row.compaction_id).await.unwrap().is_some();
+                let found = store.compactions.get(&row.compaction_id).await.unwrap().is_some();
                 assert_eq!(found, is_there, "a fenced effect leaves nothing");
                 let after = jobs.events(&run.owner.key).await.unwrap();
                 assert_eq!(after, before, "a fenced effect leaves no trace");
@@ -229,7 +229,7 @@ impl World {
         self.instances += 1;
         let (jobs, store) = &mut self.daemons[which];
         let name = format!("{}-{}", ["a", "b"][which], self.instances);
-        *jobs = Jobs::new(store.clone(), self.clock.clone(), &name, rules());
+        *jobs = Jobs::new(store.jobs.clone(), self.clock.clone(), &name, rules());
         if chance.below(2) == 0 {
             jobs.rescue().await.unwrap();
         }
@@ -266,7 +266,7 @@ impl World {
             let newest = self.epochs.get(&job.key.subject).and_then(BTreeSet::last);
             assert!(newest.is_none_or(|newest| job.epoch >= *newest), "epochs_rise: {job:?}");
             self.waits_are_bounded(jobs, job, &now).await;
-            let events = store.job_events(&job.key).await.unwrap();
+            let events = store.jobs.events(&job.key).await.unwrap();
             let last = events.last().unwrap();
             let told = (last.state.as_str(), last.epoch);
             assert_eq!(told, (job.state.into_str(), job.epoch), "history_is_kept: {job:?}");
@@ -368,7 +368,7 @@ async fn any_schedule_of_faults_keeps_the_invariants_in_a_database_of_two_daemon
         granted += world.epochs.values().map(BTreeSet::len).sum::<usize>();
         stored += world.effects.values().map(Vec::len).sum::<usize>();
         for (_, store) in &world.daemons {
-            store.close().await;
+            store.database.close().await;
         }
     }
     assert!(granted > stored && stored > 0, "{granted} claims, {stored} effects: faults did bite");

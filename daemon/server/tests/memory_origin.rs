@@ -193,13 +193,13 @@ async fn a_note_over_the_bound_is_rejected_and_no_other_is_lost() {
     let home = daemon.stopped().await;
     let (store, _) =
         Store::open(&home.path().join(".local/state/longhaul/longhaul.db"), 1).await.unwrap();
-    let first = store.notes().await.unwrap().remove(0);
+    let first = store.notes.list().await.unwrap().remove(0);
     for number in 1..NOTES_MAX {
         let (note_id, text) = (format!("note_{number}"), format!("Note {number} of the person."));
-        let stored = store.note_add(&NoteRow { note_id, text, ..first.clone() }).await.unwrap();
+        let stored = store.notes.add(&NoteRow { note_id, text, ..first.clone() }).await.unwrap();
         assert_eq!(stored, NoteOutcome::Stored);
     }
-    store.close().await;
+    store.database.close().await;
 
     // Advance the clock, so that new ids differ.
     let daemon = Daemon::on_clock(home, OFF, Clock::manual(1_763_700_100_000)).await;

@@ -23,8 +23,8 @@ pub async fn request_job(daemon: &Daemon, kind: Kind, subject: &str) {
     let request = JobRequest { key: key.clone(), input, payload, priority: 0, urgent: false };
     let now = daemon.clock.moment();
     let decide = move |found| (Some(job::request(found, request, &now)), ());
-    store.job_decide(&key, decide).await.unwrap();
-    store.close().await;
+    store.jobs.decide(&key, decide).await.unwrap();
+    store.database.close().await;
 }
 
 /// A daemon with one job for workers outside.

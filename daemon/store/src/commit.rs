@@ -9,9 +9,8 @@ use crate::error::StoreError;
 use crate::file::{BaseState, Cursor, FileId, FileStat};
 use crate::observation::{self, Observation};
 use crate::page::{self, ItemPage};
-use crate::pool::is_cached;
+use crate::pool::{Connections, is_cached};
 use crate::row::{digest_bytes, push_list};
-use crate::store::Store;
 use crate::thread;
 
 /// Files per statement: 21 values each, below SQLite's limit of 32,766.
@@ -65,16 +64,43 @@ pub struct FileOutcome {
     pub is_current: bool,
 }
 
-impl Store {
+/// The only writer of what is read from transcripts: files, pages, threads, observations.
+#[derive(Debug, Clone)]
+pub struct ProjectionWriter(pub(crate) Connections);
+
+impl ProjectionWriter {
     /// Stores a batch in one transaction: files, pages, observations, threads. Deletes pages of other generations.
     /// Idempotent. On an error nothing was stored, and the caller may retry the same batch.
-    pub async fn commit_batch(&self, batch: &Batch) -> Result<Vec<FileOutcome>, StoreError> {
-        let pools = self.pools();
+    pub async fn commit(&self, batch: &Batch) -> Result<Vec<FileOutcome>, StoreError> {
+        let pools = self.0.pools();
         let mut transaction = pools.begin().await?;
         let committed =
             write(&mut transaction, batch).await.map_err(|error| pools.classify(error))?;
         transaction.commit().await.map_err(|error| pools.classify(error))?;
         Ok(committed)
+    }
+
+    /// Marks files as missing since `at_ms`, or as present (`None`), and selects the current file of their threads again.
+    /// Rows and pages stay.
+    pub async fn mark_gone(&self, paths: &[String], at_ms: Option<i64>) -> Result<(), StoreError> {
+        if paths.is_empty() {
+            return Ok(());
+        }
+        let pools = self.0.pools();
+        let classify = |error| pools.classify(error);
+        let mut transaction = pools.begin().await?;
+        let mut threads = Vec::new();
+        for chunk in paths.chunks(500) {
+            let mut query = QueryBuilder::<Sqlite>::new("UPDATE source_file SET gone_at_ms = ");
+            query.push_bind(at_ms).push(" WHERE path IN ");
+            push_list(&mut query, chunk);
+            query.push(" RETURNING thread_id");
+            let rows: Vec<(Option<String>,)> =
+                query.build_query_as().fetch_all(&mut *transaction).await.map_err(classify)?;
+            threads.extend(rows.into_iter().filter_map(|row| row.0));
+        }
+        thread::choose(&mut transaction, threads).await.map_err(classify)?;
+        transaction.commit().await.map_err(classify)
     }
 }
 

@@ -7,8 +7,8 @@ use sqlx::{QueryBuilder, Sqlite};
 
 use crate::error::StoreError;
 use crate::job::fenced;
+use crate::pool::Connections;
 use crate::row::{get, unsigned};
-use crate::store::Store;
 
 macro_rules! insertion {
     ($verb:literal, $conflict:literal) => {
@@ -80,16 +80,20 @@ pub struct CompactionCursor {
     pub compaction_id: String,
 }
 
-impl Store {
+/// Compactions with their receipts.
+#[derive(Debug, Clone)]
+pub struct CompactionTable(pub(crate) Connections);
+
+impl CompactionTable {
     /// Stores a compaction unless its id exists. With a `fence`, only while its run owns the job.
     /// Fails with `Fenced` if the run lost its job.
-    pub async fn compaction_insert(
+    pub async fn insert(
         &self,
         row: &CompactionRow,
         body: &CompactionBody,
         fence: Option<&Fence>,
     ) -> Result<(), StoreError> {
-        let pools = self.pools();
+        let pools = self.0.pools();
         let classify = |error| pools.classify(error);
         let Some(fence) = fence else {
             // A single statement is its own transaction: one call instead of three.
@@ -103,23 +107,23 @@ impl Store {
     }
 
     /// Stores a compaction, replacing the one with its id.
-    pub async fn compaction_replace(
+    pub async fn replace(
         &self,
         row: &CompactionRow,
         body: &CompactionBody,
     ) -> Result<(), StoreError> {
-        let pools = self.pools();
+        let pools = self.0.pools();
         let written = insert(row, body, KEPT_LAST).execute(pools.writer()).await;
         written.map_err(|error| pools.classify(error))?;
         pools.sync().await
     }
 
     /// Looks up a compaction.
-    pub async fn compaction_get(
+    pub async fn get(
         &self,
         compaction_id: &str,
     ) -> Result<Option<(CompactionRow, CompactionBody)>, StoreError> {
-        let pools = self.pools();
+        let pools = self.0.pools();
         sqlx::query("SELECT * FROM compaction WHERE compaction_id = ?1")
             .bind(compaction_id)
             .try_map(|row| {
@@ -135,12 +139,12 @@ impl Store {
     }
 
     /// Ids with this prefix and their threads, at most `limit`, in order.
-    pub async fn compactions_with_prefix(
+    pub async fn with_prefix(
         &self,
         prefix: &str,
         limit: u32,
     ) -> Result<Vec<(String, Option<String>)>, StoreError> {
-        let pools = self.pools();
+        let pools = self.0.pools();
         sqlx::query_as(
             "SELECT compaction_id, thread_id FROM compaction \
              WHERE compaction_id >= ?1 AND compaction_id < ?1 || ?2 ORDER BY compaction_id LIMIT ?3",
@@ -154,13 +158,13 @@ impl Store {
     }
 
     /// Compactions, newest first, at most `limit`, and where the next page starts.
-    pub async fn compaction_list(
+    pub async fn list(
         &self,
         thread_id: Option<&str>,
         limit: u32,
         after: Option<&CompactionCursor>,
     ) -> Result<(Vec<CompactionRow>, Option<CompactionCursor>), StoreError> {
-        let pools = self.pools();
+        let pools = self.0.pools();
         let mut query = QueryBuilder::<Sqlite>::new(
             "SELECT compaction_id, thread_id, created_at_ms, strategy_used, phase, cause, \
              tokens_before, tokens_after, seq, duration_ms, undone_at_ms, reason, requests, \
@@ -191,8 +195,8 @@ impl Store {
     }
 
     /// Totals over all stored compactions of threads.
-    pub async fn compaction_totals(&self) -> Result<CompactionTotals, StoreError> {
-        let pools = self.pools();
+    pub async fn totals(&self) -> Result<CompactionTotals, StoreError> {
+        let pools = self.0.pools();
         sqlx::query(
             "SELECT count(*) AS compactions, min(created_at_ms) AS since_ms, \
              coalesce(sum(requests), 0) AS requests, coalesce(sum(tokens_spent), 0) AS tokens_spent, \
@@ -216,8 +220,8 @@ impl Store {
     }
 
     /// Threads with a compaction.
-    pub async fn threads_with_compactions(&self) -> Result<Vec<String>, StoreError> {
-        let pools = self.pools();
+    pub async fn threads(&self) -> Result<Vec<String>, StoreError> {
+        let pools = self.0.pools();
         sqlx::query_scalar("SELECT DISTINCT thread_id FROM compaction WHERE thread_id IS NOT NULL")
             .fetch_all(pools.reader())
             .await
@@ -225,12 +229,8 @@ impl Store {
     }
 
     /// Lines covered by a thread's newest compactions, newest first, at most `limit`, without undone ones.
-    pub async fn compaction_seqs(
-        &self,
-        thread_id: &str,
-        limit: u32,
-    ) -> Result<Vec<u64>, StoreError> {
-        let pools = self.pools();
+    pub async fn seqs(&self, thread_id: &str, limit: u32) -> Result<Vec<u64>, StoreError> {
+        let pools = self.0.pools();
         let seqs: Vec<(i64,)> = sqlx::query_as(
             "SELECT seq FROM compaction WHERE thread_id = ?1 AND undone_at_ms IS NULL \
              ORDER BY created_at_ms DESC, compaction_id DESC LIMIT ?2",
@@ -244,12 +244,12 @@ impl Store {
     }
 
     /// Marks a compaction as undone at `at_ms`. Returns the time of its first undo; `None` if it does not exist.
-    pub async fn compaction_mark_undone(
+    pub async fn mark_undone(
         &self,
         compaction_id: &str,
         at_ms: i64,
     ) -> Result<Option<i64>, StoreError> {
-        let pools = self.pools();
+        let pools = self.0.pools();
         let classify = |error| pools.classify(error);
         let mut transaction = pools.begin().await?;
         let row: Option<(i64,)> = sqlx::query_as(

@@ -22,7 +22,7 @@ pub enum StoreError {
     /// No space left; the call stored nothing.
     #[error("no space left for the database {path}")]
     DiskFull { path: PathBuf },
-    /// The file is not a sound database; [`crate::Store::recover`] moves it aside.
+    /// The file is not a sound database; [`crate::Database::recover`] moves it aside.
     #[error("the database {path} is corrupt: {detail}")]
     Corrupt {
         path: PathBuf,

@@ -8,9 +8,8 @@ use sqlx::sqlite::SqliteRow;
 use sqlx::{QueryBuilder, Sqlite};
 
 use crate::error::StoreError;
+use crate::pool::Connections;
 use crate::row::{digest, get, named, push_list, unsigned};
-use crate::store::Store;
-use crate::thread;
 
 /// Number of a file in this database; stable while the database lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -117,11 +116,15 @@ macro_rules! select_files {
 }
 pub(crate) use select_files;
 
-impl Store {
+/// Transcript files, for reading.
+#[derive(Debug, Clone)]
+pub struct FileTable(pub(crate) Connections);
+
+impl FileTable {
     /// The next [`FILES_AT_ONCE`] files after number `last`, including missing ones; start with 0. Paged, so that other
     /// queries get a turn: there may be fifty thousand files.
-    pub async fn files_after(&self, last: FileId) -> Result<Vec<FileRow>, StoreError> {
-        let pools = self.pools();
+    pub async fn after(&self, last: FileId) -> Result<Vec<FileRow>, StoreError> {
+        let pools = self.0.pools();
         sqlx::query(select_files!("WHERE file_id > ?1 ORDER BY file_id LIMIT ?2"))
             .bind(last.0)
             .bind(FILES_AT_ONCE)
@@ -131,9 +134,9 @@ impl Store {
             .map_err(|error| pools.classify(error))
     }
 
-    /// Like [`Store::files_after`], with only the columns of [`FileState`].
-    pub async fn file_states_after(&self, last: FileId) -> Result<Vec<FileState>, StoreError> {
-        let pools = self.pools();
+    /// Like [`FileTable::after`], with only the columns of [`FileState`].
+    pub async fn states_after(&self, last: FileId) -> Result<Vec<FileState>, StoreError> {
+        let pools = self.0.pools();
         sqlx::query(
             "SELECT file_id, path, gone_at_ms IS NOT NULL AS is_gone, mtime_ns, generation, offset, next_seq \
              FROM source_file WHERE file_id > ?1 ORDER BY file_id LIMIT ?2",
@@ -146,8 +149,8 @@ impl Store {
         .map_err(|error| pools.classify(error))
     }
 
-    pub async fn file(&self, file: FileId) -> Result<Option<FileRow>, StoreError> {
-        let pools = self.pools();
+    pub async fn get(&self, file: FileId) -> Result<Option<FileRow>, StoreError> {
+        let pools = self.0.pools();
         sqlx::query(select_files!("WHERE file_id = ?1"))
             .bind(file.0)
             .try_map(|row| file_row(&row))
@@ -157,8 +160,8 @@ impl Store {
     }
 
     /// The file at `path`.
-    pub async fn file_by_path(&self, path: &str) -> Result<Option<FileRow>, StoreError> {
-        let pools = self.pools();
+    pub async fn by_path(&self, path: &str) -> Result<Option<FileRow>, StoreError> {
+        let pools = self.0.pools();
         sqlx::query(select_files!("WHERE path = ?1"))
             .bind(path)
             .try_map(|row| file_row(&row))
@@ -168,8 +171,8 @@ impl Store {
     }
 
     /// The files at `paths` that are marked as missing, in no particular order.
-    pub async fn gone_files(&self, paths: &[String]) -> Result<Vec<FileRow>, StoreError> {
-        let pools = self.pools();
+    pub async fn gone(&self, paths: &[String]) -> Result<Vec<FileRow>, StoreError> {
+        let pools = self.0.pools();
         let mut found = Vec::new();
         for chunk in paths.chunks(500) {
             let mut query = QueryBuilder::<Sqlite>::new(select_files!(
@@ -187,7 +190,7 @@ impl Store {
         &self,
         paths: &[String],
     ) -> Result<HashMap<String, (String, Option<String>)>, StoreError> {
-        let pools = self.pools();
+        let pools = self.0.pools();
         let mut found = HashMap::new();
         for chunk in paths.chunks(500) {
             let mut query = QueryBuilder::<Sqlite>::new(
@@ -205,8 +208,8 @@ impl Store {
     }
 
     /// The saved fold of a file, from [`longhaul_core::fold::Fold::save`], with its cursor.
-    pub async fn fold_blob(&self, file: FileId) -> Result<Option<(Cursor, Vec<u8>)>, StoreError> {
-        let pools = self.pools();
+    pub async fn fold(&self, file: FileId) -> Result<Option<(Cursor, Vec<u8>)>, StoreError> {
+        let pools = self.0.pools();
         sqlx::query(
             "SELECT generation, offset, open_end, next_seq, head_bytes, head_digest, tail_bytes, \
              tail_digest, chain, fold FROM source_file WHERE file_id = ?1",
@@ -216,29 +219,6 @@ impl Store {
         .fetch_optional(pools.reader())
         .await
         .map_err(|error| pools.classify(error))
-    }
-
-    /// Marks files as missing since `at_ms`, or as present (`None`), and selects the current file of their threads again.
-    /// Rows and pages stay.
-    pub async fn mark_gone(&self, paths: &[String], at_ms: Option<i64>) -> Result<(), StoreError> {
-        if paths.is_empty() {
-            return Ok(());
-        }
-        let pools = self.pools();
-        let classify = |error| pools.classify(error);
-        let mut transaction = pools.begin().await?;
-        let mut threads = Vec::new();
-        for chunk in paths.chunks(500) {
-            let mut query = QueryBuilder::<Sqlite>::new("UPDATE source_file SET gone_at_ms = ");
-            query.push_bind(at_ms).push(" WHERE path IN ");
-            push_list(&mut query, chunk);
-            query.push(" RETURNING thread_id");
-            let rows: Vec<(Option<String>,)> =
-                query.build_query_as().fetch_all(&mut *transaction).await.map_err(classify)?;
-            threads.extend(rows.into_iter().filter_map(|row| row.0));
-        }
-        thread::choose(&mut transaction, threads).await.map_err(classify)?;
-        transaction.commit().await.map_err(classify)
     }
 }
 

@@ -1,15 +1,19 @@
 //! The newest context-window report of each thread's running agent.
 
 use crate::error::StoreError;
-use crate::store::Store;
+use crate::pool::Connections;
 
 /// Maximum threads with a report; the oldest reports are deleted first.
 const GAUGES_MAX: u32 = 2_048;
 
-impl Store {
+/// Agents' reports of their context windows.
+#[derive(Debug, Clone)]
+pub struct GaugeTable(pub(crate) Connections);
+
+impl GaugeTable {
     /// The newest report of a thread, as JSON.
-    pub async fn gauge_get(&self, thread_id: &str) -> Result<Option<String>, StoreError> {
-        let pools = self.pools();
+    pub async fn get(&self, thread_id: &str) -> Result<Option<String>, StoreError> {
+        let pools = self.0.pools();
         let row: Option<(String,)> =
             sqlx::query_as("SELECT body FROM agent_gauge WHERE thread_id = ?1")
                 .bind(thread_id)
@@ -20,13 +24,8 @@ impl Store {
     }
 
     /// Replaces a thread's report.
-    pub async fn gauge_set(
-        &self,
-        thread_id: &str,
-        at_ms: i64,
-        body: &str,
-    ) -> Result<(), StoreError> {
-        let pools = self.pools();
+    pub async fn set(&self, thread_id: &str, at_ms: i64, body: &str) -> Result<(), StoreError> {
+        let pools = self.0.pools();
         let classify = |error| pools.classify(error);
         let mut transaction = pools.begin().await?;
         sqlx::query(

@@ -7,9 +7,8 @@ use longhaul_core::job::{self, Fence, Job, JobKey, Kind, State};
 use sqlx::{Row as _, SqliteConnection};
 
 use crate::error::StoreError;
-use crate::pool::Pools;
+use crate::pool::{Connections, Pools};
 use crate::row::{get, unsigned};
-use crate::store::Store;
 
 /// Maximum events per job; the oldest are deleted first.
 pub const EVENTS_PER_JOB_MAX: u32 = 32;
@@ -40,16 +39,20 @@ pub struct JobFilter {
     pub state: Option<State>,
 }
 
-impl Store {
+/// Background jobs.
+#[derive(Debug, Clone)]
+pub struct JobTable(pub(crate) Connections);
+
+impl JobTable {
     /// Decides on one job: `decide` receives the row, if any, and returns the row to store, or `None` to leave
     /// it, with a result for the caller.
     /// On an error nothing is stored.
-    pub async fn job_decide<T: Send>(
+    pub async fn decide<T: Send>(
         &self,
         key: &JobKey,
         decide: impl FnOnce(Option<Job>) -> (Option<Job>, T) + Send,
     ) -> Result<T, StoreError> {
-        let pools = self.pools();
+        let pools = self.0.pools();
         let classify = |error| pools.classify(error);
         let mut transaction = pools.begin().await?;
         let found = read(&mut transaction, key).await.map_err(classify)?;
@@ -64,13 +67,13 @@ impl Store {
     /// Decides on jobs of a kind together: running, queued and failed, at most `limit` of each; urgent ones
     /// first, then by priority, then the longest waiting. `decide` returns the rows to store and a result.
     /// On an error nothing is stored.
-    pub async fn jobs_decide<T: Send>(
+    pub async fn decide_together<T: Send>(
         &self,
         kind: Kind,
         limit: u32,
         decide: impl FnOnce(&[Job]) -> (Vec<Job>, T) + Send,
     ) -> Result<T, StoreError> {
-        let pools = self.pools();
+        let pools = self.0.pools();
         let classify = |error| pools.classify(error);
         let mut transaction = pools.begin().await?;
         let mut jobs: Vec<Job> = Vec::new();
@@ -102,8 +105,8 @@ impl Store {
 
     /// Deletes some of the jobs that ended before this age of the database, with their events; returns their number, 0
     /// when done. Keeps owed jobs.
-    pub async fn jobs_prune(&self, since_age_ms: i64) -> Result<u64, StoreError> {
-        let pools = self.pools();
+    pub async fn prune(&self, since_age_ms: i64) -> Result<u64, StoreError> {
+        let pools = self.0.pools();
         let classify = |error| pools.classify(error);
         let mut transaction = pools.begin().await?;
         let gone: Vec<(String, String)> = sqlx::query_as(
@@ -128,16 +131,16 @@ impl Store {
         Ok(gone.len() as u64)
     }
 
-    pub async fn job_get(&self, key: &JobKey) -> Result<Option<Job>, StoreError> {
-        let pools = self.pools();
+    pub async fn get(&self, key: &JobKey) -> Result<Option<Job>, StoreError> {
+        let pools = self.0.pools();
         let mut connection =
             pools.reader().acquire().await.map_err(|error| pools.classify(error))?;
         read(&mut connection, key).await.map_err(|error| pools.classify(error))
     }
 
     /// Jobs by last change, newest first, at most `limit`.
-    pub async fn job_list(&self, filter: &JobFilter, limit: u32) -> Result<Vec<Job>, StoreError> {
-        let pools = self.pools();
+    pub async fn list(&self, filter: &JobFilter, limit: u32) -> Result<Vec<Job>, StoreError> {
+        let pools = self.0.pools();
         let rows = sqlx::query(
             "SELECT body FROM job WHERE (?1 IS NULL OR kind = ?1) AND (?2 IS NULL OR state = ?2) \
              ORDER BY updated_ms DESC, kind, subject LIMIT ?3",
@@ -152,8 +155,8 @@ impl Store {
     }
 
     /// Events of a job, oldest first, at most [`EVENTS_PER_JOB_MAX`].
-    pub async fn job_events(&self, key: &JobKey) -> Result<Vec<JobEvent>, StoreError> {
-        let pools = self.pools();
+    pub async fn events(&self, key: &JobKey) -> Result<Vec<JobEvent>, StoreError> {
+        let pools = self.0.pools();
         sqlx::query(
             "SELECT at_ms, epoch, state, detail FROM job_event WHERE kind = ?1 AND subject = ?2 \
              ORDER BY event_id",

@@ -7,9 +7,12 @@
 //! `source_file`, `thread` and `item_page` are a projection that can be deleted and rebuilt.
 //! `semantic_update`, `compaction` and `file_observation` exist only here.
 //!
+//! *Handles.* [`Store`] has one for each group of tables; callers hold the few that they use. A transaction over
+//! several tables is one method of one handle.
+//!
 //! *Writing.* One connection, one `BEGIN IMMEDIATE` transaction per call; no transaction leaves the crate, so
 //! a model call or a file read can never happen inside one. Statements write many rows, since a call costs
-//! 50–70 µs regardless of size. [`Store::commit_batch`] stores rows read from some files together with their
+//! 50–70 µs regardless of size. [`ProjectionWriter::commit`] stores rows read from some files together with their
 //! cursors: after a kill at any point the batch is complete or absent, and reading on from the cursor gives the
 //! same rows. Writes are idempotent because every row has a natural key. Commits do not wait for the disk: a task
 //! checkpoints the log a second later (`wal`).
@@ -20,7 +23,7 @@
 //! *Generations.* A rewritten transcript is read again under the next generation, whose first batch deletes
 //! the pages of all others in the same transaction.
 //!
-//! *Damage.* At the start, and when the owner calls [`Store::recover`] after [`StoreError::Corrupt`], a damaged file
+//! *Damage.* At the start, and when the owner calls [`Database::recover`] after [`StoreError::Corrupt`], a damaged file
 //! is moved aside with its log and replaced by an empty one. Readable updates and compactions are copied into it
 //! (`salvage`), and ingestion fills the rest from the transcripts. A newer schema is rejected and left untouched.
 //! On a full disk a call fails with [`StoreError::DiskFull`] and stores nothing.
@@ -28,6 +31,7 @@
 //! *Does not* choose what to read, read the clock (`now_ms` is a parameter), or know the wire protocol.
 #![forbid(unsafe_code)]
 
+mod age;
 mod archive;
 mod commit;
 mod compaction;
@@ -57,26 +61,32 @@ mod thread;
 mod update;
 mod wal;
 
+pub use age::AgeTable;
 pub use archive::{
     ArchiveIndex, ArchiveTotals, ArchivedPart, ArchivedTranscript, NewPack, NewPiece, PackRow,
     Piece, ThreadAge,
 };
-pub use commit::{Batch, FileCommit, FileOutcome};
-pub use compaction::{CompactionBody, CompactionCursor, CompactionRow, CompactionTotals};
+pub use commit::{Batch, FileCommit, FileOutcome, ProjectionWriter};
+pub use compaction::{
+    CompactionBody, CompactionCursor, CompactionRow, CompactionTable, CompactionTotals,
+};
 pub use error::{RetryClass, StoreError};
-pub use file::{BaseState, Cursor, FILES_AT_ONCE, FileId, FileRow, FileStat, FileState};
-pub use job::{EVENTS_PER_JOB_MAX, JobEvent, JobFilter, SCAN_MAX};
+pub use file::{BaseState, Cursor, FILES_AT_ONCE, FileId, FileRow, FileStat, FileState, FileTable};
+pub use gauge::GaugeTable;
+pub use job::{EVENTS_PER_JOB_MAX, JobEvent, JobFilter, JobTable, SCAN_MAX};
 pub use memory::{
-    AgentRow, CLAIMS_MAX, Exclusion, ExtractionRow, GENERATIONS_KEPT, Generation, NOTES_MAX,
-    NewGeneration, NoteOutcome, NoteRow, Passage, PassageMatch, UseRow, Watermark,
+    AgentRow, CLAIMS_MAX, CurationTable, Exclusion, ExtractionRow, ExtractionTable,
+    GENERATIONS_KEPT, Generation, GenerationTable, NOTES_MAX, NewGeneration, NoteOutcome, NoteRow,
+    NoteTable, Passage, PassageMatch, UseRow, UseTable, Watermark,
 };
 pub use meta::Totals;
-pub use model::{ANSWERS_MAX, USAGE_DAYS_MAX, UsageRow};
+pub use model::{ANSWERS_MAX, ModelTable, USAGE_DAYS_MAX, UsageRow};
 pub use observation::{OBSERVATIONS_PER_THREAD_MAX, Observation};
 pub use open::OpenReport;
-pub use page::{ItemPage, PageHead};
+pub use page::{ItemPage, PageHead, PageTable};
 pub use policy::{
-    DECISIONS_MAX, DECISIONS_PER_THREAD_MAX, DecisionEnd, DecisionRow, LogEntry, WATCHERS_MAX,
+    DECISIONS_MAX, DECISIONS_PER_THREAD_MAX, DecisionEnd, DecisionRow, LogEntry, PolicyTable,
+    WATCHERS_MAX,
 };
 pub use pool::BUSY_TIMEOUT_MS;
 pub use retention::RetentionRules;
@@ -86,6 +96,6 @@ pub use search::{
     INDEX_VERSION, IndexItem, IndexPart, IndexedFile, Match, SearchFilter, SearchIndex,
 };
 pub use session_database::{DatabaseState, SessionContent, SessionDatabase, SessionState};
-pub use store::{RebuildReport, Store};
-pub use thread::{ThreadCursor, ThreadFilter, ThreadRow};
-pub use update::{UPDATES_PER_THREAD_MAX, UpdateRow};
+pub use store::{Database, RebuildReport, Store};
+pub use thread::{ThreadCursor, ThreadFilter, ThreadRow, ThreadTable};
+pub use update::{UPDATES_PER_THREAD_MAX, UpdateRow, UpdateTable};

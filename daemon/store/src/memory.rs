@@ -6,6 +6,7 @@ mod agent;
 mod generation;
 mod note;
 mod passage;
+mod usage;
 
 use longhaul_core::job::Fence;
 use longhaul_core::memory::{Engine, RolloutMemory};
@@ -13,13 +14,14 @@ use sqlx::Row as _;
 
 use crate::error::StoreError;
 use crate::job::fenced;
+use crate::pool::Connections;
 use crate::row::{get, named, unsigned};
-use crate::store::Store;
 
-pub use agent::AgentRow;
-pub use generation::{GENERATIONS_KEPT, Generation, NewGeneration};
-pub use note::{CLAIMS_MAX, Exclusion, NOTES_MAX, NoteOutcome, NoteRow, UseRow};
+pub use agent::{AgentRow, CurationTable};
+pub use generation::{GENERATIONS_KEPT, Generation, GenerationTable, NewGeneration};
+pub use note::{CLAIMS_MAX, Exclusion, NOTES_MAX, NoteOutcome, NoteRow, NoteTable};
 pub use passage::{Passage, PassageMatch};
+pub use usage::{UseRow, UseTable};
 
 /// The extraction of one thread.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,17 +59,21 @@ pub struct Watermark {
     pub reason: Option<String>,
 }
 
-impl Store {
+/// What memory extracted from each thread.
+#[derive(Debug, Clone)]
+pub struct ExtractionTable(pub(crate) Connections);
+
+impl ExtractionTable {
     /// Stores an extraction, unless the stored one of the same version read more lines: so a run that was taken over cannot
     /// undo later work. An extraction without a model does not replace a model's extraction of the same lines. Nothing is
     /// stored for an excluded thread or, with a `fence`, for a run that lost its job.
     /// Fails with `Fenced` if the run lost its job.
-    pub async fn extraction_put(
+    pub async fn put(
         &self,
         row: &ExtractionRow,
         fence: Option<&Fence>,
     ) -> Result<bool, StoreError> {
-        let pools = self.pools();
+        let pools = self.0.pools();
         let memory = row.memory.as_ref();
         let body = memory
             .map(serde_json::to_string)
@@ -111,7 +117,7 @@ impl Store {
 
     /// Extraction progress of every thread.
     pub async fn watermarks(&self) -> Result<Vec<Watermark>, StoreError> {
-        let pools = self.pools();
+        let pools = self.0.pools();
         sqlx::query(
             "SELECT thread_id, next_seq, version, learnings, extracted_at_ms, project, \
              engine, reason \
@@ -135,8 +141,8 @@ impl Store {
     }
 
     /// Non-empty extractions by use, then by recency, at most `limit`.
-    pub async fn extractions(&self, limit: u32) -> Result<Vec<ExtractionRow>, StoreError> {
-        let pools = self.pools();
+    pub async fn list(&self, limit: u32) -> Result<Vec<ExtractionRow>, StoreError> {
+        let pools = self.0.pools();
         let rows = sqlx::query(
             "SELECT thread_id, next_seq, version, extracted_at_ms, uses, last_used_ms, body, \
              engine, reason \
@@ -152,8 +158,8 @@ impl Store {
     }
 
     /// Threads that used the network or external tools, by their extraction.
-    pub async fn extractions_outside(&self) -> Result<Vec<String>, StoreError> {
-        let pools = self.pools();
+    pub async fn outside(&self) -> Result<Vec<String>, StoreError> {
+        let pools = self.0.pools();
         sqlx::query_scalar(
             "SELECT thread_id FROM memory_thread \
              WHERE json_extract(body, '$.reached_outside') = 1 ORDER BY thread_id",
@@ -164,11 +170,8 @@ impl Store {
     }
 
     /// The extraction of one thread.
-    pub async fn extraction_get(
-        &self,
-        thread_id: &str,
-    ) -> Result<Option<ExtractionRow>, StoreError> {
-        let pools = self.pools();
+    pub async fn get(&self, thread_id: &str) -> Result<Option<ExtractionRow>, StoreError> {
+        let pools = self.0.pools();
         let row = sqlx::query(
             "SELECT thread_id, next_seq, version, extracted_at_ms, uses, last_used_ms, body, \
              engine, reason \

@@ -2,7 +2,7 @@
 
 use crate::error::StoreError;
 use crate::row::unsigned;
-use crate::store::Store;
+use crate::store::Database;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {
@@ -15,9 +15,9 @@ pub struct Totals {
     pub compactions: u64,
 }
 
-impl Store {
+impl Database {
     pub async fn totals(&self) -> Result<Totals, StoreError> {
-        let pools = self.pools();
+        let pools = self.connections.pools();
         sqlx::query(
             "SELECT count(*) AS files, count(gone_at_ms) AS gone, \
              coalesce(sum(size), 0) AS bytes, (SELECT count(*) FROM thread) AS threads, \

@@ -1,8 +1,8 @@
 //! Model usage, and cached answers by digest of the request.
 
 use crate::error::StoreError;
+use crate::pool::Connections;
 use crate::row::get;
-use crate::store::Store;
 
 /// Maximum cached answers; the oldest are deleted first. They only need to outlive the job that asked.
 pub const ANSWERS_MAX: u32 = 64;
@@ -30,10 +30,14 @@ pub struct UsageRow {
     pub output: i64,
 }
 
-impl Store {
+/// Usage of models, and their cached answers.
+#[derive(Debug, Clone)]
+pub struct ModelTable(pub(crate) Connections);
+
+impl ModelTable {
     /// Adds usage and deletes days older than [`USAGE_DAYS_MAX`].
     pub async fn usage_add(&self, added: &UsageRow) -> Result<(), StoreError> {
-        let pools = self.pools();
+        let pools = self.0.pools();
         let classify = |error| pools.classify(error);
         let mut transaction = pools.begin().await?;
         sqlx::query(
@@ -64,7 +68,7 @@ impl Store {
 
     /// Usage from `first_day` on, by day, provider, model and purpose.
     pub async fn usage_since(&self, first_day: i64) -> Result<Vec<UsageRow>, StoreError> {
-        let pools = self.pools();
+        let pools = self.0.pools();
         sqlx::query(
             "SELECT * FROM model_usage WHERE day >= ?1 ORDER BY day, provider, model, purpose",
         )
@@ -89,7 +93,7 @@ impl Store {
 
     /// The cached answer to the request with this digest.
     pub async fn answer_get(&self, digest: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        let pools = self.pools();
+        let pools = self.0.pools();
         let row: Option<(Vec<u8>,)> =
             sqlx::query_as("SELECT body FROM model_answer WHERE digest = ?1")
                 .bind(digest)
@@ -101,7 +105,7 @@ impl Store {
 
     /// Deletes the cached answer to the request with this digest.
     pub async fn answer_delete(&self, digest: &str) -> Result<(), StoreError> {
-        let pools = self.pools();
+        let pools = self.0.pools();
         let classify = |error| pools.classify(error);
         let mut transaction = pools.begin().await?;
         sqlx::query("DELETE FROM model_answer WHERE digest = ?1")
@@ -119,7 +123,7 @@ impl Store {
         created_at_ms: i64,
         body: &[u8],
     ) -> Result<(), StoreError> {
-        let pools = self.pools();
+        let pools = self.0.pools();
         let classify = |error| pools.classify(error);
         let mut transaction = pools.begin().await?;
         sqlx::query(

@@ -6,7 +6,7 @@ use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
 use crate::error::StoreError;
 use crate::pool::is_cached;
 use crate::row::parse_rows;
-use crate::store::Store;
+use crate::thread::ThreadTable;
 
 /// Maximum observations per thread; those of the oldest touches are deleted first.
 pub const OBSERVATIONS_PER_THREAD_MAX: u32 = 2_048;
@@ -30,10 +30,10 @@ pub struct Observation {
     pub late: bool,
 }
 
-impl Store {
+impl ThreadTable {
     /// The newest observation of each file the thread touched, in order of path.
     pub async fn observations(&self, thread_id: &str) -> Result<Vec<Observation>, StoreError> {
-        let pools = self.pools();
+        let pools = self.0.pools();
         let (seen,): (String,) = sqlx::query_as(
             "SELECT json_group_array(json_array(path, seq, at_ms, observed_at_ms, hash, size, mtime_ms, \
              late) ORDER BY path) FROM file_observation WHERE thread_id = ?1",

@@ -12,7 +12,7 @@ use crate::seal::{self, Verdict};
 
 /// Maximum bytes of a file that is checked completely at every start. SQLite checks about 1 GB per second, so this
 /// takes some tens of milliseconds at most; damage in a larger file is found when its page is read, and handled by
-/// [`crate::Store::recover`].
+/// [`crate::Database::recover`].
 const CHECK_BYTES_MAX: u64 = 64 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,9 +6,8 @@ use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
 
 use crate::error::StoreError;
 use crate::file::FileId;
-use crate::pool::is_cached;
+use crate::pool::{Connections, is_cached};
 use crate::row::{digest_bytes, parse_rows};
-use crate::store::Store;
 
 /// Pages per statement: 10 values each, below SQLite's limit of 32,766.
 const PAGES_PER_STATEMENT: usize = 500;
@@ -56,14 +55,14 @@ impl ItemPage {
     }
 }
 
-impl Store {
+/// The item index, in pages.
+#[derive(Debug, Clone)]
+pub struct PageTable(pub(crate) Connections);
+
+impl PageTable {
     /// The heads of all pages of a file's generation, in order.
-    pub async fn page_heads(
-        &self,
-        file: FileId,
-        generation: u64,
-    ) -> Result<Vec<PageHead>, StoreError> {
-        let pools = self.pools();
+    pub async fn heads(&self, file: FileId, generation: u64) -> Result<Vec<PageHead>, StoreError> {
+        let pools = self.0.pools();
         let (heads,): (String,) = sqlx::query_as(
             "SELECT json_group_array(json_array(first_seq, last_seq, items, tokens, byte_start, \
              byte_end, hex(first_digest)) ORDER BY first_seq) FROM item_page \
@@ -80,7 +79,7 @@ impl Store {
 
     /// The rows of the page that starts at `first_seq`.
     /// `Undecodable` means that another version wrote the page.
-    pub async fn page(
+    pub async fn get(
         &self,
         file: FileId,
         generation: u64,
@@ -91,7 +90,7 @@ impl Store {
     }
 
     /// The rows of the last page, which may still grow.
-    pub async fn last_page(
+    pub async fn last(
         &self,
         file: FileId,
         generation: u64,
@@ -107,7 +106,7 @@ impl Store {
         seq: u64,
         pages: u32,
     ) -> Result<Vec<ItemRow>, StoreError> {
-        let pools = self.pools();
+        let pools = self.0.pools();
         let found: Vec<(Vec<u8>,)> = sqlx::query_as(
             "SELECT rows FROM item_page WHERE file_id = ?1 AND generation = ?2 AND first_seq >= \
              coalesce((SELECT max(first_seq) FROM item_page WHERE file_id = ?1 AND generation = ?2 \
@@ -132,7 +131,7 @@ impl Store {
         generation: u64,
         pages: u32,
     ) -> Result<Vec<ItemRow>, StoreError> {
-        let pools = self.pools();
+        let pools = self.0.pools();
         let mut found: Vec<(Vec<u8>,)> = sqlx::query_as(
             "SELECT rows FROM item_page WHERE file_id = ?1 AND generation = ?2 \
              ORDER BY first_seq DESC LIMIT ?3",
@@ -165,7 +164,7 @@ impl Store {
         generation: u64,
         seq: u64,
     ) -> Result<Option<Vec<ItemRow>>, StoreError> {
-        let pools = self.pools();
+        let pools = self.0.pools();
         let bytes: Option<(Vec<u8>,)> = sqlx::query_as(
             "SELECT rows FROM item_page WHERE file_id = ?1 AND generation = ?2 \
              AND first_seq <= ?3 ORDER BY first_seq DESC LIMIT 1",

@@ -4,8 +4,8 @@ use sqlx::Row as _;
 use sqlx::sqlite::SqliteRow;
 
 use crate::error::StoreError;
+use crate::pool::Connections;
 use crate::row::{get, unsigned};
-use crate::store::Store;
 
 /// Maximum decisions per thread; the oldest are deleted first.
 pub const DECISIONS_PER_THREAD_MAX: u32 = 500;
@@ -56,10 +56,14 @@ pub enum DecisionEnd<'a> {
     NotMade(&'a str),
 }
 
-impl Store {
+/// Watchers and the log of decisions.
+#[derive(Debug, Clone)]
+pub struct PolicyTable(pub(crate) Connections);
+
+impl PolicyTable {
     /// A thread's watcher, as JSON.
     pub async fn watcher_get(&self, thread_id: &str) -> Result<Option<String>, StoreError> {
-        let pools = self.pools();
+        let pools = self.0.pools();
         let row: Option<(String,)> =
             sqlx::query_as("SELECT body FROM policy_watcher WHERE thread_id = ?1")
                 .bind(thread_id)
@@ -78,7 +82,7 @@ impl Store {
         (thread_id, now_ms): (&str, i64),
         change: impl FnOnce(Option<String>) -> (Option<String>, Vec<(DecisionRow, String)>, T) + Send,
     ) -> Result<(T, Vec<LogEntry>), StoreError> {
-        let pools = self.pools();
+        let pools = self.0.pools();
         let classify = |error| pools.classify(error);
         let mut transaction = pools.begin().await?;
         let row = sqlx::query("SELECT body FROM policy_watcher WHERE thread_id = ?1")
@@ -116,7 +120,7 @@ impl Store {
         policy: Option<&str>,
         (before, limit): (Option<i64>, u32),
     ) -> Result<Vec<DecisionRow>, StoreError> {
-        let pools = self.pools();
+        let pools = self.0.pools();
         sqlx::query(
             "SELECT * FROM policy_decision WHERE (?1 IS NULL OR thread_id = ?1) \
              AND (?2 IS NULL OR policy = ?2) AND (?3 IS NULL OR decision_id < ?3) \
@@ -137,7 +141,7 @@ impl Store {
         &self,
         decision_id: i64,
     ) -> Result<Option<(DecisionRow, String)>, StoreError> {
-        let pools = self.pools();
+        let pools = self.0.pools();
         sqlx::query(
             "SELECT policy_decision.*, policy_settings.body AS settings_body FROM policy_decision \
              JOIN policy_settings ON digest = settings WHERE decision_id = ?1",
@@ -155,7 +159,7 @@ impl Store {
         thread_id: &str,
         turn: u64,
     ) -> Result<Option<i64>, StoreError> {
-        let pools = self.pools();
+        let pools = self.0.pools();
         let row: (Option<i64>,) = sqlx::query_as(
             "SELECT max(decision_id) FROM policy_decision WHERE thread_id = ?1 AND turn = ?2 \
              AND shadow = 0 AND action <> 'wait'",
@@ -178,7 +182,7 @@ impl Store {
             DecisionEnd::Compaction(id) => (Some(id), None),
             DecisionEnd::NotMade(why) => (None, Some(why)),
         };
-        let pools = self.pools();
+        let pools = self.0.pools();
         sqlx::query(
             "UPDATE policy_decision SET compaction_id = ?2, not_made = ?3 WHERE decision_id = ?1",
         )
@@ -193,8 +197,8 @@ impl Store {
 
     /// Deletes what exceeds its bound or is older than `since_ms`, and policies without decisions. Returns the
     /// number of deleted decisions.
-    pub async fn policy_prune(&self, since_age_ms: i64) -> Result<u64, StoreError> {
-        let pools = self.pools();
+    pub async fn prune(&self, since_age_ms: i64) -> Result<u64, StoreError> {
+        let pools = self.0.pools();
         let classify = |error| pools.classify(error);
         let mut transaction = pools.begin().await?;
         let gone = sqlx::query(

@@ -8,8 +8,8 @@ use std::fs::{self, File, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use sqlx::sqlite::{
@@ -52,6 +52,26 @@ pub(crate) const fn is_cached(rows: usize) -> bool {
 
 /// Maximum bytes of the write-ahead log's file after a checkpoint.
 const WAL_BYTES_KEPT: u32 = 4 << 20;
+
+/// The current connections, shared by all handles.
+///
+/// Locked only so that a recovery can replace them; never held across an await.
+#[derive(Debug, Clone)]
+pub(crate) struct Connections(Arc<RwLock<Pools>>);
+
+impl Connections {
+    pub(crate) fn new(pools: Pools) -> Self {
+        Self(Arc::new(RwLock::new(pools)))
+    }
+
+    pub(crate) fn pools(&self) -> Pools {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn replace(&self, pools: Pools) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = pools;
+    }
+}
 
 /// The connections to one database file.
 #[derive(Debug, Clone)]

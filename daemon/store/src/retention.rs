@@ -1,16 +1,12 @@
-//! Deletes compactions that are too old or too many, and keeps the database's age.
-//!
-//! For each row that is deleted by age, triggers record the database's age when it was written (table `age`). Times in
-//! the rows themselves are only for people: their clock may have been wrong.
+//! Deletes compactions that are too old or too many.
 
 use std::collections::HashSet;
 
-use longhaul_core::job::{DatabaseAge, Moment};
 use sqlx::{QueryBuilder, Sqlite};
 
+use crate::compaction::CompactionTable;
 use crate::error::StoreError;
 use crate::row::push_list;
-use crate::store::Store;
 
 /// Maximum rows deleted per transaction, so that other writers get a turn.
 const ROWS_PER_TURN: u32 = 64;
@@ -27,41 +23,10 @@ pub struct RetentionRules {
     pub of_items: u64,
 }
 
-/// Key of the age in `meta`, as JSON. The triggers read the number alone, under `lived_ms`.
-const AGE_KEY: &str = "lived";
-
-impl Store {
-    /// Advances the database's age to `now` and returns it in milliseconds.
-    pub async fn advance_age(&self, now: Moment) -> Result<i64, StoreError> {
-        let pools = self.pools();
-        let classify = |error| pools.classify(error);
-        let mut transaction = pools.begin().await?;
-        let known: Option<(String,)> = sqlx::query_as("SELECT value FROM meta WHERE key = ?1")
-            .bind(AGE_KEY)
-            .fetch_optional(&mut *transaction)
-            .await
-            .map_err(classify)?;
-        let known = known.and_then(|row| serde_json::from_str::<DatabaseAge>(&row.0).ok());
-        let age = match known {
-            Some(known) => known.advanced_to(now),
-            None => DatabaseAge::begin(now),
-        };
-        let json = serde_json::to_string(&age).unwrap_or_default();
-        for (key, value) in [(AGE_KEY, json), ("lived_ms", age.ms.to_string())] {
-            sqlx::query("INSERT OR REPLACE INTO meta (key, value) VALUES (?1, ?2)")
-                .bind(key)
-                .bind(value)
-                .execute(&mut *transaction)
-                .await
-                .map_err(classify)?;
-        }
-        transaction.commit().await.map_err(classify)?;
-        Ok(i64::try_from(age.ms).unwrap_or(i64::MAX))
-    }
-
+impl CompactionTable {
     /// Deletes some compactions beyond the rules and returns their ids; empty when done.
-    pub async fn compaction_prune(&self, keep: RetentionRules) -> Result<Vec<String>, StoreError> {
-        let pools = self.pools();
+    pub async fn prune(&self, keep: RetentionRules) -> Result<Vec<String>, StoreError> {
+        let pools = self.0.pools();
         // Rank by the index alone, without reading results.
         let rows: Vec<(String,)> = sqlx::query_as(
             "DELETE FROM compaction WHERE compaction_id IN (SELECT compaction_id FROM \
@@ -82,8 +47,8 @@ impl Store {
     }
 
     /// Deletes these compactions; ignores unknown ids.
-    pub async fn compaction_delete(&self, ids: &[String]) -> Result<(), StoreError> {
-        let pools = self.pools();
+    pub async fn delete(&self, ids: &[String]) -> Result<(), StoreError> {
+        let pools = self.0.pools();
         for chunk in ids.chunks(IDS_PER_STATEMENT) {
             let mut query =
                 QueryBuilder::<Sqlite>::new("DELETE FROM compaction WHERE compaction_id IN ");
@@ -94,11 +59,8 @@ impl Store {
     }
 
     /// Which of these compactions exist.
-    pub async fn compactions_existing(
-        &self,
-        ids: &[String],
-    ) -> Result<HashSet<String>, StoreError> {
-        let pools = self.pools();
+    pub async fn existing(&self, ids: &[String]) -> Result<HashSet<String>, StoreError> {
+        let pools = self.0.pools();
         let mut known = HashSet::new();
         for chunk in ids.chunks(IDS_PER_STATEMENT) {
             let mut query = QueryBuilder::<Sqlite>::new(

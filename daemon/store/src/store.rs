@@ -1,20 +1,53 @@
-//! The handle: opening, recovering, closing.
+//! The handles; opening, recovering and closing the file.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use crate::age::AgeTable;
+use crate::commit::ProjectionWriter;
+use crate::compaction::CompactionTable;
 use crate::error::StoreError;
+use crate::file::FileTable;
+use crate::gauge::GaugeTable;
+use crate::job::JobTable;
+use crate::memory::{CurationTable, ExtractionTable, GenerationTable, NoteTable, UseTable};
+use crate::model::ModelTable;
 use crate::open::{self, OpenReport};
-use crate::pool::Pools;
+use crate::page::PageTable;
+use crate::policy::PolicyTable;
+use crate::pool::{Connections, Pools};
 use crate::salvage::SalvageReport;
+use crate::thread::ThreadTable;
+use crate::update::UpdateTable;
 
-/// The database. Cheap to clone; all clones share the connections.
+/// One handle for each group of tables; all are cheap to clone and share the connections.
 #[derive(Debug, Clone)]
 pub struct Store {
+    pub database: Database,
+    pub projection: ProjectionWriter,
+    pub files: FileTable,
+    pub pages: PageTable,
+    pub threads: ThreadTable,
+    pub gauges: GaugeTable,
+    pub updates: UpdateTable,
+    pub compactions: CompactionTable,
+    pub policies: PolicyTable,
+    pub extractions: ExtractionTable,
+    pub notes: NoteTable,
+    pub generations: GenerationTable,
+    pub curation: CurationTable,
+    pub uses: UseTable,
+    pub jobs: JobTable,
+    pub models: ModelTable,
+    pub age: AgeTable,
+}
+
+/// The database as a file. Cheap to clone; all clones share the connections.
+#[derive(Debug, Clone)]
+pub struct Database {
     path: Arc<Path>,
-    // Locked only so that `recover` can replace the connections; never held across an await.
-    pools: Arc<RwLock<Pools>>,
+    pub(crate) connections: Connections,
     recovering: Arc<tokio::sync::Mutex<()>>,
     rebuilt: Arc<RwLock<Option<RebuildReport>>>,
     pages_mended: Arc<AtomicUsize>,
@@ -37,16 +70,41 @@ impl Store {
     /// `DiskFull`. A damaged file is not an error.
     pub async fn open(path: &Path, now_ms: i64) -> Result<(Self, OpenReport), StoreError> {
         let (pools, opened) = open::open(path, now_ms).await?;
+        let connections = Connections::new(pools);
+        let shared = || connections.clone();
         let store = Self {
-            path: path.into(),
-            pools: Arc::new(RwLock::new(pools)),
-            recovering: Arc::default(),
-            rebuilt: Arc::new(RwLock::new(rebuild_report(opened.moved_aside.as_ref(), &opened))),
-            pages_mended: Arc::new(AtomicUsize::new(opened.pages_mended)),
+            database: Database {
+                path: path.into(),
+                connections: shared(),
+                recovering: Arc::default(),
+                rebuilt: Arc::new(RwLock::new(rebuild_report(
+                    opened.moved_aside.as_ref(),
+                    &opened,
+                ))),
+                pages_mended: Arc::new(AtomicUsize::new(opened.pages_mended)),
+            },
+            projection: ProjectionWriter(shared()),
+            files: FileTable(shared()),
+            pages: PageTable(shared()),
+            threads: ThreadTable(shared()),
+            gauges: GaugeTable(shared()),
+            updates: UpdateTable(shared()),
+            compactions: CompactionTable(shared()),
+            policies: PolicyTable(shared()),
+            extractions: ExtractionTable(shared()),
+            notes: NoteTable(shared()),
+            generations: GenerationTable(shared()),
+            curation: CurationTable(shared()),
+            uses: UseTable(shared()),
+            jobs: JobTable(shared()),
+            models: ModelTable(shared()),
+            age: AgeTable(shared()),
         };
         Ok((store, opened))
     }
+}
 
+impl Database {
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -60,7 +118,7 @@ impl Store {
     /// `Access` or `DiskFull` if no new database can be created.
     pub async fn recover(&self, now_ms: i64) -> Result<Option<PathBuf>, StoreError> {
         let _turn = self.recovering.lock().await;
-        let old = self.pools();
+        let old = self.connections.pools();
         // Checked twice, as in `open`.
         let found = match self.check().await {
             Err(StoreError::Corrupt { .. }) => self.check().await,
@@ -76,22 +134,22 @@ impl Store {
         let (pools, opened) = open::open(&self.path, now_ms).await?;
         *self.rebuilt.write().unwrap_or_else(PoisonError::into_inner) =
             rebuild_report(Some(&moved), &opened);
-        *self.pools.write().unwrap_or_else(PoisonError::into_inner) = pools;
+        self.connections.replace(pools);
         Ok(Some(moved))
     }
 
     /// Whether the open database is still the file at its path. It is not after someone removed the database or its
     /// folder. While a damaged one is being replaced, it counts as in place.
     pub fn is_in_place(&self) -> bool {
-        self.recovering.try_lock().is_err() || self.pools().is_in_place()
+        self.recovering.try_lock().is_err() || self.connections.pools().is_in_place()
     }
 
     /// Compares the pages of a database at rest with its seal.
     ///
     /// # Errors
-    /// `Corrupt`: call [`Store::recover`].
+    /// `Corrupt`: call [`Database::recover`].
     pub async fn check_pages(&self) -> Result<(), StoreError> {
-        let pools = self.pools();
+        let pools = self.connections.pools();
         let _at_rest = pools.at_rest().await;
         let mended = open::check_seal(&self.path).await?;
         self.pages_mended.fetch_add(mended, Ordering::Relaxed);
@@ -114,18 +172,18 @@ impl Store {
 
     /// Releases the connections' page caches while the daemon is idle.
     pub async fn release_memory(&self) -> Result<(), StoreError> {
-        self.pools().release_memory().await
+        self.connections.pools().release_memory().await
     }
 
     /// Waits until everything stored is on disk. Rows from transcripts need not be; calls that store other data return
     /// only after it is.
     pub async fn sync(&self) -> Result<(), StoreError> {
-        self.pools().sync().await
+        self.connections.pools().sync().await
     }
 
     /// Closes all connections and checkpoints the write-ahead log.
     pub async fn close(&self) {
-        self.pools().close().await;
+        self.connections.pools().close().await;
     }
 
     /// Reads every page of the file through a new connection: the others may have cached pages from before the damage.
@@ -135,10 +193,6 @@ impl Store {
         let verdict = open::check(&fresh).await;
         fresh.close().await;
         verdict
-    }
-
-    pub(crate) fn pools(&self) -> Pools {
-        self.pools.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -179,7 +233,10 @@ mod tests {
 
     async fn limit_pages(store: &Store, pages: u32) {
         let sql = format!("PRAGMA max_page_count = {pages}");
-        sqlx::raw_sql(sqlx::AssertSqlSafe(sql)).execute(store.pools().writer()).await.unwrap();
+        sqlx::raw_sql(sqlx::AssertSqlSafe(sql))
+            .execute(store.database.connections.pools().writer())
+            .await
+            .unwrap();
     }
 
     #[tokio::test]
@@ -187,18 +244,18 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.db");
         let (old, _) = Store::open(&path, 1).await.unwrap();
-        old.commit_batch(&big_batch("/a")).await.unwrap();
-        assert!(old.is_in_place());
+        old.projection.commit(&big_batch("/a")).await.unwrap();
+        assert!(old.database.is_in_place());
         for suffix in ["", "-wal", "-shm"] {
             fs::remove_file(open::with_suffix(&path, suffix)).unwrap();
         }
-        assert!(!old.is_in_place());
+        assert!(!old.database.is_in_place());
         let (new, _) = Store::open(&path, 2).await.unwrap();
-        new.commit_batch(&big_batch("/b")).await.unwrap();
-        assert!(!old.is_in_place() && new.is_in_place());
-        old.close().await;
+        new.projection.commit(&big_batch("/b")).await.unwrap();
+        assert!(!old.database.is_in_place() && new.database.is_in_place());
+        old.database.close().await;
         assert!(open::with_suffix(&path, "-wal").exists(), "the log of the new database");
-        assert_eq!(new.files_after(crate::FileId(0)).await.unwrap().len(), 1);
+        assert_eq!(new.files.after(crate::FileId(0)).await.unwrap().len(), 1);
     }
 
     #[tokio::test]
@@ -206,12 +263,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (store, _) = Store::open(&folder.path().join("x.db"), 1).await.unwrap();
         limit_pages(&store, 100).await;
-        let error = store.commit_batch(&big_batch("/a")).await.unwrap_err();
+        let error = store.projection.commit(&big_batch("/a")).await.unwrap_err();
         assert!(matches!(error, StoreError::DiskFull { .. }), "{error:?}");
         assert_eq!(error.retry_class(), RetryClass::Never);
-        assert!(store.files_after(crate::FileId(0)).await.unwrap().is_empty());
+        assert!(store.files.after(crate::FileId(0)).await.unwrap().is_empty());
         limit_pages(&store, 1_000_000).await;
-        store.commit_batch(&big_batch("/a")).await.unwrap();
-        assert_eq!(store.files_after(crate::FileId(0)).await.unwrap().len(), 1);
+        store.projection.commit(&big_batch("/a")).await.unwrap();
+        assert_eq!(store.files.after(crate::FileId(0)).await.unwrap().len(), 1);
     }
 }

@@ -8,9 +8,8 @@ use sqlx::{QueryBuilder, Row as _, Sqlite, SqliteConnection};
 use crate::current::{self, Candidate};
 use crate::error::StoreError;
 use crate::file::{FileRow, file_row, select_files};
-use crate::pool::is_cached;
+use crate::pool::{Connections, is_cached};
 use crate::row::push_list;
-use crate::store::Store;
 
 /// Maximum threads per statement.
 const THREADS_PER_STATEMENT: usize = 500;
@@ -55,10 +54,14 @@ macro_rules! select_threads {
     };
 }
 
-impl Store {
+/// Threads and the files that they touched, for reading.
+#[derive(Debug, Clone)]
+pub struct ThreadTable(pub(crate) Connections);
+
+impl ThreadTable {
     /// A thread with its current file.
-    pub async fn thread_get(&self, thread_id: &str) -> Result<Option<ThreadRow>, StoreError> {
-        let pools = self.pools();
+    pub async fn get(&self, thread_id: &str) -> Result<Option<ThreadRow>, StoreError> {
+        let pools = self.0.pools();
         sqlx::query(select_threads!("WHERE t.thread_id = ?1"))
             .bind(thread_id)
             .try_map(|row| Ok(ThreadRow { thread_id: row.try_get("tid")?, file: file_row(&row)? }))
@@ -68,13 +71,13 @@ impl Store {
     }
 
     /// Threads, newest first, at most `limit`, and where the next page starts.
-    pub async fn thread_list(
+    pub async fn list(
         &self,
         filter: &ThreadFilter,
         limit: u32,
         after: Option<&ThreadCursor>,
     ) -> Result<(Vec<ThreadRow>, Option<ThreadCursor>), StoreError> {
-        let pools = self.pools();
+        let pools = self.0.pools();
         let mut query = QueryBuilder::<Sqlite>::new(select_threads!("WHERE true"));
         if let Some(source) = filter.source {
             query.push(" AND t.source = ").push_bind(source.name());
@@ -119,12 +122,12 @@ impl Store {
     ///
     /// # Errors
     /// Those of reading.
-    pub async fn thread_compactions(
+    pub async fn compacted(
         &self,
         among: u32,
         limit: u32,
     ) -> Result<Vec<(String, u64)>, StoreError> {
-        let pools = self.pools();
+        let pools = self.0.pools();
         let found: Result<Vec<(String, i64)>, sqlx::Error> = sqlx::query_as(
             // `daemon/status` asks this each time, so no row is read whole.
             "SELECT thread_id, compactions FROM (\
@@ -142,8 +145,8 @@ impl Store {
     }
 
     /// The folders that threads work in, those with the newest threads first.
-    pub async fn thread_folders(&self) -> Result<Vec<String>, StoreError> {
-        let pools = self.pools();
+    pub async fn folders(&self) -> Result<Vec<String>, StoreError> {
+        let pools = self.0.pools();
         sqlx::query_scalar(
             "SELECT cwd FROM thread WHERE cwd IS NOT NULL GROUP BY cwd ORDER BY max(updated_at_ms) DESC",
         )
@@ -153,12 +156,12 @@ impl Store {
     }
 
     /// Ids with this prefix and their folders, at most `limit`, in order.
-    pub async fn threads_with_prefix(
+    pub async fn with_prefix(
         &self,
         prefix: &str,
         limit: u32,
     ) -> Result<Vec<(String, Option<String>)>, StoreError> {
-        let pools = self.pools();
+        let pools = self.0.pools();
         sqlx::query_as(
             "SELECT thread_id, cwd FROM thread WHERE thread_id >= ?1 AND thread_id < ?1 || ?2 \
              ORDER BY thread_id LIMIT ?3",
@@ -172,8 +175,8 @@ impl Store {
     }
 
     /// All files of a thread in order of path, including missing ones.
-    pub async fn thread_files(&self, thread_id: &str) -> Result<Vec<FileRow>, StoreError> {
-        let pools = self.pools();
+    pub async fn files(&self, thread_id: &str) -> Result<Vec<FileRow>, StoreError> {
+        let pools = self.0.pools();
         sqlx::query(select_files!("WHERE thread_id = ?1 ORDER BY path"))
             .bind(thread_id)
             .try_map(|row| file_row(&row))

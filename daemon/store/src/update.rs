@@ -2,8 +2,8 @@
 //! dropped.
 
 use crate::error::StoreError;
+use crate::pool::Connections;
 use crate::row::{get, unsigned};
-use crate::store::Store;
 
 /// Maximum updates per thread. The checkpoint's own limits are far lower. The oldest are deleted first, a person's
 /// choices never.
@@ -21,10 +21,14 @@ pub struct UpdateRow {
     pub body: String,
 }
 
-impl Store {
+/// Accepted updates of checkpoints, pins and drops.
+#[derive(Debug, Clone)]
+pub struct UpdateTable(pub(crate) Connections);
+
+impl UpdateTable {
     /// The updates of a thread in order of acceptance.
-    pub async fn updates(&self, thread_id: &str) -> Result<Vec<UpdateRow>, StoreError> {
-        let pools = self.pools();
+    pub async fn of_thread(&self, thread_id: &str) -> Result<Vec<UpdateRow>, StoreError> {
+        let pools = self.0.pools();
         sqlx::query(
             "SELECT update_id, seq, created_at_ms, body FROM semantic_update \
              WHERE thread_id = ?1 ORDER BY update_id",
@@ -47,13 +51,13 @@ impl Store {
     ///
     /// `last_known` is the number of the newest update the caller validated against (0 for none). If another was accepted
     /// since, nothing is stored and the result is `None`: the caller must validate again.
-    pub async fn update_insert(
+    pub async fn insert(
         &self,
         thread_id: &str,
         last_known: i64,
         update: &UpdateRow,
     ) -> Result<Option<i64>, StoreError> {
-        let pools = self.pools();
+        let pools = self.0.pools();
         let classify = |error| pools.classify(error);
         let mut transaction = pools.begin().await?;
         let inserted: Option<(i64,)> = sqlx::query_as(
@@ -94,8 +98,8 @@ impl Store {
     }
 
     /// Removes an update; `false` if it does not exist.
-    pub async fn update_remove(&self, update_id: i64) -> Result<bool, StoreError> {
-        let pools = self.pools();
+    pub async fn remove(&self, update_id: i64) -> Result<bool, StoreError> {
+        let pools = self.0.pools();
         let mut transaction = pools.begin().await?;
         let removed = sqlx::query("DELETE FROM semantic_update WHERE update_id = ?1")
             .bind(update_id)
@@ -107,8 +111,8 @@ impl Store {
     }
 
     /// The threads with a pinned text.
-    pub async fn threads_with_pins(&self) -> Result<Vec<String>, StoreError> {
-        let pools = self.pools();
+    pub async fn pinned_threads(&self) -> Result<Vec<String>, StoreError> {
+        let pools = self.0.pools();
         let rows: Vec<(String,)> = sqlx::query_as(
             "SELECT DISTINCT thread_id FROM semantic_update \
              WHERE CASE WHEN json_valid(body) THEN json_extract(body, '$.kind') END = 'pin'",

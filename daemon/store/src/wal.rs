@@ -172,16 +172,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.db");
         let (store, _) = Store::open(&path, 1).await.unwrap();
-        store.commit_batch(&batch(4)).await.unwrap();
+        store.projection.commit(&batch(4)).await.unwrap();
         let written = async {
             while std::fs::metadata(&path).unwrap().len() < 4 * (64 << 10) {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
         tokio::time::timeout(Duration::from_secs(20), written).await.unwrap();
-        store.release_memory().await.unwrap();
+        store.database.release_memory().await.unwrap();
         assert_eq!(
-            store.files_after(crate::FileId(0)).await.unwrap().len(),
+            store.files.after(crate::FileId(0)).await.unwrap().len(),
             4,
             "all rows are read as before"
         );
@@ -194,13 +194,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (store, _) = Store::open(&folder.path().join("x.db"), 1).await.unwrap();
         let kept = async || {
-            let writer = store.pools().writer().acquire().await.unwrap();
+            let writer = store.database.connections.pools().writer().acquire().await.unwrap();
             writer.cached_statements_size()
         };
-        store.commit_batch(&batch(1)).await.unwrap();
+        store.projection.commit(&batch(1)).await.unwrap();
         let before = kept().await;
         for files in 20..30 {
-            store.commit_batch(&batch(files)).await.unwrap();
+            store.projection.commit(&batch(files)).await.unwrap();
         }
         assert_eq!(kept().await, before, "each batch had another size");
     }

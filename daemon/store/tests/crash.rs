@@ -17,7 +17,7 @@ async fn crash_child() {
     let (store, _) = longhaul_store::Store::open(path.as_ref(), 1).await.unwrap();
     for items in (64..1_000_000).step_by(64) {
         let files = vec![file("/a", "t1", 1, items), file("/b", "t2", 1, items)];
-        store.commit_batch(&batch(files)).await.unwrap();
+        store.projection.commit(&batch(files)).await.unwrap();
         println!("committed {items}");
     }
 }
@@ -43,14 +43,14 @@ async fn a_killed_writer_leaves_each_batch_whole_or_absent() {
 
         let (store, opened) = temp.open().await;
         assert_eq!(opened.moved_aside, None);
-        let rows = store.files_after(longhaul_store::FileId(0)).await.unwrap();
+        let rows = store.files.after(longhaul_store::FileId(0)).await.unwrap();
         assert_eq!(rows.len(), 2);
         let items = rows[0].head.as_ref().unwrap().items;
         assert!(items >= *told.last().unwrap(), "a committed batch was lost");
         for row in rows {
             assert_eq!(row.head.unwrap().items, items, "half a batch");
             assert_eq!(row.cursor.offset, items * 100);
-            let heads = store.page_heads(row.file_id, 1).await.unwrap();
+            let heads = store.pages.heads(row.file_id, 1).await.unwrap();
             assert_eq!(heads.iter().map(|head| head.items).sum::<u64>(), items);
         }
     }

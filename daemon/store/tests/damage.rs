@@ -14,9 +14,9 @@ async fn filled(temp: &Temp) {
     let (store, _) = temp.open().await;
     for n in 0..40 {
         let given = file(&format!("/{n}"), &format!("t{n}"), n, 300);
-        store.commit_batch(&batch(vec![given])).await.unwrap();
+        store.projection.commit(&batch(vec![given])).await.unwrap();
     }
-    store.close().await;
+    store.database.close().await;
 }
 
 fn overwrite(path: &Path, at: u64, bytes: &[u8]) {
@@ -32,8 +32,8 @@ async fn assert_rebuilt(temp: &Temp, what: &str) {
     assert!(moved.to_string_lossy().ends_with("longhaul.db.corrupt-77"), "{what}");
     assert_eq!(fs::read(moved).unwrap(), damaged, "{what}: the old file was changed");
     assert!(opened.created, "{what}");
-    assert!(store.files_after(longhaul_store::FileId(0)).await.unwrap().is_empty(), "{what}");
-    store.commit_batch(&batch(vec![file("/new", "t", 1, 1)])).await.unwrap();
+    assert!(store.files.after(longhaul_store::FileId(0)).await.unwrap().is_empty(), "{what}");
+    store.projection.commit(&batch(vec![file("/new", "t", 1, 1)])).await.unwrap();
 }
 
 #[tokio::test]
@@ -73,19 +73,19 @@ async fn damage_found_while_running_is_recovered() {
     let temp = Temp::new();
     filled(&temp).await;
     let (store, _) = temp.open().await;
-    assert_eq!(store.recover(5).await.unwrap(), None, "a sound database is kept");
+    assert_eq!(store.database.recover(5).await.unwrap(), None, "a sound database is kept");
     let bytes = fs::metadata(temp.path()).unwrap().len();
     for at in (4_096..bytes - 4_096).step_by(8_192) {
         overwrite(&temp.path(), at, &[0xa5; 4_096]);
     }
     let clone = store.clone();
-    let (first, second) = tokio::join!(store.recover(6), clone.recover(6));
+    let (first, second) = tokio::join!(store.database.recover(6), clone.database.recover(6));
     let moved: Vec<_> = [first.unwrap(), second.unwrap()].into_iter().flatten().collect();
     assert_eq!(moved.len(), 1, "one recovery serves both");
-    assert!(store.files_after(longhaul_store::FileId(0)).await.unwrap().is_empty());
-    store.commit_batch(&batch(vec![file("/new", "t", 1, 1)])).await.unwrap();
+    assert!(store.files.after(longhaul_store::FileId(0)).await.unwrap().is_empty());
+    store.projection.commit(&batch(vec![file("/new", "t", 1, 1)])).await.unwrap();
     assert_eq!(
-        clone.files_after(longhaul_store::FileId(0)).await.unwrap().len(),
+        clone.files.after(longhaul_store::FileId(0)).await.unwrap().len(),
         1,
         "clones see the new database"
     );
@@ -138,10 +138,10 @@ async fn two_daemons_on_one_file_do_not_lose_a_write() {
     let write = |store: Store, base: i64| async move {
         for n in base..base + 50 {
             let given = file(&format!("/{n}"), &format!("t{n}"), n, 3);
-            store.commit_batch(&batch(vec![given])).await.unwrap();
+            store.projection.commit(&batch(vec![given])).await.unwrap();
         }
     };
     tokio::join!(write(one.clone(), 0), write(two.clone(), 100));
-    assert_eq!(one.totals().await.unwrap().threads, 100);
-    assert_eq!(two.totals().await.unwrap().threads, 100);
+    assert_eq!(one.database.totals().await.unwrap().threads, 100);
+    assert_eq!(two.database.totals().await.unwrap().threads, 100);
 }

@@ -24,7 +24,7 @@ async fn ask(store: &Store, subject: &str, input: &str) {
         urgent: false,
     };
     let asked = move |found| (Some(job::request(found, request, &at(1))), ());
-    store.job_decide(&key(subject), asked).await.unwrap();
+    store.jobs.decide(&key(subject), asked).await.unwrap();
 }
 
 /// Claims the next job and returns its subject and token.
@@ -36,7 +36,7 @@ async fn claim(store: &Store, rules: &Rules, nonce: &str) -> Option<(String, job
         let claimed = job::claim(next.clone(), load, rules, ("w", nonce), &at(2)).unwrap();
         (vec![claimed.0], Some((next.key.subject.clone(), claimed.1.token)))
     };
-    store.jobs_decide(Kind::Extract, SCAN_MAX, decide).await.unwrap()
+    store.jobs.decide_together(Kind::Extract, SCAN_MAX, decide).await.unwrap()
 }
 
 #[tokio::test]
@@ -58,7 +58,7 @@ async fn two_racing_daemons_never_claim_the_same_job() {
                     let finished = job::finish(found.unwrap(), &token, &rules, &at(3));
                     (finished.ok(), ())
                 };
-                store.job_decide(&key(&subject), finish).await.unwrap();
+                store.jobs.decide(&key(&subject), finish).await.unwrap();
                 done.push(subject);
             }
             done
@@ -72,7 +72,7 @@ async fn two_racing_daemons_never_claim_the_same_job() {
     let all: Vec<String> = (0..40).map(|n| format!("t{n:02}")).collect();
     assert_eq!(done, all, "each job once");
     let filter = JobFilter { state: Some(State::Done), ..JobFilter::default() };
-    assert_eq!(other.job_list(&filter, 100).await.unwrap().len(), 40);
+    assert_eq!(other.jobs.list(&filter, 100).await.unwrap().len(), 40);
 }
 
 #[tokio::test]
@@ -81,16 +81,16 @@ async fn events_are_kept_and_bounded() {
     let (store, _) = temp.open().await;
     ask(&store, "t", "i").await;
     claim(&store, &Rules::default(), "n").await.unwrap();
-    let events = store.job_events(&key("t")).await.unwrap();
+    let events = store.jobs.events(&key("t")).await.unwrap();
     let told: Vec<_> = events.iter().map(|e| (e.state.as_str(), e.detail.as_str())).collect();
     assert_eq!(told, [("queued", ""), ("running", "w")]);
     for _ in 0..EVENTS_PER_JOB_MAX {
         let cancel = |found: Option<job::Job>| (found.map(|job| job::cancel(job, &at(9))), ());
-        store.job_decide(&key("t"), cancel).await.unwrap();
+        store.jobs.decide(&key("t"), cancel).await.unwrap();
         let retry = |found: Option<job::Job>| (found.map(|job| job::retry(job, &at(9))), ());
-        store.job_decide(&key("t"), retry).await.unwrap();
+        store.jobs.decide(&key("t"), retry).await.unwrap();
     }
-    assert_eq!(store.job_events(&key("t")).await.unwrap().len(), EVENTS_PER_JOB_MAX as usize);
+    assert_eq!(store.jobs.events(&key("t")).await.unwrap().len(), EVENTS_PER_JOB_MAX as usize);
 }
 
 #[tokio::test]
@@ -98,7 +98,7 @@ async fn a_decision_without_a_change_stores_nothing() {
     let temp = Temp::new();
     let (store, _) = temp.open().await;
     let store = Arc::new(store);
-    let answer = store.job_decide(&key("t"), |found| (None, found.is_none())).await.unwrap();
+    let answer = store.jobs.decide(&key("t"), |found| (None, found.is_none())).await.unwrap();
     assert!(answer);
-    assert_eq!(store.job_get(&key("t")).await.unwrap(), None);
+    assert_eq!(store.jobs.get(&key("t")).await.unwrap(), None);
 }

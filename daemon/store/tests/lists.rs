@@ -11,11 +11,11 @@ async fn threads_are_listed_newest_first_in_complete_pages() {
     let (store, _) = temp.open().await;
     // Ties on purpose: several threads share each millisecond.
     let files = (0..25).map(|n| file(&format!("/{n}"), &format!("t{n:02}"), n / 4, 1)).collect();
-    store.commit_batch(&batch(files)).await.unwrap();
+    store.projection.commit(&batch(files)).await.unwrap();
     let (mut seen, mut after) = (Vec::new(), None);
     loop {
         let (threads, next) =
-            store.thread_list(&ThreadFilter::default(), 7, after.as_ref()).await.unwrap();
+            store.threads.list(&ThreadFilter::default(), 7, after.as_ref()).await.unwrap();
         assert!(threads.len() <= 7);
         seen.extend(threads.into_iter().map(|thread| thread.thread_id));
         after = next;
@@ -27,9 +27,9 @@ async fn threads_are_listed_newest_first_in_complete_pages() {
     assert_eq!(seen[..2], ["t24", "t20"]);
     let filter =
         ThreadFilter { folders: Some(vec!["/home/dev/t03".into()]), ..ThreadFilter::default() };
-    let (threads, next) = store.thread_list(&filter, 7, None).await.unwrap();
+    let (threads, next) = store.threads.list(&filter, 7, None).await.unwrap();
     assert_eq!((threads.len(), next), (1, None));
-    assert_eq!(store.totals().await.unwrap().threads, 25);
+    assert_eq!(store.database.totals().await.unwrap().threads, 25);
 }
 
 #[tokio::test]
@@ -41,8 +41,8 @@ async fn compacted_threads_are_the_newest_ones_among_a_bounded_number() {
         file.head.compactions = [3, 1, 0, 2, 0, 1][usize::try_from(n).unwrap()];
         file
     });
-    store.commit_batch(&batch(files.collect())).await.unwrap();
-    let compacted = async |among, limit| store.thread_compactions(among, limit).await.unwrap();
+    store.projection.commit(&batch(files.collect())).await.unwrap();
+    let compacted = async |among, limit| store.threads.compacted(among, limit).await.unwrap();
     let found = |ids: &[(&str, u64)]| -> Vec<(String, u64)> {
         ids.iter().map(|(id, count)| ((*id).to_owned(), *count)).collect()
     };
@@ -57,11 +57,11 @@ async fn an_update_validated_against_an_older_state_is_rejected() {
     let (store, _) = temp.open().await;
     let row =
         |body: &str| UpdateRow { update_id: 0, seq: 3, created_at_ms: 9, body: body.to_owned() };
-    let first = store.update_insert("t1", 0, &row("one")).await.unwrap().unwrap();
-    assert_eq!(store.update_insert("t1", 0, &row("stale")).await.unwrap(), None);
-    store.update_insert("t2", 0, &row("other thread")).await.unwrap().unwrap();
-    let second = store.update_insert("t1", first, &row("two")).await.unwrap().unwrap();
-    let stored = store.updates("t1").await.unwrap();
+    let first = store.updates.insert("t1", 0, &row("one")).await.unwrap().unwrap();
+    assert_eq!(store.updates.insert("t1", 0, &row("stale")).await.unwrap(), None);
+    store.updates.insert("t2", 0, &row("other thread")).await.unwrap().unwrap();
+    let second = store.updates.insert("t1", first, &row("two")).await.unwrap().unwrap();
+    let stored = store.updates.of_thread("t1").await.unwrap();
     assert_eq!(stored.iter().map(|row| row.body.as_str()).collect::<Vec<_>>(), ["one", "two"]);
     assert_eq!(stored[1].update_id, second);
 }
@@ -88,18 +88,18 @@ async fn compactions_are_listed_read_and_undone_once() {
             undone_at_ms: None,
         };
         let body = CompactionBody { result: b"{}".to_vec(), preimage: vec![0, 255] };
-        store.compaction_insert(&row, &body, None).await.unwrap();
-        store.compaction_insert(&row, &CompactionBody::default(), None).await.unwrap();
-        assert_eq!(store.compaction_get(&row.compaction_id).await.unwrap(), Some((row, body)));
+        store.compactions.insert(&row, &body, None).await.unwrap();
+        store.compactions.insert(&row, &CompactionBody::default(), None).await.unwrap();
+        assert_eq!(store.compactions.get(&row.compaction_id).await.unwrap(), Some((row, body)));
     }
-    let (page, next) = store.compaction_list(None, 3, None).await.unwrap();
-    let (rest, end) = store.compaction_list(None, 3, next.as_ref()).await.unwrap();
+    let (page, next) = store.compactions.list(None, 3, None).await.unwrap();
+    let (rest, end) = store.compactions.list(None, 3, next.as_ref()).await.unwrap();
     let ids: Vec<_> = page.iter().chain(&rest).map(|row| row.compaction_id.as_str()).collect();
     assert_eq!((ids, end), (vec!["c4", "c3", "c2", "c1", "c0"], None));
-    assert_eq!(store.compaction_list(Some("t1"), 9, None).await.unwrap().0.len(), 4);
-    assert_eq!(store.compaction_mark_undone("c1", 50).await.unwrap(), Some(50));
-    assert_eq!(store.compaction_mark_undone("c1", 60).await.unwrap(), Some(50));
-    assert_eq!(store.compaction_mark_undone("none", 60).await.unwrap(), None);
+    assert_eq!(store.compactions.list(Some("t1"), 9, None).await.unwrap().0.len(), 4);
+    assert_eq!(store.compactions.mark_undone("c1", 50).await.unwrap(), Some(50));
+    assert_eq!(store.compactions.mark_undone("c1", 60).await.unwrap(), Some(50));
+    assert_eq!(store.compactions.mark_undone("none", 60).await.unwrap(), None);
 }
 
 #[tokio::test]
@@ -126,13 +126,13 @@ async fn compactions_are_pruned_by_age_and_by_number_per_thread() {
             undone_at_ms: None,
         };
         let moment = Moment { wall_ms: 7, boot: "a".into(), boot_ms: n.unsigned_abs() };
-        store.advance_age(moment).await.unwrap();
-        store.compaction_insert(&row, &body, None).await.unwrap();
+        store.age.advance(moment).await.unwrap();
+        store.compactions.insert(&row, &body, None).await.unwrap();
     }
     let prune = async |keep: RetentionRules| {
         let mut gone = 0;
         loop {
-            match store.compaction_prune(keep).await.unwrap().len() {
+            match store.compactions.prune(keep).await.unwrap().len() {
                 0 => return gone,
                 some => gone += some,
             }
@@ -143,9 +143,9 @@ async fn compactions_are_pruned_by_age_and_by_number_per_thread() {
     let keep = RetentionRules { per_thread: 5, of_items: 7, ..keep };
     assert_eq!(prune(keep).await, 270 - 5 - 5 - 7);
     let ids: Vec<String> = (0..300).map(|n| format!("c{n:03}")).collect();
-    let known = store.compactions_existing(&ids).await.unwrap();
+    let known = store.compactions.existing(&ids).await.unwrap();
     assert_eq!(known.len(), 17);
     assert!(known.contains("c299") && !known.contains("c270"), "the newest are kept");
-    store.compaction_delete(&ids).await.unwrap();
-    assert_eq!(store.totals().await.unwrap().compactions, 0);
+    store.compactions.delete(&ids).await.unwrap();
+    assert_eq!(store.database.totals().await.unwrap().compactions, 0);
 }

@@ -66,7 +66,7 @@ async fn publish_as(
     };
     let found = [("MEMORY.md".to_owned(), "edited".to_owned())].into();
     let new = NewGeneration { generation: &generation, found: &found, passages, fence };
-    store.generation_put(new).await
+    store.generations.put(new).await
 }
 
 fn at(ms: u64) -> Moment {
@@ -89,13 +89,13 @@ async fn claimed(store: &Store) -> Fence {
         let (job, claim) = job::claim(job, load, &Rules::default(), ("w", "n"), &at(2)).unwrap();
         (Some(job), claim.token)
     };
-    let token = store.job_decide(&key, claim).await.unwrap();
+    let token = store.jobs.decide(&key, claim).await.unwrap();
     Fence { key, token, now: at(2), finishes: None }
 }
 
 async fn hits(store: &Store, words: &str, projects: Option<&[String]>) -> Vec<String> {
     let expression = Query::parse(words).unwrap().expression();
-    let found = store.passages(&expression, projects).await.unwrap();
+    let found = store.generations.passages(&expression, projects).await.unwrap();
     found.into_iter().map(|hit| hit.passage.text).collect()
 }
 
@@ -103,16 +103,16 @@ async fn hits(store: &Store, words: &str, projects: Option<&[String]>) -> Vec<St
 async fn a_run_that_read_less_changes_nothing() {
     let temp = Temp::new();
     let (store, _) = temp.open().await;
-    assert!(store.extraction_put(&extraction("t", 9, "new"), None).await.unwrap());
-    store.memory_use(&["memory_md"], &["t".to_owned(), "?".to_owned()], 7).await.unwrap();
-    assert!(!store.extraction_put(&extraction("t", 5, "old"), None).await.unwrap());
-    let kept = store.extraction_get("t").await.unwrap().unwrap();
+    assert!(store.extractions.put(&extraction("t", 9, "new"), None).await.unwrap());
+    store.uses.add(&["memory_md"], &["t".to_owned(), "?".to_owned()], 7).await.unwrap();
+    assert!(!store.extractions.put(&extraction("t", 5, "old"), None).await.unwrap());
+    let kept = store.extractions.get("t").await.unwrap().unwrap();
     assert_eq!((kept.next_seq, kept.uses, kept.last_used_ms), (9, 1, Some(7)));
     assert_eq!(kept.memory.unwrap().rollout_summary, "new");
     let other = ExtractionRow { version: 2, ..extraction("t", 5, "by another version") };
-    assert!(store.extraction_put(&other, None).await.unwrap());
-    assert_eq!(store.watermarks().await.unwrap()[0].next_seq, 5);
-    assert_eq!(store.extraction_get("t").await.unwrap().unwrap().uses, 1, "usage is kept");
+    assert!(store.extractions.put(&other, None).await.unwrap());
+    assert_eq!(store.extractions.watermarks().await.unwrap()[0].next_seq, 5);
+    assert_eq!(store.extractions.get("t").await.unwrap().unwrap().uses, 1, "usage is kept");
 }
 
 #[tokio::test]
@@ -120,25 +120,25 @@ async fn forgotten_data_is_deleted_at_once_and_stays_deleted() {
     let temp = Temp::new();
     let (store, _) = temp.open().await;
     for thread in ["a", "b"] {
-        store.extraction_put(&extraction(thread, 3, "s"), None).await.unwrap();
+        store.extractions.put(&extraction(thread, 3, "s"), None).await.unwrap();
     }
     assert!(publish(&store, 1, &[passage("a", "alpha words"), passage("b", "beta words")]).await);
-    assert_eq!(store.forget(&Exclusion::Thread("a".into()), 9).await.unwrap(), 1);
+    assert_eq!(store.notes.forget(&Exclusion::Thread("a".into()), 9).await.unwrap(), 1);
     assert_eq!(hits(&store, "words", None).await, ["beta words"]);
-    assert!(!store.extraction_put(&extraction("a", 4, "again"), None).await.unwrap());
-    assert_eq!(store.forget(&Exclusion::Project("/w/app".into()), 9).await.unwrap(), 1);
+    assert!(!store.extractions.put(&extraction("a", 4, "again"), None).await.unwrap());
+    assert_eq!(store.notes.forget(&Exclusion::Project("/w/app".into()), 9).await.unwrap(), 1);
     assert_eq!(hits(&store, "words", None).await, Vec::<String>::new());
     assert!(
-        !store.extraction_put(&extraction("c", 4, "s"), None).await.unwrap(),
+        !store.extractions.put(&extraction("c", 4, "s"), None).await.unwrap(),
         "of that project"
     );
-    assert_eq!(store.exclusions().await.unwrap().len(), 2);
+    assert_eq!(store.notes.exclusions().await.unwrap().len(), 2);
 
     let note = note("n", 1, Caller::Person);
-    assert_eq!(store.note_add(&note).await.unwrap(), NoteOutcome::Stored);
-    assert_eq!(store.notes().await.unwrap(), [note]);
-    assert_eq!(store.forget(&Exclusion::Note("n".into()), 9).await.unwrap(), 1);
-    assert_eq!(store.notes().await.unwrap(), []);
+    assert_eq!(store.notes.add(&note).await.unwrap(), NoteOutcome::Stored);
+    assert_eq!(store.notes.list().await.unwrap(), [note]);
+    assert_eq!(store.notes.forget(&Exclusion::Note("n".into()), 9).await.unwrap(), 1);
+    assert_eq!(store.notes.list().await.unwrap(), []);
 }
 
 fn note(id: &str, at_ms: i64, caller: Caller) -> NoteRow {
@@ -151,15 +151,15 @@ async fn only_the_person_can_confirm_another_note() {
     let temp = Temp::new();
     let (store, _) = temp.open().await;
     let (mine, theirs) = (note("a", 1, Caller::Person), note("b", 2, Caller::Agent));
-    assert_eq!(store.note_add(&mine).await.unwrap(), NoteOutcome::Stored);
-    assert_eq!(store.note_add(&theirs).await.unwrap(), NoteOutcome::Stored);
+    assert_eq!(store.notes.add(&mine).await.unwrap(), NoteOutcome::Stored);
+    assert_eq!(store.notes.add(&theirs).await.unwrap(), NoteOutcome::Stored);
     let again = note("c", 3, Caller::Person);
-    let confirm = async |id| store.note_confirm(id, &again).await.unwrap();
+    let confirm = async |id| store.notes.confirm(id, &again).await.unwrap();
     assert_eq!(confirm("a").await, NoteOutcome::NotThere, "it is already confirmed");
     assert_eq!(confirm("?").await, NoteOutcome::NotThere);
-    assert_eq!(store.notes().await.unwrap(), [mine.clone(), theirs]);
+    assert_eq!(store.notes.list().await.unwrap(), [mine.clone(), theirs]);
     assert_eq!(confirm("b").await, NoteOutcome::Stored);
-    assert_eq!(store.notes().await.unwrap(), [mine, again]);
+    assert_eq!(store.notes.list().await.unwrap(), [mine, again]);
 }
 
 #[tokio::test]
@@ -167,15 +167,15 @@ async fn notes_of_agents_displace_nothing_and_are_rejected_at_the_limit() {
     let temp = Temp::new();
     let (store, _) = temp.open().await;
     let mine = note("mine", 0, Caller::Person);
-    assert_eq!(store.note_add(&mine).await.unwrap(), NoteOutcome::Stored);
+    assert_eq!(store.notes.add(&mine).await.unwrap(), NoteOutcome::Stored);
     for n in 0..CLAIMS_MAX {
         let claim = note(&format!("n{n:04}"), n.into(), Caller::Agent);
-        assert_eq!(store.note_add(&claim).await.unwrap(), NoteOutcome::Stored);
+        assert_eq!(store.notes.add(&claim).await.unwrap(), NoteOutcome::Stored);
     }
     let one_more = note("one more", i64::MAX, Caller::Agent);
     let full = NoteOutcome::Full { max: CLAIMS_MAX };
-    assert_eq!(store.note_add(&one_more).await.unwrap(), full);
-    let notes = store.notes().await.unwrap();
+    assert_eq!(store.notes.add(&one_more).await.unwrap(), full);
+    let notes = store.notes.list().await.unwrap();
     assert_eq!(notes.len(), 1 + CLAIMS_MAX as usize);
     assert!(notes.contains(&mine) && notes.iter().any(|note| note.note_id == "n0000"));
     assert!(!notes.contains(&one_more));
@@ -190,12 +190,12 @@ async fn only_the_next_generation_is_accepted() {
     assert!(!publish(&store, 3, &[]).await, "its predecessor is not current");
     assert!(publish(&store, 2, &[]).await);
     assert!(publish(&store, 3, &[]).await);
-    let kept = store.generations().await.unwrap();
+    let kept = store.generations.newest().await.unwrap();
     let numbers: Vec<u64> = kept.iter().map(|generation| generation.generation).collect();
     assert_eq!(numbers, [3, 2]);
     assert_eq!(kept[1].found.as_ref().unwrap()["MEMORY.md"], "edited");
-    store.generations_purge(3).await.unwrap();
-    assert_eq!(store.generations().await.unwrap().len(), 1);
+    store.generations.purge(3).await.unwrap();
+    assert_eq!(store.generations.newest().await.unwrap().len(), 1);
 }
 
 #[tokio::test]
@@ -221,17 +221,17 @@ async fn an_extraction_without_a_model_does_not_replace_a_models() {
         let reason = reason.map(str::to_owned);
         ExtractionRow { engine, reason, ..extraction("t", next_seq, summary) }
     };
-    assert!(store.extraction_put(&by(Engine::Model, None, 9, "read"), None).await.unwrap());
+    assert!(store.extractions.put(&by(Engine::Model, None, 9, "read"), None).await.unwrap());
     let instead = by(Engine::Deterministic, Some("rate_limited"), 9, "instead");
-    assert!(!store.extraction_put(&instead, None).await.unwrap());
-    assert_eq!(store.watermarks().await.unwrap()[0].engine, Engine::Model);
+    assert!(!store.extractions.put(&instead, None).await.unwrap());
+    assert_eq!(store.extractions.watermarks().await.unwrap()[0].engine, Engine::Model);
     let further = by(Engine::Deterministic, Some("rate_limited"), 10, "further");
     assert!(
-        store.extraction_put(&further, None).await.unwrap(),
+        store.extractions.put(&further, None).await.unwrap(),
         "new lines are extracted by any engine"
     );
-    assert!(store.extraction_put(&by(Engine::Model, None, 10, "read"), None).await.unwrap());
-    let row = store.extraction_get("t").await.unwrap().unwrap();
+    assert!(store.extractions.put(&by(Engine::Model, None, 10, "read"), None).await.unwrap());
+    let row = store.extractions.get("t").await.unwrap().unwrap();
     assert_eq!((row.engine, row.reason), (Engine::Model, None));
 }
 
@@ -239,19 +239,19 @@ async fn an_extraction_without_a_model_does_not_replace_a_models() {
 async fn the_agents_baseline_survives_failures_but_not_a_purge() {
     let temp = Temp::new();
     let (store, _) = temp.open().await;
-    assert_eq!(store.agent_get().await.unwrap(), None);
+    assert_eq!(store.curation.get().await.unwrap(), None);
     let run = |baseline: Option<&str>, outcome: &str| AgentRow {
         baseline: baseline.map(str::to_owned),
         outcome: outcome.to_owned(),
         ..AgentRow::default()
     };
     let fence = claimed(&store).await;
-    store.agent_put(&run(Some("{}"), "published"), &fence).await.unwrap();
-    store.agent_put(&run(None, "timeout"), &fence).await.unwrap();
-    let row = store.agent_get().await.unwrap().unwrap();
+    store.curation.put(&run(Some("{}"), "published"), &fence).await.unwrap();
+    store.curation.put(&run(None, "timeout"), &fence).await.unwrap();
+    let row = store.curation.get().await.unwrap().unwrap();
     assert_eq!((row.baseline.as_deref(), row.outcome.as_str()), (Some("{}"), "timeout"));
-    store.agent_baseline_purge().await.unwrap();
-    assert_eq!(store.agent_get().await.unwrap().unwrap().baseline, None);
+    store.curation.purge_baseline().await.unwrap();
+    assert_eq!(store.curation.get().await.unwrap().unwrap().baseline, None);
 }
 
 #[tokio::test]
@@ -266,15 +266,15 @@ async fn a_run_that_lost_its_job_stores_nothing() {
     for fence in [&late, &other] {
         let run = AgentRow { baseline: Some("{}".to_owned()), ..AgentRow::default() };
         let refused = [
-            store.extraction_put(&extraction("t", 9, "new"), Some(fence)).await.unwrap_err(),
+            store.extractions.put(&extraction("t", 9, "new"), Some(fence)).await.unwrap_err(),
             publish_as(&store, 1, &[passage("t", "words")], Some(fence)).await.unwrap_err(),
-            store.agent_put(&run, fence).await.unwrap_err(),
+            store.curation.put(&run, fence).await.unwrap_err(),
         ];
         assert!(refused.iter().all(|error| matches!(error, StoreError::Fenced(_))), "{refused:?}");
     }
-    assert!(store.watermarks().await.unwrap().is_empty());
-    assert!(store.generations().await.unwrap().is_empty());
-    assert_eq!(store.agent_get().await.unwrap(), None);
+    assert!(store.extractions.watermarks().await.unwrap().is_empty());
+    assert!(store.generations.newest().await.unwrap().is_empty());
+    assert_eq!(store.curation.get().await.unwrap(), None);
     assert!(hits(&store, "words", None).await.is_empty());
     assert!(publish_as(&store, 1, &[], Some(&fence)).await.unwrap(), "the owner publishes");
 }

@@ -134,12 +134,12 @@ async fn data_that_exists_only_here_survives_the_migration_from_every_version() 
             (opened.created, opened.moved_aside, opened.schema_version),
             (false, None, newest)
         );
-        let (row, body) = store.compaction_get("cmp_1").await.unwrap().unwrap();
+        let (row, body) = store.compactions.get("cmp_1").await.unwrap().unwrap();
         assert_eq!((row.seq, row.undone_at_ms, body.preimage), (5, Some(13), vec![1]));
         assert_eq!(row.requests, if version < 6 { 0 } else { 2 });
-        let notes = store.notes().await.unwrap();
+        let notes = store.notes.list().await.unwrap();
         assert_eq!(notes.len(), [0, 1, 2][usize::from(version > 3) + usize::from(version > 7)]);
-        store.close().await;
+        store.database.close().await;
 
         let mut connection = connect(&path).await;
         for (table, columns, expected) in before {

@@ -29,11 +29,11 @@ fn decision(thread: &str, seq: u64, at_ms: i64) -> (DecisionRow, String) {
 /// Stores decisions and the watcher in one step.
 async fn stepped(store: &Store, thread: &str, now_ms: i64, rows: Vec<(DecisionRow, String)>) {
     let change = |_| (Some(format!(r#"{{"at":{now_ms}}}"#)), rows, ());
-    store.watcher_step((thread, now_ms), change).await.unwrap();
+    store.policies.watcher_step((thread, now_ms), change).await.unwrap();
 }
 
 async fn kept(store: &Store, thread: &str) -> Vec<u64> {
-    let rows = store.decisions(Some(thread), None, (None, 10_000)).await.unwrap();
+    let rows = store.policies.decisions(Some(thread), None, (None, 10_000)).await.unwrap();
     rows.into_iter().map(|row| row.seq).collect()
 }
 
@@ -45,7 +45,7 @@ async fn defect_7_11_decisions_and_watchers_are_bounded_by_number_and_age() {
     let most = u64::from(DECISIONS_PER_THREAD_MAX);
     let lived = async |boot_ms| {
         let moment = Moment { wall_ms: 0, boot: "a".into(), boot_ms };
-        store.advance_age(moment).await.unwrap();
+        store.age.advance(moment).await.unwrap();
     };
     lived(0).await;
     lived(1_000).await;
@@ -53,16 +53,16 @@ async fn defect_7_11_decisions_and_watchers_are_bounded_by_number_and_age() {
     lived(9_000).await;
     let many = (0..most + 7).map(|seq| decision("busy", seq, 9_000)).collect();
     stepped(&store, "busy", 9_000, many).await;
-    assert_eq!(store.policy_prune(2_000).await.unwrap(), 8, "seven over the bound, one too old");
+    assert_eq!(store.policies.prune(2_000).await.unwrap(), 8, "seven over the bound, one too old");
     let busy = kept(&store, "busy").await;
     assert_eq!((busy.len() as u64, busy[0]), (most, most + 6), "the newest are kept");
     assert_eq!(kept(&store, "old").await, [0; 0]);
-    assert_eq!(store.watcher_get("old").await.unwrap(), None);
-    assert_eq!(store.watcher_get("busy").await.unwrap().unwrap(), r#"{"at":9000}"#);
-    assert_eq!(store.policy_prune(2_000).await.unwrap(), 0);
+    assert_eq!(store.policies.watcher_get("old").await.unwrap(), None);
+    assert_eq!(store.policies.watcher_get("busy").await.unwrap().unwrap(), r#"{"at":9000}"#);
+    assert_eq!(store.policies.prune(2_000).await.unwrap(), 0);
     // Only policies that a decision still names are kept.
-    let newest = store.decisions(Some("busy"), None, (None, 1)).await.unwrap().remove(0);
-    let (row, settings) = store.decision_get(newest.decision_id).await.unwrap().unwrap();
+    let newest = store.policies.decisions(Some("busy"), None, (None, 1)).await.unwrap().remove(0);
+    let (row, settings) = store.policies.decision_get(newest.decision_id).await.unwrap().unwrap();
     assert_eq!((row, settings.as_str()), (newest, r#"{"mode":"auto","n":9}"#));
 }
 
@@ -76,12 +76,12 @@ async fn defect_7_11_numbers_continue_across_restarts_and_repetitions_get_no_new
         for at_ms in [5_000, 5_001, 5_002] {
             stepped(&store, "t", at_ms, vec![decision("t", seq, at_ms)]).await;
         }
-        let newest = store.decisions(Some("t"), None, (None, 1)).await.unwrap().remove(0);
+        let newest = store.policies.decisions(Some("t"), None, (None, 1)).await.unwrap().remove(0);
         assert!(newest.decision_id > last);
         last = newest.decision_id;
         // The number of a pruned decision is not reused.
-        store.policy_prune(6_000).await.unwrap();
-        store.close().await;
+        store.policies.prune(6_000).await.unwrap();
+        store.database.close().await;
     }
     let (store, _) = temp.open().await;
     for (seq, expected) in [(7, vec![7]), (7, vec![7]), (8, vec![8, 7]), (7, vec![7, 8, 7])] {
@@ -113,13 +113,17 @@ async fn the_end_of_a_turn_has_one_decision_with_its_result() {
         stepped(&store, "t", 9_000, vec![at_end(turn, seq, action, point)]).await;
         assert_eq!(kept(&store, "t").await, expected, "{action} at {seq}");
     }
-    let first = store.decision_of_turn("t", 1).await.unwrap().unwrap();
-    let of = async |id| store.decision_get(id).await.unwrap().unwrap().0;
+    let first = store.policies.decision_of_turn("t", 1).await.unwrap().unwrap();
+    let of = async |id| store.policies.decision_get(id).await.unwrap().unwrap().0;
     assert_eq!(of(first).await.seq, 7, "the decision for a compaction");
-    assert_eq!(store.decision_of_turn("t", 3).await.unwrap(), None);
-    store.set_decision_end(first, DecisionEnd::NotMade("a turn is running")).await.unwrap();
+    assert_eq!(store.policies.decision_of_turn("t", 3).await.unwrap(), None);
+    store
+        .policies
+        .set_decision_end(first, DecisionEnd::NotMade("a turn is running"))
+        .await
+        .unwrap();
     assert_eq!(of(first).await.not_made.as_deref(), Some("a turn is running"));
-    store.set_decision_end(first, DecisionEnd::Compaction("c1")).await.unwrap();
+    store.policies.set_decision_end(first, DecisionEnd::Compaction("c1")).await.unwrap();
     let row = of(first).await;
     assert_eq!((row.compaction_id.as_deref(), row.not_made), (Some("c1"), None));
 }
@@ -129,11 +133,15 @@ async fn the_end_of_a_turn_has_one_decision_with_its_result() {
 async fn defect_7_11_an_unreadable_state_is_overwritten() {
     let temp = Temp::new();
     let (store, _) = temp.open().await;
-    store.watcher_step(("t", 1), |_| (Some("{ torn".into()), Vec::new(), ())).await.unwrap();
+    store
+        .policies
+        .watcher_step(("t", 1), |_| (Some("{ torn".into()), Vec::new(), ()))
+        .await
+        .unwrap();
     let seen = |found: Option<String>| (Some("{}".to_owned()), Vec::new(), found);
-    let (found, _) = store.watcher_step(("t", 2), seen).await.unwrap();
+    let (found, _) = store.policies.watcher_step(("t", 2), seen).await.unwrap();
     assert_eq!(found.as_deref(), Some("{ torn"));
-    assert_eq!(store.watcher_get("t").await.unwrap().as_deref(), Some("{}"));
+    assert_eq!(store.policies.watcher_get("t").await.unwrap().as_deref(), Some("{}"));
 }
 
 #[tokio::test]
@@ -145,13 +153,13 @@ async fn watchers_and_decisions_are_salvaged_from_a_damaged_database() {
         let at_ms = 1_000 * i64::try_from(n).unwrap();
         stepped(&store, &thread, at_ms, vec![decision(&thread, n, at_ms)]).await;
     }
-    store.close().await;
+    store.database.close().await;
     fs::rename(temp.path(), temp.path().with_extension("db.corrupt-5")).unwrap();
     let (store, opened) = temp.open().await;
     let salvaged = opened.salvaged.unwrap();
     assert_eq!((salvaged.decisions, salvaged.complete), (300, true));
-    assert_eq!(store.watcher_get("t299").await.unwrap().unwrap(), r#"{"at":299000}"#);
-    let row = store.decisions(Some("t123"), None, (None, 1)).await.unwrap().remove(0);
-    let (_, settings) = store.decision_get(row.decision_id).await.unwrap().unwrap();
+    assert_eq!(store.policies.watcher_get("t299").await.unwrap().unwrap(), r#"{"at":299000}"#);
+    let row = store.policies.decisions(Some("t123"), None, (None, 1)).await.unwrap().remove(0);
+    let (_, settings) = store.policies.decision_get(row.decision_id).await.unwrap().unwrap();
     assert_eq!(settings, r#"{"mode":"auto","n":123}"#, "a decision can be reproduced");
 }

@@ -43,15 +43,15 @@ async fn filled(temp: &Temp) {
     for n in 0..300_u32 {
         let body = format!("{{\"kind\":\"decision\",\"n\":{n},\"text\":\"{}\"}}", "y".repeat(300));
         let row = UpdateRow { update_id: 0, seq: 1, created_at_ms: 1, body };
-        store.update_insert(&format!("t{n}"), 0, &row).await.unwrap();
+        store.updates.insert(&format!("t{n}"), 0, &row).await.unwrap();
         let (row, body) = compaction(n);
-        store.compaction_insert(&row, &body, None).await.unwrap();
+        store.compactions.insert(&row, &body, None).await.unwrap();
         if n % 10 == 0 {
             let given = file(&format!("/{n}"), &format!("t{n}"), i64::from(n), 200);
-            store.commit_batch(&batch(vec![given])).await.unwrap();
+            store.projection.commit(&batch(vec![given])).await.unwrap();
         }
     }
-    store.close().await;
+    store.database.close().await;
 }
 
 /// Overwrites every `nth` page that contains `needle`.
@@ -68,7 +68,7 @@ fn damage(path: &Path, needle: &[u8], nth: usize) -> usize {
 async fn updates(store: &Store) -> usize {
     let mut found = 0;
     for n in 0..300 {
-        for update in store.updates(&format!("t{n}")).await.unwrap() {
+        for update in store.updates.of_thread(&format!("t{n}")).await.unwrap() {
             assert!(update.body.contains(&format!("\"n\":{n},")), "{update:?}");
             found += 1;
         }
@@ -90,25 +90,25 @@ async fn the_readable_part_of_a_damaged_database_is_salvaged() {
     assert!((150..300).contains(&salvaged.updates), "{salvaged:?}");
     assert!((150..300).contains(&salvaged.compactions), "{salvaged:?}");
     assert_eq!(updates(&store).await as u64, salvaged.updates);
-    let totals = store.totals().await.unwrap();
+    let totals = store.database.totals().await.unwrap();
     assert_eq!((totals.compactions, totals.files), (salvaged.compactions, 0));
     let mut whole = 0;
     for n in 0..300 {
         let (row, body) = compaction(n);
-        if let Some(found) = store.compaction_get(&row.compaction_id).await.unwrap() {
+        if let Some(found) = store.compactions.get(&row.compaction_id).await.unwrap() {
             assert_eq!(found, (row, body));
             whole += 1;
         }
     }
     assert_eq!(whole, salvaged.compactions);
     assert_eq!(fs::read(&salvaged.from).unwrap(), damaged, "the damaged file is only read");
-    assert_eq!(store.rebuilt().unwrap().salvaged, Some(salvaged));
+    assert_eq!(store.database.rebuilt().unwrap().salvaged, Some(salvaged));
     // New updates get new numbers.
     let next = UpdateRow { update_id: 0, seq: 1, created_at_ms: 1, body: "{}".into() };
-    assert!(store.update_insert("new", 0, &next).await.unwrap().unwrap() > 200);
-    store.close().await;
+    assert!(store.updates.insert("new", 0, &next).await.unwrap().unwrap() > 200);
+    store.database.close().await;
     let (store, opened) = Store::open(&temp.path(), 78).await.unwrap();
-    assert_eq!((opened.salvaged, store.rebuilt()), (None, None), "salvaged only once");
+    assert_eq!((opened.salvaged, store.database.rebuilt()), (None, None), "salvaged only once");
 }
 
 /// Usage on one of 300 days for one of two purposes.
@@ -129,7 +129,7 @@ async fn usage_and_jobs_are_salvaged() {
     filled(&temp).await;
     let (store, _) = temp.open().await;
     for n in 0..600 {
-        store.usage_add(&spent(n)).await.unwrap();
+        store.models.usage_add(&spent(n)).await.unwrap();
     }
     let key = |n: u32| JobKey { kind: Kind::Extract, subject: format!("t{n:04}") };
     for n in 0..600 {
@@ -142,17 +142,17 @@ async fn usage_and_jobs_are_salvaged() {
         };
         let now = Moment { wall_ms: 1, boot: "b".to_owned(), boot_ms: 1 };
         let asked = move |found| (Some(job::request(found, request, &now)), ());
-        store.job_decide(&key(n), asked).await.unwrap();
+        store.jobs.decide(&key(n), asked).await.unwrap();
     }
-    store.close().await;
+    store.database.close().await;
     let whole = fs::read(temp.path()).unwrap();
     fs::rename(temp.path(), temp.path().with_extension("db.corrupt-5")).unwrap();
     let (store, opened) = temp.open().await;
     let salvaged = opened.salvaged.unwrap();
     assert_eq!((salvaged.usage, salvaged.jobs, salvaged.complete), (600, 600, true));
-    assert_eq!(store.usage_since(299).await.unwrap(), [spent(299), spent(599)]);
-    assert_eq!(store.job_get(&key(7)).await.unwrap().unwrap().key, key(7));
-    store.close().await;
+    assert_eq!(store.models.usage_since(299).await.unwrap(), [spent(299), spent(599)]);
+    assert_eq!(store.jobs.get(&key(7)).await.unwrap().unwrap().key, key(7));
+    store.database.close().await;
     // With one damaged page per table, the rows on both sides are salvaged.
     fs::write(temp.path(), &whole).unwrap();
     let cut = |bytes: &[u8], needle: &[u8]| {
@@ -172,7 +172,7 @@ async fn usage_and_jobs_are_salvaged() {
     assert!(!salvaged.complete, "{salvaged:?}");
     assert!((400..600).contains(&salvaged.usage), "{salvaged:?}");
     assert!((400..600).contains(&salvaged.jobs), "{salvaged:?}");
-    assert_eq!(store.usage_since(299).await.unwrap(), [spent(299), spent(599)]);
+    assert_eq!(store.models.usage_since(299).await.unwrap(), [spent(299), spent(599)]);
 }
 
 #[tokio::test]
@@ -185,7 +185,7 @@ async fn a_salvage_that_was_killed_is_repeated_at_the_next_start() {
     assert!(opened.created && opened.moved_aside.is_none());
     let salvaged = opened.salvaged.unwrap();
     assert_eq!((salvaged.updates, salvaged.compactions, salvaged.complete), (300, 300, true));
-    assert_eq!(store.rebuilt().unwrap().moved_to, salvaged.from);
+    assert_eq!(store.database.rebuilt().unwrap().moved_to, salvaged.from);
 }
 
 #[tokio::test]
@@ -194,13 +194,13 @@ async fn rows_in_the_log_are_salvaged_from_a_running_database() {
     filled(&temp).await;
     let (store, _) = temp.open().await;
     let (row, body) = compaction(999);
-    store.compaction_insert(&row, &body, None).await.unwrap();
+    store.compactions.insert(&row, &body, None).await.unwrap();
     damage(&temp.path(), b"step ", 1);
-    let moved = store.recover(6).await.unwrap().unwrap();
-    let rebuilt = store.rebuilt().unwrap();
+    let moved = store.database.recover(6).await.unwrap().unwrap();
+    let rebuilt = store.database.rebuilt().unwrap();
     assert_eq!(rebuilt.moved_to, moved);
     assert_eq!(rebuilt.salvaged.unwrap().compactions, 301);
-    assert!(store.compaction_get("cmp_0999").await.unwrap().is_some());
+    assert!(store.compactions.get("cmp_0999").await.unwrap().is_some());
 }
 
 #[tokio::test]
@@ -210,7 +210,7 @@ async fn a_file_that_is_not_a_database_yields_nothing_and_is_replaced() {
     let (store, opened) = temp.open().await;
     let salvaged = opened.salvaged.unwrap();
     assert_eq!((salvaged.updates, salvaged.compactions, salvaged.complete), (0, 0, false));
-    assert!(store.files_after(longhaul_store::FileId(0)).await.unwrap().is_empty());
+    assert!(store.files.after(longhaul_store::FileId(0)).await.unwrap().is_empty());
 }
 
 #[tokio::test]
@@ -226,7 +226,7 @@ async fn memory_that_a_person_wrote_survives_damage() {
         origin: if n % 3 == 0 { Origin::AGENT } else { Origin::CLIENT },
     };
     for n in 0..20 {
-        assert_eq!(store.note_add(&note(n)).await.unwrap(), NoteOutcome::Stored);
+        assert_eq!(store.notes.add(&note(n)).await.unwrap(), NoteOutcome::Stored);
     }
     let forgotten = [
         Exclusion::Thread("t1".to_owned()),
@@ -234,7 +234,7 @@ async fn memory_that_a_person_wrote_survives_damage() {
         Exclusion::Entry("0a1b2c".to_owned()),
     ];
     for what in &forgotten {
-        store.forget(what, 5).await.unwrap();
+        store.notes.forget(what, 5).await.unwrap();
     }
     let files = Files::from([("MEMORY.md".to_owned(), "# Memory\n".to_owned())]);
     let generation = Generation {
@@ -248,25 +248,25 @@ async fn memory_that_a_person_wrote_survives_damage() {
         found: None,
     };
     let new = NewGeneration { generation: &generation, found: &files, passages: &[], fence: None };
-    assert!(store.generation_put(new).await.unwrap());
-    store.close().await;
+    assert!(store.generations.put(new).await.unwrap());
+    store.database.close().await;
     // Damaged pages of transcripts make the whole database move aside.
     assert!(damage(&temp.path(), b"step ", 1) > 0);
     let (store, _) = temp.open().await;
-    let moved = match store.rebuilt() {
+    let moved = match store.database.rebuilt() {
         Some(rebuilt) => rebuilt,
         None => {
-            store.recover(9).await.unwrap().unwrap();
-            store.rebuilt().unwrap()
+            store.database.recover(9).await.unwrap().unwrap();
+            store.database.rebuilt().unwrap()
         }
     };
     let salvaged = moved.salvaged.unwrap();
     assert_eq!((salvaged.memory, salvaged.complete), (23, true), "{salvaged:?}");
-    let notes = store.notes().await.unwrap();
+    let notes = store.notes.list().await.unwrap();
     assert_eq!(notes.len(), 20);
     assert!(notes.contains(&note(7)));
-    let mut kept = store.exclusions().await.unwrap();
+    let mut kept = store.notes.exclusions().await.unwrap();
     kept.sort();
     assert_eq!(kept, forgotten);
-    assert_eq!(store.generations().await.unwrap(), [generation], "with the person's edits");
+    assert_eq!(store.generations.newest().await.unwrap(), [generation], "with the person's edits");
 }

@@ -10,13 +10,13 @@ use crate::sample::{Temp, batch, file};
 
 async fn filled(temp: &Temp) {
     let (store, _) = temp.open().await;
-    store.advance_age(Moment { wall_ms: 1, boot: "a".into(), boot_ms: 1 }).await.unwrap();
+    store.age.advance(Moment { wall_ms: 1, boot: "a".into(), boot_ms: 1 }).await.unwrap();
     for n in 0..12_u32 {
         let body = format!("{{\"kind\":\"decision\",\"n\":{n},\"text\":\"{}\"}}", "y".repeat(300));
         let row = UpdateRow { update_id: 0, seq: 1, created_at_ms: 1, body };
-        store.update_insert(&format!("t{n}"), 0, &row).await.unwrap();
+        store.updates.insert(&format!("t{n}"), 0, &row).await.unwrap();
         let (row, body) = crate::salvage::compaction(n);
-        store.compaction_insert(&row, &body, None).await.unwrap();
+        store.compactions.insert(&row, &body, None).await.unwrap();
         let note = NoteRow {
             note_id: format!("note_{n}"),
             project: None,
@@ -24,27 +24,30 @@ async fn filled(temp: &Temp) {
             text: format!("Remember {n}."),
             origin: Origin::CLIENT,
         };
-        assert_eq!(store.note_add(&note).await.unwrap(), NoteOutcome::Stored);
+        assert_eq!(store.notes.add(&note).await.unwrap(), NoteOutcome::Stored);
         let given = file(&format!("/{n}"), &format!("t{n}"), n.into(), 70);
-        store.commit_batch(&batch(vec![given])).await.unwrap();
+        store.projection.commit(&batch(vec![given])).await.unwrap();
     }
-    store.close().await;
+    store.database.close().await;
 }
 
 /// All rows of the store, as text.
 async fn answers(store: &Store) -> String {
-    let mut said =
-        format!("{:?} {:?}", store.notes().await.unwrap(), store.totals().await.unwrap());
-    let mut files = store.files_after(longhaul_store::FileId(0)).await.unwrap();
+    let mut said = format!(
+        "{:?} {:?}",
+        store.notes.list().await.unwrap(),
+        store.database.totals().await.unwrap()
+    );
+    let mut files = store.files.after(longhaul_store::FileId(0)).await.unwrap();
     files.sort_by(|a, b| a.path.cmp(&b.path));
     for row in files {
-        let (cursor, fold) = store.fold_blob(row.file_id).await.unwrap().unwrap();
-        let page = store.page(row.file_id, cursor.generation, 0).await.unwrap();
+        let (cursor, fold) = store.files.fold(row.file_id).await.unwrap().unwrap();
+        let page = store.pages.get(row.file_id, cursor.generation, 0).await.unwrap();
         said += &format!("{row:?} {cursor:?} {fold:?} {page:?}");
     }
     for n in 0..12 {
-        let compaction = store.compaction_get(&format!("cmp_{n:04}")).await.unwrap();
-        let updates = store.updates(&format!("t{n}")).await.unwrap();
+        let compaction = store.compactions.get(&format!("cmp_{n:04}")).await.unwrap();
+        let updates = store.updates.of_thread(&format!("t{n}")).await.unwrap();
         said += &format!("{compaction:?} {updates:?}");
     }
     said
@@ -59,7 +62,7 @@ async fn one_flipped_bit_anywhere_is_repaired_and_reported() {
     let (store, opened) = temp.open().await;
     assert_eq!(opened.pages_mended, 0);
     let expected = answers(&store).await;
-    store.close().await;
+    store.database.close().await;
     // Every part of the header, then positions all over the file.
     let places = (0..100).step_by(9).chain((100..sound.len()).step_by(sound.len() / 41));
     for (bit, at) in places.enumerate() {
@@ -70,7 +73,7 @@ async fn one_flipped_bit_anywhere_is_repaired_and_reported() {
         let (store, opened) = temp.open().await;
         assert_eq!((opened.pages_mended, opened.moved_aside), (1, None), "bit at {at}");
         assert_eq!(answers(&store).await, expected, "bit at {at}");
-        store.close().await;
+        store.database.close().await;
         assert_eq!(fs::read(temp.path()).unwrap(), sound, "bit at {at}");
     }
 }
@@ -92,14 +95,14 @@ async fn rows_of_an_unrepairable_page_are_missing_and_never_wrong() {
     let aside = opened.moved_aside.unwrap();
     let salvaged = opened.salvaged.unwrap();
     assert_eq!((salvaged.updates, salvaged.compactions, salvaged.complete), (12, 12, false));
-    let notes = store.notes().await.unwrap();
+    let notes = store.notes.list().await.unwrap();
     assert!(notes.iter().all(|note| note.text.starts_with("Remember")), "{notes:?}");
     let mut kept = aside.into_os_string();
     kept.push(".damaged-pages");
     let kept = fs::read(kept).unwrap();
     assert!(kept.windows(11).any(|window| window == b"Forget 7 !!"), "the damaged page is kept");
     let body = CompactionBody::default();
-    store.compaction_insert(&crate::salvage::compaction(99).0, &body, None).await.unwrap();
+    store.compactions.insert(&crate::salvage::compaction(99).0, &body, None).await.unwrap();
 }
 
 /// The seal is removed before the file changes, so a killed daemon leaves no false alarm.
@@ -108,8 +111,8 @@ async fn a_kill_leaves_no_outdated_seal() {
     let temp = Temp::new();
     filled(&temp).await;
     let (store, _) = temp.open().await;
-    store.commit_batch(&batch(vec![file("/new", "new", 1, 3)])).await.unwrap();
-    store.scrub().await.unwrap();
+    store.projection.commit(&batch(vec![file("/new", "new", 1, 3)])).await.unwrap();
+    store.notes.scrub().await.unwrap();
     assert!(!temp.path().with_extension("db.seal").exists());
     let copy = Temp::new();
     fs::copy(temp.path(), copy.path()).unwrap();
@@ -125,8 +128,8 @@ async fn an_older_copy_restored_by_a_person_is_accepted() {
     let older = fs::read(temp.path()).unwrap();
     let (store, _) = temp.open().await;
     let expected = answers(&store).await;
-    store.commit_batch(&batch(vec![file("/new", "new", 1, 300)])).await.unwrap();
-    store.close().await;
+    store.projection.commit(&batch(vec![file("/new", "new", 1, 300)])).await.unwrap();
+    store.database.close().await;
     fs::write(temp.path(), older).unwrap();
     let (store, opened) = temp.open().await;
     assert_eq!((opened.pages_mended, opened.moved_aside), (0, None));
@@ -153,13 +156,13 @@ async fn checking_the_pages_drops_no_lock_of_sqlite() {
     let temp = Temp::new();
     filled(&temp).await;
     let (store, _) = temp.open().await;
-    store.notes().await.unwrap();
+    store.notes.list().await.unwrap();
     assert!(locks(&temp.path()) > 0, "SQLite locks an open database");
-    store.check_pages().await.unwrap();
+    store.database.check_pages().await.unwrap();
     assert!(locks(&temp.path()) > 0, "after a check of the pages");
-    assert_eq!(store.recover(1).await.unwrap(), None);
+    assert_eq!(store.database.recover(1).await.unwrap(), None);
     assert!(locks(&temp.path()) > 0, "after another check, through new connections");
-    store.close().await;
+    store.database.close().await;
     assert_eq!(locks(&temp.path()), 0);
 }
 
@@ -168,15 +171,15 @@ async fn a_bit_that_flips_in_an_open_database_is_repaired_by_the_next_check_and_
     let temp = Temp::new();
     filled(&temp).await;
     let (store, _) = temp.open().await;
-    store.notes().await.unwrap();
+    store.notes.list().await.unwrap();
     let sound = fs::read(temp.path()).unwrap();
     let mut flipped = sound.clone();
     flipped[sound.len() / 2] ^= 4;
     fs::write(temp.path(), flipped).unwrap();
-    store.check_pages().await.unwrap();
+    store.database.check_pages().await.unwrap();
     assert_eq!(fs::read(temp.path()).unwrap(), sound);
-    assert_eq!(store.pages_mended(), 1);
-    store.check_pages().await.unwrap();
-    assert_eq!(store.pages_mended(), 1, "once");
-    store.close().await;
+    assert_eq!(store.database.pages_mended(), 1);
+    store.database.check_pages().await.unwrap();
+    assert_eq!(store.database.pages_mended(), 1, "once");
+    store.database.close().await;
 }

@@ -13,17 +13,17 @@ async fn a_persons_choices_are_never_evicted() {
     let temp = Temp::new();
     let (store, _) = temp.open().await;
     let pin = row(r#"{"kind":"pin","text":"Keep it."}"#);
-    let first = store.update_insert("t", 0, &pin).await.unwrap().unwrap();
+    let first = store.updates.insert("t", 0, &pin).await.unwrap().unwrap();
     let mut last = first;
     for _ in 0..UPDATES_PER_THREAD_MAX + 4 {
         let plan = row(r#"{"kind":"plan","steps":[],"done":{}}"#);
-        last = store.update_insert("t", last, &plan).await.unwrap().unwrap();
+        last = store.updates.insert("t", last, &plan).await.unwrap().unwrap();
     }
-    let kept = store.updates("t").await.unwrap();
+    let kept = store.updates.of_thread("t").await.unwrap();
     assert_eq!(kept.len(), UPDATES_PER_THREAD_MAX as usize + 1);
     assert_eq!((kept[0].update_id, &kept[0].body), (first, &pin.body));
-    assert_eq!(store.threads_with_pins().await.unwrap(), ["t"]);
-    assert!(store.update_remove(first).await.unwrap());
-    assert!(!store.update_remove(first).await.unwrap());
-    assert_eq!(store.threads_with_pins().await.unwrap(), [""; 0]);
+    assert_eq!(store.updates.pinned_threads().await.unwrap(), ["t"]);
+    assert!(store.updates.remove(first).await.unwrap());
+    assert!(!store.updates.remove(first).await.unwrap());
+    assert_eq!(store.updates.pinned_threads().await.unwrap(), [""; 0]);
 }

@@ -10,6 +10,7 @@ mod json;
 mod modules;
 mod names;
 mod sample;
+mod services;
 mod sizes;
 mod source;
 mod vocabulary;

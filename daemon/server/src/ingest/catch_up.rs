@@ -150,13 +150,9 @@ impl<'a> Pass<'a> {
         known: &KnownFile,
     ) -> Option<Self> {
         let stored = reading.runtime.block_on(async {
-            let fold = reading.shared.store.fold_blob(known.file_id).await.ok()??;
-            let last = reading
-                .shared
-                .store
-                .last_page(known.file_id, known.cursor.generation)
-                .await
-                .ok()?;
+            let fold = reading.shared.files.fold(known.file_id).await.ok()??;
+            let last =
+                reading.shared.pages.last(known.file_id, known.cursor.generation).await.ok()?;
             Some((fold, last.unwrap_or_default()))
         });
         let ((cursor, blob), last_page) = stored?;

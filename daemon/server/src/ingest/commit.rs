@@ -61,7 +61,7 @@ async fn commit(
 ) -> Result<Vec<FileOutcome>, StoreError> {
     let mut attempt = 1;
     loop {
-        match shared.store.commit_batch(batch).await {
+        match shared.projection.commit(batch).await {
             Err(error) if error.retry_class() == RetryClass::Backoff && attempt < ATTEMPTS => {
                 tracing::debug!(%error, attempt, "store is busy: retrying the batch");
                 sleep(Duration::from_millis(50 << attempt)).await;

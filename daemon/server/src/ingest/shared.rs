@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use longhaul_core::fold::{Fold, FoldError, Source};
-use longhaul_store::{FileId, FileRow, Store, StoreError};
+use longhaul_store::{
+    Database, FileId, FileRow, FileTable, PageTable, ProjectionWriter, StoreError, ThreadTable,
+};
 
 use super::cache::Folds;
 use super::error::FoldLoadError;
@@ -23,7 +25,11 @@ use crate::discovery::watch::Hints;
 pub type NowMs = Arc<dyn Fn() -> i64 + Send + Sync>;
 
 pub(crate) struct Shared {
-    pub(crate) store: Store,
+    pub(crate) database: Database,
+    pub(crate) projection: ProjectionWriter,
+    pub(crate) files: FileTable,
+    pub(crate) pages: PageTable,
+    pub(crate) threads: ThreadTable,
     pub(crate) roots: Vec<Root>,
     pub(crate) limits: Limits,
     pub(crate) now_ms: NowMs,
@@ -48,10 +54,10 @@ impl Shared {
         if kept.is_some() {
             return Ok(kept);
         }
-        let Some(thread) = self.store.thread_get(thread_id).await? else {
+        let Some(thread) = self.threads.get(thread_id).await? else {
             return Ok(None);
         };
-        let Some((_, blob)) = self.store.fold_blob(thread.file.file_id).await? else {
+        let Some((_, blob)) = self.files.fold(thread.file.file_id).await? else {
             return Ok(None);
         };
         let fold = match Fold::load(&blob) {
@@ -87,7 +93,7 @@ impl Shared {
         thread_id: &str,
         seq: u64,
     ) -> Result<Option<Arc<Fold>>, FoldLoadError> {
-        let Some(thread) = self.store.thread_get(thread_id).await? else {
+        let Some(thread) = self.threads.get(thread_id).await? else {
             return Ok(None);
         };
         if seq.saturating_add(1) >= thread.file.cursor.next_seq {
@@ -125,7 +131,7 @@ impl Shared {
     pub(crate) async fn load(&self) -> Result<(), StoreError> {
         let mut last = FileId(0);
         loop {
-            let rows = self.store.files_after(last).await?;
+            let rows = self.files.after(last).await?;
             let Some(row) = rows.last() else { return Ok(()) };
             last = row.file_id;
             self.catalogue.load(&rows);
@@ -143,7 +149,7 @@ impl Shared {
         if self.is_listed() {
             return Vec::new();
         }
-        let mut rows = self.store.thread_files(thread_id).await.unwrap_or_default();
+        let mut rows = self.threads.files(thread_id).await.unwrap_or_default();
         rows.retain(|row| row.gone_at_ms.is_none());
         self.catalogue.load(&rows);
         let files = rows.into_iter().map(|row| (PathBuf::from(row.path), row.source));
@@ -159,7 +165,7 @@ impl Shared {
     ) -> Result<(), StoreError> {
         let strangers = self.catalogue.strangers(paths);
         if !strangers.is_empty() {
-            self.catalogue.recall(self.store.gone_files(&strangers).await?);
+            self.catalogue.recall(self.files.gone(&strangers).await?);
         }
         Ok(())
     }
@@ -178,7 +184,7 @@ impl Shared {
 
     /// Handles damage in the store: moves it aside and recreates it. Returns `true` if it was damaged.
     pub(crate) async fn recover(&self) -> Result<bool, StoreError> {
-        let Some(moved_to) = self.store.recover((self.now_ms)()).await? else {
+        let Some(moved_to) = self.database.recover((self.now_ms)()).await? else {
             return Ok(false);
         };
         self.folds.clear();

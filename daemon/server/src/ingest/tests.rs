@@ -63,7 +63,7 @@ fn text(number: usize, words: &str) -> String {
 }
 
 async fn generation(store: &Store, path: &Path) -> (u64, bool) {
-    let row = store.file_by_path(path.to_str().unwrap()).await.unwrap().unwrap();
+    let row = store.files.by_path(path.to_str().unwrap()).await.unwrap().unwrap();
     (row.cursor.generation, row.gone_at_ms.is_some())
 }
 
@@ -144,7 +144,7 @@ async fn a_thread_request_at_start_does_not_wait_for_the_first_listing() {
 
     drop(open);
     ingest.read_thread(&id(1), PATIENCE).await.unwrap();
-    let row = store.file_by_path(grown.to_str().unwrap()).await.unwrap().unwrap();
+    let row = store.files.by_path(grown.to_str().unwrap()).await.unwrap().unwrap();
     assert_eq!(row.cursor.offset, fs::metadata(&grown).unwrap().len());
     ingest.stop().await;
 }

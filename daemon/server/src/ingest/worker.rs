@@ -332,7 +332,7 @@ impl Worker {
             return;
         }
         let at_ms = gone.then(|| (self.shared.now_ms)());
-        if let Err(error) = self.shared.store.mark_gone(paths, at_ms).await {
+        if let Err(error) = self.shared.projection.mark_gone(paths, at_ms).await {
             return self.on_refusal(&error).await;
         }
         self.shared.folds.clear();

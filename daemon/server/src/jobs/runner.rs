@@ -122,7 +122,7 @@ async fn settle(
 async fn wait_taken_back(jobs: &Jobs, key: &JobKey, token: &Token) {
     let mut changed = jobs.changed.subscribe();
     while changed.changed().await.is_ok() {
-        let job = jobs.store.job_get(key).await;
+        let job = jobs.table.get(key).await;
         if let Ok(job) = job
             && job.is_none_or(|job| job.epoch != token.epoch || job.lease.is_none())
         {
@@ -175,8 +175,8 @@ impl Jobs {
             });
             (Vec::new(), waits.min())
         };
-        self.store
-            .jobs_decide(kind, SCAN_MAX, decide)
+        self.table
+            .decide_together(kind, SCAN_MAX, decide)
             .await
             .ok()
             .flatten()

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use longhaul_core::model::budget::{self, Budget, Spending};
 use longhaul_core::model::{Answer, Fault, FaultKind, Usage};
 use longhaul_core::tokens;
-use longhaul_store::{Store, StoreError, UsageRow};
+use longhaul_store::{ModelTable, StoreError, UsageRow};
 use serde::{Deserialize, Serialize};
 
 use super::Call;
@@ -29,7 +29,7 @@ pub enum Purpose {
 
 #[derive(Debug)]
 pub(super) struct Ledger {
-    store: Store,
+    models: ModelTable,
     clock: Clock,
     budget: Mutex<Budget>,
     /// Serializes checking and writing, or two requests could use the same rest of a budget.
@@ -54,10 +54,10 @@ struct StoredAnswer {
 }
 
 impl Ledger {
-    pub(super) fn new(store: Store, clock: Clock, budget: Budget) -> Self {
+    pub(super) fn new(models: ModelTable, clock: Clock, budget: Budget) -> Self {
         let (known, refused) = (Mutex::default(), Mutex::default());
         let budget = Mutex::new(budget);
-        Self { store, clock, budget, opening: tokio::sync::Mutex::default(), known, refused }
+        Self { models, clock, budget, opening: tokio::sync::Mutex::default(), known, refused }
     }
 
     pub(super) fn bound(&self, budget: Budget) {
@@ -90,7 +90,7 @@ impl Ledger {
     /// Today's spending from the store.
     pub(super) async fn today(&self) -> Result<Spending, StoreError> {
         let day = budget::day_of(self.clock.now_ms());
-        let rows = self.store.usage_since(day).await?;
+        let rows = self.models.usage_since(day).await?;
         let spent = rows.iter().fold(Spending::default(), |sum, row| Spending {
             requests: sum.requests.saturating_add_signed(row.requests),
             tokens: sum.tokens.saturating_add_signed(row.input.saturating_add(row.output)),
@@ -131,7 +131,7 @@ impl Ledger {
             input: input.cast_signed(),
             ..UsageRow::default()
         };
-        self.store.usage_add(&row).await.map_err(unwritable)?;
+        self.models.usage_add(&row).await.map_err(unwritable)?;
         Ok(OpenRequest { row, input })
     }
 
@@ -162,7 +162,7 @@ impl Ledger {
             output: output.cast_signed(),
             ..entry.row.clone()
         };
-        if let Err(error) = self.store.usage_add(&correction).await {
+        if let Err(error) = self.models.usage_add(&correction).await {
             tracing::warn!(%error, "cannot record the cost of a request");
         }
         // Refreshes the cached spending; a store that cannot be read was already reported.
@@ -172,14 +172,14 @@ impl Ledger {
 
     /// The stored answer of an earlier run; an unreadable one counts as none.
     pub(super) async fn kept_answer(&self, digest: &str) -> Option<Answer> {
-        let body = self.store.answer_get(digest).await.ok()??;
+        let body = self.models.answer_get(digest).await.ok()??;
         let kept: StoredAnswer = serde_json::from_slice(&body).ok()?;
         Some(Answer { text: kept.text, items: kept.items, usage: Usage::default() })
     }
 
     /// Deletes a stored answer; if that fails, the next run gets it again.
     pub(super) async fn forget_answer(&self, digest: &str) {
-        if let Err(error) = self.store.answer_delete(digest).await {
+        if let Err(error) = self.models.answer_delete(digest).await {
             tracing::warn!(%error, "cannot delete a stored answer");
         }
     }
@@ -189,7 +189,7 @@ impl Ledger {
         let kept = StoredAnswer { text: answer.text.clone(), items: answer.items.clone() };
         let Ok(body) = serde_json::to_vec(&kept) else { return };
         let now_ms = self.clock.now_ms();
-        if let Err(error) = self.store.answer_put(digest, now_ms, &body).await {
+        if let Err(error) = self.models.answer_put(digest, now_ms, &body).await {
             tracing::warn!(%error, "cannot store an answer");
         }
     }

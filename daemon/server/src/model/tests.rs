@@ -3,6 +3,7 @@
 use std::sync::Mutex;
 
 use longhaul_core::model::WireApi;
+use longhaul_store::Store;
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -110,7 +111,7 @@ async fn rig(kind: Kind, base_url: &str, budget: Budget) -> Rig {
     };
     let providers = BTreeMap::from([("p".to_owned(), provider)]);
     let settings = ModelSettings { providers, ..ModelSettings::default() };
-    let models = Models::new(settings, budget, store.clone(), Clock::system());
+    let models = Models::new(settings, budget, store.models.clone(), Clock::system());
     Rig { models, store, _folder: folder }
 }
 
@@ -158,7 +159,7 @@ async fn a_failure_that_passes_is_tried_again_and_both_are_counted() {
         Spending { requests: 2, tokens: 10, output_tokens: 3 },
         "a 503 costs no tokens"
     );
-    let rows = rig.store.usage_since(0).await.unwrap();
+    let rows = rig.store.models.usage_since(0).await.unwrap();
     assert_eq!((rows[0].requests, rows[0].failures, rows[0].input, rows[0].output), (2, 1, 7, 3));
     let request = server.seen.lock().unwrap()[1].clone();
     assert!(request.starts_with("POST /v1/responses "), "{request}");
@@ -226,7 +227,7 @@ async fn a_spent_budget_sends_nothing() {
         requests: 1,
         ..Default::default()
     };
-    rig.store.usage_add(&spent).await.unwrap();
+    rig.store.models.usage_add(&spent).await.unwrap();
     let failed = ask(&rig, MINUTE, &CancellationToken::new()).await.unwrap_err();
     assert_eq!(failed.fault.kind, FaultKind::BudgetSpent);
     assert!(server.seen.lock().unwrap().is_empty());

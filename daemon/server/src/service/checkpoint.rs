@@ -12,7 +12,7 @@ use longhaul_core::compaction::handle::Handle;
 use longhaul_core::digest::Digest128;
 use longhaul_core::item::ItemKind;
 use longhaul_core::paths;
-use longhaul_store::{Store, UpdateRow};
+use longhaul_store::{UpdateRow, UpdateTable};
 use serde_json::Value;
 
 use super::error::ServiceError;
@@ -42,15 +42,20 @@ pub struct UpdateOutcome {
 const APPLY_ATTEMPTS: usize = 4;
 
 pub struct Checkpoints {
-    store: Store,
+    updates: UpdateTable,
     snapshots: Arc<Snapshots>,
     index: ItemIndex,
     clock: Clock,
 }
 
 impl Checkpoints {
-    pub fn new(store: Store, snapshots: Arc<Snapshots>, index: ItemIndex, clock: Clock) -> Self {
-        Self { store, snapshots, index, clock }
+    pub fn new(
+        updates: UpdateTable,
+        snapshots: Arc<Snapshots>,
+        index: ItemIndex,
+        clock: Clock,
+    ) -> Self {
+        Self { updates, snapshots, index, clock }
     }
 
     /// The checkpoint of a thread, its digest and the last line it covers.
@@ -110,7 +115,7 @@ impl Checkpoints {
             let body = serde_json::to_string(&update)
                 .map_err(|source| ServiceError::Undecodable { what: "update", source })?;
             let row = UpdateRow { update_id: 0, seq, created_at_ms: self.clock.now_ms(), body };
-            if self.store.update_insert(thread_id, snapshot.last_update, &row).await?.is_some() {
+            if self.updates.insert(thread_id, snapshot.last_update, &row).await?.is_some() {
                 return Ok(UpdateOutcome { rejection: None, seq });
             }
         }

@@ -10,7 +10,7 @@ use longhaul_core::choice::{self, Choice, ChoiceAction, ChosenItems};
 use longhaul_core::compaction::handle::Handle;
 use longhaul_core::redact::redact;
 use longhaul_core::{limits, text};
-use longhaul_store::{Store, UpdateRow};
+use longhaul_store::{UpdateRow, UpdateTable};
 
 use super::error::{ChoiceError, ServiceError};
 use super::history::HandleReader;
@@ -37,7 +37,7 @@ pub struct ChoiceOutcome {
 }
 
 pub struct PersonChoices {
-    store: Store,
+    pub(crate) updates: UpdateTable,
     snapshots: Arc<Snapshots>,
     handles: Arc<HandleReader>,
     clock: Clock,
@@ -45,11 +45,11 @@ pub struct PersonChoices {
 
 impl PersonChoices {
     pub fn new(
-        store: Store,
+        updates: UpdateTable,
         (snapshots, handles): (Arc<Snapshots>, Arc<HandleReader>),
         clock: Clock,
     ) -> Self {
-        Self { store, snapshots, handles, clock }
+        Self { updates, snapshots, handles, clock }
     }
 
     /// Pins or drops; a repeated choice is stored once.
@@ -82,7 +82,7 @@ impl PersonChoices {
                 .map_err(|source| ServiceError::Undecodable { what: "choice", source })?;
             let (created_at_ms, seq) = (self.clock.now_ms(), snapshot.seq());
             let row = UpdateRow { update_id: 0, seq, created_at_ms, body };
-            let inserted = self.store.update_insert(thread_id, snapshot.last_update, &row).await?;
+            let inserted = self.updates.insert(thread_id, snapshot.last_update, &row).await?;
             if let Some(update_id) = inserted {
                 let thread_id = thread_id.to_owned();
                 let stored = StoredChoice { update_id, thread_id, created_at_ms, choice };
@@ -109,7 +109,7 @@ impl PersonChoices {
             let StoredChoice { thread_id, choice, .. } = stored;
             return Err(ChoiceError::Inherited { id: choice.id(), thread_id }.into());
         }
-        match self.store.update_remove(stored.update_id).await? {
+        match self.updates.remove(stored.update_id).await? {
             true => Ok(stored),
             false => Err(not_found()),
         }

@@ -15,7 +15,7 @@ use longhaul_core::context::window::{self, Window, WindowSources};
 use longhaul_core::fold::{Fold, Gauge, Source};
 use longhaul_core::item::breakdown::{Breakdown, ContextKind};
 use longhaul_core::tokens;
-use longhaul_store::Store;
+use longhaul_store::{CompactionTable, GaugeTable, Store, ThreadTable};
 use serde_json::Value;
 
 use crate::agent_settings::AgentSettings;
@@ -83,7 +83,9 @@ struct ItemWeights {
 
 /// Measures the context windows of threads.
 pub struct Contexts {
-    store: Store,
+    threads: ThreadTable,
+    gauges: GaugeTable,
+    compactions: CompactionTable,
     snapshots: Arc<Snapshots>,
     config: Live,
     clock: Clock,
@@ -92,8 +94,13 @@ pub struct Contexts {
 }
 
 impl Contexts {
-    pub fn new((store, snapshots, config, clock): (Store, Arc<Snapshots>, Live, Clock)) -> Self {
-        Self { store, snapshots, config, clock, agents: Mutex::default() }
+    pub fn new(
+        Store { threads, gauges, compactions, .. }: Store,
+        snapshots: Arc<Snapshots>,
+        config: Live,
+        clock: Clock,
+    ) -> Self {
+        Self { threads, gauges, compactions, snapshots, config, clock, agents: Mutex::default() }
     }
 
     pub async fn usage(&self, query: UsageQuery) -> Result<Usage, ServiceError> {
@@ -108,7 +115,7 @@ impl Contexts {
         let fold = snapshot.as_ref().map(|snapshot| Arc::clone(&snapshot.fold));
         let model = query.model.or_else(|| fold.as_ref()?.head().model.clone());
         let of = (query.thread_id.as_deref(), fold.as_deref());
-        let known = KnownWindow::of(&self.store, self.config.now(), of).await?;
+        let known = KnownWindow::of(&self.gauges, self.config.now(), of).await?;
         let window = window::decide(&WindowSources {
             asked: query.context_window,
             limit_asked: query.auto_compact_limit,
@@ -172,7 +179,7 @@ impl Contexts {
         let Some(gauge) = Gauge::of(&fold, reported, now_ms) else { return Ok(()) };
         let body = serde_json::to_string(&gauge)
             .map_err(|source| ServiceError::Undecodable { what: "gauge", source })?;
-        Ok(self.store.gauge_set(thread_id, now_ms, &body).await?)
+        Ok(self.gauges.set(thread_id, now_ms, &body).await?)
     }
 }
 

@@ -12,7 +12,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use longhaul_store::Store;
+use longhaul_store::Database;
 
 use super::search::FullText;
 use crate::archive::Archive;
@@ -80,7 +80,7 @@ async fn trim_when_idle(worker: &impl Activity, look: Duration, forget: Duration
 }
 
 pub struct IdleTrim {
-    store: Store,
+    database: Database,
     full_text: Arc<FullText>,
     archive: Arc<Archive>,
     ingest: Arc<Ingest>,
@@ -91,13 +91,13 @@ pub struct IdleTrim {
 
 impl IdleTrim {
     pub fn new(
-        (store, full_text, archive): (Store, Arc<FullText>, Arc<Archive>),
+        (database, full_text, archive): (Database, Arc<FullText>, Arc<Archive>),
         ingest: Arc<Ingest>,
         jobs: Jobs,
         events: EventHub,
         counters: Arc<Counters>,
     ) -> Self {
-        Self { store, full_text, archive, ingest, jobs, events, counters }
+        Self { database, full_text, archive, ingest, jobs, events, counters }
     }
 
     /// Trims caches whenever the daemon is idle, until this future is dropped.
@@ -127,7 +127,7 @@ impl Activity for IdleTrim {
         }
         let (words, archived) = (self.full_text.index(), self.archive.index());
         let released = async {
-            self.store.release_memory().await?;
+            self.database.release_memory().await?;
             if let Some(words) = words {
                 words.release_memory().await?;
             }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use longhaul_core::item::ItemRow;
 use longhaul_core::thread::{HistoryBase, Source};
-use longhaul_store::{BaseState, FileRow, PageHead, Store};
+use longhaul_store::{BaseState, FileRow, PageHead, PageTable, Store, ThreadTable};
 
 use super::error::ServiceError;
 
@@ -31,12 +31,13 @@ pub struct FileRows {
 /// Reads the item index by line of a thread.
 #[derive(Clone)]
 pub struct ItemIndex {
-    store: Store,
+    pages: PageTable,
+    threads: ThreadTable,
 }
 
 impl ItemIndex {
-    pub fn new(store: Store) -> Self {
-        Self { store }
+    pub fn new(Store { pages, threads, .. }: Store) -> Self {
+        Self { pages, threads }
     }
 
     /// The stretches of the first `end` lines of the lineage that ends in `file`, oldest first.
@@ -82,7 +83,7 @@ impl ItemIndex {
         visited: &[Stretch],
     ) -> Result<Option<FileRow>, ServiceError> {
         let mut reaching = None;
-        for file in self.store.thread_files(&base.thread_id).await? {
+        for file in self.threads.files(&base.thread_id).await? {
             let is_visited = visited.iter().any(|stretch| stretch.file.file_id == file.file_id);
             if is_visited || file.cursor.next_seq < base.end_ordinal_exclusive {
                 continue;
@@ -105,11 +106,11 @@ impl ItemIndex {
     /// The rows of the two pages around line `seq`.
     async fn rows_around(&self, file: &FileRow, seq: u64) -> Result<Vec<ItemRow>, ServiceError> {
         let generation = file.cursor.generation;
-        let heads = self.store.page_heads(file.file_id, generation).await?;
+        let heads = self.pages.heads(file.file_id, generation).await?;
         let after = heads.partition_point(|head| head.first_seq < seq);
         let mut rows = Vec::new();
         for head in heads.iter().skip(after.saturating_sub(1)).take(2) {
-            let page = self.store.page(file.file_id, generation, head.first_seq).await?;
+            let page = self.pages.get(file.file_id, generation, head.first_seq).await?;
             rows.extend(page.unwrap_or_default());
         }
         Ok(rows)
@@ -125,13 +126,13 @@ impl ItemIndex {
         let generation = file.cursor.generation;
         if first == last {
             // The index finds a single line directly, however long the thread is.
-            let row = self.store.item_at(file.file_id, generation, first).await?;
+            let row = self.pages.item_at(file.file_id, generation, first).await?;
             return Ok(row.into_iter().collect());
         }
-        let heads = self.store.page_heads(file.file_id, generation).await?;
+        let heads = self.pages.heads(file.file_id, generation).await?;
         let mut rows = Vec::new();
         for head in heads.iter().filter(|head| head.last_seq >= first && head.first_seq <= last) {
-            let page = self.store.page(file.file_id, generation, head.first_seq).await?;
+            let page = self.pages.get(file.file_id, generation, head.first_seq).await?;
             let page = page.unwrap_or_default();
             rows.extend(page.into_iter().filter(|row| (first..=last).contains(&row.seq)));
         }
@@ -146,7 +147,7 @@ impl ItemIndex {
         end: u64,
     ) -> Result<Vec<PageHead>, ServiceError> {
         let file = &stretch.file;
-        let mut heads = self.store.page_heads(file.file_id, file.cursor.generation).await?;
+        let mut heads = self.pages.heads(file.file_id, file.cursor.generation).await?;
         let end = end.min(stretch.end);
         heads.retain(|head| head.last_seq >= first && head.first_seq < end);
         Ok(heads)
@@ -157,7 +158,7 @@ impl ItemIndex {
         file: &FileRow,
         head: &PageHead,
     ) -> Result<Vec<ItemRow>, ServiceError> {
-        let page = self.store.page(file.file_id, file.cursor.generation, head.first_seq).await?;
+        let page = self.pages.get(file.file_id, file.cursor.generation, head.first_seq).await?;
         Ok(page.unwrap_or_default())
     }
 
@@ -167,7 +168,7 @@ impl ItemIndex {
         seq: u64,
     ) -> Result<Option<(&'a FileRow, ItemRow)>, ServiceError> {
         for Stretch { file, .. } in stretches.iter().filter(|stretch| seq < stretch.end) {
-            let row = self.store.item_at(file.file_id, file.cursor.generation, seq).await?;
+            let row = self.pages.item_at(file.file_id, file.cursor.generation, seq).await?;
             if let Some(row) = row {
                 return Ok(Some((file, row)));
             }

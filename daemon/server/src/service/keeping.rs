@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use longhaul_store::{OpenReport, Store, StoreError};
+use longhaul_store::{Database, OpenReport, Store, StoreError};
 
 use super::error::ServiceError;
 use crate::clock::Clock;
@@ -24,7 +24,7 @@ const CHECK_PERIOD: Duration = Duration::from_secs(1);
 /// Opens the database. The lived time counts from now, not from its last use.
 pub async fn open(path: &Path, clock: &Clock) -> Result<(Store, OpenReport), StoreError> {
     let (store, opened) = Store::open(path, clock.now_ms()).await?;
-    store.advance_age(clock.moment()).await?;
+    store.age.advance(clock.moment()).await?;
     Ok((store, opened))
 }
 
@@ -34,19 +34,19 @@ pub struct Keeping {
     folder: PathBuf,
     /// `None` if no other process can have the folder, as in tests of single parts.
     lock: Option<Arc<Lock>>,
-    store: Store,
+    database: Database,
 }
 
 impl Keeping {
-    pub fn new(folder: PathBuf, lock: Option<Arc<Lock>>, store: Store) -> Self {
-        Self { folder, lock, store }
+    pub fn new(folder: PathBuf, lock: Option<Arc<Lock>>, database: Database) -> Self {
+        Self { folder, lock, database }
     }
 
     /// # Errors
     /// [`ServiceError::StateLost`]: the stored data is in an unlinked file.
     pub fn check(&self) -> Result<(), ServiceError> {
         let is_ours = self.lock.as_ref().is_none_or(|lock| lock.is_in_place());
-        match is_ours && self.store.is_in_place() {
+        match is_ours && self.database.is_in_place() {
             true => Ok(()),
             false => Err(ServiceError::StateLost(self.folder.display().to_string())),
         }

@@ -7,6 +7,7 @@ use longhaul_store::Store;
 
 use super::Deps;
 use super::archive::ArchiveKeeper;
+use super::checkpoint::Checkpoints;
 use super::choice::PersonChoices;
 use super::compaction::{
     AgentSteps, CompactionJobs, CompactionLog, Compactor, Gatherer, GivenItems, Installer, Ladder,
@@ -21,6 +22,7 @@ use super::memory::{
     MemoryRuns, Publications, Publisher, ReadCounter, Scanner, Upkeep, Waves,
 };
 use super::policy::{Adviser, DecisionLog, LivePolicies, Replays, Surroundings, Watchers};
+use super::projects::Projects;
 use super::recording;
 use super::retention::Retention;
 use super::snapshot::Snapshots;
@@ -104,7 +106,7 @@ impl Parts {
         let Deps { config, clock, events, .. } = deps.clone();
         let now = config.now();
         let rules = now.jobs.rules.clone();
-        let jobs = Jobs::new(store.clone(), clock.clone(), &instance.id, rules);
+        let jobs = Jobs::new(store.jobs.clone(), clock.clone(), &instance.id, rules);
         let texts = Arc::new(TextStore::new(now.policies.templates.clone()));
         let snapshots = Arc::new(Snapshots::new(store.clone(), ingest.clone()));
         let index = ItemIndex::new(store.clone());
@@ -147,15 +149,20 @@ impl Parts {
         let given = Arc::new(GivenItems::new(preimages.clone(), log.clone()));
         let ladder =
             Ladder::new(models.clone(), histories.clone(), self.texts.clone(), clock.clone());
-        let read = (store.clone(), snapshots.clone());
+        let read = (store.gauges.clone(), snapshots.clone());
         let gatherer = Gatherer::new(read, self.read_back(), given.clone(), config.clone());
         let steps = Steps {
             gatherer,
             agent_steps: AgentSteps::new(store.clone(), index.clone()),
             guard: LoopGuard::new(store.clone(), events.clone()),
-            packets: Packets::new(store.clone(), models.clone(), config.clone(), clock.clone()),
+            packets: Packets::new(
+                store.policies.clone(),
+                models.clone(),
+                config.clone(),
+                clock.clone(),
+            ),
             ladder,
-            spans: Spans::new(store.clone(), index.clone()),
+            spans: Spans::new(store.pages.clone(), index.clone()),
             installer: installer.clone(),
             log: log.clone(),
         };
@@ -178,12 +185,21 @@ impl Parts {
 
     /// Services that read items by handle and that store a person's choices.
     pub(super) fn handles(&self) -> (Arc<HandleReader>, Arc<PersonChoices>) {
-        let stored = (self.store.clone(), self.index.clone());
+        let stored = (self.store.threads.clone(), self.index.clone());
         let reader = HandleReader::new(stored, self.preimages.clone(), &self.archive);
         let reader = Arc::new(reader);
         let read = (self.snapshots.clone(), reader.clone());
-        let choices = PersonChoices::new(self.store.clone(), read, self.clock.clone());
+        let choices = PersonChoices::new(self.store.updates.clone(), read, self.clock.clone());
         (reader, Arc::new(choices))
+    }
+
+    pub(super) fn checkpoints(&self) -> Arc<Checkpoints> {
+        let (updates, clock) = (self.store.updates.clone(), self.clock.clone());
+        Arc::new(Checkpoints::new(updates, self.snapshots.clone(), self.index.clone(), clock))
+    }
+
+    pub(super) fn projects(&self) -> Arc<Projects> {
+        Arc::new(Projects::new(self.store.clone(), self.index.clone()))
     }
 
     /// The service for external workers.
@@ -216,12 +232,17 @@ impl Parts {
         let Self { config, clock, store, snapshots, .. } = self;
         let adviser = Arc::new(Adviser::new(self.models.clone(), config.clone()));
         let repositories = Repositories::new(clock.clone(), config.now().program());
-        let surroundings =
-            Surroundings::new(repositories.clone(), store.clone(), adviser.clone(), config.clone());
-        let contexts = (store.clone(), snapshots.clone(), config.clone(), clock.clone());
-        let contexts = Arc::new(Contexts::new(contexts));
+        let surroundings = Surroundings::new(
+            repositories.clone(),
+            store.threads.clone(),
+            adviser.clone(),
+            config.clone(),
+        );
+        let contexts =
+            Contexts::new(store.clone(), snapshots.clone(), config.clone(), clock.clone());
+        let contexts = Arc::new(contexts);
         let watchers = Arc::new(Watchers::new(
-            (store.clone(), self.events.clone(), contexts.clone()),
+            (store.policies.clone(), self.events.clone(), contexts.clone()),
             (surroundings, adviser),
             self.texts.clone(),
             config.clone(),
@@ -231,14 +252,17 @@ impl Parts {
             contexts,
             live: LivePolicies::new(
                 watchers.clone(),
-                store.clone(),
+                store.threads.clone(),
                 self.ingest.clone(),
                 clock.clone(),
                 &self.events,
             ),
             watchers,
-            log: Arc::new(DecisionLog::new(store.clone(), snapshots.clone())),
-            replays: Arc::new(Replays::new((store.clone(), snapshots.clone()), config.clone())),
+            log: Arc::new(DecisionLog::new(store.policies.clone(), snapshots.clone())),
+            replays: Arc::new(Replays::new(
+                (store.gauges.clone(), snapshots.clone()),
+                config.clone(),
+            )),
             repositories,
         }
     }
@@ -246,7 +270,7 @@ impl Parts {
     pub(super) fn memory(&self) -> MemoryServices {
         let Self { config, clock, events, store, ingest, models, jobs, .. } = self;
         let state_dir = &config.now().state_dir;
-        let publications = Arc::new(Publications::new(store.clone(), state_dir));
+        let publications = Arc::new(Publications::new(store.generations.clone(), state_dir));
         let scanner = Arc::new(Scanner::new(store.clone(), config.clone(), clock.clone()));
         let publisher = Arc::new(Publisher::new(
             (publications.clone(), store.clone()),
@@ -255,18 +279,23 @@ impl Parts {
             clock.clone(),
             events.clone(),
         ));
-        let with_model = || (store.clone(), models.clone(), jobs.clone());
-        let curation =
-            Curation::new(publisher.clone(), with_model(), config.clone(), clock.clone());
+        let with_model = (store.curation.clone(), models.clone(), jobs.clone());
+        let curation = Curation::new(publisher.clone(), with_model, config.clone(), clock.clone());
         let curation = Arc::new(curation);
         let program = config.now().program();
         let curator =
             CuratorProcess::new(curation.clone(), jobs.clone(), &program, self.socket.clone());
         let of_published = || (store.clone(), publications.clone());
-        let citations = Arc::new(Citations::new(of_published(), clock.clone()));
+        let citations =
+            Arc::new(Citations::new((store.uses.clone(), publications.clone()), clock.clone()));
         let reads = ReadCounter::new(of_published(), citations.clone());
         let known = (publications.clone(), reads);
-        let extraction = Extraction::new(known, with_model(), config.clone(), clock.clone());
+        let extraction = Extraction::new(
+            known,
+            (store.clone(), models.clone(), jobs.clone()),
+            config.clone(),
+            clock.clone(),
+        );
         let (events, jobs) = (events.clone(), jobs.clone());
         let waves = Waves::new(store.clone(), jobs.clone(), config.clone(), clock.clone(), events);
         let runs = Arc::new(MemoryRuns::new(
@@ -282,7 +311,11 @@ impl Parts {
             config.clone(),
         );
         MemoryServices {
-            reader: Arc::new(MemoryReader::new(of_published(), config.clone(), clock.clone())),
+            reader: Arc::new(MemoryReader::new(
+                (store.generations.clone(), publications.clone()),
+                config.clone(),
+                clock.clone(),
+            )),
             notes: Arc::new(MemoryNotes::new(
                 of_published(),
                 (publisher.clone(), self.archive.clone()),

@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use longhaul_core::compaction::handle::Handle;
-use longhaul_store::Store;
+use longhaul_store::{CompactionTable, Store, ThreadTable};
 
 use super::error::ServiceError;
+use super::item_index::ItemIndex;
 use super::memory::project_or_folder;
 use super::preimage;
 
@@ -13,7 +14,9 @@ use super::preimage;
 const FOLDERS_MAX: usize = 128;
 
 pub struct Projects {
-    store: Store,
+    pub(super) threads: ThreadTable,
+    pub(super) compactions: CompactionTable,
+    pub(super) index: ItemIndex,
 }
 
 /// Identifies a project.
@@ -29,12 +32,8 @@ pub enum ProjectSubject<'a> {
 }
 
 impl Projects {
-    pub fn new(store: Store) -> Self {
-        Self { store }
-    }
-
-    pub(super) fn store(&self) -> &Store {
-        &self.store
+    pub fn new(Store { threads, compactions, .. }: Store, index: ItemIndex) -> Self {
+        Self { threads, compactions, index }
     }
 
     /// The project of `subject`; `None` for a thread without a folder or a compaction without a thread.
@@ -57,7 +56,7 @@ impl Projects {
 
     /// The folders with threads in the project of `folder`: that folder first, then those with the newest threads.
     pub async fn folders_of(&self, folder: &str) -> Result<Vec<String>, ServiceError> {
-        let (own, known) = (folder.to_owned(), self.store.thread_folders().await?);
+        let (own, known) = (folder.to_owned(), self.threads.folders().await?);
         let sorting = move || {
             let project = project_at(&own);
             let others = known.into_iter().filter(|other| *other != own);
@@ -69,13 +68,13 @@ impl Projects {
 
     async fn folder_of_thread(&self, id: &str) -> Result<Option<String>, ServiceError> {
         let not_found = || ServiceError::ThreadNotFound(id.to_owned());
-        let row = self.store.thread_get(id).await?.ok_or_else(not_found)?;
+        let row = self.threads.get(id).await?.ok_or_else(not_found)?;
         Ok(row.file.head.and_then(|head| head.cwd))
     }
 
     async fn folder_of_compaction(&self, id: &str) -> Result<Option<String>, ServiceError> {
         let not_found = || ServiceError::CompactionNotFound(id.to_owned());
-        let (row, _) = self.store.compaction_get(id).await?.ok_or_else(not_found)?;
+        let (row, _) = self.compactions.get(id).await?.ok_or_else(not_found)?;
         match row.thread_id {
             Some(thread_id) => self.folder_of_thread(&thread_id).await,
             None => Ok(None),

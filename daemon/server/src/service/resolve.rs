@@ -7,7 +7,6 @@ use longhaul_core::compaction::handle::{Handle, call_of};
 use longhaul_core::item::ItemKind;
 
 use super::error::ServiceError;
-use super::item_index::ItemIndex;
 use super::preimage;
 use super::projects::{ProjectSubject, Projects};
 
@@ -35,7 +34,7 @@ impl Resolver {
         if named.is_empty() || named.len() >= ID_CHARS {
             return Ok(named.to_owned());
         }
-        let found = self.projects.store().threads_with_prefix(named, CANDIDATES_MAX).await?;
+        let found = self.projects.threads.with_prefix(named, CANDIDATES_MAX).await?;
         let mut ids = Vec::new();
         for (id, folder) in found {
             let subject = folder.as_deref().map(ProjectSubject::Folder);
@@ -56,8 +55,7 @@ impl Resolver {
             true => named.to_owned(),
             false => format!("{}{named}", preimage::PREFIX),
         };
-        let found =
-            self.projects.store().compactions_with_prefix(&beginning, CANDIDATES_MAX).await?;
+        let found = self.projects.compactions.with_prefix(&beginning, CANDIDATES_MAX).await?;
         let mut ids = Vec::new();
         for (id, thread) in found {
             if self.is_of(thread.as_deref().map(ProjectSubject::Thread), own).await? {
@@ -93,9 +91,8 @@ impl Resolver {
 
     /// Finds the output of a call of a thread.
     async fn output_of(&self, thread: &str, call: &str) -> Result<Option<Handle>, ServiceError> {
-        let Some(row) = self.projects.store().thread_get(thread).await? else { return Ok(None) };
-        let rows =
-            ItemIndex::new(self.projects.store().clone()).rows(&row.file, 0, u64::MAX).await?;
+        let Some(row) = self.projects.threads.get(thread).await? else { return Ok(None) };
+        let rows = self.projects.index.rows(&row.file, 0, u64::MAX).await?;
         let mut outputs = rows.into_iter().rev().filter(|row| row.kind == ItemKind::ToolOutput);
         let found = outputs.find(|row| row.call_id.as_deref() == Some(call));
         Ok(found.map(|row| Handle::new(thread, (row.seq, row.seq), row.digest)))

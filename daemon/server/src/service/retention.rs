@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use longhaul_core::job::{Failure, FailureKind, Job, JobKey, JobRequest, Kind, Token};
-use longhaul_store::{RetentionRules, Store};
+use longhaul_store::{AgeTable, CompactionTable, PolicyTable, RetentionRules, Store};
 use tokio::sync::Notify;
 
 use super::error::ServiceError;
@@ -69,7 +69,9 @@ pub struct PruneCounts {
 
 /// Prunes compactions, histories and jobs over their age or number.
 pub struct Retention {
-    store: Store,
+    compactions: CompactionTable,
+    policies: PolicyTable,
+    age: AgeTable,
     jobs: Jobs,
     config: Live,
     clock: Clock,
@@ -80,9 +82,25 @@ pub struct Retention {
 
 impl Retention {
     /// `preimages` is the folder of stored histories.
-    pub fn new(store: Store, jobs: Jobs, config: Live, clock: Clock, preimages: PathBuf) -> Self {
+    pub fn new(
+        Store { compactions, policies, age, .. }: Store,
+        jobs: Jobs,
+        config: Live,
+        clock: Clock,
+        preimages: PathBuf,
+    ) -> Self {
         let (compactions_made, prune_due) = (AtomicU64::new(0), Notify::new());
-        Self { store, jobs, config, clock, preimages, compactions_made, prune_due }
+        Self {
+            compactions,
+            policies,
+            age,
+            jobs,
+            config,
+            clock,
+            preimages,
+            compactions_made,
+            prune_due,
+        }
     }
 
     /// Counts a recorded compaction; every so often this requests a pass.
@@ -120,7 +138,7 @@ impl Retention {
     pub async fn prune(&self) -> Result<PruneCounts, ServiceError> {
         let config = self.config.now();
         let days = i64::try_from(*config.compaction.keep_days).unwrap_or(i64::MAX);
-        let lived_ms = self.store.advance_age(self.clock.moment()).await?;
+        let lived_ms = self.age.advance(self.clock.moment()).await?;
         let keep = RetentionRules {
             since_age_ms: lived_ms.saturating_sub(days.saturating_mul(DAY_MS)),
             per_thread: *config.compaction.keep_per_thread,
@@ -128,21 +146,21 @@ impl Retention {
         };
         let mut pruned = PruneCounts::default();
         loop {
-            let jobs = self.store.jobs_prune(keep.since_age_ms).await?;
+            let jobs = self.jobs.prune(keep.since_age_ms).await?;
             pruned.jobs += jobs;
             if jobs == 0 {
                 break;
             }
         }
         loop {
-            let ids = self.store.compaction_prune(keep).await?;
+            let ids = self.compactions.prune(keep).await?;
             if ids.is_empty() {
                 break;
             }
             pruned.compactions += ids.len() as u64;
             pruned.histories += self.remove_histories(ids).await?;
         }
-        self.store.policy_prune(keep.since_age_ms).await?;
+        self.policies.prune(keep.since_age_ms).await?;
         let over = self.prune_bytes().await?;
         pruned.compactions += over;
         pruned.histories += over;
@@ -163,7 +181,7 @@ impl Retention {
             bytes > HISTORIES_BYTES_MAX
         });
         let ids: Vec<String> = over.map(|stored| stored.id).collect();
-        self.store.compaction_delete(&ids).await?;
+        self.compactions.delete(&ids).await?;
         self.remove_histories(ids).await
     }
 
@@ -174,11 +192,11 @@ impl Retention {
         let mut stored = self.histories().await?;
         stored.retain(|stored| now.duration_since(stored.written).is_ok_and(|age| age > YOUNG));
         let ids: Vec<String> = stored.into_iter().map(|stored| stored.id).collect();
-        let known = self.store.compactions_existing(&ids).await?;
+        let known = self.compactions.existing(&ids).await?;
         let mut left = Vec::new();
         for id in ids.into_iter().filter(|id| !known.contains(id)) {
             let key = JobKey { kind: Kind::Compact, subject: id };
-            if !self.store.job_get(&key).await?.is_some_and(|job| job.is_owed()) {
+            if !self.jobs.find(&key).await?.is_some_and(|job| job.is_owed()) {
                 left.push(key.subject);
             }
         }

@@ -27,7 +27,7 @@ use longhaul_core::search::rank::{
 };
 use longhaul_core::search::snippet::{Snippet, snippet};
 use longhaul_core::tokens;
-use longhaul_store::{FileRow, IndexedFile, Match, SearchIndex, Store};
+use longhaul_store::{FileRow, FileTable, IndexedFile, Match, PageTable, SearchIndex, Store};
 
 use super::error::ServiceError;
 use crate::clock::Clock;
@@ -74,14 +74,15 @@ pub struct Hit {
 }
 
 pub struct Searcher {
-    store: Store,
+    files: FileTable,
+    pages: PageTable,
     full_text: Arc<FullText>,
     clock: Clock,
 }
 
 impl Searcher {
-    pub fn new(store: Store, full_text: Arc<FullText>, clock: Clock) -> Self {
-        Self { store, full_text, clock }
+    pub fn new(Store { files, pages, .. }: Store, full_text: Arc<FullText>, clock: Clock) -> Self {
+        Self { files, pages, full_text, clock }
     }
 
     pub fn index_state(&self) -> IndexState {
@@ -161,7 +162,7 @@ impl Searcher {
         if let Entry::Vacant(place) = files.entry(number) {
             let found = match index.file(number).await? {
                 Some(indexed) => {
-                    let row = self.store.file_by_path(&indexed.path).await?;
+                    let row = self.files.by_path(&indexed.path).await?;
                     row.map(|row| (indexed, Arc::new(row)))
                 }
                 None => None,
@@ -170,7 +171,7 @@ impl Searcher {
         }
         let Some(Some((indexed, file))) = files.get(&number) else { return Ok(None) };
         let row =
-            self.store.item_at(file.file_id, file.cursor.generation, ranked.candidate.seq).await?;
+            self.pages.item_at(file.file_id, file.cursor.generation, ranked.candidate.seq).await?;
         let thread_id = file.thread_id.clone().unwrap_or_else(|| indexed.thread_id.clone());
         Ok(row.map(|row| FoundRow { ranked, file: Arc::clone(file), row, thread_id }))
     }

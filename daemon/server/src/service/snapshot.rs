@@ -8,7 +8,7 @@ use longhaul_core::checkpoint::staleness::Disk;
 use longhaul_core::checkpoint::view::ViewInputs;
 use longhaul_core::choice::{Choice, Choices};
 use longhaul_core::fold::Fold;
-use longhaul_store::{FileRow, Observation, Store, UpdateRow};
+use longhaul_store::{FileRow, Observation, Store, ThreadTable, UpdateRow, UpdateTable};
 
 use super::disk::{self, HashCache};
 use super::error::ServiceError;
@@ -72,14 +72,15 @@ fn placed(thread_id: &str, row: &UpdateRow, choice: Choice) -> StoredChoice {
 }
 
 pub struct Snapshots {
-    store: Store,
+    threads: ThreadTable,
+    updates: UpdateTable,
     ingest: Arc<Ingest>,
     hashes: Arc<HashCache>,
 }
 
 impl Snapshots {
-    pub fn new(store: Store, ingest: Arc<Ingest>) -> Self {
-        Self { store, ingest, hashes: Arc::default() }
+    pub fn new(Store { threads, updates, .. }: Store, ingest: Arc<Ingest>) -> Self {
+        Self { threads, updates, ingest, hashes: Arc::default() }
     }
 
     /// Gathers a thread as it is now, or as it was after line `as_of`. A past snapshot omits the files on disk,
@@ -88,9 +89,9 @@ impl Snapshots {
         self.catch_up(thread_id).await?;
         let not_found = || ServiceError::ThreadNotFound(thread_id.to_owned());
         let (row, rows, seen) = tokio::try_join!(
-            self.store.thread_get(thread_id),
-            self.store.updates(thread_id),
-            self.store.observations(thread_id),
+            self.threads.get(thread_id),
+            self.updates.of_thread(thread_id),
+            self.threads.observations(thread_id),
         )?;
         let row = row.ok_or_else(not_found)?;
         let fold = match as_of {
@@ -153,14 +154,16 @@ impl Snapshots {
             }
             end = end.min(at.end_ordinal_exclusive);
             let mut own = Vec::new();
-            for row in self.store.updates(&at.thread_id).await?.iter().filter(|row| row.seq < end) {
+            for row in
+                self.updates.of_thread(&at.thread_id).await?.iter().filter(|row| row.seq < end)
+            {
                 if let StoredUpdate::Choice(choice) = read(row)? {
                     own.push(placed(&at.thread_id, row, choice));
                 }
             }
             own.append(&mut inherited);
             inherited = own;
-            let row = self.store.thread_get(&at.thread_id).await?;
+            let row = self.threads.get(&at.thread_id).await?;
             base = row.and_then(|row| base_of(&row.file));
             visited.push(at.thread_id);
         }
@@ -175,7 +178,7 @@ impl Snapshots {
             return Ok(now);
         }
         let then = self.of(thread_id, Some(seq)).await?;
-        let seen = self.store.observations(thread_id).await?;
+        let seen = self.threads.observations(thread_id).await?;
         let disk = self.disk(&then.fold, &then.semantics, seen).await?;
         Ok(Snapshot { disk, ..then })
     }

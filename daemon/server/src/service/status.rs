@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use longhaul_core::model::budget::{Budget, Spending};
-use longhaul_store::{CompactionTotals, OpenReport, RebuildReport, Store};
+use longhaul_store::{CompactionTotals, Database, OpenReport, RebuildReport};
 
 use super::compaction::CompactionLog;
 use super::memory::CuratorProcess;
@@ -56,7 +56,7 @@ pub struct Status {
     pub instance: Instance,
     pub config: Live,
     pub(super) clock: Clock,
-    pub(super) store: (Store, OpenReport),
+    pub(super) database: (Database, OpenReport),
     pub(super) ingest: Arc<Ingest>,
     pub(super) full_text: Arc<FullText>,
     pub(super) models: Arc<Models>,
@@ -67,12 +67,12 @@ pub struct Status {
 
 impl Status {
     pub fn store(&self) -> StoreState {
-        let (store, opened) = &self.store;
+        let (database, opened) = &self.database;
         StoreState {
-            path: store.path().to_owned(),
+            path: database.path().to_owned(),
             schema_version: opened.schema_version,
-            rebuilt: store.rebuilt(),
-            bytes: store.bytes() + self.index().bytes,
+            rebuilt: database.rebuilt(),
+            bytes: database.bytes() + self.index().bytes,
         }
     }
 
@@ -107,7 +107,7 @@ impl Status {
     /// What a person should know, `progress` included.
     pub fn warnings(&self, progress: &Progress) -> Vec<DaemonWarning> {
         let mut warnings = warnings(progress, self.models.refused_today());
-        warnings.extend(mended(self.store.0.pages_mended()));
+        warnings.extend(mended(self.database.0.pages_mended()));
         warnings.extend(self.repositories.unavailable().as_deref().map(unseen));
         warnings.extend(self.curator.missing().map(uncurated));
         warnings

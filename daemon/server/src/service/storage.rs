@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use longhaul_store::Store;
+use longhaul_store::Database;
 use tokio::sync::{RwLock, RwLockReadGuard};
 
 use super::archive::ArchiveKeeper;
@@ -18,7 +18,7 @@ pub struct Storage {
     ingest: Arc<Ingest>,
     full_text: Arc<FullText>,
     archive: Arc<ArchiveKeeper>,
-    store: Store,
+    database: Database,
     settling: RwLock<()>,
 }
 
@@ -26,9 +26,9 @@ impl Storage {
     pub fn new(
         ingest: Arc<Ingest>,
         (full_text, archive): (Arc<FullText>, Arc<ArchiveKeeper>),
-        store: Store,
+        database: Database,
     ) -> Self {
-        Self { ingest, full_text, archive, store, settling: RwLock::default() }
+        Self { ingest, full_text, archive, database, settling: RwLock::default() }
     }
 
     /// Held by a task that must finish something in the store before it closes.
@@ -45,7 +45,7 @@ impl Storage {
     pub async fn keep_checked(&self) {
         loop {
             tokio::time::sleep(CHECK_PERIOD).await;
-            if let Err(error) = self.store.check_pages().await {
+            if let Err(error) = self.database.check_pages().await {
                 tracing::error!(%error, "the database is damaged");
                 if let Err(error) = self.ingest.recover().await {
                     tracing::error!(%error, "the damaged database cannot be replaced by a new one");
@@ -60,6 +60,6 @@ impl Storage {
         self.full_text.stop().await;
         self.archive.stop().await;
         drop(self.settling.write().await);
-        self.store.close().await;
+        self.database.close().await;
     }
 }

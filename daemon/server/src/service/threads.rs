@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use longhaul_core::thread::Source;
 use longhaul_protocol::limit;
-use longhaul_store::{FileRow, Store, ThreadCursor, ThreadFilter, ThreadRow};
+use longhaul_store::{
+    FileRow, PageTable, Store, ThreadCursor, ThreadFilter, ThreadRow, ThreadTable,
+};
 
 use super::error::ServiceError;
 use crate::archive::Archive;
@@ -30,15 +32,20 @@ const SYNC_TIMEOUT_MAX: Duration = Duration::from_millis(limit::SYNC_TIMEOUT_MS_
 
 /// The known threads and their items.
 pub struct Threads {
-    store: Store,
+    pages: PageTable,
+    threads: ThreadTable,
     ingest: Arc<Ingest>,
     archive: Arc<Archive>,
     config: Live,
 }
 
 impl Threads {
-    pub fn new(store: Store, (ingest, archive): (Arc<Ingest>, Arc<Archive>), config: Live) -> Self {
-        Self { store, ingest, archive, config }
+    pub fn new(
+        Store { pages, threads, .. }: Store,
+        (ingest, archive): (Arc<Ingest>, Arc<Archive>),
+        config: Live,
+    ) -> Self {
+        Self { pages, threads, ingest, archive, config }
     }
 
     /// Threads, newest first.
@@ -49,7 +56,7 @@ impl Threads {
         after: Option<&ThreadCursor>,
     ) -> Result<(Vec<ThreadRow>, Option<ThreadCursor>), ServiceError> {
         self.ingest.wait_for_first_read(FIRST_READ_TIMEOUT).await;
-        let (mut rows, next) = self.store.thread_list(filter, limit, after).await?;
+        let (mut rows, next) = self.threads.list(filter, limit, after).await?;
         self.name(&mut rows).await?;
         Ok((rows, next))
     }
@@ -76,7 +83,7 @@ impl Threads {
         &self,
         thread_id: &str,
     ) -> Result<(ThreadRow, Vec<(FileRow, u64)>), ServiceError> {
-        let row = self.store.thread_get(thread_id).await?;
+        let row = self.threads.get(thread_id).await?;
         let mut row = row.ok_or_else(|| ServiceError::ThreadNotFound(thread_id.to_owned()))?;
         self.name(std::slice::from_mut(&mut row)).await?;
         let archived = match self.archive.index() {
@@ -89,7 +96,7 @@ impl Threads {
             let kept = kept.find(|row| row.path == file.path && row.generation == generation);
             kept.map_or(0, |row| row.source_bytes)
         };
-        let files = self.store.thread_files(thread_id).await?;
+        let files = self.threads.files(thread_id).await?;
         Ok((
             row,
             files.into_iter().map(|file| (bytes_of(&file), file)).map(|(b, f)| (f, b)).collect(),
@@ -103,7 +110,7 @@ impl Threads {
         range: ItemRange,
         limit: usize,
     ) -> Result<Items, ServiceError> {
-        let read = (&self.store, Arc::clone(&self.archive));
+        let read = (&self.threads, &self.pages, Arc::clone(&self.archive));
         items::items(read, thread_id, range, limit).await
     }
 

@@ -77,8 +77,8 @@ async fn another_content_is_another_generation() {
         rig.settle().await;
         let row = rig.file(&path).await;
         assert_eq!(row.cursor.generation, 2, "{what}");
-        assert!(rig.store.page_heads(row.file_id, 1).await.unwrap().is_empty(), "{what}");
-        assert_eq!(rig.store.totals().await.unwrap().threads, 1, "{what}");
+        assert!(rig.store.pages.heads(row.file_id, 1).await.unwrap().is_empty(), "{what}");
+        assert_eq!(rig.store.database.totals().await.unwrap().threads, 1, "{what}");
         rig.assert_same_from_scratch().await;
     }
 }
@@ -126,7 +126,7 @@ async fn a_deleted_file_is_kept_as_gone_and_may_come_back() {
     fs::rename(&path, &away).unwrap();
     rig.settle().await;
     assert!(rig.file(&path).await.gone_at_ms.is_some());
-    assert!(rig.store.thread_get(&thread(1)).await.unwrap().is_some());
+    assert!(rig.store.threads.get(&thread(1)).await.unwrap().is_some());
     let before = rig.ingest.progress().bytes_done;
     fs::rename(&away, &path).unwrap();
     rig.settle().await;
@@ -165,7 +165,7 @@ async fn archiving_compressing_and_back_is_one_file_read_once() {
     rig.settle().await;
     let row = rig.file(&path).await;
     assert_eq!((row.file_id, row.cursor.generation), (first.file_id, 1));
-    assert_eq!(rig.store.files_after(longhaul_store::FileId(0)).await.unwrap().len(), 1);
+    assert_eq!(rig.store.files.after(longhaul_store::FileId(0)).await.unwrap().len(), 1);
     assert_eq!(rig.ingest.progress().bytes_done - read, turn_of("t", 51).len() as u64);
     rig.assert_same_from_scratch().await;
 }
@@ -176,8 +176,8 @@ async fn a_copy_in_the_archive_does_not_count_twice() {
     let path = rig.write(&name(1), session(&thread(1), 5));
     fs::copy(&path, rig.archive().join(path.file_name().unwrap())).unwrap();
     rig.settle().await;
-    assert_eq!(rig.store.totals().await.unwrap().threads, 1);
-    assert_eq!(rig.store.thread_files(&thread(1)).await.unwrap().len(), 2);
+    assert_eq!(rig.store.database.totals().await.unwrap().threads, 1);
+    assert_eq!(rig.store.threads.files(&thread(1)).await.unwrap().len(), 2);
     assert_eq!(rig.ingest.fold(&thread(1)).await.unwrap().unwrap().head().items, 15);
 }
 
@@ -221,7 +221,7 @@ async fn a_plain_file_beats_its_compressed_twin() {
     let path = rig.write(&name(1), &text);
     rig.write(&format!("{}.zst", name(1)), zstd::encode_all(text.as_bytes(), 3).unwrap());
     rig.settle().await;
-    let files = rig.store.files_after(longhaul_store::FileId(0)).await.unwrap();
+    let files = rig.store.files.after(longhaul_store::FileId(0)).await.unwrap();
     assert_eq!(files.len(), 1);
     assert_eq!(files[0].path, path.to_str().unwrap());
 }
@@ -339,7 +339,7 @@ async fn an_unreadable_saved_fold_is_computed_again() {
         pages: Vec::new(),
         observations: Vec::new(),
     };
-    rig.store.commit_batch(&Batch { files: vec![spoiled] }).await.unwrap();
+    rig.store.projection.commit(&Batch { files: vec![spoiled] }).await.unwrap();
     let fold = rig.ingest.fold(&thread(1)).await.unwrap().unwrap();
     assert_eq!(Some(fold.head()), before.head.as_ref(), "whoever asks waits for nobody");
     assert!(rig.ingest.progress().folds_broken > 0, "doctor tells of it");

@@ -48,7 +48,7 @@ async fn every_line_is_counted(part: &str, source: Source) {
     ingest.settle(WAIT).await.unwrap();
     let progress = ingest.progress();
     assert_eq!((progress.errors, progress.stalled), (Vec::new(), None));
-    let files = store.files_after(longhaul_store::FileId(0)).await.unwrap();
+    let files = store.files.after(longhaul_store::FileId(0)).await.unwrap();
     assert_eq!(files.len() as u64, progress.sources[0].files);
     assert!(!files.is_empty());
     for file in files {

@@ -48,7 +48,7 @@ async fn a_kill_at_any_time_leads_to_the_same_final_state() {
         &format!("{}.zst", name(3)),
         zstd::encode_all(session(&thread(3), 200).as_bytes(), 3).unwrap(),
     );
-    rig.store.close().await;
+    rig.store.database.close().await;
 
     let (mut last, mut kills) = (0, 0);
     loop {
@@ -64,7 +64,7 @@ async fn a_kill_at_any_time_leads_to_the_same_final_state() {
         let (store, _) = Store::open(&folder.join("longhaul.db"), 1).await.unwrap();
         let seen = async {
             loop {
-                let files = store.files_after(longhaul_store::FileId(0)).await.unwrap();
+                let files = store.files.after(longhaul_store::FileId(0)).await.unwrap();
                 let stored: u64 = files.iter().map(|file| file.cursor.offset).sum();
                 let is_done = files.len() == 3 && files.iter().all(|file| file.stat.size > 0);
                 if is_done || stored > last {
@@ -76,7 +76,7 @@ async fn a_kill_at_any_time_leads_to_the_same_final_state() {
         let (stored, is_done) = tokio::time::timeout(WAIT, seen).await.unwrap();
         child.kill().unwrap();
         child.wait().unwrap();
-        store.close().await;
+        store.database.close().await;
         last = stored;
         kills += 1;
         if is_done {

@@ -51,7 +51,7 @@ async fn a_revert_becomes_the_threads_current_file() {
     let path = rig.write(&name(1).replace(".jsonl", "_01a1fb8c-a005-7a50.jsonl"), &reverted);
     rig.settle().await;
     assert_eq!(rig.file(&path).await.base, BaseState::Joined);
-    let current = rig.store.thread_get(&thread(1)).await.unwrap().unwrap();
+    let current = rig.store.threads.get(&thread(1)).await.unwrap().unwrap();
     assert_eq!(current.file.path, path.to_str().unwrap());
     assert_eq!(current.file.head.unwrap().items, 6 + 6);
     // A fork of the reverted thread: its base is the second file, with its own bytes.

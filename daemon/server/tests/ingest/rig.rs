@@ -100,7 +100,7 @@ impl Rig {
     }
 
     pub async fn file(&self, path: &Path) -> FileRow {
-        self.store.file_by_path(path.to_str().unwrap()).await.unwrap().unwrap()
+        self.store.files.by_path(path.to_str().unwrap()).await.unwrap().unwrap()
     }
 
     /// Ingests the same files into an empty store and requires the same state.
@@ -163,14 +163,14 @@ pub struct State {
 
 pub async fn state(store: &Store) -> Vec<State> {
     let mut states = Vec::new();
-    for row in store.files_after(longhaul_store::FileId(0)).await.unwrap() {
+    for row in store.files.after(longhaul_store::FileId(0)).await.unwrap() {
         if row.gone_at_ms.is_some() {
             continue;
         }
-        let (cursor, fold) = store.fold_blob(row.file_id).await.unwrap().unwrap();
+        let (cursor, fold) = store.files.fold(row.file_id).await.unwrap().unwrap();
         let is_current = match &row.thread_id {
             Some(thread) => {
-                store.thread_get(thread).await.unwrap().unwrap().file.file_id == row.file_id
+                store.threads.get(thread).await.unwrap().unwrap().file.file_id == row.file_id
             }
             None => false,
         };
@@ -190,10 +190,11 @@ pub async fn state(store: &Store) -> Vec<State> {
 /// All item rows of a file; all pages except the last must be full.
 pub async fn items(store: &Store, row: &FileRow) -> Vec<ItemRow> {
     let mut items = Vec::new();
-    let heads = store.page_heads(row.file_id, row.cursor.generation).await.unwrap();
+    let heads = store.pages.heads(row.file_id, row.cursor.generation).await.unwrap();
     for (at, head) in heads.iter().enumerate() {
         assert!(head.items == 64 || at + 1 == heads.len(), "a page in the middle is not full");
-        let page = store.page(row.file_id, row.cursor.generation, head.first_seq).await.unwrap();
+        let page =
+            store.pages.get(row.file_id, row.cursor.generation, head.first_seq).await.unwrap();
         let page = page.unwrap();
         assert_eq!(page.len() as u64, head.items);
         items.extend(page);

@@ -5,8 +5,8 @@ use sqlx::Row as _;
 
 use crate::error::StoreError;
 use crate::job::fenced;
+use crate::pool::Connections;
 use crate::row::{get, unsigned};
-use crate::store::Store;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AgentRow {
@@ -25,10 +25,14 @@ pub struct AgentRow {
     pub at_ms: i64,
 }
 
-impl Store {
+/// The curator's last run.
+#[derive(Debug, Clone)]
+pub struct CurationTable(pub(crate) Connections);
+
+impl CurationTable {
     /// The last run; `None` before the first.
-    pub async fn agent_get(&self) -> Result<Option<AgentRow>, StoreError> {
-        let pools = self.pools();
+    pub async fn get(&self) -> Result<Option<AgentRow>, StoreError> {
+        let pools = self.0.pools();
         sqlx::query(
             "SELECT baseline, outcome, detail, mode, turns, tokens, at_ms FROM memory_agent",
         )
@@ -51,8 +55,8 @@ impl Store {
     /// Stores the result of a run. Without a baseline the previous one stays. Nothing is stored for a run that
     /// lost its job.
     /// Fails with `Fenced` if the run lost its job.
-    pub async fn agent_put(&self, run: &AgentRow, fence: &Fence) -> Result<(), StoreError> {
-        let pools = self.pools();
+    pub async fn put(&self, run: &AgentRow, fence: &Fence) -> Result<(), StoreError> {
+        let pools = self.0.pools();
         let mut transaction = pools.begin().await?;
         fenced(&mut transaction, Some(fence), &pools).await?;
         sqlx::query(
@@ -76,8 +80,8 @@ impl Store {
     }
 
     /// Deletes the baseline, so that the next run receives everything.
-    pub async fn agent_baseline_purge(&self) -> Result<(), StoreError> {
-        let pools = self.pools();
+    pub async fn purge_baseline(&self) -> Result<(), StoreError> {
+        let pools = self.0.pools();
         sqlx::query("UPDATE memory_agent SET baseline = NULL")
             .execute(pools.writer())
             .await

@@ -8,8 +8,8 @@ use sqlx::Row as _;
 use super::passage;
 use crate::error::StoreError;
 use crate::job::fenced;
+use crate::pool::Connections;
 use crate::row::{get, unsigned};
-use crate::store::Store;
 
 /// Generations kept: a person may still have a file of the last one open.
 pub const GENERATIONS_KEPT: u32 = 2;
@@ -44,10 +44,14 @@ pub struct NewGeneration<'a> {
     pub fence: Option<&'a Fence>,
 }
 
-impl Store {
+/// Published memory files, with their searchable passages.
+#[derive(Debug, Clone)]
+pub struct GenerationTable(pub(crate) Connections);
+
+impl GenerationTable {
     /// The newest generations, newest first, at most [`GENERATIONS_KEPT`].
-    pub async fn generations(&self) -> Result<Vec<Generation>, StoreError> {
-        let pools = self.pools();
+    pub async fn newest(&self) -> Result<Vec<Generation>, StoreError> {
+        let pools = self.0.pools();
         sqlx::query(
             "SELECT generation, at_ms, input, threads, handbook, edits, files, found \
              FROM memory_generation ORDER BY generation DESC LIMIT ?1",
@@ -74,8 +78,8 @@ impl Store {
     }
 
     /// Removes all generations before `generation`.
-    pub async fn generations_purge(&self, generation: u64) -> Result<(), StoreError> {
-        let pools = self.pools();
+    pub async fn purge(&self, generation: u64) -> Result<(), StoreError> {
+        let pools = self.0.pools();
         sqlx::query("DELETE FROM memory_generation WHERE generation < ?1")
             .bind(generation.cast_signed())
             .execute(pools.writer())
@@ -87,8 +91,8 @@ impl Store {
     /// Records the current generation with its searchable passages. Returns `false`, storing nothing, if another
     /// was recorded since its predecessor: the run was taken over.
     /// Fails with `Fenced` if the run lost its job.
-    pub async fn generation_put(&self, new: NewGeneration<'_>) -> Result<bool, StoreError> {
-        let pools = self.pools();
+    pub async fn put(&self, new: NewGeneration<'_>) -> Result<bool, StoreError> {
+        let pools = self.0.pools();
         let classify = |error| pools.classify(error);
         let set = new.generation;
         let (edits, files, found) = (

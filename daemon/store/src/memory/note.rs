@@ -1,11 +1,11 @@
-//! Notes, exclusions and usage.
+//! Notes and exclusions.
 
 use longhaul_core::memory::Origin;
 use sqlx::{Sqlite, Transaction};
 
 use crate::error::StoreError;
-use crate::row::{get, unsigned};
-use crate::store::Store;
+use crate::pool::Connections;
+use crate::row::get;
 
 /// Maximum notes of the person, and of all others together, so that agents cannot crowd out the person's notes. At the
 /// limit new notes are rejected; old ones are never deleted automatically.
@@ -49,15 +49,6 @@ pub enum Exclusion {
     Note(String),
 }
 
-/// Usage of a kind of memory file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UseRow {
-    pub kind: String,
-    pub uses: u64,
-    /// Last use, Unix milliseconds.
-    pub last_ms: i64,
-}
-
 impl Exclusion {
     fn parts(&self) -> (&'static str, &str) {
         match self {
@@ -78,9 +69,13 @@ impl Exclusion {
     }
 }
 
-impl Store {
-    pub async fn note_add(&self, note: &NoteRow) -> Result<NoteOutcome, StoreError> {
-        let pools = self.pools();
+/// Notes, and what memory must forget.
+#[derive(Debug, Clone)]
+pub struct NoteTable(pub(crate) Connections);
+
+impl NoteTable {
+    pub async fn add(&self, note: &NoteRow) -> Result<NoteOutcome, StoreError> {
+        let pools = self.0.pools();
         let classify = |error| pools.classify(error);
         let mut transaction = pools.begin().await?;
         if let Some(full) = full(&mut transaction, note).await.map_err(classify)? {
@@ -92,12 +87,8 @@ impl Store {
     }
 
     /// Replaces another's note by the person's confirmation of it.
-    pub async fn note_confirm(
-        &self,
-        pending: &str,
-        note: &NoteRow,
-    ) -> Result<NoteOutcome, StoreError> {
-        let pools = self.pools();
+    pub async fn confirm(&self, pending: &str, note: &NoteRow) -> Result<NoteOutcome, StoreError> {
+        let pools = self.0.pools();
         let classify = |error| pools.classify(error);
         let mut transaction = pools.begin().await?;
         let gone = sqlx::query("DELETE FROM memory_note WHERE note_id = ?1 AND origin <> 'person'")
@@ -117,8 +108,8 @@ impl Store {
     }
 
     /// Oldest first.
-    pub async fn notes(&self) -> Result<Vec<NoteRow>, StoreError> {
-        let pools = self.pools();
+    pub async fn list(&self) -> Result<Vec<NoteRow>, StoreError> {
+        let pools = self.0.pools();
         let rows = "SELECT note_id, project, at_ms, text, origin FROM memory_note \
                     ORDER BY at_ms, note_id";
         sqlx::query(rows)
@@ -142,7 +133,7 @@ impl Store {
     /// notes and passages.
     /// On an error nothing is stored.
     pub async fn forget(&self, what: &Exclusion, at_ms: i64) -> Result<u64, StoreError> {
-        let pools = self.pools();
+        let pools = self.0.pools();
         let classify = |error| pools.classify(error);
         let mut transaction = pools.begin().await?;
         let (kind, subject) = what.parts();
@@ -164,67 +155,17 @@ impl Store {
 
     /// Checkpoints and truncates the log: afterwards deleted data is in neither file.
     pub async fn scrub(&self) -> Result<(), StoreError> {
-        self.pools().scrub().await
+        self.0.pools().scrub().await
     }
 
     pub async fn exclusions(&self) -> Result<Vec<Exclusion>, StoreError> {
-        let pools = self.pools();
+        let pools = self.0.pools();
         let rows: Vec<(String, String)> =
             sqlx::query_as("SELECT kind, subject FROM memory_exclusion ORDER BY kind, subject")
                 .fetch_all(pools.reader())
                 .await
                 .map_err(|error| pools.classify(error))?;
         Ok(rows.into_iter().filter_map(|(kind, subject)| Exclusion::of(&kind, subject)).collect())
-    }
-
-    /// Counts a use of a kind of file and of its threads; ignores unknown threads.
-    pub async fn memory_use(
-        &self,
-        kinds: &[&str],
-        thread_ids: &[String],
-        at_ms: i64,
-    ) -> Result<(), StoreError> {
-        let pools = self.pools();
-        let classify = |error| pools.classify(error);
-        let mut transaction = pools.begin().await?;
-        for kind in kinds {
-            sqlx::query(
-                "INSERT INTO memory_usage (kind, uses, last_ms) VALUES (?1, 1, ?2) \
-                 ON CONFLICT (kind) DO UPDATE SET uses = uses + 1, last_ms = excluded.last_ms",
-            )
-            .bind(*kind)
-            .bind(at_ms)
-            .execute(&mut *transaction)
-            .await
-            .map_err(classify)?;
-        }
-        for thread_id in thread_ids {
-            sqlx::query(
-                "UPDATE memory_thread SET uses = uses + 1, last_used_ms = ?2 WHERE thread_id = ?1",
-            )
-            .bind(thread_id.as_str())
-            .bind(at_ms)
-            .execute(&mut *transaction)
-            .await
-            .map_err(classify)?;
-        }
-        transaction.commit().await.map_err(classify)
-    }
-
-    /// Usage of each kind of file.
-    pub async fn memory_uses(&self) -> Result<Vec<UseRow>, StoreError> {
-        let pools = self.pools();
-        sqlx::query("SELECT kind, uses, last_ms FROM memory_usage ORDER BY kind")
-            .try_map(|row| {
-                Ok(UseRow {
-                    kind: get(&row, "kind")?,
-                    uses: unsigned(&row, "uses")?,
-                    last_ms: get(&row, "last_ms")?,
-                })
-            })
-            .fetch_all(pools.reader())
-            .await
-            .map_err(|error| pools.classify(error))
     }
 }
 

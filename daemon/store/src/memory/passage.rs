@@ -3,9 +3,9 @@
 use longhaul_core::search::word;
 use sqlx::{QueryBuilder, Sqlite, SqliteConnection};
 
+use super::generation::GenerationTable;
 use crate::error::StoreError;
 use crate::row::{get, unsigned};
-use crate::store::Store;
 
 /// Maximum passages considered by a search.
 const MATCHES_MAX: u32 = 400;
@@ -33,7 +33,7 @@ pub struct PassageMatch {
     pub relevance: f64,
 }
 
-impl Store {
+impl GenerationTable {
     /// Passages that match `expression` (of [`longhaul_core::search::query`]), the most relevant first.
     /// With `projects`, only theirs and global ones.
     /// `Internal` means an invalid expression.
@@ -42,7 +42,7 @@ impl Store {
         expression: &str,
         projects: Option<&[String]>,
     ) -> Result<Vec<PassageMatch>, StoreError> {
-        let pools = self.pools();
+        let pools = self.0.pools();
         let mut query = QueryBuilder::<Sqlite>::new(
             "SELECT p.path, p.line_start, p.line_end, p.project, p.thread_id, p.at_ms, p.text, \
              -bm25(memory_text, 1.0, 0.5) AS relevance FROM memory_text t \

@@ -5,7 +5,9 @@ use std::fs;
 
 use longhaul_core::fold::Fold;
 use longhaul_core::item::ItemRow;
-use longhaul_store::{ArchiveIndex, ArchivedTranscript, Cursor, FileRow, Store};
+use longhaul_store::{
+    ArchiveIndex, ArchivedTranscript, Cursor, FileRow, FileTable, PageTable, Store,
+};
 
 use super::life::Life;
 use super::world::{ForgetState, digest};
@@ -16,16 +18,16 @@ use crate::service::archive::ArchiveWork;
 impl Life {
     /// The cursor of a file, its fold and its items are consistent.
     pub(super) fn check_rows(&self) {
-        let store = self.services.ingest.store().clone();
+        let (files, pages) = self.services.ingest.tables();
         self.front.run(async {
-            for row in store.files_after(longhaul_store::FileId(0)).await.unwrap() {
-                let (cursor, blob) = store.fold_blob(row.file_id).await.unwrap().unwrap();
+            for row in files.after(longhaul_store::FileId(0)).await.unwrap() {
+                let (cursor, blob) = files.fold(row.file_id).await.unwrap().unwrap();
                 assert_eq!(cursor, row.cursor, "{}", row.path);
                 if cursor.offset == 0 {
                     continue;
                 }
                 let fold = Fold::load(&blob).unwrap();
-                let items = items(&store, &row).await;
+                let items = items(pages, &row).await;
                 assert_eq!(fold.head().items, items.len() as u64, "items of {}", row.path);
                 let last = items.last().map_or(0, |item| item.seq);
                 assert!(last < cursor.next_seq.max(1), "{} has items after its cursor", row.path);
@@ -55,7 +57,7 @@ impl Life {
         for (thread_id, text) in &self.world.pins {
             let pins = self
                 .front
-                .run(async { self.services.ingest.store().updates(thread_id).await.unwrap() });
+                .run(async { self.services.choices.updates.of_thread(thread_id).await.unwrap() });
             assert!(pins.iter().any(|row| row.body.contains(text)), "a pin is lost: {text}");
         }
         self.check_jobs();
@@ -172,7 +174,7 @@ impl Life {
                 continue;
             }
             let path = path.to_str().unwrap();
-            let row = self.front.run(self.services.ingest.store().file_by_path(path)).unwrap();
+            let row = self.front.run(self.services.ingest.tables().0.by_path(path)).unwrap();
             let end = usize::try_from(row.unwrap().cursor.offset).unwrap();
             let texts = self.archived(&index, &transcript.thread_id);
             let has = texts.iter().any(|(row, text)| row.path == path && *text == now[..end]);
@@ -192,7 +194,7 @@ impl Life {
         let (ours, scratch) = self.front.run(async {
             let (store, _) = Store::open(&path, 1).await.unwrap();
             let ingest = Ingest::start(IngestDeps {
-                store: store.clone(),
+                store,
                 roots,
                 events: std::sync::Arc::new(Nobody),
                 archive: None,
@@ -201,7 +203,8 @@ impl Life {
             });
             ingest.scan().await;
             ingest.idle().await;
-            let states = (states(self.services.ingest.store()).await, states(&store).await);
+            let states =
+                (states(self.services.ingest.tables()).await, states(ingest.tables()).await);
             ingest.stop().await;
             states
         });
@@ -257,14 +260,14 @@ impl State {
     }
 }
 
-async fn states(store: &Store) -> Vec<State> {
+async fn states((files, pages): (&FileTable, &PageTable)) -> Vec<State> {
     let mut states = Vec::new();
-    for row in store.files_after(longhaul_store::FileId(0)).await.unwrap() {
+    for row in files.after(longhaul_store::FileId(0)).await.unwrap() {
         if row.gone_at_ms.is_some() {
             continue;
         }
-        let (cursor, fold) = store.fold_blob(row.file_id).await.unwrap().unwrap();
-        let items = items(store, &row).await;
+        let (cursor, fold) = files.fold(row.file_id).await.unwrap().unwrap();
+        let items = items(pages, &row).await;
         let cursor = Cursor { generation: 0, ..cursor };
         states.push(State { path: row.path, cursor, thread_id: row.thread_id, fold, items });
     }
@@ -272,10 +275,10 @@ async fn states(store: &Store) -> Vec<State> {
     states
 }
 
-async fn items(store: &Store, row: &FileRow) -> Vec<ItemRow> {
+async fn items(pages: &PageTable, row: &FileRow) -> Vec<ItemRow> {
     let (mut items, generation) = (Vec::new(), row.cursor.generation);
-    for head in store.page_heads(row.file_id, generation).await.unwrap() {
-        let page = store.page(row.file_id, generation, head.first_seq).await.unwrap();
+    for head in pages.heads(row.file_id, generation).await.unwrap() {
+        let page = pages.get(row.file_id, generation, head.first_seq).await.unwrap();
         items.extend(page.unwrap_or_default());
     }
     items

@@ -55,7 +55,7 @@ async fn rig(results: Vec<Result<(), FailureKind>>, hangs: bool) -> Rig {
 async fn rig_at(clock: Clock, results: Vec<Result<(), FailureKind>>, hangs: bool) -> Rig {
     let folder = tempfile::tempdir().unwrap();
     let (store, _) = Store::open(&folder.path().join("t.db"), 0).await.unwrap();
-    let jobs = Jobs::new(store, clock, "one", [(Kind::Extract, RULES)].into());
+    let jobs = Jobs::new(store.jobs, clock, "one", [(Kind::Extract, RULES)].into());
     let (sender, begun) = mpsc::channel(16);
     let work = Arc::new(Scripted { results: Mutex::new(results), begun: sender, hangs });
     let stop = CancellationToken::new();
@@ -149,10 +149,11 @@ async fn work_outlives_its_lease_by_renewing_and_stops_when_it_is_cancelled() {
 async fn jobs_of_a_dead_daemon_are_taken_back_at_the_start() {
     let folder = tempfile::tempdir().unwrap();
     let (store, _) = Store::open(&folder.path().join("t.db"), 0).await.unwrap();
-    let dead = Jobs::new(store.clone(), Clock::system(), "dead", [(Kind::Extract, RULES)].into());
+    let dead =
+        Jobs::new(store.jobs.clone(), Clock::system(), "dead", [(Kind::Extract, RULES)].into());
     ask(&dead, "t").await;
     let claimed = dead.claim(Kind::Extract, &dead.holder()).await.unwrap().unwrap();
-    let jobs = Jobs::new(store, Clock::system(), "one", [(Kind::Extract, RULES)].into());
+    let jobs = Jobs::new(store.jobs, Clock::system(), "one", [(Kind::Extract, RULES)].into());
     assert_eq!(jobs.rescue().await.unwrap(), 1);
     let again = jobs.claim(Kind::Extract, &jobs.holder()).await.unwrap().unwrap();
     assert_eq!((again.job.epoch, again.job.attempts), (2, 2), "the lost attempt counts");
@@ -183,7 +184,7 @@ async fn an_outcome_is_recorded_when_the_database_can_be_written_again() {
     let path = folder.path().join("t.db");
     let (store, _) = Store::open(&path, 0).await.unwrap();
     let rules = Rules { lease_ms: 60_000, heartbeat_ms: 30_000, ..RULES };
-    let jobs = Jobs::new(store, Clock::system(), "one", [(Kind::Extract, rules)].into());
+    let jobs = Jobs::new(store.jobs, Clock::system(), "one", [(Kind::Extract, rules)].into());
     let (key, stop) = (key("a"), CancellationToken::new());
     ask(&jobs, "a").await;
     let claimed = jobs.claim(Kind::Extract, &jobs.holder()).await.unwrap().unwrap();

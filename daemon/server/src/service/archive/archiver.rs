@@ -9,7 +9,8 @@ use std::time::Duration;
 use longhaul_core::digest::Digest128;
 use longhaul_core::rollout::source::Layout;
 use longhaul_store::{
-    ArchiveIndex, ArchivedTranscript, Cursor, FileId, FileRow, FileState, Store, StoreError,
+    AgeTable, ArchiveIndex, ArchivedTranscript, CompactionTable, Cursor, FileId, FileRow,
+    FileState, FileTable, StoreError, UpdateTable,
 };
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -44,7 +45,10 @@ const CHECK_PERIOD: Duration = Duration::from_secs(3_600);
 
 pub(super) struct Archiver {
     pub(super) shared: Arc<ArchiveShared>,
-    pub(super) store: Store,
+    pub(super) files: FileTable,
+    pub(super) updates: UpdateTable,
+    pub(super) compactions: CompactionTable,
+    pub(super) age: AgeTable,
     pub(super) ingest: Arc<Ingest>,
     pub(super) cancel: CancellationToken,
 }
@@ -144,7 +148,8 @@ impl Archiver {
             tokio::task::spawn_blocking(heap::release).await?;
         }
         let _turn = self.shared.turn.lock().await;
-        upkeep::keep_bounds(&self.shared, index, &self.store).await?;
+        let deciding = (&self.age, &self.compactions, &self.updates);
+        upkeep::keep_bounds(&self.shared, index, deciding).await?;
         upkeep::merge(&self.shared, index).await?;
         self.shared.progress.set_behind(0);
         Ok(true)
@@ -156,7 +161,7 @@ impl Archiver {
         if !hints.all {
             let mut queue = VecDeque::new();
             for path in hints.paths {
-                queue.extend(self.store.file_by_path(&path).await?.map(|file| file.file_id));
+                queue.extend(self.files.by_path(&path).await?.map(|file| file.file_id));
             }
             return Ok(queue);
         }
@@ -172,7 +177,7 @@ impl Archiver {
         }
         let (mut behind, mut last) = (Vec::new(), FileId(0));
         loop {
-            let files = self.store.file_states_after(last).await?;
+            let files = self.files.states_after(last).await?;
             let Some(file) = files.last() else { break };
             last = file.file_id;
             let is_behind = |file: &FileState| {
@@ -198,7 +203,7 @@ impl Archiver {
         let (mut reads, mut bytes) = (Vec::new(), 0);
         while bytes < BATCH_BYTES && reads.len() < BATCH_FILES {
             let Some(number) = queue.pop_front() else { break };
-            let Some(file) = self.store.file(number).await? else { continue };
+            let Some(file) = self.files.get(number).await? else { continue };
             if excluded.has(&file) {
                 continue;
             }
@@ -231,7 +236,7 @@ impl Archiver {
     ) -> Result<Option<NewPart>, ServiceError> {
         let mut known = self.archived_state(index, &file).await?;
         known.updated_ms = file.head.as_ref().map_or(known.updated_ms, |head| head.updated_at_ms);
-        known.lived_ms = self.store.advance_age(self.shared.clock.moment()).await?;
+        known.lived_ms = self.age.advance(self.shared.clock.moment()).await?;
         if known.source_bytes >= file.cursor.offset {
             return Ok(None);
         }
@@ -341,7 +346,7 @@ impl Archiver {
                 && row.checked_bytes > 0
                 && (row.checked_bytes, row.checked_chain)
                     == (whole.checked_bytes, whole.checked_chain);
-            if is_same && self.store.file_by_path(&row.path).await?.is_none() {
+            if is_same && self.files.by_path(&row.path).await?.is_none() {
                 index.remove_transcripts(&[row.id]).await?;
             }
         }

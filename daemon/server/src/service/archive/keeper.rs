@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use longhaul_store::{ArchiveIndex, Store};
+use longhaul_store::{ArchiveIndex, FileTable, Store};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -22,7 +22,7 @@ const CANDIDATES_MAX: u32 = 100;
 
 pub struct ArchiveKeeper {
     pub(super) shared: Arc<ArchiveShared>,
-    pub(super) store: Store,
+    pub(super) files: FileTable,
     cancel: CancellationToken,
     task: Mutex<Option<JoinHandle<()>>>,
 }
@@ -31,7 +31,7 @@ impl ArchiveKeeper {
     /// Starts archiving and returns immediately; the index is opened in the background.
     pub fn start(
         (archive, hints): (Arc<Archive>, Arc<Hints>),
-        (store, ingest): (Store, Arc<Ingest>),
+        (Store { files, updates, compactions, age, .. }, ingest): (Store, Arc<Ingest>),
         config: Live,
         clock: Clock,
     ) -> Self {
@@ -41,12 +41,15 @@ impl ArchiveKeeper {
         let cancel = CancellationToken::new();
         let archiver = Archiver {
             shared: Arc::clone(&shared),
-            store: store.clone(),
+            files: files.clone(),
+            updates,
+            compactions,
+            age,
             ingest,
             cancel: cancel.clone(),
         };
         let task = Mutex::new(Some(tokio::spawn(archiver.run())));
-        Self { shared, store, cancel, task }
+        Self { shared, files, cancel, task }
     }
 
     /// Stops after the current batch.

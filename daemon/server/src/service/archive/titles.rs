@@ -26,7 +26,7 @@ impl ArchiveKeeper {
         let index = self.index()?;
         let paths: Vec<String> =
             threads.iter().map(|thread| thread.transcript.path.clone()).collect();
-        let titles = self.store.titles(&paths).await?;
+        let titles = self.files.titles(&paths).await?;
         let of_codex = threads.iter().filter(|thread| thread.transcript.source == Source::Codex);
         let ids: HashSet<String> =
             of_codex.map(|thread| thread.transcript.thread_id.clone()).collect();

@@ -8,7 +8,9 @@ use longhaul_core::archive::chunk::ChunkDigest;
 use longhaul_core::archive::eviction::{self, Bounds, EvictionCandidate};
 use longhaul_core::archive::pack::{PackContents, PackedPiece, TranscriptName};
 use longhaul_core::digest::DigestStream;
-use longhaul_store::{ArchiveIndex, NewPack, PackRow, Store, ThreadAge};
+use longhaul_store::{
+    AgeTable, ArchiveIndex, CompactionTable, NewPack, PackRow, ThreadAge, UpdateTable,
+};
 
 use super::shared::{ArchiveShared, BATCH_BYTES};
 use crate::archive::{
@@ -38,7 +40,7 @@ const DAY_MS: i64 = 86_400_000;
 pub(super) async fn keep_bounds(
     shared: &ArchiveShared,
     index: &ArchiveIndex,
-    store: &Store,
+    (age, compactions, updates): (&AgeTable, &CompactionTable, &UpdateTable),
 ) -> Result<(), ServiceError> {
     let settings = shared.config.now().archive.clone();
     let days = i64::try_from(*settings.max_age_days).unwrap_or(i64::MAX);
@@ -48,7 +50,7 @@ pub(super) async fn keep_bounds(
     if bytes <= max_bytes && max_age_ms.is_none() {
         return Ok(());
     }
-    let lived_ms = store.advance_age(shared.clock.moment()).await?;
+    let lived_ms = age.advance(shared.clock.moment()).await?;
     let ages = index.thread_ages().await?;
     let age_ms = |thread: &ThreadAge| lived_ms.saturating_sub(thread.lived_ms);
     let is_any_old = ages.iter().any(|thread| max_age_ms.is_some_and(|max| age_ms(thread) > max));
@@ -56,8 +58,8 @@ pub(super) async fn keep_bounds(
         return Ok(());
     }
     let own: HashMap<String, u64> = index.exclusive_bytes().await?.into_iter().collect();
-    let receipts: HashSet<String> = store.threads_with_compactions().await?.into_iter().collect();
-    let pins: HashSet<String> = store.threads_with_pins().await?.into_iter().collect();
+    let receipts: HashSet<String> = compactions.threads().await?.into_iter().collect();
+    let pins: HashSet<String> = updates.pinned_threads().await?.into_iter().collect();
     let threads = ages.into_iter().map(|thread| EvictionCandidate {
         bytes: scaled(own.get(&thread.thread_id).copied().unwrap_or(0), &totals),
         has_pin: pins.contains(&thread.thread_id),

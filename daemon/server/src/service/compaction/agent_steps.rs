@@ -18,7 +18,7 @@ use std::collections::HashMap;
 use std::sync::{self, Arc, PoisonError};
 
 use longhaul_core::compaction::rearm;
-use longhaul_store::{CompactionRow, Store};
+use longhaul_store::{CompactionRow, CompactionTable, Store, ThreadTable};
 use serde::Deserialize;
 use tokio::sync::{Mutex, MutexGuard};
 
@@ -35,7 +35,8 @@ struct StoredStep {
 
 /// Gives the steps of one compaction by an agent one record.
 pub struct AgentSteps {
-    store: Store,
+    threads: ThreadTable,
+    compactions: CompactionTable,
     index: ItemIndex,
     running: Arc<Running>,
 }
@@ -73,8 +74,8 @@ pub(super) struct RunningStep {
 }
 
 impl AgentSteps {
-    pub fn new(store: Store, index: ItemIndex) -> Self {
-        Self { store, index, running: Arc::default() }
+    pub fn new(Store { threads, compactions, .. }: Store, index: ItemIndex) -> Self {
+        Self { threads, compactions, index, running: Arc::default() }
     }
 
     /// Starts the step that a request is, under the id of the record that it replaces, or under a new one.
@@ -124,7 +125,7 @@ impl AgentSteps {
         thread_id: &str,
         step: AgentStep,
     ) -> Result<Option<String>, ServiceError> {
-        let (newest, _) = self.store.compaction_list(Some(thread_id), 1, None).await?;
+        let (newest, _) = self.compactions.list(Some(thread_id), 1, None).await?;
         let Some(row) = newest.into_iter().next().filter(|row| row.undone_at_ms.is_none()) else {
             return Ok(None);
         };
@@ -142,7 +143,7 @@ impl AgentSteps {
     }
 
     async fn step_of(&self, row: &CompactionRow) -> Result<Option<AgentStep>, ServiceError> {
-        let found = self.store.compaction_get(&row.compaction_id).await?;
+        let found = self.compactions.get(&row.compaction_id).await?;
         let Some((_, body)) = found else { return Ok(None) };
         let stored: StoredStep = serde_json::from_slice(&body.result)
             .map_err(|source| ServiceError::Undecodable { what: "compaction", source })?;
@@ -155,7 +156,7 @@ impl AgentSteps {
         thread_id: &str,
         row: &CompactionRow,
     ) -> Result<bool, ServiceError> {
-        let Some(thread) = self.store.thread_get(thread_id).await? else { return Ok(true) };
+        let Some(thread) = self.threads.get(thread_id).await? else { return Ok(true) };
         let rows = self.index.rows(&thread.file, row.seq + 1, u64::MAX).await?;
         Ok(!rows.is_empty())
     }
@@ -169,7 +170,7 @@ impl AgentSteps {
         step: &RunningStep,
     ) -> Result<MutexGuard<'a, u64>, ServiceError> {
         let serials = self.running.serials.lock().await;
-        let is_stored = || self.store.compaction_get(&step.compaction_id);
+        let is_stored = || self.compactions.get(&step.compaction_id);
         match step.is_taken_over() && (step.is_running_anew() || is_stored().await?.is_some()) {
             false => Ok(serials),
             true => Err(already_answered(0)),

@@ -14,7 +14,7 @@
 use std::sync::Arc;
 
 use longhaul_core::job::{Failure, FailureKind, Job, JobKey, Kind, PAYLOAD_BYTES, Token};
-use longhaul_store::Store;
+use longhaul_store::{CompactionTable, Database, Store, ThreadTable};
 
 use super::compactor::Compactor;
 use super::given::GivenItems;
@@ -31,7 +31,9 @@ pub struct CompactionJobs {
     log: Arc<CompactionLog>,
     given: Arc<GivenItems>,
     snapshots: Arc<Snapshots>,
-    store: Store,
+    database: Database,
+    threads: ThreadTable,
+    compactions: CompactionTable,
     jobs: Jobs,
 }
 
@@ -39,9 +41,9 @@ impl CompactionJobs {
     pub fn new(
         (compactor, log, given): (Arc<Compactor>, Arc<CompactionLog>, Arc<GivenItems>),
         snapshots: Arc<Snapshots>,
-        (store, jobs): (Store, Jobs),
+        (Store { database, threads, compactions, .. }, jobs): (Store, Jobs),
     ) -> Self {
-        Self { compactor, log, given, snapshots, store, jobs }
+        Self { compactor, log, given, snapshots, database, threads, compactions, jobs }
     }
 
     /// Starts a compaction in the background; returns its id and its job.
@@ -56,7 +58,7 @@ impl CompactionJobs {
                 Subject::Begun { thread_id, seq }
             }
             Subject::Thread { thread_id, as_of } => {
-                let row = self.store.thread_get(&thread_id).await?;
+                let row = self.threads.get(&thread_id).await?;
                 row.ok_or_else(|| ServiceError::ThreadNotFound(thread_id.clone()))?;
                 Subject::Thread { thread_id, as_of }
             }
@@ -77,13 +79,13 @@ impl CompactionJobs {
             urgent: true,
         };
         self.jobs.request(asked).await?;
-        self.store.sync().await?;
+        self.database.sync().await?;
         Ok((id, key))
     }
 
     /// Cancels an unfinished compaction; returns false if it is finished.
     pub async fn cancel(&self, id: &str) -> Result<bool, ServiceError> {
-        let done = self.store.compaction_get(id).await?.is_some();
+        let done = self.compactions.get(id).await?.is_some();
         let key = JobKey { kind: Kind::Compact, subject: id.to_owned() };
         match self.jobs.cancel(&key).await {
             Ok(_) => Ok(!done),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use longhaul_core::compaction::assemble::{self, KeptRequest};
 use longhaul_core::context::window::{self, WindowSources};
-use longhaul_store::{FileRow, Store};
+use longhaul_store::{FileRow, GaugeTable};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -22,7 +22,7 @@ use crate::service::snapshot::{Snapshot, Snapshots};
 use crate::transcript::{Fallback, LineReader};
 
 pub struct Gatherer {
-    store: Store,
+    gauges: GaugeTable,
     snapshots: Arc<Snapshots>,
     index: ItemIndex,
     archive: Arc<Archive>,
@@ -32,12 +32,12 @@ pub struct Gatherer {
 
 impl Gatherer {
     pub fn new(
-        (store, snapshots): (Store, Arc<Snapshots>),
+        (gauges, snapshots): (GaugeTable, Arc<Snapshots>),
         (index, archive): (ItemIndex, Arc<Archive>),
         given: Arc<GivenItems>,
         config: Live,
     ) -> Self {
-        Self { store, snapshots, index, archive, given, config }
+        Self { gauges, snapshots, index, archive, given, config }
     }
 
     pub(super) async fn gather(&self, id: &str, request: &Request) -> Result<Input, ServiceError> {
@@ -57,7 +57,7 @@ impl Gatherer {
         let reader = request.reader.as_ref();
         let fold = &input.fold;
         let of = (input.thread_id.as_deref(), Some(fold.as_ref()));
-        let known = KnownWindow::of(&self.store, self.config.now(), of).await?;
+        let known = KnownWindow::of(&self.gauges, self.config.now(), of).await?;
         let model = reader.map(|reader| reader.name.as_str()).or(fold.head().model.as_deref());
         let window = window::decide(&WindowSources {
             asked: reader.and_then(|reader| reader.context_window),

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use longhaul_store::{
-    CompactionBody, CompactionCursor, CompactionRow, CompactionTotals, DecisionEnd, Store,
-    StoreError,
+    CompactionBody, CompactionCursor, CompactionRow, CompactionTable, CompactionTotals,
+    DecisionEnd, PolicyTable, Store, StoreError,
 };
 
 use super::agent_steps::RunningStep;
@@ -30,14 +30,19 @@ impl Keeping<'_> {
 }
 
 pub struct CompactionLog {
-    store: Store,
+    compactions: CompactionTable,
+    policies: PolicyTable,
     jobs: Jobs,
     retention: Arc<Retention>,
 }
 
 impl CompactionLog {
-    pub fn new(store: Store, jobs: Jobs, retention: Arc<Retention>) -> Self {
-        Self { store, jobs, retention }
+    pub fn new(
+        Store { compactions, policies, .. }: Store,
+        jobs: Jobs,
+        retention: Arc<Retention>,
+    ) -> Self {
+        Self { compactions, policies, jobs, retention }
     }
 
     /// Stores a compaction, or adds a warning that it could not be stored.
@@ -95,15 +100,15 @@ impl CompactionLog {
         // The replaced items are in the transcript or stored already: nothing to copy.
         let body = CompactionBody { result, preimage: Vec::new() };
         match keeping {
-            Keeping::New => self.store.compaction_insert(&row, &body, None).await?,
-            Keeping::OfStep(_) => self.store.compaction_replace(&row, &body).await?,
+            Keeping::New => self.compactions.insert(&row, &body, None).await?,
+            Keeping::OfStep(_) => self.compactions.replace(&row, &body).await?,
             Keeping::OfJob(owner) => {
-                self.store.compaction_insert(&row, &body, Some(&self.jobs.fence(owner))).await?;
+                self.compactions.insert(&row, &body, Some(&self.jobs.fence(owner))).await?;
             }
         }
         if let Some(decision_id) = compaction.decision_id {
             let end = DecisionEnd::Compaction(&compaction.id);
-            if let Err(error) = self.store.set_decision_end(decision_id, end).await {
+            if let Err(error) = self.policies.set_decision_end(decision_id, end).await {
                 tracing::warn!(%error, "cannot record the compaction that a decision led to");
             }
         }
@@ -113,7 +118,7 @@ impl CompactionLog {
 
     /// Costs of the stored compactions of threads.
     pub async fn totals(&self) -> Result<CompactionTotals, ServiceError> {
-        Ok(self.store.compaction_totals().await?)
+        Ok(self.compactions.totals().await?)
     }
 
     /// Compactions, newest first.
@@ -123,12 +128,12 @@ impl CompactionLog {
         limit: u32,
         after: Option<&CompactionCursor>,
     ) -> Result<(Vec<CompactionRow>, Option<CompactionCursor>), ServiceError> {
-        Ok(self.store.compaction_list(thread_id, limit, after).await?)
+        Ok(self.compactions.list(thread_id, limit, after).await?)
     }
 
     /// One compaction, as it was returned.
     pub async fn get(&self, id: &str) -> Result<Compaction, ServiceError> {
-        let found = self.store.compaction_get(id).await?;
+        let found = self.compactions.get(id).await?;
         let (row, body) = found.ok_or_else(|| ServiceError::CompactionNotFound(id.to_owned()))?;
         let mut compaction: Compaction = serde_json::from_slice(&body.result)
             .map_err(|source| ServiceError::Undecodable { what: "compaction", source })?;

@@ -2,7 +2,7 @@
 
 use longhaul_core::compaction::rearm::{self, EarlierCompaction};
 use longhaul_protocol::event::EventKind;
-use longhaul_store::{FileRow, Store};
+use longhaul_store::{CompactionTable, FileRow, PageTable, Store};
 use serde_json::json;
 
 use super::input::{Input, ItemSource, Past};
@@ -14,13 +14,14 @@ use crate::service::error::ServiceError;
 const EARLIER: u32 = 16;
 
 pub struct LoopGuard {
-    store: Store,
+    pages: PageTable,
+    compactions: CompactionTable,
     events: EventHub,
 }
 
 impl LoopGuard {
-    pub fn new(store: Store, events: EventHub) -> Self {
-        Self { store, events }
+    pub fn new(Store { pages, compactions, .. }: Store, events: EventHub) -> Self {
+        Self { pages, compactions, events }
     }
 
     /// Rejects an automatic compaction until the history has grown by `growth_needed`, and warns of a thread that
@@ -62,14 +63,14 @@ impl LoopGuard {
         input: &Input,
     ) -> Result<Past, ServiceError> {
         let Some(thread_id) = input.thread_id.as_deref() else { return Ok(Past::default()) };
-        let made = self.store.compaction_seqs(thread_id, EARLIER).await?;
+        let made = self.compactions.seqs(thread_id, EARLIER).await?;
         let earlier = made.iter().filter(|seq| **seq < input.seq);
         let earlier = earlier.map(|seq| EarlierCompaction { seq: *seq }).collect();
         let grown = match made.first().copied().filter(|_| request.trigger == "auto") {
             None => None,
             Some(last) if input.seq <= last => Some(0),
             Some(last) => {
-                let heads = self.store.page_heads(file.file_id, file.cursor.generation).await?;
+                let heads = self.pages.heads(file.file_id, file.cursor.generation).await?;
                 // The page in which the last one ended counts in full: when in doubt, compact.
                 let later = heads.iter().filter(|head| head.last_seq > last);
                 Some(later.map(|head| head.tokens).sum())

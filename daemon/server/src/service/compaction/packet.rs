@@ -9,7 +9,7 @@ use longhaul_core::compaction::assemble;
 use longhaul_core::policy::settings::Author;
 use longhaul_core::policy::watcher::{Phase, Trigger};
 use longhaul_core::{text, tokens};
-use longhaul_store::Store;
+use longhaul_store::PolicyTable;
 use serde_json::Value;
 
 use super::replacement::Replacement;
@@ -35,15 +35,15 @@ pub(super) struct PolicyCause {
 }
 
 pub struct Packets {
-    store: Store,
+    policies: PolicyTable,
     models: Arc<Models>,
     config: Live,
     clock: Clock,
 }
 
 impl Packets {
-    pub fn new(store: Store, models: Arc<Models>, config: Live, clock: Clock) -> Self {
-        Self { store, models, config, clock }
+    pub fn new(policies: PolicyTable, models: Arc<Models>, config: Live, clock: Clock) -> Self {
+        Self { policies, models, config, clock }
     }
 
     /// The watcher's cause, if the watcher waits for a compaction of this thread. Room for the packet is taken
@@ -54,7 +54,7 @@ impl Packets {
         request: &mut Request,
     ) -> Option<PolicyCause> {
         let thread_id = thread_id?;
-        let stored = match self.store.watcher_get(thread_id).await {
+        let stored = match self.policies.watcher_get(thread_id).await {
             Ok(stored) => stored?,
             Err(error) => {
                 tracing::warn!(%error, "cannot read a watcher: compacting without its packet");
@@ -89,7 +89,7 @@ impl Packets {
         if let (Some(section), Some(most)) = (&section, &mut request.max_tokens) {
             *most = most.saturating_sub(tokens::of_text(section));
         }
-        let decision_id = self.store.decision_of_turn(thread_id, trigger.turn).await;
+        let decision_id = self.policies.decision_of_turn(thread_id, trigger.turn).await;
         Some(PolicyCause { trigger, decision_id: decision_id.unwrap_or_default(), section })
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use longhaul_core::compaction::receipt::Span;
 use longhaul_core::fold::{Fold, Place, Source};
 use longhaul_core::item::ItemRow;
-use longhaul_store::{FileId, PageHead, Store};
+use longhaul_store::{FileId, PageHead, PageTable};
 use serde_json::Value;
 
 use super::input::{Input, ItemSource};
@@ -16,13 +16,13 @@ use crate::service::item_index::{ItemIndex, Stretch};
 const FINE_PAGES: usize = 2;
 
 pub struct Spans {
-    store: Store,
+    pages: PageTable,
     index: ItemIndex,
 }
 
 impl Spans {
-    pub fn new(store: Store, index: ItemIndex) -> Self {
-        Self { store, index }
+    pub fn new(pages: PageTable, index: ItemIndex) -> Self {
+        Self { pages, index }
     }
 
     /// Every item of the history up to the input's end, including those in transcripts it continues by reference,
@@ -43,7 +43,7 @@ impl Spans {
         let mut pages = Vec::new();
         for Stretch { file, end } in self.index.stretches(file, input.fold.next_seq()).await? {
             let place = (file.file_id, file.cursor.generation);
-            let heads = self.store.page_heads(place.0, place.1).await?;
+            let heads = self.pages.heads(place.0, place.1).await?;
             let below = heads.into_iter().filter(|head| head.first_seq < end);
             pages.extend(below.map(|head| (place, end, head)));
         }
@@ -75,7 +75,7 @@ impl Spans {
     async fn fine_spans(&self, pages: &[Page]) -> Result<Vec<Span>, ServiceError> {
         let [((file_id, generation), end, first), ..] = pages else { return Ok(Vec::new()) };
         let count = u32::try_from(pages.len()).unwrap_or(u32::MAX);
-        let rows = self.store.rows_from(*file_id, *generation, first.first_seq, count).await?;
+        let rows = self.pages.rows_from(*file_id, *generation, first.first_seq, count).await?;
         Ok(rows.iter().filter(|row| row.seq < *end).map(Span::from).collect())
     }
 }

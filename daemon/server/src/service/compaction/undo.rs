@@ -7,7 +7,7 @@ use longhaul_core::compaction::handle::Handle;
 use longhaul_core::compaction::receipt::{self, Span};
 use longhaul_core::item::ItemRow;
 use longhaul_core::thread::Source;
-use longhaul_store::Store;
+use longhaul_store::{CompactionTable, Store, ThreadTable};
 use serde_json::Value;
 
 use super::install::Installer;
@@ -35,7 +35,8 @@ pub struct UndoOutcome {
 }
 
 pub struct Undo {
-    store: Store,
+    threads: ThreadTable,
+    compactions: CompactionTable,
     log: Arc<CompactionLog>,
     installer: Arc<Installer>,
     histories: Arc<Histories>,
@@ -46,13 +47,13 @@ pub struct Undo {
 impl Undo {
     /// `preimages` is the folder of stored histories.
     pub fn new(
-        store: Store,
+        Store { threads, compactions, .. }: Store,
         (log, installer): (Arc<CompactionLog>, Arc<Installer>),
         histories: Arc<Histories>,
         preimages: PathBuf,
         clock: Clock,
     ) -> Self {
-        Self { store, log, installer, histories, preimages, clock }
+        Self { threads, compactions, log, installer, histories, preimages, clock }
     }
 
     /// Undoes a compaction: returns the replaced items as the transcript has them, restores them in the thread if
@@ -69,13 +70,13 @@ impl Undo {
         let restored_seq = self.installer.put_back(&compaction).await?;
         let thread = match compaction.thread_id {
             Some(id) => {
-                let source = self.store.thread_get(&id).await?.map(|row| row.file.source);
+                let source = self.threads.get(&id).await?.map(|row| row.file.source);
                 Some((id, compaction.seq, source))
             }
             None => None,
         };
         let now_ms = self.clock.now_ms();
-        let marked = self.store.compaction_mark_undone(id, now_ms).await?;
+        let marked = self.compactions.mark_undone(id, now_ms).await?;
         Ok(UndoOutcome {
             undone_at_ms: marked.unwrap_or(now_ms),
             history,

@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError};
 
 use longhaul_core::compaction::account::{AgentAccount, in_force};
 use longhaul_core::fold::{CompactionBill, Fold};
-use longhaul_store::{CompactionRow, Store, ThreadFilter, ThreadRow};
+use longhaul_store::{CompactionRow, CompactionTable, ThreadFilter, ThreadRow};
 use serde::Deserialize;
 
 use super::Contexts;
@@ -86,10 +86,9 @@ impl Contexts {
 
     /// The newest compactions of the thread and of the one it continues.
     async fn rows(&self, thread_id: &str, fold: &Fold) -> Result<Vec<BilledRow>, ServiceError> {
-        let (mut rows, _) = self.store.compaction_list(Some(thread_id), ROWS_MAX, None).await?;
+        let (mut rows, _) = self.compactions.list(Some(thread_id), ROWS_MAX, None).await?;
         if let Some(base) = &fold.head().history_base {
-            let (of_base, _) =
-                self.store.compaction_list(Some(&base.thread_id), ROWS_MAX, None).await?;
+            let (of_base, _) = self.compactions.list(Some(&base.thread_id), ROWS_MAX, None).await?;
             let begun = of_base.into_iter().find(|row| row.seq + 1 == base.end_ordinal_exclusive);
             rows.extend(begun);
         }
@@ -100,7 +99,7 @@ impl Contexts {
         for (row, in_force) in rows.into_iter().zip(found) {
             let output_tokens = match row.requests {
                 0 => None,
-                _ => output_tokens(&self.store, &row.compaction_id).await?,
+                _ => output_tokens(&self.compactions, &row.compaction_id).await?,
             };
             billed.push(BilledRow { row, output_tokens, in_force: in_force.cloned() });
         }
@@ -125,7 +124,7 @@ impl Contexts {
     /// The cost of the compactions that agents made by themselves, over the newest compacted threads of all
     /// agents. Read again when one of these was compacted.
     pub async fn of_agents(&self) -> Result<Option<AgentAccount>, ServiceError> {
-        let newest = self.store.thread_compactions(THREADS_LOOKED_AT, THREADS_READ).await?;
+        let newest = self.threads.compacted(THREADS_LOOKED_AT, THREADS_READ).await?;
         let known = self.agents.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some((_, account)) = known.filter(|(of, _)| *of == newest) {
             return Ok(account);
@@ -137,7 +136,7 @@ impl Contexts {
 
     /// The newest threads that have been compacted.
     async fn compacted(&self, filter: &ThreadFilter) -> Result<Vec<ThreadRow>, ServiceError> {
-        let (mut threads, _) = self.store.thread_list(filter, THREADS_LOOKED_AT, None).await?;
+        let (mut threads, _) = self.threads.list(filter, THREADS_LOOKED_AT, None).await?;
         threads.retain(|thread| thread.file.head.as_ref().is_some_and(|head| head.compactions > 0));
         Ok(threads)
     }
@@ -157,8 +156,11 @@ impl Contexts {
     }
 }
 
-async fn output_tokens(store: &Store, compaction_id: &str) -> Result<Option<u64>, ServiceError> {
-    let Some((_, body)) = store.compaction_get(compaction_id).await? else { return Ok(None) };
+async fn output_tokens(
+    compactions: &CompactionTable,
+    compaction_id: &str,
+) -> Result<Option<u64>, ServiceError> {
+    let Some((_, body)) = compactions.get(compaction_id).await? else { return Ok(None) };
     let stored: StoredSpending = serde_json::from_slice(&body.result)
         .map_err(|source| ServiceError::Undecodable { what: "compaction", source })?;
     Ok(stored.spent.and_then(|spent| spent.output_tokens))

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use longhaul_core::context::window::WindowSources;
 use longhaul_core::fold::{Fold, Gauge};
-use longhaul_store::Store;
+use longhaul_store::GaugeTable;
 
 use super::agent_settings;
 use crate::agent_settings::AgentSettings;
@@ -22,12 +22,12 @@ pub(in crate::service) struct KnownWindow {
 impl KnownWindow {
     /// Gathers the facts for a thread, or for items that belong to none.
     pub(in crate::service) async fn of(
-        store: &Store,
+        gauges: &GaugeTable,
         config: Arc<Config>,
         (thread_id, fold): (Option<&str>, Option<&Fold>),
     ) -> Result<Self, ServiceError> {
         let gauge = match thread_id {
-            Some(thread_id) => gauge(store, thread_id).await?,
+            Some(thread_id) => gauge(gauges, thread_id).await?,
             None => None,
         };
         let agent = match fold {
@@ -63,7 +63,7 @@ impl KnownWindow {
 }
 
 /// A report that another version stored in another form is ignored: the next turn brings a new one.
-async fn gauge(store: &Store, thread_id: &str) -> Result<Option<Gauge>, ServiceError> {
-    let stored = store.gauge_get(thread_id).await?;
+async fn gauge(gauges: &GaugeTable, thread_id: &str) -> Result<Option<Gauge>, ServiceError> {
+    let stored = gauges.get(thread_id).await?;
     Ok(stored.and_then(|body| serde_json::from_str(&body).ok()))
 }

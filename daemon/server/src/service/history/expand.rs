@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use longhaul_core::compaction::handle::Handle;
-use longhaul_store::Store;
+use longhaul_store::ThreadTable;
 use serde_json::value::RawValue;
 
 use crate::archive::Archive;
@@ -44,7 +44,7 @@ enum ItemForm {
 }
 
 pub struct HandleReader {
-    store: Store,
+    threads: ThreadTable,
     index: ItemIndex,
     preimages: PathBuf,
     archive: Arc<Archive>,
@@ -54,12 +54,12 @@ pub struct HandleReader {
 impl HandleReader {
     /// `preimages` is the folder of stored histories.
     pub fn new(
-        (store, index): (Store, ItemIndex),
+        (threads, index): (ThreadTable, ItemIndex),
         preimages: PathBuf,
         archive: &ArchiveKeeper,
     ) -> Self {
         let (returns, archive) = (archive.returns(), archive.archive().clone());
-        Self { store, index, preimages, archive, returns }
+        Self { threads, index, preimages, archive, returns }
     }
 
     /// Returns the items behind `handle`, from line `from`, at most `max_bytes` of them (but at least one).
@@ -139,8 +139,8 @@ impl HandleReader {
     /// transcript of the thread: the current one can change.
     async fn locate(&self, handle: &Handle) -> Result<Vec<FileRows>, ServiceError> {
         let not_found = || ServiceError::ThreadNotFound(handle.of.clone());
-        let current = self.store.thread_get(&handle.of).await?.ok_or_else(not_found)?.file;
-        let others = self.store.thread_files(&handle.of).await?;
+        let current = self.threads.get(&handle.of).await?.ok_or_else(not_found)?.file;
+        let others = self.threads.files(&handle.of).await?;
         let mut changed = None;
         for file in
             std::iter::once(&current).chain(others.iter().filter(|f| f.path != current.path))

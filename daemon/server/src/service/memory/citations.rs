@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use longhaul_core::memory::cite;
 use longhaul_core::memory::usage::UsageKind;
-use longhaul_store::Store;
+use longhaul_store::UseTable;
 
 use super::publications::Publications;
 use crate::clock::Clock;
@@ -20,14 +20,14 @@ pub struct CitationResult {
 }
 
 pub struct Citations {
-    store: Store,
+    uses: UseTable,
     publications: Arc<Publications>,
     clock: Clock,
 }
 
 impl Citations {
-    pub fn new((store, publications): (Store, Arc<Publications>), clock: Clock) -> Self {
-        Self { store, publications, clock }
+    pub fn new((uses, publications): (UseTable, Arc<Publications>), clock: Clock) -> Self {
+        Self { uses, publications, clock }
     }
 
     pub async fn count(
@@ -53,7 +53,7 @@ impl Citations {
             paths.iter().filter_map(|path| UsageKind::of(path)).map(<&str>::from).collect();
         let (kinds, thread_ids): (Vec<&str>, Vec<String>) =
             (kinds.into_iter().collect(), known.into_iter().collect());
-        self.store.memory_use(&kinds, &thread_ids, self.clock.now_ms()).await?;
+        self.uses.add(&kinds, &thread_ids, self.clock.now_ms()).await?;
         let kinds = kinds.into_iter().map(str::to_owned).collect();
         Ok(CitationResult { kinds, thread_ids, answer: answer.map(cite::strip) })
     }

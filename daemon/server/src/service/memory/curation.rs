@@ -30,7 +30,7 @@ use longhaul_core::memory::input::budget_tokens;
 use longhaul_core::memory::{Engine, Files};
 use longhaul_core::redact::redact;
 use longhaul_core::{text, tokens};
-use longhaul_store::{AgentRow, Store, StoreError};
+use longhaul_store::{AgentRow, CurationTable, StoreError};
 use tokio::sync::Mutex as AsyncMutex;
 
 use super::publish::{Base, Publisher, Purge};
@@ -103,7 +103,7 @@ struct DueWork {
 /// Hands out the published files for editing, and checks what is delivered.
 pub struct Curation {
     publisher: Arc<Publisher>,
-    store: Store,
+    curation: CurationTable,
     models: Arc<Models>,
     jobs: Jobs,
     config: Live,
@@ -114,12 +114,12 @@ pub struct Curation {
 impl Curation {
     pub fn new(
         publisher: Arc<Publisher>,
-        (store, models, jobs): (Store, Arc<Models>, Jobs),
+        (curation, models, jobs): (CurationTable, Arc<Models>, Jobs),
         config: Live,
         clock: Clock,
     ) -> Self {
         let current = Mutex::default();
-        Self { publisher, store, models, jobs, config, clock, current }
+        Self { publisher, curation, models, jobs, config, clock, current }
     }
 
     /// Requests the job, if a model edits the files and something changed since its last success.
@@ -160,7 +160,7 @@ impl Curation {
             (base, known)
         };
         let input = input_of(&known.files, &known.handbook);
-        let last = self.store.agent_get().await?;
+        let last = self.curation.get().await?;
         let baseline = self.publisher.agent_baseline().await?;
         let is_done =
             last.is_some_and(|run| matches!(run.outcome.as_str(), "published" | "unchanged"));
@@ -259,7 +259,7 @@ impl Curation {
             outcome: if is_new { "published" } else { "unchanged" }.to_owned(),
             ..self.row(&run, &progress)
         };
-        self.store.agent_put(&row, &self.jobs.finishing_fence(owner)).await?;
+        self.curation.put(&row, &self.jobs.finishing_fence(owner)).await?;
         self.release(owner);
         Ok(())
     }
@@ -299,7 +299,7 @@ impl Curation {
         let failure = Failure { detail: detail.clone(), ..failure };
         let outcome = outcome.to_owned();
         let row = AgentRow { outcome, detail, ..self.row(&run, &progress) };
-        self.store.agent_put(&row, &self.jobs.fence(owner)).await?;
+        self.curation.put(&row, &self.jobs.fence(owner)).await?;
         let job = self.jobs.fail(&owner.key, &owner.token, failure).await?;
         self.release(owner);
         Ok(job)
@@ -330,7 +330,7 @@ impl Curation {
             let (outcome, Failure { detail, .. }) = (why.0.to_owned(), why.1.clone());
             let row =
                 AgentRow { outcome, detail, at_ms: self.clock.now_ms(), ..AgentRow::default() };
-            self.store.agent_put(&row, &self.jobs.fence(&owner)).await?;
+            self.curation.put(&row, &self.jobs.fence(&owner)).await?;
             self.jobs.fail(&owner.key, &owner.token, why.1).await?;
         }
         Ok(())

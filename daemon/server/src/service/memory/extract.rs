@@ -19,7 +19,7 @@ use longhaul_core::memory::input::{
     AnswerError, Collector, Question, Reading, budget_tokens, combine,
 };
 use longhaul_core::model::budget::Spending;
-use longhaul_store::{ExtractionRow, FileRow, Store, ThreadRow};
+use longhaul_store::{ExtractionRow, ExtractionTable, FileRow, Store, ThreadRow, ThreadTable};
 
 use super::ask::{AskError, MemoryQuestion};
 use super::project::project_of;
@@ -75,7 +75,8 @@ pub struct ExtractionTask {
 
 /// Reads threads into what later threads can use.
 pub struct Extraction {
-    store: Store,
+    threads: ThreadTable,
+    extractions: ExtractionTable,
     publications: Arc<Publications>,
     reads: ReadCounter,
     models: Arc<Models>,
@@ -87,11 +88,11 @@ pub struct Extraction {
 impl Extraction {
     pub fn new(
         (publications, reads): (Arc<Publications>, ReadCounter),
-        (store, models, jobs): (Store, Arc<Models>, Jobs),
+        (Store { threads, extractions, .. }, models, jobs): (Store, Arc<Models>, Jobs),
         config: Live,
         clock: Clock,
     ) -> Self {
-        Self { store, publications, reads, models, jobs, config, clock }
+        Self { threads, extractions, publications, reads, models, jobs, config, clock }
     }
 
     /// The failure to record in the job table.
@@ -213,7 +214,7 @@ impl Extraction {
 
     async fn thread(&self, thread_id: &str) -> Result<ThreadRow, ServiceError> {
         let missing = || ServiceError::ThreadNotFound(thread_id.to_owned());
-        let row = self.store.thread_get(thread_id).await?.ok_or_else(missing)?;
+        let row = self.threads.get(thread_id).await?.ok_or_else(missing)?;
         if row.file.gone_at_ms.is_some() { Err(missing()) } else { Ok(row) }
     }
 
@@ -225,7 +226,7 @@ impl Extraction {
         reads: Vec<String>,
         fence: Fence,
     ) -> Result<(), ServiceError> {
-        if self.store.extraction_put(extraction, Some(&fence)).await? {
+        if self.extractions.put(extraction, Some(&fence)).await? {
             self.reads.count(reads).await;
         }
         Ok(())

@@ -6,7 +6,9 @@ use longhaul_core::memory::{Origin, names_hazard};
 use longhaul_core::redact::redact;
 use longhaul_core::rollout::contextual::quoted;
 use longhaul_protocol::limit::NOTE_BYTES_MAX;
-use longhaul_store::{Exclusion, NoteOutcome, NoteRow, Store};
+use longhaul_store::{
+    Exclusion, ExtractionTable, NoteOutcome, NoteRow, NoteTable, Store, ThreadTable,
+};
 
 use super::project::project_or_folder;
 use super::publications::Publications;
@@ -32,7 +34,9 @@ pub struct ForgetResult {
 
 /// Adds notes and forgets; both are published immediately.
 pub struct MemoryNotes {
-    store: Store,
+    threads: ThreadTable,
+    extractions: ExtractionTable,
+    notes: NoteTable,
     publications: Arc<Publications>,
     publisher: Arc<Publisher>,
     archive: Arc<ArchiveKeeper>,
@@ -41,11 +45,11 @@ pub struct MemoryNotes {
 
 impl MemoryNotes {
     pub fn new(
-        (store, publications): (Store, Arc<Publications>),
+        (Store { threads, extractions, notes, .. }, publications): (Store, Arc<Publications>),
         (publisher, archive): (Arc<Publisher>, Arc<ArchiveKeeper>),
         clock: Clock,
     ) -> Self {
-        Self { store, publications, publisher, archive, clock }
+        Self { threads, extractions, notes, publications, publisher, archive, clock }
     }
 
     /// Stores a note and publishes it. A note that is not the person's must name a project and must not recommend a
@@ -81,11 +85,11 @@ impl MemoryNotes {
         let is_same = |known: &NoteRow| {
             (&known.text, &known.project, known.origin) == (&note.text, &note.project, note.origin)
         };
-        let known = self.store.notes().await?.into_iter().find(is_same);
+        let known = self.notes.list().await?.into_iter().find(is_same);
         let note = match known {
             Some(known) => known,
             None => {
-                check_outcome(self.store.note_add(&note).await?)?;
+                check_outcome(self.notes.add(&note).await?)?;
                 note
             }
         };
@@ -107,7 +111,7 @@ impl MemoryNotes {
     /// All notes, oldest first; with `cwd`, only those of its project.
     pub async fn list(&self, cwd: Option<String>) -> Result<Vec<NoteRow>, ServiceError> {
         let project = cwd.as_deref().map(project_or_folder);
-        let mut notes = self.store.notes().await?;
+        let mut notes = self.notes.list().await?;
         notes.retain(|note| project.is_none() || note.project == project);
         notes.sort_by(|a, b| a.note_id.cmp(&b.note_id));
         Ok(notes)
@@ -117,7 +121,7 @@ impl MemoryNotes {
     pub async fn confirm(&self, note_id: &str, origin: Origin) -> Result<NewNote, ServiceError> {
         let pending = self.pending(note_id, origin).await?;
         let note = self.note(&pending.text, pending.project, origin);
-        check_outcome(self.store.note_confirm(note_id, &note).await?)?;
+        check_outcome(self.notes.confirm(note_id, &note).await?)?;
         let (generation, _) = self.publisher.publish(Purge::No, None).await?;
         Ok(NewNote { note, generation })
     }
@@ -133,7 +137,7 @@ impl MemoryNotes {
             let reason = "only a person may review notes".to_owned();
             return Err(ServiceError::Invalid { field: "note_id", reason });
         }
-        let mut notes = self.store.notes().await?.into_iter();
+        let mut notes = self.notes.list().await?.into_iter();
         let pending = notes.find(|note| note.note_id == note_id && !note.origin.is_person());
         pending.ok_or_else(no_such_note)
     }
@@ -143,8 +147,8 @@ impl MemoryNotes {
         let what = match what {
             Exclusion::Project(cwd) => Exclusion::Project(project_or_folder(&cwd)),
             Exclusion::Thread(id) => {
-                let is_known = self.store.thread_get(&id).await?.is_some()
-                    || self.store.extraction_get(&id).await?.is_some();
+                let is_known = self.threads.get(&id).await?.is_some()
+                    || self.extractions.get(&id).await?.is_some();
                 if !is_known {
                     return Err(ServiceError::ThreadNotFound(id));
                 }
@@ -159,13 +163,13 @@ impl MemoryNotes {
         if let Exclusion::Thread(id) = &what {
             self.archive.forget(id).await?;
         }
-        let gone = self.store.forget(&what, self.clock.now_ms()).await?;
+        let gone = self.notes.forget(&what, self.clock.now_ms()).await?;
         if gone == 0 && matches!(what, Exclusion::Note(_)) {
             return Err(no_such_note());
         }
         let (generation, _) = self.publisher.publish(Purge::Yes(summary), None).await?;
         // Pages of the database still contain the deleted text.
-        if let Err(error) = self.store.scrub().await {
+        if let Err(error) = self.notes.scrub().await {
             tracing::warn!(%error, "cannot empty the database's log now; a later checkpoint does");
         }
         Ok(ForgetResult { gone, generation })

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use longhaul_core::memory::Files;
 use longhaul_core::memory::consolidate::Handbook;
 use longhaul_core::memory::own::Own;
-use longhaul_store::{Generation, Store};
+use longhaul_store::{Generation, GenerationTable};
 
 use super::folder::Folder;
 use crate::service::error::ServiceError;
@@ -23,15 +23,15 @@ pub(super) struct Publication {
 }
 
 pub struct Publications {
-    store: Store,
+    generations: GenerationTable,
     folder: Folder,
     newest: Mutex<Option<Arc<Publication>>>,
 }
 
 impl Publications {
     /// `state_dir` contains the memory folder.
-    pub fn new(store: Store, state_dir: &Path) -> Self {
-        Self { store, folder: Folder::new(state_dir), newest: Mutex::new(None) }
+    pub fn new(generations: GenerationTable, state_dir: &Path) -> Self {
+        Self { generations, folder: Folder::new(state_dir), newest: Mutex::new(None) }
     }
 
     pub(super) fn folder(&self) -> &Folder {
@@ -44,7 +44,7 @@ impl Publications {
         if let Some(publication) = cached {
             return Ok(publication);
         }
-        let generations = self.store.generations().await?;
+        let generations = self.generations.newest().await?;
         let publication = match generations.first() {
             Some(newest) => publication_of(newest, &self.folder),
             None => Publication {

@@ -13,7 +13,10 @@ use longhaul_core::memory::edits::Edits;
 use longhaul_core::memory::{Engine, Files, place};
 use longhaul_core::redact::redact;
 use longhaul_protocol::event::EventKind;
-use longhaul_store::{Exclusion, ExtractionRow, Generation, NewGeneration, NoteRow, Store};
+use longhaul_store::{
+    CurationTable, Exclusion, ExtractionRow, ExtractionTable, Generation, GenerationTable,
+    NewGeneration, NoteRow, NoteTable, Store,
+};
 use serde_json::json;
 use tokio::sync::{Mutex, MutexGuard, watch};
 
@@ -56,7 +59,10 @@ pub(super) struct Base {
 /// Builds memory from everything known and publishes it.
 pub struct Publisher {
     publications: Arc<Publications>,
-    store: Store,
+    extractions: ExtractionTable,
+    notes: NoteTable,
+    generations: GenerationTable,
+    curation: CurationTable,
     jobs: Jobs,
     config: Live,
     clock: Clock,
@@ -69,14 +75,29 @@ pub struct Publisher {
 
 impl Publisher {
     pub fn new(
-        (publications, store): (Arc<Publications>, Store),
+        (publications, Store { extractions, notes, generations, curation, .. }): (
+            Arc<Publications>,
+            Store,
+        ),
         jobs: Jobs,
         config: Live,
         clock: Clock,
         events: EventHub,
     ) -> Self {
         let (making, (purged, _)) = (Mutex::new(()), watch::channel(()));
-        Self { publications, store, jobs, config, clock, events, making, purged }
+        Self {
+            publications,
+            extractions,
+            notes,
+            generations,
+            curation,
+            jobs,
+            config,
+            clock,
+            events,
+            making,
+            purged,
+        }
     }
 
     /// Locks out other publications.
@@ -94,7 +115,7 @@ impl Publisher {
         if *self.config.now().memory.engine != Engine::Model {
             return Ok(None);
         }
-        let row = self.store.agent_get().await?;
+        let row = self.curation.get().await?;
         let baseline = row.and_then(|row| row.baseline);
         // A baseline of another version does not parse: the agent then gets everything.
         Ok(baseline.and_then(|json| serde_json::from_str(&json).ok()))
@@ -103,7 +124,7 @@ impl Publisher {
     /// Restores the folder from the store, for example after a crash.
     pub async fn settle(&self) -> Result<(), ServiceError> {
         let _making = self.making.lock().await;
-        let generations = self.store.generations().await?;
+        let generations = self.generations.newest().await?;
         let kept: Vec<u64> = generations.iter().map(|generation| generation.generation).collect();
         let newest = generations.into_iter().next();
         let settling = move |folder: &Folder| {
@@ -131,7 +152,7 @@ impl Publisher {
         }
         if purge != Purge::No {
             // The agent's wording may contain the text to forget.
-            self.store.agent_baseline_purge().await?;
+            self.curation.purge_baseline().await?;
             self.purged.send_replace(());
         }
         let sources = self.sources().await?;
@@ -174,14 +195,14 @@ impl Publisher {
     async fn sources(&self) -> Result<MemorySources, ServiceError> {
         let settings = self.config.now().memory.clone();
         let takes_outside = !settings.rules().excludes_outside;
-        let mut threads = self.store.extractions(EXTRACTIONS_MAX).await?;
+        let mut threads = self.extractions.list(EXTRACTIONS_MAX).await?;
         threads.retain(|row| {
             takes_outside || row.memory.as_ref().is_none_or(|memory| !memory.reached_outside)
         });
         Ok(MemorySources {
             threads,
-            notes: self.store.notes().await?,
-            exclusions: self.store.exclusions().await?,
+            notes: self.notes.list().await?,
+            exclusions: self.notes.exclusions().await?,
             bounds: settings.bounds(),
         })
     }
@@ -226,12 +247,12 @@ impl Publisher {
             passages: &passages,
             fence: fence.as_ref(),
         };
-        if !self.store.generation_put(new).await? {
+        if !self.generations.put(new).await? {
             return Err(ServiceError::Busy);
         }
         let is_purge = purge != Purge::No;
         if is_purge {
-            self.store.generations_purge(number).await?;
+            self.generations.purge(number).await?;
         }
         let kept = if is_purge { vec![number] } else { vec![base.number, number] };
         let switched = self.publications.in_folder(move |folder| {
@@ -249,7 +270,7 @@ impl Publisher {
     /// The newest generation with the person's changes to it and to the one before, which may have been open in an
     /// editor when the newest was published.
     pub(super) async fn base(&self, now_ms: i64) -> Result<Base, ServiceError> {
-        let mut generations = self.store.generations().await?.into_iter();
+        let mut generations = self.generations.newest().await?.into_iter();
         let Some(newest) = generations.next() else {
             return Ok(Base {
                 number: 0,

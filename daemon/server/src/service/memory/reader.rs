@@ -11,7 +11,7 @@ use longhaul_core::memory::usage::UsageKind;
 use longhaul_core::search::loose::loosened;
 use longhaul_core::search::query::Query;
 use longhaul_core::{text, tokens};
-use longhaul_store::{Passage, PassageMatch, Store};
+use longhaul_store::{GenerationTable, Passage, PassageMatch};
 
 use super::passages::passages;
 use super::project::project_of;
@@ -79,7 +79,7 @@ pub struct FileLines {
 }
 
 pub struct MemoryReader {
-    store: Store,
+    generations: GenerationTable,
     publications: Arc<Publications>,
     config: Live,
     clock: Clock,
@@ -87,11 +87,11 @@ pub struct MemoryReader {
 
 impl MemoryReader {
     pub fn new(
-        (store, publications): (Store, Arc<Publications>),
+        (generations, publications): (GenerationTable, Arc<Publications>),
         config: Live,
         clock: Clock,
     ) -> Self {
-        Self { store, publications, config, clock }
+        Self { generations, publications, config, clock }
     }
 
     /// The summary for a thread in `cwd`.
@@ -167,12 +167,13 @@ impl MemoryReader {
             search.cwd.as_deref().map(|cwd| projects_of(&published.handbook, cwd));
         let projects = projects.as_deref();
         let all = Query::parse(&search.query)?;
-        let mut found = self.store.passages(&all.expression(), projects).await?;
+        let mut found = self.generations.passages(&all.expression(), projects).await?;
         let any = loosened(&search.query);
         if found.len() < search.hits_max && !any.is_empty() {
             let known: HashSet<(String, u64)> =
                 found.iter().map(|hit| place(&hit.passage)).collect();
-            let more = self.store.passages(&Query::union(&any).expression(), projects).await?;
+            let more =
+                self.generations.passages(&Query::union(&any).expression(), projects).await?;
             let more = more.into_iter().filter(|hit| !known.contains(&place(&hit.passage)));
             let lowest = found.iter().map(|hit| hit.relevance).fold(f64::INFINITY, f64::min);
             found.extend(
@@ -198,7 +199,7 @@ impl MemoryReader {
 
     /// The files in order of their paths, with the person's changes.
     pub async fn files(&self) -> Result<Vec<FileEntry>, ServiceError> {
-        let Some(newest) = self.store.generations().await?.into_iter().next() else {
+        let Some(newest) = self.generations.newest().await?.into_iter().next() else {
             return Ok(Vec::new());
         };
         let number = newest.generation;

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use longhaul_core::memory::read_log::ReadLog;
-use longhaul_store::Store;
+use longhaul_store::{ExtractionTable, Store, ThreadTable};
 
 use super::citations::Citations;
 use super::publications::Publications;
@@ -14,17 +14,18 @@ use crate::service::error::ServiceError;
 use crate::transcript::each_line;
 
 pub struct ReadCounter {
-    store: Store,
+    threads: ThreadTable,
+    extractions: ExtractionTable,
     publications: Arc<Publications>,
     citations: Arc<Citations>,
 }
 
 impl ReadCounter {
     pub fn new(
-        (store, publications): (Store, Arc<Publications>),
+        (Store { threads, extractions, .. }, publications): (Store, Arc<Publications>),
         citations: Arc<Citations>,
     ) -> Self {
-        Self { store, publications, citations }
+        Self { threads, extractions, publications, citations }
     }
 
     /// Paths of memory files that the thread read since its last extraction; empty if they cannot be determined.
@@ -37,8 +38,8 @@ impl ReadCounter {
     }
 
     async fn find(&self, thread_id: &str) -> Result<Vec<String>, ServiceError> {
-        let Some(row) = self.store.thread_get(thread_id).await? else { return Ok(Vec::new()) };
-        let from_seq = self.store.extraction_get(thread_id).await?.map_or(0, |row| row.next_seq);
+        let Some(row) = self.threads.get(thread_id).await? else { return Ok(Vec::new()) };
+        let from_seq = self.extractions.get(thread_id).await?.map_or(0, |row| row.next_seq);
         if row.file.gone_at_ms.is_some() || from_seq >= row.file.cursor.next_seq {
             return Ok(Vec::new());
         }

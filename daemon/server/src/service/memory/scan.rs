@@ -5,7 +5,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use longhaul_core::memory::Engine;
 use longhaul_core::memory::eligible::{Rules, Skip, ThreadFacts, eligible};
 use longhaul_core::memory::place;
-use longhaul_store::{Exclusion, Store, ThreadCursor, ThreadFilter, ThreadRow, Watermark};
+use longhaul_store::{
+    Exclusion, ExtractionTable, NoteTable, Store, ThreadCursor, ThreadFilter, ThreadRow,
+    ThreadTable, Watermark,
+};
 
 use super::extract::EXTRACT_VERSION;
 use super::project::project_or_folder;
@@ -56,21 +59,27 @@ pub struct SkippedThreads {
 }
 
 pub struct Scanner {
-    store: Store,
+    threads: ThreadTable,
+    extractions: ExtractionTable,
+    notes: NoteTable,
     config: Live,
     clock: Clock,
 }
 
 impl Scanner {
-    pub fn new(store: Store, config: Live, clock: Clock) -> Self {
-        Self { store, config, clock }
+    pub fn new(
+        Store { threads, extractions, notes, .. }: Store,
+        config: Live,
+        clock: Clock,
+    ) -> Self {
+        Self { threads, extractions, notes, config, clock }
     }
 
     pub(super) async fn scan(&self, scope: &Scope) -> Result<Scan, ServiceError> {
-        let marks = self.store.watermarks().await?;
+        let marks = self.extractions.watermarks().await?;
         let marks: HashMap<&str, &Watermark> =
             marks.iter().map(|mark| (mark.thread_id.as_str(), mark)).collect();
-        let excluded = self.store.exclusions().await?.into_iter().map(|known| match known {
+        let excluded = self.notes.exclusions().await?.into_iter().map(|known| match known {
             Exclusion::Project(project) => Exclusion::Project(place::project(&project)),
             known => known,
         });
@@ -80,7 +89,7 @@ impl Scanner {
             (rules.min_idle_ms, rules.max_age_ms) = (0, i64::MAX);
         }
         let outside = match rules.excludes_outside {
-            true => self.store.extractions_outside().await?.into_iter().collect(),
+            true => self.extractions.outside().await?.into_iter().collect(),
             false => HashSet::new(),
         };
         let engine = *self.config.now().memory.engine;
@@ -88,7 +97,7 @@ impl Scanner {
         let eligibility = Eligibility { scope, rules, engine, marks, excluded, outside, now_ms };
         let mut scan = Scan::default();
         if let Some(thread_id) = &scope.thread_id {
-            let row = self.store.thread_get(thread_id).await?;
+            let row = self.threads.get(thread_id).await?;
             let row = row.ok_or_else(|| ServiceError::ThreadNotFound(thread_id.clone()))?;
             eligibility.add(&row, &mut scan);
             return Ok(scan);
@@ -96,7 +105,7 @@ impl Scanner {
         let mut after: Option<ThreadCursor> = None;
         loop {
             let filter = ThreadFilter::default();
-            let page = self.store.thread_list(&filter, PAGE_THREADS, after.as_ref()).await?;
+            let page = self.threads.list(&filter, PAGE_THREADS, after.as_ref()).await?;
             page.0.iter().for_each(|row| eligibility.add(row, &mut scan));
             after = page.1;
             if after.is_none() {

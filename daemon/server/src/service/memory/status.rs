@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use longhaul_core::job::{Kind, State};
-use longhaul_store::{AgentRow, JobFilter, Store, UseRow};
+use longhaul_store::{
+    AgentRow, CurationTable, ExtractionTable, JobFilter, NoteTable, Store, UseRow, UseTable,
+};
 
 use super::publications::Publications;
 use super::scan::{Scanner, Scope, SkippedThreads};
@@ -44,7 +46,10 @@ pub struct MemoryStatus {
 }
 
 pub struct MemoryOverview {
-    store: Store,
+    extractions: ExtractionTable,
+    notes: NoteTable,
+    curation: CurationTable,
+    uses: UseTable,
     jobs: Jobs,
     publications: Arc<Publications>,
     scanner: Arc<Scanner>,
@@ -52,11 +57,14 @@ pub struct MemoryOverview {
 
 impl MemoryOverview {
     pub fn new(
-        (store, publications): (Store, Arc<Publications>),
+        (Store { extractions, notes, curation, uses, .. }, publications): (
+            Store,
+            Arc<Publications>,
+        ),
         jobs: Jobs,
         scanner: Arc<Scanner>,
     ) -> Self {
-        Self { store, jobs, publications, scanner }
+        Self { extractions, notes, curation, uses, jobs, publications, scanner }
     }
 
     /// The status; with `thread_id`, also why that thread is skipped.
@@ -76,8 +84,8 @@ impl MemoryOverview {
                 }
             }
         }
-        let marks = self.store.watermarks().await?;
-        let notes = self.store.notes().await?;
+        let marks = self.extractions.watermarks().await?;
+        let notes = self.notes.list().await?;
         let published = self.publications.newest().await?;
         let mut fell_back = BTreeMap::new();
         for reason in marks.iter().filter_map(|mark| mark.reason.clone()) {
@@ -85,7 +93,7 @@ impl MemoryOverview {
         }
         Ok(MemoryStatus {
             fell_back,
-            agent: self.store.agent_get().await?,
+            agent: self.curation.get().await?,
             path: self.publications.folder().path().display().to_string(),
             generation: published.generation,
             at_ms: published.at_ms,
@@ -97,7 +105,7 @@ impl MemoryOverview {
             due: scan.due.len() as u64,
             pending,
             skipped: scan.skipped.into_values().collect(),
-            uses: self.store.memory_uses().await?,
+            uses: self.uses.list().await?,
             failure,
             why,
         })

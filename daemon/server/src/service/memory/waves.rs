@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use longhaul_core::job::{FailureKind, JobKey, JobRequest, Kind, State};
 use longhaul_protocol::event::EventKind;
-use longhaul_store::Store;
+use longhaul_store::{AgeTable, ExtractionTable, Store};
 use serde_json::json;
 use tokio::sync::watch::Receiver;
 
@@ -57,7 +57,8 @@ pub struct RunCounts {
 }
 
 pub struct Waves {
-    store: Store,
+    extractions: ExtractionTable,
+    age: AgeTable,
     jobs: Jobs,
     config: Live,
     clock: Clock,
@@ -65,8 +66,14 @@ pub struct Waves {
 }
 
 impl Waves {
-    pub fn new(store: Store, jobs: Jobs, config: Live, clock: Clock, events: EventHub) -> Self {
-        Self { store, jobs, config, clock, events }
+    pub fn new(
+        Store { extractions, age, .. }: Store,
+        jobs: Jobs,
+        config: Live,
+        clock: Clock,
+        events: EventHub,
+    ) -> Self {
+        Self { extractions, age, jobs, config, clock, events }
     }
 
     pub(super) async fn extract(
@@ -127,13 +134,13 @@ impl Waves {
             changed.mark_unchanged();
             let mut settled = Vec::new();
             for key in &keys {
-                let state = self.store.job_get(key).await?.map(|job| job.state);
+                let state = self.jobs.find(key).await?.map(|job| job.state);
                 if !matches!(state, Some(State::Queued | State::Running)) {
                     settled.push((key.clone(), state));
                 }
             }
             for (key, state) in settled {
-                let row = self.store.extraction_get(&key.subject).await?;
+                let row = self.extractions.get(&key.subject).await?;
                 let fell_back = row.as_ref().is_some_and(|row| row.reason.is_some());
                 if state == Some(State::Done) || fell_back {
                     ran.extracted += 1;
@@ -159,7 +166,7 @@ impl Waves {
         tokio::select! {
             changed = changed.changed() => Ok(changed.is_ok()),
             () = tokio::time::sleep(LOOK) => {
-                self.store.advance_age(self.clock.moment()).await?;
+                self.age.advance(self.clock.moment()).await?;
                 Ok(true)
             }
         }
@@ -186,7 +193,7 @@ impl Waves {
 
     /// Whether a worker edits the files or is about to; nothing waits for it.
     pub(super) async fn is_being_edited(&self) -> Result<bool, ServiceError> {
-        let job = self.store.job_get(&JobKey::only(Kind::Curate)).await?;
+        let job = self.jobs.find(&JobKey::only(Kind::Curate)).await?;
         Ok(job.is_some_and(|job| matches!(job.state, State::Queued | State::Running)))
     }
 
@@ -199,7 +206,7 @@ impl Waves {
     ) -> Result<(), ServiceError> {
         loop {
             changed.mark_unchanged();
-            match self.store.job_get(key).await? {
+            match self.jobs.find(key).await? {
                 Some(job) if job.done >= wanted => return Ok(()),
                 Some(job) if matches!(job.state, State::Queued | State::Running) => {}
                 job => {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use longhaul_core::policy::Point;
 use longhaul_protocol::event::EventKind;
-use longhaul_store::Store;
+use longhaul_store::ThreadTable;
 use serde_json::json;
 
 use super::thread_state::{Subject, ThreadState, is_live};
@@ -32,35 +32,26 @@ struct Seen {
 
 pub struct LivePolicies {
     watchers: Arc<Watchers>,
-    store: Store,
+    threads: ThreadTable,
     ingest: Arc<Ingest>,
     clock: Clock,
     hub: EventHub,
     events: Subscriber,
-    threads: HashMap<String, Seen>,
+    seen: HashMap<String, Seen>,
     order: VecDeque<String>,
 }
 
 impl LivePolicies {
     pub fn new(
         watchers: Arc<Watchers>,
-        store: Store,
+        threads: ThreadTable,
         ingest: Arc<Ingest>,
         clock: Clock,
         events: &EventHub,
     ) -> Self {
         let updates = events.subscribe(vec![EventKind::ThreadUpdated], None);
-        let (threads, order) = (HashMap::new(), VecDeque::new());
-        Self {
-            watchers,
-            store,
-            ingest,
-            clock,
-            hub: events.clone(),
-            events: updates,
-            threads,
-            order,
-        }
+        let (seen, order) = (HashMap::new(), VecDeque::new());
+        Self { watchers, threads, ingest, clock, hub: events.clone(), events: updates, seen, order }
     }
 
     /// Decides whenever a turn ends, until the events end.
@@ -75,7 +66,7 @@ impl LivePolicies {
     }
 
     async fn inspect(&mut self, thread_id: &str) -> Result<(), ServiceError> {
-        let Some(row) = self.store.thread_get(thread_id).await? else { return Ok(()) };
+        let Some(row) = self.threads.get(thread_id).await? else { return Ok(()) };
         let now_ms = self.clock.now_ms();
         let updated_ms = row.file.head.map_or(0, |head| head.updated_at_ms);
         if !is_live(updated_ms, now_ms) {
@@ -115,14 +106,14 @@ impl LivePolicies {
     }
 
     fn seen(&mut self, thread_id: &str) -> &mut Seen {
-        if !self.threads.contains_key(thread_id) {
+        if !self.seen.contains_key(thread_id) {
             self.order.push_back(thread_id.to_owned());
         }
         if self.order.len() > THREADS_MAX
             && let Some(oldest) = self.order.pop_front()
         {
-            self.threads.remove(&oldest);
+            self.seen.remove(&oldest);
         }
-        self.threads.entry(thread_id.to_owned()).or_default()
+        self.seen.entry(thread_id.to_owned()).or_default()
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use longhaul_core::policy::repository::RepositoryView;
 use longhaul_core::policy::{Decision, Policy, Situation, decide};
 use longhaul_core::signal::SignalEvent;
-use longhaul_store::{DecisionRow, Store};
+use longhaul_store::{DecisionRow, PolicyTable};
 
 use super::record::DecisionRecord;
 use crate::service::error::ServiceError;
@@ -33,19 +33,19 @@ pub struct Explanation {
 }
 
 pub struct DecisionLog {
-    store: Store,
+    policies: PolicyTable,
     snapshots: Arc<Snapshots>,
 }
 
 impl DecisionLog {
-    pub fn new(store: Store, snapshots: Arc<Snapshots>) -> Self {
-        Self { store, snapshots }
+    pub fn new(policies: PolicyTable, snapshots: Arc<Snapshots>) -> Self {
+        Self { policies, snapshots }
     }
 
     /// A logged decision with all its inputs, decided again.
     pub async fn explain(&self, decision_id: i64) -> Result<Explanation, ServiceError> {
         let not_found = || ServiceError::HandleNotFound(format!("decision {decision_id}"));
-        let found = self.store.decision_get(decision_id).await?;
+        let found = self.policies.decision_get(decision_id).await?;
         let (row, settings) = found.ok_or_else(not_found)?;
         let undecodable = |source| ServiceError::Undecodable { what: "decision", source };
         let policy: Policy = serde_json::from_str(&settings).map_err(undecodable)?;
@@ -67,7 +67,7 @@ impl DecisionLog {
             let fold = self.snapshots.of(thread_id, None).await?.fold;
             events.extend(fold.signals().happened().copied());
         }
-        let rows = self.store.decisions(thread_id, policy, page).await?;
+        let rows = self.policies.decisions(thread_id, policy, page).await?;
         let decode = |row: DecisionRow| {
             let record: DecisionRecord = serde_json::from_str(&row.body)
                 .map_err(|source| ServiceError::Undecodable { what: "decision", source })?;

@@ -10,7 +10,7 @@ use longhaul_core::fold::{Fold, Place};
 use longhaul_core::policy::Policy;
 use longhaul_core::policy::replay::{Replay, Track};
 use longhaul_core::thread::Source;
-use longhaul_store::Store;
+use longhaul_store::GaugeTable;
 
 use super::thread_state::Subject;
 use crate::config::Live;
@@ -47,14 +47,14 @@ impl ReplayWindow {
 }
 
 pub struct Replays {
-    store: Store,
+    gauges: GaugeTable,
     snapshots: Arc<Snapshots>,
     config: Live,
 }
 
 impl Replays {
-    pub fn new((store, snapshots): (Store, Arc<Snapshots>), config: Live) -> Self {
-        Self { store, snapshots, config }
+    pub fn new((gauges, snapshots): (GaugeTable, Arc<Snapshots>), config: Live) -> Self {
+        Self { gauges, snapshots, config }
     }
 
     /// Replays a thread under every policy.
@@ -62,7 +62,7 @@ impl Replays {
         let snapshot = self.snapshots.of(&subject.thread_id, None).await?;
         let config = self.config.now();
         let of = (Some(subject.thread_id.as_str()), Some(snapshot.fold.as_ref()));
-        let known = KnownWindow::of(&self.store, config.clone(), of).await?;
+        let known = KnownWindow::of(&self.gauges, config.clone(), of).await?;
         let file = snapshot.file;
         let policies: Vec<Policy> = config.policies.all().cloned().collect();
         let window = ReplayWindow { asked: subject.context_window, known };

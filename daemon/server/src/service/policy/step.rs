@@ -6,7 +6,7 @@ use longhaul_core::policy::watcher::{self, Env, Event, Watcher};
 use longhaul_core::policy::{Point, Situation, replay};
 use longhaul_core::signal::Boundary;
 use longhaul_core::template::Texts;
-use longhaul_store::{DecisionEnd, Store, StoreError};
+use longhaul_store::{DecisionEnd, PolicyTable, StoreError};
 
 use super::judge::{StepEffect, step_effect};
 use super::record::{NamedDecision, publish, row_of, watcher_of};
@@ -52,7 +52,7 @@ pub struct StepOutcome {
 }
 
 pub(super) struct Stepping<'a> {
-    pub(super) store: &'a Store,
+    pub(super) policies: &'a PolicyTable,
     pub(super) events: &'a EventHub,
     pub(super) config: &'a Config,
     pub(super) clock: &'a Clock,
@@ -110,7 +110,7 @@ impl Stepping<'_> {
                 .collect();
             (serde_json::to_string(&stepped.state).ok(), rows, stepped)
         };
-        let (stepped, logged) = self.store.watcher_step((thread_id, now_ms), change).await?;
+        let (stepped, logged) = self.policies.watcher_step((thread_id, now_ms), change).await?;
         if let (Some((situation, decision)), Some(logged)) = (&stepped.decided, logged.first()) {
             publish(self.events, situation, decision, *logged);
         }
@@ -133,8 +133,8 @@ impl Stepping<'_> {
     /// Records with the decision why no compaction followed; the step itself is stored already.
     async fn note_given_up(&self, thread_id: &str, turn: u64, why: &str) {
         let ended = async {
-            if let Some(decision_id) = self.store.decision_of_turn(thread_id, turn).await? {
-                self.store.set_decision_end(decision_id, DecisionEnd::NotMade(why)).await?;
+            if let Some(decision_id) = self.policies.decision_of_turn(thread_id, turn).await? {
+                self.policies.set_decision_end(decision_id, DecisionEnd::NotMade(why)).await?;
             }
             Ok::<_, StoreError>(())
         };

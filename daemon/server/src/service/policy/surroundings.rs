@@ -14,7 +14,7 @@ use longhaul_core::policy::repository::RepositoryView;
 use longhaul_core::policy::semantic::{self, Reader};
 use longhaul_core::policy::{Situation, Tier};
 use longhaul_core::signal::{Boundary, Occurrence};
-use longhaul_store::{Store, ThreadFilter};
+use longhaul_store::{ThreadFilter, ThreadTable};
 use tokio::sync::OnceCell;
 
 use super::adviser::{Adviser, Brief};
@@ -61,7 +61,7 @@ impl Readings {
 pub struct Surroundings {
     repositories: Repositories,
     readings: Readings,
-    store: Store,
+    threads: ThreadTable,
     adviser: Arc<Adviser>,
     config: Live,
 }
@@ -69,11 +69,11 @@ pub struct Surroundings {
 impl Surroundings {
     pub fn new(
         repositories: Repositories,
-        store: Store,
+        threads: ThreadTable,
         adviser: Arc<Adviser>,
         config: Live,
     ) -> Self {
-        Self { repositories, readings: Readings::default(), store, adviser, config }
+        Self { repositories, readings: Readings::default(), threads, adviser, config }
     }
 
     /// Adds the repository and a model's reading of the words to a situation. With `may_ask`, a model may be asked
@@ -108,7 +108,7 @@ impl Surroundings {
         let since_ms = began.map_or(0, |event| event.at_ms);
         let filter =
             ThreadFilter { folders: Some(vec![folder.to_owned()]), ..ThreadFilter::default() };
-        let others = self.store.thread_list(&filter, 2, None).await;
+        let others = self.threads.list(&filter, 2, None).await;
         let is_shared = match others {
             Ok((threads, _)) => threads.iter().any(|thread| {
                 let head = thread.file.head.as_ref();

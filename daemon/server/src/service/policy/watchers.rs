@@ -8,7 +8,7 @@ use longhaul_core::policy::watcher::{Effect, Event, Watcher};
 use longhaul_core::policy::{Point, Situation, decide, replay, scratch};
 use longhaul_core::signal::SignalEvent;
 use longhaul_core::template::TemplateGroup;
-use longhaul_store::Store;
+use longhaul_store::PolicyTable;
 
 use super::adviser::Adviser;
 use super::judge::{StepEffect, judge, judges};
@@ -35,7 +35,7 @@ pub struct Evaluation {
 }
 
 pub struct Watchers {
-    store: Store,
+    policies: PolicyTable,
     events: EventHub,
     contexts: Arc<Contexts>,
     surroundings: Surroundings,
@@ -47,13 +47,13 @@ pub struct Watchers {
 
 impl Watchers {
     pub fn new(
-        (store, events, contexts): (Store, EventHub, Arc<Contexts>),
+        (policies, events, contexts): (PolicyTable, EventHub, Arc<Contexts>),
         (surroundings, adviser): (Surroundings, Arc<Adviser>),
         texts: Arc<TextStore>,
         config: Live,
         clock: Clock,
     ) -> Self {
-        Self { store, events, contexts, surroundings, adviser, texts, config, clock }
+        Self { policies, events, contexts, surroundings, adviser, texts, config, clock }
     }
 
     /// How the active policy applies decisions.
@@ -71,7 +71,7 @@ impl Watchers {
         let state = self.state(&subject).await?;
         let thread_id = subject.thread_id.as_str();
         let now_ms = self.clock.now_ms();
-        let watcher = watcher_of(self.store.watcher_get(thread_id).await?.as_deref());
+        let watcher = watcher_of(self.policies.watcher_get(thread_id).await?.as_deref());
         let ThreadState { fold, window, used } = &state;
         let situation = replay::situation(fold, (window, *used), thread_id, (now_ms, point));
         let mut situation = watcher.complete(situation);
@@ -125,7 +125,7 @@ impl Watchers {
         let scratch_file = scratch::path(agent, &subject.thread_id);
         let config = self.config.now();
         let step = Stepping {
-            store: &self.store,
+            policies: &self.policies,
             events: &self.events,
             config: &config,
             clock: &self.clock,
@@ -209,7 +209,7 @@ impl Watchers {
             .collect();
         let change = move |found: Option<String>| (found, rows, ());
         let at = (situation.thread_id.as_str(), situation.at_ms);
-        let ((), logged) = self.store.watcher_step(at, change).await?;
+        let ((), logged) = self.policies.watcher_step(at, change).await?;
         if let (Some(in_force), Some(logged)) = (said.first(), logged.first()) {
             publish(&self.events, situation, &in_force.decision, *logged);
         }

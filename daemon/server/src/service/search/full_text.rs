@@ -25,7 +25,7 @@ impl FullText {
     /// Starts the indexer and returns at once; the index is opened in the background.
     pub fn start(
         state_dir: &Path,
-        store: Store,
+        Store { files, pages, .. }: Store,
         ingest: Arc<Ingest>,
         progress: Arc<IndexProgress>,
     ) -> Self {
@@ -35,7 +35,8 @@ impl FullText {
         let indexer = Indexer {
             path: state_dir.join(INDEX),
             index: Arc::clone(&index),
-            store,
+            files,
+            pages,
             ingest,
             progress: Arc::clone(&progress),
             cancel: cancel.clone(),

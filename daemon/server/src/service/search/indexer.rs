@@ -22,7 +22,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use longhaul_core::digest::Digest128;
-use longhaul_store::{FileId, FileRow, IndexPart, IndexedFile, SearchIndex, Store, StoreError};
+use longhaul_store::{
+    FileId, FileRow, FileTable, IndexPart, IndexedFile, PageTable, SearchIndex, StoreError,
+};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
@@ -57,7 +59,8 @@ const LOOK_THROUGH: Duration = Duration::from_secs(300);
 pub(super) struct Indexer {
     pub(super) path: std::path::PathBuf,
     pub(super) index: Arc<OnceLock<SearchIndex>>,
-    pub(super) store: Store,
+    pub(super) files: FileTable,
+    pub(super) pages: PageTable,
     pub(super) ingest: Arc<Ingest>,
     pub(super) progress: Arc<IndexProgress>,
     pub(super) cancel: CancellationToken,
@@ -177,7 +180,7 @@ impl Indexer {
             if index.file_by_path(&path).await?.is_none() {
                 return self.look_through(index, work).await;
             }
-            let Some(file) = self.store.file_by_path(&path).await? else { continue };
+            let Some(file) = self.files.by_path(&path).await? else { continue };
             if !work.queue.contains(&file.file_id) {
                 work.queue.push_back(file.file_id);
             }
@@ -197,7 +200,7 @@ impl Indexer {
         }
         let (mut behind, mut last) = (Vec::new(), FileId(0));
         loop {
-            let files = self.store.file_states_after(last).await?;
+            let files = self.files.states_after(last).await?;
             let Some(file) = files.last() else { break };
             last = file.file_id;
             for file in files.iter().filter(|file| !file.is_gone) {
@@ -229,7 +232,7 @@ impl Indexer {
         let (mut parts, mut bytes) = (Vec::new(), 0);
         while bytes < BATCH_BYTES && parts.len() < BATCH_FILES {
             let Some(number) = work.queue.pop_front() else { break };
-            let Some(row) = self.store.file(number).await? else { continue };
+            let Some(row) = self.files.get(number).await? else { continue };
             if row.gone_at_ms.is_some() {
                 continue;
             }
@@ -287,7 +290,7 @@ impl Indexer {
         if known.last_digest == Digest128::default() {
             return Ok(true);
         }
-        let item = self.store.item_at(row.file_id, row.cursor.generation, known.last_seq).await?;
+        let item = self.pages.item_at(row.file_id, row.cursor.generation, known.last_seq).await?;
         Ok(item.is_some_and(|item| item.digest == known.last_digest))
     }
 
@@ -300,7 +303,7 @@ impl Indexer {
     ) -> Result<Option<Read>, StoreError> {
         let pages = if row.path.ends_with(".zst") { PAGES_COMPRESSED } else { PAGES };
         let (generation, from, end) = (row.cursor.generation, cursor.next_seq, row.cursor.next_seq);
-        let rows = self.store.rows_from(row.file_id, generation, from, pages).await?;
+        let rows = self.pages.rows_from(row.file_id, generation, from, pages).await?;
         let Some(last) = rows.last().map(|row| row.seq) else {
             // Lines without an item: move the cursor, so that they are not read again.
             let part =

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use longhaul_core::item::{ItemRow, PAGE_ITEMS};
 use longhaul_core::search::item;
-use longhaul_store::{FileRow, Store};
+use longhaul_store::{FileRow, PageTable, ThreadTable};
 
 use crate::archive::Archive;
 use crate::service::error::ServiceError;
@@ -29,19 +29,19 @@ pub struct Items {
 
 /// At most `limit` items of a thread's current transcript.
 pub(super) async fn items(
-    (store, archive): (&Store, Arc<Archive>),
+    (threads, pages, archive): (&ThreadTable, &PageTable, Arc<Archive>),
     thread_id: &str,
     range: ItemRange,
     limit: usize,
 ) -> Result<Items, ServiceError> {
-    let thread = store.thread_get(thread_id).await?;
+    let thread = threads.get(thread_id).await?;
     let file = thread.ok_or_else(|| ServiceError::ThreadNotFound(thread_id.to_owned()))?.file;
     let generation = file.cursor.generation;
     // Not all pages are full: the last one grows.
-    let pages = u32::try_from(limit / PAGE_ITEMS + 2).unwrap_or(u32::MAX);
+    let count = u32::try_from(limit / PAGE_ITEMS + 2).unwrap_or(u32::MAX);
     let mut rows = match range {
-        ItemRange::From(seq) => store.rows_from(file.file_id, generation, seq, pages).await?,
-        ItemRange::Last => store.last_rows(file.file_id, generation, pages).await?,
+        ItemRange::From(seq) => pages.rows_from(file.file_id, generation, seq, count).await?,
+        ItemRange::Last => pages.last_rows(file.file_id, generation, count).await?,
     };
     let more = range != ItemRange::Last && rows.len() > limit;
     match more {

@@ -1,0 +1,58 @@
+//! A struct of the daemon names the tables that it reaches.
+
+use syn::visit::{self, Visit};
+
+use crate::assert_none;
+use crate::source::SOURCES;
+
+/// Files whose structs pass the tables on.
+const PASS_ON: &[&str] = &["daemon/server/src/ingest.rs", "daemon/server/src/service/parts.rs"];
+
+#[test]
+fn no_service_holds_the_whole_store() {
+    let mut findings = Vec::new();
+    for source in SOURCES.iter().filter(|source| source.path.starts_with("daemon/server/src/")) {
+        if source.path.ends_with("/tests.rs") || PASS_ON.contains(&source.path.as_str()) {
+            continue;
+        }
+        let mut holders = Holders::default();
+        holders.visit_file(&source.syntax.tree());
+        findings.extend(holders.found.iter().map(|name| format!("{}: {name}", source.path)));
+    }
+    assert_none("a struct holds handles of tables, not the whole `Store`", &findings);
+}
+
+#[test]
+fn a_holder_is_found_in_any_type() {
+    let file = syn::parse_file(
+        "struct A { a: (u8, Arc<longhaul_store::Store>) } struct B(StoreError); fn f(_: &Store) {}",
+    );
+    let mut holders = Holders::default();
+    holders.visit_file(&file.expect("it is Rust"));
+    assert_eq!(holders.found, ["A"]);
+}
+
+/// The structs with a field whose type contains `Store`.
+#[derive(Default)]
+struct Holders {
+    found: Vec<String>,
+}
+
+impl<'ast> Visit<'ast> for Holders {
+    fn visit_item_struct(&mut self, item: &'ast syn::ItemStruct) {
+        let mut types = StoreTypes(false);
+        types.visit_fields(&item.fields);
+        if types.0 {
+            self.found.push(item.ident.to_string());
+        }
+    }
+}
+
+struct StoreTypes(bool);
+
+impl<'ast> Visit<'ast> for StoreTypes {
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        self.0 |= path.segments.last().is_some_and(|last| last.ident == "Store");
+        visit::visit_path(self, path);
+    }
+}

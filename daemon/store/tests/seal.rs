@@ -33,21 +33,21 @@ async fn filled(temp: &Temp) {
 
 /// All rows of the store, as text.
 async fn answers(store: &Store) -> String {
-    let mut said =
+    let mut text =
         format!("{:?} {:?}", store.notes().await.unwrap(), store.totals().await.unwrap());
     let mut files = store.files_after(longhaul_store::FileId(0)).await.unwrap();
     files.sort_by(|a, b| a.path.cmp(&b.path));
     for row in files {
         let (cursor, fold) = store.fold_blob(row.file_id).await.unwrap().unwrap();
         let page = store.page(row.file_id, cursor.generation, 0).await.unwrap();
-        said += &format!("{row:?} {cursor:?} {fold:?} {page:?}");
+        text += &format!("{row:?} {cursor:?} {fold:?} {page:?}");
     }
     for n in 0..12 {
         let compaction = store.compaction_get(&format!("cmp_{n:04}")).await.unwrap();
         let updates = store.updates(&format!("t{n}")).await.unwrap();
-        said += &format!("{compaction:?} {updates:?}");
+        text += &format!("{compaction:?} {updates:?}");
     }
-    said
+    text
 }
 
 #[tokio::test]

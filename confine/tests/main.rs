@@ -63,9 +63,9 @@ fn who_talks_over_a_connection_keeps_it_and_reaches_nothing_else() {
     };
     let names = std::thread::scope(|scope| scope.spawn(work).join().unwrap());
     assert_eq!(names, Vec::<&str>::new());
-    let mut heard = String::new();
-    there.read_to_string(&mut heard).unwrap();
-    assert_eq!(heard, "still here");
+    let mut received = String::new();
+    there.read_to_string(&mut received).unwrap();
+    assert_eq!(received, "still here");
 }
 
 #[test]

@@ -9,7 +9,7 @@ struct Specimens {
     hidden: Vec<(u32, u32)>,
     /// A text, as one line, and with its lines.
     shown: Vec<(String, String, String)>,
-    /// What must never come out, as it is planted.
+    /// Planted texts that must never come out.
     hostile: Vec<String>,
     /// Texts of every script, which come through as they are.
     kept: Vec<String>,

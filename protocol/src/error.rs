@@ -133,9 +133,9 @@ mod tests {
     fn an_error_says_what_its_kind_says_unless_told_otherwise() {
         let error = WireError::new(ErrorKind::StoreBusy, "busy");
         assert_eq!((error.code, error.retry()), (3001, Retry::Backoff));
-        let told =
+        let error =
             error.with_hint("wait a minute").with_detail(serde_json::json!({"waited_ms": 5}));
-        let data = told.data.unwrap();
+        let data = error.data.unwrap();
         assert_eq!(data.hint.as_deref(), Some("wait a minute"));
         assert_eq!(data.detail.unwrap()["waited_ms"], 5);
     }

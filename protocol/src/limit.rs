@@ -69,7 +69,7 @@ pub const PAGE_ROWS_MAX: u32 = 500;
 ///
 /// # Source
 /// Chosen: a person reads tens, a script hundreds; the merged spans still cover every item.
-pub const RECEIPT_ENTRIES_MAX: usize = 512;
+pub const RECEIPT_ENTRIES_MAX: usize = 256;
 /// Maximum bytes of items in one `history/expand`; `next_cursor` gives the rest.
 ///
 /// # Source

@@ -113,7 +113,7 @@ pub struct Decision {
     pub boundaries: Vec<String>,
     /// Those that count at the tier.
     pub satisfied: Vec<String>,
-    /// The result of every rule, in order, including those that said no.
+    /// The result of every rule, in order, including those that refused.
     pub reasons: Vec<Reason>,
 }
 
@@ -121,7 +121,7 @@ pub struct Decision {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PolicyReason")]
 pub struct Reason {
-    /// `words`, `repository`, `window`, `tier`, `boundary`, `plan_gate`, `rearm`, `budget`, `judgment`.
+    /// `words`, `repository`, `window`, `tier`, `boundary`, `plan_gate`, `growth`, `budget`, `judgment`.
     pub rule: String,
     /// Whether it permits a compaction.
     pub passed: bool,

@@ -81,7 +81,7 @@ fn error_table() -> String {
     table
 }
 
-/// The text with what stands between `<!-- name -->` and `<!-- /name -->` replaced.
+/// Replaces the text between `<!-- name -->` and `<!-- /name -->`.
 fn with_section(page: &str, name: &str, section: &str) -> String {
     let (open, close) = (format!("<!-- {name} -->\n"), format!("<!-- /{name} -->"));
     let begin = page.find(&open).unwrap_or_else(|| panic!("no {open}")) + open.len();

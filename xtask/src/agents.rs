@@ -13,6 +13,7 @@ mod claude;
 mod codex;
 mod compare;
 mod crossing;
+mod doctor;
 mod gateway;
 mod hooks;
 mod memory;
@@ -39,7 +40,7 @@ use compare::Row;
 use mock::Mock;
 use versions::{Agent, CLAUDE, CLAUDE_PINNED, CODEX, CODEX_PINNED, Route, Routes};
 
-/// Every thread here is scripted, and memory must be made of it all the same.
+/// All threads here are scripted; memory must include them.
 const CONFIG: &str = "[memory]\ntakes_exec = true\n";
 
 /// Time limit of npm for one version. A slower registry counts as unreachable.
@@ -71,7 +72,7 @@ pub(crate) struct AgentsArgs {
 
 /// Result without failures.
 pub(crate) enum AgentsOutcome {
-    /// With a line about each route that a version does not take.
+    /// With a line about each route that a version does not support.
     Agreed(Vec<String>),
     Skipped(&'static str),
 }
@@ -95,31 +96,31 @@ pub(crate) fn check() -> anyhow::Result<AgentsOutcome> {
 }
 
 fn compare_all(options: &AgentsArgs, limit: Duration) -> anyhow::Result<AgentsOutcome> {
-    if !npm::is_here() {
-        return Ok(AgentsOutcome::Skipped("npm is not here"));
+    if !npm::is_installed() {
+        return Ok(AgentsOutcome::Skipped("npm is not installed"));
     }
     let longhauld = match &options.daemon {
         Some(path) => path.clone(),
         None => build()?,
     };
-    let stage = AgentRun { options, longhauld: &longhauld, limit };
+    let run = AgentRun { options, longhauld: &longhauld, limit };
     let (mut differing, mut skipped) = (Vec::new(), Vec::new());
     let (mut codex, mut claude) = (None, None);
     let mut is_claude_missing = false;
-    for version in versions::resolved(&CODEX, &options.codex)? {
+    for version in versions::resolve(&CODEX, &options.codex)? {
         let routes = Routes::of(&CODEX, &version, &options.only)?;
-        let Some((binary, rows)) = stage.codex(&version, &routes)? else {
+        let Some((binary, rows)) = run.codex(&version, &routes)? else {
             return Ok(AgentsOutcome::Skipped("Codex could not be installed from npm"));
         };
-        differing.extend(failed(&rows, &format!("codex {version}")));
+        differing.extend(print_rows(&rows, &format!("codex {version}")));
         skipped.extend(routes.skipped());
         codex = routes.has(Route::Archive).then_some(binary);
     }
-    for version in versions::resolved(&CLAUDE, &options.claude)? {
+    for version in versions::resolve(&CLAUDE, &options.claude)? {
         let routes = Routes::of(&CLAUDE, &version, &options.only)?;
-        match stage.claude(&version, &routes)? {
+        match run.claude(&version, &routes)? {
             Some((binary, rows)) => {
-                differing.extend(failed(&rows, &format!("claude {version}")));
+                differing.extend(print_rows(&rows, &format!("claude {version}")));
                 claude = Some(binary);
             }
             None => is_claude_missing = true,
@@ -127,11 +128,11 @@ fn compare_all(options: &AgentsArgs, limit: Duration) -> anyhow::Result<AgentsOu
         skipped.extend(routes.skipped());
     }
     if let (Some(codex), Some(claude)) = (codex, claude) {
-        println!("==> from one agent to the other");
+        println!("==> from one agent to another");
         let mut rows = Vec::new();
         let both = || crossing::play(&longhauld, (codex.clone(), claude.clone()), limit);
         drive(&mut rows, "continue", both);
-        differing.extend(failed(&rows, "both"));
+        differing.extend(print_rows(&rows, "both"));
     }
     ensure!(differing.is_empty(), "rows differ: {}", differing.join(", "));
     Ok(match is_claude_missing {
@@ -140,24 +141,24 @@ fn compare_all(options: &AgentsArgs, limit: Duration) -> anyhow::Result<AgentsOu
     })
 }
 
-/// Installs a package below `folder` and returns its program; `None` without a registry, and if npm runs no
-/// package scripts, without which Claude Code has no program.
-fn installed(agent: &Agent, version: &str, folder: &Path) -> anyhow::Result<Option<PathBuf>> {
+/// Installs a package below `folder` and returns its program. `None` if the registry is unreachable, or if npm does not
+/// run package scripts, which install the program of Claude Code.
+fn install(agent: &Agent, version: &str, folder: &Path) -> anyhow::Result<Option<PathBuf>> {
     let deadline = Deadline::after(INSTALL_TIMEOUT);
     Ok(match codex::install(agent, version, &folder.join(version), deadline)? {
         Installation::At(binary) if process::is_present(Command::new(&binary).arg("--version")) => {
             Some(binary)
         }
         Installation::At(binary) => {
-            println!("    {} was installed and does not run", binary.display());
+            println!("    {} is installed but does not run", binary.display());
             None
         }
         Installation::NoRegistry => None,
     })
 }
 
-/// Shows the rows, and names those that do not agree.
-fn failed(rows: &[Row], version: &str) -> Vec<String> {
+/// Prints the rows and returns the names of those that differ.
+fn print_rows(rows: &[Row], version: &str) -> Vec<String> {
     rows.iter().for_each(|row| println!("    {row}"));
     let differing = rows.iter().filter(|row| !row.agrees);
     differing.map(|row| format!("{version} {}", row.step)).collect()
@@ -180,7 +181,7 @@ fn tried(route: &'static str, made: anyhow::Result<Vec<Row>>) -> Vec<Row> {
     made.unwrap_or_else(|error| vec![Row::failed(route, format!("{error:#}"))])
 }
 
-/// What every version is driven with.
+/// Options for driving a version.
 struct AgentRun<'a> {
     options: &'a AgentsArgs,
     longhauld: &'a Path,
@@ -195,12 +196,12 @@ impl AgentRun<'_> {
     fn binary(&self, agent: &Agent, version: &str) -> anyhow::Result<Option<PathBuf>> {
         println!("==> {} {version}", agent.program);
         let temporary = tempfile::tempdir()?;
-        // It is driven until the end of the process.
+        // Kept until the process ends: later routes use it.
         let folder = self.options.keep.clone().unwrap_or_else(|| temporary.keep());
-        installed(agent, version, &folder)
+        install(agent, version, &folder)
     }
 
-    /// The histories of Codex, and our routes in it; `None` where it cannot be installed.
+    /// Compares the histories of Codex and drives our routes in it; `None` if it cannot be installed.
     fn codex(&self, version: &str, routes: &Routes) -> anyhow::Result<Option<(PathBuf, Vec<Row>)>> {
         let Some(binary) = self.binary(&CODEX, version)? else { return Ok(None) };
         let mut rows = Vec::new();
@@ -226,8 +227,8 @@ impl AgentRun<'_> {
     fn histories(&self, binary: &Path, routes: &Routes) -> anyhow::Result<Vec<Row>> {
         let mock = Mock::start()?;
         let codex = Codex::new(binary.to_owned(), mock.address(), self.deadline())?;
-        let nobody = Path::new("/nonexistent");
-        let daemon = Daemon::start_with(self.longhauld, &codex.home(), nobody, CONFIG)?;
+        let no_claude = Path::new("/nonexistent");
+        let daemon = Daemon::start_with(self.longhauld, &codex.home(), no_claude, CONFIG)?;
         let mut rows = scenario::play(&codex, &mock, &daemon)?;
         if routes.has(Route::Hooks) {
             let longhaul = self.longhauld.with_file_name("longhaul");
@@ -237,7 +238,7 @@ impl AgentRun<'_> {
         Ok(rows)
     }
 
-    /// Our routes in Claude Code; `None` where it cannot be installed.
+    /// Drives our routes in Claude Code; `None` if it cannot be installed.
     fn claude(
         &self,
         version: &str,
@@ -246,10 +247,10 @@ impl AgentRun<'_> {
         let Some(binary) = self.binary(&CLAUDE, version)? else { return Ok(None) };
         let (longhauld, mut rows) = (self.longhauld, Vec::new());
         let longhaul = longhauld.with_file_name("longhaul");
-        let staged = || claude::on_stage(longhauld, binary.clone(), self.deadline(), CONFIG);
+        let set_up = || claude::set_up(longhauld, binary.clone(), self.deadline(), CONFIG);
         if routes.has(Route::Plugin) {
             drive(&mut rows, "plugin", || {
-                let (claude, mock, daemon) = staged()?;
+                let (claude, mock, daemon) = set_up()?;
                 plugin::play(&longhaul, &claude, &mock, daemon)
             });
             drive(&mut rows, "policy", || policy::play(longhauld, binary.clone(), self.deadline()));
@@ -258,7 +259,7 @@ impl AgentRun<'_> {
             });
         } else if routes.has(Route::Hooks) {
             drive(&mut rows, "hooks", || {
-                let (claude, mock, daemon) = staged()?;
+                let (claude, mock, daemon) = set_up()?;
                 let rows = claude::play(&longhaul, &claude, &mock, &daemon)?;
                 daemon.stop()?;
                 Ok(rows)

@@ -143,6 +143,12 @@ impl Daemon {
     }
 
     /// Waits until the search index has everything ingested.
+    /// Number of recorded compactions, up to 100.
+    pub(crate) fn compactions(&self) -> anyhow::Result<usize> {
+        let listed = self.connect()?.call("compaction/list", &json!({ "limit": 100 }))?;
+        Ok(listed["compactions"].as_array().map_or(0, Vec::len))
+    }
+
     pub(crate) fn wait_indexed(&self) -> anyhow::Result<()> {
         let mut wire = self.connect()?;
         loop {
@@ -270,7 +276,7 @@ mod tests {
 
     #[test]
     fn exit_of_a_daemon_is_reported() {
-        for (script, told) in [
+        for (script, expected) in [
             ("kill -9 $$", "killed by signal 9"),
             ("exit 3", "with exit code 3"),
             ("exit 0", "with exit code 0"),
@@ -279,7 +285,7 @@ mod tests {
             let process = Pid::from_child(&child);
             // Waits until the child ended, without reaping it.
             waitid(WaitId::Pid(process), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
-            assert_eq!(ending(process).unwrap().as_deref(), Some(told));
+            assert_eq!(ending(process).unwrap().as_deref(), Some(expected));
             child.wait().unwrap();
         }
         let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();

@@ -39,20 +39,20 @@ pub(crate) fn check_vscode() -> anyhow::Result<EditorOutcome> {
 
 /// Runs the tests of all clients whose tools are installed.
 pub(crate) fn check() -> anyhow::Result<EditorOutcome> {
-    let has_npm = npm::is_here();
+    let has_npm = npm::is_installed();
     let has_neovim = process::is_present(Command::new("nvim").arg("--version"));
     if !has_npm && !has_neovim {
-        return Ok(EditorOutcome::Skipped("neither npm nor nvim is here"));
+        return Ok(EditorOutcome::Skipped("neither npm nor nvim is installed"));
     }
     let binaries = build_debug()?;
     if has_neovim {
         check_neovim(&binaries)?;
     } else {
-        println!("    nvim is not here: its plugin is not tested");
+        println!("    nvim is not installed: its plugin is not tested");
     }
     match has_npm {
         true => check_npm(&binaries),
-        false => Ok(EditorOutcome::Skipped("npm is not here; Neovim's plugin passed")),
+        false => Ok(EditorOutcome::Skipped("npm is not installed; Neovim's plugin passed")),
     }
 }
 

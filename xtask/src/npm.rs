@@ -17,7 +17,7 @@ pub(crate) enum NpmOutcome {
     NoRegistry,
 }
 
-pub(crate) fn is_here() -> bool {
+pub(crate) fn is_installed() -> bool {
     process::is_present(Command::new("npm").arg("--version"))
 }
 

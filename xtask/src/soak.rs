@@ -159,7 +159,7 @@ fn watch(day: &Day, daemon: &Daemon, samples: &mut Samples) -> anyhow::Result<()
     Ok(())
 }
 
-/// Suspends the daemon while agents keep writing; no client calls it meanwhile, as on a sleeping machine.
+/// Suspends the daemon while agents keep writing; no client calls it then, as on a sleeping machine.
 fn suspend(day: &Day, daemon: &Daemon) -> anyhow::Result<()> {
     let alone = day.awake.write().ok().context("a client panicked")?;
     daemon.signal(Signal::STOP)?;

@@ -258,8 +258,8 @@ fn dependencies(package: &str) -> anyhow::Result<Vec<String>> {
         .arg(package)
         .output()
         .context("cargo tree did not run")?;
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    ensure!(output.status.success(), "cargo tree -p {package}: {said}");
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    ensure!(output.status.success(), "cargo tree -p {package}: {error}");
     let tree = String::from_utf8_lossy(&output.stdout);
     Ok(tree.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect())
 }

@@ -18,7 +18,7 @@ import { briefing, restored, tail } from "./tail";
 
 /** Timeout of the program in milliseconds; its own is shorter. A compaction by the agent takes many seconds. */
 const DEADLINE_MS = 2_000;
-/** The timeout between two turns, when nobody waits: a policy may ask a judge first. */
+/** The timeout between two turns, when the person is not waiting: a policy may ask a judge first. */
 const TURN_DEADLINE_MS = 40_000;
 /** The context that our hook adds after a compaction; the briefing already has it. */
 const HOOK_CONTEXT = '<longhaul_context about="compaction">';
@@ -44,12 +44,12 @@ export const register: Register = (on) => {
       // A summary would be the opposite of an undo.
       const left = "declined" in answer ? answer.declined : "the installed longhaul cannot";
       if (!("restored" in answer)) {
-        tell($, `longhaul put nothing back: ${left}`);
-        return { skip: `longhaul put nothing back: ${left}` };
+        tell($, `longhaul restored nothing: ${left}`);
+        return { skip: `longhaul restored nothing: ${left}` };
       }
       isOurs = true;
       const messages = restored(answer.restored, e.messages);
-      tell($, `longhaul put the history back that its briefing replaced: ${messages.length} messages`);
+      tell($, `longhaul restored the history that its briefing replaced: ${messages.length} messages`);
       return { messages };
     }
     isOurs = "text" in answer && e.trigger !== "precompute" && e.agentId === undefined;
@@ -88,7 +88,7 @@ export const register: Register = (on) => {
   if (excerpts) {
     on("session.append", async ($, e, next) => {
       const { e: shorter, leftOut } = excerpted(e);
-      if (leftOut > 0) tell($, `longhaul left out ${leftOut} characters of what ${e.origin?.tool ?? "a tool"} gave`);
+      if (leftOut > 0) tell($, `longhaul left out ${leftOut} characters of the result of ${e.origin?.tool ?? "a tool"}`);
       return next(shorter);
     });
   }
@@ -112,7 +112,7 @@ async function ask(
 ): Promise<Answer> {
   try {
     const of = { agent_id: e.agentId, trigger: e.trigger, instructions: e.instructions, briefing: undone };
-    const ended = await asked($, "SessionCompact", of, transcript, DEADLINE_MS);
+    const ended = await runHook($, "SessionCompact", of, transcript, DEADLINE_MS);
     return read(ended.exitCode, ended.stdout);
   } catch (error) {
     return { declined: `longhaul could not be run: ${words(error)}` };
@@ -122,19 +122,19 @@ async function ask(
 /** Asks whether to compact now, compacts once, and reports the outcome. */
 async function act(
   $: EngineInterface,
-  said: string,
+  lastMessage: string,
   transcript: string,
   compact: () => Promise<{ skip?: string }>,
 ): Promise<void> {
   try {
-    const last = { last_assistant_message: said };
-    const due = readTurn(await asked($, "TurnComplete", last, transcript, TURN_DEADLINE_MS));
+    const last = { last_assistant_message: lastMessage };
+    const due = readTurn(await runHook($, "TurnComplete", last, transcript, TURN_DEADLINE_MS));
     if (due.text !== undefined) tell($, due.text);
     if (!due.compact) return;
     const notMade = await attempt(compact);
     const ended = { not_made: notMade };
-    const told = readTurn(await asked($, "CompactionEnded", ended, transcript, TURN_DEADLINE_MS));
-    if (notMade !== undefined) tell($, told.text ?? `longhaul did not compact: ${notMade}`);
+    const reported = readTurn(await runHook($, "CompactionEnded", ended, transcript, TURN_DEADLINE_MS));
+    if (notMade !== undefined) tell($, reported.text ?? `longhaul did not compact: ${notMade}`);
   } catch {
     // Without the program there is no policy; the next compaction reports the problem.
   }
@@ -150,7 +150,7 @@ async function attempt(compact: () => Promise<{ skip?: string }>): Promise<strin
 }
 
 /** Runs `longhaul hook EVENT` with the engine's data on the session. */
-async function asked(
+async function runHook(
   $: EngineInterface,
   event: string,
   more: Record<string, unknown>,
@@ -170,11 +170,11 @@ async function asked(
   return $.process.run(command, { stdin: JSON.stringify(payload), timeoutMs });
 }
 
-async function transcriptPath($: EngineInterface, told: string): Promise<string> {
+async function transcriptPath($: EngineInterface, fallback: string): Promise<string> {
   try {
     return (await $.session.info()).transcriptPath;
   } catch {
-    return told;
+    return fallback;
   }
 }
 

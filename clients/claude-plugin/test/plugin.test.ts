@@ -127,7 +127,7 @@ test("our hook's checkpoint is left out after our own compaction, and only then"
   assert.deepEqual(await told("compact"), ["mine", INJECTED], "once");
 });
 
-test("/compact undo puts the history back that the briefing replaced, and never asks a model", async () => {
+test("/compact undo restores the history that the briefing replaced, and never asks a model", async () => {
   const briefing = { role: "user" as const, text: "The conversation so far was compacted. B", toolUses: [] };
   const messages = [briefing, ...MESSAGES, { role: "user" as const, text: "go on", toolUses: [], handle: "h3" }];
   const old = [{ role: "user", text: "the first words", toolUses: [], toolResults: [] }, ...MESSAGES.map(({ handle: _, ...it }) => it)];
@@ -136,12 +136,12 @@ test("/compact undo puts the history back that the briefing replaced, and never 
   assert.ok("messages" in made);
   assert.deepEqual(made.messages.map((message) => message.text), ["the first words", "fix it", "fixed", "go on"]);
   assert.equal(claude.ran[0]?.payload["briefing"], briefing.text);
-  assert.match(claude.told.join(), /put the history back.*: 4 messages/);
+  assert.match(claude.told.join(), /restored the history.*: 4 messages/);
   assert.deepEqual((await claude.start("compact", [INJECTED])).additionalContext, []);
 
-  const none = session(() => '{"protocol":1,"declined":"no briefing stands in this session"}');
+  const none = session(() => '{"protocol":1,"declined":"this session has no briefing"}');
   const skipped = await none.compact({ instructions: "undo" });
-  assert.deepEqual(skipped, { skip: "longhaul put nothing back: no briefing stands in this session" });
+  assert.deepEqual(skipped, { skip: "longhaul restored nothing: this session has no briefing" });
   // Words about undoing are a focus like others.
   assert.ok("messages" in (await session(BRIEFING).compact({ instructions: "keep the undo stack" })));
 });

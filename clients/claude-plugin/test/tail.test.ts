@@ -4,7 +4,7 @@ import { test } from "node:test";
 import type { SessionMessage } from "claude-code";
 import { BRIEFING_OPENING, excerpt, restored, tail, weight } from "../hooks/tail";
 
-const said = (role: "user" | "assistant", text: string): SessionMessage => ({ role, text, toolUses: [], handle: text });
+const message = (role: "user" | "assistant", text: string): SessionMessage => ({ role, text, toolUses: [], handle: text });
 const call = (...ids: string[]): SessionMessage => ({
   role: "assistant",
   text: "",
@@ -22,7 +22,7 @@ const result = (id: string, text = "ok"): SessionMessage => ({
 const handles = (messages: SessionMessage[]) =>
   messages.map(({ handle, toolResults }) => toolResults?.map((it) => `result ${it.tool_use_id}`).join() ?? handle);
 
-/** What a provider asks for: every call answered, every answer asked for. */
+/** Checks what a provider requires: every call has its result, every result its call. */
 function assertPaired(messages: SessionMessage[]) {
   const calls = messages.flatMap((message) => message.toolUses.map((use) => use.tool_use_id)).sort();
   const answers = messages.flatMap((message) => (message.toolResults ?? []).map((it) => it.tool_use_id)).sort();
@@ -30,7 +30,7 @@ function assertPaired(messages: SessionMessage[]) {
 }
 
 test("the newest messages that fit stay, whole and in order", () => {
-  const messages = [said("user", "long ago ".repeat(100)), said("assistant", "done"), said("user", "go on"), call("a"), result("a")];
+  const messages = [message("user", "long ago ".repeat(100)), message("assistant", "done"), message("user", "go on"), call("a"), result("a")];
   assert.deepEqual(handles(tail(messages, 50)), ["done", "go on", "call a", "result a"]);
   assert.deepEqual(handles(tail(messages, 100_000)), handles(messages));
   assert.deepEqual(tail([], 100), []);
@@ -38,11 +38,11 @@ test("the newest messages that fit stay, whole and in order", () => {
 
 test("no cut at any budget parts a call from its result", () => {
   const messages = [
-    said("user", "begin"),
+    message("user", "begin"),
     call("a", "b"),
     result("a"),
     result("b", "x".repeat(400)),
-    said("assistant", "thinking"),
+    message("assistant", "thinking"),
     call("c"),
     call("d"),
     result("c", "y".repeat(200)),
@@ -59,24 +59,24 @@ test("no cut at any budget parts a call from its result", () => {
 });
 
 test("a call that was never answered goes, and an answer without its call", () => {
-  assert.deepEqual(handles(tail([said("user", "go"), call("a"), said("user", "stop")], 100)), ["go", "stop"]);
-  assert.deepEqual(handles(tail([result("gone"), said("user", "go")], 100)), ["go"]);
+  assert.deepEqual(handles(tail([message("user", "go"), call("a"), message("user", "stop")], 100)), ["go", "stop"]);
+  assert.deepEqual(handles(tail([result("gone"), message("user", "go")], 100)), ["go"]);
   // Of two calls in one message one is unanswered: the message goes, and the other's answer with it.
-  assert.deepEqual(handles(tail([said("user", "go"), call("a", "b"), result("a")], 100)), ["go"]);
+  assert.deepEqual(handles(tail([message("user", "go"), call("a", "b"), result("a")], 100)), ["go"]);
 });
 
 test("what a resumed session lists twice stays once", () => {
-  const messages = [said("user", "go"), call("a"), call("a"), result("a"), result("a")];
+  const messages = [message("user", "go"), call("a"), call("a"), result("a"), result("a")];
   assert.deepEqual(handles(tail(messages, 1_000)), ["go", "call a", "result a"]);
 });
 
 test("an older briefing is never kept beside the new one", () => {
-  const old = said("user", `${BRIEFING_OPENING} Below is …`);
+  const old = message("user", `${BRIEFING_OPENING} Below is …`);
   assert.deepEqual(handles(tail([old, call("a"), result("a")], 10_000)), ["call a", "result a"]);
 });
 
 test("one exchange that is too large keeps its call, and both ends of its result", () => {
-  const messages = [said("user", "dump it"), call("a"), result("a", `begin ${"z".repeat(400_000)} end`)];
+  const messages = [message("user", "dump it"), call("a"), result("a", `begin ${"z".repeat(400_000)} end`)];
   const kept = tail(messages, 4_000);
   assertPaired(kept);
   assert.equal(kept[0]?.handle, "call a");
@@ -94,22 +94,22 @@ test("an excerpt never cuts a character apart", () => {
 });
 
 test("a result is written anew, as it was: behind its old call a resumed session would find the whole history", () => {
-  const exchange = [said("user", "go"), call("a"), result("a")];
+  const exchange = [message("user", "go"), call("a"), result("a")];
   const kept = tail(exchange, 10_000);
   assert.deepEqual(kept.map((message) => message.handle), ["go", "call a", undefined]);
   const { handle, ...written } = exchange[2] as SessionMessage;
   assert.deepEqual(kept[2], written);
 });
 
-test("what a briefing replaced stands before what came since, and what stayed behind it stands once", () => {
-  const briefing = said("user", `${BRIEFING_OPENING} B`);
-  const old = [said("user", "first"), call("a"), result("a"), said("user", "go on"), call("b"), result("b"), said("assistant", "done")];
-  const stayed = [old[3], call("b"), result("b"), said("assistant", "done "), said("assistant", "done")] as SessionMessage[];
-  const since = [said("user", "go on"), call("c"), result("c"), call("d")];
+test("the replaced history comes before newer messages, and messages kept after the briefing appear once", () => {
+  const briefing = message("user", `${BRIEFING_OPENING} B`);
+  const old = [message("user", "first"), call("a"), result("a"), message("user", "go on"), call("b"), result("b"), message("assistant", "done")];
+  const stayed = [old[3], call("b"), result("b"), message("assistant", "done "), message("assistant", "done")] as SessionMessage[];
+  const since = [message("user", "go on"), call("c"), result("c"), call("d")];
   const whole = restored(old, [briefing, ...stayed, ...since]);
   assert.deepEqual(handles(whole), [...handles(old), "go on", "call c", "result c"]);
   assertPaired(whole);
   // Nothing stayed: words like old ones are new.
-  assert.deepEqual(handles(restored(old, [briefing, said("user", "go on"), said("assistant", "yes")])), [...handles(old), "go on", "yes"]);
+  assert.deepEqual(handles(restored(old, [briefing, message("user", "go on"), message("assistant", "yes")])), [...handles(old), "go on", "yes"]);
   assert.deepEqual(handles(restored(old, [briefing])), handles(old));
 });

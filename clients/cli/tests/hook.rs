@@ -270,7 +270,7 @@ fn stop_cites_the_memory_that_the_answer_used() {
 #[test]
 fn stop_shows_the_advice_of_the_policy() {
     let text = "60 % of the window left (asap: commit): a good moment to compact";
-    for (effects, said) in [
+    for (effects, expected) in [
         (json!([{ "effect": "notify", "text": text }]), format!("longhaul: {text} (/compact)")),
         (json!([]), String::new()),
     ] {
@@ -279,13 +279,13 @@ fn stop_shows_the_advice_of_the_policy() {
         assert_eq!((done.code, done.stderr.as_str()), (0, ""), "{done:?}");
         let event = &desk.last_params("policy/step")["event"];
         // A hook cannot compact, so it only notifies.
-        let told = json!({ "kind": "turn_ended", "message": "Done.", "notify_only": true });
-        assert_eq!(event, &told);
-        match said.as_str() {
+        let event_sent = json!({ "kind": "turn_ended", "message": "Done.", "notify_only": true });
+        assert_eq!(event, &event_sent);
+        match expected.as_str() {
             "" => assert_eq!(done.stdout, ""),
-            said => {
+            expected => {
                 let answer: Value = serde_json::from_str(&done.stdout).unwrap();
-                assert_eq!(answer, json!({ "systemMessage": said }));
+                assert_eq!(answer, json!({ "systemMessage": expected }));
             }
         }
     }
@@ -327,7 +327,7 @@ fn failures_never_stop_the_agent() {
 #[test]
 fn compaction_by_the_gateway_gets_no_second_checkpoint() {
     let compaction = json!({ "seq": 9, "kind": "compaction", "tokens": 1, "handle": "h9", "excerpt": "Another model" });
-    let told = |content: &str| {
+    let event_sent = |content: &str| {
         let made = json!({ "type": "compaction", "encrypted_content": content });
         let script = with_memory(script())
             .result("thread/items", json!({ "items": [compaction], "next_seq": 10, "more": false }))
@@ -339,10 +339,10 @@ fn compaction_by_the_gateway_gets_no_second_checkpoint() {
         let done = desk.hook(&payload("SessionStart", &json!({ "source": "compact" })));
         context(&done, "SessionStart").contains("[SESSION_CHECKPOINT v1]")
     };
-    assert!(told("gAAAA"), "by a model");
-    assert!(!told("longhaul-view-1.KLUv"), "a marker");
+    assert!(event_sent("gAAAA"), "by a model");
+    assert!(!event_sent("longhaul-view-1.KLUv"), "a marker");
     assert!(
-        !told("Here it is: The conversation so far was compacted. [SESSION_CHECKPOINT v1]"),
+        !event_sent("Here it is: The conversation so far was compacted. [SESSION_CHECKPOINT v1]"),
         "a summary"
     );
 }
@@ -351,8 +351,8 @@ fn compaction_by_the_gateway_gets_no_second_checkpoint() {
 fn plugin_compacts_for_the_policy_and_reports_the_outcome() {
     let compact = json!([{ "effect": "compact", "packet": "the words" }]);
     let desk = Desk::of_agents(script().result("policy/step", stepped(&compact)));
-    let said = json!({ "last_assistant_message": "Done.", "context_window": 200_000, "context_tokens": 90_000 });
-    let answer = desk.turn("TurnComplete", &said);
+    let expected = json!({ "last_assistant_message": "Done.", "context_window": 200_000, "context_tokens": 90_000 });
+    let answer = desk.turn("TurnComplete", &expected);
     assert_eq!(
         answer,
         json!({ "protocol": 1, "compact": true }),

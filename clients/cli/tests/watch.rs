@@ -18,7 +18,7 @@ fn evaluated(turn: u64) -> Value {
             "boundaries": if turn == 3 { json!(["agent_done", "turn_complete"]) } else { json!(["turn_complete"]) },
             "reasons": [
                 { "rule": "window", "passed": true, "text": "fine" },
-                { "rule": "boundary", "passed": false, "text": "of turn_complete, none counts at asap" },
+                { "rule": "boundary", "passed": false, "text": "asap needs another sign than turn_complete" },
             ],
         },
         "shadows": [],
@@ -89,11 +89,11 @@ fn every_change_prints_a_line_until_ctrl_c() {
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
     let expected = [
         "turn   1   40.0k used   80 % left  asap       [commit]  \
-         wait: of turn_complete, none counts at asap  emergency in 3 turns",
+         wait: asap needs another sign than turn_complete  emergency in 3 turns",
         "turn   2   80.0k used   60 % left  asap       [plan update]  \
-         wait: of turn_complete, none counts at asap  emergency in 3 turns",
+         wait: asap needs another sign than turn_complete  emergency in 3 turns",
         "turn   3    120k used   40 % left  asap       [agent done]  \
-         wait: of turn_complete, none counts at asap  emergency in 3 turns",
+         wait: asap needs another sign than turn_complete  emergency in 3 turns",
     ];
     for line in expected {
         assert_eq!(lines.next().as_deref(), Some(line));
@@ -138,5 +138,8 @@ fn once_shows_every_reason_and_ends() {
     let done = desk().run(&["watch", THREAD, "--once", "--window", "200000"]);
     assert_eq!(done.code, 0, "{done:?}");
     assert!(done.stdout.contains("wait: 80 % of the window left, asap"), "{done:?}");
-    assert!(done.stdout.contains("no   boundary    of turn_complete"), "{done:?}");
+    assert!(
+        done.stdout.contains("no   boundary    asap needs another sign than turn_complete"),
+        "{done:?}"
+    );
 }

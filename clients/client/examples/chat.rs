@@ -6,7 +6,7 @@
 //! $ OPENAI_API_KEY=… cargo run --example chat -- [MODEL [TOKENS OF ITS WINDOW]]
 //! ```
 //!
-//! Type a line and read the answer; the chat goes on where it was when you start it again in the same folder.
+//! Type a line and read the answer. Started again in the same folder, the chat continues.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "it talks to a person")]
 
@@ -57,21 +57,21 @@ async fn answer(chat: &mut Conversation, model: &str) -> Result<String, Failure>
         }
         if let Some(trouble) = chat.trouble() {
             let hint = trouble.hint().unwrap_or_default();
-            eprintln!("(going on without longhaul: {trouble}; {hint})");
+            eprintln!("(continuing without longhaul: {trouble}; {hint})");
         }
-        let mut said = ask(model, &prompt.items).await?;
+        let mut answer = ask(model, &prompt.items).await?;
         let calls: Vec<Value> =
-            said.iter().filter(|item| item["type"] == "function_call").cloned().collect();
-        let words = said.iter().filter_map(|item| item["content"][0]["text"].as_str()).collect();
+            answer.iter().filter(|item| item["type"] == "function_call").cloned().collect();
+        let words = answer.iter().filter_map(|item| item["content"][0]["text"].as_str()).collect();
         for call in &calls {
             let output = run(call["arguments"].as_str().unwrap_or_default());
             let call_id = &call["call_id"];
-            said.push(
+            answer.push(
                 json!({ "type": "function_call_output", "call_id": call_id, "output": output }),
             );
         }
-        // Calls and their outputs are added together: a program that is ended between them leaves no half pair.
-        chat.add(said).await?;
+        // Add calls and outputs together, so that a crash in between leaves no call without its output.
+        chat.add(answer).await?;
         if calls.is_empty() {
             return Ok(words);
         }

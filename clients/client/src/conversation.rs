@@ -136,8 +136,8 @@ impl Conversation {
     /// An item is invalid or too large; none of them was added.
     pub async fn add(&mut self, items: Vec<Value>) -> Result<(), ClientError> {
         if items.iter().any(|item| item["role"] == "user") {
-            let told = self.tell().await;
-            self.daemon.note(told)?;
+            let initial = self.add_settings().await;
+            self.daemon.note(initial)?;
         }
         let limit = self.room() / 4;
         for item in items {
@@ -276,7 +276,7 @@ impl Conversation {
 
     /// Compacts and installs the result; `None` if it would gain nothing.
     async fn compact(&mut self, thread_id: &str) -> Result<Option<RunResult>, ClientError> {
-        let told = match self.settings.clone() {
+        let initial = match self.settings.clone() {
             Some(current) => Some(self.diff(DiffParams { current, ..Default::default() }).await?),
             None => None,
         };
@@ -293,7 +293,7 @@ impl Conversation {
                 provider: None,
             }),
             max_tokens: Some(VIEW_TOKENS_MAX.min(room / 4)),
-            initial_context: told,
+            initial_context: initial,
             ..Default::default()
         };
         match self.daemon.ask::<compaction::Run>(|| params.clone()).await {
@@ -312,16 +312,16 @@ impl Conversation {
     }
 
     /// Adds a message about changed settings before the person's next message.
-    async fn tell(&mut self) -> Result<(), ClientError> {
+    async fn add_settings(&mut self) -> Result<(), ClientError> {
         let Some(current) = self.settings.clone() else { return Ok(()) };
         let thread_id = Some(self.open().await?);
         let include = Some(self.options.include.clone()).filter(|include| !include.is_empty());
-        let told =
+        let initial =
             self.diff(DiffParams { thread_id, current, include, ..Default::default() }).await?;
-        if !told.is_empty() {
+        if !initial.is_empty() {
             self.keep(None, Some(self.in_force()));
         }
-        for item in told {
+        for item in initial {
             self.items.push(item.clone());
             self.keep(Some(item), None);
         }

@@ -50,7 +50,7 @@ pub enum ClientError {
     #[error("the connection to the daemon broke: {0}")]
     Broken(String),
     /// The answer is not a result of the method.
-    #[error("the daemon's answer to {method} cannot be read: {reason}")]
+    #[error("the daemon's answer to {method} is invalid: {reason}")]
     Unreadable {
         /// The method.
         method: &'static str,
@@ -90,13 +90,13 @@ impl ClientError {
         let hint = match self {
             Self::Refused(error) => return error.data.as_ref()?.hint.clone(),
             Self::NotRunning { .. } => "start it with: longhaul up",
-            Self::Unusable { .. } => "longhaul doctor looks into it",
+            Self::Unusable { .. } => "longhaul doctor shows why",
             Self::NoSocket => "set LONGHAUL_SOCKET, or name it with --socket PATH",
             Self::TooOld(_) => "update this program, or start the daemon of its version",
             Self::TooNew(_) => "restart the daemon: longhaul down, then longhaul up",
             Self::TooLarge { .. } => "name the thread instead of sending its items",
-            Self::Broken(_) => "longhaul status says whether the daemon is there",
-            Self::Unreadable { .. } => "client and daemon differ; update both",
+            Self::Broken(_) => "longhaul status says whether the daemon is running",
+            Self::Unreadable { .. } => "client and daemon are incompatible; update both",
             Self::Timeout { .. } => "longhaul status says what the daemon is doing",
         };
         Some(hint.to_owned())

@@ -34,7 +34,7 @@ fn built(name: &str, package: &str, kind: &str) -> PathBuf {
     program
 }
 
-/// A daemon of a home of its own, killed when it is dropped.
+/// A daemon with its own home, killed when dropped.
 struct Daemon {
     home: TempDir,
     process: Option<Child>,
@@ -149,7 +149,7 @@ impl Model {
     }
 }
 
-/// The example as a program of its own: one line in, one line out.
+/// The example as a process: one line in, one line out.
 struct Chat {
     process: Child,
     answers: BufReader<std::process::ChildStdout>,
@@ -229,7 +229,7 @@ fn a_chat_of_220_turns_never_overflows_a_window_of_8000_tokens() {
                 daemon.kill();
                 daemon.start();
             }
-            // Nobody is there for some turns: the chat goes on with what it has.
+            // The daemon is absent for some turns: the chat continues with its local items.
             120 => daemon.kill(),
             123 => daemon.start(),
             // The program itself is ended and started again.
@@ -250,7 +250,7 @@ fn a_chat_of_220_turns_never_overflows_a_window_of_8000_tokens() {
     remarks += &chat.end();
     assert_eq!(*model.refused.lock().unwrap(), Vec::<usize>::new());
     assert!(
-        remarks.contains("going on without longhaul") && remarks.contains("compacted"),
+        remarks.contains("continuing without longhaul") && remarks.contains("compacted"),
         "{remarks}"
     );
     assert_eq!(said(&daemon), (0..TURNS).map(words_of).collect::<Vec<_>>());

@@ -176,7 +176,7 @@ impl Run<'_> {
             gold: [Vec::new(), Vec::new()],
             facts: self.tools.facts.read(transcript, first_hidden),
             codes: exit_codes(transcript, first_hidden),
-            said: SpokenText::read(visible, &spoken(later)),
+            spoken_text: SpokenText::read(visible, &spoken(later)),
         }
     }
 

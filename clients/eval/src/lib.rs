@@ -52,6 +52,7 @@ pub use fact::FactKind;
 pub use gold::{HORIZON_CALLS, Role};
 pub use memory::{Junk, MemoryMaker, MemoryQuestion, MemoryReport, MemoryRow, evaluate_memory};
 pub use report::{CorpusSummary, GoldSummary, Measure, Miss, MissedName, Report, SessionRow};
+pub use table::KeptRow;
 pub use tally::Tally;
 pub use transcript::{Origin, Transcript};
 pub use words::WordKind;

@@ -119,42 +119,60 @@ impl Report {
     }
 
     fn details(&self, out: &mut String) -> std::fmt::Result {
-        let own: Vec<&Measure> = self
-            .measures
-            .iter()
-            .filter(|m| m.view == VIEW_NAME && m.extractor == ExtractorKind::Regex)
-            .collect();
-        write!(out, "\n{:<22} {:>7}", format!("{VIEW_NAME}, in detail"), "asked")?;
-        for measure in &own {
-            write!(out, " {:>8}", measure.budget_tokens)?;
+        write!(out, "\n{:<25} {:>7}", format!("{VIEW_NAME}, in detail"), "asked")?;
+        for budget in self.budgets() {
+            write!(out, " {budget:>8}")?;
         }
         writeln!(out)?;
-        for &kind in EntityKind::ALL {
-            row(out, kind.into_str(), &own, |m| m.by_kind.get(&kind).copied())?;
-        }
-        for bucket in ["1-10", "11-40", "41-80"] {
-            let name = format!("used {bucket} calls on");
-            row(out, &name, &own, |m| m.by_distance.get(bucket).copied())?;
-        }
-        for &kind in FactKind::ALL {
-            row(out, kind.into_str(), &own, |m| m.facts.get(&kind).copied())?;
+        for row in self.kept_rows() {
+            write!(out, "{:<25} {:>7}", row.name, row.asked)?;
+            for tally in row.tallies {
+                write!(out, " {:>8}", percent(tally))?;
+            }
+            writeln!(out)?;
         }
         Ok(())
     }
+
+    /// The tested view's measures, by budget.
+    fn own(&self) -> impl Iterator<Item = &Measure> {
+        let own = |m: &&Measure| m.view == VIEW_NAME && m.extractor == ExtractorKind::Regex;
+        self.measures.iter().filter(own)
+    }
+
+    /// Budgets of the report, in the requested order.
+    pub fn budgets(&self) -> Vec<u64> {
+        self.own().map(|measure| measure.budget_tokens).collect()
+    }
+
+    /// What the tested view keeps: names by kind and by distance, and facts by kind.
+    pub fn kept_rows(&self) -> Vec<KeptRow> {
+        let names = EntityKind::ALL.iter().map(|kind| {
+            self.kept(format!("names: {}", kind.into_str()), |m| m.by_kind.get(kind).copied())
+        });
+        let distances = ["1-10", "11-40", "41-80"].into_iter().map(|bucket| {
+            self.kept(format!("used {bucket} calls on"), |m| m.by_distance.get(bucket).copied())
+        });
+        let facts = FactKind::ALL.iter().map(|kind| {
+            self.kept(format!("facts: {}", kind.into_str()), |m| m.facts.get(kind).copied())
+        });
+        names.chain(distances).chain(facts).collect()
+    }
+
+    fn kept(&self, name: String, tally: impl Fn(&Measure) -> Option<Tally>) -> KeptRow {
+        let tallies: Vec<Tally> = self.own().map(|m| tally(m).unwrap_or_default()).collect();
+        let asked = tallies.first().map_or(0, |tally| tally.asked);
+        KeptRow { name, asked, tallies }
+    }
 }
 
-fn row(
-    out: &mut String,
-    name: &str,
-    measures: &[&Measure],
-    tally: impl Fn(&Measure) -> Option<Tally>,
-) -> std::fmt::Result {
-    let tallies: Vec<Tally> = measures.iter().map(|m| tally(m).unwrap_or_default()).collect();
-    write!(out, "{name:<22} {:>7}", tallies.first().map_or(0, |tally| tally.asked))?;
-    for tally in tallies {
-        write!(out, " {:>8}", percent(tally))?;
-    }
-    writeln!(out)
+/// What the tested view keeps of one kind of names or facts.
+pub struct KeptRow {
+    pub name: String,
+    /// How many the rest of the sessions needs.
+    pub asked: u64,
+    /// One for each budget.
+    pub tallies: Vec<Tally>,
 }
 
 fn percent(tally: Tally) -> String {

@@ -72,8 +72,8 @@ impl SpokenText {
     /// How much of it `view` has: kept and needed, by kind.
     pub fn kept(&self, view: &str) -> [(WordKind, u64, u64); 4] {
         // A run may continue over a line break.
-        let said: HashSet<u64> = runs(view).into_iter().collect();
-        let runs = |asked: &HashSet<u64>| (asked.intersection(&said).count(), asked.len());
+        let spoken: HashSet<u64> = runs(view).into_iter().collect();
+        let runs = |asked: &HashSet<u64>| (asked.intersection(&spoken).count(), asked.len());
         let lines: Vec<HashSet<Pair>> =
             view.lines().map(|line| pairs(line).into_iter().collect()).collect();
         let is_kept = |sentence: &&Vec<Pair>| {
@@ -110,12 +110,12 @@ fn typed(step: &Step) -> Option<&str> {
 
 /// The agent's message before the newest request that follows one, else its last message.
 fn last_report(visible: &[Step]) -> Option<&str> {
-    let said = |step: &Step| matches!(step.kind, StepKind::Assistant(_));
+    let spoken = |step: &Step| matches!(step.kind, StepKind::Assistant(_));
     let before_request =
-        visible.windows(2).rev().find(|two| said(&two[0]) && typed(&two[1]).is_some());
+        visible.windows(2).rev().find(|two| spoken(&two[0]) && typed(&two[1]).is_some());
     let step = match before_request {
         Some(two) => &two[0],
-        None => visible.iter().rev().find(|step| said(step))?,
+        None => visible.iter().rev().find(|step| spoken(step))?,
     };
     match &step.kind {
         StepKind::Assistant(text) => Some(text),
@@ -250,13 +250,13 @@ mod tests {
         Step { end: 0, kind: StepKind::Assistant(text.to_owned()) }
     }
 
-    fn scores(said: &SpokenText, view: &str) -> Vec<(u64, u64)> {
-        said.kept(view).map(|(_, kept, asked)| (kept, asked)).to_vec()
+    fn scores(spoken: &SpokenText, view: &str) -> Vec<(u64, u64)> {
+        spoken.kept(view).map(|(_, kept, asked)| (kept, asked)).to_vec()
     }
 
     const REPORT: &str = "The lexer copied each token, which made the parser slow. Tests pass.";
 
-    fn said() -> SpokenText {
+    fn spoken() -> SpokenText {
         let visible =
             [user("Make the parser quick, but keep its errors."), agent(REPORT), user("go on")];
         SpokenText::read(
@@ -268,12 +268,12 @@ mod tests {
     #[test]
     fn word_order_counts_and_a_list_of_names_does_not() {
         let whole = scores(
-            &said(),
+            &spoken(),
             &format!("Make the parser quick, but keep its errors.\n{REPORT}\ngo on"),
         );
         assert!(whole[..3].iter().all(|(kept, asked)| kept == asked && *asked > 0), "{whole:?}");
         let heap = scores(
-            &said(),
+            &spoken(),
             "errors its keep parser\npasses token each copied lexer slow parser\non go",
         );
         assert_eq!(heap[..3].iter().map(|(kept, _)| kept).sum::<u64>(), 0, "{heap:?}");
@@ -283,8 +283,8 @@ mod tests {
     fn sentences_that_do_not_recur_do_not_count() {
         let visible =
             [agent(REPORT), agent("The weather in the mountains stays fine until Sunday.")];
-        let said = SpokenText::read(&visible, "Since the lexer copied each token I borrow.");
-        assert_eq!(said.relied.len(), 1);
+        let spoken = SpokenText::read(&visible, "Since the lexer copied each token I borrow.");
+        assert_eq!(spoken.relied.len(), 1);
     }
 
     #[test]

@@ -75,7 +75,7 @@ fn main() -> ExitCode {
 
 /// One line for the journal or the log file.
 fn say(words: &str) {
-    // If nobody can read it, the exit code still says it.
+    // If it cannot be written, the exit code still reports it.
     io::stderr().write_all(format!("longhaul-gateway: {words}\n").as_bytes()).unwrap_or_default();
 }
 

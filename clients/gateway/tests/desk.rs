@@ -22,7 +22,7 @@ pub(crate) struct Desk {
     pub(crate) settings: GatewaySettings,
     process: Child,
     /// What it writes to standard error after its first line.
-    said: Option<JoinHandle<String>>,
+    output: Option<JoinHandle<String>>,
 }
 
 impl Desk {
@@ -48,9 +48,9 @@ impl Desk {
         let file = folder.path().join("gateway.json");
         std::fs::write(&file, serde_json::to_vec(&settings).unwrap()).unwrap();
         let mut process = program(&file).arg("--socket").arg(&socket).spawn().unwrap();
-        let (port, said) = listening(&mut process);
+        let (port, output) = listening(&mut process);
         settings.port = port;
-        Self { daemon, folder, settings, process, said: Some(said) }
+        Self { daemon, folder, settings, process, output: Some(output) }
     }
 
     /// Ends the process and starts another one with the same settings.
@@ -60,9 +60,9 @@ impl Desk {
         let file = self.folder.path().join("gateway.json");
         let socket = self.folder.path().join("v1.sock");
         self.process = program(&file).arg("--socket").arg(&socket).spawn().unwrap();
-        let (port, said) = listening(&mut self.process);
+        let (port, output) = listening(&mut self.process);
         self.settings.port = port;
-        self.said = Some(said);
+        self.output = Some(output);
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
@@ -94,10 +94,10 @@ impl Desk {
     pub(crate) fn end(mut self) -> (String, tempfile::TempDir) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
-        let said = self.said.take().unwrap().join().unwrap();
+        let output = self.output.take().unwrap().join().unwrap();
         self.daemon = None;
         let folder = std::mem::replace(&mut self.folder, tempfile::tempdir().unwrap());
-        (said, folder)
+        (output, folder)
     }
 }
 
@@ -126,10 +126,10 @@ fn listening(process: &mut Child) -> (u16, JoinHandle<String>) {
     let port = line.trim().rsplit_once(':').unwrap_or_else(|| panic!("{line}")).1;
     let port = port.parse().unwrap_or_else(|_| panic!("{line}"));
     let rest = std::thread::spawn(move || {
-        let mut said = line;
-        stderr.read_to_string(&mut said).unwrap();
-        stdout.read_to_string(&mut said).unwrap();
-        said
+        let mut output = line;
+        stderr.read_to_string(&mut output).unwrap();
+        stdout.read_to_string(&mut output).unwrap();
+        output
     });
     (port, rest)
 }

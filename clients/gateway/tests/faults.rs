@@ -100,15 +100,21 @@ fn a_port_in_use_is_said_in_words_and_by_the_exit_code() {
         let output = program(&file).output().unwrap();
         (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
     };
-    let (code, said) = refused(&desk.settings);
-    assert!(code == 75 && said.contains("serves") && said.contains("already"), "{code} {said}");
+    let (code, printed) = refused(&desk.settings);
+    assert!(
+        code == 75 && printed.contains("serves") && printed.contains("already"),
+        "{code} {printed}"
+    );
     let other = TcpListener::bind("127.0.0.1:0").unwrap();
     let settings = GatewaySettings::new(other.local_addr().unwrap().port()).unwrap();
     drop(std::thread::spawn(move || other.incoming().take(1).for_each(drop)));
-    let (code, said) = refused(&settings);
-    assert!(code == 78 && said.contains("in use by another program"), "{code} {said}");
+    let (code, printed) = refused(&settings);
+    assert!(code == 78 && printed.contains("in use by another program"), "{code} {printed}");
     std::fs::remove_file(&file).unwrap();
     let output = program(&file).output().unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.code() == Some(78) && said.contains("install codex --gateway"), "{said}");
+    let printed = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        output.status.code() == Some(78) && printed.contains("install codex --gateway"),
+        "{printed}"
+    );
 }

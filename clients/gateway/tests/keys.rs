@@ -38,15 +38,15 @@ fn a_key_is_in_no_file_and_no_log() {
     desk.send(&request(&desk, &json!([output, { "type": "compaction_trigger" }])));
     assert!(provider.received()[0].header("authorization") == Some(&bearer), "it does get there");
     let status = serde_json::to_string(&desk.status()).unwrap();
-    let (said, folder) = desk.end();
+    let (printed, folder) = desk.end();
     for wanted in [KEY, WORDS] {
-        assert!(!said.contains(wanted), "{said}");
+        assert!(!printed.contains(wanted), "{printed}");
         assert!(!status.contains(wanted), "{status}");
         assert!(!holds(folder.path(), wanted), "in a file");
     }
     assert!(holds(folder.path(), "routes"), "files are looked into");
     let away = Desk::new("http://127.0.0.1:1/v1");
     away.send(&post(&away.path(&format!("/responses?key={KEY}")), &headers, b"{}"));
-    let (said, folder) = away.end();
-    assert!(!said.contains(KEY) && !holds(folder.path(), KEY), "{said}");
+    let (printed, folder) = away.end();
+    assert!(!printed.contains(KEY) && !holds(folder.path(), KEY), "{printed}");
 }

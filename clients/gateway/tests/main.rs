@@ -1,4 +1,4 @@
-//! The gateway between a client and a provider that are both made by hand, with a scripted daemon.
+//! The gateway between a client and a provider that are both scripted, with a scripted daemon.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -44,12 +44,12 @@ fn answers() -> Vec<String> {
 
 #[test]
 fn every_answer_comes_back_as_the_provider_gave_it() {
-    for said in answers() {
-        let provider = Provider::saying(said.clone());
+    for answer in answers() {
+        let provider = Provider::saying(answer.clone());
         let desk = Desk::new(&provider.url());
         let direct = exchange(provider.address, &post("/v1/responses", &[], b"{\"input\":[]}"));
         let through = desk.send(&post(&desk.path("/responses"), &[], b"{\"input\":[]}"));
-        assert_eq!(through.of_the_end(), direct.of_the_end(), "{said}");
+        assert_eq!(through.of_the_end(), direct.of_the_end(), "{answer}");
     }
 }
 
@@ -141,7 +141,7 @@ fn a_client_that_hangs_up_ends_the_request_upstream() {
             if sends_first {
                 stream.write_all((EVENTS.to_owned() + &chunk("data: 1\n\n")).as_bytes()).unwrap();
             }
-            // Nothing more comes from the client: this ends when the gateway lets go.
+            // Nothing more comes from the client: this ends when the gateway closes the connection.
             let read = stream.read(&mut [0; 16]);
             gone.lock().unwrap().send(matches!(read, Ok(0) | Err(_))).unwrap();
         });
@@ -164,8 +164,8 @@ fn a_client_that_hangs_up_ends_the_request_upstream() {
 #[test]
 fn a_client_that_reads_slowly_holds_the_provider_up_and_costs_no_memory() {
     const OFFERED_BYTES: usize = 256 << 20;
-    let (told, stalled) = mpsc::channel();
-    let told = std::sync::Mutex::new(told);
+    let (counts, stalled) = mpsc::channel();
+    let counts = std::sync::Mutex::new(counts);
     let provider = Provider::start(move |_, stream| {
         stream.set_write_timeout(Some(Duration::from_secs(2))).unwrap();
         stream
@@ -176,14 +176,14 @@ fn a_client_that_reads_slowly_holds_the_provider_up_and_costs_no_memory() {
         let piece = vec![b'x'; 64 << 10];
         let taken =
             (0..OFFERED_BYTES / piece.len()).take_while(|_| stream.write_all(&piece).is_ok());
-        told.lock().unwrap().send(taken.count() * piece.len()).unwrap();
+        counts.lock().unwrap().send(taken.count() * piece.len()).unwrap();
     });
     let desk = Desk::new(&provider.url());
     let before = desk.resident_kib();
     let mut stream = connect(desk.address());
     stream.write_all(&post(&desk.path("/responses"), &[], b"{}")).unwrap();
     let taken = stalled.recv_timeout(LIMIT).unwrap();
-    assert!(taken < 64 << 20, "{taken} bytes were taken though nobody reads");
+    assert!(taken < 64 << 20, "{taken} bytes were read although the client reads nothing");
     let grown = desk.resident_kib().saturating_sub(before);
     assert!(grown < 32 << 10, "{grown} KiB more");
 }
@@ -193,12 +193,12 @@ fn an_upstream_that_lies_about_lengths_is_no_worse_than_without_us() {
     let short = "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf of it";
     let long = "HTTP/1.1 200 OK\r\ncontent-length: 5\r\nconnection: close\r\n\r\nwords and more";
     let torn = format!("{EVENTS}{}ff\r\nhalf", chunk("data: 1\n\n"));
-    for said in [short, long, &torn] {
-        let provider = Provider::saying(said);
+    for answer in [short, long, &torn] {
+        let provider = Provider::saying(answer);
         let desk = Desk::new(&provider.url());
         let direct = exchange(provider.address, &post("/v1/responses", &[], b"{}"));
         let through = desk.send(&post(&desk.path("/responses"), &[], b"{}"));
-        assert_eq!(through.is_whole, direct.is_whole, "{said}");
+        assert_eq!(through.is_whole, direct.is_whole, "{answer}");
         assert!(direct.body.starts_with(&through.body) && !through.body.is_empty(), "{through:?}");
     }
 }

@@ -11,7 +11,7 @@ use flate2::read::GzEncoder;
 /// Seconds after which a peer that does nothing fails its test.
 pub(crate) const LIMIT_SECONDS: u64 = 20;
 
-/// A message as it stood on the wire: its first line, its headers in lower case and in order, its body.
+/// A message in its wire form: its first line, its headers in lower case and in order, its body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Message {
     pub(crate) start: String,

@@ -49,10 +49,10 @@ end
 
 --- Shows what a hostile daemon says wherever a view, a notice or a report takes words of it.
 local function check_views(specimens)
-  local told = {}
+  local shown = {}
   local notify = vim.notify
   vim.notify = function(text)
-    table.insert(told, text)
+    table.insert(shown, text)
   end
   local all = table.concat(specimens.hostile, 'x') .. '\n# forged\n'
   local float, failure = require('longhaul.float'), require('longhaul.failure')
@@ -72,18 +72,18 @@ local function check_views(specimens)
     local buffer, window = float.open(view)
     local lines = vim.api.nvim_buf_get_lines(buffer, 0, -1, false)
     local config = vim.api.nvim_win_get_config(window)
-    table.insert(told, table.concat(lines, ' '))
-    table.insert(told, config.title and vim.inspect(config.title[1][1]) or '')
+    table.insert(shown, table.concat(lines, ' '))
+    table.insert(shown, config.title and vim.inspect(config.title[1][1]) or '')
     assert(not view.is_rows or #lines == view.is_rows, 'a name forges no line')
     vim.api.nvim_win_close(window, true)
   end
-  table.insert(told, (failure.text({ message = all, hint = all }):gsub('\n', ' ', 1)))
+  table.insert(shown, (failure.text({ message = all, hint = all }):gsub('\n', ' ', 1)))
   require('longhaul.commands').run({ all })
-  for _, text in ipairs(told) do
+  for _, text in ipairs(shown) do
     assert(not is_hiding(specimens.hidden, text), vim.inspect(text))
   end
   vim.notify = notify
-  return #told
+  return #shown
 end
 
 return function()

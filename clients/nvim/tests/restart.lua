@@ -40,7 +40,7 @@ return function()
   end)
   assert(#vim.tbl_keys(digests) == 1, vim.inspect(digests))
   assert(client.session().server.instance_id ~= instance)
-  support.wait_for('the listener is told that events may be missing', function()
+  support.wait_for('the listener gets a gap', function()
     return kinds.gap
   end)
 

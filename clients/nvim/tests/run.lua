@@ -10,10 +10,10 @@ vim.o.columns, vim.o.lines = 120, 40
 local failed = 0
 for _, name in ipairs({ 'printable', 'restart', 'scripted', 'examples', 'views' }) do
   local began = vim.fn.reltime()
-  local is_ok, said = xpcall(require(name), debug.traceback)
+  local is_ok, result = xpcall(require(name), debug.traceback)
   require('longhaul.client').close()
   local seconds = vim.fn.reltimefloat(vim.fn.reltime(began))
   failed = failed + (is_ok and 0 or 1)
-  print(('\n%s %-10s %5.1f s  %s'):format(is_ok and 'ok  ' or 'FAIL', name, seconds, said or ''))
+  print(('\n%s %-10s %5.1f s  %s'):format(is_ok and 'ok  ' or 'FAIL', name, seconds, result or ''))
 end
 vim.cmd(failed > 0 and 'cquit 1' or 'qall!')

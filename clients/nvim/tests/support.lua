@@ -33,7 +33,7 @@ end
 local Daemon = {}
 Daemon.__index = Daemon
 
---- A home of its own with the sample sessions.
+--- A separate home with the sample sessions.
 function M.daemon()
   local home = vim.fn.tempname()
   vim.fn.mkdir(home .. '/run', 'p', 448)

@@ -166,7 +166,7 @@ local function check_bill()
   assert(usage.cold(resume) == nil)
 end
 
---- Of the shown thread, what is to be done is told; a decision to wait and other threads are not.
+--- Notifies of decisions to act on the shown thread; not of decisions to wait, nor of other threads.
 local function check_events()
   local thread
   require('longhaul.thread').active(function(_, active)
@@ -176,21 +176,21 @@ local function check_events()
     return thread
   end)
   local statusline = require('longhaul.statusline')
-  local function told(kind, data)
+  local function notice(kind, data)
     local before = #notices
     statusline.tell({ kind = kind, data = data })
     return #notices > before and notices[#notices] or nil
   end
   local decided = { thread_id = thread, action = 'compact', tier = 'asap', percent_remaining = 12 }
-  assert(told('policy_decided', decided) == 'longhaul: the policy decided: compact at asap, 12 % left', notices[#notices])
+  assert(notice('policy_decided', decided) == 'longhaul: the policy decided: compact at asap, 12 % left', notices[#notices])
   decided.action, decided.tier = 'wait', vim.NIL
-  assert(not told('policy_decided', decided))
+  assert(not notice('policy_decided', decided))
   local crossed = { thread_id = thread, tokens = 180000, window = 200000, percent_remaining = 10 }
   local words = 'longhaul: compaction limit reached: 180k of 200k tokens, 10 % left'
-  assert(told('limit_crossed', crossed) == words, notices[#notices])
+  assert(notice('limit_crossed', crossed) == words, notices[#notices])
   crossed.thread_id = 'another'
-  assert(not told('limit_crossed', crossed))
-  assert(not told('thread_updated', { thread_id = thread }))
+  assert(not notice('limit_crossed', crossed))
+  assert(not notice('thread_updated', { thread_id = thread }))
 end
 
 --- The first row of a list is chosen; words are chosen as they are.
@@ -200,8 +200,8 @@ local function check_choices()
     done(rows[1])
   end
   for _, case in ipairs({
-    { 'Longhaul pin', 'in every later view' },
-    { 'Longhaul drop', 'in no later view' },
+    { 'Longhaul pin', 'kept in later views' },
+    { 'Longhaul drop', 'left out of later views' },
     { 'Longhaul pin Keep the whole cents', 'Keep the whole cents' },
   }) do
     vim.cmd(case[1])

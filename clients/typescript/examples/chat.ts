@@ -1,10 +1,10 @@
-// A chat program that never overflows its model's window, however long the chat and however large what its tool reads.
-// Copy it, and put your model and your tools into the last two functions.
+// A chat program that never overflows its model's window, however long the chat and however large the files
+// its tool reads. Copy it, and replace the model and the tools in the last two functions.
 //
 //   longhaul up
 //   OPENAI_API_KEY=… node dist/examples/chat.js [MODEL [TOKENS OF ITS WINDOW]]
 //
-// Type a line and read the answer; the chat goes on where it was when you start it again in the same folder.
+// Type a line and read the answer. Started again in the same folder, the chat continues.
 
 import { readFile } from "node:fs/promises";
 import { createInterface } from "node:readline";
@@ -14,7 +14,7 @@ import type { Item } from "../src";
 
 const [name = "gpt-5", window = "272000"] = process.argv.slice(2);
 const base = process.env["OPENAI_BASE_URL"] ?? "https://api.openai.com/v1";
-const instructions = "You are a helpful assistant. Read files with the tool read_file before you speak of them.";
+const instructions = "You are a helpful assistant. Read files with the tool read_file before you talk about them.";
 const tools = [
   {
     type: "function",
@@ -47,22 +47,22 @@ async function main(): Promise<void> {
   if (lost) console.error(`(the end of this chat was not saved: ${lost.message})`);
 }
 
-/** Asks the model until it has nothing more to look at; its last words. */
+/** Calls the model and its tools until it is done; returns its last message. */
 async function answer(): Promise<string> {
   for (;;) {
     const { items, compaction, trouble } = await chat.prompt();
     if (compaction) console.error(`(compacted ${compaction.tokens.before} tokens to ${compaction.tokens.after})`);
-    if (trouble) console.error(`(going on without longhaul: ${trouble.message}; ${trouble.hint})`);
-    const said = await ask(items);
-    // Calls and their outputs are added together: a program that is ended between them leaves no half pair.
-    const calls = said.filter((item) => item["type"] === "function_call");
+    if (trouble) console.error(`(continuing without longhaul: ${trouble.message}; ${trouble.hint})`);
+    const output = await ask(items);
+    // Add calls and outputs together, so that a crash in between leaves no call without its output.
+    const calls = output.filter((item) => item["type"] === "function_call");
     const outputs = calls.map(async (call) => ({
       type: "function_call_output",
       call_id: call["call_id"],
       output: await run(JSON.parse(call["arguments"] as string)),
     }));
-    await chat.add(...said, ...(await Promise.all(outputs)));
-    if (calls.length === 0) return said.map(words).join("");
+    await chat.add(...output, ...(await Promise.all(outputs)));
+    if (calls.length === 0) return output.map(words).join("");
   }
 }
 
@@ -71,7 +71,7 @@ function words(item: Item): string {
   return parts.map((part) => part.text ?? "").join("");
 }
 
-/** The one request to the model: everything it is to know is in `input`. */
+/** A request to the model; `input` has everything it needs. */
 async function ask(input: Item[]): Promise<Item[]> {
   const response = await fetch(`${base}/responses`, {
     method: "POST",
@@ -83,7 +83,7 @@ async function ask(input: Item[]): Promise<Item[]> {
   return body.output;
 }
 
-/** The one tool. What it fails with is for the model to read, too. */
+/** The only tool. The model also reads its errors. */
 async function run({ path }: { path: string }): Promise<string> {
   return readFile(path, "utf8").catch((error: Error) => error.message);
 }

@@ -1,7 +1,7 @@
 // Writes src/protocol.generated.ts from the committed JSON Schema of the protocol.
 //
 //   node scripts/generate.mjs           writes the file
-//   node scripts/generate.mjs --check   fails when the file is not what the schema says
+//   node scripts/generate.mjs --check   fails if the file is stale
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
@@ -34,11 +34,11 @@ function constants(schema) {
   const limits = Object.entries(schema.limits).map(([name, value]) => `  ${name}: ${value},\n`);
   const { major, revisions } = schema.protocol;
   return [
-    "/** The major version: it is in the name of the socket. */",
+    "/** The major version, which is part of the socket's name. */",
     `export const PROTOCOL_MAJOR = ${major};`,
-    "/** The revisions these types know. */",
+    "/** The revisions these types support. */",
     `export const REVISIONS = { min: ${revisions.min}, max: ${revisions.max} } as const;`,
-    "/** Bounds of the protocol. */",
+    "/** Limits of the protocol. */",
     `export const LIMITS = {\n${limits.join("")}} as const;\n`,
   ].join("\n");
 }
@@ -48,7 +48,7 @@ function methods(all) {
     const [params, result] = [typeOf(method.params), typeOf(method.result)];
     return `  "${name}": { params: ${params}; result: ${result} };\n`;
   });
-  return `/** Every method: what it takes and what it answers. */\nexport interface Methods {\n${rows.join("")}}\n`;
+  return `/** Params and result of every method. */\nexport interface Methods {\n${rows.join("")}}\n`;
 }
 
 function definition(name, schema) {

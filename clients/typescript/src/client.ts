@@ -1,15 +1,14 @@
-// Calls of methods by their names, over connections that come and go.
+// Calls methods by name, and reconnects as needed.
 //
-// Owns at most one open connection, and the promise of one while it is being opened; every call waits for the
-// same. A call is a loop: have a connection, send, await the answer. When the daemon restarts in between, what
-// was not answered is sent again on the next connection, except for the few methods that would then be
-// done twice (`NOT_TWICE`): those fail with `broken`, and the caller looks. An error that asks to wait is
-// waited for, within the time of the call. Subscriptions are taken up again where they were.
+// Owns at most one connection, open or being opened, which all calls share. A call is a loop: get a connection, send,
+// await the answer. If the daemon restarts in between, unanswered requests are sent again on the next connection, except
+// for the few methods that must not run twice (`NOT_TWICE`): those fail with `broken`. After an error with
+// `retry: "backoff"` a call waits and tries again, within its timeout. Subscriptions resume where they stopped.
 
 import { Connection } from "./connection";
 import { LonghaulError } from "./errors";
 import { backoffMs, pause, within } from "./pause";
-import type { Patience } from "./pause";
+import type { CallLimits } from "./pause";
 import { LIMITS } from "./protocol.generated";
 import type { EventNotificationParams, EventSubscribeParams, EventSubscribeResult } from "./protocol.generated";
 import type { InitializeResult, Methods } from "./protocol.generated";
@@ -19,39 +18,39 @@ import { Subscription } from "./subscription";
 
 const REQUEST_TIMEOUT_MS = 60_000;
 const CONNECT_TIMEOUT_MS = 5_000;
-/** Milliseconds a daemon that was there may stay away before calls fail. */
+/** Milliseconds without a daemon before calls fail. */
 const ABSENCE_MS = 10_000;
-/** Calls that wait for an answer, at most. */
+/** Maximum unanswered calls. */
 const CALLS_MAX = 1024;
-/** How often an error that asks to wait is waited for. */
+/** Maximum retries of a call after an error with `retry: "backoff"`. */
 const WAITS_MAX = 4;
-/** Milliseconds between two looks for a daemon, at most: for a call, and for subscriptions alone. */
+/** Maximum milliseconds between attempts to connect: for a call, and for subscriptions only. */
 const CALL_BACKOFF_MS = 500;
 const IDLE_BACKOFF_MS = 30_000;
-/** Events kept for subscriptions whose answer is not read yet. */
+/** Maximum events kept for subscriptions whose answer has not been read yet. */
 const EARLY_EVENTS_MAX = 64;
 
-/** Doing these a second time is not the same as doing them once. */
+/** Methods that must not run twice. */
 const NOT_TWICE = new Set(["daemon/shutdown", "message_history/append", "memory/add_note", "memory/review_note", "policy/step", "job/claim", "thread/continue"]);
 
 export interface ConnectOptions {
   /** Name and version of your program; the daemon logs them. */
   name: string;
   version: string;
-  /** The socket; absent: by the environment. */
+  /** Path of the socket. Default: from the environment. */
   socket?: string;
-  /** May a call start an absent daemon, with `longhaul up`? Default: no; `LONGHAUL_AUTOSTART=0` forbids it. A path names the `longhaul` to run. */
+  /** Whether a call may start the daemon with `longhaul up`; a path names the `longhaul` to run. Default: false. `LONGHAUL_AUTOSTART=0` overrides it. */
   start?: boolean | string;
-  /** Milliseconds a call may take. Default: 60,000. */
+  /** Timeout of a call in milliseconds. Default: 60,000. */
   requestTimeoutMs?: number;
-  /** Milliseconds opening a connection may take. Default: 5,000. */
+  /** Timeout for opening a connection in milliseconds. Default: 5,000. */
   connectTimeoutMs?: number;
 }
 
 export interface CallOptions {
-  /** Cancels the call. The daemon may still be doing it; the answer is passed over. */
+  /** Cancels the call. The daemon may still complete it; the answer is ignored. */
   signal?: AbortSignal;
-  /** Milliseconds this call may take. */
+  /** Timeout of this call in milliseconds. */
   timeoutMs?: number;
 }
 
@@ -72,11 +71,11 @@ export class Client {
     this.#settings = settings;
   }
 
-  /** Connects to the daemon and agrees on a version. Fails at once when nobody is there and none may be started. */
+  /** Connects to the daemon and negotiates a version. Fails at once if no daemon is running and none may be started. */
   static async connect(options: ConnectOptions): Promise<Client> {
     const socket = options.socket ?? defaultSocket();
     if (!socket) {
-      throw new LonghaulError("no_socket", "no socket was named and there is no home folder to look in");
+      throw new LonghaulError("no_socket", "no socket is given and there is no home folder to find one in");
     }
     const start = typeof options.start === "string" ? options.start : options.start ? "longhaul" : undefined;
     const client = new Client({
@@ -87,11 +86,11 @@ export class Client {
       requestTimeoutMs: options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS,
       connectTimeoutMs: options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS,
     });
-    await client.#connected({ mayStart: true, giveUpAt: 0 });
+    await client.#connect({ mayStart: true, giveUpAt: 0 });
     return client;
   }
 
-  /** What the last handshake agreed on. */
+  /** The result of the last handshake. */
   get session(): InitializeResult {
     return this.#session;
   }
@@ -114,66 +113,66 @@ export class Client {
     return this.request(method, params, options) as Promise<Methods[M]["result"]>;
   }
 
-  /** Calls a method these types do not know, such as one of a newer daemon; see `has`. */
+  /** Calls a method without types, such as one of a newer daemon; see `has`. */
   async request(method: string, params: unknown, options: CallOptions = {}): Promise<unknown> {
-    if (this.#calls >= CALLS_MAX) throw new LonghaulError("too_many", `more than ${CALLS_MAX} calls wait for answers`);
+    if (this.#calls >= CALLS_MAX) throw new LonghaulError("too_many", `more than ${CALLS_MAX} calls are waiting for answers`);
     const timeoutMs = options.timeoutMs ?? this.#settings.requestTimeoutMs;
-    const patience = { method, timeoutMs, deadline: Date.now() + timeoutMs, signal: options.signal };
+    const limits = { method, timeoutMs, deadline: Date.now() + timeoutMs, signal: options.signal };
     this.#calls += 1;
     try {
-      return await this.#attempts(params, patience);
+      return await this.#attempts(params, limits);
     } finally {
       this.#calls -= 1;
     }
   }
 
-  async #attempts(params: unknown, patience: Patience): Promise<unknown> {
-    const giveUpAt = Math.min(patience.deadline, Date.now() + ABSENCE_MS);
+  async #attempts(params: unknown, limits: CallLimits): Promise<unknown> {
+    const giveUpAt = Math.min(limits.deadline, Date.now() + ABSENCE_MS);
     for (let waits = 0; ; ) {
       try {
-        const connection = await within(this.#connected({ mayStart: true, giveUpAt }), patience);
-        return await this.#ask(connection, params, patience);
+        const connection = await within(this.#connect({ mayStart: true, giveUpAt }), limits);
+        return await this.#send(connection, params, limits);
       } catch (error) {
-        if (!(error instanceof LonghaulError) || !mayAskAgain(error, patience.method)) throw error;
+        if (!(error instanceof LonghaulError) || !maySendAgain(error, limits.method)) throw error;
         if (error.retry === "backoff" && waits >= WAITS_MAX) throw error;
         const ms = error.retryAfterMs ?? backoffMs(waits, CALL_BACKOFF_MS);
-        if (Date.now() + ms >= patience.deadline) throw error;
+        if (Date.now() + ms >= limits.deadline) throw error;
         waits += 1;
-        await within(pause(ms), patience);
+        await within(pause(ms), limits);
       }
     }
   }
 
-  async #ask(connection: Connection, params: unknown, patience: Patience): Promise<unknown> {
+  async #send(connection: Connection, params: unknown, limits: CallLimits): Promise<unknown> {
     while (connection.isOpen && connection.inFlight >= LIMITS.inflight_per_connection_max) {
-      await within(pause(5), patience);
+      await within(pause(5), limits);
     }
-    const sent = connection.send(patience.method, params);
+    const sent = connection.send(limits.method, params);
     try {
-      return await within(sent.answer, patience);
+      return await within(sent.answer, limits);
     } finally {
       sent.forget();
     }
   }
 
-  /** Subscribes to events; see `Subscription`. It outlives restarts of the daemon. */
+  /** Subscribes to events; see `Subscription`. It continues after a restart of the daemon. */
   async subscribe(params: EventSubscribeParams = {}): Promise<Subscription> {
     const subscription = new Subscription(params, (ended) => this.#unsubscribe(ended));
-    const connection = await this.#connected({ mayStart: true, giveUpAt: Date.now() + ABSENCE_MS });
-    await this.#begin(subscription, connection, params);
+    const connection = await this.#connect({ mayStart: true, giveUpAt: Date.now() + ABSENCE_MS });
+    await this.#start(subscription, connection, params);
     this.#subscriptions.add(subscription);
     return subscription;
   }
 
-  /** Ends the connection and all subscriptions. */
+  /** Closes the connection and all subscriptions. */
   close(): void {
     this.#isClosed = true;
     for (const subscription of [...this.#subscriptions]) subscription.close();
     this.#connection?.end(new LonghaulError("closed", "the client was closed"));
   }
 
-  /** The open connection, or a new one. Looks for an absent daemon until `giveUpAt`. */
-  async #connected(wish: { mayStart: boolean; giveUpAt: number }): Promise<Connection> {
+  /** The open connection, or a new one. Tries to connect until `giveUpAt`. */
+  async #connect(wish: { mayStart: boolean; giveUpAt: number }): Promise<Connection> {
     for (;;) {
       if (this.#isClosed) throw new LonghaulError("closed", "the client was closed");
       if (this.#connection?.isOpen) return this.#connection;
@@ -182,7 +181,7 @@ export class Client {
       try {
         return await shared;
       } catch (error) {
-        // Whoever began it had less patience.
+        // The caller that started it gave up earlier.
         if (Date.now() >= wish.giveUpAt) throw error;
       }
     }
@@ -216,13 +215,13 @@ export class Client {
     return connection;
   }
 
-  /** Takes the subscriptions up again, however long the daemon stays away. Never starts it. */
+  /** Resumes the subscriptions, however long the daemon is down. Never starts it. */
   async #resume(): Promise<void> {
     if (this.#isResuming) return;
     this.#isResuming = true;
     for (let attempt = 0; this.#subscriptions.size > 0 && !this.#isClosed; attempt += 1) {
       try {
-        const connection = await this.#connected({ mayStart: false, giveUpAt: 0 });
+        const connection = await this.#connect({ mayStart: false, giveUpAt: 0 });
         for (const subscription of this.#subscriptions) await this.#continue(subscription, connection);
         if (connection.isOpen) break;
       } catch {
@@ -233,41 +232,41 @@ export class Client {
   }
 
   async #continue(subscription: Subscription, connection: Connection): Promise<void> {
-    const before = subscription.place;
+    const before = subscription.position;
     const isSame = before?.instance === connection.session.server.instance_id;
     const params = isSame ? { ...subscription.params, since_seq: before.seq } : subscription.params;
-    await this.#begin(subscription, connection, params);
-    if (isSame || !subscription.place) return;
-    // Another daemon counts anew: what happened in between is not known.
-    subscription.deliver({ seq: subscription.place.seq, at: Date.now(), kind: "gap", data: { next_seq: subscription.place.seq } });
+    await this.#start(subscription, connection, params);
+    if (isSame || !subscription.position) return;
+    // A new daemon restarts the count, so the events in between are unknown.
+    subscription.deliver({ seq: subscription.position.seq, at: Date.now(), kind: "gap", data: { next_seq: subscription.position.seq } });
   }
 
-  async #begin(subscription: Subscription, connection: Connection, params: EventSubscribeParams): Promise<void> {
-    const begun = (await connection.send("event/subscribe", params).answer) as EventSubscribeResult;
+  async #start(subscription: Subscription, connection: Connection, params: EventSubscribeParams): Promise<void> {
+    const started = (await connection.send("event/subscribe", params).answer) as EventSubscribeResult;
     const instance = connection.session.server.instance_id;
-    subscription.place = { id: begun.subscription, seq: begun.seq, instance };
-    const early = this.#early.splice(0).filter((event) => event.subscription === begun.subscription);
+    subscription.position = { id: started.subscription, seq: started.seq, instance };
+    const early = this.#early.splice(0).filter((event) => event.subscription === started.subscription);
     for (const event of early) subscription.deliver(event.result);
   }
 
   #deliver(event: EventNotificationParams): void {
     for (const subscription of this.#subscriptions) {
-      if (subscription.place?.id === event.subscription) return subscription.deliver(event.result);
+      if (subscription.position?.id === event.subscription) return subscription.deliver(event.result);
     }
     if (this.#early.length < EARLY_EVENTS_MAX) this.#early.push(event);
   }
 
   #unsubscribe(subscription: Subscription): void {
     this.#subscriptions.delete(subscription);
-    if (!this.#connection?.isOpen || !subscription.place) return;
-    // The connection may end first; then the subscription has ended too.
-    this.#connection.send("event/unsubscribe", { subscription: subscription.place.id }).answer.catch(() => undefined);
+    if (!this.#connection?.isOpen || !subscription.position) return;
+    // If the connection ends first, the subscription has ended too.
+    this.#connection.send("event/unsubscribe", { subscription: subscription.position.id }).answer.catch(() => undefined);
   }
 }
 
 /** Whether the same request may be sent again. */
-function mayAskAgain(error: LonghaulError, method: string): boolean {
-  // Refused requests were not carried out, whatever they are.
+function maySendAgain(error: LonghaulError, method: string): boolean {
+  // A refused request was not executed, whatever its method.
   if (error.failure === "refused") return error.retry === "backoff" || error.retry === "reconnect";
   return error.failure === "broken" && !NOT_TWICE.has(method);
 }

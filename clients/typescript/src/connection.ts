@@ -1,8 +1,7 @@
-// One connection: lines in both directions, answers matched to requests by their ids.
+// One connection: lines in both directions, answers matched to requests by id.
 //
-// A connection lives once. It is opened and shaken hands with, carries any number of requests at a time, and
-// ends with one error for all that wait. What to do then is for `client.ts` to decide: a request tells
-// whether it had been written, so that one which never left can be sent again without a doubt.
+// It is opened once, with a handshake, and carries any number of concurrent requests. When it ends, all waiting requests
+// fail with the same error; `client.ts` decides whether to send them again.
 
 import * as net from "node:net";
 
@@ -36,7 +35,7 @@ export class Connection {
   readonly #waiting = new Map<string, Waiting>();
   #ended: LonghaulError | undefined;
   #onEnd: Array<(error: LonghaulError) => void> = [];
-  /** What the handshake agreed on. */
+  /** The result of the handshake. */
   session!: InitializeResult;
 
   private constructor(
@@ -48,14 +47,14 @@ export class Connection {
       try {
         for (const line of lines.push(chunk)) this.#read(line);
       } catch (error) {
-        this.end(new LonghaulError("unreadable", `the daemon's answer cannot be read: ${String(error)}`));
+        this.end(new LonghaulError("unreadable", `the daemon's answer is invalid: ${String(error)}`));
       }
     });
     stream.on("error", (error) => this.end(broken(error.message)));
-    stream.on("close", () => this.end(broken("the daemon closed it")));
+    stream.on("close", () => this.end(broken("closed by the daemon")));
   }
 
-  /** Connects and agrees on a version. */
+  /** Connects and negotiates a version. */
   static async open(options: Opening): Promise<Connection> {
     refuseForeignSocket(options.socket);
     const stream = await connect(options.socket, options.connectTimeoutMs);
@@ -79,7 +78,7 @@ export class Connection {
     return this.#ended === undefined;
   }
 
-  /** Requests that have no answer yet. */
+  /** Unanswered requests. */
   get inFlight(): number {
     return this.#waiting.size;
   }
@@ -90,7 +89,7 @@ export class Connection {
     else this.#onEnd.push(listener);
   }
 
-  /** Writes a request. `forget` gives the answer up: it is passed over when it comes. */
+  /** Writes a request. After `forget` its answer is ignored. */
   send(method: string, params: unknown): { answer: Promise<unknown>; forget: () => void } {
     if (this.#ended) throw this.#ended;
     const id = String(this.#nextId++);
@@ -100,13 +99,13 @@ export class Connection {
       throw new LonghaulError("too_large", `the request is too large: ${line.length} bytes, at most ${max}`);
     }
     const answer = new Promise((resolve, reject) => this.#waiting.set(id, { resolve, reject }));
-    // A caller that has given up does not look any more.
+    // Nothing awaits it once the caller has given up.
     answer.catch(() => undefined);
     this.stream.write(line);
     return { answer, forget: () => this.#waiting.delete(id) };
   }
 
-  /** Ends the connection; everything that waits fails with `error`. */
+  /** Ends the connection; waiting requests fail with `error`. */
   end(error: LonghaulError): void {
     if (this.#ended) return;
     this.#ended = error;
@@ -129,16 +128,16 @@ export class Connection {
       return;
     }
     const waiting = this.#waiting.get(String(message.id));
-    if (!waiting) return; // An answer that nobody waits for any more.
+    if (!waiting) return; // Its caller has given up.
     this.#waiting.delete(String(message.id));
     if (message.error) waiting.reject(refused(message.error));
     else waiting.resolve(message.result);
   }
 }
 
-/** Waits while the daemon's queue of new connections is full: Linux refuses those at once, with `EAGAIN`. */
+/** Retries while the daemon's backlog is full: Linux refuses connections then with `EAGAIN`. */
 async function connect(socket: string, timeoutMs: number): Promise<net.Socket> {
-  const late = new LonghaulError("timeout", `the daemon did not take the connection within ${timeoutMs} ms`);
+  const late = new LonghaulError("timeout", `the daemon did not accept the connection within ${timeoutMs} ms`);
   for (const deadline = Date.now() + timeoutMs; ; ) {
     try {
       return await connectOnce(socket, deadline - Date.now(), late);

@@ -1,13 +1,12 @@
 // A conversation with a model that never overflows its window.
 //
-// The loop that every program with a model needs, in one class: what is said is appended to a thread of the daemon,
-// before each request the daemon is asked whether the window is full, and if it is, the history is compacted and the
-// compaction put in force. `prompt()` answers what to send.
+// Implements the loop of every program with a model. Items are appended to a thread of the daemon. Before each request
+// the daemon says whether the window is full; if so, the history is compacted and the compaction installed. `prompt()`
+// returns the items to send.
 //
-// The daemon's thread is the truth. What is held here is a copy of its history and what the daemon has not
-// acknowledged yet, each addition under an id of its own: sending it again is right whatever happened. So a daemon
-// that is killed loses nothing, and without one the conversation goes on with what is here, as much as fits: `trouble`
-// says why.
+// The daemon's thread is the source of truth. This class keeps a copy of its history and the additions that the daemon has
+// not acknowledged. Each addition has a unique id, so sending it again is always safe and a killed daemon loses nothing.
+// Without a daemon the conversation continues with the local items that fit; `trouble` says why.
 
 import { randomUUID } from "node:crypto";
 
@@ -21,7 +20,7 @@ import type { AppendItem, CompactionRunResult, ContextSettings, Methods, Optiona
 export type Item = Record<string, unknown>;
 
 export interface ConversationOptions extends ConnectOptions {
-  /** Your id of the conversation: under the same one it is found again, also after a restart of your program. */
+  /** Your id of the conversation; the same key finds it again after a restart of your program. */
   key: string;
   /** The folder it works in, an absolute path. */
   cwd: string;
@@ -29,11 +28,11 @@ export interface ConversationOptions extends ConnectOptions {
   model: { name: string; window: number };
   /** Tokens kept free for instructions, definitions of tools and the answer. Default: a quarter of the window. */
   reserve?: number;
-  /** What to tell the model of where and how it works: told again when it changes and after a compaction. */
+  /** Where and how the model works. Sent when it has changed and after a compaction. */
   settings?: () => ContextSettings;
-  /** Whether that includes the project's AGENTS.md and what is remembered of earlier work. */
+  /** Also include the project's AGENTS.md and the memory of earlier work. */
   include?: OptionalSetting[];
-  /** Milliseconds to wait for a daemon that does not answer, before going on without it. Default: 3,000. */
+  /** Milliseconds to wait for the daemon before continuing without it. Default: 3,000. */
   patienceMs?: number;
 }
 
@@ -41,28 +40,28 @@ export interface ConversationOptions extends ConnectOptions {
 export interface Prompt {
   /** The history: every call with its output, within the window. */
   items: Item[];
-  /** The compaction that was made for it, if one was. */
+  /** The compaction before this request, if there was one. */
   compaction: CompactionRunResult | undefined;
-  /** Why the daemon could not be asked; `items` is then what is known here, the newest of it that fits. */
+  /** Why the daemon did not answer; `items` are then the newest local items that fit. */
   trouble: LonghaulError | undefined;
 }
 
 /** Milliseconds a compaction may take, a model's summary included. */
 const COMPACTION_MS = 120_000;
-/** Milliseconds until an absent daemon is looked for again. */
+/** Milliseconds before the next attempt to reach an absent daemon. */
 const REST_MS = 2_000;
-/** Tokens of the text that stands for what was compacted, at most. */
+/** Maximum tokens of the text that replaces the compacted items. */
 const VIEW_TOKENS_MAX = 8_000;
-/** Additions of one append, by the protocol. */
+/** Maximum additions of one append, by the protocol. */
 const ADDITIONS_MAX = 256;
-/** Errors that are a mistake of the program: sending the same again would be refused again. */
+/** Errors of the caller: the same request would be refused again. */
 const MISTAKES = new Set(["invalid_params", "limit_exceeded"]);
 
 export class Conversation {
   readonly #options: ConversationOptions;
   #client: Client | undefined;
   #thread: string | undefined;
-  /** The history as last read, and what was added since. */
+  /** The history as last read, and the items added since. */
   #items: Item[] = [];
   /** Additions that the daemon has not acknowledged. */
   #unsaved: AppendItem[] = [];
@@ -70,7 +69,7 @@ export class Conversation {
   #restUntil = 0;
   #last: Promise<unknown> = Promise.resolve();
 
-  /** Touches nothing yet: the daemon is looked for with the first call. */
+  /** Connects with the first call, not here. */
   constructor(options: ConversationOptions) {
     this.#options = options;
   }
@@ -80,89 +79,89 @@ export class Conversation {
     return this.#thread;
   }
 
-  /** Why the daemon could not be asked last, if it could not. */
+  /** Why the last call of the daemon failed, if it did. */
   get trouble(): LonghaulError | undefined {
     return this.#trouble;
   }
 
   /**
-   * Adds what was said or done: the person's words, the model's answers, outputs of tools. On the disk when this
-   * resolves, unless `trouble` says otherwise; then it is added with the next call that finds the daemon.
-   * An output of a tool that would take more than a quarter of the window loses its middle. Fails only for an item that is none.
+   * Adds items: the person's messages, the model's answers, outputs of tools. They are on disk when this resolves, unless
+   * `trouble` is set; then they are saved by the next call that reaches the daemon. The middle of a tool's output is cut
+   * if it would fill more than a quarter of the window. Fails only for an invalid item.
    */
   add(...items: Item[]): Promise<void> {
-    return this.#inTurn(async () => {
-      if (items.some((item) => item["role"] === "user")) await this.#tell();
+    return this.#inOrder(async () => {
+      if (items.some((item) => item["role"] === "user")) await this.#addSettings();
       const added = items.map((item) => shortened(item, this.#room / 4));
       this.#keep(added.map((item) => ({ client_item_id: randomUUID(), item })));
-      await this.#attempt((ask) => this.#save(ask));
+      await this.#attempt((call) => this.#save(call));
     });
   }
 
-  /** Says that the model's turn is over: what it said last counts as its report. */
+  /** Marks the end of the model's turn: its last message counts as its report. */
   endTurn(): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#inOrder(async () => {
       this.#keep([{ client_item_id: randomUUID(), marker: { type: "turn_complete" } }]);
-      await this.#attempt((ask) => this.#save(ask));
+      await this.#attempt((call) => this.#save(call));
     });
   }
 
-  /** What to send to the model next. Compacts the history first where it would not fit. */
+  /** The items to send to the model next. Compacts the history first if it would not fit. */
   prompt(): Promise<Prompt> {
-    return this.#inTurn(async () => {
+    return this.#inOrder(async () => {
       let compaction: CompactionRunResult | undefined;
-      await this.#attempt(async (ask) => {
-        await this.#save(ask);
-        const thread_id = await this.#open(ask);
+      await this.#attempt(async (call) => {
+        await this.#save(call);
+        const thread_id = await this.#open(call);
         const window = { model: this.#options.model.name, context_window: this.#room };
-        const due = await ask("compaction/should", { thread_id, phase: "mid_turn", ...window });
-        if (due.compact) compaction = await this.#compact(ask, thread_id);
-        this.#items = await history(ask, thread_id);
+        const due = await call("compaction/should", { thread_id, phase: "mid_turn", ...window });
+        if (due.compact) compaction = await this.#compact(call, thread_id);
+        this.#items = await history(call, thread_id);
       });
       const items = this.#trouble ? fitting(this.#items, this.#room) : this.#items;
       return { items, compaction, trouble: this.#trouble };
     });
   }
 
-  /** Takes a compaction back: the history is what it was, with all that was added since behind it. */
+  /** Undoes a compaction: restores the old history, followed by all items added since. */
   undo(compaction: CompactionRunResult): Promise<void> {
-    return this.#inTurn(async () => {
-      const ask = await this.#ask();
-      await ask("compaction/undo", { compaction_id: compaction.compaction_id });
+    return this.#inOrder(async () => {
+      const call = await this.#connect();
+      await call("compaction/undo", { compaction_id: compaction.compaction_id });
     });
   }
 
   /**
-   * Saves what the daemon has not acknowledged, and ends the connection; the conversation is there again under its key.
-   * What could not be saved is lost with your program: the result says why.
+   * Saves unacknowledged additions and closes the connection; the key finds the conversation again. Returns why
+   * additions could not be saved, if so: they are lost when your program ends.
    */
   close(): Promise<LonghaulError | undefined> {
-    return this.#inTurn(async () => {
+    return this.#inOrder(async () => {
       this.#restUntil = 0;
-      if (this.#unsaved.length > 0) await this.#attempt((ask) => this.#save(ask));
+      if (this.#unsaved.length > 0) await this.#attempt((call) => this.#save(call));
       this.#client?.close();
       return this.#unsaved.length > 0 ? this.#trouble : undefined;
     });
   }
 
-  /** Tokens that the history may fill. */
+  /** Tokens available for the history. */
   get #room(): number {
     const { model, reserve } = this.#options;
     return model.window - (reserve ?? Math.ceil(model.window / 4));
   }
 
-  /** One call after the other: what is added twice at once stands in the order of the calls. */
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+  /** Runs calls one after another, so that concurrent additions keep their order. */
+  #inOrder<T>(work: () => Promise<T>): Promise<T> {
     const next = this.#last.then(work);
     this.#last = next.catch(() => undefined);
     return next;
   }
 
-  /** Does what needs the daemon; notes in `trouble` that it could not be asked. */
-  async #attempt(work: (ask: Ask) => Promise<void>): Promise<void> {
+  /** Runs work that needs the daemon; stores a failure to reach it in `trouble`. */
+  async #attempt(work: (call: Call) => Promise<void>): Promise<void> {
     if (Date.now() < this.#restUntil) return;
     try {
-      await work(await this.#ask());
+      await work(await this.#connect());
       this.#trouble = undefined;
     } catch (error) {
       if (!(error instanceof LonghaulError) || MISTAKES.has(error.kind)) throw error;
@@ -172,17 +171,17 @@ export class Conversation {
     }
   }
 
-  async #ask(): Promise<Ask> {
+  async #connect(): Promise<Call> {
     const client = (this.#client ??= await Client.connect(this.#options));
     const timeoutMs = this.#options.patienceMs ?? 3_000;
     return (method, params, options = {}) => client.call(method, params, { timeoutMs, ...options });
   }
 
-  /** The thread of the key; all that is known here is put into one that has to begin anew. */
-  async #open(ask: Ask): Promise<string> {
+  /** Opens the thread of the key. If the daemon had to create it, all local items are appended. */
+  async #open(call: Call): Promise<string> {
     if (this.#thread) return this.#thread;
     const { key, cwd, name, version, model } = this.#options;
-    const opened = await ask("thread/open", {
+    const opened = await call("thread/open", {
       client_thread_id: key,
       cwd,
       originator: name,
@@ -201,33 +200,33 @@ export class Conversation {
     this.#items.push(...additions.flatMap(({ item }) => (item ? [item as Item] : [])));
   }
 
-  async #save(ask: Ask): Promise<void> {
-    const thread_id = await this.#open(ask);
+  async #save(call: Call): Promise<void> {
+    const thread_id = await this.#open(call);
     while (this.#unsaved.length > 0) {
       const items = this.#unsaved.slice(0, ADDITIONS_MAX);
       try {
-        await ask("thread/append", { thread_id, items });
+        await call("thread/append", { thread_id, items });
       } catch (error) {
-        if (error instanceof LonghaulError && MISTAKES.has(error.kind)) this.#forget(items);
+        if (error instanceof LonghaulError && MISTAKES.has(error.kind)) this.#discard(items);
         throw error;
       }
       this.#unsaved.splice(0, items.length);
     }
   }
 
-  /** A refused addition must not hold up what comes after it. */
-  #forget(additions: AppendItem[]): void {
+  /** Removes refused additions, so that they do not block later ones. */
+  #discard(additions: AppendItem[]): void {
     const refused = new Set(additions.map(({ item }) => item));
     this.#unsaved = this.#unsaved.filter((addition) => !additions.includes(addition));
     this.#items = this.#items.filter((item) => !refused.has(item));
   }
 
-  /** Compacts and puts it in force; `undefined` where nothing would be gained. */
-  async #compact(ask: Ask, thread_id: string): Promise<CompactionRunResult | undefined> {
+  /** Compacts and installs the result; `undefined` if that is not worthwhile. */
+  async #compact(call: Call, thread_id: string): Promise<CompactionRunResult | undefined> {
     const settings = this.#options.settings;
-    const told = settings ? await ask("context/diff", { current: settings() }) : undefined;
+    const initial = settings ? await call("context/diff", { current: settings() }) : undefined;
     try {
-      const compaction = await ask(
+      const compaction = await call(
         "compaction/run",
         {
           thread_id,
@@ -237,11 +236,11 @@ export class Conversation {
           phase: "mid_turn",
           model: { name: this.#options.model.name, context_window: this.#room },
           max_tokens: Math.min(VIEW_TOKENS_MAX, Math.floor(this.#room / 4)),
-          ...(told ? { initial_context: told.items } : {}),
+          ...(initial ? { initial_context: initial.items } : {}),
         },
         { timeoutMs: COMPACTION_MS },
       );
-      if (told) await ask("thread/append", { thread_id, items: [this.#inForce()] });
+      if (initial) await call("thread/append", { thread_id, items: [this.#settingsMarker()] });
       return compaction;
     } catch (error) {
       if (error instanceof LonghaulError && error.kind === "not_worthwhile") return undefined;
@@ -249,40 +248,40 @@ export class Conversation {
     }
   }
 
-  /** Adds what the model has to be told of changed settings, before the person's next words. */
-  async #tell(): Promise<void> {
+  /** Adds changed settings before the person's next message. */
+  async #addSettings(): Promise<void> {
     const { settings, include } = this.#options;
     if (!settings) return;
-    await this.#attempt(async (ask) => {
-      const thread_id = await this.#open(ask);
-      const told = await ask("context/diff", { thread_id, current: settings(), ...(include ? { include } : {}) });
-      if (told.items.length === 0) return;
-      const items = (told.items as Item[]).map((item) => ({ client_item_id: randomUUID(), item }));
-      this.#keep([this.#inForce(), ...items]);
+    await this.#attempt(async (call) => {
+      const thread_id = await this.#open(call);
+      const diff = await call("context/diff", { thread_id, current: settings(), ...(include ? { include } : {}) });
+      if (diff.items.length === 0) return;
+      const items = (diff.items as Item[]).map((item) => ({ client_item_id: randomUUID(), item }));
+      this.#keep([this.#settingsMarker(), ...items]);
     });
   }
 
-  /** That the model knows the settings from here on. */
-  #inForce(): AppendItem {
+  /** Marks that the model knows the settings from here on. */
+  #settingsMarker(): AppendItem {
     const { cwd, model } = this.#options;
     return { client_item_id: randomUUID(), marker: { type: "settings", cwd, model: model.name } };
   }
 }
 
-type Ask = <M extends keyof Methods>(
+type Call = <M extends keyof Methods>(
   method: M,
   params: Methods[M]["params"],
   options?: CallOptions,
 ) => Promise<Methods[M]["result"]>;
 
-/** The whole history as a provider takes it: a call that was never answered gets an output that says so. */
-async function history(ask: Ask, thread_id: string): Promise<Item[]> {
+/** The whole history in a form that providers accept: a call without an output gets one that says so. */
+async function history(call: Call, thread_id: string): Promise<Item[]> {
   const items: unknown[] = [];
   let cursor: string | null | undefined;
   do {
-    const page: Methods["history/get"]["result"] = await ask("history/get", { thread_id, ...(cursor ? { cursor } : {}) });
+    const page: Methods["history/get"]["result"] = await call("history/get", { thread_id, ...(cursor ? { cursor } : {}) });
     items.push(...page.items);
     cursor = page.next_cursor;
   } while (cursor);
-  return (await ask("context/normalize", { items })).items as Item[];
+  return (await call("context/normalize", { items })).items as Item[];
 }

@@ -1,8 +1,8 @@
-// What can go wrong with the daemon, and what to do next.
+// Errors of the client and the daemon, and what to do about them.
 
 import type { ErrorData, Retry, WireError } from "./protocol.generated";
 
-/** Why a call did not succeed. `refused` is the daemon's own word; all others are about reaching it. */
+/** Why a call failed. `refused` comes from the daemon; all others are failures to reach it. */
 export type Failure =
   | "not_running"
   | "unusable"
@@ -18,18 +18,18 @@ export type Failure =
   | "cancelled"
   | "closed";
 
-/** What to do about a failure that is not the daemon's own: `[retry, hint]`. */
+/** Advice on a failure that does not come from the daemon: `[retry, hint]`. */
 const ADVICE: Record<Failure, [Retry, string | undefined]> = {
   not_running: ["reconnect", "start it with: longhaul up"],
-  unusable: ["never", "longhaul doctor looks into it"],
+  unusable: ["never", "longhaul doctor shows why"],
   no_socket: ["never", "set LONGHAUL_SOCKET"],
   too_old: ["never", "update this client, or start the daemon of its version"],
   too_new: ["never", "restart the daemon: longhaul down, then longhaul up"],
   refused: ["never", undefined],
   too_large: ["never", "name the thread instead of sending its items"],
-  too_many: ["backoff", "wait for answers before asking more"],
-  broken: ["reconnect", "longhaul status says whether the daemon is there"],
-  unreadable: ["never", "client and daemon differ; update both"],
+  too_many: ["backoff", "wait for answers before sending more"],
+  broken: ["reconnect", "longhaul status says whether the daemon is running"],
+  unreadable: ["never", "client and daemon are incompatible; update both"],
   timeout: ["backoff", "longhaul status says what the daemon is doing"],
   cancelled: ["never", undefined],
   closed: ["never", undefined],
@@ -38,7 +38,7 @@ const ADVICE: Record<Failure, [Retry, string | undefined]> = {
 /** A call that did not succeed. Branch on `retry` first, on `kind` where you know it, never on the text. */
 export class LonghaulError extends Error {
   readonly failure: Failure;
-  /** What the daemon said, where it said anything. */
+  /** The daemon's error, if it sent one. */
   readonly wire: WireError | undefined;
   readonly #hint: string | undefined;
 
@@ -50,7 +50,7 @@ export class LonghaulError extends Error {
     this.#hint = more.hint;
   }
 
-  /** The daemon's kind of error (`thread_not_found`, …), else what failed on the way (`not_running`, …). */
+  /** The daemon's kind of error (`thread_not_found`, …), else the client's failure (`not_running`, …). */
   get kind(): string {
     return this.wire?.data?.kind ?? this.failure;
   }
@@ -75,21 +75,21 @@ export function refused(wire: WireError): LonghaulError {
   return new LonghaulError("refused", wire.message, { wire });
 }
 
-/** A refused handshake tells which of the two ends is too old. */
+/** Says which of the two is too old after a refused handshake. */
 export function refusedHandshake(error: unknown): unknown {
   if (!(error instanceof LonghaulError) || error.failure !== "refused") return error;
   const detail = (error.wire?.data as ErrorData | null | undefined)?.detail;
-  const end = (detail as { disagreement?: string } | undefined)?.disagreement;
-  if (end === "client_too_old") {
+  const disagreement = (detail as { disagreement?: string } | undefined)?.disagreement;
+  if (disagreement === "client_too_old") {
     return new LonghaulError("too_old", `this client is too old for the running daemon: ${error.message}`);
   }
-  if (end === "daemon_too_old") {
+  if (disagreement === "daemon_too_old") {
     return new LonghaulError("too_new", `this client is too new for the running daemon: ${error.message}`);
   }
   return error;
 }
 
-/** The reason of an abort as this library's error. */
+/** The error of an aborted call. */
 export function cancelled(what: string): LonghaulError {
   return new LonghaulError("cancelled", `${what} was cancelled`);
 }

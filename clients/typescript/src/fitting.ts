@@ -1,23 +1,23 @@
-// What fits into a window, decided without a daemon.
+// Fits a history into a window without a daemon.
 
 import type { Item } from "./conversation";
 
-/** Tokens of an item, at four bytes each and more than any provider counts: its JSON. */
+/** Estimated tokens of an item: a quarter of its JSON's bytes, more than any provider counts. */
 function size(item: Item): number {
   return Math.ceil(Buffer.byteLength(JSON.stringify(item)) / 4);
 }
 
-/** The item; the output of a tool over `tokens` without its middle. */
+/** Cuts the middle of a tool's output that is longer than `tokens`. */
 export function shortened(item: Item, tokens: number): Item {
   const output = item["output"];
   if (typeof output !== "string" || size(item) <= tokens) return item;
   const half = Math.floor((output.length * tokens) / size(item) / 2);
-  // Half a character of two would be no text.
+  // Do not split a surrogate pair.
   const [head, tail] = [output.slice(0, half).replace(/[\uD800-\uDBFF]$/, ""), output.slice(-half).replace(/^[\uDC00-\uDFFF]/, "")];
   return { ...item, output: `${head}\n… ${output.length - head.length - tail.length} characters left out …\n${tail}` };
 }
 
-/** As much of a history as fits when nobody can compact it: the first request, and the newest items, pairs whole. */
+/** The part of a history that fits: the first request and the newest items, without outputs whose call is missing. */
 export function fitting(items: Item[], tokens: number): Item[] {
   let left = tokens - items.reduce((sum, item) => sum + size(item), 0);
   if (left >= 0) return items;

@@ -1,4 +1,4 @@
-// The TypeScript end of the longhaul protocol. See README.md.
+// The TypeScript client of the longhaul protocol. See README.md.
 
 export { Client } from "./client";
 export type { CallOptions, ConnectOptions } from "./client";

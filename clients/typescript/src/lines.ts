@@ -1,13 +1,13 @@
-// Splits what a socket delivers into lines, of bounded length.
+// Splits a byte stream into lines of bounded length.
 
-/** Collects chunks and hands out whole lines; a line over the bound throws. */
+/** Collects chunks and yields whole lines; throws if a line exceeds the bound. */
 export class Lines {
   #parts: Buffer[] = [];
   #bytes = 0;
 
   constructor(private readonly bytesMax: number) {}
 
-  /** The lines that `chunk` completes, without their ends; empty ones are passed over. */
+  /** The lines that `chunk` completes, without line ends; skips empty ones. */
   *push(chunk: Buffer): Generator<string> {
     let from = 0;
     for (let end = chunk.indexOf(10); end !== -1; end = chunk.indexOf(10, from)) {

@@ -1,23 +1,23 @@
-// Waiting, cut short by a deadline or a cancellation.
+// Waits, with deadlines and cancellation.
 
 import { cancelled, LonghaulError } from "./errors";
 
-/** What ends a call before its answer. */
-export interface Patience {
+/** What can end a call before its answer. */
+export interface CallLimits {
   method: string;
   timeoutMs: number;
   deadline: number;
   signal: AbortSignal | undefined;
 }
 
-/** Waits for `work`, at most as long as the call may take. */
-export function within<T>(work: Promise<T>, patience: Patience): Promise<T> {
-  const { method, signal, timeoutMs } = patience;
+/** Waits for `work` until the deadline or the cancellation of the call. */
+export function within<T>(work: Promise<T>, limits: CallLimits): Promise<T> {
+  const { method, signal, timeoutMs } = limits;
   return new Promise<T>((resolve, reject) => {
     const late = () => reject(new LonghaulError("timeout", `the daemon did not answer ${method} within ${timeoutMs} ms`));
     const aborted = () => reject(cancelled(method));
     if (signal?.aborted) return aborted();
-    const timer = setTimeout(late, Math.max(0, patience.deadline - Date.now()));
+    const timer = setTimeout(late, Math.max(0, limits.deadline - Date.now()));
     signal?.addEventListener("abort", aborted, { once: true });
     const done = () => {
       clearTimeout(timer);
@@ -28,12 +28,12 @@ export function within<T>(work: Promise<T>, patience: Patience): Promise<T> {
   });
 }
 
-/** How long to wait before attempt number `attempt` (from 0): longer each time, up to `max`, jittered by half. */
+/** Milliseconds to wait after attempt number `attempt` (from 0): doubles up to `max`, with a jitter of half. */
 export function backoffMs(attempt: number, max: number): number {
   return Math.min(max, 50 * 2 ** Math.min(attempt, 20)) * (0.5 + Math.random() / 2);
 }
 
-/** Waits; `unref` when nothing but this keeps the process alive. */
+/** Waits; with `unref` it does not keep the process alive. */
 export function pause(ms: number, unref = false): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, ms);

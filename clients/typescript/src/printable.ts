@@ -1,4 +1,4 @@
-// The gate for bytes of others, as the daemon has it: fields that the schema marks `raw` pass it before they are shown.
+// Neutralizes untrusted text like the daemon does. Apply it to fields that the schema marks `raw` before showing them.
 
 const COLOUR = /\u001b\[[\d;:]*m/g;
 const HIDDEN = new RegExp(
@@ -9,7 +9,7 @@ const HIDDEN = new RegExp(
   "gu",
 );
 
-/** The text with its lines and tabs; whatever is hidden or obeyed by a terminal is shown as `\u{1b}`, colours are left out. */
+/** Keeps lines and tabs, removes colours, and shows hidden and control characters as `\u{1b}`. */
 export function printable(text: string): string {
   const shown = (hidden: string) => `\\u{${hidden.codePointAt(0)?.toString(16)}}`;
   return text.replace(COLOUR, "").replace(/\r\n/g, "\n").replace(HIDDEN, shown);

@@ -1,10 +1,10 @@
 // Generated from protocol/schema/longhaul-v1.schema.json by scripts/generate.mjs. Do not edit.
 
-/** The major version: it is in the name of the socket. */
+/** The major version, which is part of the socket's name. */
 export const PROTOCOL_MAJOR = 1;
-/** The revisions these types know. */
+/** The revisions these types support. */
 export const REVISIONS = { min: 1, max: 1 } as const;
-/** Bounds of the protocol. */
+/** Limits of the protocol. */
 export const LIMITS = {
   batch_max: 64,
   connections_max: 512,
@@ -2287,7 +2287,7 @@ export interface PolicyDecision {
   percent_remaining?: number | null;
   /** Name of the policy; `default` is the active one. */
   policy: string;
-  /** The result of every rule, in order, including those that said no. */
+  /** The result of every rule, in order, including those that refused. */
   reasons: PolicyReason[];
   /** Those that count at the tier. */
   satisfied: string[];
@@ -2498,7 +2498,7 @@ export interface PolicyProblem {
 export interface PolicyReason {
   /** Whether it permits a compaction. */
   passed: boolean;
-  /** `words`, `repository`, `window`, `tier`, `boundary`, `plan_gate`, `rearm`, `budget`, `judgment`. */
+  /** `words`, `repository`, `window`, `tier`, `boundary`, `plan_gate`, `growth`, `budget`, `judgment`. */
   rule: string;
   /** In words. */
   text: string;
@@ -3686,7 +3686,7 @@ export interface WorkingFolder {
   shell?: string | null;
 }
 
-/** Every method: what it takes and what it answers. */
+/** Params and result of every method. */
 export interface Methods {
   "archive/forget": { params: ArchiveForgetParams; result: ArchiveForgetResult };
   "archive/list": { params: ArchiveListParams; result: ArchiveListResult };

@@ -1,7 +1,7 @@
-// Where the daemon's socket is, and whether it is ours.
+// Finds the daemon's socket and checks its owner.
 //
 // `$LONGHAUL_SOCKET`, else `$XDG_RUNTIME_DIR/longhaul/v1.sock`, else `<state dir>/run/v1.sock`: the same rule as
-// the daemon's, so that both meet without configuration.
+// in the daemon, so that no configuration is needed.
 
 import * as fs from "node:fs";
 import * as os from "node:os";
@@ -22,7 +22,7 @@ export function defaultStateDir(env: Environment = process.env): string | undefi
   return path.join(state, "longhaul");
 }
 
-/** The socket by the environment; undefined for a user without a home folder. */
+/** The socket from the environment; undefined for a user without a home folder. */
 export function defaultSocket(env: Environment = process.env): string | undefined {
   if (env["LONGHAUL_SOCKET"]) return env["LONGHAUL_SOCKET"];
   const runtime = absolute(env["XDG_RUNTIME_DIR"]);
@@ -35,20 +35,20 @@ function absolute(folder: string | undefined): string | undefined {
   return folder && path.isAbsolute(folder) ? folder : undefined;
 }
 
-/** A socket of someone else would be handed transcripts: only our own (or root's) is talked to. */
+/** Refuses a socket of another user, who would receive transcripts. Root's is allowed. */
 export function refuseForeignSocket(socket: string): void {
   let owner: number;
   try {
     owner = fs.statSync(socket).uid;
   } catch {
-    return; // Connecting says it better.
+    return; // Connecting gives the better error.
   }
   if (owner !== process.getuid?.() && owner !== 0) {
     throw new LonghaulError("unusable", `the socket ${socket} cannot be used: it belongs to user ${owner}`);
   }
 }
 
-/** What connecting failed with, in words; a daemon of another major version beside it is told of. */
+/** Describes a failure to connect; names a daemon of another major version beside the socket. */
 export function unreachable(socket: string, error: NodeJS.ErrnoException): LonghaulError {
   const absent = ["ENOENT", "ECONNREFUSED", "ENOTDIR"].includes(error.code ?? "");
   if (!absent) {
@@ -56,7 +56,7 @@ export function unreachable(socket: string, error: NodeJS.ErrnoException): Longh
   }
   const other = otherMajor(socket);
   if (other === undefined) return new LonghaulError("not_running", `no daemon answers on ${socket}`);
-  const speaks = `a daemon of protocol ${other} is there, this client speaks protocol ${PROTOCOL_MAJOR}`;
+  const speaks = `the running daemon speaks protocol ${other}, this client protocol ${PROTOCOL_MAJOR}`;
   return new LonghaulError(other > PROTOCOL_MAJOR ? "too_old" : "too_new", speaks);
 }
 

@@ -1,10 +1,10 @@
-// Starting the daemon: `longhaul up` knows how, and does nothing when one runs already.
+// Starts the daemon with `longhaul up`, which does nothing if one is running.
 
 import { execFile } from "node:child_process";
 
 import { LonghaulError } from "./errors";
 
-/** Milliseconds `longhaul up` may take; it gives up by itself after 15 seconds. */
+/** Timeout of `longhaul up`, which gives up after 15 seconds. */
 const START_TIMEOUT_MS = 20_000;
 
 /** Runs `longhaul up` and waits until the daemon answers. */
@@ -17,8 +17,8 @@ export function startDaemon(program: string, socket: string): Promise<void> {
         const message = `no daemon answers on ${socket}, and ${program} is not installed to start it`;
         return reject(new LonghaulError("not_running", message, { hint: "install longhaul, then: longhaul up" }));
       }
-      const [said, hint] = stderr.trim().split("\n");
-      const reason = said?.replace(/^error: /, "") || error.message;
+      const [message, hint] = stderr.trim().split("\n");
+      const reason = message?.replace(/^error: /, "") || error.message;
       const more = hint?.startsWith("hint: ") ? { hint: hint.slice(6) } : {};
       return reject(new LonghaulError("unusable", `the daemon could not be started: ${reason}`, more));
     });

@@ -1,11 +1,11 @@
-// A stream of events that survives the connections it comes over.
+// A stream of events that continues over reconnections.
 //
-// Events are hints; the state is behind the methods. The queue is bounded: a reader that falls behind finds a
-// `gap` at the end of what was kept, like one whom the daemon had to leave behind.
+// Events are hints; methods return the state. The queue is bounded: for a slow reader the queued events end with a
+// `gap`, as when the daemon dropped events.
 
 import type { Event, EventSubscribeParams } from "./protocol.generated";
 
-/** Events waiting for a reader, the `gap` at the end included. */
+/** Maximum events in the queue, including the `gap` at its end. */
 const QUEUE_EVENTS = 1024;
 
 /** Events, as `for await (const event of subscription)`. Leaving the loop unsubscribes. */
@@ -13,8 +13,8 @@ export class Subscription implements AsyncIterable<Event> {
   readonly #queue: Event[] = [];
   #wake: (() => void) | undefined;
   #isClosed = false;
-  /** Its id on the present connection, and the seq and daemon to go on from; kept by the client. */
-  place: { id: string; seq: number; instance: string } | undefined;
+  /** Its id on the current connection, and the event and daemon to resume from. Set by the client. */
+  position: { id: string; seq: number; instance: string } | undefined;
 
   constructor(
     readonly params: EventSubscribeParams,
@@ -25,7 +25,7 @@ export class Subscription implements AsyncIterable<Event> {
     return this.#isClosed;
   }
 
-  /** Ends it; what is queued is still read. */
+  /** Ends it; queued events can still be read. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -33,10 +33,10 @@ export class Subscription implements AsyncIterable<Event> {
     this.#wake?.();
   }
 
-  /** Takes an event from the daemon. */
+  /** Queues an event from the daemon. */
   deliver(event: Event): void {
-    if (this.place) this.place.seq = Math.max(this.place.seq, event.seq);
-    // The client takes the subscription up again; for its reader nothing ends.
+    if (this.position) this.position.seq = Math.max(this.position.seq, event.seq);
+    // The client resumes the subscription, so it does not end for the reader.
     if (event.kind === "closing") return;
     const last = this.#queue[this.#queue.length - 1];
     if (this.#queue.length < QUEUE_EVENTS - 1) this.#queue.push(event);

@@ -25,7 +25,7 @@ test("the types are those of the schema", () => {
   execFileSync(process.execPath, process.env["UPDATE_GOLDEN"] ? [script] : [script, "--check"], { stdio: "inherit" });
 });
 
-test("a daemon of another version is told from one that is not there", async () => {
+test("a daemon of another version is not reported as absent", async () => {
   const disagree = (end: string): Answer => () => refusal("version_unsupported", "never", { detail: { disagreement: end } });
   for (const [end, failure] of [["client_too_old", "too_old"], ["daemon_too_old", "too_new"]] as const) {
     const daemon = await scripted({ initialize: disagree(end) });
@@ -37,24 +37,24 @@ test("a daemon of another version is told from one that is not there", async () 
   newer.end();
 });
 
-test("a place in the daemon's full queue is waited for", async () => {
+test("connecting waits while the daemon's backlog is full", async () => {
   const daemon = await scripted({ initialize: hello, "thread/list": () => ({ result: { threads: [] } }) }, "v1.sock", 1);
   const refused: string[] = [];
-  // All in one turn of the event loop, in which the daemon takes nobody.
+  // All in one turn of the event loop, in which the daemon accepts no connection.
   const queue = Array.from({ length: 8 }, () => net.connect(daemon.socket));
-  for (const place of queue) place.on("error", (error: NodeJS.ErrnoException) => refused.push(error.code ?? ""));
+  for (const queued of queue) queued.on("error", (error: NodeJS.ErrnoException) => refused.push(error.code ?? ""));
   const client = await Client.connect({ ...me, socket: daemon.socket });
   assert.deepEqual((await client.call("thread/list", {})).threads, []);
   if (process.platform === "linux") assert.equal(refused[0], "EAGAIN");
   client.close();
-  for (const place of queue) place.destroy();
+  for (const queued of queue) queued.destroy();
   daemon.end();
 });
 
-test("nobody waits for a place longer than connecting may take", { skip: process.platform !== "linux" }, async () => {
+test("connecting to a full backlog times out", { skip: process.platform !== "linux" }, async () => {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), "lh-full-"));
   const socket = path.join(folder, "v1.sock");
-  // It listens, and takes nobody.
+  // It listens but accepts no connection.
   const busy = `require("net").createServer().listen({ path: ${JSON.stringify(socket)}, backlog: 1 }, () => {
     require("fs").writeSync(1, "listening");
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
@@ -64,18 +64,18 @@ test("nobody waits for a place longer than connecting may take", { skip: process
   try {
     await once(daemon.stdout, "data");
     const refused = new Promise((resolve) => {
-      for (let place = 0; place < 8; place++) queue.push(net.connect(socket).on("error", resolve));
+      for (let at = 0; at < 8; at++) queue.push(net.connect(socket).on("error", resolve));
     });
     assert.equal(((await refused) as NodeJS.ErrnoException).code, "EAGAIN");
     await assert.rejects(Client.connect({ ...me, socket, connectTimeoutMs: 30 }), { failure: "timeout" });
   } finally {
     daemon.kill("SIGKILL");
-    for (const place of queue) place.destroy();
+    for (const queued of queue) queued.destroy();
     fs.rmSync(folder, { recursive: true, force: true });
   }
 });
 
-test("an error that asks to wait is waited for", async () => {
+test("an error with backoff is retried", async () => {
   const busy: Answer = (_params, times) =>
     times < 3 ? refusal("store_busy", "backoff", { retry_after_ms: 1 }) : { result: { threads: [] } };
   const daemon = await scripted({ initialize: hello, "thread/list": busy });
@@ -86,7 +86,7 @@ test("an error that asks to wait is waited for", async () => {
   daemon.end();
 });
 
-test("a call is cancelled, and runs out of time; late answers are passed over", async () => {
+test("a call is cancelled or times out; late answers are ignored", async () => {
   const daemon = await scripted({ initialize: hello, "thread/list": () => undefined });
   const client = await Client.connect({ ...me, socket: daemon.socket });
   const abort = new AbortController();
@@ -100,7 +100,7 @@ test("a call is cancelled, and runs out of time; late answers are passed over", 
   daemon.end();
 });
 
-test("a broken connection loses no request, and events before the answer are kept", async () => {
+test("a broken connection loses no request, and events before the answer to subscribe are kept", async () => {
   const breaks: Answer = (_params, times, socket) => (times === 1 ? void socket.destroy() : { result: { threads: [] } });
   const event = { jsonrpc: "2.0", method: "event", params: { subscription: "s", result: { seq: 8, at: 0, kind: "thread_updated", data: {} } } };
   const begins: Answer = (_params, _times, socket) => {
@@ -118,7 +118,7 @@ test("a broken connection loses no request, and events before the answer are kep
   daemon.end();
 });
 
-test("bounds hold: what is sent, what is read", async () => {
+test("sent and received messages are bounded", async () => {
   const flood: Answer = (_params, _times, socket) => void socket.write(Buffer.alloc(17 * 1024 * 1024, "x"));
   const daemon = await scripted({ initialize: hello, "thread/list": flood });
   const client = await Client.connect({ ...me, socket: daemon.socket });
@@ -129,7 +129,7 @@ test("bounds hold: what is sent, what is read", async () => {
   daemon.end();
 });
 
-test("the socket is found by the rule of the protocol", () => {
+test("the socket is found by the protocol's rule", () => {
   assert.equal(defaultSocket({ LONGHAUL_SOCKET: "/x.sock", XDG_RUNTIME_DIR: "/run" }), "/x.sock");
   assert.equal(defaultSocket({ XDG_RUNTIME_DIR: "/run/user/1" }), "/run/user/1/longhaul/v1.sock");
   assert.equal(defaultSocket({ HOME: "/home/ada", XDG_RUNTIME_DIR: "run" }), "/home/ada/.local/state/longhaul/run/v1.sock");

@@ -1,4 +1,4 @@
-// The chat of `examples/chat.ts` as a person has it: over 200 turns with a small window, a daemon that is killed, and none.
+// `examples/chat.ts` over 200 turns with a small window, while the daemon is killed, absent and restarted.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -21,7 +21,7 @@ const FIRST = "Let us port the parser of Zanzibar to Rust, keeping its error cod
 
 const message = (text: string): Item => ({ type: "message", role: "assistant", content: [{ type: "output_text", text }] });
 
-/** Every third request reads a file that is larger than the window; else it answers at some length. */
+/** Every third request reads a file, some larger than the window; all others get a long answer. */
 function script(input: Item[], times: number): Item[] {
   const isAnswered = input.at(-1)?.["type"] === "function_call_output";
   if (isAnswered || times % 3 !== 0) return [message(`Answer ${times}: done as asked. ${"It holds so far. ".repeat(12)}`)];
@@ -29,7 +29,7 @@ function script(input: Item[], times: number): Item[] {
   return [{ ...call, arguments: JSON.stringify({ path: times % 2 ? "large.txt" : "small.txt" }) }];
 }
 
-/** The example as a program of its own: one line in, one line out. */
+/** The example as a process: one line in, one line out. */
 class Chat {
   readonly #process: ChildProcess;
   readonly #answers: AsyncIterator<string>;
@@ -45,7 +45,7 @@ class Chat {
     this.#answers = createInterface({ input: this.#process.stdout! })[Symbol.asyncIterator]();
   }
 
-  async says(words: string): Promise<string> {
+  async send(words: string): Promise<string> {
     this.#process.stdin!.write(`${words}\n`);
     const answer = await this.#answers.next();
     assert.ok(!answer.done, `the program ended: ${this.remarks}`);
@@ -73,32 +73,32 @@ test("a chat of 220 turns never overflows a window of 8,000 tokens", { skip }, a
   let chat = new Chat(daemon, base, folder);
   try {
     for (let turn = 0; turn < TURNS; turn += 1) {
-      // Killed in the middle of a turn, and started again by somebody.
+      // The daemon is killed in the middle of a turn and restarted.
       if (turn === 70) {
         await daemon.stop("SIGKILL");
         daemon.start();
       }
-      // Nobody is there for some turns: the chat goes on with what it has.
+      // The daemon is absent for some turns: the chat continues with its local items.
       if (turn === 120) await daemon.stop("SIGKILL");
       if (turn === 123) daemon.start();
-      // The program itself is ended and started again.
+      // The program itself is restarted.
       if (turn === 160) {
         await chat.end();
-        assert.match(chat.remarks, /going on without longhaul/);
+        assert.match(chat.remarks, /continuing without longhaul/);
         chat = new Chat(daemon, base, folder);
       }
       const words = turn === 0 ? FIRST : `Request ${turn}: now handle case ${turn * 7} as well. ${"Mind the tests. ".repeat(6)}`;
-      const answer = await chat.says(words.trim());
+      const answer = await chat.send(words.trim());
       assert.match(answer, /^Answer/);
       const { input } = model.requests.at(-1)!;
       const sent = JSON.stringify(input);
-      assert.ok(sent.includes(FIRST), `turn ${turn}: the first request is not there: ${sent}`);
-      assert.ok(sent.includes(words.trim()), `turn ${turn}: the last words are not there`);
-      assert.deepEqual(halves(input), [], `turn ${turn}: half a pair`);
+      assert.ok(sent.includes(FIRST), `turn ${turn}: the first request is missing: ${sent}`);
+      assert.ok(sent.includes(words.trim()), `turn ${turn}: the last message is missing`);
+      assert.deepEqual(halves(input), [], `turn ${turn}: an incomplete pair`);
     }
     assert.equal(model.refused, 0, `largest: ${Math.max(...model.requests.map(({ tokens }) => tokens))}`);
     await chat.end();
-    await keepsAll(daemon, folder);
+    await checkTranscript(daemon, folder);
   } finally {
     model.stop();
     await chat.end();
@@ -106,19 +106,19 @@ test("a chat of 220 turns never overflows a window of 8,000 tokens", { skip }, a
   }
 });
 
-/** Every word of the person stands in the transcript once, in order, whatever was killed meanwhile. */
-async function keepsAll(daemon: Daemon, folder: string): Promise<void> {
+/** The transcript has every message of the person once, in order. */
+async function checkTranscript(daemon: Daemon, folder: string): Promise<void> {
   const client = await daemon.client();
   const [thread] = (await client.call("thread/list", { source: "longhaul", cwd: folder })).threads;
   client.close();
   const lines = fs.readFileSync(thread!.path, "utf8").trimEnd().split("\n");
-  const said = lines.map((line) => JSON.parse(line)).filter(({ payload }) => payload.role === "user");
-  const numbers = said.map(({ payload }) => Number(/^Request (\d+)/.exec(payload.content[0].text)?.[1] ?? 0));
+  const messages = lines.map((line) => JSON.parse(line)).filter(({ payload }) => payload.role === "user");
+  const numbers = messages.map(({ payload }) => Number(/^Request (\d+)/.exec(payload.content[0].text)?.[1] ?? 0));
   assert.deepEqual(numbers, Array.from({ length: TURNS }, (_, turn) => turn));
   assert.ok(lines.some((line) => line.includes('"type":"compacted"')));
 }
 
-test("without a daemon a conversation goes on, says why, and is saved when there is one", { skip }, async () => {
+test("without a daemon a conversation continues, says why, and is saved once there is one", { skip }, async () => {
   const daemon = new Daemon();
   const options = { name: "test", version: "1", socket: daemon.socket, key: "k", cwd: daemon.home, patienceMs: 300 };
   const chat = new Conversation({ ...options, model: { name: "m", window: WINDOW } });
@@ -145,14 +145,14 @@ test("without a daemon a conversation goes on, says why, and is saved when there
   }
 });
 
-test("settings are told once, and again after a compaction, which can be taken back", { skip }, async () => {
+test("settings are sent once, and again after a compaction, which can be undone", { skip }, async () => {
   const daemon = new Daemon();
   daemon.start();
   await (await daemon.client()).close();
   const settings = () => ({ environment: { folders: [{ cwd: daemon.home }], current_date: "2026-11-22" } });
   const options = { name: "test", version: "1", socket: daemon.socket, key: "s", cwd: daemon.home, settings };
   const chat = new Conversation({ ...options, model: { name: "m", window: WINDOW } });
-  const told = (items: Item[]) => JSON.stringify(items).split("2026-11-22").length - 1;
+  const mentions = (items: Item[]) => JSON.stringify(items).split("2026-11-22").length - 1;
   try {
     let prompt = await chat.prompt();
     for (let turn = 0; !prompt.compaction; turn += 1) {
@@ -160,11 +160,11 @@ test("settings are told once, and again after a compaction, which can be taken b
       await chat.add({ type: "message", role: "user", content: `Request ${turn}.` });
       await chat.add(message("It is done. ".repeat(60)));
       prompt = await chat.prompt();
-      assert.equal(told(prompt.items), 1, `turn ${turn}`);
+      assert.equal(mentions(prompt.items), 1, `turn ${turn}`);
     }
     await chat.add(message("Done."));
     await chat.add({ type: "message", role: "user", content: "And on." });
-    assert.equal(told((await chat.prompt()).items), 1);
+    assert.equal(mentions((await chat.prompt()).items), 1);
     await chat.undo(prompt.compaction);
     const client = await daemon.client();
     const { items } = await client.call("history/get", { thread_id: chat.threadId! });

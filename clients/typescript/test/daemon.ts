@@ -1,4 +1,4 @@
-// A real daemon for tests: its own home, the sample sessions, its own socket.
+// A real daemon for tests, with its own home, socket, and the sample sessions.
 
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
@@ -11,7 +11,7 @@ import { Client } from "../src";
 /** The root of the workspace, from dist/test. */
 export const ROOT = path.resolve(__dirname, "../../../..");
 
-/** The folder of `longhauld` and `longhaul`: $LONGHAUL_BIN, else what cargo built last. */
+/** The folder of `longhauld` and `longhaul`: $LONGHAUL_BIN, else cargo's target folder. */
 export function binaries(): string | undefined {
   const target = process.env["CARGO_TARGET_DIR"] ?? path.join(ROOT, "target");
   const folders = [process.env["LONGHAUL_BIN"], path.join(target, "debug"), path.join(target, "release")];
@@ -37,13 +37,13 @@ export class Daemon {
     };
   }
 
-  /** Starts it; it answers some time later. */
+  /** Starts it without waiting. */
   start(): void {
     const program = path.join(binaries() as string, "longhauld");
     this.#process = spawn(program, [], { env: this.environment, stdio: "ignore" });
   }
 
-  /** Ends it with a signal, and waits until it has. */
+  /** Sends a signal and waits for the exit. */
   async stop(signal: NodeJS.Signals = "SIGTERM"): Promise<void> {
     const child = this.#process;
     if (!child || child.exitCode !== null || child.signalCode !== null) return;
@@ -52,7 +52,7 @@ export class Daemon {
     await ended;
   }
 
-  /** Waits until it answers. */
+  /** Waits until it answers, and connects. */
   async client(options: { requestTimeoutMs?: number } = {}): Promise<Client> {
     return until("the daemon answers", () =>
       Client.connect({ name: "test", version: "1", socket: this.socket, ...options }).catch(() => undefined),
@@ -65,17 +65,17 @@ export class Daemon {
   }
 }
 
-/** Looks again and again until there is something, for at most 20 seconds. */
+/** Polls until `look` returns a value, for at most 20 seconds. */
 export async function until<T>(what: string, look: () => Promise<T | undefined>): Promise<T> {
   for (const end = Date.now() + 20_000; Date.now() < end; ) {
     const found = await look();
     if (found) return found;
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
-  throw new Error(`waited in vain: ${what}`);
+  throw new Error(`timed out waiting until ${what}`);
 }
 
-/** Waits until the sample session is read and indexed; its thread. */
+/** Waits until the sample session is read and indexed; returns its thread's id. */
 export async function ingested(client: Client): Promise<string> {
   const threads = await until("a thread is read", async () => {
     const list = (await client.call("thread/list", {})).threads;
@@ -87,7 +87,7 @@ export async function ingested(client: Client): Promise<string> {
     return (await client.call("daemon/status", {})).search?.state === "idle" || undefined;
   });
   await until("the archive is idle", async () => {
-    // It is refused while the archive is opened.
+    // Refused while the archive is being opened.
     const status = await client.call("archive/status", {}).catch(() => undefined);
     return status?.state === "idle" || undefined;
   });

@@ -1,4 +1,4 @@
-// Every exchange of protocol/examples, by this client, against a real daemon.
+// Replays every exchange of protocol/examples with this client against a real daemon.
 
 import assert from "node:assert/strict";
 import * as fs from "node:fs";
@@ -18,12 +18,12 @@ interface Example {
   exchanges: Array<{ name: string; request: any; response: any }>;
 }
 
-/** These need a job that nothing but the daemon itself can owe: here a daemon that plays answers them. */
+/** They need a job that only the daemon can create: a scripted daemon answers them here. */
 const OF_WORKERS = ["job/claim", "job/heartbeat", "job/ask", "job/complete", "job/fail"];
 
 const FOLDER = path.join(ROOT, "protocol/examples");
 
-/** All but those of workers, in the order of replay. */
+/** All but those of workers, in replay order. */
 function examples(): Example[] {
   const examples = names(FOLDER).map(read).filter(({ method }) => !OF_WORKERS.includes(method ?? ""));
   return examples.sort((a, b) => a.order - b.order);
@@ -41,7 +41,7 @@ function names(folder: string): string[] {
   });
 }
 
-test("every example is answered as it says", { skip: !binaries() && "longhauld is not built" }, async () => {
+test("every example is answered as documented", { skip: !binaries() && "longhauld is not built" }, async () => {
   const daemon = new Daemon();
   daemon.start();
   try {
@@ -58,7 +58,7 @@ test("every example is answered as it says", { skip: !binaries() && "longhauld i
   }
 });
 
-test("a worker's methods are called and read", async () => {
+test("a worker's methods are called and their answers read", async () => {
   for (const name of OF_WORKERS) {
     const { method, exchanges } = read(name);
     const played = exchanges.map(({ response }) => {
@@ -82,7 +82,7 @@ test("a worker's methods are called and read", async () => {
   }
 });
 
-/** One file, on one connection. The handshake and what no client would send go over a bare socket. */
+/** Replays one file on one connection. The handshake and invalid requests go over a bare socket. */
 async function replay(daemon: Daemon, example: Example, bindings: Bindings): Promise<number> {
   const isBare = !example.method || example.method === "initialize";
   const options = { name: "examples", version: "1", socket: daemon.socket };
@@ -90,7 +90,7 @@ async function replay(daemon: Daemon, example: Example, bindings: Bindings): Pro
   const socket = net.connect(daemon.socket);
   for (const exchange of example.exchanges) {
     const request: any = bindings.fill(exchange.request);
-    const answer = client ? await ask(client, request) : await say(socket, request);
+    const answer = client ? await ask(client, request) : await sendRaw(socket, request);
     const expected = client ? { ...exchange.response, id: "$ANY" } : exchange.response;
     const mismatch = bindings.mismatch(expected, answer);
     assert.equal(mismatch, undefined, `${example.method}: ${exchange.name}`);
@@ -100,7 +100,7 @@ async function replay(daemon: Daemon, example: Example, bindings: Bindings): Pro
   return example.exchanges.length;
 }
 
-/** The answer as it stood on the wire. */
+/** The answer in its wire form. */
 async function ask(client: Client, request: any): Promise<any> {
   const frame = { jsonrpc: "2.0", id: request.id };
   try {
@@ -112,7 +112,7 @@ async function ask(client: Client, request: any): Promise<any> {
   }
 }
 
-function say(socket: net.Socket, request: unknown): Promise<any> {
+function sendRaw(socket: net.Socket, request: unknown): Promise<any> {
   return new Promise((resolve, reject) => {
     socket.once("error", reject);
     socket.once("data", (data) => resolve(JSON.parse(data.toString("utf8"))));

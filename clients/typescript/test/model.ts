@@ -1,4 +1,4 @@
-// A model that only plays: it counts what it is sent, refuses what overfills its window, and answers by a script.
+// A mock model: counts tokens, rejects requests over its window, and answers by a script.
 
 import * as http from "node:http";
 import type { AddressInfo } from "node:net";
@@ -10,18 +10,18 @@ export interface Request {
   tokens: number;
 }
 
-/** Tokens of a request: a quarter of its bytes as JSON, which is more than any tokenizer counts. */
+/** Estimated tokens: a quarter of the bytes of its JSON, more than any tokenizer counts. */
 function count(body: object): number {
   return Math.ceil(Buffer.byteLength(JSON.stringify(body)) / 4);
 }
 
 export class Model {
   readonly requests: Request[] = [];
-  /** Requests that were refused for their size. */
+  /** Requests rejected for their size. */
   refused = 0;
   readonly #server: http.Server;
 
-  /** `answer` says what comes back; the window has to hold it, too. */
+  /** `answer` returns the output, which must fit into the window, too. */
   constructor(
     readonly window: number,
     private readonly answer: (input: Item[], times: number) => Item[],
@@ -45,7 +45,7 @@ export class Model {
     return [400, { error: { code: "context_length_exceeded", message: `${tokens} of ${this.window} tokens` } }];
   }
 
-  /** Listens; its base URL. */
+  /** Starts listening; returns the base URL. */
   async start(): Promise<string> {
     await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/v1`;

@@ -1,4 +1,4 @@
-// The package as npm would publish it, in a project of somebody else.
+// The package as npm would publish it, in another project.
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
@@ -21,13 +21,13 @@ const TYPED = `
 import { Client } from "@longhaul/client";
 export async function view(items: unknown[]): Promise<string> {
   const client = await Client.connect({ name: "theirs", version: "1" });
-  // @ts-expect-error: a param that is not there.
+  // @ts-expect-error: an unknown param.
   await client.call("compaction/run", { itemz: items });
   return (await client.call("compaction/run", { items, max_tokens: 1000 })).view;
 }
 `;
 
-/** A project with the packed package installed; npm would do no more, since there are no dependencies. */
+/** A project with the packed package. npm would do no more, since there are no dependencies. */
 function project(): string {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), "lh-package-"));
   const packed = ["pack", "--ignore-scripts", "--silent", "--pack-destination", folder];
@@ -46,8 +46,8 @@ test("what npm packs works by itself, typed", () => {
     assert.equal(manifest.dependencies, undefined);
     assert.ok(fs.existsSync(path.join(folder, "node_modules/@longhaul/client/LICENSE")));
     fs.writeFileSync(path.join(folder, "program.mjs"), PROGRAM);
-    const said = execFileSync(process.execPath, ["program.mjs"], { cwd: folder, encoding: "utf8" });
-    assert.equal(said, "/home/ada/.local/state/longhaul/run/v1.sock");
+    const printed = execFileSync(process.execPath, ["program.mjs"], { cwd: folder, encoding: "utf8" });
+    assert.equal(printed, "/home/ada/.local/state/longhaul/run/v1.sock");
     fs.writeFileSync(path.join(folder, "typed.mts"), TYPED);
     const options = ["--noEmit", "--strict", "--target", "es2022", "--module", "nodenext", "--types", "node"];
     const roots = ["--typeRoots", path.join(ROOT, "clients/node_modules/@types")];

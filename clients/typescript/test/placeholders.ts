@@ -1,4 +1,4 @@
-// Placeholders of protocol/examples: filled into requests, matched in answers. The rules stand in its README.
+// Placeholders of protocol/examples: filled into requests, matched in answers. See its README for the rules.
 
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
@@ -34,7 +34,7 @@ const SAMPLES: Record<string, Json> = {
   $ITEM: { type: "message", role: "user", content: [] },
 };
 
-/** The same without a placeholder left, for a daemon that only plays. */
+/** Replaces all placeholders, for the scripted daemon. */
 export function sample(value: Json): Json {
   if (isPlaceholder(value)) return SAMPLES[value] ?? value.slice(1).toLowerCase();
   if (Array.isArray(value)) return value.filter((element) => element !== "$REST").map(sample);

@@ -1,4 +1,4 @@
-// What a person lives through: no daemon, one that restarts, one that is started on demand.
+// Without a daemon, with one that restarts, and with one started on demand.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -8,7 +8,7 @@ import { binaries, Daemon, ingested } from "./daemon";
 
 const skip = !binaries() && "longhauld is not built";
 
-test("requests live through a restart, and so do subscriptions", { skip }, async () => {
+test("requests and subscriptions survive a restart", { skip }, async () => {
   const daemon = new Daemon();
   daemon.start();
   try {
@@ -17,17 +17,17 @@ test("requests live through a restart, and so do subscriptions", { skip }, async
     const events = await client.subscribe({});
     const before = client.session.server.instance_id;
 
-    const asked = Array.from({ length: 200 }, () => client.call("checkpoint/view", { thread_id }));
+    const calls = Array.from({ length: 200 }, () => client.call("checkpoint/view", { thread_id }));
     await daemon.stop("SIGKILL");
     const waiting = client.call("thread/get", { thread_id });
     daemon.start();
 
-    const views = await Promise.all(asked);
+    const views = await Promise.all(calls);
     assert.equal(new Set(views.map((view) => view.digest)).size, 1);
     assert.equal((await waiting).thread.thread_id, thread_id);
     assert.notEqual(client.session.server.instance_id, before);
 
-    // The new daemon is another one: the reader is told that it may have missed something.
+    // The new daemon counts events anew, so the reader gets a gap.
     const kinds = new Set<string>();
     for await (const event of events) {
       kinds.add(event.kind);
@@ -40,25 +40,25 @@ test("requests live through a restart, and so do subscriptions", { skip }, async
   }
 });
 
-test("what must not be done twice fails instead", { skip }, async () => {
+test("methods that must not run twice fail instead", { skip }, async () => {
   const daemon = new Daemon();
   daemon.start();
   try {
     const client = await daemon.client();
     const stopped = daemon.stop("SIGSTOP" as NodeJS.Signals);
-    const noted = client.call("message_history/append", { text: "once" });
-    noted.catch(() => undefined);
+    const appended = client.call("message_history/append", { text: "once" });
+    appended.catch(() => undefined);
     await new Promise(setImmediate);
     await daemon.stop("SIGKILL");
     await stopped;
-    await assert.rejects(noted, { failure: "broken" });
+    await assert.rejects(appended, { failure: "broken" });
     client.close();
   } finally {
     await daemon.remove();
   }
 });
 
-test("the daemon is started where that is allowed", { skip }, async () => {
+test("the daemon is started if that is allowed", { skip }, async () => {
   const daemon = new Daemon();
   const inherited = { ...process.env };
   try {

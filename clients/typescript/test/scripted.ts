@@ -1,4 +1,4 @@
-// A daemon that only plays: it answers by a function of the method.
+// A scripted daemon: a function per method gives the answers.
 
 import * as fs from "node:fs";
 import * as net from "node:net";
@@ -7,7 +7,7 @@ import * as path from "node:path";
 
 export type Answer = (params: any, times: number, socket: net.Socket) => object | undefined;
 
-/** Answers by a function of method; every connection is told from the others by nothing. `backlog` wait to be taken. */
+/** Starts one. All connections share the answers; `backlog` connections may wait to be accepted. */
 export async function scripted(answers: Record<string, Answer>, name = "v1.sock", backlog = 511) {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), "lh-script-"));
   const times = new Map<string, number>();

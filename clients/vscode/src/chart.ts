@@ -101,7 +101,7 @@ function legend(listed: Part[]): string {
   return `<table>${rows.join("")}</table>`;
 }
 
-/** How full the window was, line after line, and where it was compacted. */
+/** How full the window was at each line, and where it was compacted. */
 function growth(timeline: Timeline, usage: ContextUsageResult): string {
   const points = timeline.points;
   const first = points[0]!.seq;
@@ -122,10 +122,10 @@ function growth(timeline: Timeline, usage: ContextUsageResult): string {
     : "";
   const area = `<path class="area" d="M0,${HEIGHT} L${line} L${WIDTH},${HEIGHT} Z"/><path class="line" d="M${line}"/>`;
   const count = timeline.compactions.length;
-  const said = count === 0 ? "never compacted" : count === 1 ? "compacted once" : `compacted ${count} times`;
+  const words = count === 0 ? "never compacted" : count === 1 ? "compacted once" : `compacted ${count} times`;
   const turns = timeline.turns === 1 ? "1 turn" : `${timeline.turns} turns`;
   return `<h3>over time</h3>${svg(`0 0 ${WIDTH} ${HEIGHT}`, area + limit + marks.join(""), "use of the context over time")}
-<div class="axis"><span>start</span><span>${turns}, <em>${said}</em></span><span>now</span></div>`;
+<div class="axis"><span>start</span><span>${turns}, <em>${words}</em></span><span>now</span></div>`;
 }
 
 function svg(box: string, content: string, label: string): string {

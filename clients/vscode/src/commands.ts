@@ -10,7 +10,7 @@ import type { Change } from "./choice";
 import { activeThread } from "./context";
 import type { ContextWatch } from "./context";
 import type { Daemon } from "./daemon";
-import { told } from "./daemon";
+import { showErrors } from "./daemon";
 import { itemsAsText } from "./item";
 import type { Texts } from "./views";
 import { ago, blockedWords, checkedWords, coldCache, nameOf, tokens, undoneWords } from "./words";
@@ -51,7 +51,7 @@ export class Commands {
       follow: async (thread) => this.watch.follow(thread?.thread_id),
     };
     const registered = Object.entries(all).map(([name, run]) =>
-      vscode.commands.registerCommand(`longhaul.${name}`, (thread?: ThreadSummary) => told(() => run(thread))),
+      vscode.commands.registerCommand(`longhaul.${name}`, (thread?: ThreadSummary) => showErrors(() => run(thread))),
     );
     return vscode.Disposable.from(...registered);
   }
@@ -108,13 +108,13 @@ export class Commands {
       client.call("checkpoint/choices", { thread_id }),
     ]);
     const rows = choiceRows(choices, preview);
-    const placeHolder = "Checked: in every later view. Take a check away to drop, set one to pin";
+    const placeHolder = "Checked: in every later view. Uncheck to drop, check to pin";
     const picked = await vscode.window.showQuickPick(rows, { canPickMany: true, placeHolder, matchOnDescription: true });
     if (!picked) return;
-    const made = changes(rows, picked);
-    for (const change of made) await write(client, thread_id, change);
-    const count = made.length === 1 ? "1 change is" : `${made.length} changes are`;
-    const words = made.length === 0 ? "Everything stays as it is." : `${count} in force from the next view on.`;
+    const changed = changes(rows, picked);
+    for (const change of changed) await write(client, thread_id, change);
+    const count = changed.length === 1 ? "1 change is" : `${changed.length} changes are`;
+    const words = changed.length === 0 ? "Nothing has changed." : `${count} in force from the next view on.`;
     void vscode.window.showInformationMessage(`Longhaul: ${words}`);
   }
 
@@ -136,17 +136,17 @@ export class Commands {
   async #continue(client: Client, thread: ThreadSummary, to?: "claude" | "codex"): Promise<void> {
     needs(client, "thread/continue");
     const title = `Continuing ${nameOf(thread)}`;
-    const begun = await vscode.window.withProgress({ location: vscode.ProgressLocation.Notification, title }, () =>
+    const continued = await vscode.window.withProgress({ location: vscode.ProgressLocation.Notification, title }, () =>
       client.call("thread/continue", { thread_id: thread.thread_id, to }),
     );
-    const terminal = vscode.window.createTerminal({ name: `Longhaul: ${begun.command[0]}`, cwd: here(thread) });
+    const terminal = vscode.window.createTerminal({ name: `Longhaul: ${continued.command[0]}`, cwd: here(thread) });
     terminal.show();
-    terminal.sendText(begun.command.join(" "), false);
-    const { before, after } = begun.compaction.tokens;
-    const cold = coldCache(begun.resume);
+    terminal.sendText(continued.command.join(" "), false);
+    const { before, after } = continued.compaction.tokens;
+    const cold = coldCache(continued.resume);
     const words = [
       `${tokens(before)} → ${tokens(after)} tokens. Press Enter in the terminal to go on.`,
-      checkedWords(begun.checked),
+      checkedWords(continued.checked),
       cold && `${cold}.`,
     ];
     void vscode.window.showInformationMessage(`Longhaul: ${words.filter(Boolean).join(" ")}`);
@@ -168,19 +168,19 @@ export class Commands {
   async #dropped(client: Client, thread: ThreadSummary): Promise<void> {
     const { compaction_id } = await this.#lastCompaction(client, thread);
     const { receipt } = await client.call("compaction/get", { compaction_id });
-    const beginnings = await this.#beginnings(client, thread);
+    const excerpts = await this.#excerpts(client, thread);
     const rows = (["dropped", "shortened"] as const).flatMap((what) =>
       receipt[what].map((entry) => ({
-        label: `$(${what === "dropped" ? "trash" : "fold"}) ${beginnings.get(entry.seq_first) || entry.kind.replaceAll("_", " ")}`,
+        label: `$(${what === "dropped" ? "trash" : "fold"}) ${excerpts.get(entry.seq_first) || entry.kind.replaceAll("_", " ")}`,
         detail: about(entry, what),
         open: () => this.#expand(client, entry.handle),
       })),
     );
-    await pick(rows, "What the last compaction left out: choose one to read it");
+    await pick(rows, "Left out by the last compaction: choose an item to read it");
   }
 
   /** Excerpts of a thread's items, by line: one page, so only part of a long list. */
-  async #beginnings(client: Client, thread: ThreadSummary): Promise<Map<number, string>> {
+  async #excerpts(client: Client, thread: ThreadSummary): Promise<Map<number, string>> {
     const page = { thread_id: thread.thread_id, from_seq: 0, limit: client.session.limits.page_rows_max };
     const { items } = await client.call("thread/items", page);
     return new Map(items.map((item) => [item.seq, oneLine(item.excerpt)]));
@@ -292,7 +292,7 @@ function oneLine(text: string): string {
 }
 
 async function pick(rows: Row[], placeHolder: string): Promise<void> {
-  if (rows.length === 0) return void vscode.window.showInformationMessage("Longhaul: nothing was found.");
+  if (rows.length === 0) return void vscode.window.showInformationMessage("Longhaul: nothing found.");
   const chosen = await vscode.window.showQuickPick(rows, { placeHolder, matchOnDescription: true, matchOnDetail: true });
   await chosen?.open();
 }

@@ -30,17 +30,17 @@ export class ContextWatch implements vscode.Disposable {
   readonly #changed = new vscode.EventEmitter<Context | undefined>();
   readonly onChange = this.#changed.event;
   current: Context | undefined;
-  /** Why there is none, where the daemon is the reason. */
+  /** Why there is none, if the daemon could not be reached. */
   problem: LonghaulError | undefined;
-  /** The last decision on the shown thread, or that it crossed its limit. */
+  /** The last policy decision or crossed limit. */
   #news: { thread_id: unknown; words: string } | undefined;
   readonly #crossed = new vscode.EventEmitter<string>();
-  /** The shown thread crossed its limit, as text. */
+  /** Fires with a text when the shown thread crosses its limit. */
   readonly onCrossed = this.#crossed.event;
   #followed: string | undefined;
   #timer: NodeJS.Timeout | undefined;
   #due = Infinity;
-  #isAsking = false;
+  #isRefreshing = false;
   readonly #events: vscode.Disposable;
 
   constructor(private readonly daemon: Daemon) {
@@ -59,7 +59,7 @@ export class ContextWatch implements vscode.Disposable {
     return this.#news && this.#news.thread_id === this.current?.thread.thread_id ? this.#news.words : undefined;
   }
 
-  /** Shows this thread from now on; undefined: the newest again. */
+  /** Shows this thread from now on; undefined: the newest. */
   follow(thread_id: string | undefined): void {
     this.#followed = thread_id;
     void this.refresh();
@@ -67,11 +67,11 @@ export class ContextWatch implements vscode.Disposable {
 
   /** Refreshes. Never starts the daemon. */
   async refresh(): Promise<void> {
-    if (this.#isAsking) return this.#later(PAUSE_MS);
-    this.#isAsking = true;
+    if (this.#isRefreshing) return this.#later(PAUSE_MS);
+    this.#isRefreshing = true;
     try {
       const client = await this.daemon.client({ mayStart: false });
-      this.current = await this.#ask(client);
+      this.current = await this.#load(client);
       this.problem = undefined;
       if (!this.current) this.#later(ABSENT_MS);
     } catch (error) {
@@ -79,18 +79,18 @@ export class ContextWatch implements vscode.Disposable {
       this.problem = error instanceof LonghaulError ? error : undefined;
       this.#later(ABSENT_MS);
     } finally {
-      this.#isAsking = false;
+      this.#isRefreshing = false;
     }
     this.#changed.fire(this.current);
   }
 
-  async #ask(client: Client): Promise<Context | undefined> {
+  async #load(client: Client): Promise<Context | undefined> {
     const thread = await activeThread(client, this.#followed);
     if (!thread) return undefined;
     const { thread_id } = thread;
     const usage = await client.call("context/usage", { thread_id });
-    const asked = client.has("policy/evaluate") ? client.request("policy/evaluate", { thread_id }) : undefined;
-    const policy = (await asked?.catch(() => undefined)) as Policy | undefined;
+    const evaluated = client.has("policy/evaluate") ? client.request("policy/evaluate", { thread_id }) : undefined;
+    const policy = (await evaluated?.catch(() => undefined)) as Policy | undefined;
     const billed = client.has("thread/bill") ? client.call("thread/bill", { thread_id }) : undefined;
     const bill = await billed?.catch(() => undefined);
     return { thread, usage, policy, bill };

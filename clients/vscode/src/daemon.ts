@@ -15,13 +15,13 @@ export class Daemon implements vscode.Disposable {
   constructor(private readonly version: string) {}
 
   /**
-   * The client. A command of a person may start the daemon, also one that has gone since; the background never
-   * does, and so the client that both share is told not to.
+   * The shared client. It never starts the daemon, so background work does not; a command of the person starts it here
+   * first, also after it has stopped.
    */
   async client(wish: { mayStart: boolean }): Promise<Client> {
     if (this.#client && (this.#client.isConnected || !wish.mayStart)) return this.#client;
-    const began = this.#opening;
-    if (began) return began.catch(() => this.client(wish));
+    const opening = this.#opening;
+    if (opening) return opening.catch(() => this.client(wish));
     this.#opening = this.#open(wish.mayStart).finally(() => (this.#opening = undefined));
     return this.#opening;
   }
@@ -59,7 +59,7 @@ export class Daemon implements vscode.Disposable {
 }
 
 /** Runs a command of the person; shows a failure with its hint. */
-export async function told<T>(work: () => Promise<T>): Promise<T | undefined> {
+export async function showErrors<T>(work: () => Promise<T>): Promise<T | undefined> {
   try {
     return await work();
   } catch (error) {

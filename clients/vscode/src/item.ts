@@ -13,7 +13,7 @@ interface Item {
   summary?: unknown;
 }
 
-/** Some items, each under a heading. */
+/** Items, each under a heading. */
 export function itemsAsText(items: unknown[]): string {
   return printable(items.map((item) => itemAsText((item ?? {}) as Item)).join("\n\n"));
 }

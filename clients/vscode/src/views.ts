@@ -18,7 +18,7 @@ export function statusBar(watch: ContextWatch): vscode.Disposable {
   bar.name = "Longhaul";
   bar.command = "longhaul.usage";
   // A missing daemon is normal; one that cannot be reached is a problem and must look different.
-  const told = (problem: LonghaulError) => {
+  const showProblem = (problem: LonghaulError) => {
     if (problem.retry !== "never") return bar.hide();
     bar.text = "$(warning) longhaul";
     bar.backgroundColor = undefined;
@@ -26,7 +26,7 @@ export function statusBar(watch: ContextWatch): vscode.Disposable {
     bar.show();
   };
   const show = (context: Context | undefined) => {
-    if (!context) return watch.problem ? told(watch.problem) : bar.hide();
+    if (!context) return watch.problem ? showProblem(watch.problem) : bar.hide();
     const { usage, thread, policy } = context;
     const next = forecast(usage, policy);
     const { percent, words } = fill(usage);
@@ -39,7 +39,7 @@ export function statusBar(watch: ContextWatch): vscode.Disposable {
   return vscode.Disposable.from(bar, watch.onChange(show), watch.onCrossed(warn));
 }
 
-/** The daemon reports it once until the thread is smaller again. */
+/** The daemon reports a crossed limit once, until the thread is smaller again. */
 async function warn(words: string): Promise<void> {
   const choice = await vscode.window.showWarningMessage(`Longhaul: ${words}.`, "Preview a Compaction", "Compact");
   if (choice) await vscode.commands.executeCommand(choice === "Compact" ? "longhaul.compact" : "longhaul.preview");
@@ -71,17 +71,17 @@ export class ContextPanel implements vscode.WebviewViewProvider {
 }
 
 /**
- * The tree of threads, the newest first, by the folder they ran in.
+ * The tree of threads, newest first, by working folder.
  *
- * A thread at work changes every second. Its row is then drawn anew alone, and the tree only when rows come, go or
- * move: a click meets a row that is being drawn anew in vain.
+ * An active thread changes every second. Then only its row is redrawn; the whole tree only if rows are added, removed or
+ * moved: a click on a row that is being redrawn is lost.
  */
 export class ThreadTree implements vscode.TreeDataProvider<string | ThreadSummary> {
   readonly #changed = new vscode.EventEmitter<ThreadSummary[] | undefined>();
   readonly onDidChangeTreeData = this.#changed.event;
   /** The rows. A thread keeps its object, by which the editor identifies its row. */
   #threads: ThreadSummary[] | undefined;
-  readonly #looks = new Map<ThreadSummary, string>();
+  readonly #drawn = new Map<ThreadSummary, string>();
 
   constructor(
     private readonly daemon: Daemon,
@@ -91,20 +91,20 @@ export class ThreadTree implements vscode.TreeDataProvider<string | ThreadSummar
   }
 
   async refresh(): Promise<void> {
-    const fresh = await this.#ask();
+    const fresh = await this.#load();
     const listed = this.#threads ?? [];
     const isSame = fresh.length === listed.length && fresh.every((row, at) => isSameRow(row, listed[at]));
     if (!isSame) {
       this.#threads = fresh;
-      this.#looks.clear();
+      this.#drawn.clear();
       return this.#changed.fire(undefined);
     }
     listed.forEach((row, at) => Object.assign(row, fresh[at]));
-    const moved = listed.filter((row) => this.#looks.has(row) && this.#looks.get(row) !== look(this.#thread(row)));
+    const moved = listed.filter((row) => this.#drawn.has(row) && this.#drawn.get(row) !== rowText(this.#thread(row)));
     if (moved.length > 0) this.#changed.fire(moved);
   }
 
-  async #ask(): Promise<ThreadSummary[]> {
+  async #load(): Promise<ThreadSummary[]> {
     try {
       const client = await this.daemon.client({ mayStart: false });
       return (await client.call("thread/list", { limit: THREADS_MAX })).threads;
@@ -114,7 +114,7 @@ export class ThreadTree implements vscode.TreeDataProvider<string | ThreadSummar
   }
 
   async getChildren(folder?: string | ThreadSummary): Promise<Array<string | ThreadSummary>> {
-    this.#threads ??= await this.#ask();
+    this.#threads ??= await this.#load();
     if (typeof folder === "string") return this.#threads.filter((thread) => (thread.cwd ?? "") === folder);
     return [...new Set(this.#threads.map((thread) => thread.cwd ?? ""))];
   }
@@ -122,12 +122,12 @@ export class ThreadTree implements vscode.TreeDataProvider<string | ThreadSummar
   getTreeItem(row: string | ThreadSummary): vscode.TreeItem {
     if (typeof row === "string") return this.#folder(row);
     const item = this.#thread(row);
-    this.#looks.set(row, look(item));
+    this.#drawn.set(row, rowText(item));
     return item;
   }
 
   #folder(folder: string): vscode.TreeItem {
-    const name = folder.split("/").filter(Boolean).pop() ?? "elsewhere";
+    const name = folder.split("/").filter(Boolean).pop() ?? "no folder";
     const isOpen = this.#threads?.[0]?.cwd === folder || isWorkspace(folder);
     const state = isOpen ? vscode.TreeItemCollapsibleState.Expanded : vscode.TreeItemCollapsibleState.Collapsed;
     const item = new vscode.TreeItem(name, state);
@@ -155,7 +155,7 @@ function isSameRow(one: ThreadSummary, other: ThreadSummary | undefined): boolea
 }
 
 /** The visible text of a row. */
-function look(item: vscode.TreeItem): string {
+function rowText(item: vscode.TreeItem): string {
   return [item.label, item.description, item.tooltip].join("\n");
 }
 
@@ -166,18 +166,18 @@ function isWorkspace(folder: string): boolean {
 /** Read-only texts: views, checkpoints, dropped items. The newest are kept. */
 export class Texts implements vscode.TextDocumentContentProvider {
   static readonly SCHEME = "longhaul";
-  static readonly KEPT = 50;
+  static readonly TEXTS_MAX = 50;
   readonly #texts = new Map<string, string>();
 
   provideTextDocumentContent(uri: vscode.Uri): string {
-    return this.#texts.get(uri.path) ?? "This view is gone; ask for it again.";
+    return this.#texts.get(uri.path) ?? "This view has been discarded; run the command again.";
   }
 
   async show(name: string, text: string, language = "markdown"): Promise<void> {
     const path = `/${name.replace(/[/\s]+/g, " ").slice(0, 80)} ${randomBytes(2).toString("hex")}.md`;
     this.#texts.set(path, text);
     const oldest = this.#texts.keys().next();
-    if (this.#texts.size > Texts.KEPT && !oldest.done) this.#texts.delete(oldest.value);
+    if (this.#texts.size > Texts.TEXTS_MAX && !oldest.done) this.#texts.delete(oldest.value);
     const uri = vscode.Uri.from({ scheme: Texts.SCHEME, path });
     const document = await vscode.languages.setTextDocumentLanguage(await vscode.workspace.openTextDocument(uri), language);
     await vscode.window.showTextDocument(document, { preview: true });

@@ -30,21 +30,21 @@ export function nameOf(thread: ThreadSummary): string {
 /** Why there is nothing to show, and what to do about it. */
 export function absence(problem: LonghaulError | undefined): string {
   if (!problem) return "No thread is known yet: start Codex or Claude Code once.";
-  if (problem.failure === "not_running") return "The daemon does not run: Longhaul: Start the Daemon.";
+  if (problem.failure === "not_running") return "The daemon is not running: run Longhaul: Start the Daemon.";
   return problem.hint ? `${problem.message}: ${problem.hint}` : problem.message;
 }
 
 /** Beyond this many turns, the remaining room is more useful. */
-const TURNS_TOLD = 100;
+const TURNS_SHOWN_MAX = 100;
 
 /** The daemon's forecast, or the room until the trigger. */
 export function forecast(usage: ContextUsageResult, policy: Policy | undefined): string {
   if (policy?.decision?.action === "compact") return "compact now";
   const next = policy?.forecast;
-  if (next?.turns_to_next_tier !== undefined && next.turns_to_next_tier < TURNS_TOLD) return `may compact in ~${next.turns_to_next_tier} turns`;
-  if (next?.turns_left !== undefined && next.turns_left < TURNS_TOLD) return `full in ~${next.turns_left} turns`;
+  if (next?.turns_to_next_tier !== undefined && next.turns_to_next_tier < TURNS_SHOWN_MAX) return `may compact in ~${next.turns_to_next_tier} turns`;
+  if (next?.turns_left !== undefined && next.turns_left < TURNS_SHOWN_MAX) return `full in ~${next.turns_left} turns`;
   const trigger = usage.window.trigger;
-  if (!trigger) return usage.window.is_known ? "automatic compaction is off" : "the model's window is not known";
+  if (!trigger) return usage.window.is_known ? "automatic compaction is off" : "the model's window is unknown";
   const room = trigger - usage.tokens.used;
   return room > 0 ? `${tokens(room)} until compaction` : "compaction is due";
 }
@@ -63,7 +63,7 @@ export function level(usage: ContextUsageResult): "calm" | "near" | "due" {
   return share >= 1 ? "due" : share >= 0.8 ? "near" : "calm";
 }
 
-function took(ms: number): string {
+function duration(ms: number): string {
   const units: Array<[number, string]> = [[86_400_000, "d"], [3_600_000, "h"], [60_000, "min"], [1_000, "s"]];
   for (const [size, unit] of units) if (ms >= size) return `${Math.floor(ms / size)} ${unit}`;
   return `${ms} ms`;
@@ -71,11 +71,11 @@ function took(ms: number): string {
 
 /** The recorded cost of a compaction by the agent itself; never a guess. */
 function agentsOwn(agent: AgentCost): string {
-  if (agent.source === "unknown") return "the agent's own: not known";
+  if (agent.source === "unknown") return "the agent's own: unknown";
   const parts: string[] = [];
   if (typeof agent.input_tokens === "number") parts.push(`${tokens(agent.input_tokens)} tokens in`);
   if (typeof agent.output_tokens === "number") parts.push(`${tokens(agent.output_tokens)} out`);
-  if (typeof agent.duration_ms === "number") parts.push(took(agent.duration_ms));
+  if (typeof agent.duration_ms === "number") parts.push(duration(agent.duration_ms));
   return `the agent's own: ${parts.join(", ")} (${agent.source === "thread" ? "this thread" : "this model"})`;
 }
 
@@ -88,14 +88,14 @@ export function billLines(bill: ThreadBillResult | undefined): string[] {
   const after = last.after;
   const edit = after && (after.edited ? `first edit after ${after.actions} actions` : `no edit in ${after.actions} actions`);
   const since = after ? [`${edit}, ${after.files_reread} files read again`] : [];
-  return [`last compaction: ${requests}, ${took(duration_ms)}`, agentsOwn(bill.agent), ...since];
+  return [`last compaction: ${requests}, ${duration(duration_ms)}`, agentsOwn(bill.agent), ...since];
 }
 
 /** Both prices of continuing a thread with an expired cache; undefined while the cache is warm. */
 export function coldCache(resume: ResumePrice | null | undefined): string | undefined {
   if (!resume?.is_cold) return undefined;
   const history = `resuming sends ${tokens(resume.history_tokens)} tokens uncached`;
-  return `Cold cache (${took(resume.idle_ms)} idle): ${history}, a continuation about ${tokens(resume.briefing_tokens)}`;
+  return `Cold cache (${duration(resume.idle_ms)} idle): ${history}, a continuation about ${tokens(resume.briefing_tokens)}`;
 }
 
 /** Describes a policy decision or a crossed limit; undefined for other events. */
@@ -108,8 +108,8 @@ export function eventWords(event: Event): string | undefined {
       return `The policy decided: ${String(data["action"]).replaceAll("_", " ")}${tier}${left}`;
     }
     case "limit_crossed": {
-      const held = `${tokens(Number(data["tokens"]))} of ${tokens(Number(data["window"]))} tokens`;
-      return `Compaction limit reached: ${held}${left}`;
+      const size = `${tokens(Number(data["tokens"]))} of ${tokens(Number(data["window"]))} tokens`;
+      return `Compaction limit reached: ${size}${left}`;
     }
     default:
       return undefined;

@@ -1,4 +1,4 @@
-// The picture is a pure function: what it says, and what it must not let through.
+// The chart: its content, and that it escapes untrusted text.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -22,7 +22,7 @@ const usage: ContextUsageResult = {
   warnings: [{ kind: "over_trigger", message: "over the <trigger>" }],
 };
 
-test("the picture says how full it is, with what, and where it was compacted", () => {
+test("the chart shows how full the window is, what fills it, and compactions", () => {
   const html = page(thread, usage, undefined, "abc");
   for (const part of ["<b>74</b>%", "44.8k until compaction", "tool outputs", "something new", "compacted: 240k → 20.0k", "compaction at 245k", "compacted once", "12 turns"]) {
     assert.ok(html.includes(part), part);
@@ -30,23 +30,23 @@ test("the picture says how full it is, with what, and where it was compacted", (
   assert.deepEqual(parts(usage).map((part) => part.name), ["tool outputs", "instructions and tools", "something new", "user"]);
 });
 
-test("of a window that is not known no share is shown", () => {
+test("a window of unknown size has no percentage", () => {
   const window = { tokens: 272_000, source: "fallback", effective: 258_400, trigger_source: "fallback", is_known: false };
   const unknown = { ...usage, window };
   const html = page(thread, unknown, undefined, "abc");
-  assert.ok(html.includes("the model&#39;s window is not known") || html.includes("the model's window is not known"), html);
+  assert.ok(html.includes("the model&#39;s window is unknown") || html.includes("the model's window is unknown"), html);
   assert.ok(!html.includes("</b>%") && !html.includes("272k"), html);
   assert.equal(level(unknown), "calm");
 });
 
-test("texts are escaped, and only one style gets through", () => {
+test("texts are escaped, and only one style is allowed", () => {
   const html = page(thread, usage, undefined, "abc") + note("<b>", "abc");
   assert.ok(!/<parse>|<trigger>|<p class="next"><b>/.test(html));
   assert.ok(html.includes("default-src 'none'; style-src 'nonce-abc'"));
   assert.ok(!/ style=|<script/.test(html));
 });
 
-test("numbers and forecasts are words", () => {
+test("numbers and forecasts are formatted", () => {
   assert.deepEqual([tokens(999), tokens(12_345), tokens(244_800), tokens(2e6)], ["999", "12.3k", "245k", "2.0M"]);
   assert.deepEqual([ago(0, 5_000), ago(0, 7_200_000)], ["just now", "2 h ago"]);
   assert.equal(forecast(usage, { forecast: { tokens_per_turn: 9, next_tier: "tier_2", turns_to_next_tier: 3 } }), "may compact in ~3 turns");
@@ -55,12 +55,12 @@ test("numbers and forecasts are words", () => {
   assert.equal(level(usage), "near");
 });
 
-test("what is wrong is said, and what to do about it", () => {
+test("a problem is shown with what to do about it", () => {
   const absent = new LonghaulError("not_running", "no daemon answers on /run/v1.sock");
-  const old = new LonghaulError("too_new", "a daemon of protocol 1 is there, this client speaks protocol 2");
+  const old = new LonghaulError("too_new", "the running daemon speaks protocol 1, this client protocol 2");
   assert.match(absence(undefined), /start Codex or Claude Code once/);
   assert.match(absence(absent), /Start the Daemon/);
-  assert.match(absence(old), /protocol 1 is there.*: restart the daemon/);
+  assert.match(absence(old), /speaks protocol 1.*: restart the daemon/);
 });
 
 test("items are readable, whatever their shape", () => {
@@ -69,7 +69,7 @@ test("items are readable, whatever their shape", () => {
   assert.ok(text.includes("message · user\n\nhi") && text.includes('"q": 1'));
 });
 
-test("what a compaction cost stands beside the agent's own, and a cold cache is told with both numbers", () => {
+test("the cost of a compaction is shown beside the agent's own, and a cold cache with both prices", () => {
   const summary = { compaction_id: "c", created_at: 0, strategy_used: "checkpoint", phase: "mid_turn", trigger: "auto", tokens: { before: 182_000, after: 4_000 }, seq: 9, duration_ms: 12 };
   const bill = {
     thread_id: "t",
@@ -83,13 +83,13 @@ test("what a compaction cost stands beside the agent's own, and a cold cache is 
     "the agent's own: 156k tokens in, 1 min (this thread)",
     "first edit after 3 actions, 2 files read again",
   ]);
-  assert.deepEqual(billLines({ ...bill, agent: { source: "unknown", compactions: 0 } }).at(1), "the agent's own: not known");
+  assert.deepEqual(billLines({ ...bill, agent: { source: "unknown", compactions: 0 } }).at(1), "the agent's own: unknown");
   const html = page(thread, usage, undefined, "abc", bill);
   assert.ok(html.includes("what compacting costs") && html.includes("resuming sends 182k tokens uncached, a continuation about 6.1k"), html);
   assert.equal(coldCache({ ...bill.resume!, is_cold: false }), undefined);
 });
 
-test("what the policy decides and a crossed limit are words, other events are none", () => {
+test("policy decisions and crossed limits have a text, other events have none", () => {
   const event = (kind: string, data: unknown) => eventWords({ seq: 1, at: 0, kind, data });
   const decided = { thread_id: "t", action: "compact", tier: "asap", percent_remaining: 12 };
   assert.equal(event("policy_decided", decided), "The policy decided: compact at asap, 12 % left");
@@ -99,7 +99,7 @@ test("what the policy decides and a crossed limit are words, other events are no
   assert.equal(event("thread_updated", { thread_id: "t" }), undefined);
 });
 
-test("what a hand-over found of the working tree is named", () => {
+test("changes of the working tree are listed", () => {
   const checked = { unchanged: 1, changed: ["a.rs"], gone: [], unverified: 2, facts_valid: 0, facts_suspect: ["port"] };
   const words = "Working tree: 1 file unchanged; changed since: a.rs; suspect facts: port.";
   assert.equal(checkedWords(checked), words);

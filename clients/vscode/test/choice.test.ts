@@ -1,4 +1,4 @@
-// The picker's rows and what they write.
+// The picker's rows and the changes they make.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -18,13 +18,13 @@ const preview = {
   dropped: [{ handle: "t#7.abc", kind: "tool_output", tokens: 90, seq: 7, excerpt: "" }],
 } as unknown as CompactionPreviewResult;
 
-test("rows are checked as a view holds them", () => {
+test("rows in the view are checked", () => {
   const rows = choiceRows(choices, preview);
   assert.deepEqual(rows.map((row) => row.picked), [true, false, true, true, false]);
   assert.deepEqual(rows.map((row) => row.label), ["Keep the API.", "old plan", "It retries.", "src/a.rs (edited)", "tool output"]);
 });
 
-test("only changed checks are written, and what is taken back first", () => {
+test("only changed rows are written, removals first", () => {
   const rows = choiceRows(choices, preview);
   assert.deepEqual(changes(rows, rows.filter((row) => row.picked)), []);
   const picked = rows.filter((_, at) => [1, 3, 4].includes(at));

@@ -1,7 +1,7 @@
 //! What redaction costs, against a reader that only looks for ends of lines: a ratio that two machines share.
 //!
 //! `LONGHAUL_CORPUS=FOLDER cargo bench -p longhaul-core --bench redaction` reads every string of every transcript
-//! there. `--dump` prints what was replaced instead, with what stands around it, for a person to judge.
+//! there. `--dump` prints what was replaced instead, with its context, for a person to judge.
 
 #![allow(clippy::print_stdout, clippy::cast_precision_loss, reason = "a report for a terminal")]
 #![allow(clippy::disallowed_methods, reason = "a bench times what it runs")]
@@ -73,7 +73,7 @@ fn read_strings(value: Value, texts: &mut Vec<String>) {
     }
 }
 
-/// One line for each replacement: what stood before it, what was replaced, what stands after it.
+/// One line for each replacement: the text before it, the replaced text, the text after it.
 fn dump(text: &str) {
     let redacted = redact(text).text;
     let mut rest = text;

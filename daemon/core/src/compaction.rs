@@ -6,16 +6,16 @@
 pub mod account;
 pub mod assemble;
 pub mod classify;
+pub mod growth;
 pub mod handle;
 pub mod initial_context;
 pub mod ladder;
-pub mod rearm;
 pub mod receipt;
 pub mod remote;
+pub mod replacement_check;
 pub mod succession;
 pub mod summary;
 pub mod trigger;
-pub mod worth;
 
 use serde::{Deserialize, Serialize};
 
@@ -31,11 +31,4 @@ pub enum Phase {
     PreTurn,
     /// Between two model calls of one turn: the harness will not add its context again.
     MidTurn,
-}
-
-/// Default token budget of a view: a quarter of what it replaces, within bounds. A history that begins
-/// with a view (`is_compacted`) is already dense; a quarter each time would shrink it to nothing.
-pub fn default_view_tokens(tokens_before: u64, is_compacted: bool) -> u64 {
-    let share = if is_compacted { 1 } else { 4 };
-    (tokens_before / share).clamp(512, crate::checkpoint::view::DEFAULT_TOKENS)
 }

@@ -5,7 +5,7 @@
 //! size is bounded for any transcript.
 
 mod bill;
-mod failures;
+mod blocked;
 mod gauge;
 mod head;
 mod meter;
@@ -27,7 +27,7 @@ use crate::signal::Signals;
 use crate::step::{At, Step, Stepper};
 use crate::{limits, redact, text, tokens};
 
-use failures::Failures;
+use blocked::Failures;
 use head::{folder, title};
 use references::References;
 use row::Row;

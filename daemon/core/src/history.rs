@@ -130,7 +130,7 @@ pub fn stand_in(view: &str) -> String {
 /// item that is not a request.
 pub fn person_text(item: &str) -> Option<String> {
     let MessageItem { texts: parts, .. } =
-        MessageItem::read(item).filter(|said| said.role == "user")?;
+        MessageItem::read(item).filter(|message| message.role == "user")?;
     // One part of context makes the whole message context.
     if parts.iter().any(|part| contextual::request(part).is_none() && !part.trim().is_empty()) {
         return None;

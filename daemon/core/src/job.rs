@@ -22,6 +22,7 @@
 
 mod claim;
 mod database_age;
+mod lease;
 mod moment;
 mod request;
 mod rules;
@@ -33,12 +34,13 @@ use strum::VariantArray as _;
 
 use serde::{Deserialize, Serialize};
 
-pub use claim::{Claim, Load, Token, claim, next, renew, rescue};
+pub use claim::{Claim, Load, claim, next, renew, rescue};
 pub use database_age::DatabaseAge;
+pub use lease::{Fence, Lease, LeaseLost, Token};
 pub use moment::{Moment, span_ms};
 pub use request::{JobRequest, cancel, request, retry};
 pub use rules::{Rules, RulesError};
-pub use settle::{Failure, FailureKind, Fence, LeaseLost, fail, finish};
+pub use settle::{Failure, FailureKind, fail, finish};
 pub use why::{Why, why};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -160,30 +162,6 @@ pub struct Job {
 
 /// Maximum bytes of a job's payload; larger data is stored elsewhere and referenced.
 pub const PAYLOAD_BYTES: usize = 64 * 1_024;
-
-/// A claim on a job.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Lease {
-    /// The daemon's instance or the name of an external worker.
-    pub holder: String,
-    /// Distinguishes two claims of one epoch if a row is restored from a copy.
-    pub nonce: String,
-    /// Value of `wanted` when the run was claimed.
-    pub wanted: u64,
-    pub since: Moment,
-    /// When it was last renewed, or claimed.
-    pub renewed: Moment,
-    /// Duration in milliseconds after that.
-    pub lease_ms: u64,
-}
-
-impl Lease {
-    /// Whether the lease is still valid: made in this boot and not expired. A lease that appears to start later
-    /// than it can last (a container with its own boot clock) is expired.
-    pub fn is_live(&self, now: &Moment) -> bool {
-        self.renewed.boot == now.boot && self.renewed.boot_ms.abs_diff(now.boot_ms) < self.lease_ms
-    }
-}
 
 impl Job {
     /// Whether a provider or a budget requires it to wait.

@@ -1,6 +1,7 @@
-//! All bounds of the core: value, unit, reason.
+//! Bounds of a saved fold, of the search index and of a person's choices.
 //!
-//! They keep a saved fold within 256 KiB for any transcript, and near 140 KB for the busiest thread measured.
+//! Other bounds are beside the code that enforces them. Those of a fold keep it within 256 KiB for any transcript, and near 140 KB for
+//! the busiest thread measured.
 
 /// Bytes of an index row's excerpt.
 pub const EXCERPT_BYTES: usize = 160;

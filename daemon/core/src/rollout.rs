@@ -29,6 +29,7 @@ pub(crate) mod weigh;
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 pub use codex::continuation::{carries_context, context_of};
@@ -39,6 +40,27 @@ use source::SourceSpec;
 
 /// Objects to read from one line: a torn write can leave two; more is noise.
 const OBJECTS_MAX: usize = 8;
+
+/// Passes each object on a line to `read`, until that returns false. Reports text after the first object, even if the
+/// objects before it are valid. Returns whether there was any object.
+fn each_object(
+    line: &str,
+    visit: &mut dyn FnMut(Entry<'_>),
+    mut read: impl FnMut(&str, &mut dyn FnMut(Entry<'_>)) -> bool,
+) -> bool {
+    let mut objects = serde_json::Deserializer::from_str(line).into_iter::<&RawValue>();
+    let mut count = 0;
+    while count < OBJECTS_MAX
+        && let Some(Ok(object)) = objects.next()
+        && read(object.get(), visit)
+    {
+        count += 1;
+    }
+    if count > 1 || (count > 0 && objects.byte_offset() < line.len()) {
+        visit(Entry { at_ms: None, body: Body::Malformed });
+    }
+    count > 0
+}
 
 /// Parses a line given without its newline and passes its entries to `visit`. `wants_meta`: also report the
 /// thread's identity where every line repeats it.

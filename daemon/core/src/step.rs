@@ -10,9 +10,9 @@
 //!
 //! *One call, one answer.* A call waits in a bounded queue until it is answered. A command that is still
 //! running after its first answer stays in the queue under the session that the answer names: a poll of that
-//! session is not a call of its own, and the output of the poll belongs to the command. The harness may report
+//! session is not a separate call, and the output of the poll belongs to the command. The harness may report
 //! the same outcome again, before or after the answer; the first report counts, so nothing is counted twice.
-//! Commands and changes that have no call, as in code that runs tools, are steps of their own.
+//! Commands and changes that have no call, as in code that runs tools, are separate steps.
 //!
 //! *Redacted once.* Text leaves this module redacted and cut to its window: [`SCRIPT_BYTES`] of a script,
 //! `words::WORDS_BYTES` of a message, `answer::PRINTED_BYTES` of a tool's output. Expensive values that are not

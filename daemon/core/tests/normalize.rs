@@ -38,7 +38,7 @@ fn check_legal(items: &[impl AsRef<str>]) {
     for text in items {
         let Ok(item) = serde_json::from_str::<Keys>(text.as_ref()) else { continue };
         if let Some(id) = item.id {
-            assert!(ids.insert(id.clone()), "{id} stands twice");
+            assert!(ids.insert(id.clone()), "{id} occurs twice");
         }
         let named = |output| item.call_id.clone().map(|id| (output, id));
         if let Some((_, output)) = PAIRS.iter().find(|pair| pair.0 == item.kind)

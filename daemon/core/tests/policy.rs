@@ -38,7 +38,7 @@ fn item(payload: &Value) -> String {
     json!({"timestamp":"2026-01-01T00:00:00Z","type":"response_item","payload":payload}).to_string()
 }
 
-fn said(role: &str, words: &str) -> String {
+fn message(role: &str, words: &str) -> String {
     let kind = if role == "user" { "input_text" } else { "output_text" };
     item(&json!({"type":"message","role":role,"content":[{"type":kind,"text":words}]}))
 }
@@ -73,10 +73,10 @@ fn session() -> Vec<String> {
     };
     let mut lines = Vec::new();
     let mut turn = |n: usize, tokens: usize, more: Vec<String>, words: &str| {
-        lines.push(said("user", &format!("Request {n}")));
+        lines.push(message("user", &format!("Request {n}")));
         lines.extend(bulk(&format!("f{n}"), tokens));
         lines.extend(more);
-        lines.push(said("assistant", words));
+        lines.push(message("assistant", words));
         lines.push(end());
     };
     turn(1, 8_000, planned("p1", &["in_progress", "pending"]), "The plan stands.");

@@ -84,7 +84,7 @@ fn defect_7_4_growth_is_counted_over_turns_and_restarts() {
     let restarted: Watcher = serde_json::from_str(&saved).unwrap();
     let again = take(&policy, restarted, committed(97_000));
     assert_eq!(names(&again.effects), [""; 0]);
-    assert_eq!(again.decided.unwrap().1.refused_by().unwrap().rule, "rearm");
+    assert_eq!(again.decided.unwrap().1.refused_by().unwrap().rule, "growth");
     assert_eq!(names(&take(&policy, again.state, committed(120_000)).effects), ["compact"]);
 }
 

@@ -32,7 +32,7 @@ fn the_agents_own_compaction_also_requires_growth() {
     let decision = decide(&Policy::default(), &found);
     assert_eq!(
         (decision.action, decision.refused_by().unwrap().rule.as_str()),
-        (PolicyAction::Wait, "rearm")
+        (PolicyAction::Wait, "growth")
     );
     let later =
         replay::situation(&fold, (&window, fold.used()), "t", (now_ms + 3_600_000, Point::TurnEnd));
@@ -107,12 +107,12 @@ fn a_notify_only_client_begins_nothing() {
     for mode in [Mode::Suggest, Mode::Auto] {
         let table = PolicyTable { mode: Some(mode), ..PolicyTable::default() };
         let policy = Policy::default().with("p", &table);
-        let told = take(&policy, Watcher::default(), seen(60, 100_000));
-        let [Effect::Notify { text }] = &told.effects[..] else { panic!("{told:?}") };
+        let step = take(&policy, Watcher::default(), seen(60, 100_000));
+        let [Effect::Notify { text }] = &step.effects[..] else { panic!("{step:?}") };
         assert_eq!(text, "60 % of the window left (asap: commit): a good moment to compact");
-        assert_eq!(told.state.phase, Phase::Idle);
-        assert_eq!(told.decided.unwrap().1.action, PolicyAction::Compact);
-        let again = take(&policy, told.state.clone(), seen(60, 100_100));
+        assert_eq!(step.state.phase, Phase::Idle);
+        assert_eq!(step.decided.unwrap().1.action, PolicyAction::Compact);
+        let again = take(&policy, step.state.clone(), seen(60, 100_100));
         assert_eq!(names(&again.effects), [""; 0]);
         // After an unreported compaction, it may notify again.
         let baseline = Some(Baseline { used: 30_000, at_ms: 2_000 });

@@ -41,7 +41,7 @@ fn main() {
     {
         let bytes = gib.parse::<u64>().unwrap() << 30;
         synthesise(&temp.path().join("sessions/huge.jsonl"), bytes);
-        // A process of its own, so that what writing the file took is not counted.
+        // In another process, so that writing the file is not measured.
         let myself = std::env::current_exe().unwrap();
         Command::new(myself).arg("--read").arg(temp.path()).status().unwrap();
         return;

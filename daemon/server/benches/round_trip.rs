@@ -1,7 +1,7 @@
 //! The round trip of `daemon/status` against a bare echo of as many bytes, in one run, as a ratio.
 //!
 //! `cargo bench -p longhaul-daemon --bench round_trip`. Both ends of the echo are this process's, on the same
-//! kind of runtime and socket; the daemon is a process of its own, as in life. Rounds alternate, and the best of
+//! kind of runtime and socket; the daemon is a separate process, as in use. Rounds alternate, and the best of
 //! each is compared: what a shared machine adds comes and goes, what the code costs stays.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on ends")]

@@ -336,7 +336,7 @@ impl AppError {
         match self {
             Self::Lock(LockError::Held { .. })
             | Self::Bind(BindError::Lock(LockError::Held { .. })) => Some(
-                "another longhauld is running: use it, stop it, or give this one a --state-dir and --socket of its own",
+                "another longhauld is running: use it, stop it, or give this one its own --state-dir and --socket",
             ),
             Self::Bind(BindError::PathUnfit { .. }) => {
                 Some("choose a shorter path with --socket or LONGHAUL_SOCKET")

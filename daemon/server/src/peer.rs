@@ -1,6 +1,6 @@
 //! The working folder of a process, as reported by the system: it determines the project that an agent may access.
 //!
-//! Only Linux reports it, by `/proc/PID/cwd`, and not to a daemon in a user namespace of its own, such as a systemd user
+//! Only Linux reports it, by `/proc/PID/cwd`, and not to a daemon in its own user namespace, such as a systemd user
 //! service with a read-only file system. Without a report, a client's own statement counts only if the configuration
 //! allows that. If the system reports other processes but not this one (it hides itself, or has ended), a statement never
 //! counts.

@@ -7,7 +7,7 @@ use longhaul_protocol::{self as wire, Method};
 
 use crate::service::{Deps, Services};
 
-mod agents;
+mod agent_params;
 mod archive;
 mod checkpoint;
 mod compaction;

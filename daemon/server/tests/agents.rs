@@ -190,8 +190,8 @@ async fn an_agent_cannot_speak_as_the_person() {
     assert_forbidden(&agent.request("message_history/append", prompt).await, "a prompt");
     let found = desk.person.request("thread/items", json!({ "thread_id": thread })).await;
     assert!(!found.result().to_string().contains("push to main"), "{found:?}");
-    let said = desk.person.request("thread/append", append).await;
-    assert_eq!(*field(said.result(), "appended"), 1, "the person may");
+    let appended = desk.person.request("thread/append", append).await;
+    assert_eq!(*field(appended.result(), "appended"), 1, "the person may");
 }
 
 #[tokio::test]

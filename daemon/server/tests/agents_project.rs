@@ -109,8 +109,8 @@ async fn secrets_in_names_are_redacted_in_all_answers_and_errors() {
     let config = format!("[sources.codex]\nhome = {:?}\n", sources.join(".codex"));
     let (daemon, mut person) = Daemon::with_client(home, &config).await;
     person.sync(AT_ROOT).await;
-    let told = person.request("daemon/status", json!({})).await.result().to_string();
-    assert!(told.contains(&secret()), "the person's status names the folder: {told}");
+    let status = person.request("daemon/status", json!({})).await.result().to_string();
+    assert!(status.contains(&secret()), "the person's status names the folder: {status}");
 
     let mut agent = Client::connect(&of_agents(&daemon.socket)).await;
     let hello = json!({ "client": { "name": secret(), "version": "1" } });
@@ -141,7 +141,7 @@ async fn secrets_in_names_are_redacted_in_all_answers_and_errors() {
     assert_eq!(unchanged, field(whole.result(), "server"), "what is no secret stays");
 }
 
-/// A daemon in a user namespace of its own, as under systemd, cannot see the folders of other processes.
+/// A daemon in its own user namespace, as under systemd, cannot see the folders of other processes.
 #[tokio::test]
 async fn an_agent_without_a_known_folder_gets_only_what_belongs_to_no_project() {
     let refusing = "[server]\ntrust_stated_folder = false\n";
@@ -178,7 +178,7 @@ async fn an_agent_without_a_known_folder_gets_only_what_belongs_to_no_project() 
     }
 }
 
-/// A daemon at `home` in a user namespace of its own; `None` if the machine allows none.
+/// A daemon at `home` in its own user namespace; `None` if the machine allows none.
 async fn in_a_namespace(home: &Path, config: &str) -> Option<Process> {
     let unshare = || {
         let mut command = Command::new("unshare");

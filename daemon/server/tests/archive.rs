@@ -89,7 +89,7 @@ pub(crate) async fn restore(
 }
 
 /// A session in a format without lines: the error says why it cannot be restored, and what to do instead.
-pub(crate) async fn not_put_back(daemon: &Daemon, (thread_id, path): (&str, &Path), said: &str) {
+pub(crate) async fn not_put_back(daemon: &Daemon, (thread_id, path): (&str, &Path), content: &str) {
     let mut client = daemon.connect().await;
     noticed(&mut client, thread_id).await;
     let of = |to: Option<&Path>| {
@@ -106,11 +106,11 @@ pub(crate) async fn not_put_back(daemon: &Daemon, (thread_id, path): (&str, &Pat
     let elsewhere = daemon.home.path().join("lines.jsonl");
     let restored = client.call::<Restore>(of(Some(&elsewhere))).await.unwrap();
     assert_eq!(restored.command, [""; 0], "its agent does not resume them");
-    assert!(fs::read_to_string(&elsewhere).unwrap().contains(said));
+    assert!(fs::read_to_string(&elsewhere).unwrap().contains(content));
     let to = Some("codex".to_owned());
     let params = ContinueParams { thread_id: thread_id.into(), to, ..Default::default() };
     let continued = client.call::<Continue>(params).await.unwrap();
-    assert!(fs::read_to_string(continued.path).unwrap().contains(said));
+    assert!(fs::read_to_string(continued.path).unwrap().contains(content));
 }
 
 pub(crate) async fn verify(client: &mut Client) -> VerifyResult {
@@ -159,7 +159,7 @@ async fn a_deleted_transcript_is_restored_and_its_thread_continues() {
     let dropped: Vec<&String> = receipt.receipt.dropped.iter().map(|entry| &entry.handle).collect();
     assert!(!from_archive && !dropped.is_empty());
     let expanded = expand(&mut client, dropped[0]).await;
-    assert!(!expanded.1, "the transcript is there");
+    assert!(!expanded.1, "the transcript exists");
 
     fs::remove_file(&path).unwrap();
     noticed(&mut client, THREAD).await;
@@ -327,7 +327,7 @@ async fn a_forgotten_thread_is_erased_and_not_archived_again() {
         client.sync(OTHER).await;
         archived(&mut client).await;
         let home = daemon.home.path().to_owned();
-        assert!(says(&home, "quince-marmalade-77"), "it is there at first");
+        assert!(says(&home, "quince-marmalade-77"), "it is found at first");
         if by_memory {
             let params =
                 memory::ForgetParams { thread_id: Some(THREAD.into()), ..Default::default() };

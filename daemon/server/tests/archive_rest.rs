@@ -144,8 +144,8 @@ async fn damage_at_rest_is_found_by_the_periodic_check_and_reported() {
     }
     days_later(&daemon, 31).await;
     let mut client = daemon.connect().await;
-    let told = async { while damaged(&mut client).await == 0 {} };
-    soon("word of the damage", told).await;
+    let reported = async { while damaged(&mut client).await == 0 {} };
+    soon("word of the damage", reported).await;
     daemon.stopped().await;
 }
 
@@ -194,7 +194,7 @@ async fn a_lost_thread_is_found_by_its_words_even_without_the_database() {
         assert_eq!(named, one(piston, "The cold ENGINE"), "{is_lost}");
         let asked = lost(&mut client, Some("BOIL repair")).await;
         assert_eq!(asked, one(boiler, "Repair the boiler."), "{is_lost}");
-        assert_eq!(lost(&mut client, Some("nozzle")).await, [], "its transcript is there");
+        assert_eq!(lost(&mut client, Some("nozzle")).await, [], "its transcript exists");
         let params =
             ListParams { limit: Some(1), words: Some("nozzle".into()), ..Default::default() };
         let page = client.call::<List>(params).await.unwrap();

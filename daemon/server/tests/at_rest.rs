@@ -76,7 +76,7 @@ async fn a_forgotten_note_is_erased_from_all_files() {
         origin: Some(Origin::Person),
     };
     let note = client.call::<AddNote>(params).await.unwrap();
-    assert!(files(&state).iter().any(|(_, bytes)| holds(bytes, NOTE)), "it is there at first");
+    assert!(files(&state).iter().any(|(_, bytes)| holds(bytes, NOTE)), "it is found at first");
     let forget = ForgetParams { note_id: Some(note.note_id), ..Default::default() };
     client.call::<Forget>(forget).await.unwrap();
     for (path, bytes) in files(&state) {
@@ -150,7 +150,7 @@ async fn a_bit_flipped_while_the_daemon_was_stopped_is_repaired_and_reported() {
 
     let (_daemon, mut client) = Daemon::with_client(home, "").await;
     let warnings = client.status().await.warnings;
-    let told = warnings.iter().find(|warning| warning.kind == "store_mended");
-    assert!(told.is_some_and(|one| one.message.starts_with("1 pages")), "{warnings:?}");
+    let mended = warnings.iter().find(|warning| warning.kind == "store_mended");
+    assert!(mended.is_some_and(|one| one.message.starts_with("1 pages")), "{warnings:?}");
     assert_eq!(client.thread(THREAD).await.thread_id, THREAD);
 }

@@ -88,7 +88,7 @@ async fn a_cancelled_compaction_closes_its_request_to_the_model() {
     let provider = Provider::start(vec![Answer::Hang]).await;
     let (_daemon, mut client) = session(&provider.config("")).await;
     let id = client.start_compaction(of_thread(THREAD)).await;
-    eventually("the model is asked", || provider.hanging() == 1).await;
+    eventually("the model receives a request", || provider.hanging() == 1).await;
     let cancel = compaction::CancelParams { compaction_id: id.clone() };
     assert!(client.call::<compaction::Cancel>(cancel).await.unwrap().cancelled);
     client.job_in(&job(&id), "done").await;

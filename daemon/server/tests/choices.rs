@@ -81,7 +81,7 @@ async fn every_view_of_a_thread_and_its_continuations_honours_the_choices() {
     assert_honoured(&continued.compaction.view, "thread/continue");
     // Continuations have the thread's choices, and cannot remove them.
     let later = client.compact(of_thread(&continued.thread_id)).await;
-    assert_honoured(&later.view, "the thread that goes on");
+    assert_honoured(&later.view, "the continuation");
     let params = UnchooseParams {
         thread_id: continued.thread_id.clone(),
         choice_id: dropped.choice_id.clone(),

@@ -15,7 +15,7 @@
 //! | blank, refusing, larger than the input, wrong role | [`an_answer_that_is_not_a_summary_is_rejected_and_not_stored`] | `blank_summary`, `refused_summary`, `inflated_summary`; about something else: taken, with the warning `doubtful_summary` |
 //! | truncated JSON, an event that is none | `a_failure_of_any_kind_on_…` | `unreadable` |
 //! | key missing | [`without_a_key_no_request_is_sent`] | `unauthorized` |
-//! | nobody listens | [`without_a_key_no_request_is_sent`] | `unreachable` |
+//! | nothing listens | [`without_a_key_no_request_is_sent`] | `unreachable` |
 //!
 //! [`assert_holds`] checks all of them for *valid, in time, nothing lost*. Here the provider uses the Responses format; the
 //! same failures in Chat Completions and Anthropic Messages, and of a program on its standard output, are in `wires`.
@@ -275,5 +275,5 @@ async fn without_a_key_no_request_is_sent() {
         left[0] == "hybrid failed unreachable" || left[0] == "hybrid failed stream_cut",
         "{left:?}"
     );
-    assert_holds(&mut client, &result, "nobody listens").await;
+    assert_holds(&mut client, &result, "nothing listens").await;
 }

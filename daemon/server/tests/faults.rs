@@ -108,8 +108,8 @@ impl Recording {
     /// The promises at the time of this record.
     fn promises(&self, at: usize) -> Promises {
         let answered = self.answered[at];
-        let told = self.promised.iter().rev().find(|(answers, _)| *answers <= answered);
-        told.map(|(_, promises)| promises.clone()).unwrap_or_default()
+        let report = self.promised.iter().rev().find(|(answers, _)| *answers <= answered);
+        report.map(|(_, promises)| promises.clone()).unwrap_or_default()
     }
 }
 
@@ -293,7 +293,7 @@ async fn promises_hold_under_every_disk_fault() {
         let (case, outcome) = ended.unwrap();
         done += 1;
         match outcome {
-            Ok(told) => told.iter().for_each(|told| println!("{case}: {told}")),
+            Ok(report) => report.iter().for_each(|report| println!("{case}: {report}")),
             Err(why) => {
                 println!("{why}");
                 failed.push(case.to_string());

@@ -20,10 +20,10 @@ async fn session() -> (Daemon, Client) {
     let mut rollout = Rollout::new(THREAD, Path::new("/w"));
     for round in 0..40 {
         rollout.message("user", &format!("Make the fetcher keep queue_{round} and limit_{round}."));
-        let said = format!(
+        let text = format!(
             "The fetcher keeps queue_{round} in slot_{round} and closes socket_{round} after limit_{round} retries."
         );
-        rollout.message("assistant", &said);
+        rollout.message("assistant", &text);
     }
     rollout.write(home.path());
     let (daemon, mut client) = Daemon::with_client(home, "").await;

@@ -109,7 +109,7 @@ async fn the_cost_of_resuming_is_available_to_agents_and_changes_when_the_cache_
         let params = UsageParams { thread_id, resume, ..Default::default() };
         client.call::<longhaul_protocol::context::Usage>(params).await.unwrap().resume.unwrap()
     };
-    assert_eq!(client.usage(THREAD).await.resume, None, "nobody asked");
+    assert_eq!(client.usage(THREAD).await.resume, None, "not requested");
     let last_ms = client.thread(THREAD).await.updated_at;
     // Codex's provider caches prompts for an hour.
     daemon.clock.set_wall_ms(last_ms + 3_600_000);

@@ -46,7 +46,7 @@ pub fn corpus() -> Vec<PathBuf> {
     found
 }
 
-/// Copies the corpus to the agents' folders, each file into a folder of its own; compresses every tenth plain transcript of
+/// Copies the corpus to the agents' folders, each file into a separate folder; compresses every tenth plain transcript of
 /// Codex.
 pub fn copy(corpus: &[PathBuf], home: &Path) -> Vec<PathBuf> {
     let mut copies = Vec::new();

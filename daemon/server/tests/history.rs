@@ -364,11 +364,11 @@ async fn a_history_as_of_before_a_request_ends_there_and_honours_rollbacks() {
 /// The result of a program killed before the end of a line, or of two programs writing to the same file.
 #[tokio::test]
 async fn several_objects_on_a_line_are_read_and_counted_consistently() {
-    let said = |text: &str| {
+    let message_item = |text: &str| {
         let payload = message("assistant", text);
         json!({ "timestamp": "2026-03-02T09:15:30.000Z", "type": "response_item", "payload": payload })
     };
-    let (first, second) = (said("first").to_string(), said("second").to_string());
+    let (first, second) = (message_item("first").to_string(), message_item("second").to_string());
     let torn = &second[..second.len() - 9];
     let both: &[&str] = &["first", "second"];
     for (line, malformed, said_on_it) in [
@@ -383,7 +383,7 @@ async fn several_objects_on_a_line_are_read_and_counted_consistently() {
         let home = tempfile::tempdir().unwrap();
         let path = two_turns().write(home.path());
         let text = std::fs::read_to_string(&path).unwrap();
-        let last = said("the end").to_string();
+        let last = message_item("the end").to_string();
         std::fs::write(&path, format!("{text}{line}\n{last}\n")).unwrap();
         let daemon = Daemon::over(home, "").await;
         let history = get(&daemon, of(THREAD)).await;

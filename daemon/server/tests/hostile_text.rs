@@ -76,8 +76,8 @@ fn claude(home: &Path) {
         );
         bodies.push(json!({ "message": { "content": [result(tool)] } }));
     }
-    let said = json!([{ "type": "text", "text": hostile("Renamed.") }]);
-    bodies.push(json!({ "type": "assistant", "message": { "model": model, "content": said } }));
+    let content = json!([{ "type": "text", "text": hostile("Renamed.") }]);
+    bodies.push(json!({ "type": "assistant", "message": { "model": model, "content": content } }));
     bodies.push(json!({ "type": "summary", "summary": hostile("A title"), "leafUuid": "u1" }));
     let line = |(number, body): (usize, &Value)| {
         let mut line = json!({

@@ -148,7 +148,7 @@ async fn items_appended_while_a_model_writes_follow_the_replacement() {
         Daemon::with_client(tempfile::tempdir().unwrap(), &provider.config("")).await;
     let thread = thread(&mut client, 30).await;
     let id = client.start_compaction(installed(&thread)).await;
-    eventually("the model is asked", || provider.requests().len() == 1).await;
+    eventually("the model receives a request", || provider.requests().len() == 1).await;
     say(&mut client, &thread, "Wait, four times.").await;
     provider.release();
     client.job_in(&format!("compact/{id}"), "done").await;
@@ -225,12 +225,12 @@ async fn a_started_compaction_ends_even_if_its_client_disconnects_or_it_is_cance
     };
     let mut leaving = daemon.connect().await;
     leaving.begin::<compaction::Run>(installed(&thread)).await;
-    eventually("the model is asked", || provider.hanging() == 1).await;
+    eventually("the model receives a request", || provider.hanging() == 1).await;
     drop(leaving);
     assert_eq!(text_at(&ended(EventKind::CompactionFailed).await, "reason"), "cancelled");
 
     let id = client.start_compaction(installed(&thread)).await;
-    eventually("the model is asked again", || provider.hanging() == 1).await;
+    eventually("the model receives another request", || provider.hanging() == 1).await;
     let cancel = compaction::CancelParams { compaction_id: id };
     assert!(client.call::<compaction::Cancel>(cancel).await.unwrap().cancelled);
     assert_eq!(text_at(&ended(EventKind::CompactionFailed).await, "reason"), "cancelled");

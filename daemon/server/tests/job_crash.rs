@@ -1,7 +1,7 @@
 //! A real daemon with real work, killed with SIGKILL at each step of a job, or stopped past its lease: the job's effect
 //! exists once.
 //!
-//! The steps of a compaction as a job: requested → claimed → the model is asked → its answer arrives → the compaction is
+//! The steps of a compaction as a job: requested → claimed → the model is called → its answer arrives → the compaction is
 //! recorded → the job is settled.
 
 use std::path::{Path, PathBuf};
@@ -120,7 +120,7 @@ async fn a_job_killed_while_the_model_is_asked_asks_again() {
     let rig = Rig::new().await;
     let (process, mut client) = rig.daemon("").await;
     let key = start(&mut client).await;
-    eventually("the model is asked", || rig.provider.hanging() == 1).await;
+    eventually("the model receives a request", || rig.provider.hanging() == 1).await;
     kill(process).await;
     let job = rig.assert_once(&key).await;
     assert_eq!((job.epoch, rig.provider.requests().len()), (2, 2));
@@ -131,7 +131,7 @@ async fn a_job_killed_before_its_answer_is_stored_leaves_no_compaction() {
     let rig = Rig::new().await;
     let (process, mut client) = rig.daemon("").await;
     let key = start(&mut client).await;
-    eventually("the model is asked", || rig.provider.hanging() == 1).await;
+    eventually("the model receives a request", || rig.provider.hanging() == 1).await;
     // Holding the database's write lock prevents every write.
     let (locked, is_locked) = std::sync::mpsc::channel();
     let (unlock, may_unlock) = std::sync::mpsc::channel::<()>();
@@ -165,7 +165,7 @@ async fn a_job_killed_after_storing_its_answer_pays_once_although_the_thread_gre
     let rig = Rig::new().await;
     let (process, mut client) = rig.daemon("").await;
     let key = start(&mut client).await;
-    eventually("the model is asked", || rig.provider.hanging() == 1).await;
+    eventually("the model receives a request", || rig.provider.hanging() == 1).await;
     let path = client.thread(THREAD).await.path;
     // Its agent continues while the model writes.
     let mut grown = rollout(THREAD);
@@ -189,7 +189,7 @@ async fn a_job_killed_between_its_record_and_its_settlement_is_done_once() {
     let rig = Rig::new().await;
     let (process, mut client) = rig.daemon("").await;
     let key = start(&mut client).await;
-    eventually("the model is asked", || rig.provider.hanging() == 1).await;
+    eventually("the model receives a request", || rig.provider.hanging() == 1).await;
     let store = rig.store().await;
     let running = store.jobs.get(&key).await.unwrap().unwrap();
     rig.kill_once_recorded(process, &store, &key).await;
@@ -230,7 +230,7 @@ async fn stopped_past_its_lease() -> Stopped {
         let rig = Rig::new().await;
         let (process, mut client) = rig.daemon("[jobs.compact]\nlease_s = 1\n").await;
         let key = start(&mut client).await;
-        eventually("the model is asked", || rig.provider.hanging() == 1).await;
+        eventually("the model receives a request", || rig.provider.hanging() == 1).await;
         process.signal(Signal::STOP);
         // A second daemon on the same database, as if the lock of the state folder had failed.
         let store = rig.store().await;

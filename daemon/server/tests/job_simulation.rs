@@ -46,7 +46,7 @@ struct Run {
 
 struct World {
     clock: Clock,
-    /// Two daemons with connections of their own.
+    /// Two daemons with separate connections.
     daemons: [(Jobs, Store); 2],
     runs: Vec<Run>,
     /// Epochs handed out, by subject.
@@ -268,8 +268,8 @@ impl World {
             self.waits_are_bounded(jobs, job, &now).await;
             let events = store.jobs.events(&job.key).await.unwrap();
             let last = events.last().unwrap();
-            let told = (last.state.as_str(), last.epoch);
-            assert_eq!(told, (job.state.into_str(), job.epoch), "history_is_kept: {job:?}");
+            let reported = (last.state.as_str(), last.epoch);
+            assert_eq!(reported, (job.state.into_str(), job.epoch), "history_is_kept: {job:?}");
         }
         for (subject, effects) in &self.effects {
             let versions: BTreeSet<u64> = effects.iter().map(|(wanted, _)| *wanted).collect();

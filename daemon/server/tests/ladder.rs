@@ -140,10 +140,10 @@ async fn a_client_that_disconnects_cancels_its_request_to_the_model() {
     let provider = Provider::start(vec![Answer::Hang]).await;
     let (daemon, mut client) = daemon(&provider, "").await;
     client.begin::<Run>(of_thread(THREAD)).await;
-    eventually("the model is asked", || provider.hanging() == 1).await;
+    eventually("the model receives a request", || provider.hanging() == 1).await;
     drop(client);
     eventually("the connection is closed", || provider.hanging() == 0).await;
-    assert_eq!(daemon.connect().await.compactions().await, [], "nobody waits for it");
+    assert_eq!(daemon.connect().await.compactions().await, [], "no caller waits for it");
 }
 
 #[tokio::test]

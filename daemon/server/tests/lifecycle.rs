@@ -185,10 +185,10 @@ fn home() -> TempDir {
     tempfile::tempdir().unwrap()
 }
 
-fn refused(output: &Output, code: i32, said: &str) {
+fn refused(output: &Output, code: i32, expected: &str) {
     let text = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(code), "{text}");
-    assert!(text.contains(said), "{text}");
+    assert!(text.contains(expected), "{text}");
 }
 
 #[tokio::test]
@@ -215,7 +215,7 @@ async fn a_daemon_that_was_killed_is_replaced_by_the_next() {
     let socket = first.socket.clone();
     first.signal(Signal::KILL);
     assert_eq!(first.exit_code().await, None);
-    assert!(socket.exists(), "nobody was there to remove it");
+    assert!(socket.exists(), "the killed daemon could not remove it");
     let second = Process::start(home.path()).await;
     Client::connect(&socket).await.status().await;
     second.signal(Signal::INT);

@@ -36,7 +36,7 @@ async fn run_after(client: &mut Client, job: &str, epoch: u64) -> Job {
                     return job;
                 }
                 Ok(_) => {}
-                Err(error) => assert_eq!(error.kind(), ErrorKind::JobNotFound, "not asked for yet"),
+                Err(error) => assert_eq!(error.kind(), ErrorKind::JobNotFound, "not requested yet"),
             }
         }
     };

@@ -116,13 +116,13 @@ async fn threads_become_files_that_are_summarised_searched_and_read() {
     soon("an event", published).await;
     assert!(progress > 0, "it was published without a word of progress");
 
-    let told = summary(&mut client).await;
-    let text = &told.text;
+    let shown = summary(&mut client).await;
+    let text = &shown.text;
     assert!(text.contains("cargo nextest") && !text.contains("lock file"), "{text}");
     assert!(text.starts_with("<longhaul_memory>"), "{text}");
-    assert_eq!((told.generation, told.project.as_deref()), (run.generation, Some(APP)));
+    assert_eq!((shown.generation, shown.project.as_deref()), (run.generation, Some(APP)));
     // The path that agents are given.
-    let how = told.instructions.unwrap();
+    let how = shown.instructions.unwrap();
     let (_, root) = how.split_once("more of it lies in ").unwrap();
     let root = root.split(". ").next().unwrap();
     assert!(Path::new(root).join("MEMORY.md").is_file() && !how.contains('{'), "{how}");
@@ -131,7 +131,7 @@ async fn threads_become_files_that_are_summarised_searched_and_read() {
         SummaryParams { cwd: Some(APP.into()), max_tokens: Some(60), brief: None, framed: None };
     let small = ask::<Summary>(&mut client, small).await;
     assert!(small.tokens <= 60 && small.text.len() <= 4 * 60, "{small:?}");
-    assert!(told.tokens > 60, "the bound was needed");
+    assert!(shown.tokens > 60, "the bound was needed");
 
     let params = SearchParams {
         query: "nextest parser".into(),

@@ -172,7 +172,7 @@ async fn the_agent_reads_all_files_first_and_then_only_what_changed() {
     assert!(hits[0].text.contains("mended"), "{hits:?}");
     let asked = rig.asked();
     rig.run().await;
-    assert_eq!(rig.asked(), asked, "nothing changed: nobody is asked");
+    assert_eq!(rig.asked(), asked, "nothing changed: no request");
 
     thread(rig.home.path(), SECOND, "src/lexer.rs");
     rig.client = synced(&rig.daemon, SECOND).await;
@@ -181,8 +181,8 @@ async fn the_agent_reads_all_files_first_and_then_only_what_changed() {
     assert!(["unchanged", "published"].contains(&agent.outcome.as_str()), "{agent:?}");
     assert_eq!(agent.mode, "incremental", "{agent:?}");
     let (_, last) = rig.provider.requests().pop().unwrap();
-    let told = text_at(&last, "input.0.content.0.text");
-    assert!(told.contains("+++ b/raw_memories.md") && told.contains(SECOND), "{told}");
+    let shown = text_at(&last, "input.0.content.0.text");
+    assert!(shown.contains("+++ b/raw_memories.md") && shown.contains(SECOND), "{shown}");
     assert!(rig.memory().await.contains(SHORT), "its wording stays");
 }
 
@@ -317,7 +317,8 @@ async fn a_killed_daemon_pays_no_answer_twice_and_offers_the_job_again() {
     let mut rig = Rig::start(script, "").await;
     rig.ask::<Run>(run_all()).await;
     let working = tokio::spawn(rig.work());
-    eventually("the second step is asked for", || rig.provider.hanging() > 0).await;
+    eventually("the model receives a request for the second step", || rig.provider.hanging() > 0)
+        .await;
     rig.daemon.signal(Signal::KILL);
     rig.daemon.exit_code().await;
     assert!(soon("the worker's end", working).await.unwrap().is_err(), "its daemon is gone");

@@ -163,9 +163,9 @@ async fn learnings_proved_by_an_external_worker_become_memory() {
     let claim = rig.claim().await;
     let (shown, lines) = record(&claim);
     assert!(shown.contains(RULE) && !shown.contains(&SECRET[4..]), "{shown}");
-    let (said, passed) = (seq_of(shown, RULE), seq_of(shown, "12 tests passed"));
+    let (request, passed) = (seq_of(shown, RULE), seq_of(shown, "12 tests passed"));
     let learnings = vec![
-        learning("preference", RULE, said, "Always run cargo nextest before you say"),
+        learning("preference", RULE, request, "Always run cargo nextest before you say"),
         learning("fact", "The parser has 12 tests", passed, "12 tests passed"),
         learning("fact", "Postgres 17 is needed on port 5433", passed, "postgres 17"),
     ];

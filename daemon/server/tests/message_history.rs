@@ -55,7 +55,7 @@ async fn a_daemon_killed_while_trimming_has_every_acknowledged_prompt_under_its_
             .map(|found| (found.offset, found.text.bytes().as_str()))
             .collect();
         let count = there.len() as u64;
-        assert_eq!(count, next - first, "a number is missing or stands twice: {found:?}");
+        assert_eq!(count, next - first, "a number is missing or repeated: {found:?}");
         for (offset, number) in kept.range(first..) {
             assert_eq!(there[offset], text(*number), "round {round}");
         }

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | manual: history and prompt, no tools; then requests, prefixed summary | [`manual_asks_with_the_history_and_the_prompt_and_no_tools`] |
 //! | a custom prompt replaces the default | `templates::a_call_can_bring_its_own_texts_…` |
-//! | an empty thread still sends one request | not so here: [`an_empty_thread_sends_no_request`], nothing is paid for nothing |
+//! | an empty thread still sends one request | not so here: [`an_empty_thread_sends_no_request`], no request is paid for nothing |
 //! | usage from the answer, then the local estimate | [`usage_is_the_providers_and_does_not_change_the_threads_numbers`] |
 //! | started and completed share an id; `context_compacted` too | [`a_compactions_events_share_its_id`], [`an_agents_own_compaction_is_an_event_when_it_happens_and_not_afterwards`] |
 //! | fires at the limit, several times in one task | [`the_limit_is_reached_again_in_the_same_turn`] |
@@ -272,7 +272,7 @@ async fn before_a_smaller_model_the_previous_one_compacts() {
         ..summary_of(&history)
     };
     let result = client.compact(params).await;
-    assert_eq!(text_at(&provider.requests()[0].1, "model"), "old", "the larger one is asked");
+    assert_eq!(text_at(&provider.requests()[0].1, "model"), "old", "the larger model is used");
     let summary = client.compaction(&result.compaction_id).await.summary;
     assert_eq!((summary.reason, summary.trigger), (Reason::ModelDownshift, Trigger::Auto));
     assert_eq!(summary.phase, Phase::PreTurn);

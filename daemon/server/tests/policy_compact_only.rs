@@ -49,7 +49,7 @@ async fn a_decision_is_carried_out_once_and_linked_to_its_compaction() {
     let asked = step(&mut client, ONE, turn_ended_compact_only()).await;
     assert_eq!((effects(&asked), asked.watcher.phase.as_str()), (vec!["compact"], "compacting"));
     let run = client.compact(RunParams { max_tokens: Some(600), ..of_thread(ONE) }).await;
-    assert!(!run.view.contains("[PACKET]"), "nobody wrote one: {}", run.view);
+    assert!(!run.view.contains("[PACKET]"), "none was written: {}", run.view);
     let ended = step(&mut client, ONE, ended(None)).await;
     assert_eq!((effects(&ended), ended.watcher.phase.as_str()), (vec![], "idle"), "no handoff");
 
@@ -110,10 +110,10 @@ async fn decisions_and_limits_are_published_once() {
     listener.subscribe(&[EventKind::PolicyDecided, EventKind::LimitCrossed]).await;
     client.sync(ONE).await;
     // The caller stated the window: there is a decision, but no limit known to the daemon.
-    let told = step(&mut client, ONE, turn_ended_compact_only()).await;
+    let stepped = step(&mut client, ONE, turn_ended_compact_only()).await;
     let event = soon("a decision", listener.event()).await;
     assert_eq!(event.kind, EventKind::PolicyDecided);
-    let decision = decision_of(&told);
+    let decision = decision_of(&stepped);
     assert_eq!(text_at(&event.data, "decision_id"), decision.decision_id.as_deref().unwrap());
     assert_eq!((text_at(&event.data, "thread_id"), text_at(&event.data, "tier")), (ONE, "asap"));
     // A repetition is not published. With the provider's count, the window is known and full.
@@ -134,7 +134,7 @@ async fn decisions_and_limits_are_published_once() {
     rollout.append(&path, seq);
     client.sync_file(&path).await;
     let event = soon("the next decision", listener.event()).await;
-    assert_eq!(event.kind, EventKind::PolicyDecided, "the limit is told once: {event:?}");
+    assert_eq!(event.kind, EventKind::PolicyDecided, "the limit is reported once: {event:?}");
 }
 
 #[tokio::test]
@@ -145,8 +145,8 @@ async fn a_check_reports_settings_that_no_client_carries_out() {
     let keys: Vec<&str> = checked.problems.iter().map(|problem| problem.key.as_str()).collect();
     assert_eq!(keys, ["packet_author", "scratch", "judge", "compaction_model"]);
     assert!(checked.problems.iter().all(|problem| !problem.is_fatal), "{:?}", checked.problems);
-    let told = "[policy]\nscratch = true\n[shadow_policy.keen]\nmode = \"auto\"\n";
-    let checked = client.call::<Check>(CheckParams { toml: Some(told.into()) }).await.unwrap();
+    let stepped = "[policy]\nscratch = true\n[shadow_policy.keen]\nmode = \"auto\"\n";
+    let checked = client.call::<Check>(CheckParams { toml: Some(stepped.into()) }).await.unwrap();
     let of = |problem: &Problem| format!("{} {}: {}", problem.policy, problem.key, problem.reason);
     let problems: Vec<String> = checked.problems.iter().map(of).collect();
     assert_eq!(

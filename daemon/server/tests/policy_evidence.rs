@@ -178,7 +178,7 @@ async fn the_mode_off_decides_and_does_nothing() {
     assert_eq!((stepped.watcher.phase.as_str(), stepped.watcher.mode.as_str()), ("idle", "off"));
 }
 
-/// Defect 7.13.6: a watcher's compaction used a model that nobody had configured.
+/// Defect 7.13.6: a watcher's compaction used a model that was not configured.
 #[tokio::test]
 async fn defect_7_13_6_a_watchers_compaction_asks_the_same_model_unless_another_is_chosen() {
     let other = "compaction_model = \"other\"\n";

@@ -145,7 +145,7 @@ async fn concurrent_sessions_do_not_mix() {
     asked.retain(|(_, effects)| !effects.is_empty());
     asked.sort_unstable();
     let one_each = [(ONE, "ask_judgment".to_owned()), (TWO, "ask_judgment".to_owned())];
-    assert_eq!(asked, one_each, "of eight that told the same, one is asked to act");
+    assert_eq!(asked, one_each, "of eight clients with the same event, one acts");
     // The answer to one thread's question affects only that thread.
     assert_eq!(effects_of(&mut client, ONE, judged("judgment-1")).await, ["compact"]);
     let other = watcher_of(&mut client, TWO).await;
@@ -163,11 +163,11 @@ async fn a_hook_gets_text_and_no_effects() {
         notify_only: Some(true),
         compact_only: None,
     };
-    let told = step(&mut client, ONE, seen()).await;
-    assert_eq!((effects(&told), told.watcher.phase.as_str()), (vec!["notify"], "idle"));
-    let text = told.effects[0].text.as_ref().unwrap();
+    let stepped = step(&mut client, ONE, seen()).await;
+    assert_eq!((effects(&stepped), stepped.watcher.phase.as_str()), (vec!["notify"], "idle"));
+    let text = stepped.effects[0].text.as_ref().unwrap();
     assert!(text.ends_with("(asap: commit, agent done): a good moment to compact"), "{text}");
-    assert_eq!(decision_of(&told).action, "compact");
+    assert_eq!(decision_of(&stepped).action, "compact");
     assert_eq!(effects_of(&mut client, ONE, seen()).await, [""; 0], "said once");
     // A client that can compact gets the effect, even after a hook was informed.
     assert_eq!(effects_of(&mut client, ONE, turn_ended()).await, ["compact"]);
@@ -196,9 +196,9 @@ async fn boundaries_reported_by_a_client_count_and_are_stored_with_the_decision(
         notify_only: None,
         compact_only: None,
     };
-    let told = step(&mut client, ONE, saw).await;
-    assert_eq!(effects(&told), ["notify"], "{told:?}");
-    let again = explain(&mut client, decision_of(&told)).await;
+    let stepped = step(&mut client, ONE, saw).await;
+    assert_eq!(effects(&stepped), ["notify"], "{stepped:?}");
+    let again = explain(&mut client, decision_of(&stepped)).await;
     assert!(again.is_reproduced);
     assert_eq!(again.decision.satisfied, ["commit"]);
     for name in ["comit", "turn_complete"] {

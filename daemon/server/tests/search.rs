@@ -101,11 +101,11 @@ async fn a_hit_names_its_place_and_its_handle_expands_to_the_item() {
 #[tokio::test]
 async fn text_that_the_daemon_gave_an_agent_is_not_found() {
     let home = tempfile::tempdir().unwrap();
-    let told = "<longhaul_context about=\"resume\">\nThe turbine rule: never oil the turbine.\n</longhaul_context>";
+    let context = "<longhaul_context about=\"resume\">\nThe turbine rule: never oil the turbine.\n</longhaul_context>";
     let memory = "<longhaul_memory>\nThe turbine likes grease.\n</longhaul_memory>";
     let view = "[SESSION_CHECKPOINT v1]\n[TASK]\n#1 Repair the turbine.";
     let mut rollout = Rollout::new(&id(1), Path::new("/home/dev/alpha"));
-    rollout.message("developer", told).message("user", view);
+    rollout.message("developer", context).message("user", view);
     rollout.message("user", &format!("{memory}\nRepair the turbine."));
     rollout.command("longhaul checkpoint show", 0, "ok\n");
     rollout.message("assistant", "The turbine turns.");
@@ -115,7 +115,7 @@ async fn text_that_the_daemon_gave_an_agent_is_not_found() {
     let session = "5b1f0a52-7a51-4d0c-9d55-0a6f3c1d2e01";
     let lines = [
         serde_json::json!({"type": "attachment", "attachment": {"type": "hook_additional_context",
-            "hookEvent": "SessionStart", "content": [told]}}),
+            "hookEvent": "SessionStart", "content": [context]}}),
         serde_json::json!({"type": "user", "message": {"role": "user", "content": view}}),
         serde_json::json!({"type": "user", "message": {"role": "user", "content": "Clean the turbine."}}),
     ];
@@ -224,7 +224,7 @@ async fn a_question_finds_items_with_some_of_its_words_after_those_with_all() {
     assert!(found[0].contains("please"), "what has all words comes first: {found:?}");
     assert!(found.iter().any(|text| text.contains("benchmark")), "some of its words: {found:?}");
     let meant = texts(&mut client, of("please AND fix AND benchmark")).await;
-    assert!(meant.is_empty(), "an operator is meant as it stands: {meant:?}");
+    assert!(meant.is_empty(), "an operator keeps its meaning: {meant:?}");
 }
 
 #[tokio::test]

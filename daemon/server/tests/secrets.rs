@@ -44,7 +44,7 @@ async fn planted_secrets_appear_nowhere() {
     let document = GetParams { thread_id: THREAD.into(), ..Default::default() };
     let of_thread = client.compact(of_thread(THREAD)).await;
     let of_items = client.compact(of_items(given)).await;
-    assert!(of_thread.view.contains("fix the login"), "what is no secret is there");
+    assert!(of_thread.view.contains("fix the login"), "the rest is kept");
     assert!(of_thread.receipt.redacted > 0 && of_items.receipt.redacted > 0);
     let answers = [
         text(&client.threads().await),

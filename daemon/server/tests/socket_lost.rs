@@ -46,7 +46,7 @@ async fn a_signal_right_after_the_socket_appears_stops_with_a_drain() {
         let home = tempfile::tempdir().unwrap();
         let socket = home.path().join(".local/state/longhaul/run/v1.sock");
         let mut child = command(home.path()).spawn().unwrap();
-        eventually("the socket is there", || socket.exists()).await;
+        eventually("the socket exists", || socket.exists()).await;
         let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
         kill_process(pid, Signal::TERM).unwrap();
         let mut ended = None;

@@ -165,7 +165,7 @@ async fn a_panic_stays_inside_its_request() {
     }
     assert_eq!(rig.panics(), 2);
     bench.gate.add_permits(1);
-    assert_eq!(client.response().await.id, waiting, "the neighbour goes on");
+    assert_eq!(client.response().await.id, waiting, "the other call completes");
 }
 
 #[tokio::test]

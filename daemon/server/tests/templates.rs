@@ -73,7 +73,7 @@ async fn a_written_file_applies_at_once_and_a_bad_one_keeps_the_previous_text() 
 
     fs::write(&path, "Tell it to {somebody}.").unwrap();
     let fourth = client.compact(RunParams { max_tokens: Some(901), ..summary() }).await;
-    assert_eq!(used(&fourth, "summary_prompt"), own, "the text before it is in force");
+    assert_eq!(used(&fourth, "summary_prompt"), own, "the previous text applies");
     let warning = &fourth.warnings[0];
     assert_eq!(warning.kind, "template");
     let message = &warning.message;

@@ -44,7 +44,7 @@ async fn a_killed_daemon_has_every_acknowledged_item_exactly_once() {
     }
     let left = ids(&path);
     let once: BTreeSet<usize> = left.iter().map(|id| id.parse().unwrap()).collect();
-    assert_eq!(once.len(), left.len(), "something is there twice: {left:?}");
+    assert_eq!(once.len(), left.len(), "an item occurs twice: {left:?}");
     assert!(acknowledged.is_subset(&once), "lost: {:?}", acknowledged.difference(&once));
     assert!(acknowledged.len() >= 40, "{acknowledged:?}");
 

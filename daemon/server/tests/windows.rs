@@ -53,8 +53,8 @@ fn assert_unseen_is_told(result: &RunResult, what: &str) {
     assert!(unseen.items > 0 && unseen.seq_first < unseen.seq_last, "{what}: {unseen:?}");
     let warning = result.warnings.iter().find(|warning| warning.kind == "history_trimmed");
     let message = &warning.unwrap_or_else(|| panic!("{what}: {:?}", result.warnings)).message;
-    for told in [unseen.items, unseen.seq_first, unseen.seq_last] {
-        assert!(message.contains(&told.to_string()), "{what}: {told} in {message}");
+    for number in [unseen.items, unseen.seq_first, unseen.seq_last] {
+        assert!(message.contains(&number.to_string()), "{what}: {number} in {message}");
     }
 }
 

@@ -2,7 +2,7 @@
 //! and a program on its standard output.
 //!
 //! The name of a failure must not depend on who fails: a person reads the reason, a client branches on it. And
-//! whatever happens the compaction is there in time, whole, with nothing lost ([`assert_holds`]).
+//! whatever happens, the compaction is complete and in time ([`assert_holds`]).
 
 use longhaul_protocol::compaction::{Cost, Strategy};
 use serde_json::{Value, json};

@@ -144,17 +144,9 @@ impl CompactionTable {
         prefix: &str,
         limit: u32,
     ) -> Result<Vec<(String, Option<String>)>, StoreError> {
-        let pools = self.0.pools();
-        sqlx::query_as(
-            "SELECT compaction_id, thread_id FROM compaction \
-             WHERE compaction_id >= ?1 AND compaction_id < ?1 || ?2 ORDER BY compaction_id LIMIT ?3",
-        )
-        .bind(prefix)
-        .bind(char::MAX.to_string())
-        .bind(limit)
-        .fetch_all(pools.reader())
-        .await
-        .map_err(|error| pools.classify(error))
+        let query = "SELECT compaction_id, thread_id FROM compaction \
+             WHERE compaction_id >= ?1 AND compaction_id < ?1 || ?2 ORDER BY compaction_id LIMIT ?3";
+        self.0.pools().with_prefix(query, prefix, limit).await
     }
 
     /// Compactions, newest first, at most `limit`, and where the next page starts.

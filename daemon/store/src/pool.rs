@@ -185,6 +185,20 @@ impl Pools {
         empty.await.map(drop).map_err(|error| self.classify(error))
     }
 
+    /// Rows of a query over ids with a prefix: `?1` is the prefix, `?2` the character after all others, `?3` the limit.
+    pub(crate) async fn with_prefix<R>(
+        &self,
+        query: &'static str,
+        prefix: &str,
+        limit: u32,
+    ) -> Result<Vec<R>, StoreError>
+    where
+        R: for<'r> sqlx::FromRow<'r, sqlx::sqlite::SqliteRow> + Send + Unpin,
+    {
+        let query = sqlx::query_as(query).bind(prefix).bind(char::MAX.to_string()).bind(limit);
+        query.fetch_all(self.reader()).await.map_err(|error| self.classify(error))
+    }
+
     /// Classifies an error, with the path of this database.
     pub(crate) fn classify(&self, error: sqlx::Error) -> StoreError {
         if is_readonly(&error) {

@@ -3,7 +3,7 @@
 //! # Theory of operation
 //! SQLite detects a malformed page, but returns any other change that a failing disk makes to one: a number, a word, a
 //! name in the schema. So a database at rest is *sealed*: `<name>.seal` has a 128-bit digest of each page. While the
-//! log is empty nobody changes the file, and every page must match its digest.
+//! log is empty nothing writes to the file, and every page must match its digest.
 //!
 //! *Written* when the log was truncated and nothing was written since, and when the database is closed.
 //! *Removed*, and the folder synced, before the file is written again, so that an existing seal always describes the
@@ -13,7 +13,7 @@
 //! repaired: among all pages that differ in one bit only the original has the digest. A page with more damage cannot
 //! be repaired; it is copied to `<name>.damaged-pages` and cleared, so that SQLite rejects its rows, and the database
 //! is rebuilt from the transcripts and the salvaged rows. So no row of a damaged page is ever returned. This holds for
-//! a file that nobody has written since. If a person restored an older copy, the file differs and its seal is ignored.
+//! a file that was not written since. If a person restored an older copy, the file differs and its seal is ignored.
 //!
 //! *Not covered*: bits that flip while the database is in use are found at its next rest, at most an hour later. The
 //! log has SQLite's own checksums. A damaged seal counts as none.

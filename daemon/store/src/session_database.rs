@@ -21,7 +21,7 @@ use crate::file::FileStat;
 use crate::open::{percent_encode, with_suffix};
 use crate::row::{get, unsigned};
 
-/// Maximum reads if the agent changes the database meanwhile.
+/// Maximum reads if the agent changes the database during a read.
 const ATTEMPTS: usize = 3;
 
 /// Maximum wait for the agent's lock.

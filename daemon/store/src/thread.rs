@@ -161,17 +161,9 @@ impl ThreadTable {
         prefix: &str,
         limit: u32,
     ) -> Result<Vec<(String, Option<String>)>, StoreError> {
-        let pools = self.0.pools();
-        sqlx::query_as(
-            "SELECT thread_id, cwd FROM thread WHERE thread_id >= ?1 AND thread_id < ?1 || ?2 \
-             ORDER BY thread_id LIMIT ?3",
-        )
-        .bind(prefix)
-        .bind(char::MAX.to_string())
-        .bind(limit)
-        .fetch_all(pools.reader())
-        .await
-        .map_err(|error| pools.classify(error))
+        let query = "SELECT thread_id, cwd FROM thread WHERE thread_id >= ?1 AND thread_id < ?1 || ?2 \
+             ORDER BY thread_id LIMIT ?3";
+        self.0.pools().with_prefix(query, prefix, limit).await
     }
 
     /// All files of a thread in order of path, including missing ones.

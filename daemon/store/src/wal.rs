@@ -4,8 +4,8 @@
 //! A commit appends to the log without waiting for the disk. From time to time the log must be copied into the
 //! database and synced. By default SQLite does that in the commit that brings the log over a bound, and that commit
 //! waited 100–200 ms on a busy disk (measured). Here a task does it on its own connection, [`PERIOD`] after the first
-//! write since its last checkpoint; readers and the writer continue meanwhile. So commits also survive a power cut
-//! after about a second. If the whole log is copied and nothing was written meanwhile, it is truncated.
+//! write since its last checkpoint; readers and the writer continue during it. So commits also survive a power cut
+//! after about a second. If the whole log is copied and nothing was written during it, it is truncated.
 //!
 //! After [`REST`] without a write, or longer for a large database, the task seals the database (`seal`). It removes
 //! the seal before a checkpoint: while the log has content, a seal is not valid.

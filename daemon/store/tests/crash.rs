@@ -34,7 +34,7 @@ async fn a_killed_writer_leaves_each_batch_whole_or_absent() {
             .spawn()
             .unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
-        let told: Vec<u64> = lines
+        let acknowledged: Vec<u64> = lines
             .filter_map(|line| Some(line.split_once("committed ")?.1.trim().parse().unwrap()))
             .take(kill_after)
             .collect();
@@ -46,7 +46,7 @@ async fn a_killed_writer_leaves_each_batch_whole_or_absent() {
         let rows = store.files.after(longhaul_store::FileId(0)).await.unwrap();
         assert_eq!(rows.len(), 2);
         let items = rows[0].head.as_ref().unwrap().items;
-        assert!(items >= *told.last().unwrap(), "a committed batch was lost");
+        assert!(items >= *acknowledged.last().unwrap(), "a committed batch was lost");
         for row in rows {
             assert_eq!(row.head.unwrap().items, items, "half a batch");
             assert_eq!(row.cursor.offset, items * 100);

@@ -82,8 +82,8 @@ async fn events_are_kept_and_bounded() {
     ask(&store, "t", "i").await;
     claim(&store, &Rules::default(), "n").await.unwrap();
     let events = store.jobs.events(&key("t")).await.unwrap();
-    let told: Vec<_> = events.iter().map(|e| (e.state.as_str(), e.detail.as_str())).collect();
-    assert_eq!(told, [("queued", ""), ("running", "w")]);
+    let reported: Vec<_> = events.iter().map(|e| (e.state.as_str(), e.detail.as_str())).collect();
+    assert_eq!(reported, [("queued", ""), ("running", "w")]);
     for _ in 0..EVENTS_PER_JOB_MAX {
         let cancel = |found: Option<job::Job>| (found.map(|job| job::cancel(job, &at(9))), ());
         store.jobs.decide(&key("t"), cancel).await.unwrap();

@@ -33,7 +33,7 @@ async fn filled(temp: &Temp) {
 
 /// All rows of the store, as text.
 async fn answers(store: &Store) -> String {
-    let mut said = format!(
+    let mut text = format!(
         "{:?} {:?}",
         store.notes.list().await.unwrap(),
         store.database.totals().await.unwrap()
@@ -43,14 +43,14 @@ async fn answers(store: &Store) -> String {
     for row in files {
         let (cursor, fold) = store.files.fold(row.file_id).await.unwrap().unwrap();
         let page = store.pages.get(row.file_id, cursor.generation, 0).await.unwrap();
-        said += &format!("{row:?} {cursor:?} {fold:?} {page:?}");
+        text += &format!("{row:?} {cursor:?} {fold:?} {page:?}");
     }
     for n in 0..12 {
         let compaction = store.compactions.get(&format!("cmp_{n:04}")).await.unwrap();
         let updates = store.updates.of_thread(&format!("t{n}")).await.unwrap();
-        said += &format!("{compaction:?} {updates:?}");
+        text += &format!("{compaction:?} {updates:?}");
     }
-    said
+    text
 }
 
 #[tokio::test]

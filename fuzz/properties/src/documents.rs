@@ -132,5 +132,5 @@ fn query(document: &str) {
         }
     }
     let hidden = redact(searched).text;
-    assert_eq!(redact(&hidden).text, hidden, "what is hidden stays as it is");
+    assert_eq!(redact(&hidden).text, hidden, "a redacted text does not change again");
 }

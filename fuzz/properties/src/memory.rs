@@ -40,7 +40,7 @@ pub fn check(bytes: &[u8]) {
     match who {
         "person" => by_a_person(&left(rest)),
         "agent" => by_an_agent(&left(rest)),
-        "notes" => told(rest),
+        "notes" => check_notes(rest),
         _ => {}
     }
 }
@@ -134,7 +134,7 @@ fn by_a_person(found: &Files) {
     held(&made, &edits);
 }
 
-/// What an agent wrote: either refused, or published as it is accepted.
+/// Files written by an agent: either rejected, or published as accepted.
 fn by_an_agent(found: &Files) {
     let made = consolidated(&Edits::default(), &[]);
     let found: Files = made.files.clone().into_iter().chain(found.clone()).collect();
@@ -155,7 +155,7 @@ fn by_an_agent(found: &Files) {
 }
 
 /// Notes, a line each: `*` before one that an agent wrote, `@` before one for a project.
-fn told(text: &str) {
+fn check_notes(text: &str) {
     let note = |(number, line): (i64, &str)| {
         let (caller, line) = match line.strip_prefix('*') {
             Some(line) => (Caller::Agent, line),
@@ -181,7 +181,7 @@ fn held(made: &Consolidation, edits: &Edits) {
     assert!(tokens::of_text(&files[PAGE]) <= SUMMARY_TOKENS, "{}", files[PAGE]);
     let mut again = edits.clone();
     again.merge(files, files, NOW_MS + 1);
-    assert_eq!(&again, edits, "files that nobody touched are no edits");
+    assert_eq!(&again, edits, "untouched files are no edits");
     // What a person's own files hold is theirs.
     if edits.files.is_empty() {
         let accepted = accept(files, on(made));
@@ -193,7 +193,7 @@ fn held(made: &Consolidation, edits: &Edits) {
     told_from(&made.handbook, files);
 }
 
-/// What threads are told of it, within its budget, and never learned from.
+/// The memory shown to threads: within its budget, and never learned from.
 fn told_from(book: &Handbook, files: &Files) {
     let page = &files[PAGE];
     for project in PROJECTS.into_iter().map(Some).chain([None]) {

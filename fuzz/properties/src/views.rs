@@ -13,7 +13,7 @@ use longhaul_core::tokens;
 /// A session with a bit of everything.
 const SESSION: &str = include_str!("../seeds/session.jsonl");
 
-/// The largest budget that is asked for.
+/// The largest budget tried.
 const BUDGET_MAX: u64 = 20_000;
 
 /// The session, folded.
@@ -26,7 +26,7 @@ pub(crate) fn session() -> Fold {
     fold
 }
 
-/// What is asked, a line each.
+/// Options, one a line.
 #[derive(Default)]
 struct Asked<'a> {
     choices: Vec<Choice>,
@@ -36,8 +36,8 @@ struct Asked<'a> {
     disk: Disk,
 }
 
-/// The input is what is asked: `pin TEXT`, `drop TEXT`, `pin-item SEQ TEXT`, `drop-item SEQ TEXT`, `budget N`,
-/// `caps JSON`, `above TEXT`, `file PATH`. In a text, `\` stands for a newline.
+/// The input lists options: `pin TEXT`, `drop TEXT`, `pin-item SEQ TEXT`, `drop-item SEQ TEXT`, `budget N`,
+/// `caps JSON`, `above TEXT`, `file PATH`. In a text, `\` means a newline.
 pub fn check(bytes: &[u8]) {
     let Ok(input) = std::str::from_utf8(bytes) else { return };
     let fold = session();
@@ -115,6 +115,6 @@ fn check_view(view: &Rendered, choices: &Choices, budget: u64) {
     let missing = choices.pins().iter().filter(is_plain).filter(|pin| !stands(pin)).count();
     assert!(missing <= view.pins_incomplete, "{missing} pins are not there: {text}");
     for line in &view.lines {
-        assert!(!choices.hides(&line.text, line.seq), "a dropped line stands: {:?}", line.text);
+        assert!(!choices.hides(&line.text, line.seq), "a dropped line appears: {:?}", line.text);
     }
 }

@@ -28,7 +28,7 @@ pub struct Mismatch {
     pub at: String,
     /// What was expected there.
     pub expected: Value,
-    /// What is there; `None` when nothing is.
+    /// The actual value; `None` if absent.
     pub actual: Option<Value>,
 }
 
@@ -52,7 +52,7 @@ impl std::error::Error for Unbound {}
 impl std::error::Error for Mismatch {}
 
 impl Bindings {
-    /// Binds a placeholder by hand, for a replay that begins in the middle.
+    /// Binds a placeholder explicitly, for a replay that begins in the middle.
     #[must_use]
     pub fn bind(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.values.insert(name.to_owned(), value.into());

@@ -72,7 +72,7 @@ impl Files {
         }
         match next {
             Some(number) if out.is_empty() => Err(format!("line {number} is too long to be read")),
-            Some(number) => Ok(out + &format!("(goes on at line {number})")),
+            Some(number) => Ok(out + &format!("(continues at line {number})")),
             None if out.is_empty() && first > 1 => Err(format!("{path} ends before line {first}")),
             None => Ok(out),
         }

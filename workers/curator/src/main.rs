@@ -65,7 +65,7 @@ fn run(socket: Option<PathBuf>, worker: String) -> impl Future<Output = ExitCode
 
 /// Prints the reason to standard error, which the daemon reads.
 fn refused(code: u8, why: &str) -> ExitCode {
-    // If nobody can read it, the exit code still says it.
+    // If it cannot be written, the exit code still reports it.
     io::stderr().write_all(format!("{why}\n").as_bytes()).unwrap_or_default();
     ExitCode::from(code)
 }

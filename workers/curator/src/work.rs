@@ -79,12 +79,14 @@ impl Job<'_> {
     ) -> Result<(), ClientError> {
         loop {
             let AskResult { text, step } = self.ask(&mut conversation).await?;
-            let said = text.into_bytes();
+            let answer_bytes = text.into_bytes();
             let (calls, done) = match step {
                 AskStep::Calls { calls, done } => (calls, done),
                 AskStep::Unreadable { reason } => {
-                    conversation
-                        .push(said, format!("That was no step: {reason}. Answer as asked."));
+                    conversation.push(
+                        answer_bytes,
+                        format!("That was no step: {reason}. Answer as asked."),
+                    );
                     continue;
                 }
             };
@@ -99,12 +101,12 @@ impl Job<'_> {
                 answer.push_str(&format!("[{name}: {state}]\n{shown}\n"));
             }
             if !done {
-                conversation.push(said, answer);
+                conversation.push(answer_bytes, answer);
                 continue;
             }
             let Some(reason) = self.deliver(&files).await? else { return Ok(()) };
-            let told = "Your files are refused, mend them or take that part back";
-            conversation.push(said, format!("{answer}\n{told}: {reason}"));
+            let rejection = "Your files are refused, mend them or take that part back";
+            conversation.push(answer_bytes, format!("{answer}\n{rejection}: {reason}"));
         }
     }
 

@@ -168,7 +168,7 @@ fn transcript(root: &Path) {
         let at = "2026-03-02T10:00:00.000Z";
         serde_json::json!({ "timestamp": at, "type": kind, "payload": payload }).to_string() + "\n"
     };
-    let said = |role: &str, kind: &str, text: &str| {
+    let message = |role: &str, kind: &str, text: &str| {
         let content = serde_json::json!([{ "type": kind, "text": text }]);
         line(
             "response_item",
@@ -178,10 +178,10 @@ fn transcript(root: &Path) {
     let meta = serde_json::json!({ "id": THREAD, "timestamp": "2026-03-02T10:00:00.000Z", "cwd": "/w/app",
         "originator": "codex_cli_rs", "cli_version": "0.169.0", "source": "cli" });
     let text = line("session_meta", meta)
-        + &said("user", "input_text", &format!("Fix the parser. {RULE}"))
-        + &said("assistant", "output_text", "I look at the parser.")
-        + &said("user", "input_text", "Then run the tests.")
-        + &said("assistant", "output_text", "The parser is fixed and its tests pass.");
+        + &message("user", "input_text", &format!("Fix the parser. {RULE}"))
+        + &message("assistant", "output_text", "I look at the parser.")
+        + &message("user", "input_text", "Then run the tests.")
+        + &message("assistant", "output_text", "The parser is fixed and its tests pass.");
     std::fs::write(folder.join(format!("rollout-2026-03-02T10-00-00-{THREAD}.jsonl")), text)
         .unwrap();
 }
@@ -248,7 +248,7 @@ async fn it_ends_with_its_daemon_and_the_next_one_starts_it_again() {
     daemon.make().await;
     let first = process(folder.path()).await;
     let asked = daemon.home.path().join("asked");
-    eventually("the model is asked for a step", || asked.exists()).await;
+    eventually("the model receives a request for a step", || asked.exists()).await;
     assert!(first.exists());
     let home = daemon.stop().await;
     eventually("the worker ends with its daemon", || !first.exists()).await;
@@ -279,9 +279,9 @@ async fn a_kernel_without_landlock_edits_nothing_and_says_so() {
     let socket = daemon.deps.config.now().socket.to_path_buf();
     let output = tokio::task::spawn_blocking(move || started(&socket)).await.unwrap();
     assert_eq!(output.status.code(), Some(69), "{output:?}");
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("Landlock"), "{said}");
-    let script = format!("#!/bin/sh\necho '{}' >&2\nexit 69\n", said.trim().replace('\'', ""));
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(message.contains("Landlock"), "{message}");
+    let script = format!("#!/bin/sh\necho '{}' >&2\nexit 69\n", message.trim().replace('\'', ""));
     program(folder.path(), "longhaul-curator", &script);
     let agent = daemon.edited().await;
     assert_eq!(agent.outcome, "sandbox_unavailable", "{agent:?}");

@@ -52,7 +52,7 @@ fn in_form(
     let mock = Mock::start()?;
     let codex = Codex::new(binary.to_owned(), mock.address(), Deadline::after(limit))?;
     if form.name == gateway::OPAQUE.name {
-        gateway::go_to_built_in(&codex, &mock)?;
+        gateway::use_built_in_provider(&codex, &mock)?;
     }
     settle(&codex)?;
     let nobody = Path::new("/nonexistent");
@@ -123,9 +123,9 @@ impl Play<'_> {
         let records = listed["compactions"].as_array().map_or(0, Vec::len);
         let told = format!("{packets} packets and {asked} summaries asked of the model");
         Ok(vec![
-            Row::told(self.stage.form.words[7], asked == 0 && packets > 0, told),
-            Row::told("one decision, tied to it", decisions == 1 && is_tied, id.to_string()),
-            Row::told("one record of it", records == 1, format!("{records} in the list")),
+            Row::new(self.stage.form.steps[7], asked == 0 && packets > 0, told),
+            Row::new("one decision, tied to it", decisions == 1 && is_tied, id.to_string()),
+            Row::new("one record of it", records == 1, format!("{records} in the list")),
         ])
     }
 
@@ -133,7 +133,7 @@ impl Play<'_> {
     fn goes_on(&self, session: &mut Terminal) -> anyhow::Result<Row> {
         let sent = self.turn(session, "and the lexer")?.to_string();
         let is_whole = sent.contains(BRIEFING) && sent.contains(HANDOFF);
-        Ok(Row::told(self.stage.form.words[8], is_whole, format!("{} bytes", sent.len())))
+        Ok(Row::new(self.stage.form.steps[8], is_whole, format!("{} bytes", sent.len())))
     }
 
     /// The person compacts, regrets it, and writes again: the request has the history of before.

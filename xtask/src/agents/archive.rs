@@ -1,4 +1,4 @@
-//! A thread whose transcript was deleted comes back from the archive, and its agent goes on with it.
+//! A deleted transcript is restored from the archive, and its agent continues it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -32,15 +32,15 @@ pub(super) fn with_codex(
     let path = codex.newest()?;
     let id = scenario::thread_id(&path)?;
     let history = scenario::history(&mut wire, &path)?;
-    lose(&mut wire, &path, deadline)?;
+    delete_archived(&mut wire, &path, deadline)?;
     restore(longhauld, &daemon, &id)?;
-    let mut rows = vec![resumed(&codex, &mock, (RESTORED, &id), &history)?];
-    lose(&mut wire, &path, deadline)?;
-    let made =
+    let mut rows = vec![resume(&codex, &mock, (RESTORED, &id), &history)?];
+    delete_archived(&mut wire, &path, deadline)?;
+    let continued =
         wire.call("thread/continue", &json!({ "thread_id": id, "strategy": "checkpoint" }))?;
-    let (id, path) = (text(&made, "thread_id")?, text(&made, "path")?);
+    let (id, path) = (text(&continued, "thread_id")?, text(&continued, "path")?);
     let history = scenario::history(&mut wire, Path::new(&path))?;
-    let mut row = resumed(&codex, &mock, (CONTINUED, &id), &history)?;
+    let mut row = resume(&codex, &mock, (CONTINUED, &id), &history)?;
     row.agrees &= history.iter().any(|item| item.to_string().contains("second task"));
     rows.push(row);
     daemon.stop()?;
@@ -52,34 +52,34 @@ pub(super) fn with_claude(
     binary: PathBuf,
     deadline: Deadline,
 ) -> anyhow::Result<Vec<Row>> {
-    let (claude, mock, daemon) = claude::on_stage(longhauld, binary, deadline, "")?;
+    let (claude, mock, daemon) = claude::set_up(longhauld, binary, deadline, "")?;
     let mut wire = daemon.connect()?;
     claude.print(&["rename the parser"])?;
     let path = codex::newest_in(&claude.home().join("projects"))?;
     let id = path.file_stem().and_then(|name| name.to_str()).context("a session without a name")?;
     mock.take();
     claude.print(&["--resume", id, "and the lexer"])?;
-    let before = said(&mock)?;
-    lose(&mut wire, &path, deadline)?;
+    let before = sent_texts(&mock)?;
+    delete_archived(&mut wire, &path, deadline)?;
     restore(longhauld, &daemon, id)?;
     claude.print(&["--resume", id, "and the tests"])?;
-    let after = said(&mock)?;
-    let held = before.iter().filter(|text| after.contains(text)).count();
-    let told = format!("{held} of {} texts, {} sent", before.len(), after.len());
-    let mut rows = vec![Row::told(RESTORED, held == before.len() && held > 1, told)];
-    lose(&mut wire, &path, deadline)?;
-    let of = json!({ "thread_id": id, "to": "claude", "strategy": "checkpoint" });
-    let made = wire.call("thread/continue", &of)?;
-    claude.print(&["--resume", &text(&made, "thread_id")?, "go on then"])?;
-    let sent = said(&mock)?.join("\n");
+    let after = sent_texts(&mock)?;
+    let kept = before.iter().filter(|text| after.contains(text)).count();
+    let detail = format!("{kept} of {} texts, {} sent", before.len(), after.len());
+    let mut rows = vec![Row::new(RESTORED, kept == before.len() && kept > 1, detail)];
+    delete_archived(&mut wire, &path, deadline)?;
+    let params = json!({ "thread_id": id, "to": "claude", "strategy": "checkpoint" });
+    let continued = wire.call("thread/continue", &params)?;
+    claude.print(&["--resume", &text(&continued, "thread_id")?, "go on then"])?;
+    let sent = sent_texts(&mock)?.join("\n");
     let is_continued = sent.contains("[SESSION_CHECKPOINT v1]") && sent.contains("and the tests");
-    rows.push(Row::told(CONTINUED, is_continued, format!("{} bytes sent", sent.len())));
+    rows.push(Row::new(CONTINUED, is_continued, format!("{} bytes sent", sent.len())));
     daemon.stop()?;
     Ok(rows)
 }
 
-/// Deletes a transcript once all of it is archived.
-fn lose(wire: &mut Wire, path: &Path, deadline: Deadline) -> anyhow::Result<()> {
+/// Deletes a transcript once the archive holds all of it.
+fn delete_archived(wire: &mut Wire, path: &Path, deadline: Deadline) -> anyhow::Result<()> {
     wire.call("thread/sync", &json!({ "path": path, "timeout_ms": 10_000 }))?;
     loop {
         let archive = wire.call("archive/status", &json!({}))?;
@@ -96,13 +96,13 @@ fn restore(longhauld: &Path, daemon: &Daemon, id: &str) -> anyhow::Result<()> {
     let mut restore = Command::new(longhauld.with_file_name("longhaul"));
     restore.arg("--socket").arg(daemon.socket()).args(["archive", "restore", id]);
     let output = restore.output()?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "longhaul archive restore failed: {said}");
+    let error = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "longhaul archive restore failed: {error}");
     Ok(())
 }
 
-/// Whether Codex, when it goes on with a thread, sends its history.
-fn resumed(
+/// Resumes a thread in Codex; the request must begin with `history`.
+fn resume(
     codex: &Codex,
     mock: &Mock,
     (step, id): (&'static str, &str),
@@ -113,13 +113,13 @@ fn resumed(
     let requests = mock.take();
     let input = requests.first().and_then(|request| request["input"].as_array());
     Ok(input.map_or_else(
-        || Row::failed(step, "it sent no request".to_owned()),
+        || Row::failed(step, "no request was sent".to_owned()),
         |input| compare(step, history, input),
     ))
 }
 
-/// The texts that Claude Code sent last, without what it puts in for itself.
-fn said(mock: &Mock) -> anyhow::Result<Vec<String>> {
+/// The texts of Claude Code's last request, without its own reminders.
+fn sent_texts(mock: &Mock) -> anyhow::Result<Vec<String>> {
     let messages: Value = serde_json::from_str(&claude::sent(mock))?;
     let contents = messages.as_array().into_iter().flatten().map(|message| &message["content"]);
     let texts = contents.flat_map(|content| match content.as_array() {

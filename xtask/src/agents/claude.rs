@@ -8,7 +8,7 @@ use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 
 use super::compare::Row;
-use super::hooks::{RULE, RULED, note_rule};
+use super::hooks::{RULE, RULE_EXCERPT, note_rule};
 use super::mock::{Mock, ask};
 use super::tools;
 use crate::daemon::Daemon;
@@ -20,18 +20,18 @@ const KEY: &str = "sk-ant-none";
 /// As `hooks::ATTEMPTS`.
 const ATTEMPTS: usize = 3;
 
-/// One installed version with a home and a project of its own.
+/// An installed version with its own home and project.
 pub(super) struct Claude {
     binary: PathBuf,
     folder: tempfile::TempDir,
     model: String,
     deadline: Deadline,
-    /// The folder of our programs and the daemon's socket, where nothing of ours is installed that names them.
+    /// The folder of our programs and the daemon's socket, for a plugin that `longhaul install` did not set up.
     ours: Option<(PathBuf, PathBuf)>,
 }
 
-/// A version with a model and a daemon of its own, and nothing of ours installed.
-pub(super) fn on_stage(
+/// Starts a mock model and a daemon for a version, and installs nothing into it.
+pub(super) fn set_up(
     longhauld: &Path,
     binary: PathBuf,
     deadline: Deadline,
@@ -39,8 +39,8 @@ pub(super) fn on_stage(
 ) -> anyhow::Result<(Claude, Mock, Daemon)> {
     let mock = Mock::start()?;
     let claude = Claude::new(binary, mock.address(), deadline)?;
-    let nobody = claude.home().join("no-codex");
-    let daemon = Daemon::start_with(longhauld, &nobody, &claude.home(), config)?;
+    let no_codex = claude.home().join("no-codex");
+    let daemon = Daemon::start_with(longhauld, &no_codex, &claude.home(), config)?;
     Ok((claude, mock, daemon))
 }
 
@@ -62,28 +62,32 @@ impl Claude {
         self.folder.path().join("project")
     }
 
-    /// The same with our programs on its `PATH`, as a plugin from a marketplace needs them.
-    pub(super) fn beside(self, longhaul: &Path, daemon: &Daemon) -> anyhow::Result<Self> {
+    /// Adds our programs to its `PATH`, which a plugin from a marketplace needs.
+    pub(super) fn with_our_programs(
+        self,
+        longhaul: &Path,
+        daemon: &Daemon,
+    ) -> anyhow::Result<Self> {
         let folder = longhaul.parent().context("a program without a folder")?.canonicalize()?;
         Ok(Self { ours: Some((folder, daemon.socket())), ..self })
     }
 
-    /// Its home, its settings, and itself on the `PATH`.
+    /// Sets its home and settings, and adds it to the `PATH`.
     pub(super) fn environment<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         if let Some((_, socket)) = &self.ours {
             command.env("LONGHAUL_SOCKET", socket);
         }
         let ours = self.ours.iter().map(|(folder, _)| folder.clone());
-        let beside = self.binary.parent().map(Path::to_owned).into_iter().chain(ours);
+        let folders = self.binary.parent().map(Path::to_owned).into_iter().chain(ours);
         let path = std::env::var_os("PATH").unwrap_or_default();
-        let path = std::env::join_paths(beside.chain(std::env::split_paths(&path)));
+        let path = std::env::join_paths(folders.chain(std::env::split_paths(&path)));
         command
             .env("HOME", self.folder.path().join("home"))
             .env("CLAUDE_CONFIG_DIR", self.home())
             .env("PATH", path.unwrap_or_default())
     }
 
-    /// Puts our hooks, our server and, where this version takes it, our plugin in; what was said about it.
+    /// Installs our hooks, our server and, if this version supports it, our plugin; returns the output.
     pub(super) fn install(&self, longhaul: &Path, daemon: &Daemon) -> anyhow::Result<String> {
         self.install_with(longhaul, daemon, &[])
     }
@@ -98,21 +102,22 @@ impl Claude {
         install.arg("--socket").arg(daemon.socket()).args(["install", "claude", "--yes"]);
         install.args(options);
         let output = self.environment(&mut install).output()?;
-        let said = String::from_utf8_lossy(&output.stdout).into_owned();
-        ensure!(output.status.success(), "longhaul install claude failed: {said}");
-        Ok(said)
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        ensure!(output.status.success(), "longhaul install claude failed: {printed}");
+        Ok(printed)
     }
 
     /// `claude --print ARGUMENTS`.
     pub(super) fn print(&self, arguments: &[&str]) -> anyhow::Result<()> {
         let mut command = Command::new(&self.binary);
-        self.surround(&mut command)
+        self.in_project(&mut command)
             .args(["--print", "--dangerously-skip-permissions"])
             .args(arguments)
-            // The least window it takes, and a compaction as soon as the mock says it is full.
+            // The smallest window it accepts; it compacts as soon as the mock reports it as full.
             .env("CLAUDE_CODE_AUTO_COMPACT_WINDOW", "100000");
-        let (is_done, said) = finish(&mut command, &self.folder.path().join("log"), self.deadline)?;
-        ensure!(is_done, "claude {} failed: {said}", arguments.join(" "));
+        let (is_done, printed) =
+            finish(&mut command, &self.folder.path().join("log"), self.deadline)?;
+        ensure!(is_done, "claude {} failed: {printed}", arguments.join(" "));
         Ok(())
     }
 }
@@ -121,14 +126,15 @@ impl Claude {
     /// `claude plugin ARGUMENTS`.
     pub(super) fn plugin(&self, arguments: &[&str]) -> anyhow::Result<()> {
         let mut command = Command::new(&self.binary);
-        self.surround(&mut command).arg("plugin").args(arguments);
-        let (is_done, said) = finish(&mut command, &self.folder.path().join("log"), self.deadline)?;
-        ensure!(is_done, "claude plugin {} failed: {said}", arguments.join(" "));
+        self.in_project(&mut command).arg("plugin").args(arguments);
+        let (is_done, printed) =
+            finish(&mut command, &self.folder.path().join("log"), self.deadline)?;
+        ensure!(is_done, "claude plugin {} failed: {printed}", arguments.join(" "));
         Ok(())
     }
 
-    /// Has it ask nothing at its first start on a terminal.
-    pub(super) fn know_person(&self) -> anyhow::Result<()> {
+    /// Answers in advance what it asks at its first start on a terminal.
+    pub(super) fn skip_onboarding(&self) -> anyhow::Result<()> {
         let project = self.project();
         let state = json!({
             "hasCompletedOnboarding": true, "theme": "dark", "bypassPermissionsModeAccepted": true,
@@ -138,7 +144,7 @@ impl Claude {
         Ok(fs::write(self.home().join(".claude.json"), state.to_string())?)
     }
 
-    /// `script` with it on a terminal, at work on a prompt of plain words.
+    /// Makes `script` run it on a terminal with a prompt, which must not contain a single quote.
     pub(super) fn on_terminal<'a>(
         &self,
         command: &'a mut Command,
@@ -148,16 +154,16 @@ impl Claude {
             "stty rows 50 cols 160; exec '{}' --dangerously-skip-permissions '{prompt}'",
             self.binary.display()
         );
-        let command = self.surround(command).args(["--quiet", "--flush", "--command"]);
+        let command = self.in_project(command).args(["--quiet", "--flush", "--command"]);
         command.arg(line).arg("/dev/null").env("TERM", "xterm-256color")
     }
 
-    /// Its home, its project, and the mock model.
-    fn surround<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+    /// Sets its home, its project and the mock model.
+    fn in_project<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         self.environment(command)
             .current_dir(self.project())
             .env("ANTHROPIC_BASE_URL", format!("http://{}", self.model))
-            // A daemon that was killed stays so.
+            // A killed daemon must not be restarted.
             .env("LONGHAUL_AUTOSTART", "0")
             .env("ANTHROPIC_API_KEY", KEY)
             .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
@@ -167,7 +173,7 @@ impl Claude {
     }
 }
 
-/// A task, a compaction by the person's command, a task after it, a task for a tool of ours.
+/// Runs a task, `/compact`, a task after it, and calls of our tools.
 pub(super) fn play(
     longhaul: &Path,
     claude: &Claude,
@@ -177,56 +183,60 @@ pub(super) fn play(
     let installed = claude.install(longhaul, daemon)?;
     claude.print(&[&format!("rename the parser. {RULE}")])?;
     note_rule(daemon, &claude.project())?;
-    let (mut is_given, mut made) = (false, 0);
+    let (mut is_sent, mut receipts) = (false, 0);
     for _ in 0..ATTEMPTS {
         claude.print(&["--continue", "/compact"])?;
         mock.take();
         claude.print(&["--continue", "and the lexer"])?;
         let sent = sent(mock);
-        is_given = sent.contains(r#"<longhaul_context about=\"compaction\">"#)
+        is_sent = sent.contains(r#"<longhaul_context about=\"compaction\">"#)
             && sent.contains("[SESSION_CHECKPOINT v1]")
             && sent.contains("remembers from earlier threads")
-            && sent.contains(RULED);
-        let receipts = daemon.connect()?.call("compaction/list", &json!({}))?;
-        made = receipts["compactions"].as_array().map_or(0, Vec::len);
-        // Each hook has its time: on a busy machine one of them may have been late.
-        if is_given && made > 0 {
+            && sent.contains(RULE_EXCERPT);
+        receipts = daemon.compactions()?;
+        // A hook may have been late on a busy machine.
+        if is_sent && receipts > 0 {
             break;
         }
     }
-    let place = "in the request after /compact".to_owned();
-    let mut rows = vec![Row::told("checkpoint and memory after", is_given, place)];
-    let is_said = installed.contains("by Claude Code itself, with our hooks");
-    rows.push(Row::told("the classic route is named", is_said, "by install".into()));
-    rows.push(Row::told("state kept before it", made > 0, format!("{made} receipts")));
-    rows.push(told(claude, mock, ("memory at a start", "memory", RULED), &["a new task"])?);
+    let detail = "in the request after /compact".to_owned();
+    let mut rows = vec![Row::new("checkpoint and memory after", is_sent, detail)];
+    let is_named = installed.contains("by Claude Code itself, with our hooks");
+    rows.push(Row::new("install names the hooks", is_named, "in its output".into()));
+    rows.push(Row::new("state kept before it", receipts > 0, format!("{receipts} receipts")));
+    rows.push(hook_row(
+        claude,
+        mock,
+        ("memory at a start", "memory", RULE_EXCERPT),
+        &["a new task"],
+    )?);
     let resumed = ("checkpoint at a resume", "resume", "[SESSION_CHECKPOINT v1]");
-    rows.push(told(claude, mock, resumed, &["--continue", "go on"])?);
+    rows.push(hook_row(claude, mock, resumed, &["--continue", "go on"])?);
     daemon.wait_idle(1)?;
     daemon.wait_indexed()?;
     let mut wire = daemon.connect()?;
-    let ruled = ruled_thread(&mut wire)?;
-    let mut calls = tools::calls(&mut wire, &ruled)?;
+    let oldest = oldest_thread(&mut wire)?;
+    let mut calls = tools::calls(&mut wire, &oldest)?;
     let summary = json!({ "server": "longhaul", "uri": "longhaul://memory/summary" });
-    calls.push(("ReadMcpResourceTool", summary, RULED));
+    calls.push(("ReadMcpResourceTool", summary, RULE_EXCERPT));
     for (tool, arguments, wanted) in calls {
-        rows.push(tools::row(tool, &asked(claude, mock, tool, &arguments)?, wanted));
+        rows.push(tools::row(tool, &tool_answer(claude, mock, tool, &arguments)?, wanted));
     }
-    rows.push(tools::noted(&mut wire)?);
-    rows.push(continuation(claude, mock, &mut wire, &ruled)?);
+    rows.push(tools::note_row(&mut wire)?);
+    rows.push(continuation_row(claude, mock, &mut wire, &oldest)?);
     Ok(rows)
 }
 
-/// A thread goes on in a new transcript of ours: the first request has the view and the last request of the person.
-fn continuation(
+/// Continues a thread in a new transcript of ours: the first request has the view and the person's last request.
+fn continuation_row(
     claude: &Claude,
     mock: &Mock,
     wire: &mut Wire,
     thread: &str,
 ) -> anyhow::Result<Row> {
-    let of = json!({ "thread_id": thread, "to": "claude", "strategy": "checkpoint" });
-    let made = wire.call("thread/continue", &of)?;
-    let id = made["thread_id"].as_str().context("a continuation without an id")?;
+    let params = json!({ "thread_id": thread, "to": "claude", "strategy": "checkpoint" });
+    let continued = wire.call("thread/continue", &params)?;
+    let id = continued["thread_id"].as_str().context("a continuation without an id")?;
     mock.take();
     claude.print(&["--resume", id, "go on then"])?;
     let sent = sent(mock);
@@ -235,12 +245,12 @@ fn continuation(
     let is_resumed = sent.contains("[SESSION_CHECKPOINT v1]")
         && sent.contains("The conversation so far was compacted.")
         && sent.contains("go on then");
-    let place = format!("in the first request, of {count} messages");
-    Ok(Row::told("a continuation of ours", is_resumed, place))
+    let detail = format!("in the first request, of {count} messages");
+    Ok(Row::new("a continuation of ours", is_resumed, detail))
 }
 
-/// The thread in which the rule was stated: the oldest.
-fn ruled_thread(wire: &mut Wire) -> anyhow::Result<String> {
+/// The oldest thread, in which the rule was stated.
+fn oldest_thread(wire: &mut Wire) -> anyhow::Result<String> {
     let threads = wire.call("thread/list", &json!({}))?;
     let oldest = threads["threads"].as_array().and_then(|threads| threads.last());
     let id = oldest.and_then(|thread| thread["thread_id"].as_str());
@@ -248,29 +258,28 @@ fn ruled_thread(wire: &mut Wire) -> anyhow::Result<String> {
 }
 
 /// Checks that a session, new or continued, receives a hook's text.
-fn told(
+fn hook_row(
     claude: &Claude,
     mock: &Mock,
-    of: (&'static str, &str, &str),
-    to: &[&str],
+    (step, about, wanted): (&'static str, &str, &str),
+    arguments: &[&str],
 ) -> anyhow::Result<Row> {
-    let (step, about, wanted) = of;
     let mark = format!(r#"<longhaul_context about=\"{about}\">"#);
-    let mut is_told = false;
+    let mut is_sent = false;
     for _ in 0..ATTEMPTS {
         mock.take();
-        claude.print(to)?;
+        claude.print(arguments)?;
         let sent = sent(mock);
-        is_told = sent.contains(&mark) && sent.contains(wanted);
-        if is_told {
+        is_sent = sent.contains(&mark) && sent.contains(wanted);
+        if is_sent {
             break;
         }
     }
-    Ok(Row::told(step, is_told, "in the first request".to_owned()))
+    Ok(Row::new(step, is_sent, "in the first request".to_owned()))
 }
 
-/// Makes the model call one of our tools and checks what Claude Code sends back.
-fn asked(
+/// Makes the model call one of our tools and returns the answer that Claude Code sends back.
+fn tool_answer(
     claude: &Claude,
     mock: &Mock,
     tool: &'static str,

@@ -1,4 +1,4 @@
-//! The real Codex from npm, on folders of its own.
+//! The real Codex from npm, with its own folders.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ pub(super) enum Installation {
     NoRegistry,
 }
 
-/// Installs a version of a package below `folder`, unless it is there; `program` is what it brings.
+/// Installs a version of a package below `folder` unless it is there, and returns the path of its `program`.
 pub(super) fn install(
     Agent { package, program, .. }: &Agent,
     version: &str,
@@ -31,15 +31,15 @@ pub(super) fn install(
     match npm::install(folder, &[&wanted], deadline)? {
         npm::NpmOutcome::NoRegistry => Ok(Installation::NoRegistry),
         npm::NpmOutcome::Installed if binary.exists() => Ok(Installation::At(binary)),
-        npm::NpmOutcome::Installed => bail!("{wanted} brings no {program}"),
+        npm::NpmOutcome::Installed => bail!("{wanted} has no program {program}"),
     }
 }
 
-/// One installed version with a home, a project and a model of its own.
+/// An installed version with its own home, project and model.
 pub(super) struct Codex {
     binary: PathBuf,
     folder: tempfile::TempDir,
-    /// Not a parent of the home, which Codex refuses.
+    /// Not a parent of the home: Codex rejects that.
     temporary: tempfile::TempDir,
     deadline: Deadline,
 }
@@ -63,20 +63,20 @@ impl Codex {
         self.folder.path().join("project")
     }
 
-    /// Where what is installed for it keeps its own files.
+    /// The state folder of our programs.
     pub(super) fn state(&self) -> PathBuf {
         self.folder.path().join("state")
     }
 
-    /// One of its commands, in its home and its project.
+    /// A command of Codex.
     pub(super) fn command(&self, name: &str) -> Command {
-        let mut command = self.command_of(&self.binary);
+        let mut command = self.command_for(&self.binary);
         command.arg(name);
         command
     }
 
     /// A program in its home and its project.
-    fn command_of(&self, program: &Path) -> Command {
+    fn command_for(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command
             .current_dir(self.project())
@@ -93,8 +93,8 @@ impl Codex {
         self.run(self.command("exec"), arguments)
     }
 
-    /// The same, with hooks that start no daemon.
-    pub(super) fn exec_without_start(&self, arguments: &[&str]) -> anyhow::Result<()> {
+    /// Like `exec`, but hooks do not start a daemon.
+    pub(super) fn exec_without_autostart(&self, arguments: &[&str]) -> anyhow::Result<()> {
         let mut command = self.command("exec");
         command.env("LONGHAUL_AUTOSTART", "0");
         self.run(command, arguments)
@@ -102,21 +102,22 @@ impl Codex {
 
     fn run(&self, mut command: Command, arguments: &[&str]) -> anyhow::Result<()> {
         command.arg("--skip-git-repo-check").args(arguments);
-        let (is_done, said) = finish(&mut command, &self.folder.path().join("log"), self.deadline)?;
-        let end: Vec<&str> = said.lines().rev().take(5).collect();
+        let (is_done, printed) =
+            finish(&mut command, &self.folder.path().join("log"), self.deadline)?;
+        let end: Vec<&str> = printed.lines().rev().take(5).collect();
         ensure!(is_done, "codex exec {} failed: {}", arguments.join(" "), end.join(" / "));
         Ok(())
     }
 
-    /// Its folder, for who is to find it on the `PATH`.
+    /// Its folder, to add to a `PATH`.
     pub(super) fn programs(&self) -> Option<&Path> {
         self.binary.parent()
     }
 
-    /// A session on a terminal that `script` gives it.
+    /// Runs a session on a terminal, by `script`.
     pub(super) fn on_terminal(&self, prompt: &str) -> Command {
         let line = format!("stty rows 50 cols 160; exec '{}' '{prompt}'", self.binary.display());
-        let mut script = self.command_of("script".as_ref());
+        let mut script = self.command_for("script".as_ref());
         script.args(["--quiet", "--flush", "--command", &line, "/dev/null"]);
         script.env("TERM", "xterm-256color");
         script
@@ -127,7 +128,7 @@ impl Codex {
     }
 }
 
-/// The transcript that an agent wrote last.
+/// The transcript an agent wrote last.
 pub(super) fn newest_in(folder: &Path) -> anyhow::Result<PathBuf> {
     let mut found = Vec::new();
     transcripts(folder, &mut found)?;

@@ -11,32 +11,30 @@ const UNSENT: [&str; 4] =
 pub(super) struct Row {
     pub(super) step: &'static str,
     pub(super) agrees: bool,
-    told: String,
+    detail: String,
 }
 
 impl Row {
-    pub(super) fn told(step: &'static str, agrees: bool, told: String) -> Self {
-        Self { step, agrees, told }
+    pub(super) fn new(step: &'static str, agrees: bool, detail: String) -> Self {
+        Self { step, agrees, detail }
     }
 
-    pub(super) fn failed(step: &'static str, told: String) -> Self {
-        Self { step, agrees: false, told }
+    pub(super) fn failed(step: &'static str, detail: String) -> Self {
+        Self { step, agrees: false, detail }
     }
 }
 
 impl fmt::Display for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let verdict = if self.agrees { "agrees" } else { "DIFFERS" };
-        write!(f, "{:26} {verdict}: {}", self.step, self.told)
+        write!(f, "{:26} {verdict}: {}", self.step, self.detail)
     }
 }
 
-/// All of `history` must stand in `input` as one run. What stands before it is what the harness puts in
-/// front without writing it down; what stands after it is the new turn. In front stand, of new versions,
-/// the instructions as an item of their own; of old ones (0.80.0), after a compaction that wrote down no
-/// replacement history, the AGENTS.md and environment of today, made anew at the resume. The oldest versions
-/// (0.50.0) put the requests and the summary of a compaction into one message, with words of their own around
-/// them ([`bridged`]): all of it is there, but it is not ours to write their words into a history.
+/// `input` must contain all of `history` as one run. After it comes the new turn; before it, what the harness sends
+/// without recording it: in new versions the instructions; in 0.80.0, after a compaction that recorded no
+/// replacement history, the current AGENTS.md and environment. Version 0.50.0 joins the requests and the summary
+/// of a compaction into one message with text around them ([`bridged`]), which is not part of our history.
 pub(super) fn compare(step: &'static str, history: &[Value], input: &[Value]) -> Row {
     let theirs: Vec<Value> = input.iter().filter(|item| !is_tools(item)).map(sent).collect();
     let ours = bridged(history.iter().map(sent).collect(), &theirs);
@@ -49,20 +47,20 @@ pub(super) fn compare(step: &'static str, history: &[Value], input: &[Value]) ->
     let lead = (0..=lead_max).max_by_key(|lead| (equal(*lead), lead_max - lead)).unwrap_or(0);
     let same = equal(lead);
     let agrees = same == ours.len() && !ours.is_empty();
-    let mut told = format!("{same} of {} items, {} sent", ours.len(), theirs.len());
+    let mut detail = format!("{same} of {} items, {} sent", ours.len(), theirs.len());
     if lead > 0 {
         let before: Vec<String> = theirs.iter().take(lead).map(opening).collect();
-        told.push_str(&format!("; before them {}", before.join(", ")));
+        detail.push_str(&format!("; before them {}", before.join(", ")));
     }
     if !agrees {
         let side = |items: &[Value], at: usize| items.get(at).map_or_else(String::new, shown);
         let (ours, theirs) = (side(&ours, same), side(&theirs, lead + same));
-        told.push_str(&format!("\n        ours {ours}\n        sent {theirs}"));
+        detail.push_str(&format!("\n        ours {ours}\n        sent {theirs}"));
     }
-    Row { step, agrees, told }
+    Row { step, agrees, detail }
 }
 
-/// Our history with that message in place of the consecutive ones it contains, if any.
+/// Replaces the consecutive messages of our history that one message of theirs joins, by that message.
 fn bridged(mut ours: Vec<Value>, theirs: &[Value]) -> Vec<Value> {
     let from = ours.iter().take_while(|item| !begins_turn(item)).count();
     let Some(bridge) = theirs.iter().find(|item| begins_turn(item)) else { return ours };
@@ -70,7 +68,7 @@ fn bridged(mut ours: Vec<Value>, theirs: &[Value]) -> Vec<Value> {
     if ours.get(from).is_none_or(|first| text(first) == rest) {
         return ours;
     }
-    let held = ours[from..].iter().take_while(|item| {
+    let joined = ours[from..].iter().take_while(|item| {
         let words = if item["role"] == "user" { text(item).trim() } else { "" };
         let after = rest.split_once(words).filter(|_| !words.is_empty());
         after.is_some_and(|(_, after)| {
@@ -78,9 +76,9 @@ fn bridged(mut ours: Vec<Value>, theirs: &[Value]) -> Vec<Value> {
             true
         })
     });
-    let held = held.count();
-    if held > 0 {
-        ours.splice(from..from + held, [bridge.clone()]);
+    let joined = joined.count();
+    if joined > 0 {
+        ours.splice(from..from + joined, [bridge.clone()]);
     }
     ours
 }

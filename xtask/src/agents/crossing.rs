@@ -1,4 +1,4 @@
-//! A thread of one real agent continued in the other: its first request there holds what the thread was about.
+//! Continues a thread of one real agent in the other: the first request there contains the view.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -27,15 +27,15 @@ pub(super) fn play(
     let daemon = Daemon::start_with(longhauld, &codex.home(), &claude.home(), "")?;
     let mut wire = daemon.connect()?;
     claude.print(&["rename the parser"])?;
-    let id = continued(&mut wire, &newest_in(&claude.home().join("projects"))?, "codex")?;
+    let id = continue_in(&mut wire, &newest_in(&claude.home().join("projects"))?, "codex")?;
     mock.take();
     codex.exec(&["resume", &id, "go on then"])?;
     let sent = mock.take().first().context("Codex sent no request")?["input"].to_string();
     let mut rows = vec![row("claude to codex", &sent, "rename the parser")];
-    // Claude Code looks for its sessions in the folder that it is started in.
+    // Claude Code finds only the sessions of the folder it starts in.
     let folder = claude.project();
     codex.exec(&["-C", &folder.to_string_lossy(), "sort the imports"])?;
-    let id = continued(&mut wire, &codex.newest()?, "claude")?;
+    let id = continue_in(&mut wire, &codex.newest()?, "claude")?;
     mock.take();
     claude.print(&["--resume", &id, "go on then"])?;
     rows.push(row("codex to claude", &claude::sent(&mock), "sort the imports"));
@@ -43,15 +43,15 @@ pub(super) fn play(
     Ok(rows)
 }
 
-/// The thread that continues the one of a transcript.
-fn continued(wire: &mut Wire, transcript: &Path, to: &str) -> anyhow::Result<String> {
+/// Continues a transcript's thread in another agent; returns the new thread's id.
+fn continue_in(wire: &mut Wire, transcript: &Path, to: &str) -> anyhow::Result<String> {
     let synced = wire.call("thread/sync", &json!({ "path": transcript, "timeout_ms": 10_000 }))?;
-    let of = json!({ "thread_id": synced["thread_id"], "to": to, "strategy": "checkpoint" });
-    let made = wire.call("thread/continue", &of)?;
-    Ok(made["thread_id"].as_str().context("a continuation without an id")?.to_owned())
+    let params = json!({ "thread_id": synced["thread_id"], "to": to, "strategy": "checkpoint" });
+    let continued = wire.call("thread/continue", &params)?;
+    Ok(continued["thread_id"].as_str().context("a continuation without an id")?.to_owned())
 }
 
 fn row(step: &'static str, sent: &str, request: &str) -> Row {
     let holds = sent.contains(VIEW) && sent.contains(request) && sent.contains("go on then");
-    Row::told(step, holds, format!("{} bytes in its first request", sent.len()))
+    Row::new(step, holds, format!("{} bytes in its first request", sent.len()))
 }

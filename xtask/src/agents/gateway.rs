@@ -1,5 +1,5 @@
-//! Our gateway before the real Codex: a compaction asks no model, in either form, the turn goes on, and with the daemon
-//! killed in the middle Codex compacts in its own way.
+//! Our gateway with the real Codex: in either form it compacts without a model and the turn continues; if the daemon is
+//! killed in the middle, Codex compacts by itself.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -16,48 +16,49 @@ use serde_json::{Value, json};
 use super::CONFIG;
 use super::codex::Codex;
 use super::compare::Row;
+use super::doctor;
 use super::hooks::TRUSTED;
 use super::mock::{Mock, is_compaction};
 use super::scenario::{COMPACT_AT_ONCE, thread_id};
 use crate::daemon::{self, Daemon};
 use crate::process::{self, Deadline, POLL};
 
-/// How every briefing begins, how its view does, and what stands for it in Codex's own history.
+/// The beginnings of every briefing, of its view, and of the marker that replaces it in Codex's history.
 pub(super) const BRIEFING: &str = "The conversation so far was compacted.";
 const VIEW: &str = "[SESSION_CHECKPOINT v1]";
 const MARKER: &str = "longhaul-view-";
-/// What the person pins, and where it stands in a view.
+/// A pinned text, and its section in a view.
 const PINNED: &str = "Amounts are whole cents.";
 const PINS: &str = "[PINNED]";
-/// What the person said before, and wants in no view any more.
+/// A dropped text, which the person said before.
 const DROPPED: &str = "second task";
-/// What a hook of ours would say again.
+/// The beginning of the hook's text, which would repeat the view.
 const HOOK_CONTEXT: &str = r#"<longhaul_context about=\"compaction\">"#;
 
-/// The two forms: a provider of one's own, whose name decides, and the built-in one.
+/// The two forms: of a custom provider, which its name selects, and of the built-in one.
 pub(super) const PLAIN: Form = Form {
     name: "plain",
-    words: [
-        "asks no model",
-        "the turn goes on",
-        "told once",
-        "a resume",
-        "a fork",
-        "a pin stands",
+    steps: [
+        "compacts without a model",
+        "the turn continues",
+        "one view",
+        "resume",
+        "fork",
+        "a pin is kept",
         "a drop is left out",
         "the policy, in a terminal",
-        "view and handoff in it",
+        "view and handoff",
     ],
 };
 pub(super) const OPAQUE: Form = Form {
     name: "opaque",
-    words: [
-        "asks no model, opaque",
-        "the turn goes on, opaque",
-        "told once, opaque",
-        "a resume, opaque",
-        "a fork, opaque",
-        "a pin stands, opaque",
+    steps: [
+        "without a model, opaque",
+        "the turn continues, opaque",
+        "one view, opaque",
+        "resume, opaque",
+        "fork, opaque",
+        "a pin is kept, opaque",
         "a drop is left out, opaque",
         "the policy, opaque",
         "view and handoff, opaque",
@@ -66,8 +67,8 @@ pub(super) const OPAQUE: Form = Form {
 
 pub(super) struct Form {
     pub(super) name: &'static str,
-    /// What each row is about.
-    pub(super) words: [&'static str; 9],
+    /// Steps of the rows.
+    pub(super) steps: [&'static str; 9],
 }
 
 pub(super) fn play(longhauld: &Path, binary: &Path, limit: Duration) -> anyhow::Result<Vec<Row>> {
@@ -76,7 +77,7 @@ pub(super) fn play(longhauld: &Path, binary: &Path, limit: Duration) -> anyhow::
         let mock = Mock::start()?;
         let codex = Codex::new(binary.to_owned(), mock.address(), Deadline::after(limit))?;
         if form.name == OPAQUE.name {
-            go_to_built_in(&codex, &mock)?;
+            use_built_in_provider(&codex, &mock)?;
         }
         let daemon =
             Daemon::start_with(longhauld, &codex.home(), Path::new("/nonexistent"), CONFIG)?;
@@ -86,8 +87,8 @@ pub(super) fn play(longhauld: &Path, binary: &Path, limit: Duration) -> anyhow::
     Ok(rows)
 }
 
-/// Codex's own provider at another address: the form of an opaque item, and websockets are tried first.
-pub(super) fn go_to_built_in(codex: &Codex, mock: &Mock) -> anyhow::Result<()> {
+/// Selects Codex's own provider, at the mock's address. It stores opaque items and tries websockets first.
+pub(super) fn use_built_in_provider(codex: &Codex, mock: &Mock) -> anyhow::Result<()> {
     let path = codex.home().join("config.toml");
     let text = fs::read_to_string(&path)?;
     let (own, _) = text.split_once("[model_providers.mock]").context("the mock's table")?;
@@ -110,98 +111,111 @@ impl Stage {
         let before = fs::read_to_string(&config)?;
         self.longhaul(&daemon, &["install", "codex", "--gateway", "--yes"])?;
         let mut gateway = self.gateway()?;
-        let mut rows = self.in_a_turn()?;
-        rows.push(self.doctor(&daemon, "doctor names the route", "1 compaction answered")?);
-        rows.push(one_record(&daemon, 1)?);
-        rows.push(self.another_user()?);
+        let mut rows = self.fill_in_turn()?;
+        rows.push(self.doctor_row(&daemon, "doctor names the route", "1 compaction answered")?);
+        let records = daemon.compactions()?;
+        rows.push(Row::new("one record", records == 1, format!("{records} records")));
+        rows.push(self.other_user_row()?);
         let thread = thread_id(&self.codex.newest()?)?;
-        // Nothing that a view needs is in the process, and a hook starts another one.
+        // A view needs nothing from this process, and a hook starts another one.
         gateway.kill()?;
-        rows.push(self.sends_the_view(self.form.words[3], &["resume", &thread, "second task"])?);
+        rows.push(self.view_row(self.form.steps[3], &["resume", &thread, "second task"])?);
         gateway = self.gateway()?;
-        rows.push(self.sends_the_view(self.form.words[4], &["fork", &thread, "another way"])?);
-        rows.extend(self.chosen(&daemon, &thread)?);
-        rows.push(undone(&daemon, &thread)?);
-        rows.push(self.killed(&mut daemon)?);
-        rows.push(self.doctor(&daemon, "and doctor says so", "left to the provider: no daemon")?);
+        rows.push(self.view_row(self.form.steps[4], &["fork", &thread, "another way"])?);
+        rows.extend(self.choice_rows(&daemon, &thread)?);
+        rows.push(undo_row(&daemon, &thread)?);
+        rows.push(self.kill_daemon(&mut daemon)?);
+        rows.push(self.doctor_row(
+            &daemon,
+            "doctor names the fallback",
+            "left to the provider: no daemon",
+        )?);
         self.longhaul(&daemon, &["uninstall", "codex", "--yes"])?;
         gateway.kill()?;
         let after = fs::read_to_string(&config)?;
-        rows.push(Row::told("uninstalled", after == before, format!("{} bytes", after.len())));
+        rows.push(Row::new("uninstalled", after == before, format!("{} bytes", after.len())));
         Ok(rows)
     }
 
-    /// The window fills in the middle of the first turn.
-    fn in_a_turn(&self) -> anyhow::Result<Vec<Row>> {
+    /// Fills the window in the middle of the first turn.
+    fn fill_in_turn(&self) -> anyhow::Result<Vec<Row>> {
         self.mock.take();
         self.codex.exec(&[TRUSTED, "-c", COMPACT_AT_ONCE, "rename the parser"])?;
         let requests = self.mock.take();
-        let asked = requests.iter().filter(|request| is_compaction(request)).count();
+        let summaries = requests.iter().filter(|request| is_compaction(request)).count();
         let last = requests.last().context("no request was sent")?.to_string();
-        let goes_on =
+        let has_view =
             last.contains(BRIEFING) && last.contains(VIEW) && last.contains("rename the parser");
-        let [no_model, turn, once, ..] = self.form.words;
+        let [no_model, turn, one_view, ..] = self.form.steps;
         let is_clean = requests.iter().all(|request| !request.to_string().contains(MARKER));
         Ok(vec![
-            Row::told(
+            Row::new(
                 no_model,
-                asked == 0,
-                format!("{asked} compactions in {} requests", requests.len()),
+                summaries == 0,
+                format!("{summaries} compactions in {} requests", requests.len()),
             ),
-            Row::told(
+            Row::new(
                 turn,
-                goes_on && is_clean,
+                has_view && is_clean,
                 format!("{} bytes in the next request", last.len()),
             ),
-            Row::told(
-                once,
+            Row::new(
+                one_view,
                 last.matches(VIEW).count() == 1 && !last.contains(HOOK_CONTEXT),
                 format!("{} views", last.matches(VIEW).count()),
             ),
         ])
     }
 
-    /// Another user of the machine finds the gateway's secret nowhere, and is refused without it.
-    fn another_user(&self) -> anyhow::Result<Row> {
+    /// Another user of the machine cannot find the gateway's secret, and is refused without it.
+    fn other_user_row(&self) -> anyhow::Result<Row> {
         let step = "another user is refused";
         if !rustix::process::getuid().is_root() {
-            return Ok(Row::told(step, true, "not tried: only root can become another".into()));
+            return Ok(Row::new(step, true, "not tried: needs root".into()));
         }
         let (state, home) = (self.codex.state(), self.codex.home());
-        // Only the files' own rights stand between them.
+        // So that only the permissions of the files protect them.
         for folder in home.ancestors().take(3).chain([state.as_path()]) {
             fs::set_permissions(folder, fs::Permissions::from_mode(0o755))?;
         }
-        let anybodys = state.join("anybodys");
-        fs::write(&anybodys, "for anybody")?;
+        let public = state.join("public");
+        fs::write(&public, "for everyone")?;
         let settings: Value = serde_json::from_slice(&fs::read(state.join("gateway.json"))?)?;
         let secret = settings["secret"].as_str().context("no secret")?;
-        let look = r#"cat "$1"/* "$2"/* /proc/[0-9]*/cmdline; echo; exec 3<>"/dev/tcp/127.0.0.1/$3"; \
+        let script = r#"cat "$1"/* "$2"/* /proc/[0-9]*/cmdline; echo; exec 3<>"/dev/tcp/127.0.0.1/$3"; \
             printf 'POST /responses HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}' >&3; cat <&3"#;
         let mut command = Command::new("setpriv");
-        command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "bash", "-c", look, "-"]);
+        command.args([
+            "--reuid=65534",
+            "--regid=65534",
+            "--clear-groups",
+            "bash",
+            "-c",
+            script,
+            "-",
+        ]);
         command.args([&state, &home]).arg(settings["port"].to_string());
         self.mock.take();
         let output = command.output().context("cannot run setpriv of util-linux")?;
-        let seen = String::from_utf8_lossy(&output.stdout);
-        let refusal = seen.lines().find(|line| line.starts_with("HTTP/1.1")).unwrap_or("nothing");
-        let is_kept = seen.contains("for anybody")
-            && !seen.contains(secret)
+        let printed = String::from_utf8_lossy(&output.stdout);
+        let refusal =
+            printed.lines().find(|line| line.starts_with("HTTP/1.1")).unwrap_or("nothing");
+        let is_safe = printed.contains("for everyone")
+            && !printed.contains(secret)
             && refusal.starts_with("HTTP/1.1 404")
             && self.mock.count() == 0;
-        Ok(Row::told(step, is_kept, format!("{} bytes seen, {}", seen.len(), refusal.trim())))
+        Ok(Row::new(step, is_safe, format!("{} bytes read, {}", printed.len(), refusal.trim())))
     }
 
-    /// The first request of a run holds the view, and no marker of ours.
-    fn sends_the_view(&self, step: &'static str, arguments: &[&str]) -> anyhow::Result<Row> {
+    /// Checks that the first request of a run contains the view, and no marker.
+    fn view_row(&self, step: &'static str, arguments: &[&str]) -> anyhow::Result<Row> {
         let first = first_request(&self.codex, &self.mock, arguments)?;
-        let holds = first.contains(BRIEFING) && !first.contains(MARKER);
-        Ok(Row::told(step, holds, format!("{} bytes in its first request", first.len())))
+        let is_view = first.contains(BRIEFING) && !first.contains(MARKER);
+        Ok(Row::new(step, is_view, format!("{} bytes in its first request", first.len())))
     }
 
-    /// What the person pinned stands in the view of the next compaction, as the next request carries it, and what they
-    /// dropped does not.
-    fn chosen(&self, daemon: &Daemon, thread: &str) -> anyhow::Result<Vec<Row>> {
+    /// Checks that the view of the next compaction contains the pinned text and not the dropped one.
+    fn choice_rows(&self, daemon: &Daemon, thread: &str) -> anyhow::Result<Vec<Row>> {
         let mut wire = daemon.connect()?;
         let before = wire.call("checkpoint/view", &json!({ "thread_id": thread }))?.to_string();
         for (action, text) in [("pin", PINNED), ("drop", DROPPED)] {
@@ -211,27 +225,27 @@ impl Stage {
         self.mock.take();
         self.codex.exec(&[TRUSTED, "-c", COMPACT_AT_ONCE, "resume", thread, "and the tests"])?;
         let requests = self.mock.take();
-        let asked = requests.iter().filter(|request| is_compaction(request)).count();
+        let summaries = requests.iter().filter(|request| is_compaction(request)).count();
         let last = requests.last().context("no request was sent")?;
-        // Codex itself keeps the person's last messages beside the view.
+        // Codex also keeps the person's last messages, beside the view.
         let items = last["input"].as_array().into_iter().flatten().map(Value::to_string);
         let view: String = items.filter(|item| item.contains(VIEW)).collect();
-        let stands = view.contains(PINS) && view.contains(PINNED);
-        let told = format!("in a view of {} bytes, {asked} asked of the model", view.len());
+        let is_pinned = view.contains(PINS) && view.contains(PINNED);
+        let detail = format!("in a view of {} bytes, {summaries} summary requests", view.len());
         let is_left_out = before.contains(DROPPED) && !view.contains(DROPPED) && !view.is_empty();
-        let was = if before.contains(DROPPED) { "it stood" } else { "it never stood" };
+        let was = if before.contains(DROPPED) { "was" } else { "was not" };
         Ok(vec![
-            Row::told(self.form.words[5], stands && asked == 0, told),
-            Row::told(self.form.words[6], is_left_out, format!("{was} in the view before")),
+            Row::new(self.form.steps[5], is_pinned && summaries == 0, detail),
+            Row::new(self.form.steps[6], is_left_out, format!("{was} in the view before")),
         ])
     }
 
-    /// The daemon dies while a turn runs whose window is about to fill.
-    fn killed(&self, daemon: &mut Daemon) -> anyhow::Result<Row> {
+    /// Kills the daemon during a turn that fills the window.
+    fn kill_daemon(&self, daemon: &mut Daemon) -> anyhow::Result<Row> {
         self.mock.take();
         let done = thread::scope(|scope| {
             let arguments = [TRUSTED, "-c", COMPACT_AT_ONCE, "and the lexer"];
-            let turn = scope.spawn(move || self.codex.exec_without_start(&arguments));
+            let turn = scope.spawn(move || self.codex.exec_without_autostart(&arguments));
             while self.mock.count() == 0 && !turn.is_finished() {
                 daemon::pause(POLL);
             }
@@ -240,19 +254,14 @@ impl Stage {
         });
         done?;
         let requests = self.mock.take();
-        let asked = requests.iter().position(is_compaction);
-        let goes_on = asked.is_some_and(|at| at + 1 < requests.len());
-        let told = format!("{} requests, the compaction among them", requests.len());
-        Ok(Row::told("killed: Codex's own way", goes_on, told))
+        let summary = requests.iter().position(is_compaction);
+        let continues = summary.is_some_and(|at| at + 1 < requests.len());
+        let detail = format!("{} requests, including the compaction", requests.len());
+        Ok(Row::new("killed: Codex compacts", continues, detail))
     }
 
-    fn doctor(&self, daemon: &Daemon, step: &'static str, wanted: &str) -> anyhow::Result<Row> {
-        let output = self.command(daemon, &["doctor", "--json"]).output()?;
-        let page: Value = serde_json::from_slice(&output.stdout).context("doctor gave no JSON")?;
-        let checks = page["checks"].as_array().map_or(&[][..], Vec::as_slice);
-        let route = checks.iter().find(|check| check["name"] == "compaction");
-        let detail = route.and_then(|check| check["detail"].as_str()).unwrap_or("nothing");
-        Ok(Row::told(step, detail.contains(wanted), detail.to_owned()))
+    fn doctor_row(&self, daemon: &Daemon, step: &'static str, text: &str) -> anyhow::Result<Row> {
+        doctor::compaction_row(step, &mut self.command(daemon, &[]), text)
     }
 
     pub(super) fn longhaul(&self, daemon: &Daemon, arguments: &[&str]) -> anyhow::Result<()> {
@@ -275,7 +284,7 @@ impl Stage {
     }
 }
 
-/// The gateway that runs now, by what it says of itself.
+/// The running gateway, from its own status.
 pub(super) fn running(codex: &Codex) -> anyhow::Result<GatewayProcess> {
     let settings = fs::read(codex.state().join("gateway.json"))?;
     let settings: Value = serde_json::from_slice(&settings)?;
@@ -301,7 +310,7 @@ pub(super) fn first_request(
     Ok(mock.take().first().context("no request was sent")?.to_string())
 }
 
-/// A gateway that outlives what started it, as it is meant to; here it must not.
+/// A gateway, which normally outlives the process that started it. Killed when dropped.
 pub(super) struct GatewayProcess {
     pid: String,
 }
@@ -309,7 +318,7 @@ pub(super) struct GatewayProcess {
 impl GatewayProcess {
     fn kill(&mut self) -> anyhow::Result<()> {
         let pid = std::mem::take(&mut self.pid);
-        ensure!(!pid.is_empty(), "it was ended already");
+        ensure!(!pid.is_empty(), "the gateway was killed already");
         process::check(Command::new("kill").arg("-9").arg(pid))
     }
 }
@@ -317,27 +326,19 @@ impl GatewayProcess {
 impl Drop for GatewayProcess {
     fn drop(&mut self) {
         if !self.pid.is_empty() {
-            // The check that failed before says why.
+            // An error here hides no failed check.
             self.kill().unwrap_or_default();
         }
     }
 }
 
-/// The hook that announces a compaction and the answer to it make one record.
-pub(super) fn one_record(daemon: &Daemon, compactions: usize) -> anyhow::Result<Row> {
-    let listed = daemon.connect()?.call("compaction/list", &json!({ "limit": 100 }))?;
-    let records = listed["compactions"].as_array().map_or(0, Vec::len);
-    let told = format!("{records} records of {compactions}");
-    Ok(Row::told("one record of a compaction", records == compactions, told))
-}
-
-/// The daemon gives back what the newest compaction replaced. Codex has no way to take it up.
-fn undone(daemon: &Daemon, thread: &str) -> anyhow::Result<Row> {
+/// Undoes the newest compaction in the daemon. Codex cannot load the restored history.
+fn undo_row(daemon: &Daemon, thread: &str) -> anyhow::Result<Row> {
     let mut wire = daemon.connect()?;
-    let made = wire.call("compaction/list", &json!({ "thread_id": thread }))?;
+    let listed = wire.call("compaction/list", &json!({ "thread_id": thread }))?;
     let id =
-        made["compactions"][0]["compaction_id"].as_str().context("no compaction was logged")?;
+        listed["compactions"][0]["compaction_id"].as_str().context("no compaction is recorded")?;
     let undone = wire.call("compaction/undo", &json!({ "compaction_id": id }))?;
     let items = undone["history"].as_array().map_or(0, Vec::len);
-    Ok(Row::told("undo gives the history back", items > 0, format!("{items} items")))
+    Ok(Row::new("undo returns the history", items > 0, format!("{items} items")))
 }

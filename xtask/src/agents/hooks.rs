@@ -1,8 +1,7 @@
 //! Our hooks and our MCP server in the real Codex: installed by `longhaul install codex`, run by Codex.
 //!
-//! Checks that the request after a real compaction contains our checkpoint; that the earlier state was kept
-//! with a receipt; that our tools answer about the calling thread; and that our text is not read back as the
-//! person's.
+//! The request after a real compaction must contain our checkpoint; the earlier state must be kept with a receipt; our
+//! tools must answer about the calling thread; and our text must not be read back as the person's.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -19,17 +18,17 @@ use super::trust;
 use crate::daemon::Daemon;
 use crate::process;
 
-/// Attempts: a hook has 150 ms, which a busy machine may exceed; it then leaves its text out, as designed.
+/// A hook that takes over 150 ms, as on a busy machine, leaves its text out, as designed.
 const ATTEMPTS: usize = 3;
-/// Hooks of a made-up home, which nobody is there to trust.
+/// Runs hooks that nobody approved.
 pub(super) const TRUSTED: &str = "--dangerously-bypass-hook-trust";
-/// What the person says once and for all, and words of it that a request shows.
+/// A rule of the person, and the part of it that must appear in requests.
 pub(super) const RULE: &str = "Never use floats for money, always whole cents.";
-pub(super) const RULED: &str = "floats for money";
-/// How what we put before the model begins.
+pub(super) const RULE_EXCERPT: &str = "floats for money";
+/// The beginning of every text of our hooks.
 const MARK: &str = "<longhaul_context about=";
 
-/// Notes the rule as the person's: what a script asks an agent, as this tool does, makes no rules.
+/// Notes the rule as the person's: prompts of a script, such as this one, set no rules.
 pub(super) fn note_rule(daemon: &Daemon, folder: &Path) -> anyhow::Result<()> {
     let note = json!({ "text": RULE, "cwd": folder, "origin": "person" });
     let mut wire = daemon.connect()?;
@@ -50,17 +49,17 @@ pub(super) fn play(
     let mut wire = daemon.connect()?;
     wire.call("thread/sync", &json!({ "path": codex.newest()?, "timeout_ms": 10_000 }))?;
     note_rule(daemon, &codex.project())?;
-    let mut rows = vec![compacted(codex, mock, &thread)?];
-    let made = wire.call("compaction/list", &json!({ "thread_id": thread }))?;
-    let made = made["compactions"].as_array().map_or(0, Vec::len);
-    rows.push(Row::told("state kept before it", made > 0, format!("{made} receipts")));
-    rows.push(asked(codex, mock, &thread)?);
+    let mut rows = vec![compaction_row(codex, mock, &thread)?];
+    let listed = wire.call("compaction/list", &json!({ "thread_id": thread }))?;
+    let receipts = listed["compactions"].as_array().map_or(0, Vec::len);
+    rows.push(Row::new("state kept before it", receipts > 0, format!("{receipts} receipts")));
+    rows.push(tool_row(codex, mock, &thread)?);
     let path = codex.newest()?;
     wire.call("thread/sync", &json!({ "path": path, "timeout_ms": 10_000 }))?;
     let view = wire.call("checkpoint/view", &json!({ "thread_id": thread }))?;
     let text = view["text"].as_str().unwrap_or_default();
     let is_clean = !text.contains(MARK) && !text.contains("mcp__longhaul");
-    rows.push(Row::told(
+    rows.push(Row::new(
         "nothing of ours read back",
         is_clean,
         text.lines().last().unwrap_or_default().into(),
@@ -79,10 +78,10 @@ fn install(longhaul: &Path, codex: &Codex, daemon: &Daemon) -> anyhow::Result<()
     process::check(&mut command)
 }
 
-/// Lets the thread compact by its own rule and checks what Codex sends next.
-fn compacted(codex: &Codex, mock: &Mock, thread: &str) -> anyhow::Result<Row> {
+/// Makes Codex compact the thread and checks its next request.
+fn compaction_row(codex: &Codex, mock: &Mock, thread: &str) -> anyhow::Result<Row> {
     let step = "checkpoint and memory after";
-    let mut told = "no compaction was asked for".to_owned();
+    let mut failure = "no compaction was requested".to_owned();
     for _ in 0..ATTEMPTS {
         mock.take();
         codex.exec(&[TRUSTED, "-c", COMPACT_AT_ONCE, "resume", thread, "and the lexer"])?;
@@ -93,15 +92,15 @@ fn compacted(codex: &Codex, mock: &Mock, thread: &str) -> anyhow::Result<Row> {
             let holds = text.contains("[SESSION_CHECKPOINT v1]")
                 && text.contains("rename the parser")
                 && text.contains("remembers from earlier threads")
-                && text.matches(RULED).count() > 0;
-            return Ok(Row::told(step, holds, format!("{} bytes in the next request", text.len())));
+                && text.matches(RULE_EXCERPT).count() > 0;
+            return Ok(Row::new(step, holds, format!("{} bytes in the next request", text.len())));
         }
-        told = "the next request does not hold it".to_owned();
+        failure = "the next request does not contain the checkpoint".to_owned();
     }
-    Ok(Row::failed(step, told))
+    Ok(Row::failed(step, failure))
 }
 
-/// What a hook of ours put into a request, and about what.
+/// The text about `about` that our hook put into a request.
 pub(super) fn injected<'a>(request: &'a Value, about: &str) -> Option<&'a str> {
     let items = request["input"].as_array()?.iter();
     let texts = items.filter(|item| item["role"] == "developer");
@@ -113,25 +112,25 @@ pub(super) fn injected<'a>(request: &'a Value, about: &str) -> Option<&'a str> {
 }
 
 /// Makes the model call one of our tools and checks what Codex sends back.
-fn asked(codex: &Codex, mock: &Mock, thread: &str) -> anyhow::Result<Row> {
+fn tool_row(codex: &Codex, mock: &Mock, thread: &str) -> anyhow::Result<Row> {
     let answer = answer_of(codex, mock, &["resume", thread], &ask("checkpoint_view", &json!({})))?;
     let holds = answer.contains("[SESSION_CHECKPOINT v1]") && answer.contains(thread);
-    Ok(Row::told(
+    Ok(Row::new(
         "tool over MCP",
         holds,
         answer.chars().take(if holds { 60 } else { 400 }).collect(),
     ))
 }
 
-/// What a call gives to the model, as Codex sends it back.
+/// The answer of a tool call, as Codex sends it to the model.
 pub(super) fn answer_of(
     codex: &Codex,
     mock: &Mock,
-    to: &[&str],
+    arguments: &[&str],
     prompt: &str,
 ) -> anyhow::Result<String> {
     mock.take();
-    codex.exec(&[&[TRUSTED], to, &[prompt]].concat())?;
+    codex.exec(&[&[TRUSTED], arguments, &[prompt]].concat())?;
     let requests = mock.take();
     let last = requests.last().context("no request was sent")?;
     let items = last["input"].as_array().map_or(&[][..], Vec::as_slice);

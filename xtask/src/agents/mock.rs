@@ -1,8 +1,7 @@
-//! A mock model: as much of the Responses API as an agent needs, on the loopback interface.
+//! A mock model on the loopback interface, with the parts of the Responses API that agents use.
 //!
-//! It is not scripted. A summary request is answered with a summary; the first other request of a run with a
-//! command for whichever shell tool is offered; all later ones with text, so that a run ends even if a
-//! compaction removed the command.
+//! It has no script. It answers a summary request with a summary, the first other request of a run with a command for
+//! the offered shell tool, and all later ones with text, so that a run ends even if a compaction removed the command.
 
 mod messages;
 
@@ -14,18 +13,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::Context as _;
 use serde_json::{Value, json};
 
-pub(super) use messages::{FILL, PART, is_summary_asked, unpaired};
+pub(super) use messages::{FILL, PART, is_summary_request, unpaired};
 
-/// What Codex's own requests for a summary hold, of all versions.
+/// Texts in Codex's requests for a summary, in all versions.
 const COMPACTION_MARKS: [&str; 3] = ["CONTEXT CHECKPOINT COMPACTION", "handoff summary", "memento"];
 
-/// A task that the model does by a tool: the words, the tool, its arguments in JSON.
+/// Begins a prompt that makes the model call a tool. The tool and its arguments in JSON follow.
 pub(super) const ASK_LONGHAUL: &str = "ask longhaul: ";
 
 const BODY_BYTES_MAX: usize = 16 << 20;
 
 /// Tokens reported for a request, and for one after a compaction in the same run: old versions end a run
-/// that is over the limit still.
+/// that is still over the limit.
 const INPUT_TOKENS: u64 = 3_000;
 const COMPACTED_TOKENS: u64 = 500;
 
@@ -35,7 +34,7 @@ type Requests = Arc<Mutex<Vec<Value>>>;
 pub(super) struct Mock {
     address: String,
     requests: Requests,
-    /// Every request to Codex's model is too long for it.
+    /// Rejects every request of Codex as too long.
     is_full: Arc<AtomicBool>,
 }
 
@@ -56,8 +55,8 @@ impl Mock {
         Ok(Self { address, requests, is_full })
     }
 
-    /// Has Codex's requests refused, those for a compaction included, as longer than the model's window.
-    pub(super) fn refuse(&self, is_full: bool) {
+    /// Sets whether Codex's requests, including compactions, are rejected as longer than the window.
+    pub(super) fn set_full(&self, is_full: bool) {
         self.is_full.store(is_full, Ordering::Relaxed);
     }
 
@@ -65,12 +64,12 @@ impl Mock {
         &self.address
     }
 
-    /// How many came since they were taken.
+    /// Requests since the last `take`.
     pub(super) fn count(&self) -> usize {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// The bodies that came since the last call, oldest first.
+    /// The bodies of requests since the last call, oldest first.
     pub(super) fn take(&self) -> Vec<Value> {
         std::mem::take(&mut *self.requests.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -184,19 +183,19 @@ fn respond_with(mut stream: TcpStream, status: &str, kind: &str, body: &str) -> 
     Ok(())
 }
 
-/// What the model says to a request.
+/// The items of the answer.
 fn answer(request: &Value, is_first: bool) -> Vec<Value> {
     match compaction(request) {
-        Some(made) => vec![made],
-        None if is_first && asked_tool(request).is_some() => {
-            asked_tool(request).into_iter().collect()
+        Some(item) => vec![item],
+        None if is_first && requested_call(request).is_some() => {
+            requested_call(request).into_iter().collect()
         }
-        None if is_first => vec![says("Looking."), command(request, items(request))],
-        None => vec![says("Done.")],
+        None if is_first => vec![message("Looking."), command(request, items(request))],
+        None => vec![message("Done.")],
     }
 }
 
-/// The compaction that a request asks for, if it asks for one.
+/// The answer to a compaction request; `None` for other requests.
 fn compaction(request: &Value) -> Option<Value> {
     let input = items(request);
     if input.iter().any(|item| item["type"] == "compaction_trigger") {
@@ -204,7 +203,7 @@ fn compaction(request: &Value) -> Option<Value> {
     }
     let last = input.last().map(Value::to_string).unwrap_or_default();
     let is_asked = COMPACTION_MARKS.iter().any(|mark| last.contains(mark));
-    is_asked.then(|| says("SUMMARY: the tasks so far are done."))
+    is_asked.then(|| message("SUMMARY: the tasks so far are done."))
 }
 
 /// Whether a request asks for a compaction.
@@ -212,32 +211,32 @@ pub(super) fn is_compaction(request: &Value) -> bool {
     compaction(request).is_some()
 }
 
-/// A task for a tool of ours.
+/// A prompt that makes the model call a tool.
 pub(super) fn ask(tool: &str, arguments: &Value) -> String {
     format!("{ASK_LONGHAUL}{tool} {arguments}")
 }
 
-/// The tool that words of the person ask for, and its arguments.
-fn wanted_tool(words: &str) -> Option<(&str, Value)> {
-    let (_, asked) = words.rsplit_once(ASK_LONGHAUL)?;
-    let (tool, arguments) = asked.split_once(' ')?;
+/// The tool and arguments that a prompt requests.
+fn requested_tool(prompt: &str) -> Option<(&str, Value)> {
+    let (_, call) = prompt.rsplit_once(ASK_LONGHAUL)?;
+    let (tool, arguments) = call.split_once(' ')?;
     let arguments = serde_json::Deserializer::from_str(arguments).into_iter().next()?.ok()?;
     Some((tool, arguments))
 }
 
-/// The call that the last words of the person ask for, as new versions name the tools of our server.
-fn asked_tool(request: &Value) -> Option<Value> {
+/// The call that the last prompt requests, by the names that new versions give to our tools.
+fn requested_call(request: &Value) -> Option<Value> {
     let mut words = items(request).iter().rev().filter(|item| item["role"] == "user");
     let words = words.find_map(|item| {
         let texts = item["content"].as_array()?.iter();
         texts.filter_map(|part| part["text"].as_str()).find(|text| text.contains(ASK_LONGHAUL))
     });
-    let (tool, arguments) = wanted_tool(words?)?;
+    let (tool, arguments) = requested_tool(words?)?;
     let mut call = json!({
         "type": "function_call", "id": new_id("fc"), "call_id": new_id("call"), "status": "completed",
         "name": tool, "arguments": arguments.to_string(),
     });
-    // Resources are read by a tool of Codex's own.
+    // Resources are read by a tool of Codex.
     if !tool.ends_with("_mcp_resource") {
         call["namespace"] = "mcp__longhaul".into();
     }
@@ -248,15 +247,15 @@ fn items(request: &Value) -> &[Value] {
     request["input"].as_array().map_or(&[], Vec::as_slice)
 }
 
-fn says(text: &str) -> Value {
+fn message(text: &str) -> Value {
     let content = [json!({ "type": "output_text", "text": text, "annotations": [] })];
     json!({ "type": "message", "role": "assistant", "id": new_id("msg"), "status": "completed", "content": content })
 }
 
-/// A shell command in the form of the tool that is offered.
+/// A shell command for the offered tool.
 fn command(request: &Value, input: &[Value]) -> Value {
-    let among = input.iter().filter(|item| item["type"] == "additional_tools");
-    let lists = std::iter::once(&request["tools"]).chain(among.map(|item| &item["tools"]));
+    let in_input = input.iter().filter(|item| item["type"] == "additional_tools");
+    let lists = std::iter::once(&request["tools"]).chain(in_input.map(|item| &item["tools"]));
     let tools: Vec<&str> = lists
         .filter_map(Value::as_array)
         .flatten()
@@ -283,7 +282,7 @@ fn command(request: &Value, input: &[Value]) -> Value {
     })
 }
 
-/// The stream of one whole answer.
+/// The event stream of an answer.
 fn events(items: &[Value], tokens: u64) -> String {
     let id = new_id("resp");
     let usage = json!({
@@ -309,7 +308,7 @@ fn events(items: &[Value], tokens: u64) -> String {
     events.iter().map(line).collect()
 }
 
-/// An id that no other answer of this program has.
+/// An id unique in this process.
 fn new_id(kind: &str) -> String {
     use std::sync::atomic::{AtomicU64, Ordering};
     static COUNT: AtomicU64 = AtomicU64::new(0);

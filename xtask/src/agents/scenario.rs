@@ -1,4 +1,4 @@
-//! What a version is driven through, and what is compared on the way.
+//! Drives a version through tasks, resumes, a compaction and a fork, and compares histories.
 
 use std::fs;
 use std::path::Path;
@@ -12,23 +12,22 @@ use super::mock::Mock;
 use crate::daemon::Daemon;
 use crate::wire::Wire;
 
-/// Lies under the usage that the model reports, so that a compaction is due.
+/// Below the usage that the mock model reports, so that Codex compacts at once.
 pub(super) const COMPACT_AT_ONCE: &str = "model_auto_compact_token_limit=2000";
 
-/// A task with tool calls, a resume of it, a compaction, resumes of what that left, a fork where the
-/// version has one.
+/// Runs a task with tool calls, resumes it, compacts it, resumes it again, and forks it if the version can.
 pub(super) fn play(codex: &Codex, mock: &Mock, daemon: &Daemon) -> anyhow::Result<Vec<Row>> {
     let mut stage = Stage { codex, mock, wire: daemon.connect()?, rows: Vec::new() };
     codex.exec(&["first task"])?;
-    // By its id: `--last` takes no prompt beside it in old versions.
+    // By its id: old versions accept no prompt after `--last`.
     let source = thread_id(&codex.newest()?)?;
     stage.check("resume", &["resume", &source, "second task"])?;
-    // Before each run the history is that of the run before: the compaction is part of what is sent.
+    // Not compared: this run also sends the compaction.
     stage.unchecked(&["-c", COMPACT_AT_ONCE, "resume", &source, "third task"])?;
     let compactions = compactions(&codex.newest()?)?;
     stage.check("resume after a compaction", &["resume", &source, "fourth task"])?;
     stage.rows.extend(
-        (compactions == 0).then(|| Row::failed("a compaction", "none was written".to_owned())),
+        (compactions == 0).then(|| Row::failed("a compaction", "none was recorded".to_owned())),
     );
     stage.check("resume once more", &["resume", &source, "fifth task"])?;
     match stage.check("fork", &["fork", &source, "another way"]) {
@@ -38,7 +37,7 @@ pub(super) fn play(codex: &Codex, mock: &Mock, daemon: &Daemon) -> anyhow::Resul
                 stage.check("resume of the fork", &["resume", &fork, "in the fork"])?;
             }
         }
-        // To older versions `fork` is a prompt, and what follows it one argument too many.
+        // Older versions take `fork` as a prompt and reject the arguments after it.
         Err(error) if format!("{error:#}").contains("--help") => {
             println!("    this version has no exec fork");
         }
@@ -62,7 +61,7 @@ impl Stage<'_> {
         Ok(())
     }
 
-    /// Compares the history as it stands with the first request of a run.
+    /// Compares the current history with the first request of a run.
     fn check(&mut self, step: &'static str, arguments: &[&str]) -> anyhow::Result<()> {
         let history = history(&mut self.wire, &self.codex.newest()?)?;
         self.mock.take();
@@ -71,31 +70,32 @@ impl Stage<'_> {
         let input = requests.first().and_then(|request| request["input"].as_array());
         let row = match input {
             Some(input) => compare(step, &history, input),
-            None => Row::failed(step, "it sent no request".to_owned()),
+            None => Row::failed(step, "no request was sent".to_owned()),
         };
         self.rows.push(row);
         Ok(())
     }
 
-    /// A thread goes on in a new transcript of ours: its first request holds the view, the last request of
-    /// the person word for word, and the context of today.
+    /// Continues a thread in a new transcript of ours. Its first request must contain the view, the person's last
+    /// request verbatim, and the current context.
     fn continuation(&mut self, source: &str) -> anyhow::Result<()> {
         const STEP: &str = "a continuation of ours";
-        let of = json!({ "thread_id": source, "strategy": "checkpoint", "max_tokens": 1500 });
-        let made = self.wire.call("thread/continue", &of)?;
-        let id = made["thread_id"].as_str().context("a continuation without an id")?.to_owned();
+        let params = json!({ "thread_id": source, "strategy": "checkpoint", "max_tokens": 1500 });
+        let continued = self.wire.call("thread/continue", &params)?;
+        let id =
+            continued["thread_id"].as_str().context("a continuation without an id")?.to_owned();
         let history =
-            history(&mut self.wire, Path::new(made["path"].as_str().unwrap_or_default()))?;
+            history(&mut self.wire, Path::new(continued["path"].as_str().unwrap_or_default()))?;
         self.mock.take();
         self.codex.exec(&["resume", &id, "go on then"])?;
         let requests = self.mock.take();
         let input = requests.first().and_then(|request| request["input"].as_array());
         let Some(input) = input else {
-            self.rows.push(Row::failed(STEP, "it sent no request".to_owned()));
+            self.rows.push(Row::failed(STEP, "no request was sent".to_owned()));
             return Ok(());
         };
         self.rows.push(compare(STEP, &history, input));
-        let view = made["compaction"]["view"].as_str().unwrap_or_default().trim();
+        let view = continued["compaction"]["view"].as_str().unwrap_or_default().trim();
         let wanted = [
             ("the view", view),
             ("the request", "fifth task"),
@@ -103,8 +103,8 @@ impl Stage<'_> {
         ];
         let texts: Vec<&str> =
             input.iter().filter_map(|item| item.pointer("/content/0/text")?.as_str()).collect();
-        for (what, words) in wanted {
-            if words.is_empty() || !texts.iter().any(|text| text.contains(words)) {
+        for (what, part) in wanted {
+            if part.is_empty() || !texts.iter().any(|text| text.contains(part)) {
                 self.rows.push(Row::failed(STEP, format!("{what} was not sent")));
             }
         }
@@ -124,11 +124,12 @@ pub(super) fn thread_id(transcript: &Path) -> anyhow::Result<String> {
     Ok(id.and_then(Value::as_str).context("a transcript without a thread id")?.to_owned())
 }
 
-/// What the model is shown of a thread, as we say.
+/// The history of a thread, as `history/get` returns it.
 pub(super) fn history(wire: &mut Wire, transcript: &Path) -> anyhow::Result<Vec<Value>> {
     let synced = wire.call("thread/sync", &json!({ "path": transcript, "timeout_ms": 10_000 }))?;
-    let of = json!({ "thread_id": synced["thread_id"], "opaque": "as_is", "max_bytes": 8_000_000 });
-    let history = wire.call("history/get", &of)?;
-    let legal = wire.call("context/normalize", &json!({ "items": history["items"] }))?;
-    Ok(legal["items"].as_array().cloned().unwrap_or_default())
+    let params =
+        json!({ "thread_id": synced["thread_id"], "opaque": "as_is", "max_bytes": 8_000_000 });
+    let history = wire.call("history/get", &params)?;
+    let normal = wire.call("context/normalize", &json!({ "items": history["items"] }))?;
+    Ok(normal["items"].as_array().cloned().unwrap_or_default())
 }

@@ -1,4 +1,4 @@
-//! An agent on a terminal of its own, which `script` of util-linux gives it.
+//! Runs an agent on a pseudo-terminal, by `script` of util-linux.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -10,14 +10,14 @@ use anyhow::{Context as _, ensure};
 use crate::daemon;
 use crate::process::{Deadline, POLL};
 
-/// Gone with its program.
+/// Killed when dropped.
 pub(super) struct Terminal {
     child: Child,
     log: PathBuf,
 }
 
 impl Terminal {
-    /// Runs what `script` is told to; the screen is kept beside `home`.
+    /// Runs `script`; what it prints is saved beside `home`.
     pub(super) fn open(script: &mut Command, home: &Path) -> anyhow::Result<Self> {
         let log = home.with_file_name("terminal");
         let output = File::create(&log)?;
@@ -30,26 +30,26 @@ impl Terminal {
         Ok(Self { child, log })
     }
 
-    /// The end of what stood on its screen.
+    /// The end of what it printed.
     pub(super) fn shown(&self) -> String {
         let shown = fs::read(&self.log).unwrap_or_default();
         let from = shown.len().saturating_sub(2_000);
         String::from_utf8_lossy(&shown[from..]).escape_debug().to_string()
     }
 
-    /// How often these words were on its screen, as far as no escape divides them.
-    pub(super) fn count(&self, words: &str) -> anyhow::Result<usize> {
+    /// How often it printed a text, not counting those split by an escape sequence.
+    pub(super) fn count(&self, text: &str) -> anyhow::Result<usize> {
         let shown = fs::read(&self.log)?;
-        Ok(String::from_utf8_lossy(&shown).matches(words).count())
+        Ok(String::from_utf8_lossy(&shown).matches(text).count())
     }
 
-    /// Types a line as a person does.
+    /// Types a line and Return.
     pub(super) fn enter(&mut self, line: &str) -> anyhow::Result<()> {
-        let keys = self.child.stdin.as_mut().context("no keys")?;
+        let keys = self.child.stdin.as_mut().context("the session has no input")?;
         Ok(write!(keys, "{line}\r")?)
     }
 
-    /// Leaves by a line, so that all is written; a program that does not end is ended.
+    /// Ends the session with a command, so that it saves everything.
     pub(super) fn close(mut self, line: &str, within: Deadline) -> anyhow::Result<()> {
         self.enter(line)?;
         while self.child.try_wait()?.is_none() && !within.is_over() {
@@ -62,7 +62,7 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // Ended already, where all went well.
+        // Both fail if the program has already ended.
         drop(self.child.kill());
         drop(self.child.wait());
     }

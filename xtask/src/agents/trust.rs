@@ -1,4 +1,4 @@
-//! Trust in hooks, by the real Codex: it leaves out what nobody approved, and `longhaul doctor` says the same.
+//! Trust in hooks: the real Codex runs only approved ones, and `longhaul doctor` reports the same.
 
 use std::fs::OpenOptions;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::codex::Codex;
 use super::compare::Row;
+use super::doctor;
 use super::hooks::injected;
 use super::mock::Mock;
 use crate::daemon::Daemon;
@@ -24,33 +25,30 @@ pub(super) fn play(
     daemon: &Daemon,
 ) -> anyhow::Result<Vec<Row>> {
     let mut rows = Vec::new();
-    let before = doctor(longhaul, codex, daemon)?;
-    let runs = runs(codex, mock, 1)?;
-    rows.push(Row::told("hooks nobody trusted", !runs && before.contains("not trusted"), before));
+    let before = hook_trust(longhaul, codex, daemon)?;
+    let is_run = hooks_run(codex, mock, 1)?;
+    rows.push(Row::new("untrusted hooks", !is_run && before.contains("not trusted"), before));
     approve(codex)?;
-    let after = doctor(longhaul, codex, daemon)?;
-    let runs = self::runs(codex, mock, ATTEMPTS)?;
-    rows.push(Row::told("hooks that are trusted", runs && after.contains("all trusted"), after));
+    let after = hook_trust(longhaul, codex, daemon)?;
+    let is_run = hooks_run(codex, mock, ATTEMPTS)?;
+    rows.push(Row::new("trusted hooks", is_run && after.contains("all trusted"), after));
     Ok(rows)
 }
 
-/// What our doctor says of the hooks.
-fn doctor(longhaul: &Path, codex: &Codex, daemon: &Daemon) -> anyhow::Result<String> {
-    let mut doctor = Command::new(longhaul);
-    doctor.arg("--socket").arg(daemon.socket()).args(["doctor", "--json"]);
-    let output = doctor.env("CODEX_HOME", codex.home()).output()?;
-    let page: Value = serde_json::from_slice(&output.stdout).context("doctor gave no JSON")?;
-    let checks = page["checks"].as_array().map_or(&[][..], Vec::as_slice);
-    let mut told = checks.iter().filter(|check| check["name"] == "hooks");
-    let told = told.find_map(|check| check["detail"].as_str()?.strip_prefix("codex: "));
-    Ok(told.unwrap_or("nothing about hooks").to_owned())
+/// What `longhaul doctor` says about the hooks.
+fn hook_trust(longhaul: &Path, codex: &Codex, daemon: &Daemon) -> anyhow::Result<String> {
+    let mut program = Command::new(longhaul);
+    program.arg("--socket").arg(daemon.socket()).env("CODEX_HOME", codex.home());
+    let details = doctor::details(&mut program, "hooks")?;
+    let of_codex = details.iter().find_map(|detail| detail.strip_prefix("codex: "));
+    Ok(of_codex.unwrap_or("nothing about hooks").to_owned())
 }
 
-/// Whether a new session is told anything by a hook of ours, without the flag that trusts them all.
-fn runs(codex: &Codex, mock: &Mock, attempts: usize) -> anyhow::Result<bool> {
+/// Whether our hooks run in a new session, without the flag that trusts all hooks.
+fn hooks_run(codex: &Codex, mock: &Mock, attempts: usize) -> anyhow::Result<bool> {
     for _ in 0..attempts {
         mock.take();
-        codex.exec(&["a task of its own"])?;
+        codex.exec(&["a separate task"])?;
         let requests = mock.take();
         if requests.first().is_some_and(|request| injected(request, "memory").is_some()) {
             return Ok(true);
@@ -59,20 +57,20 @@ fn runs(codex: &Codex, mock: &Mock, attempts: usize) -> anyhow::Result<bool> {
     Ok(false)
 }
 
-/// Writes down what Codex writes down when a person approves its hooks, with the hashes that Codex tells.
+/// Approves all hooks, as Codex does for a person: writes the hashes it reports to its configuration.
 pub(super) fn approve(codex: &Codex) -> anyhow::Result<()> {
     let listed = hooks_list(codex)?;
-    let hooks = listed["data"][0]["hooks"].as_array().context("hooks/list told of no hooks")?;
+    let hooks = listed["data"][0]["hooks"].as_array().context("hooks/list returned no hooks")?;
     let mut config = OpenOptions::new().append(true).open(codex.home().join("config.toml"))?;
     for hook in hooks {
         let (key, hash) = (&hook["key"], &hook["currentHash"]);
-        // A JSON text is a TOML text, too.
+        // A JSON string is also a TOML string.
         writeln!(config, "\n[hooks.state.{key}]\ntrusted_hash = {hash}")?;
     }
     Ok(())
 }
 
-/// What `codex app-server` says of the hooks it has.
+/// The hooks that `codex app-server` reports.
 fn hooks_list(codex: &Codex) -> anyhow::Result<Value> {
     let mut server = codex
         .command("app-server")
@@ -92,5 +90,5 @@ fn hooks_list(codex: &Codex) -> anyhow::Result<Value> {
     let answer = answers.find(|answer: &Value| answer["id"] == 2);
     drop(stdin);
     server.wait()?;
-    answer.map(|mut it| it["result"].take()).context("codex did not tell its hooks")
+    answer.map(|mut it| it["result"].take()).context("codex did not list its hooks")
 }

@@ -1,18 +1,18 @@
-//! Versions of the agents: the pinned ones that CI runs, `latest` by its number, and which routes a version takes.
+//! Versions of the agents: those that CI runs, the number of `latest`, and the routes that a version supports.
 
 use std::fmt;
 use std::process::Command;
 
 use anyhow::{Context as _, ensure};
 
-/// Package and program of an agent, and the oldest version that takes each of our routes.
+/// Package and program of an agent, and the oldest version that supports each route.
 pub(super) struct Agent {
     pub(super) package: &'static str,
     pub(super) program: &'static str,
     routes: &'static [(Route, Version)],
 }
 
-/// A way of ours into an agent.
+/// A way to connect to an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Route {
     Hooks,
@@ -40,14 +40,14 @@ pub(super) const CLAUDE: Agent = Agent {
     routes: &[
         (Route::Hooks, Version(2, 1, 197)),
         (Route::Archive, Version(2, 1, 197)),
-        // `longhaul install claude` has the same.
+        // As in `longhaul install claude`.
         (Route::Plugin, Version(2, 1, 290)),
     ],
 };
 
-/// The versions of Codex that CI runs: the oldest that takes every route, and the newest that was tried.
+/// The versions of Codex that CI runs: the oldest that supports every route, and the newest tested.
 pub(super) const CODEX_PINNED: [&str; 2] = ["0.169.0", "0.171.0"];
-/// Those of Claude Code: one that loads no plugins like ours, and one that does.
+/// The versions of Claude Code: one that cannot load our plugin, and one that can.
 pub(super) const CLAUDE_PINNED: [&str; 2] = ["2.1.197", "2.1.332"];
 const LATEST: &str = "latest";
 
@@ -62,7 +62,7 @@ impl fmt::Display for Version {
 
 impl Version {
     /// The three numbers of `1.2.3` or `1.2.3-alpha.4`.
-    fn parsed(text: &str) -> Option<Self> {
+    fn parse(text: &str) -> Option<Self> {
         let number = text.split_once('-').map_or(text, |(number, _)| number);
         let mut parts = number.split('.').map(|part| part.parse().ok());
         let version = Self(parts.next()??, parts.next()??, parts.next()??);
@@ -70,29 +70,30 @@ impl Version {
     }
 }
 
-/// The routes that a version takes, and a line about each that it does not.
+/// The routes to drive in a version.
 pub(super) struct Routes {
     version: Version,
     agent: &'static Agent,
-    /// What a person asked for; all where this is empty.
+    /// Requested routes; empty for all.
     only: Vec<Route>,
 }
 
 impl Routes {
     pub(super) fn of(agent: &'static Agent, version: &str, only: &[Route]) -> anyhow::Result<Self> {
-        let parsed = Version::parsed(version);
+        let parsed = Version::parse(version);
         let version = parsed.with_context(|| {
-            format!("\"{version}\" is no version of {}: 1.2.3 or {LATEST}", agent.program)
+            format!("\"{version}\" is not a version of {}: give 1.2.3 or {LATEST}", agent.program)
         })?;
         Ok(Self { version, agent, only: only.to_vec() })
     }
 
     pub(super) fn has(&self, route: Route) -> bool {
         let mut routes = self.agent.routes.iter();
-        let is_asked = self.only.is_empty() || self.only.contains(&route);
-        is_asked && routes.any(|(it, from)| *it == route && self.version >= *from)
+        let is_requested = self.only.is_empty() || self.only.contains(&route);
+        is_requested && routes.any(|(it, from)| *it == route && self.version >= *from)
     }
 
+    /// A line about each route that the version does not support.
     pub(super) fn skipped(&self) -> Vec<String> {
         let program = self.agent.program;
         let missing = self.agent.routes.iter().filter(|(_, from)| self.version < *from);
@@ -104,10 +105,10 @@ impl Routes {
     }
 }
 
-/// The versions a person asked for, each once, `latest` as the number that npm gives for it.
-pub(super) fn resolved(agent: &Agent, asked: &[String]) -> anyhow::Result<Vec<String>> {
+/// The requested versions without duplicates, with npm's number for `latest`.
+pub(super) fn resolve(agent: &Agent, requested: &[String]) -> anyhow::Result<Vec<String>> {
     let mut versions = Vec::new();
-    for version in asked {
+    for version in requested {
         let version = if version == LATEST { latest(agent)? } else { version.clone() };
         if !versions.contains(&version) {
             versions.push(version);
@@ -120,10 +121,10 @@ fn latest(agent: &Agent) -> anyhow::Result<String> {
     let mut npm = Command::new("npm");
     npm.args(["view", "--fetch-retries=0", &format!("{}@{LATEST}", agent.package), "version"]);
     let output = npm.output().context("cannot run npm")?;
-    let said = String::from_utf8_lossy(&output.stderr);
+    let error = String::from_utf8_lossy(&output.stderr);
     ensure!(
         output.status.success(),
-        "npm does not tell the latest version of {}: {said}; name a version instead",
+        "cannot get the latest version of {} from npm: {error}; name a version instead",
         agent.package
     );
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
@@ -134,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn newest_and_pinned_versions_take_every_route() {
+    fn newest_and_pinned_versions_support_every_route() {
         let claude_pinned = CLAUDE_PINNED[1];
         for (agent, version) in [
             (&CODEX, CODEX_PINNED[0]),
@@ -151,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_version_says_what_it_skips() {
+    fn an_older_version_lists_skipped_routes() {
         let codex = Routes::of(&CODEX, "0.80.0", &[]).unwrap();
         assert!(!codex.has(Route::Gateway));
         assert_eq!(codex.skipped().len(), CODEX.routes.len());
@@ -161,10 +162,10 @@ mod tests {
     }
 
     #[test]
-    fn words_that_are_no_version_are_refused() {
+    fn invalid_versions_are_rejected() {
         for word in ["newest", "1.2", "1.2.3.4", ""] {
             let error = Routes::of(&CODEX, word, &[]).err().map(|error| error.to_string());
-            assert!(error.is_some_and(|error| error.contains("no version of codex")), "{word}");
+            assert!(error.is_some_and(|error| error.contains("not a version of codex")), "{word}");
         }
     }
 }

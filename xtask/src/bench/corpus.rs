@@ -13,12 +13,12 @@ pub(super) struct Corpus {
 }
 
 /// The requested corpus, else the environment's, else the sample.
-pub(super) fn find(asked: Option<&Path>) -> anyhow::Result<Corpus> {
+pub(super) fn find(folder: Option<&Path>) -> anyhow::Result<Corpus> {
     let of_environment = || {
         let folder = PathBuf::from(std::env::var_os("LONGHAUL_CORPUS")?).join("codex");
         folder.is_dir().then_some(folder)
     };
-    let folder = match asked.map(Path::to_owned).or_else(of_environment) {
+    let folder = match folder.map(Path::to_owned).or_else(of_environment) {
         Some(folder) => folder,
         None => place::workspace()?.join("samples/codex-home"),
     };
@@ -28,10 +28,10 @@ pub(super) fn find(asked: Option<&Path>) -> anyhow::Result<Corpus> {
 }
 
 /// The requested folder of Claude Code transcripts, else the environment's; there is no sample.
-pub(super) fn of_claude(asked: Option<&Path>) -> anyhow::Result<PathBuf> {
+pub(super) fn of_claude(folder: Option<&Path>) -> anyhow::Result<PathBuf> {
     let of_environment =
         || Some(PathBuf::from(std::env::var_os("LONGHAUL_CORPUS")?).join("claude"));
-    asked
+    folder
         .map(Path::to_owned)
         .or_else(of_environment)
         .context("no transcripts: name a folder with --corpus")

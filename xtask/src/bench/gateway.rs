@@ -93,13 +93,13 @@ fn request(daemon: &Daemon, transcript: &Path) -> anyhow::Result<Option<String>>
 
 /// Posts and reads the whole answer.
 fn post(address: SocketAddr, path: &str, body: &str) -> anyhow::Result<String> {
-    let mut stream = asked(address, path, body)?;
+    let mut stream = send(address, path, body)?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;
     Ok(answer)
 }
 
-fn asked(address: SocketAddr, path: &str, body: &str) -> anyhow::Result<TcpStream> {
+fn send(address: SocketAddr, path: &str, body: &str) -> anyhow::Result<TcpStream> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_nodelay(true)?;
     let head = format!(
@@ -113,7 +113,7 @@ fn asked(address: SocketAddr, path: &str, body: &str) -> anyhow::Result<TcpStrea
 
 /// The delay of each event, which contains its sending time.
 fn events(address: SocketAddr, path: &str) -> anyhow::Result<Times> {
-    let stream = asked(address, path, "{\"input\":[]}")?;
+    let stream = send(address, path, "{\"input\":[]}")?;
     let mut times = Vec::new();
     for line in BufReader::new(stream).lines() {
         let line = line?;
@@ -199,10 +199,9 @@ impl Gateway {
         let mut command = Command::new(program);
         command.arg("--settings").arg(file).arg("--socket").arg(daemon.socket());
         let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn()?;
-        let mut said = String::new();
-        BufReader::new(child.stderr.take().context("a pipe was asked for")?)
-            .read_line(&mut said)?;
-        let port = said.trim().rsplit_once(':').context("the gateway does not say its port")?.1;
+        let mut line = String::new();
+        BufReader::new(child.stderr.take().context("no pipe")?).read_line(&mut line)?;
+        let port = line.trim().rsplit_once(':').context("the gateway does not say its port")?.1;
         Ok(Self { child, address: SocketAddr::from(([127, 0, 0, 1], port.parse()?)) })
     }
 

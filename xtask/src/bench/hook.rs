@@ -82,7 +82,7 @@ fn timed(command: &mut Command, payload: &str) -> anyhow::Result<Duration> {
     let watch = Stopwatch::start();
     let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = piped.spawn()?;
-    let mut stdin = child.stdin.take().context("a pipe was asked for")?;
+    let mut stdin = child.stdin.take().context("no pipe")?;
     // Fails if the program has ended without reading its input.
     stdin.write_all(payload.as_bytes()).unwrap_or_default();
     drop(stdin);

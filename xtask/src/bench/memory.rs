@@ -48,21 +48,21 @@ pub(super) fn measure(
 
     let (ran, seconds) = run(&mut wire)?;
     let count = |key: &str| ran[key].as_u64().unwrap_or(0);
-    ensure!(ran["state"] == "done", "memory is not made: {ran}");
+    ensure!(ran["state"] == "done", "memory was not built: {ran}");
     let read =
         format!("first build of {} threads ({} failed)", count("extracted"), count("failed"));
     report.add(read, format!("{seconds:.2} s"), "");
     report.add("a run with nothing to do", format!("{:.3} s", run(&mut wire)?.1), "");
     let watch = Stopwatch::start();
     wire.call("memory/add_note", &json!({ "text": "Deploy on Tuesdays.", "origin": "person" }))?;
-    report.add("a note until it is in force", format!("{:.3} s", watch.seconds()), "");
+    report.add("a note until it is published", format!("{:.3} s", watch.seconds()), "");
 
     let searches: Vec<Value> = QUERIES.iter().map(|query| json!({ "query": query })).collect();
     let times = time(&mut wire, ("memory/search", &searches), rounds)?;
     report.add("memory/search", times.show(), "p99 <= 20 ms");
     let folders = folders(&mut wire)?;
-    let told: Vec<Value> = folders.iter().map(|cwd| json!({ "cwd": cwd })).collect();
-    let times = time(&mut wire, ("memory/summary", &told), rounds)?;
+    let params: Vec<Value> = folders.iter().map(|cwd| json!({ "cwd": cwd })).collect();
+    let times = time(&mut wire, ("memory/summary", &params), rounds)?;
     report.add("memory/summary of 5,000 tokens", times.show(), "p99 <= 20 ms");
     daemon.stop()
 }
@@ -97,12 +97,12 @@ fn folders(wire: &mut Wire) -> anyhow::Result<Vec<String>> {
 
 fn time(
     wire: &mut Wire,
-    (method, asked): (&str, &[Value]),
+    (method, params): (&str, &[Value]),
     rounds: usize,
 ) -> anyhow::Result<Times> {
     let (mut times, mut answer) = (Vec::new(), Vec::new());
     for round in 0..WARM_UP + rounds {
-        let request = wire.request(method, &asked[round % asked.len()]);
+        let request = wire.request(method, &params[round % params.len()]);
         let watch = Stopwatch::start();
         wire.round_trip(&request, &mut answer)?;
         if round >= WARM_UP {

@@ -31,15 +31,15 @@ pub(super) fn measure(
     let home = tempfile::tempdir()?;
     let transcripts = copied(corpus, home.path())?;
     let bytes = transcripts.iter().filter_map(|path| fs::metadata(path).ok()).map(|it| it.len());
-    let nobody = Path::new("/nonexistent");
-    let daemon = Daemon::start_with(longhauld, nobody, home.path(), "")?;
+    let no_codex = Path::new("/nonexistent");
+    let daemon = Daemon::start_with(longhauld, no_codex, home.path(), "")?;
     daemon.wait_idle(bytes.sum())?;
-    let asked = json!({ "transcripts": transcripts, "rounds": rounds, "window": WINDOW });
+    let params = json!({ "transcripts": transcripts, "rounds": rounds, "window": WINDOW });
     let mut node = Command::new("node");
     node.arg(program).env("LONGHAUL_SOCKET", daemon.socket()).env("LONGHAUL_AUTOSTART", "0");
     node.current_dir(home.path()).env("PATH", path_with(longhauld)?);
     let mut child = node.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-    child.stdin.take().context("a pipe was asked for")?.write_all(asked.to_string().as_bytes())?;
+    child.stdin.take().context("no pipe")?.write_all(params.to_string().as_bytes())?;
     let output = child.wait_with_output()?;
     ensure!(output.status.success(), "the plugin did not run; the daemon: {}", daemon.log());
     for line in String::from_utf8(output.stdout)?.lines() {

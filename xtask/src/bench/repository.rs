@@ -31,8 +31,11 @@ pub(super) fn measure(longhauld: &Path, rounds: usize, report: &mut Report) -> a
         command.arg("git").arg(&work).args(arguments);
         command
     };
-    let said = (git(STATUS).output()?, confined(STATUS).output()?);
-    ensure!(said.0.stdout == said.1.stdout, "the sandbox lets git see something else: {said:?}");
+    let printed = (git(STATUS).output()?, confined(STATUS).output()?);
+    ensure!(
+        printed.0.stdout == printed.1.stdout,
+        "git prints something else in the sandbox: {printed:?}"
+    );
     // Alternating, so that other activity affects both alike.
     let (mut bare_looks, mut looks, mut bare_runs, mut runs) = (vec![], vec![], vec![], vec![]);
     for round in 0..WARM_UP + rounds {

@@ -1,6 +1,6 @@
 //! VS Code itself: the shipped packages, installed into code-server and driven through a headless Chromium.
 //!
-//! code-server is installed from npm without its native parts, which only its terminal and file watching need: about
+//! code-server is installed from npm without its native modules, which only its terminal and file watcher use: about
 //! twenty seconds instead of two minutes. The clicks and expectations are in `clients/vscode/test/editor`.
 
 use std::path::{Path, PathBuf};
@@ -11,27 +11,27 @@ use super::{EditorOutcome, EditorsArgs};
 use crate::process::{self, Deadline};
 use crate::{npm, place};
 
-/// VS Code 1.100, and what drives it.
+/// VS Code 1.100, and the library that drives the browser.
 const PACKAGES: [&str; 3] = ["--ignore-scripts", "code-server@4.100.3", "playwright-core@1.65.1"];
-/// What VS Code's server itself needs, of its own manifest.
+/// To install the dependencies of VS Code's server.
 const SERVER_OPTIONS: [&str; 3] = ["--omit=dev", "--omit=optional", "--ignore-scripts"];
 const SERVER: &str = "node_modules/code-server/lib/vscode";
-/// code-server's own demand.
+/// Required by code-server.
 const NODE_MAJOR_MIN: u32 = 20;
 const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 const INSTALL_TIMEOUT: Duration = Duration::from_secs(120);
 
 pub(super) fn drive(options: &EditorsArgs) -> anyhow::Result<EditorOutcome> {
-    if !npm::is_here() || node_major() < NODE_MAJOR_MIN {
-        return Ok(EditorOutcome::Skipped("npm and Node 20 are not here"));
+    if !npm::is_installed() || node_major() < NODE_MAJOR_MIN {
+        return Ok(EditorOutcome::Skipped("npm or Node 20 is not installed"));
     }
     let Some(chromium) = browser() else {
-        return Ok(EditorOutcome::Skipped("chromium is not here"));
+        return Ok(EditorOutcome::Skipped("chromium is not installed"));
     };
     let temporary = tempfile::tempdir()?;
     let folder = options.code_server.as_deref().unwrap_or(temporary.path());
     if !install(folder)? || !super::install_packages()? {
-        return Ok(EditorOutcome::Skipped("the npm registry is not reached"));
+        return Ok(EditorOutcome::Skipped("the npm registry is unreachable"));
     }
     let binaries = super::build_debug()?;
     process::check(super::npm_in("clients")?.args(["run", "build", "--silent"]))?;
@@ -58,17 +58,17 @@ fn install(folder: &Path) -> anyhow::Result<bool> {
         return Ok(true);
     }
     let deadline = Deadline::after(INSTALL_TIMEOUT);
-    let is_had = |outcome| matches!(outcome, npm::NpmOutcome::Installed);
-    Ok(is_had(npm::install(folder, &PACKAGES, deadline)?)
-        && is_had(npm::install(&server, &SERVER_OPTIONS, deadline)?))
+    let is_installed = |outcome| matches!(outcome, npm::NpmOutcome::Installed);
+    Ok(is_installed(npm::install(folder, &PACKAGES, deadline)?)
+        && is_installed(npm::install(&server, &SERVER_OPTIONS, deadline)?))
 }
 
-/// The major version of Node; 0 without one.
+/// The major version of Node; 0 if it is not installed.
 fn node_major() -> u32 {
     let output = Command::new("node").arg("--version").output();
-    let said = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
-    let said = said.unwrap_or_default();
-    let major = said.trim().trim_start_matches('v').split('.').next();
+    let version = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    let version = version.unwrap_or_default();
+    let major = version.trim().trim_start_matches('v').split('.').next();
     major.and_then(|major| major.parse().ok()).unwrap_or(0)
 }
 

@@ -112,10 +112,10 @@ fn write(home: &Path, number: usize, sample: &Value) -> anyhow::Result<Conversat
         let meta = json!({ "id": thread, "timestamp": stamp, "cwd": read.cwd, "source": "cli" });
         let mut lines = vec![line("session_meta", meta)];
         for turn in turns {
-            let said = turn["text"].as_str().unwrap_or_default();
+            let words = turn["text"].as_str().unwrap_or_default();
             let speaker = turn["speaker"].as_str().unwrap_or_default();
             let caption = turn["blip_caption"].as_str().map(|seen| format!(" [{seen}]"));
-            let text = format!("{speaker}: {said}{}", caption.unwrap_or_default());
+            let text = format!("{speaker}: {words}{}", caption.unwrap_or_default());
             let (role, kind) = match speaker == first {
                 true => ("user", "input_text"),
                 false => ("assistant", "output_text"),
@@ -147,8 +147,8 @@ fn questions(sample: &Value) -> Vec<Question> {
         let (text, category) = (qa["question"].as_str()?.to_owned(), qa["category"].as_u64()?);
         (!evidence.is_empty()).then_some(Question { text, category, evidence })
     };
-    let asked = sample["qa"].as_array().into_iter().flatten();
-    asked.filter_map(question).collect()
+    let questions = sample["qa"].as_array().into_iter().flatten();
+    questions.filter_map(question).collect()
 }
 
 fn ask(wire: &mut Wire, of: &Conversation, question: &Question) -> anyhow::Result<QuestionScore> {

@@ -42,7 +42,7 @@ pub(super) fn run(files: &Transcripts, options: &EvalArgs) -> anyhow::Result<()>
     Ok(())
 }
 
-/// How often sessions repeat the memory made of them.
+/// How often sessions repeat the memory built from them.
 const ROUNDS: usize = 10;
 
 /// The size of memory before and after sessions were shown all of it and repeated it: e3, the loop test.

@@ -88,7 +88,7 @@ impl Clients {
             }
             pause(rest);
         }
-        ensure!(times.iter().any(|times| !times.is_empty()), "{method} was never asked");
+        ensure!(times.iter().any(|times| !times.is_empty()), "{method} was never called");
         self.times.lock().ok().context("a client panicked")?.push((method, times));
         Ok(())
     }

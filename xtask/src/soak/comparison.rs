@@ -31,8 +31,8 @@ pub(super) fn compare(
     let mut differences = Vec::new();
     for thread in &threads {
         let id = thread["thread_id"].as_str().context("a thread without an id")?;
-        let expected = told(&mut fresh_wire, id)?;
-        let found = told(&mut soaked_wire, id).unwrap_or_else(|error| json!(error.to_string()));
+        let expected = answers(&mut fresh_wire, id)?;
+        let found = answers(&mut soaked_wire, id).unwrap_or_else(|error| json!(error.to_string()));
         if expected != found {
             differences.push(format!("{id}:\n  fresh  {expected}\n  soaked {found}"));
         }
@@ -67,7 +67,7 @@ fn threads(wire: &mut Wire) -> anyhow::Result<Vec<Value>> {
 }
 
 /// All answers about a thread.
-fn told(wire: &mut Wire, id: &str) -> anyhow::Result<Value> {
+fn answers(wire: &mut Wire, id: &str) -> anyhow::Result<Value> {
     let params = json!({ "thread_id": id, "max_tokens": 4_000 });
     let view = wire.call("checkpoint/view", &params)?;
     let about = wire.call("thread/get", &json!({ "thread_id": id }))?;

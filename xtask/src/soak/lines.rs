@@ -23,7 +23,7 @@ pub(super) struct Heading {
     /// The fork point: thread, lines and bytes.
     pub(super) base: Option<(String, usize, u64)>,
     pub(super) second: u64,
-    /// All written lines, from which ids of calls and messages are made.
+    /// All written lines, from which ids of calls and messages are derived.
     pub(super) written: u64,
 }
 

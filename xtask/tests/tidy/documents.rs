@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use crate::assert_none;
-use crate::source::{SOURCES, root};
+use crate::source::{SOURCES, files, root};
 
 fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
@@ -28,10 +28,34 @@ fn every_dependency_has_a_reason() {
     assert_none("each dependency has a line in ARCHITECTURE.md that says why", &findings);
 }
 
+/// Documents whose links are checked, beside [`NAMING`].
+const LINKING: [&str; 2] = ["README.md", ".github/CONTRIBUTING.md"];
+
+/// Documents that name source files without a link.
+const NAMING: [&str; 3] = ["ARCHITECTURE.md", "docs/transcripts.md", "docs/compaction.md"];
+
 #[test]
-fn files_named_by_the_documents_exist() {
+fn source_files_named_by_the_documents_exist() {
+    let sources = files(&["rs", "ts"]);
     let mut findings = Vec::new();
-    for document in ["README.md", "ARCHITECTURE.md", ".github/CONTRIBUTING.md"] {
+    for document in NAMING {
+        let text = read(document);
+        let names = text.split('`').skip(1).step_by(2).map(str::trim);
+        let is_source = |name: &&str| name.ends_with(".rs") || name.ends_with(".ts");
+        for name in names.filter(is_source).filter(|name| !name.contains("NAME")) {
+            let is_it = |path: &String| path == name || path.ends_with(&format!("/{name}"));
+            if !sources.iter().any(is_it) {
+                findings.push(format!("{document}: {name}"));
+            }
+        }
+    }
+    assert_none("a source file that a document names exists", &findings);
+}
+
+#[test]
+fn links_in_the_documents_lead_somewhere() {
+    let mut findings = Vec::new();
+    for document in LINKING.iter().chain(&NAMING) {
         let text = read(document);
         for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
             let path = target.split('#').next().unwrap_or(target);

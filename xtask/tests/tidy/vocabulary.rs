@@ -12,7 +12,6 @@ const DEFINITIONS_MAX: usize = 2;
 
 /// Names over the limit, to be renamed: crate folder and name. Only remove entries.
 const OVERUSED: &[(&str, &str)] = &[
-    ("daemon/core", "Answer"),
     ("protocol", "Get"),
     ("protocol", "GetParams"),
     ("protocol", "GetResult"),

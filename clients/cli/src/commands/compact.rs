@@ -1,6 +1,6 @@
 //! `longhaul compact`: compact a thread and show the result.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use futures_util::{Stream, stream};
@@ -43,24 +43,11 @@ Examples:
 pub(crate) struct CompactArgs {
     /// Id of the thread, or a unique prefix
     thread: Option<String>,
-    /// Maximum tokens of the view
-    #[arg(long, value_name = "N")]
-    max_tokens: Option<u64>,
-    /// How to compact
-    #[arg(long, value_name = "NAME", default_value = "auto")]
-    strategy: StrategyName,
+    #[command(flatten)]
+    how: CompactionArgs,
     /// Topic: lines about it are chosen first
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["list", "undo"])]
     focus: Option<String>,
-    /// Compact the thread as it was after this seq
-    #[arg(long, value_name = "SEQ", value_parser = select::seq)]
-    as_of: Option<u64>,
-    /// Seconds to wait for a model before using the checkpoint
-    #[arg(long, value_name = "SECONDS")]
-    deadline: Option<u64>,
-    /// File with the summary prompt to use instead of the configured one
-    #[arg(long, value_name = "FILE")]
-    prompt: Option<PathBuf>,
     /// Replace the thread's history with the result; only for threads of longhaul thread open
     #[arg(long, conflicts_with_all = ["as_of", "list", "undo"])]
     install: bool,
@@ -82,6 +69,43 @@ pub(crate) struct CompactArgs {
     /// Undo the thread's last compaction instead
     #[arg(long, conflicts_with_all = ["background", "diff", "view_only"])]
     undo: bool,
+}
+
+/// How to compact, for `compact` and `continue`.
+#[derive(Debug, Args)]
+pub(crate) struct CompactionArgs {
+    /// Maximum tokens of the view
+    #[arg(long, value_name = "N")]
+    pub(crate) max_tokens: Option<u64>,
+    /// How to compact
+    #[arg(long, value_name = "NAME", default_value = "auto")]
+    pub(crate) strategy: StrategyName,
+    /// Compact the thread as it was after this seq
+    #[arg(long, value_name = "SEQ", value_parser = select::seq)]
+    pub(crate) as_of: Option<u64>,
+    /// Seconds to wait for a model before using the checkpoint
+    #[arg(long, value_name = "SECONDS")]
+    deadline: Option<u64>,
+    /// File with the summary prompt to use instead of the configured one
+    #[arg(long, value_name = "FILE")]
+    prompt: Option<PathBuf>,
+}
+
+impl CompactionArgs {
+    pub(crate) fn deadline_ms(&self) -> Option<u64> {
+        self.deadline.map(|seconds| seconds.saturating_mul(1_000))
+    }
+
+    /// Reads the file of `--prompt`.
+    pub(crate) fn templates(&self) -> Result<Option<TemplateOverrides>, Failure> {
+        let Some(file) = &self.prompt else { return Ok(None) };
+        let text = std::fs::read_to_string(file).map_err(|error| {
+            Failure::new(USAGE, format!("cannot read {}: {error}", file.display())).with_hint(
+                "longhaul compaction templates --seed writes the built-in prompt to a file to edit",
+            )
+        })?;
+        Ok(Some(TemplateOverrides { summary_prompt: Some(text), ..Default::default() }))
+    }
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -111,10 +135,10 @@ impl From<StrategyName> for Strategy {
 }
 
 pub(crate) async fn run(args: CompactArgs, session: &Session) -> Result<(), Failure> {
-    let templates = own_prompt(args.prompt.as_deref())?;
+    let templates = args.how.templates()?;
     let client = session.connect().await?;
     let thread = select::thread(&client, args.thread.as_deref()).await?;
-    if args.as_of.is_none() {
+    if args.how.as_of.is_none() {
         select::catch_up(&client, &thread, session).await;
     }
     if args.list || args.undo {
@@ -123,9 +147,9 @@ pub(crate) async fn run(args: CompactArgs, session: &Session) -> Result<(), Fail
     if args.preview {
         let params = PreviewParams {
             thread_id: thread.thread_id,
-            strategy: Some(args.strategy.into()),
-            max_tokens: args.max_tokens,
-            as_of: args.as_of,
+            strategy: Some(args.how.strategy.into()),
+            max_tokens: args.how.max_tokens,
+            as_of: args.how.as_of,
             focus: args.focus,
             ..Default::default()
         };
@@ -133,10 +157,10 @@ pub(crate) async fn run(args: CompactArgs, session: &Session) -> Result<(), Fail
     }
     let params = RunParams {
         thread_id: Some(thread.thread_id.clone()),
-        deadline_ms: args.deadline.map(|seconds| seconds.saturating_mul(1_000)),
-        strategy: Some(args.strategy.into()),
-        max_tokens: args.max_tokens,
-        as_of: args.as_of,
+        deadline_ms: args.how.deadline_ms(),
+        strategy: Some(args.how.strategy.into()),
+        max_tokens: args.how.max_tokens,
+        as_of: args.how.as_of,
         install: args.install.then_some(true),
         focus: args.focus,
         templates,
@@ -148,17 +172,6 @@ pub(crate) async fn run(args: CompactArgs, session: &Session) -> Result<(), Fail
     let events = follow(&client, thread.thread_id).await;
     let result = while_waiting_with("compacting", events, client.call::<Run>(params)).await?;
     session.print(&CompactPage { result, view_only: args.view_only, diff: args.diff })
-}
-
-/// Reads the file of `--prompt`.
-pub(crate) fn own_prompt(file: Option<&Path>) -> Result<Option<TemplateOverrides>, Failure> {
-    let Some(file) = file else { return Ok(None) };
-    let text = std::fs::read_to_string(file).map_err(|error| {
-        Failure::new(USAGE, format!("cannot read {}: {error}", file.display())).with_hint(
-            "longhaul compaction templates --seed writes the built-in prompt to a file to edit",
-        )
-    })?;
-    Ok(Some(TemplateOverrides { summary_prompt: Some(text), ..Default::default() }))
 }
 
 /// Streams progress texts of a compaction that asks a model.

@@ -1,6 +1,6 @@
 //! `longhaul continue`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::Args;
 use longhaul_client::{Client, ClientError};
@@ -9,7 +9,7 @@ use longhaul_protocol::thread::{
     CheckedTree, Continue, ContinueParams, ContinueResult, ThreadSummary,
 };
 
-use crate::commands::compact::{StrategyName, follow, own_prompt};
+use crate::commands::compact::{CompactionArgs, follow};
 use crate::commands::receipt::summary;
 use crate::commands::usage::bill::cold;
 use crate::failure::Failure;
@@ -40,40 +40,27 @@ pub(crate) struct ContinueArgs {
     /// The agent that continues it: codex or claude
     #[arg(long, value_name = "AGENT", value_parser = ["codex", "claude"])]
     to: Option<String>,
-    /// Maximum tokens of the view
-    #[arg(long, value_name = "N")]
-    max_tokens: Option<u64>,
-    /// How to compact
-    #[arg(long, value_name = "NAME", default_value = "auto")]
-    strategy: StrategyName,
-    /// Compact the thread as it was after this seq
-    #[arg(long, value_name = "SEQ", value_parser = select::seq)]
-    as_of: Option<u64>,
-    /// Seconds to wait for a model before using the checkpoint
-    #[arg(long, value_name = "SECONDS")]
-    deadline: Option<u64>,
-    /// File with the summary prompt to use instead of the configured one
-    #[arg(long, value_name = "FILE")]
-    prompt: Option<PathBuf>,
+    #[command(flatten)]
+    how: CompactionArgs,
     /// Print only the command that resumes it
     #[arg(long)]
     command_only: bool,
 }
 
 pub(crate) async fn run(args: ContinueArgs, session: &Session) -> Result<(), Failure> {
-    let templates = own_prompt(args.prompt.as_deref())?;
+    let templates = args.how.templates()?;
     let client = session.connect().await?;
     let thread = select::thread(&client, args.thread.as_deref()).await?;
-    if args.as_of.is_none() {
+    if args.how.as_of.is_none() {
         select::catch_up(&client, &thread, session).await;
     }
     let params = ContinueParams {
         thread_id: thread.thread_id.clone(),
         to: args.to,
-        as_of: args.as_of,
-        strategy: Some(args.strategy.into()),
-        max_tokens: args.max_tokens,
-        deadline_ms: args.deadline.map(|seconds| seconds.saturating_mul(1_000)),
+        as_of: args.how.as_of,
+        strategy: Some(args.how.strategy.into()),
+        max_tokens: args.how.max_tokens,
+        deadline_ms: args.how.deadline_ms(),
         templates,
     };
     let events = follow(&client, thread.thread_id).await;

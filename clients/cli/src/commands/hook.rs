@@ -41,7 +41,7 @@ const DAEMON_MS: u64 = 140;
 const PAYLOAD_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Sent by the Claude Code plugin before a compaction; not an event of the agent.
 const COMPACT_EVENT: &str = "SessionCompact";
-/// Sent by the plugin when a turn is over, and when the compaction it was asked for has ended.
+/// Sent by the plugin at the end of a turn, and at the end of the compaction it was told to make.
 const TURN_EVENT: &str = "TurnComplete";
 const COMPACTION_ENDED_EVENT: &str = "CompactionEnded";
 /// If set to `0`, hooks do not start the daemon.

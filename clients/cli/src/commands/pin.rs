@@ -89,24 +89,24 @@ pub(crate) async fn list_choices(
 }
 
 /// Whether the text is a handle as we print them: `#747`, `#7-9`, `0199a213#747.1a2b3c`.
-fn is_handle(words: &str) -> bool {
-    let Some((of, place)) = words.trim().rsplit_once('#') else { return false };
-    let (lines, digest) = place.split_once('.').unwrap_or((place, ""));
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+fn is_handle(text: &str) -> bool {
+    let Some((thread, position)) = text.trim().rsplit_once('#') else { return false };
+    let (lines, digest) = position.split_once('.').unwrap_or((position, ""));
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let (first, last) = lines.split_once('-').unwrap_or((lines, lines));
-    let is_id = of.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+    let is_id = thread.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
     is_id && is_number(first) && is_number(last) && digest.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// The text of a choice, on one line.
-fn line(choice: &Choice, style: &Style) -> String {
+/// The text of a choice on one line, cropped to the terminal.
+fn text_line(choice: &Choice, style: &Style) -> String {
     let text = choice.text.split_whitespace().collect::<Vec<_>>().join(" ");
     let width = usize::from(style.width).saturating_sub(4).clamp(20, 400);
     format!("  {}\n", crop(&text, width))
 }
 
 /// A note if only a part of the text was kept.
-fn cut(choice: &Choice) -> String {
+fn cut_note(choice: &Choice) -> String {
     match (choice.whole_bytes, &choice.handle) {
         (Some(bytes), Some(handle)) => {
             let kept = count(choice.text.len() as u64);
@@ -125,13 +125,14 @@ impl Page for ChooseResult {
             ChoiceAction::Pin => {
                 format!("pinned{already}: takes {} tokens of every view\n", tokens(choice.tokens))
             }
-            ChoiceAction::Drop => format!("dropped{already}: in no later view\n"),
+            ChoiceAction::Drop => format!("dropped{already}: left out of later views\n"),
         };
         let next = format!(
             "preview: longhaul compact --preview {}\nundo:    longhaul {} --remove {}\n",
             choice.thread_id, choice.action, choice.choice_id
         );
-        [style.bold(&heading), line(choice, style), cut(choice), style.dim(&next)].concat()
+        [style.bold(&heading), text_line(choice, style), cut_note(choice), style.dim(&next)]
+            .concat()
     }
 }
 
@@ -141,7 +142,7 @@ impl Page for UnchooseResult {
             ChoiceAction::Pin => "no longer pinned\n",
             ChoiceAction::Drop => "no longer dropped\n",
         };
-        style.bold(heading) + &line(&self.choice, style)
+        style.bold(heading) + &text_line(&self.choice, style)
     }
 }
 

@@ -246,7 +246,7 @@ mod tests {
             part(" 61 % left"),
             (format!("{:<9}", "asap"), PartStyle::Warn),
             (format!("[{}]", ["commit"; 9].join(", ")), PartStyle::Dim),
-            part("wait: of turn_complete, none counts at asap"),
+            part("wait: asap needs another sign than turn_complete"),
             part("emergency in 3 turns"),
         ]
     }

@@ -16,7 +16,7 @@ pub(super) struct Question<'a> {
     pub(super) gold: [Vec<Gold>; 2],
     pub(super) facts: Vec<Fact>,
     pub(super) codes: ExitCodes,
-    pub(super) said: SpokenText,
+    pub(super) spoken_text: SpokenText,
 }
 
 impl Question<'_> {
@@ -41,7 +41,7 @@ impl Question<'_> {
                 misses.push(Miss::fact(&self.cut, budget, fact));
             }
         }
-        for (kind, kept, asked) in self.said.kept(text) {
+        for (kind, kept, asked) in self.spoken_text.kept(text) {
             score.words(kind, kept, asked);
         }
         (score, misses)

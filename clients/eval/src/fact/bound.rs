@@ -66,12 +66,14 @@ pub fn holds(view: &View, fact: &Fact, budget_tokens: u64, words: &Words) -> boo
         |command: &str| beside(view, Subject::Text(command), |side| nearest_status(side, words));
     match fact {
         Fact::File { paths, states } => paths.iter().any(|path| {
-            let said = beside(view, Subject::Path(path), |side| nearest(side, &words.files));
-            said.iter().any(|state| states.contains(state))
+            let stated = beside(view, Subject::Path(path), |side| nearest(side, &words.files));
+            stated.iter().any(|state| states.contains(state))
         }),
         Fact::Request(text) => says_request(view, text, budget_tokens),
-        Fact::Command(command, code) => status(command).iter().any(|said| said.agrees(*code)),
-        Fact::Test(command, passed) => status(command).iter().any(|said| said.passed() == *passed),
+        Fact::Command(command, code) => status(command).iter().any(|stated| stated.agrees(*code)),
+        Fact::Test(command, passed) => {
+            status(command).iter().any(|stated| stated.passed() == *passed)
+        }
         Fact::Plan(text, state) => {
             beside(view, Subject::Text(text), |side| nearest(side, &words.plans)).contains(state)
         }
@@ -180,7 +182,7 @@ impl Status {
     /// A bare "failed" is enough for a code that is not zero.
     fn agrees(self, code: i64) -> bool {
         match self {
-            Self::Code(said) => said == code,
+            Self::Code(stated) => stated == code,
             Self::Success => code == 0,
             Self::Failure => code != 0,
         }

@@ -48,7 +48,7 @@ pub(super) fn junk(
     knows: &dyn Fn(&str) -> Option<bool>,
 ) -> (Junk, Vec<String>) {
     let mut worthless = Vec::new();
-    let told = runs(context);
+    let shown = runs(context);
     let mut seen: Vec<BTreeSet<&str>> = Vec::new();
     let mut junk = Junk::default();
     for row in text.lines().filter(|line| line.starts_with("- ")) {
@@ -58,7 +58,7 @@ pub(super) fn junk(
             shared * 100 > words.union(other).count() * SAME_PERCENT
         };
         let own = runs(row);
-        let restated = own.iter().filter(|run| told.contains(*run)).count();
+        let restated = own.iter().filter(|run| shown.contains(*run)).count();
         junk.rows += 1;
         let is_restated = !own.is_empty() && restated * 100 > own.len() * RESTATED_PERCENT;
         let (reason, count) = if is_restated {

@@ -70,7 +70,7 @@ impl Transcript {
 
     fn answered(&mut self, block: &Value, result: Option<&Value>, end: usize) {
         let output = output(block, result);
-        // Whether a whole file that was written is new stands in the answer only.
+        // Only the answer says whether a written file is new.
         if result.is_some_and(|result| string(result, "type") == "update") {
             let id = output.call_id.as_str();
             let written = self.steps.iter_mut().rev().find_map(|step| match &mut step.kind {
@@ -250,10 +250,10 @@ fn output(block: &Value, result: Option<&Value>) -> Output {
             }
         };
     }
-    let told =
+    let has =
         |key: &str| result.is_some_and(|result| !result[key].is_null() && result[key] != false);
-    let ended = told("stdout") && !told("interrupted") && !told("backgroundTaskId");
-    let exit_code = (ended && !told("returnCodeInterpretation")).then_some(0);
+    let ended = has("stdout") && !has("interrupted") && !has("backgroundTaskId");
+    let exit_code = (ended && !has("returnCodeInterpretation")).then_some(0);
     Output { call_id, text: on_drive(&text), exit_code }
 }
 

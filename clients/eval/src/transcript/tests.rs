@@ -166,14 +166,14 @@ fn injected_text_and_notices_are_not_requests() {
 
 #[test]
 fn several_objects_on_a_line_are_read_and_counted_once() {
-    let said =
+    let report =
         r#"{"type":"message","role":"user","content":[{"type":"input_text","text":"hello"}]}"#;
     for (line, steps, malformed) in [
-        (said.to_owned(), 1, 0),
-        (said.repeat(2), 2, 1),
-        (format!("{said} {said}\r"), 2, 1),
-        (format!("{said}{}", &said[..9]), 1, 1),
-        (format!("{}{said}", &said[..9]), 0, 1),
+        (report.to_owned(), 1, 0),
+        (report.repeat(2), 2, 1),
+        (format!("{report} {report}\r"), 2, 1),
+        (format!("{report}{}", &report[..9]), 1, 1),
+        (format!("{}{report}", &report[..9]), 0, 1),
         ("[1]".to_owned(), 0, 1),
     ] {
         let transcript = Transcript::parse(format!("{line}\n").as_bytes());

@@ -2,7 +2,7 @@
 --
 -- Owns at most one connection, and the calls that wait while it is being opened. After a restart of the daemon,
 -- unanswered requests are sent again, except for methods that must not run twice: those fail with `broken`. An error
--- that asks to wait is retried within the call's timeout. Every callback runs once, in Neovim's main loop.
+-- with `retry: backoff` is retried within the call's timeout. Every callback runs once, in Neovim's main loop.
 
 local connection = require('longhaul.connection')
 local failure = require('longhaul.failure')
@@ -127,19 +127,19 @@ function M.start(done)
     local text = ('no daemon answers on %s, and %s is not installed to start it'):format(M.path() or '?', program)
     return done(failure.new('not_running', text, 'install longhaul, then: longhaul up'))
   end
-  local said = {}
+  local printed = {}
   vim.fn.jobstart({ program, 'up' }, {
     env = { LONGHAUL_SOCKET = M.path() },
     stderr_buffered = true,
     on_stderr = function(_, lines)
-      said = lines
+      printed = lines
     end,
     on_exit = function(_, code)
       if code == 0 then
         return done(nil)
       end
-      local reason = (said[1] or ''):gsub('^error: ', '')
-      local hint = (said[2] or ''):match('^hint: (.*)')
+      local reason = (printed[1] or ''):gsub('^error: ', '')
+      local hint = (printed[2] or ''):match('^hint: (.*)')
       done(failure.new('unusable', 'the daemon could not be started: ' .. reason, hint))
     end,
   })

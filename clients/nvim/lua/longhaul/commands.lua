@@ -79,7 +79,7 @@ end
 --- Pins or drops `what`, a text or a handle.
 local function choose(active, action, what)
   ask_if_there('checkpoint/choose', vim.tbl_extend('error', { thread_id = active.thread_id, action = action }, what), function(result)
-    say(('%s later view of this thread: %s'):format(action == 'pin' and 'in every' or 'in no',
+    say(('%s later views of this thread: %s'):format(action == 'pin' and 'kept in' or 'left out of',
       format.line(result.choice.text, 80)))
   end)
 end

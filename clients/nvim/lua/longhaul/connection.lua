@@ -132,7 +132,7 @@ function Connection:read(line)
   end
   local is_json, message = pcall(vim.json.decode, line, { luanil = { object = true, array = true } })
   if not is_json then
-    return self:finish(failure.new('unreadable', "the daemon's answer cannot be read"))
+    return self:finish(failure.new('unreadable', "the daemon's answer is invalid"))
   end
   if message.method == 'event' then
     return self.on_event(message.params)

@@ -8,12 +8,12 @@ local M = {}
 
 local ADVICE = {
   not_running = { 'reconnect', 'start it with :Longhaul up' },
-  unusable = { 'never', 'longhaul doctor looks into it' },
+  unusable = { 'never', 'longhaul doctor shows why' },
   no_socket = { 'never', 'set LONGHAUL_SOCKET' },
   too_old = { 'never', 'update this plugin, or start the daemon of its version' },
   too_new = { 'never', 'restart the daemon: longhaul down, then longhaul up' },
   too_large = { 'never', 'name the thread instead of sending its items' },
-  broken = { 'reconnect', ':checkhealth longhaul says whether the daemon is there' },
+  broken = { 'reconnect', ':checkhealth longhaul says whether the daemon is running' },
   unreadable = { 'never', 'plugin and daemon differ; update both' },
   timeout = { 'backoff', ':checkhealth longhaul says what the daemon is doing' },
   cancelled = { 'never' },

@@ -36,7 +36,7 @@ local function window_config(lines, view)
 end
 
 --- Opens a view: { title, lines or text, filetype?, marks? = { {line, from, to, group} }, on_enter?(line number),
---- columns? }. Each of `lines` stays one line, whatever a name or a title in it holds; `text` has lines of its own.
+--- columns? }. Each of `lines` stays one line, even if a name or title has line breaks; `text` is split into lines.
 function M.open(view)
   local buffer = api.nvim_create_buf(false, true)
   local lines = view.text and vim.split(printable.block(view.text), '\n', { plain = true })

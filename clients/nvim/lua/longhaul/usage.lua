@@ -7,7 +7,7 @@ local M = {}
 local BAR_CELLS = 40
 local CHART_ROWS = 8
 local CHART_COLUMNS = 60
---- Turns that far ahead are nobody's plan: the room that is left says more.
+--- Beyond this many turns, the remaining room is more useful.
 local TURNS_TOLD = 100
 local NAMES = {
   tool_outputs = 'tool outputs',
@@ -15,7 +15,7 @@ local NAMES = {
   initial_context = 'initial context',
 }
 
---- What comes next, in words: the daemon's forecast, or how much room there is until the trigger.
+--- The daemon's forecast, or the room until the trigger.
 function M.forecast(usage, policy)
   local forecast = policy and policy.forecast
   if policy and policy.decision and policy.decision.action == 'compact' then
@@ -33,7 +33,7 @@ function M.forecast(usage, policy)
   return room > 0 and format.tokens(room) .. ' until compaction' or 'compaction is due'
 end
 
---- What the policy decided, or that a limit was crossed, in words; nil for events of other kinds.
+--- Describes a policy decision or a crossed limit; nil for other events.
 function M.event(event)
   local data = event.data
   local function given(value)
@@ -124,7 +124,7 @@ local function samples(timeline, columns)
   return values, compacted
 end
 
---- The timeline as rows of blocks, the window's height being the chart's.
+--- The timeline as rows of blocks; the chart is as high as the window.
 local function chart(usage)
   local timeline = usage.timeline
   if not timeline or #timeline.points < 2 then
@@ -155,7 +155,7 @@ local function chart(usage)
 end
 
 --- A span of time in its largest unit.
-local function took(ms)
+local function duration(ms)
   for _, unit in ipairs({ { 86400000, 'd' }, { 3600000, 'h' }, { 60000, 'min' }, { 1000, 's' } }) do
     if ms >= unit[1] then
       return ('%d %s'):format(math.floor(ms / unit[1]), unit[2])
@@ -164,7 +164,7 @@ local function took(ms)
   return ('%d ms'):format(ms)
 end
 
---- What a compaction by the agent itself takes, as it is recorded; never a guess.
+--- The recorded cost of a compaction by the agent itself; never a guess.
 local function agents_own(agent)
   if agent.source == 'unknown' then
     return "the agent's own: not known"
@@ -177,13 +177,13 @@ local function agents_own(agent)
     table.insert(parts, format.tokens(agent.output_tokens) .. ' out')
   end
   if agent.duration_ms then
-    table.insert(parts, took(agent.duration_ms))
+    table.insert(parts, duration(agent.duration_ms))
   end
   local place = agent.source == 'thread' and 'this thread' or 'this model'
   return ("the agent's own: %s (%s)"):format(table.concat(parts, ', '), place)
 end
 
---- The newest compaction of ours beside the agent's own, in one line each.
+--- Our newest compaction that the agent used, and the agent's own, in one line each.
 function M.bill(bill)
   local last = bill.compactions[#bill.compactions]
   if not last then
@@ -192,7 +192,7 @@ function M.bill(bill)
   local cost, after = last.summary.cost, last.after
   local requests = cost and cost.requests > 0 and ('%d requests, %s tokens'):format(cost.requests, format.tokens(cost.tokens))
   local lines = {
-    ('last compaction: %s, %s'):format(requests or 'no request', took(last.summary.duration_ms)),
+    ('last compaction: %s, %s'):format(requests or 'no request', duration(last.summary.duration_ms)),
     agents_own(bill.agent),
   }
   if after then
@@ -202,13 +202,13 @@ function M.bill(bill)
   return lines
 end
 
---- Both prices of going on with a thread whose provider's cache has expired; nil while it is warm.
+--- Both prices of continuing a thread with an expired cache; nil while the cache is warm.
 function M.cold(resume)
   if not resume or not resume.is_cold then
     return nil
   end
   return ('cold cache (%s idle): resuming sends %s tokens uncached, :Longhaul continue about %s'):format(
-    took(resume.idle_ms),
+    duration(resume.idle_ms),
     format.tokens(resume.history_tokens),
     format.tokens(resume.briefing_tokens)
   )

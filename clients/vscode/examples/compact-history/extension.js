@@ -2,7 +2,7 @@
 
 const vscode = require("vscode");
 
-/** What a chat extension holds: everything that was said and done. Here, a long made-up session. */
+/** The history of a chat extension: here, a long made-up session. */
 function history() {
   const items = [message("user", "Make the ledger refuse negative amounts, and prove it with a test.")];
   for (let step = 1; step <= 60; step += 1) {

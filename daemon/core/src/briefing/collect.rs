@@ -358,7 +358,7 @@ impl Briefing {
         }
     }
 
-    /// Removes what was said in the last turns. Their edits and commands remain.
+    /// Removes the messages of the last turns. Their edits and commands remain.
     pub(super) fn roll_back(&mut self, turns: u64, folder: Option<&str>) {
         self.flush_report(folder);
         let turns = u32::try_from(turns).unwrap_or(u32::MAX);

@@ -1,4 +1,4 @@
-//! Placeholders of a template, and documents in which nobody replaced them.
+//! Placeholders of a template, and documents that still contain them.
 
 use std::collections::HashSet;
 

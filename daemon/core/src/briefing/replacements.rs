@@ -76,7 +76,7 @@ impl<'a> Replacements<'a> {
     }
 }
 
-/// The quoted text as it is in the file.
+/// The quoted text, verbatim from the file.
 pub(super) fn without_was(text: &str) -> &str {
     // Few texts have the bracket, and a search for all of it first studies what it looks for.
     if !text.contains('(') {

@@ -401,7 +401,7 @@ fn command_output_and_the_lines_of_an_unanswered_patch_are_shown() {
         text.contains("\n#11 python3 --version → Python 3.9.6\n#12 site.py:\n import sys"),
         "{text}"
     );
-    assert!(!text.contains("#13 old.py"), "what stood there before it was edited\n{text}");
+    assert!(!text.contains("#13 old.py"), "the text before the edit\n{text}");
     assert!(text.contains("#15 would add to new.py: import re"), "{text}");
 }
 

@@ -64,8 +64,8 @@ fn pins_are_shown_in_full_or_reported_as_incomplete() {
         let PinnedText { text, incomplete } = pinned(&pins, room);
         assert!(cost(&text) <= room, "{room}");
         assert!(incomplete > 0, "{room}");
-        let told = text.contains("not fit");
-        assert!(told || room < 40, "{room}: {text}");
+        let is_reported = text.contains("not fit");
+        assert!(is_reported || room < 40, "{room}: {text}");
     }
     assert_eq!(pinned(&pins, cost(&whole.text)), whole);
 }

@@ -25,10 +25,10 @@ struct Section {
 pub fn of_history(items: &[Box<RawValue>], reference: Option<&TurnSettings>) -> Vec<Value> {
     let mut sections: Vec<Section> = Vec::new();
     let mut is_begun = false;
-    for told in classify(items) {
-        is_begun |= told.class == Class::Request;
-        if matches!(told.class, Class::Context | Class::ModelSwitch) {
-            read(&told, is_begun, &mut sections);
+    for classified in classify(items) {
+        is_begun |= classified.class == Class::Request;
+        if matches!(classified.class, Class::Context | Class::ModelSwitch) {
+            read(&classified, is_begun, &mut sections);
         }
     }
     let has_environment = sections.iter().any(|section| section.about == ENVIRONMENT);
@@ -50,8 +50,8 @@ const ENVIRONMENT: &str = "environment_context";
 /// A change of the environment that omits the folder: the other parts are unchanged.
 const CHANGE: &str = "environment_context of the day";
 
-fn read(told: &ClassifiedItem<'_>, is_begun: bool, sections: &mut Vec<Section>) {
-    let Some(MessageItem { role, texts }) = MessageItem::read(told.raw.get()) else { return };
+fn read(classified: &ClassifiedItem<'_>, is_begun: bool, sections: &mut Vec<Section>) {
+    let Some(MessageItem { role, texts }) = MessageItem::read(classified.raw.get()) else { return };
     let role = if role == "user" { role } else { "developer".to_owned() };
     for text in texts {
         let Some(about) = about(&role, &text, is_begun) else { continue };
@@ -131,23 +131,23 @@ mod tests {
             ("developer", vec!["<permissions instructions>new", "Answer in French."]),
             ("user", vec![agents, environment, day]),
         ];
-        let told = words(&items, None);
-        let told: Vec<_> = told
+        let classified = words(&items, None);
+        let classified: Vec<_> = classified
             .iter()
             .map(|(role, texts)| {
                 (role.as_str(), texts.iter().map(String::as_str).collect::<Vec<_>>())
             })
             .collect();
-        assert_eq!(told, expected);
+        assert_eq!(classified, expected);
     }
 
     #[test]
     fn the_last_turns_settings_fill_what_the_history_lacks() {
         let turn = TurnSettings { cwd: Some("/w/demo".to_owned()), ..TurnSettings::default() };
         let items = [message("user", "Fix it."), message("assistant", "done")];
-        let told = words(&items, Some(&turn));
-        assert_eq!(told.len(), 1);
-        assert!(told[0].1[0].contains("<cwd>/w/demo</cwd>"), "{told:?}");
-        assert!(words(&items, None).is_empty(), "nothing is told");
+        let classified = words(&items, Some(&turn));
+        assert_eq!(classified.len(), 1);
+        assert!(classified[0].1[0].contains("<cwd>/w/demo</cwd>"), "{classified:?}");
+        assert!(words(&items, None).is_empty(), "nothing is reported");
     }
 }

@@ -33,22 +33,23 @@ pub struct TrimmedHistory {
 /// newest end on; their call ids stay, so pairs remain whole.
 ///
 /// Unlike Codex it skips items that cannot shrink instead of stopping there.
-pub fn trimmed(told: &[ClassifiedItem<'_>], most: u64) -> TrimmedHistory {
-    let mut over = told.iter().map(|told| told.tokens).sum::<u64>().saturating_sub(most);
-    let cleaned = told.iter().map(|told| clean(told.raw));
+pub fn trimmed(classified: &[ClassifiedItem<'_>], most: u64) -> TrimmedHistory {
+    let mut over =
+        classified.iter().map(|classified| classified.tokens).sum::<u64>().saturating_sub(most);
+    let cleaned = classified.iter().map(|classified| clean(classified.raw));
     let (mut items, hits): (Vec<_>, Vec<u64>) = cleaned.unzip();
     let mut left_out = Vec::new();
-    for (index, told) in told.iter().enumerate().rev() {
+    for (index, classified) in classified.iter().enumerate().rev() {
         if over == 0 {
             break;
         }
-        if told.class != Class::Output || told.tokens < NOTE_TOKENS {
+        if classified.class != Class::Output || classified.tokens < NOTE_TOKENS {
             continue;
         }
-        let Ok(mut item) = serde_json::from_str::<Value>(told.raw.get()) else { continue };
+        let Ok(mut item) = serde_json::from_str::<Value>(classified.raw.get()) else { continue };
         item["output"] = json!(NOTE);
         if let Ok(raw) = serde_json::value::to_raw_value(&item) {
-            over = over.saturating_sub(told.tokens.saturating_sub(NOTE_TOKENS));
+            over = over.saturating_sub(classified.tokens.saturating_sub(NOTE_TOKENS));
             items[index] = raw;
             left_out.push(index);
         }
@@ -74,9 +75,9 @@ pub fn accepted(
     sent: Option<&[Box<RawValue>]>,
     mut room: u64,
 ) -> Result<Vec<Value>, Fault> {
-    let told = classify(answer);
+    let classified = classify(answer);
     let opaque: Vec<&ClassifiedItem<'_>> =
-        told.iter().filter(|told| told.class == Class::Opaque).collect();
+        classified.iter().filter(|classified| classified.class == Class::Opaque).collect();
     let [compaction] = opaque.as_slice() else {
         let (found, all) = (opaque.len(), answer.len());
         let detail = format!("expected one compaction item, got {found} among {all} items");
@@ -88,17 +89,17 @@ pub fn accepted(
         return Err(Fault::new(FaultKind::Unreadable, "the compaction item holds nothing"));
     }
     let of_sent = sent.map(classify);
-    let messages = of_sent.as_deref().unwrap_or(&told);
+    let messages = of_sent.as_deref().unwrap_or(&classified);
     let mut items: Vec<Value> = messages
         .iter()
         .rev()
-        .filter(|told| is_kept(told.class, sent.is_some()))
-        .take_while(|told| {
-            let fits = told.tokens <= room;
-            room = room.saturating_sub(told.tokens.max(1));
+        .filter(|classified| is_kept(classified.class, sent.is_some()))
+        .take_while(|classified| {
+            let fits = classified.tokens <= room;
+            room = room.saturating_sub(classified.tokens.max(1));
             fits
         })
-        .map(|told| value(told.raw))
+        .map(|classified| value(classified.raw))
         .collect();
     items.reverse();
     items.push(last);
@@ -228,13 +229,13 @@ mod tests {
             output("b"),
             message("user", "on"),
         ]);
-        let told = classify(&items);
-        let sent = trimmed(&told, 12_000);
-        assert_eq!(sent.left_out, [4], "and what is left out is told");
+        let classified = classify(&items);
+        let sent = trimmed(&classified, 12_000);
+        assert_eq!(sent.left_out, [4], "and what is left out is reported");
         let fits = sent.items;
         assert_eq!(fits.len(), items.len());
         assert_eq!(fits[2].get(), items[2].get(), "the older output still fits");
         assert!(fits[4].get().contains("left out") && fits[4].get().contains("\"b\""));
-        assert!(trimmed(&told, 100).items.iter().all(|item| item.get().len() < 300));
+        assert!(trimmed(&classified, 100).items.iter().all(|item| item.get().len() < 300));
     }
 }

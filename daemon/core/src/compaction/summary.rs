@@ -42,10 +42,12 @@ pub struct Split<'a> {
 }
 
 impl<'a> Split<'a> {
-    pub fn of(told: Vec<ClassifiedItem<'a>>) -> Self {
-        let answered = told
+    pub fn of(classified: Vec<ClassifiedItem<'a>>) -> Self {
+        let answered = classified
             .iter()
-            .rposition(|told| told.class.is_of_model() || told.class == Class::Output)
+            .rposition(|classified| {
+                classified.class.is_of_model() || classified.class == Class::Output
+            })
             .map_or(0, |at| at + 1);
         let mut split = Self {
             body: Vec::new(),
@@ -53,27 +55,27 @@ impl<'a> Split<'a> {
             model_switch: None,
             ghosts: Vec::new(),
         };
-        for (index, told) in told.into_iter().enumerate() {
-            match told.class {
+        for (index, classified) in classified.into_iter().enumerate() {
+            match classified.class {
                 Class::Context => {}
-                Class::ModelSwitch => split.model_switch = Some(told.raw),
-                Class::Ghost => split.ghosts.push(told.raw),
-                Class::Request if index >= answered => split.unanswered.push(told),
-                _ => split.body.push(told),
+                Class::ModelSwitch => split.model_switch = Some(classified.raw),
+                Class::Ghost => split.ghosts.push(classified.raw),
+                Class::Request if index >= answered => split.unanswered.push(classified),
+                _ => split.body.push(classified),
             }
         }
         split
     }
 
     pub fn is_empty(&self) -> bool {
-        !self.body.iter().any(|told| told.class != Class::Request)
+        !self.body.iter().any(|classified| classified.class != Class::Request)
     }
 }
 
 /// The items of `body` that another model can read.
 pub fn readable<'a>(body: &[ClassifiedItem<'a>]) -> Vec<ClassifiedItem<'a>> {
-    let is_read = |told: &&ClassifiedItem<'_>| {
-        !matches!(told.class, Class::Reasoning | Class::Opaque | Class::Unknown)
+    let is_read = |classified: &&ClassifiedItem<'_>| {
+        !matches!(classified.class, Class::Reasoning | Class::Opaque | Class::Unknown)
     };
     body.iter().filter(is_read).cloned().collect()
 }
@@ -83,10 +85,10 @@ pub fn readable<'a>(body: &[ClassifiedItem<'a>]) -> Vec<ClassifiedItem<'a>> {
 pub fn input(fitted: &FittedInput<'_>, prompt: &str) -> (Vec<Box<RawValue>>, u64) {
     let mut redacted = 0;
     let mut items: Vec<Box<RawValue>> = Vec::with_capacity(fitted.body.len() + 1);
-    for told in &fitted.body {
-        let (item, hits) = clean(told.raw);
+    for classified in &fitted.body {
+        let (item, hits) = clean(classified.raw);
         redacted += hits;
-        items.push(fitted.bounded(told, item));
+        items.push(fitted.bounded(classified, item));
     }
     let prompt = super::assemble::message("user", prompt);
     items.extend(serde_json::value::to_raw_value(&prompt).ok());

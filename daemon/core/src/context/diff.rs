@@ -44,7 +44,7 @@ pub struct Injection {
     /// A developer message, then a user message; either may be missing.
     pub items: Vec<Value>,
     /// Dimensions the items cover, in order.
-    pub told: Vec<Dimension>,
+    pub dimensions: Vec<Dimension>,
     /// Whether all dimensions are included because there is no reference.
     pub is_full: bool,
 }
@@ -54,13 +54,13 @@ pub struct Injection {
 struct InjectionDraft {
     developer: Vec<String>,
     user: Vec<String>,
-    told: Vec<Dimension>,
+    dimensions: Vec<Dimension>,
 }
 
 impl InjectionDraft {
     fn add(&mut self, dimension: Dimension, section: Option<String>) {
         let Some(section) = section.filter(|section| !section.is_empty()) else { return };
-        self.told.push(dimension);
+        self.dimensions.push(dimension);
         match dimension {
             Dimension::Environment | Dimension::AgentsMd => self.user.push(section),
             _ => self.developer.push(section),
@@ -76,7 +76,7 @@ impl InjectionDraft {
         let messages = [("developer", &self.developer), ("user", &self.user)];
         let items = messages.into_iter().filter(|(_, sections)| !sections.is_empty());
         let items = items.map(|(role, sections)| message(role, sections)).collect();
-        Injection { items, told: self.told, is_full }
+        Injection { items, dimensions: self.dimensions, is_full }
     }
 }
 
@@ -109,9 +109,9 @@ pub fn diff(reference: Option<&Settings>, current: &Settings, opt_in: OptIn) -> 
         draft.add(Dimension::AgentsMd, Some(render::agents_md(text, first_folder(current))));
     }
     if let Some(environment) = &current.environment
-        && let Some(told) = environment_change(old.environment.as_ref(), environment)
+        && let Some(change) = environment_change(old.environment.as_ref(), environment)
     {
-        draft.add(Dimension::Environment, Some(told));
+        draft.add(Dimension::Environment, Some(change));
     }
     draft.finish(false)
 }

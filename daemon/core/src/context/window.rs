@@ -14,12 +14,11 @@ pub const FALLBACK_TOKENS: u64 = 272_000;
 
 /// Windows by prefix of a model's name; the longest prefix wins. Lists only models that are sold with one
 /// window; for others the transcript, the configuration or the request decides, else the window is unknown.
-/// not known.
 ///
 /// # Source
 /// Codex's table of May 2026 (gpt-5.2 to gpt-5.5, codex-auto-review), published transcripts (the gpt-5
-/// family; gpt-5.3-codex-spark by its effective 121 600), and for gpt-4.1 the window this
-/// project was specified with. If an account may have a larger maximum, as with gpt-5.4, this is the default window.
+/// family; gpt-5.3-codex-spark by its effective 121 600), and OpenAI's model page (gpt-4.1).
+/// If an account may have a larger maximum, as with gpt-5.4, this is the default window.
 /// The Claude models are those before 4.6, from which on one name has 200,000 or a million tokens.
 const MODELS: [(&str, u64); 13] = [
     ("gpt-5", 272_000),
@@ -352,21 +351,24 @@ mod tests {
 
     #[test]
     fn our_settings_take_precedence_over_the_agents() {
-        let told = WindowSources {
+        let sources = WindowSources {
             agent_window: Some(1_000),
             agent_limit: Some(930),
             ..WindowSources::default()
         };
-        let window = of(told);
+        let window = of(sources);
         assert_eq!((window.tokens, window.origin), (1_000, Origin::Agent));
         assert_eq!((window.trigger, window.trigger_origin), (Some(930), Origin::Agent));
-        let stated = of(WindowSources { stated: Some(2_000), ..told });
+        let stated = of(WindowSources { stated: Some(2_000), ..sources });
         assert_eq!((stated.tokens, stated.trigger), (2_000, Some(930)));
-        let ours = of(WindowSources { percent_configured: Some(50), ..told });
+        let ours = of(WindowSources { percent_configured: Some(50), ..sources });
         assert_eq!((ours.trigger, ours.trigger_origin), (Some(500), Origin::Config));
         // 0 means never to us, and every turn to the agent.
-        assert_eq!(of(WindowSources { agent_limit: Some(0), ..told }).trigger, Some(0));
-        assert_eq!(of(WindowSources { agent_limit: Some(951), ..told }).limit_refused, Some(951));
+        assert_eq!(of(WindowSources { agent_limit: Some(0), ..sources }).trigger, Some(0));
+        assert_eq!(
+            of(WindowSources { agent_limit: Some(951), ..sources }).limit_refused,
+            Some(951)
+        );
     }
 
     #[test]

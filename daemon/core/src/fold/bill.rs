@@ -1,4 +1,4 @@
-//! What each compaction of a transcript cost, and how the work went on after it.
+//! What each compaction of a transcript cost, and the work after it.
 //!
 //! # Theory of operation
 //! *Tokens.* Claude Code reports what was in the window. Codex counts the request of a compaction as any other: the
@@ -71,9 +71,9 @@ pub struct Aftermath {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Bill {
     compactions: VecDeque<CompactionBill>,
-    /// The newest words of the model, if nothing but their count stands behind them.
+    /// The newest text of the model, if only its token count follows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    said: Option<Said>,
+    said: Option<LastText>,
     /// The provider's newest count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     counted: Option<Counted>,
@@ -89,9 +89,9 @@ pub struct Bill {
     cache_lifetime_ms: Option<u64>,
 }
 
-/// Words of the model; a summary stands before its compaction as such.
+/// Text of the model; a summary appears as one before its compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-struct Said {
+struct LastText {
     bytes: usize,
     digest: Digest128,
     seq: u64,
@@ -120,12 +120,12 @@ impl Bill {
         self.cache_lifetime_ms
     }
 
-    /// Whether the newest compaction stands on that line.
+    /// Whether the newest compaction is on that line.
     pub(super) fn is_of(&self, seq: u64) -> bool {
         self.compactions.back().is_some_and(|newest| newest.seq == seq)
     }
 
-    /// The agent goes on to ask its model.
+    /// The agent sends another request to its model.
     pub(super) fn awaits(&mut self) {
         self.awaits = true;
     }
@@ -142,7 +142,7 @@ impl Bill {
         match step {
             Step::Said(words) => {
                 let (bytes, digest) = words.digest();
-                self.said = Some(Said { bytes, digest, seq: at.seq, asked: self.asked() });
+                self.said = Some(LastText { bytes, digest, seq: at.seq, asked: self.asked() });
                 self.awaits = false;
             }
             Step::Called(called) => {
@@ -280,7 +280,7 @@ impl CompactionBill {
     }
 }
 
-impl Said {
+impl LastText {
     fn ends(&self, message: &str) -> bool {
         let message = message.trim_end();
         let summary = message.len().checked_sub(self.bytes).and_then(|at| message.get(at..));

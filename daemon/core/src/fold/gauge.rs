@@ -1,4 +1,4 @@
-//! What a running agent reports of its own window: how large it is, and how full.
+//! What a running agent reports of its own window: how large it is, and its fill.
 //!
 //! An agent knows its window exactly where its transcript does not say it. A report holds for the model and
 //! the history it was made of: it is dropped when another model answers, and its fill when the provider
@@ -33,7 +33,7 @@ struct GaugedHistory {
 }
 
 impl Gauge {
-    /// A report on the thread as it is in `fold`; `None` if it says nothing that can be true.
+    /// A report on the thread in the state of `fold`; `None` if no value is plausible.
     pub fn of(fold: &Fold, (window, fill): (Option<u64>, Option<u64>), at_ms: i64) -> Option<Self> {
         let window = window.filter(|tokens| *tokens > 0);
         let fill = fill.filter(|fill| *fill > 0 && window.is_none_or(|window| *fill <= window));

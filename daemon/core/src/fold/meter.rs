@@ -227,7 +227,7 @@ mod tests {
         let mut meter = Meter::default();
         meter.item(1, 100, false);
         meter.reported(2, counted(9_999));
-        assert_eq!(meter.used(100), 100, "nobody answered yet: a report of another history");
+        assert_eq!(meter.used(100), 100, "no answer yet: a report of another history");
         meter.item(3, 150, true);
         meter.reported(4, counted(8_150));
         assert_eq!((meter.used(150), meter.overhead()), (8_150, 8_000));
@@ -251,7 +251,7 @@ mod tests {
         assert_eq!(meter.used(7_100), 14_900, "what follows is not");
         meter.reported(10, counted(15_000));
         meter.item(11, 7_200, true);
-        assert_eq!(meter.used(7_200), 15_100, "a newer version goes on with the thread");
+        assert_eq!(meter.used(7_200), 15_100, "a newer version continues the thread");
     }
 
     #[test]

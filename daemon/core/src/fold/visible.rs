@@ -276,7 +276,7 @@ mod tests {
         assert_eq!((visible.base(), visible.tokens()), (None, 60));
         assert!(visible.holds(2) && !visible.holds(6) && !visible.holds(8) && visible.holds(10));
         visible.roll_back(11, 5);
-        assert_eq!(visible.tokens(), 50, "what stands before the first request survives");
+        assert_eq!(visible.tokens(), 50, "items before the first request survive");
         assert!(visible.holds(1));
     }
 
@@ -292,7 +292,7 @@ mod tests {
         visible.add(6, &user(30));
         visible.compact(7, Some(Replacement { items: 1, tokens: user(9) }), 0);
         visible.add(8, &user(2));
-        assert!(!visible.put_back(5), "a later one stands on it");
+        assert!(!visible.put_back(5), "a later one depends on it");
         assert!(visible.put_back(7) && !visible.put_back(7), "once");
         assert_eq!((visible.tokens(), visible.base(), visible.grown()), (40, Some(5), Some(32)));
         assert!(visible.put_back(5));

@@ -1,16 +1,7 @@
 //! Claiming a job, renewing the claim, and taking over an abandoned one.
 
-use serde::{Deserialize, Serialize};
-
 use super::why::{Why, why};
-use super::{Failure, FailureKind, Job, Lease, Moment, Rules, State};
-
-/// Proof that a run owns its job.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Token {
-    pub epoch: u64,
-    pub nonce: String,
-}
+use super::{Failure, FailureKind, Job, Lease, LeaseLost, Moment, Rules, State, Token};
 
 /// A claim, as given to the runner.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,17 +47,17 @@ pub fn claim(
     Ok((job, Claim { token, stop_at_boot_ms: stop_at(rules, now) }))
 }
 
-/// Renews a claim. An expired claim is lost, even if nobody has taken it over.
+/// Renews a claim. An expired claim is lost, even if no other run has taken it over.
 ///
 /// # Errors
-/// [`super::LeaseLost`]: stop, and publish nothing.
+/// [`LeaseLost`]: stop, and publish nothing.
 pub fn renew(
     mut job: Job,
     token: &Token,
     rules: &Rules,
     now: &Moment,
-) -> Result<(Job, Claim), super::LeaseLost> {
-    let lease = super::settle::owned(&job, token, now)?;
+) -> Result<(Job, Claim), LeaseLost> {
+    let lease = super::lease::owned(&job, token, now)?;
     let lease = Lease { renewed: now.clone(), lease_ms: rules.lease_ms, ..lease.clone() };
     job.lease = Some(lease);
     job.updated_at = now.clone();
@@ -86,7 +77,7 @@ pub fn rescue(mut job: Job, rules: &Rules, is_dead: bool, now: &Moment) -> Optio
     if !is_dead && job.lease.as_ref().is_some_and(|lease| lease.is_live(now)) {
         return None;
     }
-    let holder = job.lease.take().map_or_else(|| "nobody".to_owned(), |lease| lease.holder);
+    let holder = job.lease.take().map_or_else(|| "its holder".to_owned(), |lease| lease.holder);
     let detail = format!("{holder} left it unfinished");
     let failure = Failure { kind: FailureKind::Abandoned, detail, retry_after_ms: None };
     job.state = if job.attempts >= rules.attempts_max { State::Dead } else { State::Queued };

@@ -1,4 +1,4 @@
-//! The age of the database, by clocks that nobody can set.
+//! The age of the database, by a clock that cannot be set.
 //!
 //! Deletion by age uses this and never the wall clock, so a clock set years ahead or back ages nothing. Within a
 //! boot the boot clock counts, including the time between two runs of the daemon. Across boots, the boot clock

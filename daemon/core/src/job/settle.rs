@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Job, JobKey, Lease, Moment, Rules, State, Token};
+use super::lease::owned;
+use super::{Job, LeaseLost, Moment, Rules, State, Token};
 
 /// Why a job did not succeed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,47 +33,6 @@ pub enum FailureKind {
     Interrupted,
     /// Its holder is gone.
     Abandoned,
-}
-
-/// The run no longer owns its job: it must stop, and its result is discarded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum LeaseLost {
-    /// Another run owns it, or it was cancelled.
-    #[error("another run has taken the job over, or it was cancelled")]
-    TakenOver,
-    /// Its lease expired before renewal.
-    #[error("the lease expired before it was renewed")]
-    LeaseExpired,
-}
-
-/// Proof of ownership, checked in the transaction that stores a run's effect: a run that was suspended past
-/// its lease or taken over stores nothing.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fence {
-    pub key: JobKey,
-    pub token: Token,
-    pub now: Moment,
-    /// If set, the effect completes the run, and the same transaction records its success.
-    pub finishes: Option<Rules>,
-}
-
-impl Fence {
-    /// Checks that the run still owns `job`, the row of its key.
-    ///
-    /// # Errors
-    /// [`LeaseLost`]: store nothing.
-    pub fn check(&self, job: Option<&Job>) -> Result<(), LeaseLost> {
-        owned(job.ok_or(LeaseLost::TakenOver)?, &self.token, &self.now).map(drop)
-    }
-}
-
-/// The lease matching `token`, if still valid.
-pub(super) fn owned<'a>(job: &'a Job, token: &Token, now: &Moment) -> Result<&'a Lease, LeaseLost> {
-    let lease = job.lease.as_ref().filter(|lease| {
-        job.state == State::Running && job.epoch == token.epoch && lease.nonce == token.nonce
-    });
-    let lease = lease.ok_or(LeaseLost::TakenOver)?;
-    if lease.is_live(now) { Ok(lease) } else { Err(LeaseLost::LeaseExpired) }
 }
 
 /// Records a success. Anything requested during the run is still owed, after the cooldown unless urgent. Idempotent:

@@ -279,7 +279,7 @@ fn only_the_owner_passes_a_fence() {
     assert_eq!(
         fence(&old, 300).check(Some(&job)),
         Err(LeaseLost::LeaseExpired),
-        "even if nobody took it over"
+        "even if no other run took it over"
     );
     assert_eq!(fence(&old, 1).check(None), Err(LeaseLost::TakenOver));
     let job = rescue(job, &RULES, false, &at(300)).unwrap();

@@ -20,10 +20,10 @@ mod outcome;
 mod outside;
 mod render;
 mod runs;
+mod statements;
 mod terms;
 #[cfg(test)]
 mod tests;
-mod words;
 
 pub use render::last_words;
 
@@ -306,15 +306,15 @@ impl Extractor {
         self.turn += 1;
         self.request_count += 1;
         self.signs.is_interrupted = false;
-        self.signs.is_content = words::is_content(request);
+        self.signs.is_approval = statements::is_approval(request);
         let answers = self.signs.is_answered && !self.has_asked;
         self.signs.is_answered = false;
-        let statements = words::statements(request, answers);
+        let statements = statements::statements(request, answers);
         self.signs.is_corrected = statements.iter().any(|s| s.kind == LearningKind::Correction);
         let (at_ms, turn) = (self.updated_at_ms, self.turn);
         for statement in statements {
             if origin.is_person() && self.rules.len() < RULES_MAX {
-                let words::Statement { kind, text, is_passing } = statement;
+                let statements::Statement { kind, text, is_passing } = statement;
                 self.rules.push(Rule { kind, text, origin, is_passing, seq, at_ms, turn });
             }
         }

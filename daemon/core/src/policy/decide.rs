@@ -12,7 +12,7 @@ use super::repository::RepositoryView;
 use super::semantic::Reader;
 use super::settings::Policy;
 use super::{Point, Tier};
-use crate::compaction::rearm;
+use crate::compaction::growth;
 use crate::context::window::Window;
 use crate::signal::Boundary;
 
@@ -66,7 +66,7 @@ pub enum PolicyAction {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reason {
-    /// The rule: `words`, `repository`, `window`, `tier`, `boundary`, `plan_gate`, `rearm`, `budget`,
+    /// The rule: `words`, `repository`, `window`, `tier`, `boundary`, `plan_gate`, `growth`, `budget`,
     /// `judgment`.
     pub rule: String,
     /// Whether it allows a compaction.
@@ -114,29 +114,29 @@ pub fn decide(policy: &Policy, situation: &Situation) -> Decision {
     let boundaries = signs(policy, situation, &mut reasons);
     let percent = situation.percent_remaining.filter(|_| situation.window > 0);
     reasons.add("window", percent.is_some(), || match percent {
-        None => "the model's window is not known: set sources.NAME.context_window".to_owned(),
-        Some(_) => format!("{} of {} tokens are used", situation.used, situation.window),
+        None => "the model's context window is unknown: set sources.NAME.context_window".to_owned(),
+        Some(_) => format!("{} of {} tokens used", situation.used, situation.window),
     });
     let tier = percent.and_then(|percent| policy.tier(percent));
     reasons.add("tier", tier.is_some(), || match (tier, percent) {
         (Some(tier), Some(percent)) => format!("{percent} % left: {}", tier.into_str()),
-        (_, Some(percent)) => format!("{percent} % left: no tier holds yet"),
-        (_, None) => "no tier holds without a window".to_owned(),
+        (_, Some(percent)) => format!("{percent} % left: no tier applies yet"),
+        (_, None) => "no tier applies without a known window".to_owned(),
     });
     let is_emergency = tier == Some(Tier::Emergency);
     let satisfied = match tier {
         Some(tier) if !is_emergency => gates(policy, tier, &boundaries, &mut reasons),
         Some(_) => {
-            reasons.add("boundary", true, || "an emergency waits for none".to_owned());
+            reasons.add("boundary", true, || "not required in an emergency".to_owned());
             BTreeSet::new()
         }
         None => BTreeSet::new(),
     };
-    growth(situation, is_emergency, &mut reasons);
+    check_growth(situation, is_emergency, &mut reasons);
     let (made, most) = (situation.compactions_in_hour, policy.compactions_per_hour);
     reasons.add("budget", is_emergency || made < most, || match is_emergency {
-        true => "an emergency is not held back by a budget".to_owned(),
-        false => format!("{made} of {most} compactions of this hour are made"),
+        true => "does not apply in an emergency".to_owned(),
+        false => format!("{made} of {most} compactions used this hour"),
     });
     let is_judged = tier
         .and_then(|tier| policy.tiers.get(&tier))
@@ -149,7 +149,7 @@ pub fn decide(policy: &Policy, situation: &Situation) -> Decision {
     };
     if is_judged {
         // Ask only if every other rule agrees (defect 7.13.2: the judgment decided alone).
-        let text = if passed { "is asked for" } else { "is not asked for: a rule said no" };
+        let text = if passed { "required" } else { "not requested: another rule refused" };
         reasons.add("judgment", true, || text.to_owned());
     }
     let reasons = reasons.0;
@@ -167,9 +167,9 @@ fn signs(policy: &Policy, situation: &Situation, reasons: &mut Reasons) -> BTree
     }
     if policy.semantic == Reader::Model && situation.message.is_some() {
         reasons.add("words", true, || match by_model {
-            Some(read) if read.is_empty() => "a model read no end of a phase from them".to_owned(),
-            Some(read) => format!("a model read {} from them", names(read)),
-            None => "no model read them; the phrase lists count".to_owned(),
+            Some(read) if read.is_empty() => "the model found no end of a phase".to_owned(),
+            Some(read) => format!("the model found {}", names(read)),
+            None => "no answer from the model; the phrase lists decide".to_owned(),
         });
     }
     if let Some(seen) = &situation.repository {
@@ -205,12 +205,15 @@ fn gates(
     let effective = policy.effective(tier);
     let mut satisfied: BTreeSet<Boundary> = boundaries.intersection(&effective).copied().collect();
     reasons.add("boundary", !satisfied.is_empty(), || match satisfied.is_empty() {
-        false => format!("{} at {}", names(&satisfied), tier.into_str()),
+        false => format!("{} counts at {}", names(&satisfied), tier.into_str()),
         true if boundaries.is_empty() => "no sign that a phase ended".to_owned(),
         true if boundaries.iter().all(|sign| *sign == Boundary::TurnComplete) => {
-            format!("no sign that a phase ended; a turn's end alone is none at {}", tier.into_str())
+            format!(
+                "no sign that a phase ended; a turn's end alone does not count at {}",
+                tier.into_str()
+            )
         }
-        true => format!("of {}, none counts at {}", names(boundaries), tier.into_str()),
+        true => format!("{} needs another sign than {}", tier.into_str(), names(boundaries)),
     });
     let is_gated =
         policy.tiers.get(&tier).is_some_and(|rule| rule.plan_boundaries_require_semantic_break);
@@ -221,9 +224,13 @@ fn gates(
         }
         reasons.add("plan_gate", !satisfied.is_empty(), || {
             match (has_break, satisfied.is_empty()) {
-                (true, _) => "the agent's words end a phase, too".to_owned(),
-                (false, false) => "the plan alone would not count; another sign does".to_owned(),
-                (false, true) => "the plan changed, but the agent's words end no phase".to_owned(),
+                (true, _) => "the agent's words also end a phase".to_owned(),
+                (false, false) => {
+                    "the plan alone would not count, but another sign does".to_owned()
+                }
+                (false, true) => {
+                    "the plan changed, but the agent's words do not end a phase".to_owned()
+                }
             }
         });
     }
@@ -232,20 +239,18 @@ fn gates(
 
 /// Refuses a second compaction without real growth. In an emergency half of the remaining room is enough
 /// growth, so that the window does not overflow.
-fn growth(situation: &Situation, is_emergency: bool, reasons: &mut Reasons) {
+fn check_growth(situation: &Situation, is_emergency: bool, reasons: &mut Reasons) {
     let Some(baseline) = situation.baseline else {
-        return reasons.add("rearm", true, || "nothing was compacted before".to_owned());
+        return reasons.add("growth", true, || "no earlier compaction".to_owned());
     };
     let grown = situation.used.saturating_sub(baseline.used);
     let needed = growth_needed(situation, is_emergency);
-    reasons.add("rearm", grown >= needed, || {
-        format!("grew by {grown} tokens since, {needed} are needed")
-    });
+    reasons.add("growth", grown >= needed, || format!("grew by {grown} tokens, needs {needed}"));
 }
 
 /// Tokens by which a thread must grow beyond its baseline.
 pub fn growth_needed(situation: &Situation, is_emergency: bool) -> u64 {
-    let needed = rearm::growth_needed(situation.used);
+    let needed = growth::needed(situation.used);
     match is_emergency {
         true => needed.min((situation.window.saturating_sub(situation.used) / 2).max(64)),
         false => needed,

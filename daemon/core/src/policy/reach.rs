@@ -125,17 +125,20 @@ mod tests {
         assert_eq!(without_effect(&Policy::default()), []);
         let auto = without_effect(&all_set(Mode::Auto));
         let about = |words: &str| {
-            let told = auto.iter().filter(|problem| problem.reason.contains(words));
-            told.map(|problem| problem.key.as_str()).collect::<Vec<_>>()
+            let reported = auto.iter().filter(|problem| problem.reason.contains(words));
+            reported.map(|problem| problem.key.as_str()).collect::<Vec<_>>()
         };
         assert_eq!(about("none in Claude Code"), ["packet_author", "scratch", "wait_ms"]);
         assert_eq!(about("in the middle of a turn"), ["emergency"]);
         assert_eq!(about("no client"), ["judge", "compaction_model", "compaction_effort"]);
         assert_eq!(auto.len(), 7, "judgments and their failures are carried out everywhere");
         for (mode, count) in [(Mode::Off, 9), (Mode::Tag, 8), (Mode::Suggest, 8)] {
-            let told = keys(without_effect(&all_set(mode)));
-            assert_eq!(told.len(), count, "{told:?}");
-            assert!(told.contains(&"asap.judgment".to_owned()) && told.contains(&"wait_ms".into()));
+            let reported = keys(without_effect(&all_set(mode)));
+            assert_eq!(reported.len(), count, "{reported:?}");
+            assert!(
+                reported.contains(&"asap.judgment".to_owned())
+                    && reported.contains(&"wait_ms".into())
+            );
         }
     }
 

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::decide::{Baseline, Decision, PolicyAction, Situation, decide};
 use super::settings::Policy;
 use super::{Point, Tier};
-use crate::compaction::default_view_tokens;
+use crate::checkpoint::view;
 use crate::context::window::Window;
 use crate::fold::{Fold, Touch};
 use crate::signal::{Occurrence, SignalEvent};
@@ -175,7 +175,7 @@ impl Track {
     }
 
     fn note(&mut self, situation: &Situation, decision: &Decision, fold: &Fold) {
-        let after = fold.meter().overhead() + default_view_tokens(situation.used, false);
+        let after = fold.meter().overhead() + view::default_tokens(situation.used, false);
         let after = after.min(situation.used);
         self.spared += situation.used - after;
         self.baseline = Some(Baseline { used: after, at_ms: situation.at_ms });

@@ -278,7 +278,7 @@ mod tests {
         assert!(since(1_763_700_000_000, false).shows_commit());
         assert!(!since(1_763_700_000_001, false).shows_commit(), "before the turn");
         assert!(!since(1_763_700_000_000, true).shows_commit(), "perhaps another session's");
-        assert!(!since(0, false).shows_commit(), "nobody knows when the turn began");
+        assert!(!since(0, false).shows_commit(), "the start of the turn is unknown");
     }
 
     #[test]

@@ -11,7 +11,7 @@
 //! compaction warns, keeps the packet for the next attempt, and sets the baseline, so that the next attempt
 //! needs growth.
 //!
-//! *An emergency* asks nobody: it aborts the current wait and compacts with the daemon's own packet.
+//! *An emergency* needs no judgment: it aborts the current wait and compacts with the daemon's own packet.
 //!
 //! *A user's message* that arrives during the sequence is held, never changed: the handoff precedes it as a
 //! separate message, unless the client accepts a prefix.
@@ -287,7 +287,7 @@ impl Run<'_, '_> {
         match (is_yes, judgment) {
             (true, Some(_)) => self.begin(trigger),
             (true, None) => {
-                let text = "the judge did not answer; compacting all the same".to_owned();
+                let text = "the judge did not answer; compacting anyway".to_owned();
                 self.effects.push(Effect::Warn { text });
                 self.begin(trigger);
             }

@@ -25,10 +25,10 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::codex::{repair, time};
+use super::codex::{Text, repair, time};
 use super::source::{FilePattern, Folder, Home, Layout, SourceSpec};
 use super::{
-    Body, Compacted, Entry, Images, Item, OBJECTS_MAX, Replacement, Role, Show, TurnSettings, Usage,
+    Body, Compacted, Entry, Images, Item, Replacement, Role, Show, TurnSettings, Usage, each_object,
 };
 use crate::item::breakdown::{Breakdown, ContextKind};
 use crate::tokens;
@@ -54,11 +54,6 @@ pub(super) const SPEC: SourceSpec = SourceSpec {
     reads_agents_md: false,
     has_session_meta: false,
 };
-
-/// A string that borrows from the line if it has no escapes.
-#[derive(Deserialize, Debug, Default, Clone)]
-#[serde(transparent)]
-struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// Any line, its contents unparsed.
 #[derive(Deserialize)]
@@ -130,24 +125,16 @@ fn read_objects(text: &str, wants_meta: bool, visit: &mut dyn FnMut(Entry<'_>)) 
         read_line(&line, wants_meta, visit);
         return true;
     }
-    let mut objects = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
-    let mut shown = 0;
-    while shown < OBJECTS_MAX {
-        let Some(Ok(object)) = objects.next() else { break };
-        if !object.get().starts_with('{') {
-            break;
+    each_object(text, visit, |object, visit| {
+        if !object.starts_with('{') {
+            return false;
         }
-        match serde_json::from_str::<Line<'_>>(object.get()) {
+        match serde_json::from_str::<Line<'_>>(object) {
             Ok(line) => read_line(&line, wants_meta, visit),
             Err(_) => visit(Entry { at_ms: None, body: Body::Unknown }),
         }
-        shown += 1;
-    }
-    // Report the extra text even though the objects before it are valid.
-    if shown > 1 || (shown > 0 && objects.byte_offset() < text.len()) {
-        visit(Entry { at_ms: None, body: Body::Malformed });
-    }
-    shown > 0
+        true
+    })
 }
 
 fn read_line(line: &Line<'_>, wants_meta: bool, visit: &mut dyn FnMut(Entry<'_>)) {
@@ -197,12 +184,12 @@ fn user(line: &Line<'_>, raw: &RawValue, show: &mut Show<'_>) -> Option<()> {
         show(Body::Passed);
         return Some(());
     }
-    said(line, &content.text, content.images, show);
+    user_text(line, &content.text, content.images, show);
     Some(())
 }
 
 /// Text in the person's role: theirs, or the harness's.
-fn said(line: &Line<'_>, text: &str, images: Images, show: &mut Show<'_>) {
+fn user_text(line: &Line<'_>, text: &str, images: Images, show: &mut Show<'_>) {
     let tokens = tokens::of_bytes(text.len() as u64 + images.cost);
     let words = match line.is_meta {
         Some(true) => UserText::Harness,

@@ -20,7 +20,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::source::{Document, FilePattern, Folder, Home, Layout, SourceSpec};
-use super::{Body, Entry, Item, OBJECTS_MAX};
+use super::{Body, Entry, Item, each_object};
 pub(super) use time::time;
 
 pub use item::{breakdown, estimate, parse};
@@ -54,7 +54,7 @@ const DOCUMENT: Document = Document { identity: Some("session"), items: "items" 
 /// A string that borrows from the line if it has no escapes.
 #[derive(Deserialize, Debug, Default, Clone)]
 #[serde(transparent)]
-struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+pub(super) struct Text<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
 
 /// Any shape of line, its payload unparsed.
 #[derive(Deserialize)]
@@ -108,22 +108,13 @@ pub fn read(line: &[u8], visit: &mut dyn FnMut(Entry<'_>)) {
 
 /// Passes on each object of the line; returns false, without passing on any, if the first is not an object.
 fn read_objects(line: &str, visit: &mut dyn FnMut(Entry<'_>)) -> bool {
-    let mut objects = serde_json::Deserializer::from_str(line).into_iter::<&RawValue>();
-    let mut shown = 0;
-    while shown < OBJECTS_MAX {
-        let Some(Ok(object)) = objects.next() else { break };
-        match serde_json::from_str::<Envelope<'_>>(object.get()) {
-            Ok(envelope) => visit(entry(&envelope, object.get())),
-            Err(_) if shown == 0 => return false,
-            Err(_) => break,
-        }
-        shown += 1;
-    }
-    // Report the extra text even though the objects before it are valid.
-    if shown > 1 || (shown > 0 && objects.byte_offset() < line.len()) {
-        visit(Entry { at_ms: None, body: Body::Malformed });
-    }
-    shown > 0
+    each_object(line, visit, |object, visit| {
+        let envelope = serde_json::from_str::<Envelope<'_>>(object);
+        envelope.is_ok_and(|envelope| {
+            visit(entry(&envelope, object));
+            true
+        })
+    })
 }
 
 fn entry<'a>(envelope: &Envelope<'a>, object: &'a str) -> Entry<'a> {

@@ -94,7 +94,7 @@ mod tests {
         let json = r#"{"answers":{"store":{"answers":["SQLite","user_note: only one file"]}}}"#;
         let expected = [pair("store", "SQLite; user_note: only one file")];
         assert_eq!(choices("request_user_input", json), expected);
-        assert_eq!(choices("Bash", text), [], "what a command printed was chosen by nobody");
+        assert_eq!(choices("Bash", text), [], "a command's output is no choice of a person");
         assert_eq!(choices("AskUserQuestion", "no answer"), []);
     }
 

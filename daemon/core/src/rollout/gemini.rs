@@ -165,8 +165,8 @@ fn model(object: &Object, show: &mut Show<'_>) {
     let content = Parts::of(object.get("content"));
     let thoughts = object.get("thoughts").and_then(Value::as_array);
     let mut thought = content.thought;
-    for told in thoughts.into_iter().flatten() {
-        let words = |key: &str| told.get(key).and_then(Value::as_str).unwrap_or_default();
+    for thought_part in thoughts.into_iter().flatten() {
+        let words = |key: &str| thought_part.get(key).and_then(Value::as_str).unwrap_or_default();
         push_line(&mut thought, words("subject"));
         push_line(&mut thought, words("description"));
     }

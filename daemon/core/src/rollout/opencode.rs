@@ -117,13 +117,13 @@ fn part(message: &Object, part: &Object, show: &mut Show<'_>) {
             let flag = |key: &str| part.get(key).and_then(Value::as_bool) == Some(true);
             match (flag("ignored"), flag("synthetic")) {
                 (true, _) => show(Body::Passed),
-                (false, true) => said(Role::Developer, words, Images::default(), show),
-                (false, false) => said(Role::User, words, Images::default(), show),
+                (false, true) => message_of(Role::Developer, words, Images::default(), show),
+                (false, false) => message_of(Role::User, words, Images::default(), show),
             }
         }
         Some("text") => {
             settings(message, show);
-            said(Role::Assistant, words, Images::default(), show);
+            message_of(Role::Assistant, words, Images::default(), show);
         }
         Some("reasoning") if is_summary || words.is_empty() => show(Body::Passed),
         Some("reasoning") => {
@@ -149,7 +149,7 @@ fn summary(words: &str, show: &mut Show<'_>) {
     show(Body::Compacted(Compacted { message: words.into(), replacement, is_sealed_view: false }));
 }
 
-fn said(role: Role, words: &str, images: Images, show: &mut Show<'_>) {
+fn message_of(role: Role, words: &str, images: Images, show: &mut Show<'_>) {
     if words.trim().is_empty() && images == Images::default() {
         return show(Body::Passed);
     }
@@ -157,13 +157,13 @@ fn said(role: Role, words: &str, images: Images, show: &mut Show<'_>) {
     show(Body::Item(Item::Message { role, text: words.into(), images }, tokens));
 }
 
-/// A file that the person attached. Its text is a part of its own.
+/// A file that the person attached. Its text is a separate part.
 fn file(part: &Object, show: &mut Show<'_>) {
     let images = images(part);
     if images == Images::default() {
         return show(Body::Passed);
     }
-    said(Role::Developer, text(part, "filename").unwrap_or_default(), images, show);
+    message_of(Role::Developer, text(part, "filename").unwrap_or_default(), images, show);
 }
 
 /// The inline image of a file part, or those that a tool attached.

@@ -4,11 +4,11 @@ use super::source::ReadLine;
 use super::{Body, Item};
 
 pub(super) fn outline(read: ReadLine, lines: &[u8]) -> Vec<String> {
-    let mut said = Vec::new();
+    let mut entries = Vec::new();
     for line in lines.split(|byte| *byte == b'\n') {
-        read(line, true, &mut |entry| said.push(short(&entry.body)));
+        read(line, true, &mut |entry| entries.push(short(&entry.body)));
     }
-    said
+    entries
 }
 
 fn short(body: &Body<'_>) -> String {

@@ -11,7 +11,7 @@ use crate::text;
 
 /// A tool's answer without its envelope: JSON with metadata, lines of status, or none.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Answer<'a> {
+pub struct ToolOutput<'a> {
     /// Exit status of the command, if the answer states one.
     pub exit_code: Option<i64>,
     /// Whether the tool itself refused or failed before any command ran.
@@ -64,11 +64,11 @@ const ENVELOPES: [&str; 4] =
 const ENVELOPE_LINES_MAX: u32 = 16;
 
 /// Parses a tool's answer and removes its envelope.
-pub fn read(output: &str) -> Answer<'_> {
+pub fn read(output: &str) -> ToolOutput<'_> {
     if output.starts_with('{')
         && let Ok(structured) = serde_json::from_str::<Structured<'_>>(output)
     {
-        return Answer {
+        return ToolOutput {
             exit_code: structured.metadata.and_then(|m| m.exit_code),
             refused: false,
             running: false,
@@ -79,7 +79,7 @@ pub fn read(output: &str) -> Answer<'_> {
     if ENVELOPES.iter().any(|opening| output.starts_with(opening)) {
         return enveloped(output);
     }
-    Answer {
+    ToolOutput {
         exit_code: None,
         refused: REFUSALS.iter().any(|opening| output.starts_with(opening)),
         running: false,
@@ -90,8 +90,8 @@ pub fn read(output: &str) -> Answer<'_> {
 
 /// Parses the status lines before the output. Everything after them belongs to the command, even if it looks
 /// like status.
-fn enveloped(output: &str) -> Answer<'_> {
-    let mut answer = Answer {
+fn enveloped(output: &str) -> ToolOutput<'_> {
+    let mut answer = ToolOutput {
         exit_code: None,
         refused: false,
         running: false,
@@ -132,7 +132,7 @@ fn without_line_count(text: &str) -> &str {
 
 /// Parses the answer to a poll of a running command. Claude Code puts status and output between tags:
 /// `<status>completed</status> … <exit_code>0</exit_code> … <stdout>…</stdout>`.
-pub fn read_poll(output: &str) -> Answer<'_> {
+pub fn read_poll(output: &str) -> ToolOutput<'_> {
     let answer = read(output);
     let Cow::Borrowed(text) = answer.text else { return answer };
     let Some(status) = between(text::prefix(text, POLL_HEAD_BYTES), "status") else {
@@ -140,7 +140,7 @@ pub fn read_poll(output: &str) -> Answer<'_> {
     };
     let printed = between(text, "output").or_else(|| between(text, "stdout")).unwrap_or_default();
     let errors = between(text, "stderr").unwrap_or_default();
-    Answer {
+    ToolOutput {
         exit_code: between(text::prefix(text, POLL_HEAD_BYTES), "exit_code").and_then(number),
         refused: false,
         running: matches!(status, "running" | "pending"),

@@ -195,9 +195,9 @@ fn signs_belong_to_their_turn_and_a_compaction_clears_them() {
 #[test]
 fn the_last_message_is_redacted_and_bounded() {
     let words = format!("token ghp_{} {}", "a1B2".repeat(9), "word ".repeat(10_000));
-    let said = json!({"type":"message","role":"assistant",
+    let answer = json!({"type":"message","role":"assistant",
         "content":[{"type":"output_text","text":words}]});
-    let fold = fold(&[user("a"), said]);
+    let fold = fold(&[user("a"), answer]);
     let kept = fold.signals().message().unwrap();
     assert!(kept.len() <= limits::SIGNAL_MESSAGE_BYTES && !kept.contains("a1B2a1B2"), "{kept}");
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{At, Call};
 use crate::redact::redact;
-use crate::rollout::output::{self, Answer, TestCounts};
+use crate::rollout::output::{self, TestCounts, ToolOutput};
 use crate::rollout::tool;
 use crate::{text, tokens};
 
@@ -42,7 +42,7 @@ impl<'a> CallResult<'a> {
     pub(super) fn of(
         at: At,
         call: Cow<'a, Call>,
-        (raw, answer): (&str, Answer<'a>),
+        (raw, answer): (&str, ToolOutput<'a>),
         outcome: CommandOutcome,
     ) -> Self {
         let tokens = Some(tokens::of_text(raw));
@@ -91,7 +91,7 @@ impl<'a> CallResult<'a> {
 }
 
 impl CommandOutcome {
-    pub(super) fn of(answer: &Answer<'_>, reported: Option<i64>) -> Self {
+    pub(super) fn of(answer: &ToolOutput<'_>, reported: Option<i64>) -> Self {
         match (answer.refused, answer.running, answer.exit_code.or(reported)) {
             (true, ..) => Self::Refused,
             (_, true, _) => Self::Running,

@@ -127,7 +127,7 @@ fn the_first_report_of_an_outcome_counts_once_in_every_fold() {
             failed,
         ),
         (
-            "it ran on, and nobody asked after it",
+            "it kept running and was not polled",
             vec![call.clone(), answered("a", RUNS_ON), done("a", 2), done("a", 2)],
             failed,
         ),

@@ -9,7 +9,7 @@
 //! After each step, at each start and when everything is quiet at the end, they are compared with the daemon's state
 //! (`checks`).
 //!
-//! *Rare cases* have steps or checks of their own: a run that sleeps past its lease while others take its job, and a start
+//! *Rare cases* have separate steps or checks: a run that sleeps past its lease while others take its job, and a start
 //! after which no transcript changes.
 //!
 //! *Crashes* come from the library of `tests/faults`: the n-th call that changes a file below the state folder kills the
@@ -180,7 +180,7 @@ async fn child(place: &SeedFolder, library: &Path) -> Result<ExitStatus, String>
     let mut child = child.spawn().unwrap();
     match tokio::time::timeout(PATIENCE, child.wait()).await {
         Ok(status) => Ok(status.unwrap()),
-        Err(_) => Err("it neither goes on nor ends".to_owned()),
+        Err(_) => Err("it neither continues nor ends".to_owned()),
     }
 }
 
@@ -188,9 +188,9 @@ async fn child(place: &SeedFolder, library: &Path) -> Result<ExitStatus, String>
 #[test]
 fn one_life() {
     let Some(place) = std::env::var_os("LONGHAUL_SIMULATION") else { return };
-    let told = std::panic::take_hook();
+    let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        told(panic);
+        report(panic);
         // Unwinding would wait for paused runtimes.
         std::process::exit(101);
     }));
@@ -204,8 +204,8 @@ fn number(name: &str) -> Option<u64> {
 /// The errors of a seed; without errors, its number of crashes.
 async fn judge(seed: u64, is_twice: bool, library: Arc<Path>) -> Result<u64, String> {
     let (trace, outcome) = try_seed(seed, Arc::clone(&library)).await;
-    let told = |trace: &str, why: &str| format!("seed {seed}\n{trace}{why}");
-    let crashes = outcome.map_err(|why| told(&trace, &why))?;
+    let report = |trace: &str, why: &str| format!("seed {seed}\n{trace}{why}");
+    let crashes = outcome.map_err(|why| report(&trace, &why))?;
     if !is_twice {
         return Ok(crashes);
     }
@@ -218,7 +218,7 @@ async fn judge(seed: u64, is_twice: bool, library: Arc<Path>) -> Result<u64, Str
             return Ok(crashes);
         }
         let parts = traces[0].lines().zip(again.lines()).find(|(first, second)| first != second);
-        differs = told(&again, &format!("is not what it was the first time: {parts:?}"));
+        differs = report(&again, &format!("is not what it was the first time: {parts:?}"));
         traces.push(again);
     }
     Err(differs)

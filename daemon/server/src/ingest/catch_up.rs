@@ -283,7 +283,7 @@ impl<'a> Pass<'a> {
         let fold = &mut self.folding.fold;
         self.touches.add(fold.touched());
         let head = fold.head().clone();
-        let compacted = self.compactions.is_some_and(|told| head.compactions > told);
+        let compacted = self.compactions.is_some_and(|known| head.compactions > known);
         self.compactions = self.compactions.map(|_| head.compactions);
         let now_ms = (reading.shared.now_ms)();
         let observations =

@@ -51,7 +51,7 @@ fn path(home: &Path, number: usize) -> PathBuf {
 
 fn text(number: usize, words: &str) -> String {
     let meta = format!(r#"{{"id":"01a1fb8b-e82f-7561-87b0-{number:012x}","cwd":"/w"}}"#);
-    let said = format!(
+    let message = format!(
         r#"{{"type":"message","role":"user","content":[{{"type":"input_text","text":"{words}"}}]}}"#
     );
     let line = |kind: &str, payload: &str| {
@@ -59,7 +59,7 @@ fn text(number: usize, words: &str) -> String {
             "{{\"timestamp\":\"2025-11-21T09:00:00.000Z\",\"type\":\"{kind}\",\"payload\":{payload}}}\n"
         )
     };
-    line("session_meta", &meta) + &line("response_item", &said)
+    line("session_meta", &meta) + &line("response_item", &message)
 }
 
 async fn generation(store: &Store, path: &Path) -> (u64, bool) {
@@ -91,7 +91,7 @@ async fn deleted_files_take_no_memory_and_may_reappear() {
     settle(&ingest).await;
     let (held, room) = ingest.held_files();
     assert!(held == LEFT && room <= 4 * LEFT.next_power_of_two(), "{held} files, room for {room}");
-    assert_eq!(ingest.progress().counts.lines, lines, "counted all the same");
+    assert_eq!(ingest.progress().counts.lines, lines, "still counted");
     ingest.stop().await;
 
     // A later daemon does not load them until they exist again.

@@ -2,7 +2,7 @@
 //!
 //! # Theory of operation
 //! One task waits for a request, or for the time at which a waiting job is due, and claims as many jobs as may run. Each
-//! runs in a task of its own with a heartbeat. The heartbeat stops the work when the claim is lost or was not renewed in
+//! runs in a separate task with a heartbeat. The heartbeat stops the work when the claim is lost or was not renewed in
 //! time, before another holder may begin. Dropped work must leave nothing unfinished outside its own staging.
 //!
 //! When the daemon stops, work is dropped and its claim is returned together with the attempt.

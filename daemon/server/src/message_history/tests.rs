@@ -139,7 +139,7 @@ async fn a_crash_loses_no_prompt() {
     assert_eq!(desk.texts(Filter::default()).await, ["one"]);
     assert_eq!(desk.keep("two").await.offset, 1);
     assert_eq!(desk.texts(Filter::default()).await, ["two", "one"]);
-    // In the middle of a trim: the new file is half written, the old one stands.
+    // In the middle of a trim: the new file is half written, the old one still exists.
     fs::write(desk.history.path().with_extension("jsonl.new"), "{\"log_id\":\"ha").unwrap();
     for number in 0..40 {
         desk.keep(&format!("{number} {}", "y".repeat(60))).await;

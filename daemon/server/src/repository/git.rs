@@ -12,10 +12,10 @@
 //! | programs at events | `core.hooksPath`, `.git/hooks` | no process | `/dev/null` |
 //! | programs that files pass through | `filter.*.clean`, `.process` | no process | each one is set to nothing, by its exact bytes; an incomplete list ends the inspection |
 //! | a program that checks signatures | `log.showSignature`, `gpg.program` | no process | not requested |
-//! | a git of its own | a `PATH` that leads into it | not run | |
+//! | its own git | a `PATH` that leads into it | not run | |
 //! | a repository inside of a checkout | a bare one | | `safe.bareRepository` |
 //! | a fetch, by any transport or program | a partial clone, `protocol.*`, `core.sshCommand` | no socket, no process | no protocol is allowed |
-//! | submodules with settings of their own | `.gitmodules` | no process | not entered |
+//! | submodules with their own settings | `.gitmodules` | no process | not entered |
 //! | a pager, an editor, a prompt | `core.pager` and the like | no process | none, and no terminal |
 //! | files of others | `.git` as a file or link, `commondir`, `include.path`, alternates, links | not opened | |
 //! | a working tree elsewhere | `core.worktree` | not opened | overridden |

@@ -164,7 +164,11 @@ async fn compare(diffs: Arc<SettingsDiffs>, params: DiffParams) -> Result<DiffRe
     let texts: Vec<String> = injection.items.iter().map(Value::to_string).collect();
     Ok(DiffResult {
         tokens: estimate::of_items(texts.iter().map(String::as_str)).total(),
-        changed: injection.told.iter().map(|dimension| dimension.into_str().to_owned()).collect(),
+        changed: injection
+            .dimensions
+            .iter()
+            .map(|dimension| dimension.into_str().to_owned())
+            .collect(),
         full: injection.is_full,
         items: injection.items.into(),
     })

@@ -11,7 +11,9 @@ use longhaul_core::compaction::{Phase, handle::Handle};
 use longhaul_core::template::Kind;
 use longhaul_core::thread::{Blocked, ThreadKind, TurnFailure};
 use longhaul_protocol::checkpoint::{Caps, Update};
-use longhaul_protocol::limit::{FOCUS_BYTES_MAX, PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX};
+use longhaul_protocol::limit::{
+    FOCUS_BYTES_MAX, PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX, RECEIPT_ENTRIES_MAX,
+};
 use longhaul_protocol::warning::Warning;
 use longhaul_protocol::{compaction as wire, thread};
 use longhaul_store::{CompactionRow, FileRow, ThreadRow};
@@ -20,6 +22,9 @@ use strum::VariantArray;
 use super::error::Failure;
 use crate::service::compaction::{Compaction, Notice, Reason, Rung, TextSource, TextUsed};
 use crate::service::search::{IndexState, IndexWork};
+
+const _: () =
+    assert!(receipt::ENTRIES_MAX == RECEIPT_ENTRIES_MAX, "the core keeps the wire's limit");
 
 /// Converts between two enums by variants of the same name.
 macro_rules! same_variants {

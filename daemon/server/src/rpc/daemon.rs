@@ -14,7 +14,7 @@ use longhaul_protocol::version::PROTOCOL_REVISION_MIN;
 use longhaul_protocol::{AgentAccess, ErrorKind, METHODS, Method, RevisionRange};
 use serde_json::json;
 
-use super::agents;
+use super::agent_params;
 use super::error::Failure;
 use super::table::{HANDSHAKE, Table, TableError, capability_bit};
 use crate::config::Reloaded;
@@ -77,7 +77,7 @@ fn initialize(
     let is_agent = context.link.caller == Caller::Agent;
     if let Some(folder) = folder.filter(|_| is_agent) {
         let is_trusted = *daemon.config.now().server.trust_stated_folder;
-        agents::note_folder(context, &folder, is_trusted)?;
+        agent_params::note_folder(context, &folder, is_trusted)?;
     }
     let oldest = RevisionRange { min: PROTOCOL_REVISION_MIN, max: PROTOCOL_REVISION_MIN };
     let protocol = agree(protocol.unwrap_or(oldest))?;

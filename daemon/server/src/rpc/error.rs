@@ -15,7 +15,7 @@ use longhaul_protocol::{ErrorKind, WireError};
 use longhaul_store::StoreError;
 use serde_json::{Value, json};
 
-use super::agents::redacted;
+use super::agent_params::redacted;
 use crate::config::ConfigError;
 use crate::ingest::{FoldLoadError, SyncError};
 use crate::jobs::JobError;
@@ -251,10 +251,10 @@ impl From<ServiceError> for Failure {
             ServiceError::Ambiguous { candidates, .. } => Self::ambiguous(&message, candidates),
             ServiceError::Handle(_) => Self::invalid("handle", &message),
             ServiceError::Query(_) => failure(ErrorKind::QueryInvalid).with_hint(
-                "give a word, a \"phrase in quotes\" or a beginning*; OR and NOT combine them",
+                "give a word, a \"phrase in quotes\" or a prefix*; OR and NOT combine them",
             ),
             ServiceError::SearchDeadline => failure(ErrorKind::DeadlineExceeded)
-                .with_hint("give more letters of a beginning*, or a folder or time"),
+                .with_hint("give a longer prefix*, or a folder or time"),
             ServiceError::Busy | ServiceError::IndexNotOpen => failure(ErrorKind::StoreBusy),
             ServiceError::Sync(error) => error.into(),
             ServiceError::Fold(FoldLoadError::Store(error)) => error.into(),

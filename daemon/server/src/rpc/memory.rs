@@ -16,7 +16,7 @@ use longhaul_protocol::memory::{
 };
 use longhaul_store::{AgentRow, Exclusion, NoteRow};
 
-use super::agents::work_folder;
+use super::agent_params::work_folder;
 use super::error::Failure;
 use super::{Table, TableError, convert};
 use crate::config::Live;

@@ -67,7 +67,7 @@ async fn evaluate(
         turn: found.situation.turn,
         used: found.situation.used,
         window: found.situation.window,
-        decision: shown::named_decision(&found.said),
+        decision: shown::named_decision(&found.named),
         shadows: found.shadows.iter().map(shown::named_decision).collect(),
         forecast: shown::forecast(&found.forecast),
         watcher: shown::watcher(&found.watcher, mode),
@@ -84,7 +84,7 @@ async fn step(watchers: Arc<Watchers>, params: StepParams) -> Result<StepResult,
         thread_id,
         watcher: shown::watcher(&stepped.watcher, mode),
         effects: stepped.effects.into_iter().map(effect).collect(),
-        decision: stepped.said.as_ref().map(shown::named_decision),
+        decision: stepped.named.as_ref().map(shown::named_decision),
     })
 }
 
@@ -129,7 +129,7 @@ fn client_event(event: StepEvent) -> Result<ClientEvent, Failure> {
     })
 }
 
-/// Parses signs by name. The end of a turn is an event of its own and not accepted as a sign.
+/// Parses signs by name. The end of a turn is a separate event and not accepted as a sign.
 fn signs(names: Option<Vec<String>>) -> Result<BTreeSet<Boundary>, Failure> {
     let sign = |name: String| {
         let found = name.parse().ok().filter(|sign| *sign != Boundary::TurnComplete);

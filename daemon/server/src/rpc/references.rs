@@ -10,7 +10,7 @@ use longhaul_protocol::{Method, message_history, thread};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::agents::work_folder;
+use super::agent_params::work_folder;
 use super::error::Failure;
 use crate::link::{CallContext, Caller};
 use crate::service::projects::{ProjectSubject, Projects};

@@ -7,7 +7,7 @@ use longhaul_protocol::limit::{SEARCH_HITS_DEFAULT, SEARCH_HITS_MAX};
 use longhaul_protocol::thread::{Search, SearchHit, SearchParams, SearchResult};
 use longhaul_store::SearchFilter;
 
-use super::agents::AgentGate;
+use super::agent_params::AgentGate;
 use super::error::Failure;
 use super::{Table, TableError, convert};
 use crate::link::CallContext;

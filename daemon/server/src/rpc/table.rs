@@ -19,7 +19,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::Semaphore;
 
-use super::agents::{AgentGate, readable, redacted};
+use super::agent_params::{AgentGate, readable, redacted};
 use super::error::Failure;
 use super::params;
 use super::references::References;
@@ -365,7 +365,7 @@ pub(super) fn no_context(id: Id<'_>) -> MethodResponse {
     MethodResponse::error(id, jsonrpsee::types::ErrorCode::InternalError)
 }
 
-/// The right to negotiate. Every connection has it, or one that asked for little could not ask again.
+/// The right to negotiate. Every connection has it, so that one with few capabilities can ask for more.
 pub(super) const HANDSHAKE: u32 = 1 << 31;
 
 // The other bits are the capabilities, by their index in the list.

@@ -8,7 +8,7 @@ use longhaul_protocol::thread::{
 };
 use longhaul_store::{ThreadCursor, ThreadFilter};
 
-use super::agents::AgentGate;
+use super::agent_params::AgentGate;
 use super::error::Failure;
 use super::{Table, TableError, convert, cursor};
 use crate::ingest::SyncPoint;

@@ -40,7 +40,7 @@ const LIBRARIES: [&str; 10] = [
     "/usr/local/lib",
     "/etc/ld.so.cache",
     "/etc/ld.so.preload",
-    // Systems that keep each package in a folder of its own.
+    // Systems that keep each package in a separate folder.
     "/nix/store",
     "/gnu/store",
     "/home/linuxbrew/.linuxbrew",
@@ -68,7 +68,7 @@ pub fn become_git(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     match start(Path::new(&folder), arguments) {
         Refusal::Nothing => ExitCode::from(NOTHING),
         Refusal::Unavailable(reason) => {
-            // The exit code suffices if nobody reads standard output.
+            // The exit code suffices if standard output is not read.
             drop(std::io::stdout().write_all(reason.as_bytes()));
             ExitCode::from(UNAVAILABLE)
         }

@@ -94,7 +94,7 @@ impl Checkpoints {
         &self,
         thread_id: &str,
         update: Update,
-        said: &BTreeMap<String, String>,
+        stated: &BTreeMap<String, String>,
         expected_seq: Option<u64>,
     ) -> Result<UpdateOutcome, ServiceError> {
         for _ in 0..APPLY_ATTEMPTS {
@@ -105,7 +105,7 @@ impl Checkpoints {
             }
             let known = self.known(&snapshot, &update).await?;
             let update = match validate(update.clone(), &known) {
-                Ok(update) => self.witnessed(&snapshot, update, said).await?,
+                Ok(update) => self.witnessed(&snapshot, update, stated).await?,
                 Err(rejection) => Err(rejection),
             };
             let update = match update {
@@ -159,7 +159,7 @@ impl Checkpoints {
         &self,
         snapshot: &Snapshot,
         update: Update,
-        said: &BTreeMap<String, String>,
+        stated: &BTreeMap<String, String>,
     ) -> Result<Result<Update, Rejection>, ServiceError> {
         let Update::Fact { key, value, mut evidence, mut depends_on } = update else {
             return Ok(Ok(update));
@@ -175,8 +175,8 @@ impl Checkpoints {
             };
             let mut on_disk = snapshot.disk.get(key).cloned().unwrap_or_default();
             on_disk.now = now.get(key).map(|disk| disk.now.clone()).unwrap_or_default();
-            let said = said.get(&dependency.uri).map(String::as_str);
-            dependency.hash = match bound(file, Some(&on_disk), said) {
+            let stated = stated.get(&dependency.uri).map(String::as_str);
+            dependency.hash = match bound(file, Some(&on_disk), stated) {
                 Ok(hash) => hash,
                 Err(rejection) => return Ok(Err(rejection)),
             };

@@ -8,7 +8,6 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use longhaul_core::checkpoint::view::{self, ViewCaps};
-use longhaul_core::compaction::default_view_tokens;
 use longhaul_core::context::estimate;
 use longhaul_core::context::usage::{self, Remark, Sizes};
 use longhaul_core::context::window::{self, Window, WindowSources};
@@ -162,7 +161,7 @@ impl Contexts {
     /// What the next request of a thread costs, with its history or with a briefing.
     fn resume_price(&self, snapshot: &Snapshot) -> Option<ResumePrice> {
         let fold = &snapshot.fold;
-        let budget = default_view_tokens(fold.used(), fold.head().compactions > 0);
+        let budget = view::default_tokens(fold.used(), fold.head().compactions > 0);
         let briefing = view::render(&snapshot.view_inputs(), &ViewCaps::default(), budget);
         let replacement = tokens::of_text(&briefing);
         ResumePrice::of(&self.config.now(), fold, self.clock.now_ms(), replacement)

@@ -5,7 +5,7 @@
 //! working tree; compact; compose the new transcript; publish it in the agent's own folder, like all
 //! transcripts that we write ([`crate::new_file`]). The old transcript is only read.
 //!
-//! *A crash* before publishing leaves a compaction that nobody uses and at most a hidden file. That file
+//! *A crash* before publishing leaves an unused compaction and at most a hidden file. That file
 //! stays: in another program's folder we remove nothing by its name. After publishing, the thread exists and
 //! is read like any other.
 
@@ -266,7 +266,7 @@ mod tests {
         let path = folder.path().join("lock");
         assert!(!is_held(&path), "there is no lock file");
         let file = File::create(&path).unwrap();
-        assert!(!is_held(&path), "nobody holds it");
+        assert!(!is_held(&path), "no process holds it");
         flock(&file, FlockOperation::LockExclusive).unwrap();
         assert!(is_held(&path));
     }

@@ -51,7 +51,7 @@ impl Work for PruneWork {
     const KIND: Kind = Kind::Prune;
 
     async fn run(&self, _: Job, _: Token) -> Result<(), Failure> {
-        // The data is expired whoever removes it, so the claim is not needed.
+        // Expired data may be removed without the claim.
         self.0.prune().await.map(drop).map_err(|error| Failure {
             kind: FailureKind::Transient,
             detail: error.to_string(),

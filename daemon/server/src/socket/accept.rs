@@ -323,8 +323,8 @@ fn refuse(stream: UnixStream, connections_max: usize) {
     let error =
         WireError::new(ErrorKind::ServerBusy, format!("{connections_max} connections are open"));
     let line = frame::encode(error_reply("null", &error).as_bytes());
-    let said = stream.into_std().and_then(|mut stream| stream.write_all(&line));
-    if let Err(error) = said {
+    let written = stream.into_std().and_then(|mut stream| stream.write_all(&line));
+    if let Err(error) = written {
         tracing::debug!(%error, "a refused client had already disconnected");
     }
 }

@@ -32,7 +32,7 @@ use crate::link::{CallContext, Counters, Gauge, Link, request_id};
 /// Longer params are not searched for a bound of the answer: requests for a page are short.
 const BOUND_LOOKED_FOR_BYTES: usize = 4_096;
 
-/// An answer as it goes onto the wire, without its newline.
+/// An answer in its wire form, without its newline.
 pub type Reply = Box<str>;
 
 /// Result of dispatching a message.

@@ -39,7 +39,7 @@ impl<'a> Line<'a> {
         Self { offset, bytes, content: Content::Whole(line), digest, next }
     }
 
-    /// A rest without a newline that is a line all the same: no proper prefix of a JSON object is a JSON object.
+    /// A rest without a newline that is a whole line: no proper prefix of a JSON object is a JSON object.
     /// `None` if its writer is not done with it.
     pub(crate) fn of_rest(offset: u64, rest: &'a [u8]) -> Option<Self> {
         // The object must end at the last byte: white space may be half of a line ending.

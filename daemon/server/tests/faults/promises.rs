@@ -155,7 +155,7 @@ impl Check {
         };
         let ids: Vec<String> = lines.iter().flatten().filter_map(id).collect();
         let once: BTreeSet<&String> = ids.iter().collect();
-        self.expect(once.len() == ids.len(), || format!("an item is there twice: {ids:?}"));
+        self.expect(once.len() == ids.len(), || format!("an item occurs twice: {ids:?}"));
         let own: Vec<&String> = ids.iter().filter(|id| id.len() == 1).collect();
         self.expect(own.is_sorted(), || format!("items are out of order: {ids:?}"));
         let lost: Vec<_> = promises.appended.iter().filter(|id| !once.contains(id)).collect();
@@ -230,7 +230,7 @@ impl Check {
         let Some(found) = self.call::<Lookup>("prompts", params).await else { return };
         let count = found.messages.iter().filter(|message| message.text.bytes() == PROMPT).count();
         let least = usize::from(promises.has_prompt);
-        self.expect((least..=1).contains(&count), || format!("the prompt is there {count} times"));
+        self.expect((least..=1).contains(&count), || format!("the prompt occurs {count} times"));
     }
 
     /// Checks that the archive becomes ready, is undamaged, and restores a missing transcript.

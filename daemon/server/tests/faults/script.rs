@@ -149,12 +149,13 @@ impl<'a> Script<'a> {
     /// Whether a client may get this error for a disk fault.
     fn judge(&mut self, method: &str, error: &WireError) {
         if error.kind() == ErrorKind::Internal {
-            let said = serde_json::to_string(error).unwrap();
-            self.complaints.push(format!("{method}: a fault of the disk is told as ours: {said}"));
+            let answer = serde_json::to_string(error).unwrap();
+            self.complaints
+                .push(format!("{method}: a disk fault is reported as an internal error: {answer}"));
         }
         let is_full = self.subject.fault == Fault::Full;
         if is_full && method == Sync::NAME && error.kind() == ErrorKind::ThreadNotFound {
-            self.complaints.push("thread/sync: a thread that is there is not found".into());
+            self.complaints.push("thread/sync: an existing thread is not found".into());
         }
     }
 

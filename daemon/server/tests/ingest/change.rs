@@ -341,7 +341,7 @@ async fn an_unreadable_saved_fold_is_computed_again() {
     };
     rig.store.projection.commit(&Batch { files: vec![spoiled] }).await.unwrap();
     let fold = rig.ingest.fold(&thread(1)).await.unwrap().unwrap();
-    assert_eq!(Some(fold.head()), before.head.as_ref(), "whoever asks waits for nobody");
+    assert_eq!(Some(fold.head()), before.head.as_ref(), "a read does not wait");
     assert!(rig.ingest.progress().folds_broken > 0, "doctor tells of it");
     rig.settle().await;
     let fold = rig.ingest.fold(&thread(1)).await.unwrap().unwrap();

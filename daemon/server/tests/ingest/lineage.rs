@@ -15,7 +15,7 @@ fn based(own: &str, base: &str, lines: usize, bytes: usize) -> String {
     meta(own, &more)
 }
 
-/// A fork of `base` after its line `lines`, with two turns of its own.
+/// A fork of `base` after its line `lines`, with two more turns.
 fn fork(own: &str, base: &str, text: &str, lines: usize) -> String {
     let bytes = text.split_inclusive('\n').take(lines).map(str::len).sum();
     format!("{}{}{}", based(own, base, lines, bytes), turn_of(own, 7), turn_of(own, 8))
@@ -34,7 +34,7 @@ async fn a_fork_contains_its_base_up_to_the_cut() {
     assert_eq!(row.thread_id, Some(thread(2)));
     assert_eq!(row.cursor.next_seq, 16 + 7);
     let head = row.head.unwrap();
-    assert_eq!((head.items, head.lines), (15 + 6, 7), "items of the base, lines of its own");
+    assert_eq!((head.items, head.lines), (15 + 6, 7), "items include the base, lines do not");
     let past = rig.ingest.fold_as_of(&thread(2), 5).await.unwrap().unwrap();
     assert_eq!(past.head().items, 5, "a state before the fork is the base's");
     let past = rig.ingest.fold_as_of(&thread(2), 17).await.unwrap().unwrap();

@@ -33,7 +33,11 @@ async fn a_sync_of_a_current_thread_needs_no_worker() {
     let path = rig.write(&name(1), session(&thread(1), 2));
     rig.ingest.sync(SyncTarget::Thread(thread(1)), None, WAIT).await.unwrap();
     rig.ingest.stop().await;
-    assert_eq!(rig.ingest.read_thread(&thread(1), WAIT).await, Ok(()), "nobody reads any more");
+    assert_eq!(
+        rig.ingest.read_thread(&thread(1), WAIT).await,
+        Ok(()),
+        "no read is running any more"
+    );
     append(&path, turn_of("t", 3));
     let read = rig.ingest.read_thread(&thread(1), WAIT).await;
     assert_eq!(read, Err(SyncError::Stopping), "and what is new has to be read");

@@ -114,16 +114,10 @@ impl ArchiveIndex {
         prefix: &str,
         limit: u32,
     ) -> Result<Vec<String>, StoreError> {
-        sqlx::query_scalar(
-            "SELECT DISTINCT thread_id FROM transcript WHERE thread_id >= ?1 AND thread_id < ?1 || ?2 \
-             ORDER BY thread_id LIMIT ?3",
-        )
-        .bind(prefix)
-        .bind(char::MAX.to_string())
-        .bind(limit)
-        .fetch_all(self.pools.reader())
-        .await
-        .map_err(|error| self.pools.classify(error))
+        let query = "SELECT DISTINCT thread_id FROM transcript \
+             WHERE thread_id >= ?1 AND thread_id < ?1 || ?2 ORDER BY thread_id LIMIT ?3";
+        let rows: Vec<(String,)> = self.pools.with_prefix(query, prefix, limit).await?;
+        Ok(rows.into_iter().map(|(id,)| id).collect())
     }
 
     /// In order.

@@ -38,7 +38,7 @@ impl ReferenceIndex for Anything {
     }
 }
 
-/// Updates, one a line: what is accepted stands in a view within its budget and in the exported file.
+/// Updates, one a line: accepted ones appear in a view within its budget and in the exported file.
 pub(super) fn updates(text: &str) {
     let mut accepted = Vec::new();
     for (seq, line) in (0..).zip(text.lines()) {
@@ -47,7 +47,11 @@ pub(super) fn updates(text: &str) {
             Err(rejection) => assert!(!rejection.reason.is_empty()),
             Ok(update) => {
                 let again = validate(update.clone(), &Anything);
-                assert_eq!(again.as_ref(), Ok(&update), "what was accepted is accepted as it is");
+                assert_eq!(
+                    again.as_ref(),
+                    Ok(&update),
+                    "an accepted update is accepted again unchanged"
+                );
                 let saved = serde_json::to_string(&update).unwrap();
                 assert_eq!(serde_json::from_str::<Update>(&saved).unwrap(), update);
                 accepted.push(AcceptedUpdate { seq, update });

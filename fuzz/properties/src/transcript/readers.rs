@@ -29,7 +29,7 @@ pub(super) fn check(source: Source, pieces: &[Piece], dice: &mut Dice) {
     goes_on(source, pieces, dice.below(pieces.len() + 1));
 }
 
-/// Each line as it is searched and as it is sent.
+/// Each line as indexed and as sent.
 fn items(source: Source, pieces: &[Piece]) {
     let mut fold = Fold::new(source);
     let mut sent = Vec::new();

@@ -17,7 +17,7 @@ fn files_are_listed_read_written_replaced_searched_and_deleted() {
         |call: FileCall, expected: &str| assert_eq!(files.run(&call).unwrap(), expected);
     check(call(FileTool::List, "", "", ""), "MEMORY.md 31\n");
     let read = FileCall { line: 2, lines: 1, ..call(FileTool::Read, "MEMORY.md", "", "") };
-    check(read, "2: - use tabs\n(goes on at line 3)");
+    check(read, "2: - use tabs\n(continues at line 3)");
     check(call(FileTool::Search, "", "MAKE", ""), "MEMORY.md:3: - use Make\n");
     check(call(FileTool::Replace, "MEMORY.md", "use Make", "use just"), "wrote 31 bytes");
     check(call(FileTool::Write, "skills/a/SKILL.md", "steps", ""), "wrote 5 bytes");
@@ -45,7 +45,7 @@ fn answers_and_files_are_bounded() {
     files.run(&call(FileTool::Write, "long.md", &text, "")).unwrap();
     let read = files.run(&call(FileTool::Read, "long.md", "", "")).unwrap();
     assert!(read.len() < ANSWER_BYTES_MAX * 3 / 2, "{}", read.len());
-    assert!(read.contains("goes on at line"));
+    assert!(read.contains("continues at line"));
     let found = files.run(&call(FileTool::Search, "", "words", "")).unwrap();
     assert!(found.ends_with("(more: search for more)"));
     let huge = "x".repeat(FILE_BYTES_MAX + 1);

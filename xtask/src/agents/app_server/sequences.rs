@@ -125,7 +125,7 @@ impl Play<'_> {
         let told = format!(
             "{records} records, {notes} requests for notes, {asked} summaries asked of the model {why}"
         );
-        Ok(Row::told(way.step, agrees, told))
+        Ok(Row::new(way.step, agrees, told))
     }
 
     /// The decision after `before`, once it has its end.

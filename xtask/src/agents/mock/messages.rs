@@ -1,35 +1,36 @@
-//! The same mock model for the Messages API, as Claude Code uses it.
+//! The mock model for the Messages API, as Claude Code uses it.
 //!
-//! It refuses what the provider refuses: a call without its result right behind it, a result without its call.
+//! Like the provider it rejects a call whose result does not follow it, and a result without its call.
 //!
-//! It goes by the last message of the person alone: a question for a summary gets one, a result of a tool
-//! ends the turn, anything else is answered with a command or with a call of ours.
+//! Only the last user message counts: a summary request gets a summary, a tool's result ends the turn, anything else
+//! gets a shell command or the call it requests.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{new_id, wanted_tool};
+use super::{new_id, requested_tool};
 
-/// What Claude Code's own requests for a summary hold.
+/// Texts in Claude Code's requests for a summary.
 const COMPACTION_MARKS: [&str; 2] =
     ["create a detailed summary", "detailed summary of the conversation"];
 
-/// Words of the person to which the answer says that the window is nearly full.
+/// A prompt with this text gets an answer that reports the window as nearly full.
 pub(in super::super) const FILL: &str = "fill the window";
 const FULL_TOKENS: u64 = 95_000;
-/// The same for a turn that leaves room in any window.
+/// Likewise, for a turn that fills a part of any window.
 pub(in super::super) const PART: &str = "use up a part of the window";
 pub(super) const PART_TOKENS: u64 = 50_000;
 const TOKENS: u64 = 1_000;
+
 /// Whether a request asks the model for a summary.
-pub(in super::super) fn is_summary_asked(request: &Value) -> bool {
+pub(in super::super) fn is_summary_request(request: &Value) -> bool {
     let last = messages(request).iter().rev().find(|message| message["role"] == "user");
     let last = last.map(Value::to_string).unwrap_or_default();
     COMPACTION_MARKS.iter().any(|mark| last.contains(mark))
 }
 
-/// Why the provider would refuse a request, if it would.
+/// Why the provider would reject a request, if so.
 pub(in super::super) fn unpaired(request: &Value) -> Option<String> {
     let ids = |message: Option<&Value>, kind: &str, id: &str| -> BTreeSet<String> {
         let parts = message.and_then(|it| it["content"].as_array()).into_iter().flatten();
@@ -41,14 +42,16 @@ pub(in super::super) fn unpaired(request: &Value) -> Option<String> {
         let before = at.checked_sub(1).and_then(|before| all.get(before));
         let calls = ids(all.get(at), "tool_use", "id");
         let results = ids(all.get(at + 1), "tool_result", "tool_use_id");
-        let asked = ids(before, "tool_use", "id");
-        let answers = ids(all.get(at), "tool_result", "tool_use_id");
+        let earlier_calls = ids(before, "tool_use", "id");
+        let own_results = ids(all.get(at), "tool_result", "tool_use_id");
         let call = calls.difference(&results).next().map(|id| format!("no result for {id}"));
-        call.or_else(|| answers.difference(&asked).next().map(|id| format!("no call for {id}")))
+        call.or_else(|| {
+            own_results.difference(&earlier_calls).next().map(|id| format!("no call for {id}"))
+        })
     })
 }
 
-/// The answer to such a request.
+/// The body of the rejection.
 pub(super) fn refusal(why: &str) -> String {
     let error = json!({ "type": "invalid_request_error", "message": why });
     json!({ "type": "error", "error": error }).to_string()
@@ -58,8 +61,8 @@ fn messages(request: &Value) -> &[Value] {
     request["messages"].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// The last words of the person, or of the harness in their name.
-fn last_words(request: &Value) -> Option<&str> {
+/// The text of the last user message, by the person or the harness.
+fn last_text(request: &Value) -> Option<&str> {
     let last = messages(request).iter().rev().find(|message| message["role"] == "user");
     last.and_then(|message| match &message["content"] {
         Value::String(words) => Some(words.as_str()),
@@ -67,11 +70,11 @@ fn last_words(request: &Value) -> Option<&str> {
     })
 }
 
-/// Whether the last message of the person that is no result of a tool holds these words.
-fn is_turn_of(request: &Value, words: &str) -> bool {
+/// Whether the last user message without tool results contains `text`.
+fn is_turn_of(request: &Value, text: &str) -> bool {
     let users = messages(request).iter().rev().filter(|message| message["role"] == "user");
     let mut texts = users.map(Value::to_string).filter(|text| !text.contains("\"tool_result\""));
-    texts.next().is_some_and(|text| text.contains(words))
+    texts.next().is_some_and(|message| message.contains(text))
 }
 
 /// Content type and body of the answer.
@@ -79,9 +82,9 @@ pub(super) fn answer(request: &Value) -> (&'static str, String) {
     let blocks = blocks(request);
     let calls = blocks.iter().any(|block| block["type"] == "tool_use");
     let stop = if calls { "tool_use" } else { "end_turn" };
-    // Words for a sub-agent fill the window of that one.
-    let is_full = last_words(request)
-        .is_some_and(|words| words.contains(FILL) && wanted_tool(words).is_none());
+    // A prompt for a sub-agent fills the sub-agent's window instead.
+    let is_full = last_text(request)
+        .is_some_and(|words| words.contains(FILL) && requested_tool(words).is_none());
     let tokens = match (is_full, is_turn_of(request, PART)) {
         (true, _) => FULL_TOKENS,
         (false, true) => PART_TOKENS,
@@ -100,22 +103,22 @@ pub(super) fn answer(request: &Value) -> (&'static str, String) {
 
 fn blocks(request: &Value) -> Vec<Value> {
     let last = messages(request).iter().rev().find(|message| message["role"] == "user");
-    let words = last_words(request);
+    let prompt = last_text(request);
     let last = last.map(Value::to_string).unwrap_or_default();
     let has_tools = request["tools"].as_array().is_some_and(|tools| !tools.is_empty());
     let call = |name: &str, input: Value| json!({ "type": "tool_use", "id": new_id("toolu"), "name": name, "input": input });
-    let says = |text: &str| json!({ "type": "text", "text": text });
-    if is_summary_asked(request) {
-        return vec![says("<summary>\n1. Primary Request: the tasks so far.\n</summary>")];
+    let text = |text: &str| json!({ "type": "text", "text": text });
+    if is_summary_request(request) {
+        return vec![text("<summary>\n1. Primary Request: the tasks so far.\n</summary>")];
     }
     if !has_tools {
-        return vec![says(r#"{"title":"A task","isNewTopic":true}"#)];
+        return vec![text(r#"{"title":"A task","isNewTopic":true}"#)];
     }
     if last.contains("\"tool_result\"") {
-        return vec![says("Done.")];
+        return vec![text("Done.")];
     }
-    match words.and_then(wanted_tool) {
-        // Claude Code's own begin with a capital; one of them reads resources.
+    match prompt.and_then(requested_tool) {
+        // Claude Code's own tools begin with a capital; one of them reads resources.
         Some((tool, arguments)) if tool.starts_with(char::is_uppercase) => {
             vec![call(tool, arguments)]
         }
@@ -124,7 +127,7 @@ fn blocks(request: &Value) -> Vec<Value> {
     }
 }
 
-/// The stream of one whole message.
+/// The event stream of a message.
 fn events(message: &Value) -> String {
     let mut opened = message.clone();
     opened["content"] = json!([]);

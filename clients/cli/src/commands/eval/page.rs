@@ -1,8 +1,6 @@
 //! The printed report: every view at every budget, then what ours keeps by kind.
 
-use longhaul_eval::{
-    Baseline, EntityKind, ExtractorKind, FactKind, Measure, Report, Tally, VIEW_NAME,
-};
+use longhaul_eval::{Baseline, ExtractorKind, KeptRow, Measure, Report, Tally, VIEW_NAME};
 use serde::Serialize;
 
 use crate::session::Page;
@@ -69,16 +67,8 @@ fn remarks(report: &Report, style: &Style) -> String {
     style.warn(&remarks)
 }
 
-/// Budgets of the report, in the requested order.
-fn budgets(report: &Report) -> Vec<u64> {
-    let own = report.measures.iter().filter(|measure| measure.view == VIEW_NAME);
-    let mut budgets: Vec<u64> = own.map(|measure| measure.budget_tokens).collect();
-    budgets.dedup();
-    budgets
-}
-
 fn views(report: &Report, style: &Style) -> String {
-    let budgets = budgets(report);
+    let budgets = report.budgets();
     let mut headings = vec!["view".to_owned()];
     for budget in &budgets {
         headings.extend([format!(">@{budget}"), ">FRR".to_owned(), ">BFR".to_owned()]);
@@ -100,43 +90,18 @@ fn views(report: &Report, style: &Style) -> String {
 }
 
 fn details(report: &Report, style: &Style) -> String {
-    let budgets = budgets(report);
-    let own: Vec<&Measure> = budgets
-        .iter()
-        .filter_map(|budget| report.measure(VIEW_NAME, *budget, ExtractorKind::Regex))
-        .collect();
-    let row = |name: &str, tally: &dyn Fn(&Measure) -> Option<Tally>| {
-        let tallies: Vec<Tally> = own.iter().map(|m| tally(m).unwrap_or_default()).collect();
-        let asked = tallies.first().map_or(0, |tally| tally.asked);
-        let mut row = vec![name.to_owned(), count(asked)];
-        row.extend(tallies.into_iter().map(|tally| match tally.percent() {
-            Some(percent) => format!("{percent:.1} %"),
-            None => "-".to_owned(),
-        }));
-        row
-    };
-    let names = EntityKind::ALL
-        .iter()
-        .map(|kind| row(kind.into_str(), &|measure| measure.by_kind.get(kind).copied()));
-    let facts = FactKind::ALL
-        .iter()
-        .map(|kind| row(kind.into_str(), &|measure| measure.facts.get(kind).copied()));
     let mut headings = vec!["longhaul kept".to_owned(), ">asked".to_owned()];
-    headings.extend(budgets.iter().map(|budget| format!(">@{budget}")));
+    headings.extend(report.budgets().iter().map(|budget| format!(">@{budget}")));
     let headings: Vec<&str> = headings.iter().map(String::as_str).collect();
-    let rows =
-        names.into_iter().map(named("names: ")).chain(facts.into_iter().map(named("facts: ")));
-    style.table(&headings, rows.collect())
-}
-
-/// Prefixes the first column, to distinguish names from facts.
-fn named(prefix: &'static str) -> impl Fn(Vec<String>) -> Vec<String> {
-    move |mut row| {
-        if let Some(name) = row.first_mut() {
-            name.insert_str(0, prefix);
-        }
-        row
-    }
+    let percent = |tally: Tally| match tally.percent() {
+        Some(percent) => format!("{percent:.1} %"),
+        None => "-".to_owned(),
+    };
+    let row = |row: KeptRow| {
+        let percents = row.tallies.into_iter().map(percent);
+        [row.name, count(row.asked)].into_iter().chain(percents).collect()
+    };
+    style.table(&headings, report.kept_rows().into_iter().map(row).collect())
 }
 
 #[cfg(test)]

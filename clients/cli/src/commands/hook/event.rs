@@ -178,15 +178,16 @@ async fn pre_compact(hook: &Hook<'_>) -> Result<Answer, String> {
 /// recommends a compaction, which no hook can make.
 async fn stop(hook: &Hook<'_>) -> Result<Answer, String> {
     let thread_id = hook.thread().await?;
-    let said = hook.payload.last_assistant_message.as_deref().unwrap_or_default();
+    let last_words = hook.payload.last_assistant_message.as_deref().unwrap_or_default();
     let cite = async {
-        if said.is_empty() {
+        if last_words.is_empty() {
             return Ok(());
         }
-        let params = memory::CiteParams { answer: Some(said.to_owned()), ..Default::default() };
+        let params =
+            memory::CiteParams { answer: Some(last_words.to_owned()), ..Default::default() };
         hook.call::<memory::Cite>(params).await.map(drop)
     };
-    let (cited, advice) = tokio::join!(cite, hook.advice(thread_id, said));
+    let (cited, advice) = tokio::join!(cite, hook.advice(thread_id, last_words));
     match (advice, cited) {
         (Ok(Some(text)), _) => Ok(Answer::message(text)),
         (Ok(None), Ok(())) => Ok(Answer::default()),
@@ -222,8 +223,8 @@ impl Hook<'_> {
     }
 
     /// The policy's advice at the end of a turn, if any.
-    async fn advice(&self, thread_id: String, said: &str) -> Result<Option<String>, String> {
-        let message = (!said.is_empty()).then(|| said.to_owned());
+    async fn advice(&self, thread_id: String, last_words: &str) -> Result<Option<String>, String> {
+        let message = (!last_words.is_empty()).then(|| last_words.to_owned());
         let (boundaries, notify_only, compact_only) = (None, Some(true), None);
         let event = policy::StepEvent::TurnEnded { message, boundaries, notify_only, compact_only };
         let params = policy::StepParams {

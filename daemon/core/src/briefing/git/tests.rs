@@ -36,7 +36,7 @@ fn a_status_of_one_file_and_headings_do_not_change_the_tree_state() {
     let (lines, ..) = state(&[all, one]);
     assert_eq!(lines, ["uncommitted at the last look: src/a.rs, src/b.rs"]);
     let two = ("git status --short 2>/dev/null git diff", all.1);
-    assert_eq!(state(&[two]).0, lines, "two commands that stood on two lines");
+    assert_eq!(state(&[two]).0, lines, "two commands on two lines");
     let read = ("git log -1 && cat README.md", "## Development\n* first\n## Testing\n");
     assert_eq!(state(&[read]).0, [""; 0]);
     let branch = ("git status -sb && cat README.md", "## main...o/main\n## Development\n");

@@ -40,7 +40,7 @@ pub struct SummaryReplacement {
 pub fn replacement(layout: Layout<'_>) -> SummaryReplacement {
     let Layout { split, summary, initial_context, phase, user_tokens } = layout;
     let answered: Vec<&ClassifiedItem<'_>> =
-        split.body.iter().filter(|told| told.class == Class::Request).collect();
+        split.body.iter().filter(|classified| classified.class == Class::Request).collect();
     let unanswered: Vec<&ClassifiedItem<'_>> = split.unanswered.iter().collect();
     let mut out = SummaryReplacement {
         items: Vec::new(),
@@ -83,17 +83,17 @@ fn keep_newest(
     out: &mut SummaryReplacement,
 ) -> (Vec<Value>, u64) {
     let mut items = Vec::new();
-    for told in requests.iter().rev() {
+    for classified in requests.iter().rev() {
         if room == 0 {
             break;
         }
-        let Ok(item) = serde_json::from_str::<Value>(told.raw.get()) else { continue };
-        let cost = cost(told);
+        let Ok(item) = serde_json::from_str::<Value>(classified.raw.get()) else { continue };
+        let cost = cost(classified);
         let kept = keep_request_within(item, room);
         room = room.saturating_sub(cost);
         out.redacted += u64::from(kept.redacted);
         let whole = !kept.cut && kept.redacted == 0;
-        if whole { &mut out.kept } else { &mut out.shortened }.push(told.at);
+        if whole { &mut out.kept } else { &mut out.shortened }.push(classified.at);
         items.push(kept.item);
         if kept.cut {
             room = 0;
@@ -104,8 +104,8 @@ fn keep_newest(
 }
 
 /// Tokens of a request: its text, and its images at their own cost.
-fn cost(told: &ClassifiedItem<'_>) -> u64 {
-    tokens::of_text(&told.text).max(told.tokens.saturating_sub(ENVELOPE_TOKENS))
+fn cost(classified: &ClassifiedItem<'_>) -> u64 {
+    tokens::of_text(&classified.text).max(classified.tokens.saturating_sub(ENVELOPE_TOKENS))
 }
 
 /// Approximate tokens of the JSON around a message's text.

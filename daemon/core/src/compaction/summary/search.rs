@@ -41,10 +41,11 @@ impl InputSearch {
         if self.is_refined || self.refusals > REFUSALS_MAX {
             return None;
         }
-        let told = stated_limit(error, sent).filter(|next| *next > 0 && *next < sent / 100 * 97);
-        self.is_stated = told.is_some();
+        let classified =
+            stated_limit(error, sent).filter(|next| *next > 0 && *next < sent / 100 * 97);
+        self.is_stated = classified.is_some();
         let step = || STEPS.iter().map(|step| self.first / 100 * step).find(|size| *size < sent);
-        told.or_else(step)
+        classified.or_else(step)
     }
 
     /// A larger input that is worth a request after one of `sent` tokens was accepted.

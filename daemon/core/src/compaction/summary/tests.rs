@@ -176,13 +176,14 @@ fn the_largest_part_that_fits_is_sent_and_omissions_are_reported() {
     }
     let raw = raw(&items);
     let body = readable(&Split::of(classify(&raw)).body);
-    let whole: u64 = body.iter().map(|told| told.tokens).sum();
+    let whole: u64 = body.iter().map(|classified| classified.tokens).sum();
     let pair = body[1].tokens + body[2].tokens;
     for percent in [100, 97, 60, 30] {
         let most = whole * percent / 100;
         let fitted = FittedInput::of(&body, most);
         assert!(fitted.tokens() <= most && fitted.tokens() + 2 * pair > most, "{percent} %");
-        let open: Vec<_> = fitted.body.iter().filter_map(|told| told.call_id.clone()).collect();
+        let open: Vec<_> =
+            fitted.body.iter().filter_map(|classified| classified.call_id.clone()).collect();
         assert!(open.chunks(2).all(|ids| ids[0] == ids[1]), "pairs stay whole");
         assert_eq!(fitted.body[0].class, Class::Summary);
         let gone = fitted.left_out.len();
@@ -199,7 +200,7 @@ fn a_reused_id_belongs_to_the_next_output() {
     items.insert(0, user("go"));
     let raw = raw(&items);
     let body = readable(&Split::of(classify(&raw)).body);
-    let whole: u64 = body.iter().map(|told| told.tokens).sum();
+    let whole: u64 = body.iter().map(|classified| classified.tokens).sum();
     let fitted = FittedInput::of(&body, whole * 3 / 4);
     assert!((8..15).contains(&fitted.left_out.len()), "{:?}", fitted.left_out);
 }
@@ -215,7 +216,7 @@ fn one_huge_output_is_cut_in_its_middle_and_leaves_room_for_the_rest() {
     for most in [20_000, 10_000] {
         let fitted = FittedInput::of(&body, most);
         assert_eq!(fitted.body.len(), body.len(), "nothing had to go");
-        assert_eq!(fitted.cut, [8], "and what is cut is told");
+        assert_eq!(fitted.cut, [8], "and what is cut is reported");
         let (sent, _) = input(&fitted, "P");
         let item: Value = serde_json::from_str(sent[sent.len() - 2].get()).unwrap();
         let output = item["output"].as_str().unwrap();
@@ -230,7 +231,7 @@ fn items_that_are_not_sent_use_no_budget() {
     items.push(json!({"type":"reasoning","encrypted_content":"e".repeat(20_000)}));
     let raw = raw(&items);
     let body = readable(&Split::of(classify(&raw)).body);
-    let fitted = FittedInput::of(&body, body.iter().map(|told| told.tokens).sum());
+    let fitted = FittedInput::of(&body, body.iter().map(|classified| classified.tokens).sum());
     assert!(fitted.is_whole() && fitted.body.len() == 5, "{fitted:?}");
 }
 

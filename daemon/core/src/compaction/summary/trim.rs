@@ -31,28 +31,29 @@ impl<'a> FittedInput<'a> {
             left_out_tokens: 0,
             cut: Vec::new(),
         };
-        let whole: u64 = body.iter().map(|told| told.tokens).sum();
+        let whole: u64 = body.iter().map(|classified| classified.tokens).sum();
         if whole > most {
             fitted.each = most / 4;
         }
-        let over = body.iter().map(|told| fitted.cost(told)).sum::<u64>().saturating_sub(most);
+        let over =
+            body.iter().map(|classified| fitted.cost(classified)).sum::<u64>().saturating_sub(most);
         let gone = fitted.oldest(body, over);
-        for (told, gone) in body.iter().zip(gone) {
+        for (classified, gone) in body.iter().zip(gone) {
             if gone {
-                fitted.left_out.push(told.at);
-                fitted.left_out_tokens += told.tokens;
+                fitted.left_out.push(classified.at);
+                fitted.left_out_tokens += classified.tokens;
                 continue;
             }
-            if fitted.cuts(told) {
-                fitted.cut.push(told.at);
+            if fitted.cuts(classified) {
+                fitted.cut.push(classified.at);
             }
-            fitted.body.push(told.clone());
+            fitted.body.push(classified.clone());
         }
         fitted
     }
 
     pub fn tokens(&self) -> u64 {
-        self.body.iter().map(|told| self.cost(told)).sum()
+        self.body.iter().map(|classified| self.cost(classified)).sum()
     }
 
     /// Whether the model sees every item in full.
@@ -60,12 +61,12 @@ impl<'a> FittedInput<'a> {
         self.left_out.is_empty() && self.cut.is_empty()
     }
 
-    fn cost(&self, told: &ClassifiedItem<'_>) -> u64 {
-        if self.cuts(told) { self.each } else { told.tokens }
+    fn cost(&self, classified: &ClassifiedItem<'_>) -> u64 {
+        if self.cuts(classified) { self.each } else { classified.tokens }
     }
 
-    fn cuts(&self, told: &ClassifiedItem<'_>) -> bool {
-        told.tokens > self.each && has_words(told.class)
+    fn cuts(&self, classified: &ClassifiedItem<'_>) -> bool {
+        classified.tokens > self.each && has_words(classified.class)
     }
 
     /// Marks the oldest items until `over` tokens are removed, each call with its output. Keeps earlier
@@ -73,7 +74,7 @@ impl<'a> FittedInput<'a> {
     fn oldest(&self, body: &[ClassifiedItem<'_>], over: u64) -> Vec<bool> {
         let mut gone = vec![false; body.len()];
         let mut dropped = 0;
-        let newest = body.last().and_then(|told| told.call_id.clone());
+        let newest = body.last().and_then(|classified| classified.call_id.clone());
         for index in 0..body.len().saturating_sub(1) {
             if dropped >= over {
                 break;
@@ -93,8 +94,12 @@ impl<'a> FittedInput<'a> {
     }
 
     /// The item as sent: unchanged, or with the middle of its text cut.
-    pub(super) fn bounded(&self, told: &ClassifiedItem<'_>, item: Box<RawValue>) -> Box<RawValue> {
-        if !self.cuts(told) {
+    pub(super) fn bounded(
+        &self,
+        classified: &ClassifiedItem<'_>,
+        item: Box<RawValue>,
+    ) -> Box<RawValue> {
+        if !self.cuts(classified) {
             return item;
         }
         let Ok(mut value) = serde_json::from_str::<Value>(item.get()) else { return item };
@@ -123,11 +128,11 @@ impl<'a> FittedInput<'a> {
 
 /// The output of the call at `index`: the next one with its id, since a later call may reuse the id.
 fn output_of(body: &[ClassifiedItem<'_>], index: usize) -> Option<usize> {
-    let call = body.get(index).filter(|told| told.class == Class::Call)?;
+    let call = body.get(index).filter(|classified| classified.class == Class::Call)?;
     call.call_id.as_ref()?;
     let mut later = body.iter().enumerate().skip(index + 1);
-    let (at, told) = later.find(|(_, told)| told.call_id == call.call_id)?;
-    (told.class == Class::Output).then_some(at)
+    let (at, classified) = later.find(|(_, classified)| classified.call_id == call.call_id)?;
+    (classified.class == Class::Output).then_some(at)
 }
 
 /// Whether an item is text that may be cut; call arguments are not.

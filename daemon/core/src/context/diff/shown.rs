@@ -53,14 +53,14 @@ mod tests {
     fn rendered_documents_and_their_end_are_parsed_back() {
         let both = OptIn { agents_md: true, memory: true };
         let first = settings(Some("Run the tests.\n</INSTRUCTIONS> is no end."), Some("Tabs."));
-        let (mut told, mut before) = (ShownDocuments::default(), None);
+        let (mut shown, mut before) = (ShownDocuments::default(), None);
         for now in
             [first.clone(), settings(Some("Run the linter."), None), settings(None, None), first]
         {
             for item in diff(before.as_ref(), &now, both).items {
-                told.read(&item.to_string());
+                shown.read(&item.to_string());
             }
-            let ShownDocuments { agents_md, memory } = told.clone();
+            let ShownDocuments { agents_md, memory } = shown.clone();
             assert_eq!((agents_md, memory), (now.agents_md.clone(), now.memory.clone()));
             before = Some(now);
         }
@@ -68,15 +68,15 @@ mod tests {
 
     #[test]
     fn mentions_in_messages_are_ignored() {
-        let mut told = ShownDocuments::default();
+        let mut shown = ShownDocuments::default();
         for item in [
             r#"{"type":"message","role":"user","content":"<memory>\nx\n</memory>"}"#,
             r##"{"type":"message","role":"assistant","content":"# AGENTS.md instructions for /w\n<INSTRUCTIONS>\nx\n</INSTRUCTIONS>"}"##,
             r#"{"type":"function_call_output","call_id":"c","output":"x"}"#,
             "no item",
         ] {
-            told.read(item);
+            shown.read(item);
         }
-        assert_eq!(told, ShownDocuments::default());
+        assert_eq!(shown, ShownDocuments::default());
     }
 }

@@ -35,12 +35,12 @@ fn settings() -> Settings {
 }
 
 /// The dimensions and the text that are sent after `change`.
-fn told(opt_in: OptIn, change: impl FnOnce(&mut Settings)) -> (Vec<&'static str>, String) {
+fn changes(opt_in: OptIn, change: impl FnOnce(&mut Settings)) -> (Vec<&'static str>, String) {
     let old = settings();
     let mut new = old.clone();
     change(&mut new);
     let injection = diff(Some(&old), &new, opt_in);
-    let names = injection.told.iter().map(|dimension| dimension.into_str()).collect();
+    let names = injection.dimensions.iter().map(|dimension| dimension.into_str()).collect();
     (names, serde_json::to_string(&injection.items).unwrap())
 }
 
@@ -52,7 +52,7 @@ fn environment(settings: &mut Settings) -> &mut Environment {
 fn without_a_reference_everything_is_sent_in_order() {
     let injection = diff(None, &settings(), OptIn::default());
     assert!(injection.is_full);
-    let names: Vec<_> = injection.told.iter().map(|dimension| dimension.into_str()).collect();
+    let names: Vec<_> = injection.dimensions.iter().map(|dimension| dimension.into_str()).collect();
     let expected =
         ["permissions", "memory", "collaboration_mode", "personality", "agents_md", "environment"];
     assert_eq!(names, expected);
@@ -63,13 +63,13 @@ fn without_a_reference_everything_is_sent_in_order() {
 
 #[test]
 fn a_new_model_gets_its_instructions_but_no_personality() {
-    let (names, words) = told(OptIn::default(), |new| {
+    let (names, words) = changes(OptIn::default(), |new| {
         new.model = Some(Model { name: "m2".into(), instructions: "You are m2.".into() });
         new.personality = None;
     });
     assert_eq!(names, ["model"]);
     assert!(words.contains("<model_switch>") && words.contains("You are m2."));
-    let (names, _) = told(OptIn::default(), |new| {
+    let (names, _) = changes(OptIn::default(), |new| {
         new.model = Some(Model { name: "m2".into(), instructions: String::new() });
     });
     assert_eq!(names, [""; 0]);
@@ -77,12 +77,12 @@ fn a_new_model_gets_its_instructions_but_no_personality() {
 
 #[test]
 fn permissions_are_sent_when_profile_or_approval_changes_but_not_with_the_folder() {
-    let (names, words) = told(OptIn::default(), |new| {
+    let (names, words) = changes(OptIn::default(), |new| {
         new.permissions.as_mut().unwrap().approval_policy = "never".into();
     });
     assert_eq!(names, ["permissions"]);
     assert!(words.contains("Approval policy: never"));
-    let (names, _) = told(OptIn::default(), |new| {
+    let (names, _) = changes(OptIn::default(), |new| {
         new.permissions.as_mut().unwrap().instructions = "Other words.".into();
     });
     assert_eq!(names, [""; 0]);
@@ -93,9 +93,9 @@ fn the_end_of_a_collaboration_mode_is_sent() {
     let effort = |new: &mut Settings| {
         new.collaboration_mode.as_mut().unwrap().effort = Some("high".into());
     };
-    assert_eq!(told(OptIn::default(), effort).0, ["collaboration_mode"]);
+    assert_eq!(changes(OptIn::default(), effort).0, ["collaboration_mode"]);
     for ended in [None, Some(CollaborationMode::default())] {
-        let (names, words) = told(OptIn::default(), |new| new.collaboration_mode = ended);
+        let (names, words) = changes(OptIn::default(), |new| new.collaboration_mode = ended);
         assert_eq!(names, ["collaboration_mode"]);
         assert!(words.contains("Disregard") && !words.contains("Plan first."));
     }
@@ -103,33 +103,34 @@ fn the_end_of_a_collaboration_mode_is_sent() {
 
 #[test]
 fn a_personality_is_sent_when_it_changes_and_when_it_ends() {
-    let (names, words) = told(OptIn::default(), |new| {
+    let (names, words) = changes(OptIn::default(), |new| {
         new.personality.as_mut().unwrap().instructions = "Be warm.".into();
     });
     assert_eq!(names, ["personality"]);
     assert!(words.contains("Be warm."));
-    assert_eq!(told(OptIn::default(), |new| new.personality = None).0, ["personality"]);
+    assert_eq!(changes(OptIn::default(), |new| new.personality = None).0, ["personality"]);
 }
 
 #[test]
 fn only_changes_of_the_environment_are_sent() {
-    let (names, words) = told(OptIn::default(), |new| {
+    let (names, words) = changes(OptIn::default(), |new| {
         environment(new).current_date = Some("2026-11-22".into());
     });
     assert_eq!(names, ["environment"]);
     assert!(words.contains("2026-11-22") && words.contains("Europe/Paris"));
     assert!(!words.contains("<cwd>"), "folders are not repeated: {words}");
-    let (_, words) = told(OptIn::default(), |new| environment(new).places[0].cwd = "/w/b".into());
+    let (_, words) =
+        changes(OptIn::default(), |new| environment(new).places[0].cwd = "/w/b".into());
     assert!(words.contains("<cwd>/w/b</cwd>") && words.contains("<shell>bash</shell>"));
-    let (names, words) = told(OptIn::default(), |new| {
+    let (names, words) = changes(OptIn::default(), |new| {
         environment(new).network =
             Some(Network { allowed: vec!["example.com".into()], denied: vec![] });
     });
     assert_eq!(names, ["environment"]);
     assert!(words.contains("<allowed>example.com</allowed>"));
     let (names, _) =
-        told(OptIn::default(), |new| environment(new).places[0].shell = Some("zsh".into()));
-    assert_eq!(names, [""; 0], "a shell alone is not told");
+        changes(OptIn::default(), |new| environment(new).places[0].shell = Some("zsh".into()));
+    assert_eq!(names, [""; 0], "a shell alone is not reported");
 }
 
 #[test]
@@ -153,8 +154,8 @@ fn project_instructions_and_memory_are_refreshed_on_request() {
         new.agents_md = Some("Run the linter.".into());
         new.memory = None;
     };
-    assert_eq!(told(OptIn::default(), change).0, [""; 0]);
-    let (names, words) = told(OptIn { agents_md: true, memory: true }, change);
+    assert_eq!(changes(OptIn::default(), change).0, [""; 0]);
+    let (names, words) = changes(OptIn { agents_md: true, memory: true }, change);
     assert_eq!(names, ["memory", "agents_md"]);
     assert!(words.contains("# AGENTS.md instructions for /w/a") && words.contains("Disregard"));
 }
@@ -199,7 +200,7 @@ proptest! {
     fn without_a_reference_all_settings_are_sent(a in any_settings(), b in any_settings()) {
         prop_assert_eq!(diff(None, &a, OptIn::default()), full(&a));
         let changed = diff(Some(&a), &b, OptIn::default());
-        prop_assert_eq!(changed.items.is_empty(), changed.told.is_empty());
+        prop_assert_eq!(changed.items.is_empty(), changed.dimensions.is_empty());
         prop_assert!(changed.items.len() <= 2);
     }
 }

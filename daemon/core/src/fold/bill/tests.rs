@@ -30,7 +30,7 @@ fn codex(ms: u64, kind: &str, payload: &Value) -> Value {
     json!({ "timestamp": time, "type": kind, "payload": payload })
 }
 
-fn said(ms: u64, words: &str) -> Value {
+fn assistant(ms: u64, words: &str) -> Value {
     let content = json!([{ "type": "output_text", "text": words }]);
     let message = json!({ "type": "message", "role": "assistant", "content": content });
     codex(ms, "response_item", &message)
@@ -78,20 +78,20 @@ fn the_request_of_a_compaction_is_told_from_those_around_it() {
     for (what, last, expected, duration_ms) in [
         (
             "a summary, its count, the compaction",
-            vec![said(5_000, summary), counted(5_001, 900, 120), compacted(5_002, &message)],
+            vec![assistant(5_000, summary), counted(5_001, 900, 120), compacted(5_002, &message)],
             is_known(900, 120),
             Some(3_902),
         ),
         (
             "the count is the same as the one before",
-            vec![said(5_000, summary), counted(5_001, 41_000, 80), compacted(5_002, &message)],
+            vec![assistant(5_000, summary), counted(5_001, 41_000, 80), compacted(5_002, &message)],
             None,
             Some(3_902),
         ),
         ("a provider made it, and counts nothing", vec![compacted(6_000, "")], None, Some(4_900)),
         (
-            "an answer to the person stands before it",
-            vec![said(5_000, "Done."), counted(5_001, 42_000, 90), compacted(9_000, "")],
+            "preceded by an answer to the person",
+            vec![assistant(5_000, "Done."), counted(5_001, 42_000, 90), compacted(9_000, "")],
             None,
             None,
         ),

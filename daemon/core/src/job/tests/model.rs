@@ -45,7 +45,7 @@ enum SimulatedEvent {
     Wait {
         ms: u64,
     },
-    /// The machine sleeps, past every lease or not; whoever held something wakes and goes on.
+    /// The machine sleeps, past every lease or not; then the holders wake and continue.
     Suspend {
         ms: u64,
     },
@@ -112,7 +112,7 @@ struct World {
     boots: u32,
     nonces: u64,
     held: BTreeMap<usize, HeldClaim>,
-    /// Times that something new was asked for.
+    /// Number of new requests.
     asked: BTreeMap<usize, u64>,
     /// Epochs that were handed out.
     epochs: BTreeMap<usize, BTreeSet<u64>>,

@@ -52,7 +52,7 @@ impl<'a> Scope<'a> {
 
     /// Why `words`, based on `entries`, are invalid; `None` if valid.
     pub(super) fn doubt(&self, words: &str, entries: &[&Entry]) -> Option<&'static str> {
-        let said = |piece: &str| {
+        let is_backed = |piece: &str| {
             let piece = squeezed(piece);
             self.words.contains(&piece)
                 || entries.iter().any(|entry| squeezed(&entry.text).contains(&piece))
@@ -70,10 +70,10 @@ impl<'a> Scope<'a> {
         if names_hazard(words) {
             return Some("a command that must not be recommended");
         }
-        if !spans(words).all(said) {
+        if !spans(words).all(is_backed) {
             return Some("names in code marks that no thread of this project used");
         }
-        if !names(words).all(said) {
+        if !names(words).all(is_backed) {
             return Some("names or numbers that no thread of this project used");
         }
         None

@@ -2,7 +2,7 @@
 //!
 //! A skill is front matter of two keys, the line that names its project, headings, and steps. Commands must
 //! equal commands that ran in the project. All other words come from such commands, the person's rules, the
-//! project's name, or a fixed vocabulary ([`STOCK`]), so nobody else can smuggle in an instruction. Links,
+//! project's name, or a fixed vocabulary ([`STOCK`]), so no other source can add an instruction. Links,
 //! tags, mentions, expansions, controls and invisible characters are rejected.
 
 use std::collections::BTreeSet;

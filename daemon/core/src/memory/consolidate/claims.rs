@@ -18,7 +18,7 @@ pub(in crate::memory) const CLAIMS: &str =
 /// Maximum claims per project.
 const CLAIMS_MAX: usize = 24;
 
-/// Adds the notes to their projects. A note without a project is served to nobody until a person confirms it.
+/// Adds the notes to their projects. A note without a project is not shown until a person confirms it.
 pub(super) fn add(handbook: &mut Handbook, inputs: &Inputs<'_>) {
     let mut notes: Vec<&Note> =
         inputs.notes.iter().filter(|note| !note.origin.is_person()).collect();

@@ -183,10 +183,10 @@ fn the_newest_of_contradicting_rules_is_served() {
         ("use npm instead of pnpm here", "use npm instead of pnpm here"),
     ];
     let mut memories = Vec::new();
-    for (step, (said, served)) in timeline.into_iter().enumerate() {
+    for (step, (statement, served)) in timeline.into_iter().enumerate() {
         let thread = format!("t{step}");
         let day = i64::try_from(step).unwrap() - 5;
-        memories.push(memory(&thread, "/w/a", day, vec![rule(&thread, said, day)]));
+        memories.push(memory(&thread, "/w/a", day, vec![rule(&thread, statement, day)]));
         let built = build(&memories, &Rest::default());
         assert_eq!(rules(&built, "/w/a"), [served], "after step {step}");
     }

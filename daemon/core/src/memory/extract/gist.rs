@@ -1,6 +1,6 @@
 //! Condenses a request to one line: the person's words, alone or inside a prompt that a command sent.
 
-use super::words;
+use super::statements;
 use crate::text;
 
 /// How well a request describes its thread; greater is better.
@@ -39,7 +39,7 @@ pub(super) fn gist(message: &str) -> (Worth, String) {
     if let Some(command) = slash_command(message) {
         return command;
     }
-    if words::is_typed(message) && !is_prompt(message) {
+    if statements::is_typed(message) && !is_prompt(message) {
         let worth = if is_informative(message) { Worth::Words } else { Worth::Answer };
         return (worth, message.to_owned());
     }

@@ -8,7 +8,7 @@ pub struct Signs {
     /// Whether the last check (test, build, lint) passed; `None` if none ran.
     pub last_check: Option<bool>,
     /// The person's last message thanked or agreed.
-    pub is_content: bool,
+    pub is_approval: bool,
     /// The person's last message corrected the agent, and nothing was changed since.
     pub is_corrected: bool,
     /// The last turn was interrupted.
@@ -25,7 +25,7 @@ pub fn triage(signs: Signs) -> Outcome {
     let (done, all) = signs.steps;
     let is_planned = all > 0 && done == all;
     match signs {
-        Signs { is_content: true, .. } => Outcome::Success,
+        Signs { is_approval: true, .. } => Outcome::Success,
         Signs { is_corrected: true, changed: true, .. } => Outcome::Partial,
         Signs { is_corrected: true, .. } => Outcome::Fail,
         Signs { last_check: Some(true), is_interrupted: false, changed: true, .. } => {
@@ -53,7 +53,7 @@ mod tests {
             (Signs { last_check: Some(true), ..signs }, Outcome::Success),
             (Signs { last_check: Some(false), ..signs }, Outcome::Partial),
             (Signs { last_check: Some(false), changed: false, ..signs }, Outcome::Fail),
-            (Signs { last_check: Some(false), is_content: true, ..signs }, Outcome::Success),
+            (Signs { last_check: Some(false), is_approval: true, ..signs }, Outcome::Success),
             (Signs { last_check: Some(true), is_corrected: true, ..signs }, Outcome::Partial),
             (Signs { steps: (3, 3), ..signs }, Outcome::Success),
             (Signs { steps: (1, 3), ..signs }, Outcome::Partial),

@@ -260,11 +260,11 @@ fn ended(task: &TaskEntry, last_words: Option<&str>) -> String {
         None if outcome.is_empty() => "its end is not known".to_owned(),
         None => outcome.to_owned(),
         Some(words) => {
-            let said = format!(
+            let text = format!(
                 "the agent's last words: \"{}\"",
                 text::cut_words(&words, LAST_WORDS_BYTES)
             );
-            if outcome.is_empty() { said } else { format!("{outcome}; {said}") }
+            if outcome.is_empty() { text } else { format!("{outcome}; {text}") }
         }
     }
 }

@@ -7,7 +7,7 @@
 use super::{Phase, Run, Situation};
 
 impl Run<'_, '_> {
-    /// Decides, unless a sequence is running: that of another client is left alone; for one of its own, the end
+    /// Decides, unless a sequence is running. That of another client is not touched; for its own, the end
     /// was not reported.
     pub(super) fn turn_ended_compact_only(&mut self, situation: Situation) {
         match &self.state.phase {

@@ -89,8 +89,8 @@ impl Run<'_, '_> {
     fn notify(&mut self, situation: &Situation, decision: &Decision) {
         let Some(tier) = decision.tier else { return };
         let needed = growth_needed(situation, tier == Tier::Emergency);
-        let is_known = self.state.noticed.is_some_and(|(told, used)| {
-            told >= tier && situation.used.saturating_sub(used.min(situation.used)) < needed
+        let is_known = self.state.noticed.is_some_and(|(noticed_tier, used)| {
+            noticed_tier >= tier && situation.used.saturating_sub(used.min(situation.used)) < needed
         });
         if is_known {
             return;

@@ -225,7 +225,7 @@ impl Run<'_, '_> {
             Phase::AwaitingJudgment { trigger, .. }
                 if self.env.policy.on_judgment_failure == OnFailure::Compact =>
             {
-                let text = "the judge did not answer in time; compacting all the same".to_owned();
+                let text = "the judge did not answer in time; compacting anyway".to_owned();
                 self.effects.push(Effect::Warn { text });
                 self.begin(trigger);
                 true
@@ -281,7 +281,7 @@ impl Run<'_, '_> {
             ("tier", trigger.tier.into_str()),
             ("boundaries", &names.join(", ")),
             ("last_agent_message", trigger.message.as_deref().unwrap_or_default()),
-            ("repository", trigger.repository.as_deref().unwrap_or("(not looked at)")),
+            ("repository", trigger.repository.as_deref().unwrap_or("(not inspected)")),
         ];
         template::fill(self.env.texts.get(Kind::WatcherPacket), &values)
     }

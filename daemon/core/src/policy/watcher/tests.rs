@@ -270,7 +270,7 @@ fn defect_7_5_preflight_waits_for_the_user_s_next_message_and_shell_commands_pas
     );
     assert_eq!(state.deferred, None);
     let (effects, state) = run(&policy, vec![ended, compacted(9_000), message(false)]);
-    assert_eq!(effects, ["notify", "release_message"], "someone else compacted meanwhile");
+    assert_eq!(effects, ["notify", "release_message"], "someone else compacted in the meantime");
     assert_eq!(state.deferred, None);
 }
 

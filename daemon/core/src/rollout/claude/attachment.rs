@@ -7,7 +7,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::super::{Body, Images, Item, Role};
-use super::{Line, Show, Text, is_aside, said};
+use super::{Line, Show, Text, is_aside, user_text};
 use crate::tokens;
 
 #[derive(Deserialize)]
@@ -133,7 +133,7 @@ fn queued(line: &Line<'_>, attachment: &Attachment<'_>, show: &mut Show<'_>) {
     let mode = attachment.command_mode.as_ref().map_or("prompt", |mode| mode.0.as_ref());
     match (text.is_empty(), mode) {
         (true, _) => show(Body::Passed),
-        (false, "prompt") => said(line, &text, Images::default(), show),
+        (false, "prompt") => user_text(line, &text, Images::default(), show),
         _ => show(context(text.into())),
     }
 }

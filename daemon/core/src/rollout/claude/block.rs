@@ -118,7 +118,7 @@ impl<'a> Block<'a> {
     }
 }
 
-pub(super) struct Answer<'a> {
+pub(super) struct ToolResult<'a> {
     pub(super) call_id: Cow<'a, str>,
     pub(super) text: Cow<'a, str>,
     pub(super) images: Images,
@@ -130,7 +130,7 @@ pub(super) struct Answer<'a> {
 pub(super) struct Content<'a> {
     pub(super) text: Cow<'a, str>,
     pub(super) images: Images,
-    pub(super) answers: Vec<Answer<'a>>,
+    pub(super) answers: Vec<ToolResult<'a>>,
     /// It contains only answers.
     pub(super) is_silent: bool,
 }
@@ -181,7 +181,7 @@ fn push<'a>(text: &mut Cow<'a, str>, images: &mut Images, block: Block<'a>) {
     }
 }
 
-fn answer(block: Block<'_>) -> Answer<'_> {
+fn answer(block: Block<'_>) -> ToolResult<'_> {
     let (mut text, mut images) = (Cow::Borrowed(""), Images::default());
     match block.content {
         Some(raw) if raw.get().starts_with('"') => {
@@ -196,7 +196,7 @@ fn answer(block: Block<'_>) -> Answer<'_> {
         }
         None => {}
     }
-    Answer {
+    ToolResult {
         call_id: block.tool_use_id.map(|id| id.0).unwrap_or_default(),
         text,
         images,

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 
 use super::super::{Item, output};
 use super::Text;
-use super::block::Answer;
+use super::block::ToolResult;
 use crate::tokens;
 
 #[derive(Deserialize)]
@@ -29,13 +29,13 @@ struct Shell<'a> {
 const EXIT_CODE: &str = "Exit code ";
 
 /// The output item of an answer and its estimated tokens.
-pub(super) fn output<'a>(answer: &Answer<'a>, result: Option<&RawValue>) -> (Item<'a>, u64) {
+pub(super) fn output<'a>(answer: &ToolResult<'a>, result: Option<&RawValue>) -> (Item<'a>, u64) {
     let text = in_codex_words(answer, result).map_or_else(|| answer.text.clone(), Cow::Owned);
     let tokens = tokens::of_bytes(text.len() as u64 + answer.images.cost);
     (Item::Output { call_id: answer.call_id.clone(), text, images: answer.images }, tokens)
 }
 
-fn in_codex_words(answer: &Answer<'_>, result: Option<&RawValue>) -> Option<String> {
+fn in_codex_words(answer: &ToolResult<'_>, result: Option<&RawValue>) -> Option<String> {
     let text = answer.text.as_ref();
     if answer.is_error {
         if let Some(rest) = text.strip_prefix(EXIT_CODE) {

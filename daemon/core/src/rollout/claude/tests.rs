@@ -1,3 +1,4 @@
+use super::super::OBJECTS_MAX;
 use super::*;
 
 fn line(kind: &str, rest: &str) -> String {
@@ -7,10 +8,10 @@ fn line(kind: &str, rest: &str) -> String {
 }
 
 /// Describes the entries of a line.
-fn said(line: &str) -> Vec<String> {
-    let mut said = Vec::new();
+fn entries(line: &str) -> Vec<String> {
+    let mut entries = Vec::new();
     read(line.as_bytes(), false, &mut |entry| {
-        said.push(match entry.body {
+        entries.push(match entry.body {
             Body::Item(Item::Message { role, text, images }, _) => {
                 format!("{role:?} {text} {}", images.count)
             }
@@ -34,7 +35,7 @@ fn said(line: &str) -> Vec<String> {
             other => format!("{other:?}"),
         });
     });
-    said
+    entries
 }
 
 #[test]
@@ -75,7 +76,7 @@ fn blocks_become_items() {
         ),
     ];
     for (line, expected) in cases {
-        assert_eq!(said(&line), expected, "{line}");
+        assert_eq!(entries(&line), expected, "{line}");
     }
 }
 
@@ -88,7 +89,7 @@ fn a_commands_exit_status_is_part_of_its_output() {
         );
         let result = format!(r#""toolUseResult":{result}"#);
         let line = line("user", &format!(r#""message":{{"content":[{block}]}},{result}"#));
-        said(&line).remove(0)
+        entries(&line).remove(0)
     };
     let shell = r#"{"stdout":"ok","stderr":"","interrupted":false}"#;
     assert_eq!(answer(false, "ok", shell), "t: Exit code: 0\nOutput:\nok");
@@ -137,16 +138,16 @@ fn lines_outside_the_conversation() {
         (r#"{"type":"user","#.to_owned(), "Malformed"),
         (r#"{"type":"user","message":{"content":7}}"#.to_owned(), "Unknown"),
     ] {
-        assert_eq!(said(&line), [expected], "{line}");
+        assert_eq!(entries(&line), [expected], "{line}");
     }
     let queued =
         r#""attachment":{"type":"queued_command","prompt":"also this","commandMode":"prompt"}"#;
-    assert_eq!(said(&line("attachment", queued))[1], "User also this 0");
+    assert_eq!(entries(&line("attachment", queued))[1], "User also this 0");
     let late = line(
         "assistant",
         r#""isApiErrorMessage":true,"message":{"model":"<synthetic>","content":[{"type":"text","text":"API Error"}]}"#,
     );
-    assert_eq!(said(&late), ["in /w", "Developer API Error 0"]);
+    assert_eq!(entries(&late), ["in /w", "Developer API Error 0"]);
 }
 
 #[test]
@@ -169,9 +170,9 @@ fn the_identity_of_a_thread_is_parsed() {
     let found = meta(&agent).unwrap();
     assert_eq!((found.id.as_deref(), found.parent_thread_id.as_deref()), (Some("a1"), Some("s")));
     assert_eq!(found.kind, crate::thread::ThreadKind::Subagent);
-    assert_eq!(said(&agent).len(), 2);
+    assert_eq!(entries(&agent).len(), 2);
     let inline = main.replace(r#""isSidechain":false"#, r#""isSidechain":true"#);
-    assert_eq!((meta(&inline), said(&inline)), (None, vec!["Passed".to_owned()]));
+    assert_eq!((meta(&inline), entries(&inline)), (None, vec!["Passed".to_owned()]));
     let fork = main.replace(r#""version""#, r#""forkedFrom":{"sessionId":"s0"},"version""#);
     assert_eq!(meta(&fork).unwrap().forked_from.as_deref(), Some("s0"));
 }
@@ -212,13 +213,13 @@ fn items_leave_in_the_responses_form() {
 fn several_objects_on_a_line_are_parsed_and_reported() {
     let line = line("user", r#""message":{"role":"user","content":"fix it"}"#);
     let branch = r#"branch Some("p")"#;
-    let once = said(&line);
+    let once = entries(&line);
     assert_eq!(once, [branch, "User fix it 0"]);
-    let told = |times: usize| {
+    let expected_of = |times: usize| {
         let read = std::iter::repeat_n(once.clone(), times).flatten();
         read.chain(["Malformed".to_owned()]).collect::<Vec<_>>()
     };
-    assert_eq!(said(&format!("{line}{line}")), told(2));
-    assert_eq!(said(&format!("{line} {{\"torn")), told(1));
-    assert_eq!(said(&line.repeat(OBJECTS_MAX + 1)), told(OBJECTS_MAX));
+    assert_eq!(entries(&format!("{line}{line}")), expected_of(2));
+    assert_eq!(entries(&format!("{line} {{\"torn")), expected_of(1));
+    assert_eq!(entries(&line.repeat(OBJECTS_MAX + 1)), expected_of(OBJECTS_MAX));
 }

@@ -224,15 +224,15 @@ mod tests {
 
     #[test]
     fn the_last_context_of_each_kind_is_carried() {
-        let said = |role: &str, text: &str| json!({"type":"message","role":role,"content":[{"type":"input_text","text":text}]});
+        let message = |role: &str, text: &str| json!({"type":"message","role":role,"content":[{"type":"input_text","text":text}]});
         let items = vec![
-            said("user", "<environment_context>\n1"),
-            said("user", "# AGENTS.md instructions for /w"),
-            said("user", "fix it"),
-            said("assistant", "done"),
-            said("user", "<environment_context>\n2"),
-            said("user", "[SESSION_CHECKPOINT v1]"),
-            said("user", "<turn_aborted>"),
+            message("user", "<environment_context>\n1"),
+            message("user", "# AGENTS.md instructions for /w"),
+            message("user", "fix it"),
+            message("assistant", "done"),
+            message("user", "<environment_context>\n2"),
+            message("user", "[SESSION_CHECKPOINT v1]"),
+            message("user", "<turn_aborted>"),
         ];
         let texts: Vec<String> = context_of(items.into_iter())
             .iter()

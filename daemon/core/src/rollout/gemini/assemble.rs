@@ -2,7 +2,7 @@
 //!
 //! A journal repeats a message whenever something was added to it, `$set.messages` restates the history that is
 //! sent to the model, and `$rewindTo` takes messages back. Here a message occurs once, at its first position,
-//! with its calls and their answers on lines of their own. Messages that a rewind took back stay, before the
+//! with its calls and their answers on separate lines. Messages that a rewind took back stay, before the
 //! line of the rewind.
 
 use std::collections::HashSet;
@@ -65,7 +65,7 @@ struct Journal {
     entries: Vec<JournalEntry>,
     has_header: bool,
     summary: String,
-    /// Ids of messages that nobody wrote.
+    /// Ids of messages that no one wrote.
     passed: HashSet<String>,
     /// The history as it was last restated. A resumed session restates an empty one first, so no message counts
     /// before the next one.
@@ -224,7 +224,7 @@ impl Journal {
 #[derive(Default)]
 struct Lines {
     bytes: Vec<u8>,
-    /// Calls whose answers are on lines of their own.
+    /// Calls whose answers are on separate lines.
     answered: HashSet<String>,
 }
 

@@ -8,7 +8,7 @@ use crate::rollout::patch::FileOp;
 use crate::rollout::source::TranscriptPlace;
 use crate::rollout::tool::Action;
 
-fn said(lines: &[u8]) -> Vec<String> {
+fn entries(lines: &[u8]) -> Vec<String> {
     outline(read, lines)
 }
 
@@ -61,7 +61,7 @@ fn a_document_is_read_message_by_message() {
     document["summary"] = json!("Fixing it");
     let lines = assemble(serde_json::to_string_pretty(&document).unwrap().as_bytes(), &place());
     assert_eq!(
-        said(&lines),
+        entries(&lines),
         [
             r#"meta Some("s1") Some("/w") Interactive None"#,
             "User fix it 0",
@@ -113,7 +113,7 @@ fn in_a_journal_the_last_state_of_a_message_counts() {
     let mut file = text_of(&lines);
     file.extend_from_slice(b"{\"id\":\"torn");
     assert_eq!(
-        said(&assemble(&file, &place()))[1..],
+        entries(&assemble(&file, &place()))[1..],
         [
             "Developer <session_context>here 0",
             "User fix it 0",
@@ -144,12 +144,12 @@ fn rewound_messages_stay_before_the_line_of_the_rewind() {
         json!({"$set": {"messages": [user_line("m1", "one"), model_line("m2", "first")]}}),
         json!({"$rewindTo": "unknown"}),
     ];
-    let told: Vec<_> = said(&assemble(&text_of(&lines), &place()))
+    let read_entries: Vec<_> = entries(&assemble(&text_of(&lines), &place()))
         .into_iter()
         .filter(|line| line.starts_with("User") || line.starts_with("Rolled"))
         .collect();
     assert_eq!(
-        told,
+        read_entries,
         [
             "User one 0",
             "User two 0",
@@ -175,10 +175,16 @@ fn a_compression_is_reported_once() {
         user_line("m3", "two"),
         json!({"$set": {"messages": [snapshot, courtesy, kept, user_line("m3", "two")]}}),
     ];
-    let told = said(&assemble(&text_of(&lines), &place()));
-    assert_eq!(told.iter().filter(|line| line.starts_with("compacted")).count(), 1, "{told:?}");
-    assert!(told.contains(&"compacted <state_snapshot>so far</state_snapshot>".to_owned()));
-    assert!(!told.iter().any(|line| line.contains("Got it") || line.contains("RolledBack")));
+    let read_entries = entries(&assemble(&text_of(&lines), &place()));
+    assert_eq!(
+        read_entries.iter().filter(|line| line.starts_with("compacted")).count(),
+        1,
+        "{read_entries:?}"
+    );
+    assert!(read_entries.contains(&"compacted <state_snapshot>so far</state_snapshot>".to_owned()));
+    assert!(
+        !read_entries.iter().any(|line| line.contains("Got it") || line.contains("RolledBack"))
+    );
 }
 
 #[test]
@@ -264,7 +270,7 @@ fn items_leave_in_the_responses_form() {
 #[test]
 fn unknown_lines_are_counted() {
     assert_eq!(
-        said(b"nothing\n[1]\n{\"type\":\"new\"}\n\n"),
+        entries(b"nothing\n[1]\n{\"type\":\"new\"}\n\n"),
         ["Malformed", "Malformed", "Unknown"]
     );
 }
@@ -273,7 +279,7 @@ fn unknown_lines_are_counted() {
 fn several_records_on_a_line_are_parsed_and_reported() {
     let (first, second) =
         (user_line("m1", "one").to_string(), model_line("m2", "first").to_string());
-    let once = said(&assemble(format!("{first}\n{second}\n").as_bytes(), &place()));
+    let once = entries(&assemble(format!("{first}\n{second}\n").as_bytes(), &place()));
     for (line, read) in [
         (format!("{first}{second}"), &once[..]),
         (format!("{first} {second}\r"), &once[..]),
@@ -282,8 +288,8 @@ fn several_records_on_a_line_are_parsed_and_reported() {
         (format!("{}{second}", &first[..9]), &[]),
         (format!("[1]{second}"), &[]),
     ] {
-        let told = said(&assemble(format!("{line}\n").as_bytes(), &place()));
-        assert_eq!(told, [read, &["Malformed".to_owned()]].concat(), "{line}");
+        let read_entries = entries(&assemble(format!("{line}\n").as_bytes(), &place()));
+        assert_eq!(read_entries, [read, &["Malformed".to_owned()]].concat(), "{line}");
     }
 }
 
@@ -293,8 +299,8 @@ proptest! {
         prop::sample::select(vec!["{", "}", "[", "]", "\"id\":\"a\"", ",", "\"$set\":", "\"messages\":", "\"content\":",
             "\"type\":\"gemini\"", "\"type\":\"user\"", "\"toolCalls\":", "\"$rewindTo\":\"a\"", "null", "\n", "\"sessionId\":\"s\""]), 0..40)) {
         for file in [bytes, pieces.concat().into_bytes()] {
-            let _ = said(&file);
-            let _ = said(&assemble(&file, &place()));
+            let _ = entries(&file);
+            let _ = entries(&assemble(&file, &place()));
         }
     }
 

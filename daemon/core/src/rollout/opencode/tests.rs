@@ -8,7 +8,7 @@ use crate::rollout::patch::FileOp;
 use crate::rollout::records::{MessageRecords, Record, SessionRecords};
 use crate::rollout::tool::Action;
 
-fn said(lines: &[u8]) -> Vec<String> {
+fn entries(lines: &[u8]) -> Vec<String> {
     outline(read, lines)
 }
 
@@ -85,7 +85,7 @@ fn parts_become_items() {
         model_row("msg_3", &json!({"finish": "stop", "tokens": {"total": 40}}), &[words("Done.")]),
     ];
     assert_eq!(
-        said(&lines(&session_row(), &messages)),
+        entries(&lines(&session_row(), &messages)),
         [
             r#"meta Some("ses_1") Some("/w") Interactive None"#,
             "title Greeter",
@@ -134,14 +134,14 @@ fn interruptions_compactions_and_reverts_are_reported() {
         user_row("msg_5", &[words("two")]),
         model_row("msg_6", &json!({"error": {"name": "APIError"}}), &[]),
     ];
-    let told = said(&lines(&session, &messages));
-    assert_eq!(told[0], r#"meta Some("ses_1") Some("/w") Subagent Some("ses_0")"#);
-    let told: Vec<_> = told[1..]
+    let read_entries = entries(&lines(&session, &messages));
+    assert_eq!(read_entries[0], r#"meta Some("ses_1") Some("/w") Subagent Some("ses_0")"#);
+    let read_entries: Vec<_> = read_entries[1..]
         .iter()
         .filter(|line| !["Passed", "model m-1", "in /w", "usage Some(15)"].contains(&line.as_str()))
         .collect();
     assert_eq!(
-        told,
+        read_entries,
         [
             "User one 0",
             "Assistant half a 0",
@@ -194,7 +194,7 @@ fn a_call_left_open_by_an_ended_program_is_aborted() {
     let running = tool_part("bash", &json!({"status": "running", "input": {"command": "make"}}));
     let open = json!({"time": {}});
     let messages = [model_row("msg_1", &open, &[running]), user_row("msg_2", &[words("again")])];
-    assert!(said(&lines(&session_row(), &messages)).contains(&"c-bash: aborted 0".to_owned()));
+    assert!(entries(&lines(&session_row(), &messages)).contains(&"c-bash: aborted 0".to_owned()));
 }
 
 #[test]
@@ -207,9 +207,13 @@ fn damaged_records_are_counted_and_move_no_later_lines() {
     let mut cut = last.clone();
     cut.parts[1] = broken();
     let before = lines(&session_row(), &[torn.clone(), lost.clone(), cut]);
-    let told = said(&before);
-    assert_eq!(told.iter().filter(|line| *line == "Malformed").count(), 2, "{told:?}");
-    assert!(told.contains(&"User one 0".to_owned()), "{told:?}");
+    let read_entries = entries(&before);
+    assert_eq!(
+        read_entries.iter().filter(|line| *line == "Malformed").count(),
+        2,
+        "{read_entries:?}"
+    );
+    assert!(read_entries.contains(&"User one 0".to_owned()), "{read_entries:?}");
     // A torn record of a running message may soon be complete.
     assert!(lines(&session_row(), &[torn, lost, last]).starts_with(&before));
 }
@@ -274,7 +278,7 @@ fn items_leave_in_the_responses_form() {
 fn unknown_lines_are_counted() {
     let new = r#"{"message":{"role":"user"},"part":{"type":"new"}}"#;
     let lines = format!("nothing\n{{}}\n{new}\n");
-    assert_eq!(said(lines.as_bytes()), ["Malformed", "Unknown", "Unknown"]);
+    assert_eq!(entries(lines.as_bytes()), ["Malformed", "Unknown", "Unknown"]);
 }
 
 fn any_json() -> impl Strategy<Value = Value> {
@@ -324,11 +328,11 @@ proptest! {
         bytes in prop::collection::vec(any::<u8>(), 0..200),
         values in prop::collection::vec(any_json(), 4),
     ) {
-        let _ = said(&bytes);
-        let _ = said(values[0].to_string().as_bytes());
+        let _ = entries(&bytes);
+        let _ = entries(values[0].to_string().as_bytes());
         let parts = vec![Record::Object(values[2].clone()), Record::Broken(bytes)];
         let message = Record::Object(values[1].clone());
         let message = MessageRecords { id: "m".into(), message, parts };
-        let _ = said(&lines(&values[0], &[message.clone(), message]));
+        let _ = entries(&lines(&values[0], &[message.clone(), message]));
     }
 }

@@ -1,6 +1,6 @@
 //! A script on one line: what it runs, without the texts that it only writes.
 
-/// The script without the bodies of its heredocs; `; ` separates what was on lines of its own.
+/// The script without the bodies of its heredocs; `; ` separates its lines.
 pub fn gist(script: &str) -> String {
     let mut gist = String::with_capacity(script.len().min(1_024));
     // The open quote, and the delimiters of the heredocs that begin on this line.
@@ -21,7 +21,7 @@ pub fn gist(script: &str) -> String {
     gist
 }
 
-/// Appends a line: as a command of its own, unless it continues the line before.
+/// Appends a line: as a separate command, unless it continues the line before.
 fn join(gist: &mut String, line: &str, is_quoted: bool) {
     let line = line.trim();
     if line.is_empty() || line.starts_with('#') && !is_quoted {

@@ -42,7 +42,7 @@ impl Life {
             let whole = text.rfind('\n').map_or("", |end| &text[..end]);
             let ids: Vec<String> = whole.lines().filter_map(client_id).collect();
             let once: BTreeSet<&String> = ids.iter().collect();
-            assert_eq!(once.len(), ids.len(), "an item of our thread is there twice");
+            assert_eq!(once.len(), ids.len(), "an item of our thread occurs twice");
             assert!(ids.is_sorted(), "items of our thread are out of order");
             let lost: Vec<_> = own.answered.iter().filter(|id| !once.contains(id)).collect();
             assert!(lost.is_empty(), "answered items are lost: {lost:?}");
@@ -212,7 +212,7 @@ impl Life {
         assert_eq!(paths(&ours), paths(&scratch), "files");
         for (ours, scratch) in ours.iter().zip(&scratch) {
             let wrong = ours.difference(scratch);
-            assert_eq!(wrong, None, "{}: not as it is read at once", ours.path);
+            assert_eq!(wrong, None, "{}: differs from reading it at once", ours.path);
         }
     }
 }

@@ -113,7 +113,7 @@ impl Life {
     /// A holder sleeps past the end of its claim, others take what they can, and the holder continues before them.
     fn overtake(&mut self) -> String {
         let Some(run) = self.take(|run| !run.has_run) else {
-            return "nobody to overtake".to_owned();
+            return "no run to overtake".to_owned();
         };
         let left_ms = run.ends_at_boot_ms.saturating_sub(self.clock.moment().boot_ms);
         let slept_ms = left_ms + self.chance.below(500);
@@ -136,9 +136,9 @@ impl Life {
             let is_over = now.boot != run.boot || now.boot_ms >= run.ends_at_boot_ms;
             assert!(!is_over, "{subject}: a run whose lease was over stored its effect");
         }
-        let told = if done.is_ok() { "run" } else { "run in vain" };
+        let outcome = if done.is_ok() { "run" } else { "run without effect" };
         self.runs.push(JobRun { has_run: done.is_ok(), ..run });
-        told
+        outcome
     }
 
     fn finish(&mut self) -> String {

@@ -140,23 +140,23 @@ impl Life {
                 "a notice is lost".to_owned()
             }
             1 => {
-                self.tell(at..at + 1);
+                self.notify(at..at + 1);
                 "a notice comes, and will come again".to_owned()
             }
             2..5 => {
-                self.tell(0..self.world.changes.len());
+                self.notify(0..self.world.changes.len());
                 self.world.changes.clear();
                 "all notices come".to_owned()
             }
             _ => {
-                self.tell(at..at + 1);
+                self.notify(at..at + 1);
                 self.world.changes.remove(at);
                 "a notice comes".to_owned()
             }
         }
     }
 
-    fn tell(&self, which: std::ops::Range<usize>) {
+    fn notify(&self, which: std::ops::Range<usize>) {
         self.front.pass(BEFORE_MS);
         for change in &self.world.changes[which] {
             self.services.ingest.notice(change.event());

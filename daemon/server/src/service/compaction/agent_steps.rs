@@ -17,7 +17,7 @@
 use std::collections::HashMap;
 use std::sync::{self, Arc, PoisonError};
 
-use longhaul_core::compaction::rearm;
+use longhaul_core::compaction::growth;
 use longhaul_store::{CompactionRow, CompactionTable, Store, ThreadTable};
 use serde::Deserialize;
 use tokio::sync::{Mutex, MutexGuard};
@@ -179,7 +179,7 @@ impl AgentSteps {
 }
 
 fn already_answered(tokens_before: u64) -> ServiceError {
-    ServiceError::NotWorthwhile { grown: 0, needed: rearm::growth_needed(tokens_before) }
+    ServiceError::NotWorthwhile { grown: 0, needed: growth::needed(tokens_before) }
 }
 
 impl RunningStep {

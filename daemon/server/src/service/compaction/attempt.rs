@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use longhaul_core::compaction::ladder::Strategy;
 use longhaul_core::compaction::receipt::UnseenItems;
-use longhaul_core::compaction::worth;
+use longhaul_core::compaction::replacement_check;
 use longhaul_core::model::budget::Spending;
 use longhaul_core::model::{Answer, Ask, Endpoint, Fault, FaultKind};
 use longhaul_core::tokens;
@@ -124,7 +124,7 @@ impl Attempt<'_> {
 
     /// Tokens for messages beside the model's text: half of the space that may be filled.
     fn messages_room(&self) -> u64 {
-        worth::ceiling(self.input.window) / 2
+        replacement_check::ceiling(self.input.window) / 2
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use longhaul_core::compaction::receipt::{Receipt, Span};
-use longhaul_core::compaction::worth::{Flaw, Sizes};
+use longhaul_core::compaction::replacement_check::{Flaw, Sizes};
 use longhaul_core::model::budget::Spending;
 
 use super::agent_steps::AgentSteps;

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use longhaul_core::checkpoint::semantic::Semantics;
 use longhaul_core::checkpoint::staleness::Disk;
 use longhaul_core::compaction::classify::{Class, class_of_item};
-use longhaul_core::compaction::rearm::EarlierCompaction;
+use longhaul_core::compaction::growth::EarlierCompaction;
 use longhaul_core::compaction::{assemble, succession};
 use longhaul_core::fold::{Fold, Source};
 use longhaul_core::redact::redact_value;

@@ -8,9 +8,8 @@ use longhaul_core::checkpoint::view::{self, Rendered, ViewCaps, ViewInputs};
 use longhaul_core::choice::{self, Choices};
 use longhaul_core::compaction::assemble::{self, KeptRequest};
 use longhaul_core::compaction::classify::{Class, classify, model_switch_alone};
-use longhaul_core::compaction::default_view_tokens;
-use longhaul_core::compaction::rearm::EarlierCompaction;
-use longhaul_core::compaction::worth::{self, Sizes};
+use longhaul_core::compaction::growth::EarlierCompaction;
+use longhaul_core::compaction::replacement_check::{self, Sizes};
 use longhaul_core::fold::Fold;
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
@@ -85,12 +84,14 @@ impl Input {
         // Pins do not reduce the room for the rest of the view.
         let pinned = || choice::cost(&choice::pinned(self.choices().pins(), u64::MAX).text);
         let tokens = self.fold.visible().tokens();
-        let default = || default_view_tokens(tokens, is_compacted) + pinned();
+        let default = || view::default_tokens(tokens, is_compacted) + pinned();
         let wanted = request.max_tokens.unwrap_or_else(default);
         let kept = self.kept.iter().chain(self.model_switch.iter().map(|(_, switch)| switch));
         let kept: u64 = kept.map(|kept| assemble::estimate([&kept.item])).sum();
         let beside = kept + assemble::estimate(&request.initial_context) + AROUND_TOKENS;
-        wanted.min(worth::ceiling(self.window).saturating_sub(beside).max(VIEW_TOKENS_MIN))
+        wanted.min(
+            replacement_check::ceiling(self.window).saturating_sub(beside).max(VIEW_TOKENS_MIN),
+        )
     }
 
     /// Sizes before and after replacing the history.
@@ -153,8 +154,8 @@ pub(super) async fn visible_items(
 
 /// The newest model-switch instructions among `items`.
 pub(super) fn newest_switch(items: &[Box<RawValue>]) -> Option<KeptRequest> {
-    let told = classify(items);
-    let switch = told.iter().rfind(|told| told.class == Class::ModelSwitch)?;
+    let classified = classify(items);
+    let switch = classified.iter().rfind(|classified| classified.class == Class::ModelSwitch)?;
     let alone = model_switch_alone(switch.raw)?;
     let is_part = serde_json::from_str::<Value>(switch.raw.get()).is_ok_and(|all| all != alone);
     let kept = assemble::keep_request(alone);

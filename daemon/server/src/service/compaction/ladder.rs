@@ -39,7 +39,7 @@ pub(super) struct LadderOutcome {
 pub(super) struct Outlook {
     pub(super) strategy: Strategy,
     pub(super) question: Option<Question>,
-    /// The replacement if no model is asked or none answers.
+    /// The replacement if no model is called or none answers.
     pub(super) replacement: Replacement,
     pub(super) problems: Vec<Notice>,
 }
@@ -143,7 +143,7 @@ impl Ladder {
         Ok(LadderOutcome { replacement, rungs: tried, spent, problems: texts.problems })
     }
 
-    /// How a run would start, and the most it would ask; no model is asked.
+    /// How a run would start, and its largest request; calls no model.
     pub(super) fn outlook(&self, request: &Request, input: &Input) -> Outlook {
         let texts = self.texts(request, input);
         let choice = self.choice(request);
@@ -217,7 +217,7 @@ impl Ladder {
         request.initial_context = initial_context::of_history(&items, reference);
         if request.initial_context.is_empty() {
             let message = "a compaction in the middle of a turn needs the initial context, and neither the \
-                           caller nor the history tells it: the model goes on without its settings";
+                           caller nor the history contains it: the model continues without its settings";
             input.warnings.push(Notice::new("no_initial_context", message));
         }
         Ok(())

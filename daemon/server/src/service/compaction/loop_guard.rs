@@ -1,6 +1,6 @@
 //! Rejects compactions that cannot gain, and warns if a thread is compacted again and again.
 
-use longhaul_core::compaction::rearm::{self, EarlierCompaction};
+use longhaul_core::compaction::growth::{self, EarlierCompaction};
 use longhaul_protocol::event::EventKind;
 use longhaul_store::{CompactionTable, FileRow, PageTable, Store};
 use serde_json::json;
@@ -24,7 +24,7 @@ impl LoopGuard {
         Self { pages, compactions, events }
     }
 
-    /// Rejects an automatic compaction until the history has grown by `growth_needed`, and warns of a thread that
+    /// Rejects an automatic compaction until the history has grown by [`growth::needed`], and warns of a thread that
     /// is compacted repeatedly without progress. A person's request is never rejected.
     pub(super) async fn check(
         &self,
@@ -36,7 +36,7 @@ impl LoopGuard {
             ItemSource::Given { past, .. } => past.clone(),
             ItemSource::Transcript(file) => self.past_of_thread(file, request, input).await?,
         };
-        if let Some(detected_loop) = rearm::detect_loop(input.fold.checkpoint(), &past.earlier) {
+        if let Some(detected_loop) = growth::detect_loop(input.fold.checkpoint(), &past.earlier) {
             self.events.publish(
                 EventKind::CompactionLoop,
                 json!({
@@ -50,7 +50,7 @@ impl LoopGuard {
         // A compaction that was never installed has not shortened the history.
         let grown = if request.install { input.fold.visible().grown() } else { past.grown };
         let Some(grown) = grown.filter(|_| request.trigger == "auto") else { return Ok(()) };
-        let needed = rearm::growth_needed(input.fold.visible().tokens());
+        let needed = growth::needed(input.fold.visible().tokens());
         if grown < needed { Err(ServiceError::NotWorthwhile { grown, needed }) } else { Ok(()) }
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use longhaul_core::compaction::assemble::{self, KeptRequest, Parts};
 use longhaul_core::compaction::ladder::Strategy;
 use longhaul_core::compaction::receipt::{Disposition, UnseenItems};
-use longhaul_core::compaction::{classify, worth};
+use longhaul_core::compaction::{classify, replacement_check};
 use longhaul_core::template::Kind;
 use serde_json::Value;
 
@@ -33,9 +33,9 @@ pub(super) struct Replacement {
 
 impl Replacement {
     /// Checks it against the history.
-    pub(super) fn check(&self, input: &Input) -> Result<(), worth::Flaw> {
+    pub(super) fn check(&self, input: &Input) -> Result<(), replacement_check::Flaw> {
         let request = input.kept.as_ref().map(|kept| &kept.item);
-        worth::check(&self.history, request, input.sizes(&self.history))
+        replacement_check::check(&self.history, request, input.sizes(&self.history))
     }
 }
 

@@ -168,10 +168,10 @@ impl Histories {
                     }
                     let payload = self.read_line(&stretch.file, row).await?;
                     if kind == ItemKind::UserMessage {
-                        person_text(&payload).iter().for_each(|said| words.push(seq, said));
+                        person_text(&payload).iter().for_each(|text| words.push(seq, text));
                     } else if let Some(items) = Base::read(&payload).and_then(|b| b.replacement()) {
-                        let said = items.iter().rev().filter_map(|item| person_text(item));
-                        said.for_each(|said| words.push(seq, &said));
+                        let text = items.iter().rev().filter_map(|item| person_text(item));
+                        text.for_each(|text| words.push(seq, &text));
                         return Ok(words);
                     }
                 }

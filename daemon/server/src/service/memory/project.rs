@@ -38,7 +38,7 @@ fn root_at(folder: &Path) -> Option<PathBuf> {
 
 /// The repository whose worktree `git`, a `.git` file, claims to be: `target` is `<root>/.git/worktrees/<name>`.
 /// Anyone can write such a file to join two projects. So the claim counts only if the repository confirms it: the
-/// worktree's `gitdir` must lead back to the same file. A submodule is a project of its own.
+/// worktree's `gitdir` must lead back to the same file. A submodule is a separate project.
 fn main_repository(git: &Path, target: &Path) -> Option<PathBuf> {
     let target = target.canonicalize().ok()?;
     let worktrees = target.parent().filter(|folder| folder.ends_with(".git/worktrees"))?;

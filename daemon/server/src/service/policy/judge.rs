@@ -54,7 +54,7 @@ fn context(trigger: &Trigger, state: &ThreadState, thread_id: &str, texts: &Text
         ("percent_remaining", &percent),
         ("boundaries", &names.join(", ")),
         ("last_agent_message", trigger.message.as_deref().unwrap_or("(none)")),
-        ("repository", trigger.repository.as_deref().unwrap_or("(not looked at)")),
+        ("repository", trigger.repository.as_deref().unwrap_or("(not inspected)")),
         ("transcript_excerpt", &excerpt(&state.fold)),
         ("thread_id", thread_id),
         ("turn", &turn),

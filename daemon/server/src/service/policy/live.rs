@@ -85,7 +85,7 @@ impl LivePolicies {
         Ok(())
     }
 
-    /// Reports once that a thread holds as many tokens as it is compacted at.
+    /// Reports once that a thread has reached the size at which it is compacted.
     async fn check_limit(&mut self, subject: &Subject) -> Result<(), ServiceError> {
         let ThreadState { window, used, .. } = self.watchers.state(subject).await?;
         let limit = window.trigger.filter(|_| window.is_known());

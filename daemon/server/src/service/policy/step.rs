@@ -48,7 +48,7 @@ pub struct StepOutcome {
     pub watcher: Watcher,
     /// The actions to take.
     pub effects: Vec<StepEffect>,
-    pub said: Option<NamedDecision>,
+    pub named: Option<NamedDecision>,
 }
 
 pub(super) struct Stepping<'a> {
@@ -62,23 +62,21 @@ pub(super) struct Stepping<'a> {
 }
 
 impl Stepping<'_> {
-    pub(super) fn event(&self, thread_id: &str, told: ClientEvent) -> Event {
+    pub(super) fn event(&self, thread_id: &str, event: ClientEvent) -> Event {
         let now_ms = self.clock.now_ms();
         let ThreadState { fold, window, used } = self.state;
         let situation =
             |point| replay::situation(fold, (window, *used), thread_id, (now_ms, point));
-        match told {
-            ClientEvent::TurnEnded(heard) => {
-                Event::TurnEnded(heard.added(situation(Point::TurnEnd)))
-            }
-            ClientEvent::TurnSeen(heard) => Event::TurnSeen(heard.added(situation(Point::TurnEnd))),
-            ClientEvent::TurnEndedCompactOnly(heard) => {
-                Event::TurnEndedCompactOnly(heard.added(situation(Point::TurnEnd)))
+        match event {
+            ClientEvent::TurnEnded(turn) => Event::TurnEnded(turn.added(situation(Point::TurnEnd))),
+            ClientEvent::TurnSeen(turn) => Event::TurnSeen(turn.added(situation(Point::TurnEnd))),
+            ClientEvent::TurnEndedCompactOnly(turn) => {
+                Event::TurnEndedCompactOnly(turn.added(situation(Point::TurnEnd)))
             }
             ClientEvent::CompactOnlyEnded(made) => {
                 Event::CompactOnlyEnded { made: made.map(|tokens| tokens.unwrap_or(*used)) }
             }
-            ClientEvent::MidTurn(heard) => Event::MidTurn(heard.added(situation(Point::MidTurn))),
+            ClientEvent::MidTurn(turn) => Event::MidTurn(turn.added(situation(Point::MidTurn))),
             ClientEvent::Compacted(tokens_after, turn_end_follows) => {
                 Event::Compacted { tokens_after: tokens_after.unwrap_or(*used), turn_end_follows }
             }
@@ -120,12 +118,12 @@ impl Stepping<'_> {
         let effects = stepped.effects.into_iter();
         let effects =
             effects.map(|effect| step_effect(effect, self.state, thread_id, self.texts)).collect();
-        let said = stepped.decided.map(|(_, decision)| NamedDecision {
+        let named = stepped.decided.map(|(_, decision)| NamedDecision {
             policy: policy.name.clone(),
             decision_id: logged.first().map(|logged| logged.decision_id),
             decision,
         });
-        Ok(StepOutcome { watcher: stepped.state, effects, said })
+        Ok(StepOutcome { watcher: stepped.state, effects, named })
     }
 }
 

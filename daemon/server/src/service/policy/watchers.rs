@@ -28,7 +28,7 @@ pub struct Evaluation {
     /// The inputs of the decision.
     pub situation: Situation,
     /// The active policy's decision.
-    pub said: NamedDecision,
+    pub named: NamedDecision,
     pub shadows: Vec<NamedDecision>,
     pub forecast: Forecast,
     pub watcher: Watcher,
@@ -85,7 +85,7 @@ impl Watchers {
         }
         let config = self.config.now();
         let policies = &config.policies;
-        let mut said: Vec<NamedDecision> = policies
+        let mut named: Vec<NamedDecision> = policies
             .all()
             .map(|policy| NamedDecision {
                 policy: policy.name.clone(),
@@ -94,7 +94,7 @@ impl Watchers {
             })
             .collect();
         if record && subject.as_of.is_none() {
-            self.record(&situation, &mut said).await?;
+            self.record(&situation, &mut named).await?;
         }
         let policy = &policies.active;
         let meter = fold.meter();
@@ -106,11 +106,11 @@ impl Watchers {
         };
         let log: Vec<SignalEvent> = fold.signals().happened().copied().collect();
         let forecast = forecast(policy, window, course, &log);
-        let shadows = said.split_off(1);
-        let Some(said) = said.pop() else {
+        let shadows = named.split_off(1);
+        let Some(named) = named.pop() else {
             return Err(ServiceError::CheckpointNotFound(subject.thread_id));
         };
-        Ok(Evaluation { situation, said, shadows, forecast, watcher })
+        Ok(Evaluation { situation, named, shadows, forecast, watcher })
     }
 
     /// Reports an event to a thread's watcher.
@@ -118,7 +118,7 @@ impl Watchers {
         &self,
         subject: Subject,
         agent: Option<&str>,
-        told: ClientEvent,
+        client_event: ClientEvent,
     ) -> Result<StepOutcome, ServiceError> {
         let state = self.state(&subject).await?;
         let texts = self.texts.current(TemplateGroup::Policy);
@@ -133,7 +133,7 @@ impl Watchers {
             texts: &texts,
             scratch_file,
         };
-        let mut event = step.event(&subject.thread_id, told);
+        let mut event = step.event(&subject.thread_id, client_event);
         let (wait, may_ask) = match &event {
             Event::TurnSeen(_) => (HOOK_WAIT, false),
             event => {
@@ -195,26 +195,28 @@ impl Watchers {
     async fn record(
         &self,
         situation: &Situation,
-        said: &mut [NamedDecision],
+        named: &mut [NamedDecision],
     ) -> Result<(), ServiceError> {
-        if said.iter().all(|said| said.decision.tier.is_none()) {
+        if named.iter().all(|named| named.decision.tier.is_none()) {
             return Ok(());
         }
         let config = self.config.now();
         let policies = &config.policies;
         let rows: Vec<_> = policies
             .all()
-            .zip(said.iter())
-            .map(|(policy, said)| row_of(policy, situation, &said.decision, &policies.active.name))
+            .zip(named.iter())
+            .map(|(policy, named)| {
+                row_of(policy, situation, &named.decision, &policies.active.name)
+            })
             .collect();
         let change = move |found: Option<String>| (found, rows, ());
         let at = (situation.thread_id.as_str(), situation.at_ms);
         let ((), logged) = self.policies.watcher_step(at, change).await?;
-        if let (Some(in_force), Some(logged)) = (said.first(), logged.first()) {
+        if let (Some(in_force), Some(logged)) = (named.first(), logged.first()) {
             publish(&self.events, situation, &in_force.decision, *logged);
         }
-        for (said, logged) in said.iter_mut().zip(logged) {
-            said.decision_id = Some(logged.decision_id);
+        for (named, logged) in named.iter_mut().zip(logged) {
+            named.decision_id = Some(logged.decision_id);
         }
         Ok(())
     }

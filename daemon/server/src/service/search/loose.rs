@@ -46,11 +46,11 @@ pub(super) async fn partial_matches(
     }
     let found = index.best(&rare.join(" OR "), &search.filter, CANDIDATES).await?;
     // Compare by words: a copy of a hit in another transcript is the same hit.
-    let said = |ranked: &RankedItem| (ranked.candidate.kind, ranked.candidate.digest);
-    let known: HashSet<_> = strict.iter().map(said).collect();
+    let content = |ranked: &RankedItem| (ranked.candidate.kind, ranked.candidate.digest);
+    let known: HashSet<_> = strict.iter().map(content).collect();
     let candidates = found.into_iter().map(|found| found.candidate).collect();
     let mut ranked = rank(candidates, now_ms);
-    ranked.retain(|one| !known.contains(&said(one)));
+    ranked.retain(|one| !known.contains(&content(one)));
     // Scores in one answer are comparable: items with all words rank above the others.
     let lowest = strict.last().map_or(f64::INFINITY, |last| last.score);
     for one in &mut ranked {

@@ -46,7 +46,7 @@ fn split(path: &Path) -> Option<(SessionDatabase, &str)> {
     database.is_file().then(|| (SessionDatabase::at(database), id))
 }
 
-/// Transcripts are read on blocking threads; the database answers from a thread of its own.
+/// Transcripts are read on blocking threads; the database answers from its own thread.
 fn wait<T>(answer: impl Future<Output = Result<T, StoreError>>) -> io::Result<T> {
     let runtime = Handle::try_current().map_err(io::Error::other)?;
     runtime.block_on(answer).map_err(|error| match error {

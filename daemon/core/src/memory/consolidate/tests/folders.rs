@@ -2,8 +2,8 @@ use super::*;
 
 #[test]
 fn a_windows_folder_is_found_in_any_spelling() {
-    let said = vec![rule("t1", "always use pnpm for packages", -1)];
-    let built = build(&[memory("t1", "D:\\code\\app", -1, said)], &Rest::default());
+    let rules = vec![rule("t1", "always use pnpm for packages", -1)];
+    let built = build(&[memory("t1", "D:\\code\\app", -1, rules)], &Rest::default());
     assert!(built.handbook.projects.contains_key("D:/code/app"));
     for cwd in ["d:/Code/app/src", "D:\\code\\app", "D:/code/app/.claude/worktrees/x1"] {
         assert!(shown(&built, cwd, 500).contains("pnpm"), "{cwd}");

@@ -14,7 +14,7 @@ pub struct EarlierCompaction {
 
 /// Tokens a thread must grow by before the next automatic compaction: a twentieth of its size, and more
 /// than a usual single message.
-pub fn growth_needed(visible_tokens: u64) -> u64 {
+pub fn needed(visible_tokens: u64) -> u64 {
     (visible_tokens / 20).max(1_000)
 }
 
@@ -107,6 +107,6 @@ mod tests {
 
     #[test]
     fn a_large_thread_must_grow_by_more() {
-        assert_eq!((growth_needed(0), growth_needed(200_000)), (1_000, 10_000));
+        assert_eq!((needed(0), needed(200_000)), (1_000, 10_000));
     }
 }

@@ -228,7 +228,7 @@ pub fn is_typed(message: &str) -> bool {
 }
 
 /// Whether a message only thanks or agrees.
-pub fn is_content(message: &str) -> bool {
+pub fn is_approval(message: &str) -> bool {
     const WORDS: &[&str] = &[
         "thanks",
         "thank you",
@@ -427,7 +427,7 @@ mod tests {
 
     #[test]
     fn thanks_are_distinguished_from_requests() {
-        assert!(is_content("Perfect, thanks!"));
-        assert!(!is_content("make it perfect"));
+        assert!(is_approval("Perfect, thanks!"));
+        assert!(!is_approval("make it perfect"));
     }
 }

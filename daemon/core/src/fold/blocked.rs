@@ -95,7 +95,7 @@ mod tests {
             ("a compaction", vec![asked(), failed()], Some((Compaction, 1))),
             ("another error", vec![asked(), other(), asked(), other()], None),
             (
-                "it went on",
+                "it made progress",
                 vec![asked(), full(), asked(), full(), message("assistant", "Done.")],
                 None,
             ),
@@ -125,7 +125,7 @@ mod tests {
             ("twice", vec![asked(), full(), asked(), full()], Some((ContextFull, 2))),
             ("then /compact failed", vec![asked(), full(), failed()], Some((Compaction, 1))),
             ("the words in an answer", vec![asked(), answered(), asked(), answered()], None),
-            ("it went on", vec![asked(), full(), asked(), full(), answered()], None),
+            ("it made progress", vec![asked(), full(), asked(), full(), answered()], None),
         ] {
             assert_eq!(blocked(Source::Claude, &lines), expected, "{what}");
         }

@@ -176,7 +176,7 @@ export class Commands {
         open: () => this.#expand(client, entry.handle),
       })),
     );
-    await pick(rows, "Left out by the last compaction: choose an item to read it");
+    await pick(rows, "What the last compaction left out: choose an item to read it");
   }
 
   /** Excerpts of a thread's items, by line: one page, so only part of a long list. */

@@ -2,7 +2,9 @@
 
 use longhaul_core::checkpoint::view::ViewCaps;
 
-use crate::session::{everything, fold, view};
+use serde_json::json;
+
+use crate::session::{self, everything, fold, view};
 
 pub(crate) fn check(name: &str, text: &str) {
     let path = format!("{}/tests/golden/{name}.txt", env!("CARGO_MANIFEST_DIR"));
@@ -33,4 +35,33 @@ fn caps_bound_their_lists() {
     check("view_capped", &text);
     let plan = text.split("[PLAN]\n").nth(1).unwrap();
     assert_eq!(plan.lines().take_while(|line| !line.starts_with("[N")).count(), 1);
+}
+
+/// Calls with long arguments look alike when cut, yet each was another look at the page.
+#[test]
+fn a_view_shows_what_a_tool_server_answered() {
+    let script = format!("(() => {{ const box = document.querySelector('{}')", "x".repeat(120));
+    let look = |id: &str, end: &str, answer: &str| {
+        session::call(
+            id,
+            "mcp__browser__evaluate",
+            &json!({"text": format!("{script}; {end}")}),
+            answer,
+        )
+    };
+    let mut lines =
+        vec![session::meta(), session::message("user", "Check the tabs of the editor.")];
+    lines.extend(look("c1", "yaml.click()", r#"{"active":"yaml","keptEdit":true}"#));
+    lines.extend(look("c2", "json.click()", r#"{"active":"json","errors":["bad key"]}"#));
+    lines.extend(session::call(
+        "c3",
+        "mcp__longhaul__memory_search",
+        &json!({"q": "tabs"}),
+        "our own memory",
+    ));
+    let view = session::view(&session::fold(&lines), &ViewCaps::default(), 2_000);
+    for answer in ["\"active\":\"yaml\"", "\"bad key\""] {
+        assert!(view.contains(answer), "{answer}: {view}");
+    }
+    assert!(!view.contains("our own memory"), "{view}");
 }

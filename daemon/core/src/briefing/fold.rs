@@ -159,6 +159,10 @@ impl Briefing {
                     self.record_agent_report(at.seq, printed, folder);
                 }
             }
+            // A tool server's answer is what the agent saw of a page or a service.
+            Work::Other if call.is_outside => {
+                self.record_answer(at.seq, &call.what, answered.printed());
+            }
             Work::View { .. } | Work::Search { .. } | Work::PlanStep { .. } | Work::Other => {}
         }
     }

@@ -103,7 +103,7 @@ impl GitState {
             }
             if let Some(path) = changed_path(line) {
                 uncommitted.push(path);
-            } else if is_log_line(bare) {
+            } else if is_log_line(bare) && prints_log(run.command) {
                 listed.push(bare);
             } else if let Some(moved) = moved(bare).and_then(|line| self.remote_update(run, line)) {
                 self.add(run, moved, false);
@@ -203,8 +203,11 @@ impl GitState {
         self.lines.retain(|line| line.place != run.place || !is_dropped(&line.text));
     }
 
-    /// Replaces the last commit made on the same branch.
+    /// Replaces the last commit made on the same branch. The new one is unknown if git's output was suppressed.
     fn amend(&mut self, run: &FinishedCommand<'_>) {
+        if run.outcome.is_failure() {
+            return;
+        }
         let made = run.printed.lines().map(str::trim).find_map(made_on);
         let is_same_branch = |line: &GitLine| {
             let old = made_on(&line.text);
@@ -214,8 +217,8 @@ impl GitState {
         let replaced = self.lines.iter().rposition(is_same_branch);
         let replaced = replaced.and_then(|index| self.lines.remove(index));
         let old = replaced.as_ref().and_then(|line| made_on(&line.text));
-        if let (Some(old), Some(made)) = (old, made)
-            && old.1 != made.1
+        if let Some(old) = old
+            && made.is_none_or(|made| old.1 != made.1)
         {
             self.lines.retain(|line| commit_of(&line.text).is_none_or(|known| known.0 != old.1));
             push(&mut self.replaced, old.1.to_owned(), REPLACED_MAX);
@@ -386,6 +389,14 @@ fn looks_at_all(script: &str) -> bool {
     })
 }
 
+/// Whether a line of commands lists commits: the offsets that `od` prints look like ids.
+fn prints_log(script: &str) -> bool {
+    let names = |words: &&str| script.contains(*words);
+    ["git log", "git show", "git reflog", "git rev-list", "git cherry", "--oneline"]
+        .iter()
+        .any(names)
+}
+
 /// Whether a log starts with the checked-out commit: it names no file, branch or author.
 fn lists_all(script: &str) -> bool {
     let parts = script.split(['&', ';', '|']).map(str::trim);
@@ -394,6 +405,7 @@ fn lists_all(script: &str) -> bool {
         options.split_whitespace().all(|word| {
             let is_count = word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
             is_count
+                || word.ends_with("..HEAD")
                 || ["-n", "--oneline", "--decorate", "--graph", "HEAD", "2>/dev/null"]
                     .contains(&word)
         })

@@ -84,6 +84,11 @@ impl Briefing {
         }
     }
 
+    /// Records the answer of a tool server. It replaces no earlier one: calls with long arguments look alike when cut.
+    pub(in crate::briefing) fn record_answer(&mut self, seq: u64, call: &str, printed: &str) {
+        self.add_output((seq, false), lines::tidy(call, None, 120), printed);
+    }
+
     /// Records the output of a failure or a check, to quote if there is room.
     pub(in crate::briefing) fn record_outcome_output(
         &mut self,
@@ -102,11 +107,18 @@ impl Briefing {
         printed: &str,
         folder: Option<&str>,
     ) {
+        let cut = lines::tidy(what, folder, 120);
+        if !printed.trim().is_empty() {
+            self.outputs.retain(|output| output.what != cut);
+        }
+        self.add_output((seq, is_told_elsewhere), cut, printed);
+    }
+
+    fn add_output(&mut self, (seq, is_told_elsewhere): (u64, bool), what: String, printed: &str) {
         if printed.trim().is_empty() {
             return;
         }
-        let (turn, what) = (self.turn, lines::tidy(what, folder, 120));
-        self.outputs.retain(|output| output.what != what);
+        let turn = self.turn;
         let text = warnings::cut(printed.trim(), OUTPUT_BYTES);
         let output = SeenOutput { seq, turn, what, text, is_told_elsewhere };
         self.make_room_for_output();

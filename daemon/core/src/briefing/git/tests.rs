@@ -183,3 +183,18 @@ fn a_reset_of_one_branch_keeps_the_pushed_commit_of_another() {
     state.read(&failed);
     assert!(state.lines.is_empty(), "{state:?}");
 }
+
+#[test]
+fn a_commit_amended_without_output_is_gone_and_a_dump_of_bytes_is_no_log() {
+    let amended =
+        ("git commit --amend -F m >/dev/null && git log -1 --format=%B", "fix: the lexer");
+    let dumped =
+        ("git diff a.json | head -20; tail -c 60 a.json | od -c", "0000040  }  \\n  ]  \\n");
+    let (lines, head, replaced) = state(&[MADE, amended, dumped]);
+    assert_eq!((lines.len(), head, replaced), (0, None, vec!["aaaaaaa1".to_owned()]));
+    let log =
+        ("git log --oneline main..HEAD | cat", "ccccccc3 fix: the lexer\naaaaaaa0 docs: the lexer");
+    let (_, head, replaced) = state(&[MADE, amended, log]);
+    assert_eq!(head.as_deref(), Some("ccccccc3 fix: the lexer"));
+    assert_eq!(replaced, ["aaaaaaa1"]);
+}

@@ -16,6 +16,7 @@ mod crossing;
 mod gateway;
 mod hooks;
 mod memory;
+mod mid_turn;
 mod mock;
 mod plugin;
 mod policy;
@@ -197,6 +198,8 @@ impl AgentRun<'_> {
         tried(&mut rows, "histories", self.histories(&binary, routes));
         if routes.has(Route::Gateway) {
             tried(&mut rows, "gateway", gateway::play(self.longhauld, &binary, self.limit));
+            let made = mid_turn::with_codex(self.longhauld, &binary, self.limit);
+            tried(&mut rows, "mid-turn", made);
         }
         if routes.has(Route::Archive) {
             let made = archive::with_codex(self.longhauld, &binary, self.deadline());
@@ -240,6 +243,8 @@ impl AgentRun<'_> {
             tried(&mut rows, "plugin", plugin::play(&longhaul, &claude, &mock, daemon));
             let made = policy::play(longhauld, binary.clone(), self.deadline());
             tried(&mut rows, "policy", made);
+            let made = mid_turn::with_claude(longhauld, binary.clone(), self.deadline());
+            tried(&mut rows, "mid-turn", made);
             let made = plugin::from_marketplace(longhauld, binary.clone(), self.deadline());
             tried(&mut rows, "marketplace", made);
         } else if routes.has(Route::Hooks) {

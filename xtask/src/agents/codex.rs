@@ -63,6 +63,10 @@ impl Codex {
         self.folder.path().join("project")
     }
 
+    pub(super) fn temporary(&self) -> &Path {
+        self.temporary.path()
+    }
+
     /// Where what is installed for it keeps its own files.
     pub(super) fn state(&self) -> PathBuf {
         self.folder.path().join("state")

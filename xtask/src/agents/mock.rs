@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::Context as _;
 use serde_json::{Value, json};
 
-pub(super) use messages::{FILL, PART, is_summary_asked, unpaired};
+pub(super) use messages::{FILL, MOST, PART, is_summary_asked, unpaired};
 
 /// What Codex's own requests for a summary hold, of all versions.
 const COMPACTION_MARKS: [&str; 3] = ["CONTEXT CHECKPOINT COMPACTION", "handoff summary", "memento"];

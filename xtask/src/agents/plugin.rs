@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::claude::{self, Claude};
 use super::compare::Row;
-use super::mock::{FILL, Mock, ask, is_summary_asked, unpaired};
+use super::mock::{FILL, MOST, Mock, ask, is_summary_asked, unpaired};
 use crate::daemon::{self, Daemon};
 use crate::place;
 use crate::process::{Deadline, POLL};
@@ -49,6 +49,7 @@ pub(super) fn play(
     rows.extend(in_a_sub_agent(claude, mock, &daemon)?);
     rows.push(said_by_doctor("doctor names the route", longhaul, claude, &daemon, "answered in")?);
     rows.extend(excerpted(longhaul, claude, mock, &daemon)?);
+    rows.push(precomputed(claude, mock)?);
     rows.push(of_another_version(longhaul, claude, mock, &daemon)?);
     rows.extend(killed(longhaul, claude, mock, &mut daemon)?);
     Ok(rows)
@@ -153,6 +154,18 @@ fn by_hand(claude: &Claude, mock: &Mock) -> anyhow::Result<Vec<Row>> {
     ])
 }
 
+/// The window is so full that Claude Code would summarise ahead of time, which its servers switch on.
+fn precomputed(claude: &Claude, mock: &Mock) -> anyhow::Result<Row> {
+    mock.take();
+    let features = json!({ "tengu_sepia_moth": true });
+    let did = claude.print_with(&features, &["--continue", MOST])?;
+    let asked = mock.take().iter().filter(|request| is_summary_asked(request)).count();
+    let steps = || did.lines().filter(|line| line.contains("precompute"));
+    let is_answered = steps().any(|line| line.contains("longhaul answers in time"));
+    let last = steps().last().unwrap_or("nothing is precomputed").to_owned();
+    Ok(Row::told("ahead of time: no model", is_answered && asked == 0, last))
+}
+
 /// How many compactions are recorded.
 fn records(daemon: &Daemon) -> anyhow::Result<usize> {
     let listed = daemon.connect()?.call("compaction/list", &json!({ "limit": 100 }))?;
@@ -235,8 +248,10 @@ fn excerpted(
     let is_whole = whole.contains("\\n2500\\n");
     let output = Row::told("a long output as an excerpt", is_short && is_whole, told);
     let file = read_file(claude, mock, &mut wire)?;
+    let counted =
+        said_by_doctor("the saving is counted", longhaul, claude, daemon, "2 results as excerpts")?;
     claude.install(longhaul, daemon)?;
-    Ok(vec![output, file])
+    Ok(vec![output, file, counted])
 }
 
 /// A file of the person's, read from its beginning, and then a part of it.

@@ -160,6 +160,9 @@ pub struct Watcher {
     pub phase: String,
     /// What it does when a compaction is due: `off`, `tag`, `suggest` or `auto`.
     pub mode: String,
+    /// Whether it does that in the middle of a turn, too, for clients that can only compact; absent: no.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mid_turn: bool,
     /// A compaction waits for the user's next message.
     pub deferred: bool,
     /// A user message is held back.

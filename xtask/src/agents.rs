@@ -17,6 +17,7 @@ mod doctor;
 mod gateway;
 mod hooks;
 mod memory;
+mod mid_turn;
 mod mock;
 mod plugin;
 mod policy;
@@ -209,6 +210,7 @@ impl AgentRun<'_> {
         drive(&mut rows, "histories", || self.histories(&binary, routes));
         if routes.has(Route::Gateway) {
             drive(&mut rows, "gateway", || gateway::play(longhauld, &binary, limit));
+            drive(&mut rows, "mid-turn", || mid_turn::with_codex(longhauld, &binary, limit));
         }
         if routes.has(Route::Archive) {
             drive(&mut rows, "archive", || {
@@ -254,6 +256,9 @@ impl AgentRun<'_> {
                 plugin::play(&longhaul, &claude, &mock, daemon)
             });
             drive(&mut rows, "policy", || policy::play(longhauld, binary.clone(), self.deadline()));
+            drive(&mut rows, "mid-turn", || {
+                mid_turn::with_claude(longhauld, binary.clone(), self.deadline())
+            });
             drive(&mut rows, "marketplace", || {
                 plugin::from_marketplace(longhauld, binary.clone(), self.deadline())
             });

@@ -34,7 +34,7 @@ async function measured(transcript: string, { rounds, window }: Asked): Promise<
   const messages = lines.flatMap(shown);
   const compact = hook();
   const [ms, disk]: [number[], number[]] = [[], []];
-  let [kept, left] = [0, 0];
+  let [kept, left, answered, bytes] = [0, 0, 0, 0];
   for (let round = 0; round < WARM_UP + rounds; round += 1) {
     const added = exchange(lines);
     appendFileSync(transcript, added.map((line) => `${JSON.stringify(line)}\n`).join(""));
@@ -52,8 +52,12 @@ async function measured(transcript: string, { rounds, window }: Asked): Promise<
       continue;
     }
     kept = made.messages.length;
+    if (round < WARM_UP) continue;
+    answered += 1;
+    // A request for a summary has the whole history.
+    bytes += Buffer.byteLength(JSON.stringify(messages));
   }
-  return { transcript, messages: messages.length, kept, left, ms, disk };
+  return { transcript, messages: messages.length, kept, left, answered, bytes, ms, disk };
 }
 
 /** Milliseconds until one page is on the disk: a receipt is, before an answer is given. */
@@ -83,7 +87,8 @@ function engine(transcriptPath: string, window: number): EngineInterface {
       usage: async () => ({ context: { window } }),
       compact: async () => ({}),
     },
-    store: { set: async () => {} },
+    env: { get: async () => undefined, set: async () => ({}) },
+  store: { get: async () => undefined, set: async () => {} },
     ui: { log: (told) => void (told.includes("left this compaction") && console.error(told)) },
   };
 }

@@ -32,15 +32,16 @@ export function read(exitCode: number, stdout: string): Answer {
   return { text, tailTokens };
 }
 
-/** What to do between two turns, and the message for the person. */
-export type Turn = { compact: boolean; text?: string };
+/** What to do now, whether to ask in the middle of a turn (unknown without an answer), the message for the person. */
+export type Turn = { compact: boolean; midTurn: boolean | undefined; text?: string };
 
 /** Parses the program's output for a turn; invalid output means do nothing. */
 export function readTurn({ stdout }: { stdout: string }): Turn {
   const answer = object(stdout.trim());
-  if (answer?.["protocol"] !== PROTOCOL) return { compact: false };
-  const { text, compact } = answer;
-  return typeof text === "string" ? { compact: compact === true, text } : { compact: compact === true };
+  if (answer?.["protocol"] !== PROTOCOL) return { compact: false, midTurn: undefined };
+  const { text, mid_turn: midTurn } = answer;
+  const turn = { compact: answer["compact"] === true, midTurn: typeof midTurn === "boolean" ? midTurn : undefined };
+  return typeof text === "string" ? { ...turn, text } : turn;
 }
 
 function object(line: string): Record<string, unknown> | undefined {

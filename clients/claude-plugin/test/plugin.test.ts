@@ -11,7 +11,7 @@ const FAILED = new Error("not available in a headless session");
 type Ran = { argv: readonly string[]; payload: Record<string, unknown> };
 
 /** A session: what the program will print, what it was asked, what the person and doctor were told. */
-function session(print: (event: string) => string, { isOld = false, isHeadless = false } = {}) {
+function session(print: (event: string) => string, { isOld = false, isHeadless = false, isPinned = false, env = {} as Record<string, string> } = {}) {
   const hooks = new Map<string, (...of: never[]) => Promise<unknown>>();
   const ran: Ran[] = [];
   const told: string[] = [];
@@ -39,7 +39,17 @@ function session(print: (event: string) => string, { isOld = false, isHeadless =
         return made as { skip?: string };
       },
     },
-    store: { set: async (_key, value) => void stored.push(value as Record<string, unknown>) },
+    env: {
+      get: (name) => known(env[name]),
+      set: async (name, value) => {
+        await known(undefined);
+        if (isPinned) return { deny: "a policy pins it" };
+        if (value === undefined) delete env[name];
+        else env[name] = value;
+        return undefined;
+      },
+    },
+    store: { get: async () => undefined, set: async (_key, value) => void stored.push(value as Record<string, unknown>) },
     ui: { log: (text) => void told.push(text) },
   };
   register(((event: string, hook: never) => hooks.set(event, hook)) as On);
@@ -50,6 +60,8 @@ function session(print: (event: string) => string, { isOld = false, isHeadless =
     told,
     stored,
     compactions,
+    env,
+    tools: (input = {}) => raise("classic.PostToolBatch", input, async () => ({})),
     turn: (input: Partial<TurnCompleteInput>) => {
       const e = { answer: "Done.", isAborted: false, ...input };
       return raise("turn.complete", e, async () => ({ text: "Done." })) as Promise<{ text: string }>;
@@ -194,4 +206,88 @@ test("a compaction that only the policy wants asks no model, and why it was not 
   const headless = session(due(), { isHeadless: true });
   await headless.turn({});
   assert.equal(headless.ran.at(-1)?.payload["not_made"], FAILED.message);
+});
+
+const WINDOW = "CLAUDE_CODE_AUTO_COMPACT_WINDOW";
+const PERCENT = "CLAUDE_AUTOCOMPACT_PCT_OVERRIDE";
+
+/** A program that wants a compaction whenever tools have ended. */
+const dueInTurn = (briefing = BRIEFING) => (event: string) => {
+  if (event === "ToolsComplete") return '{"protocol":1,"compact":true,"mid_turn":true}';
+  if (event === "SessionCompact") return briefing();
+  return '{"protocol":1,"compact":false,"mid_turn":true}';
+};
+
+test("in the middle of a turn the engine's limit is lowered for one compaction", async () => {
+  const claude = session(dueInTurn(), { env: { [PERCENT]: "80" } });
+  await claude.tools({ agent_id: "a1" });
+  assert.deepEqual(events(claude), [], "a sub-agent's tools");
+  await claude.tools();
+  assert.deepEqual(claude.env, { [WINDOW]: "200000", [PERCENT]: "45" }, "90,000 of 200,000 tokens");
+  assert.ok("messages" in (await claude.compact({ trigger: "auto" })));
+  assert.deepEqual(claude.env, { [PERCENT]: "80" });
+  await claude.turn({});
+  assert.deepEqual(events(claude), ["ToolsComplete", "SessionCompact", "CompactionEnded", "TurnComplete"]);
+  assert.equal(claude.ran[2]?.payload["not_made"], undefined);
+});
+
+test("a window that the person set stays, and so does a limit that another compaction does not use", async () => {
+  const claude = session(dueInTurn(), { env: { [WINDOW]: "100000" } });
+  await claude.tools();
+  await claude.compact({ trigger: "auto", agentId: "a1" });
+  await claude.compact({ trigger: "precompute" });
+  assert.deepEqual(claude.env, { [WINDOW]: "100000", [PERCENT]: "45" });
+  await claude.compact({ trigger: "auto" });
+  assert.deepEqual(claude.env, { [WINDOW]: "100000" });
+});
+
+test("why nothing was compacted in the middle of a turn is told, and asks no model", async () => {
+  const none = session(dueInTurn());
+  await none.tools();
+  await none.turn({ isAborted: true });
+  assert.deepEqual([none.env, events(none)], [{}, ["ToolsComplete", "CompactionEnded"]]);
+  assert.match(String(none.ran.at(-1)?.payload["not_made"]), /is auto-compact on/);
+
+  const half = session(dueInTurn(() => '{"protocol":1,"declined":"the daemon has read half"}'));
+  await half.tools();
+  assert.deepEqual(await half.compact({ trigger: "auto" }), { skip: "the daemon has read half" });
+  await half.tools();
+  assert.equal(half.ran[2]?.payload["not_made"], "the daemon has read half");
+  // The next one is the agent's own.
+  await half.turn({});
+  assert.equal(await half.compact({ trigger: "auto" }), OWN);
+
+  const pinned = session(dueInTurn(), { isPinned: true });
+  await pinned.tools();
+  await pinned.turn({});
+  assert.equal(pinned.ran[1]?.payload["not_made"], "a policy pins it");
+
+  const old = session(dueInTurn(), { isOld: true });
+  await old.tools();
+  await old.turn({});
+  assert.match(String(old.ran[1]?.payload["not_made"]), /does not say how full/);
+});
+
+test("where the policy does not act in the middle of a turn, it is asked there once", async () => {
+  let midTurn = false;
+  const claude = session(() => `{"protocol":1,"compact":false,"mid_turn":${midTurn}}`);
+  await claude.tools();
+  await claude.tools();
+  await claude.turn({});
+  await claude.tools();
+  assert.deepEqual(events(claude), ["ToolsComplete", "TurnComplete"]);
+  // The setting was changed.
+  midTurn = true;
+  await claude.turn({});
+  await claude.tools();
+  assert.deepEqual(events(claude).slice(2), ["TurnComplete", "ToolsComplete"]);
+});
+
+test("a policy that does not answer yet is asked again, and one that never does is left alone for the turn", async () => {
+  const claude = session(() => '{"protocol":1,"compact":false}');
+  for (let batch = 0; batch < 5; batch += 1) await claude.tools();
+  assert.equal(claude.ran.length, 3);
+  await claude.turn({});
+  await claude.tools();
+  assert.equal(claude.ran.length, 5);
 });

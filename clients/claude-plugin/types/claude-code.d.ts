@@ -40,6 +40,10 @@ declare module "claude-code" {
     additionalContext?: string[];
   }
 
+  export interface PostToolBatchInput {
+    agent_id?: string;
+  }
+
   export interface TurnCompleteInput {
     answer: string;
     isAborted: boolean;
@@ -83,7 +87,12 @@ declare module "claude-code" {
       usage(): Promise<{ context: { window?: number; tokens?: number } }>;
       compact(): Promise<{ skip?: string }>;
     };
-    store: { set(key: string, value: unknown): Promise<void> };
+    env: {
+      get(name: string): Promise<string | undefined>;
+      /** Without a value, unsets it. Older versions return nothing. */
+      set(name: string, value: string | undefined): Promise<{ deny?: string } | undefined>;
+    };
+    store: { get(key: string): Promise<unknown>; set(key: string, value: unknown): Promise<void> };
     ui: { log(text: string): void };
   }
 
@@ -95,6 +104,7 @@ declare module "claude-code" {
 
   export interface On {
     (event: "session.compact", hook: Hook<SessionCompactInput, SessionCompactResult>): unknown;
+    (event: "classic.PostToolBatch", hook: Hook<PostToolBatchInput, unknown>): unknown;
     (event: "turn.complete", hook: Hook<TurnCompleteInput, TurnCompleteResult>): unknown;
     (event: "session.append", hook: Hook<SessionAppendInput, unknown>): unknown;
     (event: "classic.SessionStart", hook: Hook<SessionStartInput, SessionStartResult | undefined>): unknown;

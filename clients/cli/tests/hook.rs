@@ -355,7 +355,7 @@ fn plugin_compacts_for_the_policy_and_reports_the_outcome() {
     let answer = desk.turn("TurnComplete", &expected);
     assert_eq!(
         answer,
-        json!({ "protocol": 1, "compact": true }),
+        json!({ "protocol": 1, "compact": true, "mid_turn": false }),
         "the packet stays with the daemon"
     );
     let asked = desk.last_params("policy/step");
@@ -378,6 +378,14 @@ fn plugin_compacts_for_the_policy_and_reports_the_outcome() {
     assert_eq!(answer["compact"], false);
     let event = &desk.last_params("policy/step")["event"];
     assert_eq!(event, &json!({ "kind": "compaction_ended", "reason": "a turn is running" }));
+    // In the middle of a turn; the setting is passed on, so that the plugin asks again.
+    let mut stepped_mid_turn = stepped_in("auto", &compact);
+    stepped_mid_turn["watcher"]["mid_turn"] = true.into();
+    let desk = Desk::of_agents(script().result("policy/step", stepped_mid_turn));
+    let answer = desk.turn("ToolsComplete", &json!({ "context_window": 200_000 }));
+    assert_eq!(answer, json!({ "protocol": 1, "compact": true, "mid_turn": true }));
+    let event = &desk.last_params("policy/step")["event"];
+    assert_eq!(event, &json!({ "kind": "mid_turn", "compact_only": true }));
     // No daemon, or a plugin of another version: do nothing.
     let away = Desk::new(script());
     assert_eq!(away.turn("TurnComplete", &json!({})), json!({ "protocol": 1, "compact": false }));

@@ -38,6 +38,17 @@ pub(crate) fn events(form: Form, briefing: &Briefing) -> io::Result<String> {
     Ok(event(&done) + &event(&completed))
 }
 
+/// The answer that makes Codex compact in the middle of a turn: nothing was said, the turn goes on, the window is full.
+/// Codex itself counts a full window like this: no tokens but in the total.
+pub(crate) fn full_window(window: u64) -> String {
+    let usage = json!({ "input_tokens": 0, "output_tokens": 0, "total_tokens": window });
+    let response = json!({
+        "id": "resp_longhaul_mid_turn", "object": "response", "status": "completed",
+        "output": [], "usage": usage, "end_turn": false,
+    });
+    event(&json!({ "type": "response.completed", "response": response }))
+}
+
 fn event(event: &Value) -> String {
     let name = event["type"].as_str().unwrap_or_default();
     format!("event: {name}\ndata: {event}\n\n")

@@ -15,6 +15,7 @@ const THREAD_HEADERS: [&str; 4] = ["thread-id", "session-id", "session_id", "con
 const TRIGGERS: [&str; 2] = ["compaction_trigger", "context_compaction"];
 /// Beginning of Codex's own summary prompt.
 const SUMMARY_PROMPT: &str = "You are performing a CONTEXT CHECKPOINT COMPACTION";
+const ROOT_AGENT: &str = "/root";
 const UUID_LENGTH: usize = 36;
 
 /// Form of the answer that the agent expects.
@@ -37,10 +38,20 @@ pub(crate) struct Asked {
     pub(crate) newest: Fingerprint,
 }
 
+/// A request in the middle of a turn: tools have ended, and the model goes on.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct MidTurn {
+    pub(crate) thread_id: String,
+    /// As in [`Asked`].
+    pub(crate) newest: Fingerprint,
+}
+
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct TurnMetadata {
     request_kind: Option<String>,
+    /// `/root`, or a sub-agent.
+    agent_name: Option<String>,
     thread_id: Option<String>,
     session_id: Option<String>,
     compaction: CompactionMetadata,
@@ -83,6 +94,22 @@ impl Asked {
             _ => Phase::Standalone,
         };
         Some(Self { form, thread_id, trigger, phase, newest })
+    }
+}
+
+impl MidTurn {
+    /// `None` for any other request, for that of a sub-agent, and for a version of Codex that does not say what it sends.
+    pub(crate) fn of(headers: &HeaderMap, request: &ResponsesRequest<'_>) -> Option<Self> {
+        let metadata = metadata(headers);
+        let is_turn = request.stream && metadata.request_kind.as_deref() == Some("turn");
+        let is_root = metadata.agent_name.is_none_or(|name| name == ROOT_AGENT);
+        if !is_turn || !is_root {
+            return None;
+        }
+        let newest = Fingerprint::of(request.input.last()?)?;
+        let thread_id = metadata.thread_id.filter(|id| is_uuid(id))?;
+        matches!(newest, Fingerprint::Call { is_output: true, .. })
+            .then_some(Self { thread_id, newest })
     }
 }
 
@@ -176,6 +203,33 @@ mod tests {
         }
         assert_eq!(thread(&[]).as_deref(), Some(SESSION), "the key of the prompt cache");
         assert_eq!(thread(&[("thread-id", "../../etc/passwd")]), None);
+    }
+
+    #[test]
+    fn only_a_request_of_the_main_agent_after_tools_is_in_the_middle_of_a_turn() {
+        let of = |metadata: serde_json::Value, last: serde_json::Value| {
+            let value = HeaderValue::from_str(&metadata.to_string()).unwrap();
+            let headers = HeaderMap::from_iter([(METADATA_HEADER.parse().unwrap(), value)]);
+            let body = json!({ "input": [last], "stream": true }).to_string();
+            MidTurn::of(&headers, &ResponsesRequest::read(body.as_bytes()).unwrap())
+        };
+        let turn =
+            |name: &str| json!({ "request_kind": "turn", "thread_id": THREAD, "agent_name": name });
+        let output = || json!({ "type": "function_call_output", "call_id": "c1", "output": "ok" });
+        let found = of(turn("/root"), output()).unwrap();
+        assert_eq!(found.thread_id, THREAD);
+        assert_eq!(found.newest, Fingerprint::Call { id: "c1".into(), is_output: true });
+        let call = json!({ "type": "function_call", "call_id": "c1", "name": "x" });
+        for (metadata, last) in [
+            (turn("/root"), says("go on")),
+            (turn("/root"), call),
+            (turn("helper"), output()),
+            (json!({ "request_kind": "compaction", "thread_id": THREAD }), output()),
+            (json!({ "thread_id": THREAD }), output()),
+            (json!({ "request_kind": "turn" }), output()),
+        ] {
+            assert_eq!(of(metadata.clone(), last), None, "{metadata}");
+        }
     }
 
     #[test]

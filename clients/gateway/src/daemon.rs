@@ -35,7 +35,7 @@ impl Daemon {
         }
     }
 
-    async fn answer(&self, asked: &Asked) -> Result<Briefing, ClientError> {
+    pub(crate) async fn connect(&self) -> Result<Client, ClientError> {
         let options = ConnectOptions::new("longhaul-gateway", env!("CARGO_PKG_VERSION"))
             .connect_timeout_ms(LIMIT_MS)
             .request_timeout_ms(LIMIT_MS);
@@ -43,7 +43,11 @@ impl Daemon {
             Some(path) => options.socket(path),
             None => options,
         };
-        let client = Client::connect(options).await?;
+        Client::connect(options).await
+    }
+
+    async fn answer(&self, asked: &Asked) -> Result<Briefing, ClientError> {
+        let client = self.connect().await?;
         let mut looks = tokio::time::interval(Duration::from_millis(LOOK_AGAIN_MS));
         loop {
             looks.tick().await;
@@ -68,7 +72,7 @@ impl Daemon {
 }
 
 /// Whether the daemon has read the transcript up to the item that the agent sends as its newest.
-async fn has_read(
+pub(crate) async fn has_read(
     client: &Client,
     thread_id: &str,
     newest: &Fingerprint,

@@ -20,9 +20,10 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use crate::answer;
-use crate::asked::Asked;
+use crate::asked::{Asked, MidTurn};
 use crate::body::{self, BODY_BYTES_MAX, BodyFault, Packing};
 use crate::daemon::Daemon;
+use crate::mid_turn::{self, MidTurns};
 use crate::record::Record;
 use crate::request::ResponsesRequest;
 use crate::upstream::{self, Upstream};
@@ -43,6 +44,7 @@ pub(crate) struct Gateway {
     upstream: Upstream,
     daemon: Daemon,
     record: Record,
+    mid_turns: MidTurns,
     looking: Arc<Semaphore>,
 }
 
@@ -56,6 +58,7 @@ enum Place<'a> {
 #[derive(Default)]
 struct Look {
     asked: Option<Asked>,
+    mid_turn: Option<MidTurn>,
     /// The body with our views in place of their markers, if it had any.
     with_views: Option<Vec<u8>>,
 }
@@ -69,7 +72,16 @@ impl Gateway {
         let looking = Arc::new(Semaphore::new(LOOKED_INTO_MAX));
         let GatewaySettings { secret, routes, .. } = settings;
         let routes = Mutex::new(Arc::new(routes));
-        Self { path, secret, routes, upstream, daemon, record: Record::default(), looking }
+        Self {
+            path,
+            secret,
+            routes,
+            upstream,
+            daemon,
+            record: Record::default(),
+            mid_turns: MidTurns::default(),
+            looking,
+        }
     }
 
     /// The current routes of the file; the last known ones if the file is gone, since running sessions still use them.
@@ -147,6 +159,11 @@ impl Gateway {
         {
             return reply;
         }
+        if let Some(of) = &look.mid_turn
+            && let Some(window) = self.mid_turns.window(&self.daemon, of).await
+        {
+            return reply(StatusCode::OK, "text/event-stream", answer::full_window(window));
+        }
         self.record.passed();
         let body = look.with_views.map_or_else(|| body.into(), reqwest::Body::from);
         self.upstream.pass(parts, url, body).await
@@ -175,6 +192,9 @@ impl Gateway {
             answer::events(asked.form, &briefing).map_err(|error| error.to_string())
         });
         let ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.mid_turns
+            .compacted(&self.daemon, &asked.thread_id, made.as_ref().err().map(String::as_str))
+            .await;
         let (events, reason) = match made {
             Ok(events) => (Some(events), None),
             Err(reason) => (None, Some(reason)),
@@ -204,7 +224,8 @@ fn look(
     let Some(request) = ResponsesRequest::read(&plain) else { return Ok(Look::default()) };
     let with_views = request.with_views(&plain).map(|changed| packing.packed(changed));
     let with_views = with_views.transpose().map_err(|_| BodyFault::TooLarge)?;
-    Ok(Look { asked: Asked::of(headers, &request, prompts), with_views })
+    let mid_turn = MidTurn::of(headers, &request).filter(|_| mid_turn::can_continue(headers));
+    Ok(Look { asked: Asked::of(headers, &request, prompts), mid_turn, with_views })
 }
 
 /// A marker may stand in a body that cannot be read here, and no provider may get one.

@@ -8,6 +8,7 @@
 //! - [`request`], [`body`] and [`asked`] find what is asked, [`tail`] whether the daemon has read as much as the agent
 //!   wrote;
 //! - [`daemon`] requests the view, [`answer`] and [`marker`] put it into the agent's form;
+//! - [`mid_turn`] has Codex compact when the policy wants it;
 //! - [`upstream`] forwards, [`record`] counts.
 
 mod answer;
@@ -18,6 +19,7 @@ mod daemon;
 mod exchange;
 mod listener;
 mod marker;
+mod mid_turn;
 mod record;
 mod request;
 mod tail;

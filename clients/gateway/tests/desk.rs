@@ -74,6 +74,10 @@ impl Desk {
         format!("/{}/{ROUTE}{rest}", self.settings.secret)
     }
 
+    pub(crate) fn daemon(&self) -> &ScriptedServer {
+        self.daemon.as_ref().unwrap()
+    }
+
     pub(crate) fn send(&self, request: &[u8]) -> Message {
         exchange(self.address(), request)
     }

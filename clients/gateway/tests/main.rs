@@ -6,6 +6,7 @@ mod compact;
 mod desk;
 mod faults;
 mod keys;
+mod mid_turn;
 mod pass;
 mod provider;
 mod recorded;

@@ -2421,6 +2421,8 @@ export interface PolicyInfo {
   compactions_per_hour: number;
   /** `model` or `client`. */
   judge: string;
+  /** Whether to compact in the middle of a turn, too; absent: no. */
+  mid_turn?: boolean;
   /** `off`, `tag`, `suggest` or `auto`. */
   mode: string;
   /** `compact` or `wait`. */
@@ -2547,6 +2549,8 @@ export type PolicyStepEvent = {
 } | {
   /** As in `turn_ended`. */
   boundaries?: string[] | null;
+  /** As in `turn_ended`. Nothing happens unless `policy.mid_turn` is set; absent: false. */
+  compact_only?: boolean | null;
   kind: "mid_turn";
 } | {
   kind: "judged";
@@ -2668,6 +2672,8 @@ export interface PolicyWatcher {
   deferred: boolean;
   /** A user message is held back. */
   held: boolean;
+  /** Whether it does that in the middle of a turn, too, for clients that can only compact; absent: no. */
+  mid_turn?: boolean;
   /** What it does when a compaction is due: `off`, `tag`, `suggest` or `auto`. */
   mode: string;
   /** A packet is stored whose compaction did not happen. */

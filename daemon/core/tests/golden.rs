@@ -59,9 +59,9 @@ fn a_view_shows_what_a_tool_server_answered() {
         &json!({"q": "tabs"}),
         "our own memory",
     ));
-    let view = session::view(&session::fold(&lines), &ViewCaps::default(), 2_000);
+    let text = view(&fold(&lines), &ViewCaps::default(), 2_000);
     for answer in ["\"active\":\"yaml\"", "\"bad key\""] {
-        assert!(view.contains(answer), "{answer}: {view}");
+        assert!(text.contains(answer), "{answer}: {text}");
     }
-    assert!(!view.contains("our own memory"), "{view}");
+    assert!(!text.contains("our own memory"), "{text}");
 }

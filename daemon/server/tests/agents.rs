@@ -146,6 +146,7 @@ async fn params_not_listed_for_agents_are_rejected() {
         ("policy/step", json!({ "thread_id": OWN, "event": { "kind": "cancel" } })),
         ("policy/step", json!({ "thread_id": OWN, "event": { "kind": "turn_ended" } })),
         ("policy/step", json!({ "thread_id": OWN, "event": { "kind": "compacted" } })),
+        ("policy/step", json!({ "thread_id": OWN, "event": { "kind": "mid_turn" } })),
     ] {
         assert_forbidden(
             &agent.request(method, params.clone()).await,
@@ -245,6 +246,7 @@ async fn an_ordinary_session_works_on_the_agents_socket() {
     assert_eq!(text_at(synced.result(), "thread_id"), OWN);
     let turn_ended = json!({ "kind": "turn_ended", "notify_only": true });
     let compact_only = json!({ "kind": "turn_ended", "compact_only": true });
+    let mid_turn = json!({ "kind": "mid_turn", "compact_only": true });
     for (method, params) in [
         ("checkpoint/view", json!({ "thread_id": OWN, "max_tokens": 1_700 })),
         (
@@ -261,6 +263,7 @@ async fn an_ordinary_session_works_on_the_agents_socket() {
         ("memory/summary", json!({ "cwd": folder, "max_tokens": 500 })),
         ("policy/step", json!({ "thread_id": OWN, "event": turn_ended })),
         ("policy/step", json!({ "thread_id": OWN, "event": compact_only })),
+        ("policy/step", json!({ "thread_id": OWN, "event": mid_turn })),
         ("policy/step", json!({ "thread_id": OWN, "event": { "kind": "compaction_ended" } })),
     ] {
         let answer = agent.request(method, params).await;

@@ -176,7 +176,7 @@ fn turn(id: &str, model: &str) -> String {
 }
 
 /// A session of Claude Code that the agent itself compacted, with a record of the cost.
-fn session_compacted_by_its_agent(home: &Path, id: &str) -> PathBuf {
+pub(crate) fn session_compacted_by_its_agent(home: &Path, id: &str) -> PathBuf {
     let folder = home.join(".claude/projects/-w");
     fs::create_dir_all(&folder).unwrap();
     let boundary = serde_json::json!({ "type": "system", "subtype": "compact_boundary",

@@ -6,6 +6,7 @@ use longhaul_protocol::policy::{Evaluate, EvaluateParams};
 use longhaul_protocol::thread::{Sync, SyncParams};
 use serde_json::json;
 
+use crate::continuation::session_compacted_by_its_agent;
 use crate::support::rollout::Rollout;
 use crate::support::{Client, Daemon};
 
@@ -94,6 +95,23 @@ async fn the_persons_setting_and_the_providers_count_override_the_report() {
     let usage = client.usage(THREAD).await;
     assert_eq!((usage.window.tokens, usage.window.source.as_str()), (400_000, "config"));
     assert_eq!((usage.tokens.used, usage.tokens.used_source.as_str()), (120_000, "provider"));
+}
+
+#[tokio::test]
+async fn an_agents_compaction_shows_its_limit_unless_the_policy_has_it_compact() {
+    for (config, expected) in [
+        ("", ("agent_compaction", Some(155_000))),
+        ("[policy]\nmid_turn = true\n", ("agent_compaction", Some(155_000))),
+        ("[policy]\nmode = \"auto\"\nmid_turn = true\n", ("default", Some(180_000))),
+    ] {
+        let home = tempfile::tempdir().unwrap();
+        let path = session_compacted_by_its_agent(home.path(), THREAD);
+        let (_daemon, mut client) = Daemon::with_client(home, config).await;
+        client.sync_file(&path).await;
+        report(&mut client, Some(200_000), None).await;
+        let window = client.usage(THREAD).await.window;
+        assert_eq!((window.trigger_source.as_str(), window.trigger), expected, "{config}");
+    }
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Clients that can only compact, such as the plugin of Claude Code: their effects, the log, and events.
 
-use longhaul_protocol::compaction::RunParams;
+use longhaul_protocol::compaction::{Phase, RunParams};
 use longhaul_protocol::event::EventKind;
 use longhaul_protocol::policy::{
     Check, CheckParams, EvaluateParams, LoggedDecision, Problem, Step, StepEvent,
@@ -76,6 +76,35 @@ async fn an_impossible_compaction_is_logged_and_not_requested_again_without_grow
     assert_eq!(effects_of(&mut client, ONE, turn_ended()).await, ["compact"]);
     let other = step(&mut client, ONE, ended(None)).await;
     assert_eq!((effects(&other), other.watcher.phase.as_str()), (vec![], "compacting"));
+}
+
+/// Claude Code's plugin and Codex's gateway ask after every tool of a turn.
+#[tokio::test]
+async fn in_the_middle_of_a_turn_one_decision_is_carried_out_where_the_policy_says_so() {
+    let mid_turn = || StepEvent::MidTurn { boundaries: None, compact_only: Some(true) };
+    let (_daemon, mut client) = daemon(home(), ALL).await;
+    let off = step(&mut client, ONE, mid_turn()).await;
+    assert_eq!((effects(&off), off.decision.as_ref(), off.watcher.mid_turn), (vec![], None, false));
+    assert_eq!(log(&mut client, ONE).await.decisions.len(), 0);
+
+    let (_daemon, mut client) = daemon(home(), &format!("{ALL}mid_turn = true\n")).await;
+    let asked = step(&mut client, ONE, mid_turn()).await;
+    assert_eq!((effects(&asked), asked.watcher.mid_turn), (vec!["compact"], true));
+    let params = RunParams { phase: Some(Phase::MidTurn), ..of_thread(ONE) };
+    let params = RunParams { initial_context: Some(Vec::new()), ..params };
+    let run = client.compact(params).await;
+    let ended = step(&mut client, ONE, ended(None)).await;
+    assert_eq!((effects(&ended), ended.watcher.phase.as_str()), (vec![], "idle"), "no handoff");
+    let again = step(&mut client, ONE, mid_turn()).await;
+    assert_eq!(effects(&again), [""; 0], "not again without growth");
+
+    let [logged] = &wanted(&mut client).await[..] else { panic!("one decision") };
+    assert_eq!(logged.compaction_id.as_deref(), Some(run.compaction_id.as_str()));
+    let trigger = client.compaction(&run.compaction_id).await.policy.unwrap();
+    assert_eq!(
+        (trigger.point.as_str(), &trigger.decision_id),
+        ("mid_turn", &logged.decision.decision_id)
+    );
 }
 
 #[tokio::test]

@@ -164,7 +164,7 @@ async fn evaluating_twice_adds_nothing_to_the_log() {
     assert!(ids.iter().all(|id| *id == ids[0]), "{ids:?}");
     // The middle of the turn is another point, logged once.
     for _ in 0..3 {
-        step(&mut client, ONE, StepEvent::MidTurn { boundaries: None }).await;
+        step(&mut client, ONE, StepEvent::MidTurn { boundaries: None, compact_only: None }).await;
     }
     assert_eq!(log(&mut client, ONE).await.decisions.len(), 3);
 }

@@ -202,7 +202,7 @@ async fn boundaries_reported_by_a_client_count_and_are_stored_with_the_decision(
     assert!(again.is_reproduced);
     assert_eq!(again.decision.satisfied, ["commit"]);
     for name in ["comit", "turn_complete"] {
-        let event = StepEvent::MidTurn { boundaries: Some(vec![name.into()]) };
+        let event = StepEvent::MidTurn { boundaries: Some(vec![name.into()]), compact_only: None };
         let error = client.call::<Step>(step_params(ONE, event)).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidParams, "{error:?}");
         assert!(error.data.unwrap().hint.unwrap().contains("pr_checkpoint"));

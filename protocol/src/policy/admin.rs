@@ -47,6 +47,9 @@ pub struct PolicyInfo {
     pub on_judgment_failure: String,
     /// Maximum compactions per hour.
     pub compactions_per_hour: u64,
+    /// Whether to compact in the middle of a turn, too; absent: no.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mid_turn: bool,
     /// Who reads the agent's words: `phrases` or `model`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub semantic: Option<String>,

@@ -62,6 +62,9 @@ pub enum StepEvent {
         /// As in `turn_ended`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         boundaries: Option<Vec<String>>,
+        /// As in `turn_ended`. Nothing happens unless `policy.mid_turn` is set; absent: false.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        compact_only: Option<bool>,
     },
     /// The client's judge answered.
     Judged {
@@ -89,7 +92,7 @@ pub enum StepEvent {
         /// Why.
         reason: String,
     },
-    /// The compaction requested after `turn_ended` with `compact_only` ended; does not affect sequences of other
+    /// The compaction requested after `turn_ended` or `mid_turn` with `compact_only` ended; does not affect sequences of other
     /// clients.
     CompactionEnded {
         /// Tokens afterwards; absent: as the transcript says.

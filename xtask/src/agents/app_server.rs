@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use super::codex::Codex;
 use super::compare::{Row, compare};
 use super::gateway::{self, BRIEFING, Stage};
+use super::hooks::TRUSTED;
 use super::mock::{Mock, PART, is_compaction};
 use super::policy::{decided, is_over};
 use super::scenario;
@@ -103,6 +104,11 @@ impl Play<'_> {
             rows.extend(self.sequences(&mut session)?);
             // Behind the opaque form a request never has the bytes of the transcript.
             rows.push(self.undone_in_session(&mut session)?);
+            let (history, made) = self.regretted(&mut session)?;
+            session.close("/quit", Deadline::after(STEP_TIMEOUT))?;
+            drop(server);
+            rows.push(self.undone_in_closed(&history, &made)?);
+            return Ok(rows);
         }
         session.close("/quit", Deadline::after(STEP_TIMEOUT))?;
         drop(server);
@@ -139,17 +145,38 @@ impl Play<'_> {
     /// The person compacts, regrets it, and writes again: the request has the history of before.
     fn undone_in_session(&mut self, session: &mut Terminal) -> anyhow::Result<Row> {
         let step = "undo in the open session";
-        self.turn(session, "and the docs")?;
-        let path = self.stage.codex.newest()?;
-        let history = scenario::history(&mut self.wire, &path)?;
-        let made = self.compacted_by_hand(session, &path)?;
-        let told = self.undo(made.as_str().context("no id")?)?;
+        let (history, made) = self.regretted(session)?;
+        let told = self.undo(&made)?;
         if told["in_codex"] != true {
             return Ok(Row::failed(step, told["not_in_codex"].to_string()));
         }
         let sent = self.turn(session, "what now")?;
         let input = sent["input"].as_array().context("no input")?;
         Ok(compare(step, &history, input))
+    }
+
+    /// A turn and a compaction by hand: the history before it, and its id.
+    fn regretted(&mut self, session: &mut Terminal) -> anyhow::Result<(Vec<Value>, String)> {
+        self.turn(session, "and the docs")?;
+        let path = self.stage.codex.newest()?;
+        let history = scenario::history(&mut self.wire, &path)?;
+        let made = self.compacted_by_hand(session, &path)?;
+        Ok((history, made.as_str().context("no id")?.to_owned()))
+    }
+
+    /// The session is closed, and no app server runs: a resume sends the history of before.
+    fn undone_in_closed(&self, history: &[Value], made: &str) -> anyhow::Result<Row> {
+        let step = "undo in a closed session";
+        let told = self.undo(made)?;
+        if told["in_codex"] != true {
+            return Ok(Row::failed(step, told["not_in_codex"].to_string()));
+        }
+        let thread = told["thread_id"].as_str().context("no thread")?;
+        self.stage.mock.take();
+        self.stage.codex.exec(&[TRUSTED, "resume", thread, "what then"])?;
+        let requests = self.stage.mock.take();
+        let sent = requests.first().context("no request was sent")?;
+        Ok(compare(step, history, sent["input"].as_array().context("no input")?))
     }
 
     /// Types `/compact`, and again where Codex refuses it: the transcript may have a turn's end before the screen has.
@@ -187,8 +214,12 @@ impl Play<'_> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let programs = self.stage.codex.programs().map(Path::to_owned).into_iter();
         let path = std::env::join_paths(programs.chain(std::env::split_paths(&path)))?;
-        let output =
-            undo.env("PATH", path).env("MOCK_KEY", "none").stderr(Stdio::inherit()).output()?;
+        let output = undo
+            .env("PATH", path)
+            .env("MOCK_KEY", "none")
+            .env("TMPDIR", self.stage.codex.temporary())
+            .stderr(Stdio::inherit())
+            .output()?;
         serde_json::from_slice(&output.stdout).context("undo gave no JSON")
     }
 

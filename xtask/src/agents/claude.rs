@@ -16,6 +16,8 @@ use crate::process::{Deadline, finish};
 use crate::wire::Wire;
 
 const KEY: &str = "sk-ant-none";
+/// Its window is 200,000 tokens in every version.
+const SMALL_MODEL: &str = "claude-sonnet-4-5";
 
 /// As `hooks::ATTEMPTS`.
 const ATTEMPTS: usize = 3;
@@ -123,6 +125,35 @@ impl Claude {
 }
 
 impl Claude {
+    /// Runs `claude --print ARGUMENTS` in the window of a small model, with features that its servers would switch
+    /// on; returns its debug log. It reaches nothing but the mock.
+    pub(super) fn print_with(
+        &self,
+        features: &Value,
+        arguments: &[&str],
+    ) -> anyhow::Result<String> {
+        let path = self.home().join(".claude.json");
+        let mut state: Value = match fs::read(&path) {
+            Ok(text) => serde_json::from_slice(&text)?,
+            Err(_) => json!({}),
+        };
+        state["cachedGrowthBookFeatures"] = features.clone();
+        fs::write(path, state.to_string())?;
+        let (debug, nobody) = (self.folder.path().join("debug"), "http://127.0.0.1:9");
+        let mut command = Command::new(&self.binary);
+        self.in_project(&mut command)
+            .args(["--print", "--dangerously-skip-permissions", "--model", SMALL_MODEL])
+            .arg("--debug-file")
+            .arg(&debug)
+            .args(arguments)
+            // It reads no features then, known or not.
+            .env_remove("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC")
+            .envs([("HTTP_PROXY", nobody), ("HTTPS_PROXY", nobody), ("NO_PROXY", "127.0.0.1")]);
+        let (is_done, said) = finish(&mut command, &self.folder.path().join("log"), self.deadline)?;
+        ensure!(is_done, "claude {} failed: {said}", arguments.join(" "));
+        Ok(fs::read_to_string(debug)?)
+    }
+
     /// `claude plugin ARGUMENTS`.
     pub(super) fn plugin(&self, arguments: &[&str]) -> anyhow::Result<()> {
         let mut command = Command::new(&self.binary);

@@ -63,6 +63,10 @@ impl Codex {
         self.folder.path().join("project")
     }
 
+    pub(super) fn temporary(&self) -> &Path {
+        self.temporary.path()
+    }
+
     /// The state folder of our programs.
     pub(super) fn state(&self) -> PathBuf {
         self.folder.path().join("state")

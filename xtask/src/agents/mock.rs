@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::Context as _;
 use serde_json::{Value, json};
 
-pub(super) use messages::{FILL, PART, is_summary_request, unpaired};
+pub(super) use messages::{FILL, MOST, PART, is_summary_request, unpaired};
 
 /// Texts in Codex's requests for a summary, in all versions.
 const COMPACTION_MARKS: [&str; 3] = ["CONTEXT CHECKPOINT COMPACTION", "handoff summary", "memento"];

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::claude::{self, Claude};
 use super::compare::Row;
 use super::doctor;
-use super::mock::{FILL, Mock, ask, is_summary_request, unpaired};
+use super::mock::{FILL, MOST, Mock, ask, is_summary_request, unpaired};
 use crate::daemon::{self, Daemon};
 use crate::place;
 use crate::process::{Deadline, POLL};
@@ -50,6 +50,7 @@ pub(super) fn play(
     rows.extend(fill_sub_agent(claude, mock, &daemon)?);
     rows.push(doctor_row("doctor names the route", longhaul, claude, &daemon, "answered in")?);
     rows.extend(excerpt_rows(longhaul, claude, mock, &daemon)?);
+    rows.push(precomputed_row(claude, mock)?);
     rows.push(other_version_row(longhaul, claude, mock, &daemon)?);
     rows.extend(kill_daemon(longhaul, claude, mock, &mut daemon)?);
     Ok(rows)
@@ -154,6 +155,18 @@ fn compact_by_command(claude: &Claude, mock: &Mock) -> anyhow::Result<Vec<Row>> 
     ])
 }
 
+/// Fills the window so far that Claude Code would summarise ahead of time, which its servers switch on.
+fn precomputed_row(claude: &Claude, mock: &Mock) -> anyhow::Result<Row> {
+    mock.take();
+    let features = json!({ "tengu_sepia_moth": true });
+    let log = claude.print_with(&features, &["--continue", MOST])?;
+    let requests = mock.take().iter().filter(|request| is_summary_request(request)).count();
+    let steps = || log.lines().filter(|line| line.contains("precompute"));
+    let is_answered = steps().any(|line| line.contains("longhaul answers in time"));
+    let last = steps().last().unwrap_or("nothing is precomputed").to_owned();
+    Ok(Row::new("ahead of time: no model", is_answered && requests == 0, last))
+}
+
 /// Fills the window of a sub-agent: only its own conversation is compacted.
 fn fill_sub_agent(claude: &Claude, mock: &Mock, daemon: &Daemon) -> anyhow::Result<Vec<Row>> {
     let prompt = format!("{FILL}. Call the sub-task forty-two.");
@@ -236,8 +249,10 @@ fn excerpt_rows(
     let is_whole = whole.contains("\\n2500\\n");
     let output = Row::new("a long output as an excerpt", is_short && is_whole, detail);
     let file = read_file_row(claude, mock, &mut wire)?;
+    let counted =
+        doctor_row("the saving is counted", longhaul, claude, daemon, "2 results as excerpts")?;
     claude.install(longhaul, daemon)?;
-    Ok(vec![output, file])
+    Ok(vec![output, file, counted])
 }
 
 /// Reads a long file whole, which is sent as an excerpt, and then a part of it, which is not.

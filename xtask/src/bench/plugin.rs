@@ -61,6 +61,9 @@ fn add(measured: &Value, report: &mut Report) -> anyhow::Result<()> {
         ),
         "p99 <= 150 ms",
     );
+    let spared = measured["bytes"].as_f64().context("no bytes")? / f64::from(1 << 20);
+    let requests = format!("{} requests, {spared:.1} MiB", measured["answered"]);
+    report.add("requests that no model got, and their bytes", requests, "");
     let disk = times(&measured["disk"])?.show_worst();
     report.add("baseline in the same rounds: a page until it is on the disk", disk, "");
     Ok(())

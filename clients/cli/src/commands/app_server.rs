@@ -1,6 +1,7 @@
-//! Client of Codex's app server, the process that runs the threads of its terminals, over its control socket.
+//! Client of Codex's app server: the process that runs the threads of its terminals, over its control socket, or one of
+//! our own for a thread that no process has open.
 //!
-//! The protocol is JSON-RPC in text frames of a websocket. The server notifies every connection when a thread becomes
+//! The protocol is JSON-RPC, in text frames of a websocket or a message a line. The server notifies every connection when a thread becomes
 //! active or idle. We subscribe to no thread, so Codex's approval requests go to the terminal.
 //!
 //! The server is untrusted: it must run as the same user, its messages are bounded in size, number and time, and its
@@ -14,25 +15,22 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _}
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use futures_util::{SinkExt as _, StreamExt as _};
+use super::install::setup;
 use longhaul_printable as printable;
 use rustix::process::geteuid;
 use serde_json::{Value, json};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
-use tokio_tungstenite::WebSocketStream;
-use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
-use tokio_tungstenite::tungstenite::{Error as FrameError, Message};
 
-use super::install::setup;
+mod frames;
+
+use frames::Frames;
 
 /// Relative to Codex's home.
 const CONTROL_SOCKET: &str = "app-server-control/app-server-control.sock";
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time to wait for a queued message, which starts as soon as a turn ends.
 const SETTLE: Duration = Duration::from_millis(300);
-/// Maximum bytes of a message; twenty turns of a thread with their outputs are a few MiB.
-const MESSAGE_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// Maximum messages per connection; every open session causes a few per turn.
 const MESSAGES_MAX: u64 = 100_000;
 /// Maximum bytes of the server's text that are shown.
@@ -45,6 +43,8 @@ const OTHER_OWNER: &str = "it belongs to another user";
 #[derive(Debug)]
 pub(super) enum ServerFault {
     NotRunning(io::Error),
+    /// No server of our own can be started.
+    NotStarted(io::Error),
     /// Another user may own the socket.
     NotOurs(&'static str),
     /// The connection was lost; the last request may have been carried out.
@@ -74,6 +74,7 @@ impl fmt::Display for ServerFault {
                 write!(to, "no session is open: Codex's app server is not running")
             }
             Self::NotRunning(error) => write!(to, "cannot reach Codex's app server: {error}"),
+            Self::NotStarted(error) => write!(to, "cannot start codex app-server: {error}"),
             Self::NotOurs(why) => write!(to, "Codex's control socket is not trusted: {why}"),
             Self::Disconnected => write!(to, "Codex's app server closed the connection"),
             Self::Slow { what, limit } => {
@@ -85,6 +86,16 @@ impl fmt::Display for ServerFault {
                 write!(to, "Codex's app server sent an invalid message: {why}")
             }
         }
+    }
+}
+
+impl ServerFault {
+    /// Whether no app server has the thread.
+    pub(super) fn is_not_open(&self) -> bool {
+        let is_none =
+            |kind| matches!(kind, io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused);
+        matches!(self, Self::NotOpen)
+            || matches!(self, Self::NotRunning(error) if is_none(error.kind()))
     }
 }
 
@@ -101,7 +112,7 @@ pub(super) fn has_socket() -> bool {
 
 /// A connection and the state of one thread.
 pub(super) struct AppServer {
-    frames: WebSocketStream<UnixStream>,
+    frames: Frames,
     thread_id: String,
     requests: u64,
     messages: u64,
@@ -125,15 +136,22 @@ impl AppServer {
         if peer.uid() != geteuid().as_raw() {
             return Err(ServerFault::NotOurs("a process of another user listens on it"));
         }
-        let bounds = WebSocketConfig::default()
-            .max_message_size(Some(MESSAGE_BYTES_MAX))
-            .max_frame_size(Some(MESSAGE_BYTES_MAX));
-        let asked =
-            tokio_tungstenite::client_async_with_config("ws://localhost/", stream, Some(bounds));
-        let handshake = within(CALL_TIMEOUT, "the handshake", async {
-            asked.await.map_err(|error| ServerFault::InvalidMessage(words(&error.to_string())))
-        });
-        let (frames, _) = handshake.await?;
+        Self::greet(Frames::connect(stream).await?, thread_id).await
+    }
+
+    /// Starts a server for a thread that no process has open, and opens the thread in it.
+    pub(super) async fn of_closed(
+        thread_id: &str,
+        folder: Option<&Path>,
+    ) -> Result<Self, ServerFault> {
+        let none = || ServerFault::NotRunning(io::ErrorKind::NotFound.into());
+        let home = setup::codex_home().ok_or_else(none)?;
+        let mut server = Self::greet(Frames::start(&home, folder)?, thread_id).await?;
+        server.call_thread("thread/resume", json!({})).await?;
+        Ok(server)
+    }
+
+    async fn greet(frames: Frames, thread_id: &str) -> Result<Self, ServerFault> {
         let thread_id = thread_id.to_owned();
         let mut server =
             Self { frames, thread_id, requests: 0, messages: 0, is_working: false, idle_count: 0 };
@@ -198,6 +216,11 @@ impl AppServer {
         timeout(SETTLE, restarted).await.unwrap_or(Ok(true))
     }
 
+    /// Lets a server of our own end.
+    pub(super) async fn close(self) {
+        self.frames.close().await;
+    }
+
     async fn call(&mut self, method: &str, params: Value) -> Result<Value, ServerFault> {
         self.requests += 1;
         let id = self.requests;
@@ -219,8 +242,7 @@ impl AppServer {
     }
 
     async fn send(&mut self, message: &Value) -> Result<(), ServerFault> {
-        let sent = self.frames.send(Message::text(message.to_string())).await;
-        sent.map_err(|_| ServerFault::Disconnected)
+        self.frames.send(message.to_string()).await
     }
 
     /// Receives the next message and updates whether the thread is active.
@@ -232,15 +254,7 @@ impl AppServer {
                     "it sent over {MESSAGES_MAX} messages"
                 )));
             }
-            let frame = match self.frames.next().await {
-                Some(Ok(Message::Text(frame))) => frame,
-                Some(Ok(Message::Close(_))) | None => return Err(ServerFault::Disconnected),
-                Some(Ok(_)) => continue,
-                Some(Err(FrameError::Capacity(error))) => {
-                    return Err(ServerFault::InvalidMessage(words(&error.to_string())));
-                }
-                Some(Err(_)) => return Err(ServerFault::Disconnected),
-            };
+            let Some(frame) = self.frames.receive().await? else { continue };
             let message: Value = serde_json::from_str(&frame)
                 .map_err(|error| ServerFault::InvalidMessage(words(&error.to_string())))?;
             let params = &message["params"];

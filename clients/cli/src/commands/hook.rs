@@ -41,8 +41,10 @@ const DAEMON_MS: u64 = 140;
 const PAYLOAD_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Sent by the Claude Code plugin before a compaction; not an event of the agent.
 const COMPACT_EVENT: &str = "SessionCompact";
-/// Sent by the plugin at the end of a turn, and at the end of the compaction it was told to make.
+/// Sent by the plugin when a turn is over, when tools of a turn have ended (`policy.mid_turn`), and when the compaction
+/// it was told to make has ended.
 const TURN_EVENT: &str = "TurnComplete";
+const TOOLS_EVENT: &str = "ToolsComplete";
 const COMPACTION_ENDED_EVENT: &str = "CompactionEnded";
 /// If set to `0`, hooks do not start the daemon.
 const AUTOSTART_VARIABLE: &str = "LONGHAUL_AUTOSTART";
@@ -60,9 +62,9 @@ Examples:
 
 Events: SessionStart, UserPromptSubmit, PreCompact, PostCompact, Stop; others get an empty answer.
 
-The Claude Code plugin sends three more. SessionCompact asks for a briefing; it may take 1,000 ms, and the \
-answer says why if there is none. TurnComplete asks whether to compact now (policy.mode = \"auto\"), and \
-CompactionEnded reports the outcome. With --agent codex, Stop starts TurnComplete, which applies the policy \
+The Claude Code plugin sends four more. SessionCompact asks for a briefing; it may take 1,000 ms, and the \
+answer says why if there is none. TurnComplete asks whether to compact now (policy.mode = \"auto\"), \
+ToolsComplete asks it in the middle of a turn (policy.mid_turn), and CompactionEnded reports the outcome. With --agent codex, Stop starts TurnComplete, which applies the policy \
 through Codex's app server.
 
 LONGHAUL_AUTOSTART=0 keeps it from starting the daemon.")]
@@ -79,6 +81,7 @@ pub(crate) async fn run(args: HookArgs, session: &Session) -> Result<(), Failure
         Some(COMPACT_EVENT) => return compact::run(&args, session).await,
         Some(TURN_EVENT) if args.agent == Some(Agent::Codex) => return act::run(session).await,
         Some(TURN_EVENT) => return turn::complete(&args, session).await,
+        Some(TOOLS_EVENT) => return turn::tools_ended(&args, session).await,
         Some(COMPACTION_ENDED_EVENT) => return turn::compaction_ended(&args, session).await,
         Some(_) | None => {}
     }

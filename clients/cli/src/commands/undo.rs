@@ -12,16 +12,17 @@ use crate::style::{Style, counted, tokens};
 mod codex;
 mod reach;
 
+use codex::CodexSession;
 use reach::AgentUse;
 
 /// Undo a compaction and restore the old history
 ///
-/// Takes effect at once in a thread of longhaul thread open, and in an open Codex session whose last turn was the
-/// compaction. In Claude Code with our plugin, type /compact undo in the session.
+/// Takes effect at once in a thread of longhaul thread open, and in a Codex session, open or closed, whose last turn
+/// was the compaction. In Claude Code with our plugin, type /compact undo in the session.
 ///
-/// Other compactions cannot be undone inside the agent: those the agent made itself, those in the middle of a Codex
-/// turn, and those of closed sessions. For these, prints a command that continues from before the compaction in a new
-/// thread, with a larger view. A compaction that was only printed, or that longhaul continue started a new thread
+/// Other compactions cannot be undone inside the agent: those that Claude Code made itself, and those in the middle of
+/// a Codex turn or of a Codex session that has continued. For these, prints a command that continues from before the
+/// compaction in a new thread, with a larger view. A compaction that was only printed, or that longhaul continue started a new thread
 /// from, changed nothing in the old session.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -49,12 +50,13 @@ pub(crate) async fn undo(
     let undone = while_waiting("reading the old history", call).await?;
     let taken = reach::taken(client, &undone).await;
     let codex = in_codex(client, &undone, taken);
-    let (in_codex, not_in_codex) = match while_waiting("asking Codex", codex).await {
-        Some(Ok(())) => (true, None),
-        Some(Err(why)) => (false, Some(why)),
-        None => (false, None),
+    let (session_of_codex, not_in_codex) = match while_waiting("asking Codex", codex).await {
+        Some(Ok(session)) => (Some(session), None),
+        Some(Err(why)) => (None, Some(why)),
+        None => (None, None),
     };
-    session.print(&UndoPage { undone, taken, in_codex, not_in_codex })
+    let in_codex = session_of_codex.is_some();
+    session.print(&UndoPage { undone, taken, in_codex, not_in_codex, session_of_codex })
 }
 
 /// Undoes it in Codex, or says why that is impossible; `None` if the thread is not Codex's.
@@ -62,7 +64,7 @@ async fn in_codex(
     client: &Client,
     undone: &UndoResult,
     taken: Option<AgentUse>,
-) -> Option<Result<(), String>> {
+) -> Option<Result<CodexSession, String>> {
     let is_codex = undone.source.as_deref() == Some("codex") && taken != Some(AgentUse::NotAtAll);
     let (UndoReach::NotAgent, true) = (undone.reach, is_codex) else { return None };
     Some(codex::undo(client, undone.thread_id.as_deref()?, undone.seq?).await)
@@ -75,11 +77,13 @@ struct UndoPage {
     /// How the agent used the compaction.
     #[serde(skip_serializing_if = "Option::is_none")]
     taken: Option<AgentUse>,
-    /// Whether the open Codex session has the old history again.
+    /// Whether the Codex session has the old history again.
     in_codex: bool,
     /// Why it does not.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_in_codex: Option<String>,
+    #[serde(skip)]
+    session_of_codex: Option<CodexSession>,
 }
 
 impl UndoPage {
@@ -101,10 +105,16 @@ impl Page for UndoPage {
                 format!("{} more tokens are behind {handles}\n", tokens(cost))
             }
         };
-        let outcome = match (self.in_codex, &self.not_in_codex) {
-            (true, _) => "the open session of Codex has them again: continue there\n".to_owned(),
-            (false, Some(why)) => format!("not undone in Codex: {why}\n") + &self.instructions(),
-            (false, None) => self.instructions(),
+        let thread_id = undone.thread_id.as_deref().unwrap_or_default();
+        let outcome = match (self.session_of_codex, &self.not_in_codex) {
+            (Some(CodexSession::Open), _) => {
+                "the open session of Codex has them again: continue there\n".to_owned()
+            }
+            (Some(CodexSession::Closed), _) => {
+                format!("the session of Codex has them again: codex resume {thread_id}\n")
+            }
+            (None, Some(why)) => format!("not undone in Codex: {why}\n") + &self.instructions(),
+            (None, None) => self.instructions(),
         };
         let print = format!("print it: longhaul undo {} --json\n", undone.compaction_id);
         [style.bold(&heading), rest, outcome, style.dim(&print)].concat()
@@ -146,20 +156,25 @@ mod tests {
         assert!(text.contains("still has its whole history") && !text.contains(command), "{text}");
         undone.source = Some("codex".into());
         let not_in_codex = Some("the session is in the middle of a turn".to_owned());
-        let mut page = UndoPage { undone, taken: None, in_codex: false, not_in_codex };
+        let mut page =
+            UndoPage { undone, taken: None, in_codex: false, not_in_codex, session_of_codex: None };
         let text = page.text(&plain());
         assert!(
             text.contains("not undone in Codex: the session is in the middle of a turn")
                 && text.contains(command),
             "{text}"
         );
-        page.in_codex = true;
+        for (session, expected) in [
+            (CodexSession::Open, "open session of Codex"),
+            (CodexSession::Closed, "codex resume 0199a213-0000-7000-8000-000000000002"),
+        ] {
+            page.session_of_codex = Some(session);
+            let text = page.text(&plain());
+            assert!(text.contains(expected) && !text.contains(command), "{text}");
+        }
+        (page.undone.reach, page.undone.restored_seq) = (UndoReach::Thread, Some(750));
+        (page.session_of_codex, page.not_in_codex) = (None, None);
         let text = page.text(&plain());
-        assert!(text.contains("open session of Codex") && !text.contains(command), "{text}");
-        let mut undone = page.undone;
-        (undone.reach, undone.restored_seq) = (UndoReach::Thread, Some(750));
-        let text =
-            UndoPage { undone, taken: None, in_codex: false, not_in_codex: None }.text(&plain());
         assert!(text.contains("since #750") && !text.contains("longhaul continue"), "{text}");
     }
 }

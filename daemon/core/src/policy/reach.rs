@@ -1,9 +1,9 @@
 //! Reports settings without effect: the clients of longhaul cannot carry them out, or the mode does not ask
 //! them to.
 //!
-//! Codex's app server carries out the whole sequence for the threads it holds; the plugin of Claude Code
-//! compacts between two turns and does nothing else; hooks notify the person. No agent lets us compact in the
-//! middle of a turn. A third-party client of `policy/step` may do more; this check does not know.
+//! Codex's app server carries out the whole sequence between the turns of the threads it holds; the plugin of
+//! Claude Code compacts between two turns or, with `mid_turn`, in one, and does nothing else; so does the gateway of
+//! Codex, only in a turn; hooks notify the person. A third-party client of `policy/step` may do more; this check does not know.
 
 use super::Tier;
 use super::settings::{Mode, Policy, Problem};
@@ -19,8 +19,12 @@ pub fn without_effect(policy: &Policy) -> Vec<Problem> {
                 Needs::AppServer => {
                     "none in Claude Code: its plugin compacts at once; Codex's app server carries it out"
                 }
-                Needs::MidTurn => {
-                    "none in the middle of a turn: there the agent compacts at its own limit; it counts when a turn ends"
+                Needs::MidTurn => "none in Codex without the gateway (longhaul install codex --gateway)",
+                // Reported for `mid_turn` itself.
+                Needs::Emergency if policy.mid_turn => continue,
+                Needs::Emergency => {
+                    "none in the middle of a turn without mid_turn = true: there the agent compacts at its own \
+                     limit; it counts when a turn ends"
                 }
                 Needs::Judge => "no client of longhaul makes judgments; on_judgment_failure decides",
                 Needs::Model => {
@@ -29,7 +33,7 @@ pub fn without_effect(policy: &Policy) -> Vec<Problem> {
             }
             .to_owned(),
             // It announces an emergency, and nothing more is required.
-            Mode::Tag | Mode::Suggest if matches!(needs, Needs::MidTurn) => continue,
+            Mode::Tag | Mode::Suggest if matches!(needs, Needs::Emergency) => continue,
             mode => only_told(mode),
         };
         problems.push(Problem { key: key.to_owned(), reason, is_fatal: false });
@@ -62,6 +66,8 @@ enum Needs {
     AppServer,
     /// A client that acts in the middle of a turn.
     MidTurn,
+    /// One that can at least notify there.
+    Emergency,
     Judge,
     /// A compaction by a model.
     Model,
@@ -76,7 +82,8 @@ fn set(policy: &Policy, base: &Policy) -> Vec<(&'static str, Needs)> {
         ("judge", policy.judge != base.judge, Needs::Judge),
         ("on_judgment_failure", policy.on_judgment_failure != base.on_judgment_failure, Needs::Any),
         ("wait_ms", policy.wait_ms != base.wait_ms, Needs::AppServer),
-        ("emergency", emergency(policy) != emergency(base), Needs::MidTurn),
+        ("mid_turn", policy.mid_turn != base.mid_turn, Needs::MidTurn),
+        ("emergency", emergency(policy) != emergency(base), Needs::Emergency),
         ("compaction_model", policy.compaction_model != base.compaction_model, Needs::Model),
         ("compaction_effort", policy.compaction_effort != base.compaction_effort, Needs::Model),
     ];
@@ -129,7 +136,7 @@ mod tests {
             reported.map(|problem| problem.key.as_str()).collect::<Vec<_>>()
         };
         assert_eq!(about("none in Claude Code"), ["packet_author", "scratch", "wait_ms"]);
-        assert_eq!(about("in the middle of a turn"), ["emergency"]);
+        assert_eq!(about("without mid_turn = true"), ["emergency"]);
         assert_eq!(about("no client"), ["judge", "compaction_model", "compaction_effort"]);
         assert_eq!(auto.len(), 7, "judgments and their failures are carried out everywhere");
         for (mode, count) in [(Mode::Off, 9), (Mode::Tag, 8), (Mode::Suggest, 8)] {
@@ -140,6 +147,21 @@ mod tests {
                     && reported.contains(&"wait_ms".into())
             );
         }
+    }
+
+    #[test]
+    fn mid_turn_makes_an_emergency_count_and_is_reported_where_it_has_no_effect() {
+        let told = |mode, mid_turn| {
+            let mut policy = Policy { mode, mid_turn, ..Policy::default() };
+            policy.tiers.get_mut(&Tier::Emergency).unwrap().percent_remaining_lt = 5;
+            let problems = without_effect(&policy);
+            problems.into_iter().map(|told| (told.key, told.reason)).collect::<Vec<_>>()
+        };
+        let of = |key: &str, reason: &str| vec![(key.to_owned(), reason.to_owned())];
+        let codex = "none in Codex without the gateway (longhaul install codex --gateway)";
+        assert_eq!(told(Mode::Auto, true), of("mid_turn", codex));
+        assert_eq!(told(Mode::Suggest, true), of("mid_turn", "mode = \"suggest\" only notifies"));
+        assert_eq!(told(Mode::Suggest, false), []);
     }
 
     #[test]

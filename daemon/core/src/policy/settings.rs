@@ -89,6 +89,9 @@ pub struct Policy {
     /// Milliseconds to wait for the agent or a compaction.
     pub wait_ms: i64,
     pub compactions_per_hour: u64,
+    /// Whether to compact in the middle of a turn, too, where the client can only compact.
+    #[serde(default)]
+    pub mid_turn: bool,
     /// Phrases to find in the agent's text.
     pub phrases: Phrases,
     /// What reads the agent's text.
@@ -122,6 +125,8 @@ pub struct PolicyTable {
     pub wait_ms: Option<u64>,
     /// Compactions per hour. 1 to 1000.
     pub compactions_per_hour: Option<u64>,
+    /// Whether to compact in the middle of a turn, too.
+    pub mid_turn: Option<bool>,
     /// `phrases` or `model`.
     pub semantic: Option<Reader>,
     /// Model for a summary requested by the watcher.
@@ -232,6 +237,7 @@ impl Default for Policy {
             judgment_timeout_ms: 30_000,
             wait_ms: 600_000,
             compactions_per_hour: 6,
+            mid_turn: false,
             phrases: Phrases::default(),
             semantic: Reader::default(),
             compaction_model: None,
@@ -254,6 +260,7 @@ impl Policy {
         set(&mut policy.judgment_timeout_ms, table.judgment_timeout_ms.map(ms));
         set(&mut policy.wait_ms, table.wait_ms.map(ms));
         set(&mut policy.compactions_per_hour, table.compactions_per_hour);
+        set(&mut policy.mid_turn, table.mid_turn);
         set(&mut policy.semantic, table.semantic);
         set(&mut policy.compaction_model, table.compaction_model.clone().map(Some));
         set(&mut policy.compaction_effort, table.compaction_effort.clone().map(Some));

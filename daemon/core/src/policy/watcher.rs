@@ -156,7 +156,8 @@ pub struct StepOutcome {
 
 #[must_use]
 pub fn step(env: &Env<'_>, state: Watcher, event: Event) -> StepOutcome {
-    let compact_only = matches!(event, Event::TurnEndedCompactOnly(_));
+    let compact_only =
+        matches!(event, Event::TurnEndedCompactOnly(_) | Event::MidTurnCompactOnly(_));
     let (effects, decided, given_up) = (Vec::new(), None, None);
     let mut run = Run { env, state, compact_only, effects, decided, is_news: false, given_up };
     // A mode that only notifies cannot do what a timeout requires.
@@ -166,12 +167,15 @@ pub fn step(env: &Env<'_>, state: Watcher, event: Event) -> StepOutcome {
         Event::TurnEnded(_)
         | Event::TurnEndedCompactOnly(_)
         | Event::MidTurn(_)
+        | Event::MidTurnCompactOnly(_)
         | Event::Resume { .. }
             if is_begun => {}
         Event::TurnEnded(situation) => run.turn_ended(situation),
         Event::TurnSeen(situation) => run.turn_seen(situation),
-        Event::TurnEndedCompactOnly(situation) => run.turn_ended_compact_only(situation),
+        Event::TurnEndedCompactOnly(situation) => run.consider_compact_only(situation),
         Event::MidTurn(situation) => run.mid_turn(situation),
+        Event::MidTurnCompactOnly(_) if !env.policy.mid_turn => {}
+        Event::MidTurnCompactOnly(situation) => run.consider_compact_only(situation),
         Event::Judged { request_id, judgment } => run.judged(&request_id, judgment),
         Event::Compacted { tokens_after, turn_end_follows } => {
             run.compacted(tokens_after, turn_end_follows);

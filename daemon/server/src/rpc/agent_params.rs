@@ -36,7 +36,7 @@ enum Field {
     Only(&'static str),
     /// No items: an agent must not put items into its own prompt in the daemon's name.
     NoItems,
-    /// An event of a watcher: a turn's end that only informs the person and starts nothing.
+    /// An event of a watcher that at most has the agent's own session compacted.
     TurnEnd,
 }
 
@@ -241,7 +241,8 @@ impl AgentGate {
             }
             TurnEnd => {
                 let why = format!(
-                    "params.{name}: an agent may only send turn_ended with notify_only or compact_only, and compaction_ended"
+                    "params.{name}: an agent may only send turn_ended with notify_only or compact_only, mid_turn with \
+                     compact_only, and compaction_ended"
                 );
                 return Err(Failure::forbidden(why));
             }
@@ -310,6 +311,7 @@ pub(super) fn redacted(mut answer: Value) -> Result<Box<RawValue>, Failure> {
 fn is_turn_end(event: &Value) -> bool {
     match event["kind"].as_str() {
         Some("turn_ended") => event["notify_only"] == true || event["compact_only"] == true,
+        Some("mid_turn") => event["compact_only"] == true,
         // Ends only the sequence of such a client.
         Some("compaction_ended") => true,
         Some(_) | None => false,

@@ -60,7 +60,7 @@ async fn evaluate(
     };
     let record = params.record.unwrap_or(false);
     let found = watchers.evaluate(subject, point, record).await?;
-    let mode = watchers.mode();
+    let how = (watchers.mode(), watchers.is_mid_turn());
     Ok(EvaluateResult {
         thread_id: found.situation.thread_id,
         seq: found.situation.seq,
@@ -70,7 +70,7 @@ async fn evaluate(
         decision: shown::named_decision(&found.named),
         shadows: found.shadows.iter().map(shown::named_decision).collect(),
         forecast: shown::forecast(&found.forecast),
-        watcher: shown::watcher(&found.watcher, mode),
+        watcher: shown::watcher(&found.watcher, how),
         repository: found.situation.repository.as_deref().map(shown::repository),
     })
 }
@@ -79,10 +79,10 @@ async fn step(watchers: Arc<Watchers>, params: StepParams) -> Result<StepResult,
     let StepParams { thread_id, event, agent, model, context_window } = params;
     let subject = Subject { thread_id: thread_id.clone(), as_of: None, model, context_window };
     let stepped = watchers.step(subject, agent.as_deref(), client_event(event)?).await?;
-    let mode = watchers.mode();
+    let how = (watchers.mode(), watchers.is_mid_turn());
     Ok(StepResult {
         thread_id,
-        watcher: shown::watcher(&stepped.watcher, mode),
+        watcher: shown::watcher(&stepped.watcher, how),
         effects: stepped.effects.into_iter().map(effect).collect(),
         decision: stepped.named.as_ref().map(shown::named_decision),
     })
@@ -98,8 +98,12 @@ fn client_event(event: StepEvent) -> Result<ClientEvent, Failure> {
                 (false, false) => ClientEvent::TurnEnded(words),
             }
         }
-        StepEvent::MidTurn { boundaries } => {
-            ClientEvent::MidTurn(TurnWords { words: None, signs: signs(boundaries)? })
+        StepEvent::MidTurn { boundaries, compact_only } => {
+            let words = TurnWords { words: None, signs: signs(boundaries)? };
+            match compact_only.unwrap_or(false) {
+                true => ClientEvent::MidTurnCompactOnly(words),
+                false => ClientEvent::MidTurn(words),
+            }
         }
         StepEvent::Compacted { tokens_after, turn_end_follows } => {
             ClientEvent::Compacted(tokens_after, turn_end_follows.unwrap_or(false))

@@ -21,6 +21,9 @@ const FULL_TOKENS: u64 = 95_000;
 /// Likewise, for a turn that fills a part of any window.
 pub(in super::super) const PART: &str = "use up a part of the window";
 pub(super) const PART_TOKENS: u64 = 50_000;
+/// The same for a turn that fills the window so far that Claude Code summarises ahead of time.
+pub(in super::super) const MOST: &str = "use up most of the window";
+const MOST_TOKENS: u64 = 150_000;
 const TOKENS: u64 = 1_000;
 
 /// Whether a request asks the model for a summary.
@@ -85,10 +88,11 @@ pub(super) fn answer(request: &Value) -> (&'static str, String) {
     // A prompt for a sub-agent fills the sub-agent's window instead.
     let is_full = last_text(request)
         .is_some_and(|words| words.contains(FILL) && requested_tool(words).is_none());
-    let tokens = match (is_full, is_turn_of(request, PART)) {
-        (true, _) => FULL_TOKENS,
-        (false, true) => PART_TOKENS,
-        (false, false) => TOKENS,
+    let tokens = match (is_full, is_turn_of(request, PART), is_turn_of(request, MOST)) {
+        (true, ..) => FULL_TOKENS,
+        (false, true, _) => PART_TOKENS,
+        (false, false, true) => MOST_TOKENS,
+        (false, false, false) => TOKENS,
     };
     let message = json!({
         "id": new_id("msg"), "type": "message", "role": "assistant", "model": request["model"],

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::check::Check;
 use crate::commands::install::setup::{Installation, PluginSetup, VERSION_MIN};
-use crate::style::Style;
+use crate::style::{Style, counted};
 
 const NAME: &str = "compaction";
 const AGAIN: &str = "longhaul install claude";
@@ -55,6 +55,20 @@ fn check_plugin(
         );
     }
     let by_plugin = format!("claude: by the plugin ({}), without a model", plugin.id);
+    let check = check_last(setup, by_plugin, style);
+    match setup.excerpts.results {
+        0 => check,
+        results => {
+            let (results, characters) = (counted(results, "result"), setup.excerpts.characters);
+            let of = counted(characters, "character");
+            let detail = format!("{}; {results} as excerpts, {of} left out", check.detail);
+            Check { detail, ..check }
+        }
+    }
+}
+
+/// How the last compaction ended.
+fn check_last(setup: &PluginSetup, by_plugin: String, style: &Style) -> Check {
     match &setup.last {
         None => Check::ok(NAME, by_plugin),
         Some(last) => {

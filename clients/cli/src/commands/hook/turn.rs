@@ -1,7 +1,8 @@
-//! Answers the Claude Code plugin between turns: whether the policy wants a compaction now; receives its outcome.
+//! Answers the Claude Code plugin between turns and in the middle of one: whether the policy wants a compaction now;
+//! receives its outcome.
 //!
 //! The plugin only compacts (`compact_only`), so the daemon requests no message to the agent. The answer takes
-//! milliseconds, or longer if the policy asks a judge; the person can keep writing.
+//! milliseconds, or longer if the policy asks a judge; between turns the person can keep writing.
 
 use std::time::Duration;
 
@@ -25,6 +26,9 @@ struct TurnAnswer {
     protocol: u32,
     /// Whether to compact now.
     compact: bool,
+    /// Whether to ask in the middle of a turn, too; absent if the policy did not answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mid_turn: Option<bool>,
     /// Shown to the person.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
@@ -38,6 +42,12 @@ pub(super) async fn complete(args: &HookArgs, session: &Session) -> Result<(), F
         compact_only: Some(true),
     })
     .await
+}
+
+/// The agent's tools have ended, and the turn goes on.
+pub(super) async fn tools_ended(args: &HookArgs, session: &Session) -> Result<(), Failure> {
+    answer(args, session, |_| StepEvent::MidTurn { boundaries: None, compact_only: Some(true) })
+        .await
 }
 
 pub(super) async fn compaction_ended(args: &HookArgs, session: &Session) -> Result<(), Failure> {
@@ -97,12 +107,15 @@ async fn step(
 }
 
 fn turn_answer(stepped: StepResult) -> TurnAnswer {
+    let watcher = &stepped.watcher;
+    let mid_turn = watcher.mid_turn && watcher.mode != "off";
     let compact = stepped.effects.iter().any(|effect| effect.effect == "compact");
     let text = |effect: Effect| Some(effect.text?.0);
     let texts: Vec<String> = stepped.effects.into_iter().filter_map(text).collect();
     TurnAnswer {
         protocol: PROTOCOL,
         compact,
+        mid_turn: Some(mid_turn),
         text: (!texts.is_empty()).then(|| format!("longhaul: {}", texts.join("; "))),
     }
 }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::change::Change;
@@ -40,6 +41,7 @@ pub(in crate::commands) struct PluginSetup {
     pub(in crate::commands) claude: Option<Version>,
     pub(in crate::commands) installation: Option<Installation>,
     pub(in crate::commands) last: Option<Record>,
+    pub(in crate::commands) excerpts: ExcerptCounts,
 }
 
 #[derive(Debug)]
@@ -59,6 +61,14 @@ pub(in crate::commands) struct Record {
     pub(in crate::commands) ms: u64,
     /// Why it was left to Claude Code; absent if it was answered.
     pub(in crate::commands) reason: Option<String>,
+}
+
+/// The plugin's counts of results that entered a session as excerpts.
+#[derive(Debug, Default, PartialEq, Eq, Deserialize)]
+pub(in crate::commands) struct ExcerptCounts {
+    pub(in crate::commands) results: u64,
+    /// Characters left out.
+    pub(in crate::commands) characters: u64,
 }
 
 /// Adds the plugin to a plan, or a note why it is not used.
@@ -108,7 +118,12 @@ pub(super) fn uninstall(plan: &mut Plan, folder: &Path) -> Result<(), Failure> {
 }
 
 pub(in crate::commands) fn setup(folder: &Path) -> PluginSetup {
-    PluginSetup { claude: version(), installation: installation(folder), last: last(folder) }
+    PluginSetup {
+        claude: version(),
+        installation: installation(folder),
+        last: last(folder),
+        excerpts: excerpts(folder),
+    }
 }
 
 /// The installed plugin, read from files.
@@ -175,14 +190,29 @@ fn parsed(text: &str) -> Option<Version> {
 
 /// The plugin's newest record, from either installation.
 fn last(folder: &Path) -> Option<Record> {
-    let stores = fs::read_dir(folder.join("plugins/store")).ok()?.flatten();
-    let ours =
-        stores.filter(|entry| entry.file_name().to_string_lossy().starts_with(RECORD_PREFIX));
-    let records = ours.filter_map(|entry| {
+    let records = stored(folder, "compactions");
+    records.into_iter().max_by_key(|record: &Record| record.at_ms)
+}
+
+fn excerpts(folder: &Path) -> ExcerptCounts {
+    let counts = stored(folder, "excerpts").into_iter();
+    counts.fold(ExcerptCounts::default(), |all, of: ExcerptCounts| ExcerptCounts {
+        results: all.results.saturating_add(of.results),
+        characters: all.characters.saturating_add(of.characters),
+    })
+}
+
+/// What the plugin stored under a key: one value for each way it was installed.
+fn stored<T: DeserializeOwned>(folder: &Path, key: &str) -> Vec<T> {
+    let Ok(stores) = fs::read_dir(folder.join("plugins/store")) else { return Vec::new() };
+    let ours = stores
+        .flatten()
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with(RECORD_PREFIX));
+    let values = ours.filter_map(|entry| {
         let mut stored: Value = serde_json::from_slice(&fs::read(entry.path()).ok()?).ok()?;
-        serde_json::from_value::<Record>(stored["compactions"].take()).ok()
+        serde_json::from_value(stored[key].take()).ok()
     });
-    records.max_by_key(|record| record.at_ms)
+    values.collect()
 }
 
 fn files_below(path: &Path, found: &mut Vec<PathBuf>) {
@@ -207,6 +237,27 @@ mod tests {
             FILES.iter().any(|(built_in, _)| *built_in == path)
         };
         assert!(modules.iter().all(built_in), "{modules:?}");
+    }
+
+    #[test]
+    fn counts_of_all_installations_are_added() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(excerpts(folder.path()), ExcerptCounts::default());
+        let store = folder.path().join("plugins/store");
+        fs::create_dir_all(&store).unwrap();
+        for (file, text) in [
+            ("longhaul_a.json", r#"{"excerpts":{"results":2,"characters":9000}}"#),
+            ("longhaul_b.json", r#"{"excerpts":{"results":1,"characters":500}}"#),
+            ("longhaul_c.json", r#"{"compactions":{"at_ms":1,"ms":2}}"#),
+            ("other_d.json", r#"{"excerpts":{"results":7,"characters":7}}"#),
+        ] {
+            fs::write(store.join(file), text).unwrap();
+        }
+        let counted = ExcerptCounts { results: 3, characters: 9_500 };
+        assert_eq!(
+            (excerpts(folder.path()), last(folder.path()).map(|it| it.ms)),
+            (counted, Some(2))
+        );
     }
 
     #[test]

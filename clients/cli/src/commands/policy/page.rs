@@ -230,11 +230,19 @@ fn matrix(policy: &PolicyInfo, style: &Style) -> String {
     );
     let who = match (policy.mode.as_str(), policy.policy.as_str()) {
         ("auto", "default") => {
-            "Applied between turns: in Codex if its app server has the session (as for a standard terminal), and in \
-             Claude Code on a terminal by the plugin, without packet and scratch file. In the middle of a turn the \
-             agent itself compacts at its limit. Elsewhere you get a suggestion.\n"
+            let mid_turn = match policy.mid_turn {
+                true => {
+                    "In the middle of a turn the plugin has Claude Code compact, and the gateway Codex."
+                }
+                false => "In the middle of a turn the agent itself compacts at its limit.",
+            };
+            format!(
+                "Applied between turns: in Codex if its app server has the session (as for a standard terminal), and \
+                 in Claude Code on a terminal by the plugin, without packet and scratch file. {mid_turn} Elsewhere \
+                 you get a suggestion.\n"
+            )
         }
-        _ => "",
+        _ => String::new(),
     };
     let rows = policy.tiers.iter().map(|tier| {
         let boundaries = match tier.tier == "emergency" {
@@ -252,7 +260,7 @@ fn matrix(policy: &PolicyInfo, style: &Style) -> String {
         ]
     });
     let headings = ["tier", ">left", "plan counts", "judgment", "any of"];
-    head + who + &style.table(&headings, rows.collect()) + "\n"
+    head + &who + &style.table(&headings, rows.collect()) + "\n"
 }
 
 impl Page for TemplatesResult {

@@ -70,9 +70,12 @@ pub(super) fn instructions(undone: &UndoResult, taken: Option<AgentUse>) -> Stri
     };
     let by_plugin = match (source, taken) {
         (Some("claude"), Some(AgentUse::View) | None) if setup::has_plugin() => {
-            "\nIf our plugin compacted the session, type /compact undo there."
+            format!(
+                "\nIf our plugin compacted the session, type /compact undo there; if it is closed:\n  \
+                 claude --resume {thread_id} \"/compact undo\""
+            )
         }
-        _ => "",
+        _ => String::new(),
     };
     format!(
         "{is}{by_plugin}\nTo continue from before the compaction, in a new thread with a larger view:\n  \

@@ -1,6 +1,6 @@
-//! The sequence of a client that can only compact between turns.
+//! The sequence of a client that can only compact: between turns, or in the middle of one.
 //!
-//! A compaction between turns needs no packet turn before it and no handoff after it: the view has their
+//! Its compaction needs no packet turn before it and no handoff after it: the view has their
 //! content. Steps that need the agent (scratch file, packet) or the user's message (waiting for it) are
 //! omitted; judgment, budgets and growth apply as for any other client.
 
@@ -9,12 +9,12 @@ use super::{Phase, Run, Situation};
 impl Run<'_, '_> {
     /// Decides, unless a sequence is running. That of another client is not touched; for its own, the end
     /// was not reported.
-    pub(super) fn turn_ended_compact_only(&mut self, situation: Situation) {
+    pub(super) fn consider_compact_only(&mut self, situation: Situation) {
         match &self.state.phase {
             Phase::Idle => self.consider(situation),
             Phase::Compacting { trigger, since_ms, .. } if trigger.compact_only => {
-                // No turn ends during a compaction: this is another client than the one asked, or that one was
-                // killed.
+                // It reports nothing else during a compaction: this is another client than the one asked, or that
+                // one was killed.
                 let made = situation.baseline.filter(|made| made.at_ms >= *since_ms);
                 match made {
                     Some(made) => self.compacted(made.used, false),

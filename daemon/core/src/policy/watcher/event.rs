@@ -17,6 +17,9 @@ pub enum Event {
     TurnEndedCompactOnly(Situation),
     /// A model call ended and the turn continues.
     MidTurn(Situation),
+    /// The same, reported by a client that can compact now and notify the person, and nothing else. Counts only
+    /// with [`super::super::settings::Policy::mid_turn`].
+    MidTurnCompactOnly(Situation),
     /// A judge answered; `None` if it failed.
     Judged {
         request_id: String,
@@ -34,7 +37,7 @@ pub enum Event {
         /// The newest compaction in the thread's transcript, which may be the requested one.
         compacted: Option<Baseline>,
     },
-    /// The compaction requested after [`Event::TurnEndedCompactOnly`] ended. Ends no other client's sequence.
+    /// The compaction requested after [`Event::TurnEndedCompactOnly`] or [`Event::MidTurnCompactOnly`] ended. Ends no other client's sequence.
     CompactOnlyEnded {
         /// Tokens left, or why it was not made.
         made: Result<u64, String>,

@@ -1,3 +1,4 @@
+mod compact_only;
 mod endings;
 
 use std::collections::{HashMap, HashSet, VecDeque as Queue};
@@ -115,61 +116,6 @@ fn scratch_then_our_own_packet() {
     let events = vec![commit(), Event::TurnEnded(at(58, 104_000, &[])), compacted(9_000)];
     let (effects, _) = run(&policy(Author::Watcher, true, false), events);
     assert_eq!(effects, ["request_scratch", "compact", "inject_handoff"]);
-}
-
-#[test]
-fn a_compact_only_client_is_asked_only_to_compact() {
-    let end = |at_ms, baseline| {
-        Event::TurnEndedCompactOnly(Situation {
-            at_ms,
-            baseline,
-            ..at(60, 100_000, &[Boundary::Commit])
-        })
-    };
-    let made = || Event::CompactOnlyEnded { made: Ok(9_000) };
-    // No packet or scratch file by the agent, no wait for the user's message, and no handoff.
-    let mut all = policy(Author::Agent, true, false);
-    let asap = all.tiers.get_mut(&Tier::Asap).unwrap();
-    asap.requires_any_boundary.insert(Boundary::TurnComplete);
-    let (effects, state) = run(&all, vec![end(0, None), made()]);
-    assert_eq!(effects, ["compact"]);
-    assert_eq!((state.phase, state.baseline.unwrap().used), (Phase::Idle, 9_000));
-    let small = Event::TurnEndedCompactOnly(at(60, 9_100, &[Boundary::Commit]));
-    assert_eq!(run(&all, vec![end(0, None), made(), small]).0, ["compact"], "no growth");
-
-    let asked = take(&all, Watcher::default(), end(0, None), 1_000).state;
-    let failed = Event::CompactOnlyEnded { made: Err("a turn is running".into()) };
-    let failed = take(&all, asked.clone(), failed, 2_000);
-    assert_eq!((shown(&failed.effects), failed.state.kept_packet), (vec!["warn".to_owned()], None));
-    let (trigger, why) = failed.given_up.unwrap();
-    assert_eq!((trigger.turn, why.as_str()), (1, "the compaction failed: a turn is running"));
-    // The client was killed: the end of the next turn learns the result from the transcript.
-    let lost = take(&all, asked.clone(), end(3_000, None), 3_000);
-    assert_eq!((lost.state.phase, lost.given_up.is_some()), (Phase::Idle, true));
-    let found = Some(Baseline { used: 9_000, at_ms: 2_000 });
-    let found = take(&all, asked, end(3_000, found), 3_000);
-    assert_eq!((found.state.phase, found.given_up), (Phase::Idle, None));
-
-    // It neither begins nor ends what another client carries out.
-    let others =
-        take(&policy(Author::Watcher, false, false), Watcher::default(), commit(), 1).state;
-    for event in [end(0, None), made()] {
-        let stepped = take(&all, others.clone(), event, 2);
-        assert_eq!((stepped.effects, &stepped.state), (vec![], &others));
-    }
-}
-
-#[test]
-fn after_a_late_yes_the_same_client_compacts() {
-    let policy = policy(Author::Agent, true, true);
-    let end = Event::TurnEndedCompactOnly(at(60, 100_000, &[Boundary::Commit]));
-    let yes = Judgment { should_compact: true, reason: "over".into() };
-    let yes = Event::Judged { request_id: "judgment-1".into(), judgment: Some(yes) };
-    assert_eq!(run(&policy, vec![end.clone(), yes]).0, ["ask_judgment", "compact"]);
-    // Another client requested it and left: it is over, and this client can only compact.
-    let asked = take(&policy, Watcher::default(), commit(), 0).state;
-    let late = take(&policy, asked, end, policy.judgment_timeout_ms);
-    assert_eq!(shown(&late.effects), ["warn", "compact"]);
 }
 
 /// Defect 7.13.4: these modes notified at every turn in a tier, with or without a boundary.
@@ -334,6 +280,7 @@ fn alphabet() -> Vec<Event> {
         Event::Tick,
         Event::TurnSeen(at(60, 100_000, &[Boundary::Commit])),
         Event::TurnEndedCompactOnly(at(60, 100_000, &[Boundary::Commit])),
+        Event::MidTurnCompactOnly(Situation { point: Point::MidTurn, ..at(5, 250_000, &[]) }),
         Event::CompactOnlyEnded { made: Ok(9_000) },
         Event::CompactOnlyEnded { made: Err("a turn is running".into()) },
         Event::Resume { compacted: None },
@@ -398,6 +345,7 @@ fn any_policy() -> impl Strategy<Value = Policy> {
             policy(if flags.0 { Author::Agent } else { Author::Watcher }, flags.1, false);
         policy.on_judgment_failure = if flags.2 { OnFailure::Wait } else { OnFailure::Compact };
         policy.compactions_per_hour = bounds.0;
+        policy.mid_turn = flags.1;
         (policy.wait_ms, policy.judgment_timeout_ms) = (bounds.1 * 1_000, bounds.2 * 1_000);
         for (tier, (lt, requires, (gate, judgment))) in Tier::ALL.iter().copied().zip(tiers) {
             let rule = policy.tiers.get_mut(&tier).unwrap();
@@ -418,7 +366,7 @@ proptest! {
         policy in any_policy(),
         // Mostly adds nothing: only then would a second compaction lack growth.
         stream in proptest::collection::vec(
-            (0..20usize, prop_oneof![6 => Just(0), 1 => 0..3_000u64, 1 => Just(30_000)], 0..100u64),
+            (0..21usize, prop_oneof![6 => Just(0), 1 => 0..3_000u64, 1 => Just(30_000)], 0..100u64),
             1..200,
         ),
     ) {
@@ -439,6 +387,8 @@ proptest! {
                 Event::TurnEndedCompactOnly(_) =>
                     Event::TurnEndedCompactOnly(situation(Point::TurnEnd)),
                 Event::MidTurn(_) => Event::MidTurn(situation(Point::MidTurn)),
+                Event::MidTurnCompactOnly(_) =>
+                    Event::MidTurnCompactOnly(situation(Point::MidTurn)),
                 Event::Judged { judgment, .. } =>
                     Event::Judged { request_id: format!("judgment-{}", state.asked), judgment },
                 // A compaction may leave any size, even a larger one.

@@ -55,6 +55,7 @@ fn policy(policy: &Policy) -> PolicyInfo {
         judge: word::<Judge>(&policy.judge),
         on_judgment_failure: word::<OnFailure>(&policy.on_judgment_failure),
         compactions_per_hour: policy.compactions_per_hour,
+        mid_turn: policy.mid_turn,
         semantic: Some(word(&policy.semantic)),
         compaction_model: policy.compaction_model.clone(),
         compaction_effort: policy.compaction_effort.clone(),

@@ -53,10 +53,11 @@ pub(super) fn forecast(forecast: &ahead::Forecast) -> Forecast {
     }
 }
 
-pub(super) fn watcher(watcher: &core_watcher::Watcher, mode: Mode) -> Watcher {
+pub(super) fn watcher(watcher: &core_watcher::Watcher, (mode, mid_turn): (Mode, bool)) -> Watcher {
     Watcher {
         phase: watcher.phase.into_str().to_owned(),
         mode: word(&mode),
+        mid_turn,
         deferred: watcher.deferred.is_some(),
         held: watcher.held.is_some(),
         packet_kept: watcher.kept_packet.is_some(),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use longhaul_core::context::window::WindowSources;
 use longhaul_core::fold::{Fold, Gauge};
+use longhaul_core::policy::settings::Mode;
 use longhaul_store::GaugeTable;
 
 use super::agent_settings;
@@ -46,6 +47,9 @@ impl KnownWindow {
         let meter = fold.map(Fold::meter);
         let source = fold.map(|fold| fold.head().source);
         let percent = &self.config.context.auto_compact_percent;
+        let policy = &self.config.policies.active;
+        // Such a policy makes the agent compact by itself long before its limit.
+        let shows_limit = !(policy.mid_turn && policy.mode == Mode::Auto);
         WindowSources {
             model,
             asked: None,
@@ -53,7 +57,9 @@ impl KnownWindow {
             reported: self.gauge.as_ref().and_then(|gauge| gauge.window_of(model)),
             stated: meter.and_then(|meter| meter.window()),
             filled: meter.and_then(|meter| meter.filled()),
-            agent_compacted_at: meter.and_then(|meter| meter.agent_compacted_at()),
+            agent_compacted_at: meter
+                .and_then(|meter| meter.agent_compacted_at())
+                .filter(|_| shows_limit),
             agent_window: self.agent.window,
             limit_asked: None,
             percent_configured: (percent.origin != Origin::Default).then_some(**percent),

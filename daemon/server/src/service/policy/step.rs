@@ -35,6 +35,8 @@ pub enum ClientEvent {
     CompactOnlyEnded(Result<Option<u64>, String>),
     /// A model call ended and the turn continues.
     MidTurn(TurnWords),
+    /// The same; the client can compact now and notify the person.
+    MidTurnCompactOnly(TurnWords),
     /// The history was compacted: tokens left, and whether the turn's end is still to come.
     Compacted(Option<u64>, bool),
     /// A requested action failed, with the reason.
@@ -77,6 +79,9 @@ impl Stepping<'_> {
                 Event::CompactOnlyEnded { made: made.map(|tokens| tokens.unwrap_or(*used)) }
             }
             ClientEvent::MidTurn(turn) => Event::MidTurn(turn.added(situation(Point::MidTurn))),
+            ClientEvent::MidTurnCompactOnly(turn) => {
+                Event::MidTurnCompactOnly(turn.added(situation(Point::MidTurn)))
+            }
             ClientEvent::Compacted(tokens_after, turn_end_follows) => {
                 Event::Compacted { tokens_after: tokens_after.unwrap_or(*used), turn_end_follows }
             }

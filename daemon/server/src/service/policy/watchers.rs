@@ -61,6 +61,11 @@ impl Watchers {
         self.config.now().policies.active.mode
     }
 
+    /// Whether it does so in the middle of a turn, too.
+    pub fn is_mid_turn(&self) -> bool {
+        self.config.now().policies.active.mid_turn
+    }
+
     /// Decides on a thread under every policy.
     pub async fn evaluate(
         &self,
@@ -135,15 +140,20 @@ impl Watchers {
         };
         let mut event = step.event(&subject.thread_id, client_event);
         let (wait, may_ask) = match &event {
-            Event::TurnSeen(_) => (HOOK_WAIT, false),
+            // The agent waits.
+            Event::TurnSeen(_) | Event::MidTurnCompactOnly(_) => (HOOK_WAIT, false),
             event => {
                 (CLIENT_WAIT, matches!(event, Event::TurnEnded(_) | Event::TurnEndedCompactOnly(_)))
             }
         };
+        let is_ignored =
+            matches!(event, Event::MidTurnCompactOnly(_)) && !config.policies.active.mid_turn;
         if let Event::TurnEnded(situation)
         | Event::TurnEndedCompactOnly(situation)
         | Event::TurnSeen(situation)
-        | Event::MidTurn(situation) = &mut event
+        | Event::MidTurn(situation)
+        | Event::MidTurnCompactOnly(situation) = &mut event
+            && !is_ignored
         {
             self.surroundings.add_to(situation, &state, wait, may_ask).await;
         }

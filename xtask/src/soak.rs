@@ -1,14 +1,15 @@
 //! `cargo xtask soak`: a busy developer's day in an hour, against the real daemon in a scratch home.
 //!
 //! Twenty agents write, fork, resume, rename, delete and truncate transcripts; clients call constantly; the daemon is
-//! suspended at times, as on a closed laptop. Memory and response times must not grow, and the answers about each
-//! thread must equal those of a fresh daemon.
+//! suspended at times, as on a closed laptop. Memory, processor time and response times must not grow, and the answers
+//! about each thread must equal those of a fresh daemon.
 
 mod agent;
 mod bounds;
 mod chance;
 mod clients;
 mod comparison;
+mod floor;
 mod lines;
 mod samples;
 
@@ -26,12 +27,16 @@ use crate::stopwatch::Stopwatch;
 use agent::{ActionCounts, Agent};
 use chance::Chance;
 use clients::Clients;
+use floor::Floor;
 use samples::Samples;
 
 const AGENTS: u32 = 20;
 
 /// Interval of checks during the day.
 const STEP: Duration = Duration::from_millis(100);
+
+/// Equal parts of the day; response times are compared within each. A quarter has a whole number of them.
+const SLICES: usize = 120;
 
 /// Samples per run, and the longest time between two.
 const SAMPLES: u32 = 60;
@@ -74,10 +79,15 @@ struct Day {
 }
 
 impl Day {
+    /// The current slice of the day, from 0.
+    fn slice(&self) -> usize {
+        let slice = self.watch.elapsed().as_nanos() * SLICES as u128 / self.whole.as_nanos().max(1);
+        usize::try_from(slice).unwrap_or(SLICES).min(SLICES - 1)
+    }
+
     /// The quarter of the day, from 0.
     fn quarter(&self) -> usize {
-        let share = self.watch.seconds() / self.whole.as_secs_f64();
-        [0.25, 0.5, 0.75].iter().filter(|end| share >= **end).count()
+        self.slice() * 4 / SLICES
     }
 
     fn is_over(&self) -> bool {
@@ -114,6 +124,7 @@ pub(crate) fn soak(longhauld: &Path, whole: Duration, seed: u64) -> anyhow::Resu
         std::fs::create_dir_all(folder)?;
     }
     let daemon = Daemon::start_with(longhauld, &day.codex_home, &day.claude_home, CONFIG)?;
+    let floor = Floor::start(home.path())?;
     println!("==> soak: {AGENTS} agents for {} s, seed {seed}", whole.as_secs());
     let clients = Clients::default();
     let mut samples = Samples::default();
@@ -122,7 +133,7 @@ pub(crate) fn soak(longhauld: &Path, whole: Duration, seed: u64) -> anyhow::Resu
             .map(|number| Agent::new(&day, number, Chance::of(seed, number)))
             .map(|agent| scope.spawn(|| agent.live()));
         let agents: Vec<_> = agents.collect();
-        let asking = clients.start(scope, &day, &daemon);
+        let asking = clients.start(scope, &day, (&daemon, &floor));
         let watched = watch(&day, &daemon, &mut samples);
         day.is_over.store(true, Ordering::Relaxed);
         let joined = agents.into_iter().chain(asking).map(|thread| thread.join());
@@ -134,7 +145,8 @@ pub(crate) fn soak(longhauld: &Path, whole: Duration, seed: u64) -> anyhow::Resu
     let compared = comparison::compare(longhauld, &daemon, &day, CONFIG)?;
     println!("    {compared} threads: answers equal those of a fresh daemon");
     let memory = daemon.memory()?;
-    let findings = bounds::judge(&samples, &clients, whole, memory.peak - memory.program);
+    let times = clients.into_times()?;
+    let findings = bounds::judge(&samples, &times, whole, memory.peak - memory.program);
     daemon.stop()?;
     ensure!(findings.is_empty(), "not flat: {}", findings.join("; "));
     Ok(())
@@ -149,7 +161,7 @@ fn watch(day: &Day, daemon: &Daemon, samples: &mut Samples) -> anyhow::Result<()
         pause(STEP);
         if day.watch.elapsed() >= sample_period * (sampled + 1) {
             sampled += 1;
-            samples.take(day.quarter(), daemon)?;
+            samples.take(day, daemon)?;
         }
         if day.watch.elapsed() >= suspend_period * (suspended + 1) && suspended < SUSPENSIONS {
             suspended += 1;

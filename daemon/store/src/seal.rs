@@ -15,8 +15,9 @@
 //! is rebuilt from the transcripts and the salvaged rows. So no row of a damaged page is ever returned. This holds for
 //! a file that was not written since. If a person restored an older copy, the file differs and its seal is ignored.
 //!
-//! *Not covered*: bits that flip while the database is in use are found at its next rest, at most an hour later. The
-//! log has SQLite's own checksums. A damaged seal counts as none.
+//! *Not covered*: a write unseals the database, so the next seal describes whatever changed between the last check and
+//! that write. The daemon checks before its own hourly writes. The log has SQLite's own checksums. A damaged seal
+//! counts as none.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read as _, Write as _};

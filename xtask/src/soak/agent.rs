@@ -35,6 +35,10 @@ pub(super) struct ActionCounts {
 }
 
 impl ActionCounts {
+    pub(super) fn lines(&self) -> u64 {
+        self.lines.load(Ordering::Relaxed)
+    }
+
     pub(super) fn show(&self) -> String {
         let all = [
             ("lines", &self.lines),

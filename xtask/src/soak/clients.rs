@@ -1,6 +1,5 @@
 //! Clients that call constantly, and their response times.
 
-use std::hint::black_box;
 use std::sync::Mutex;
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Duration;
@@ -8,10 +7,12 @@ use std::time::Duration;
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 
-use super::Day;
 use super::chance::Chance;
+use super::floor::Floor;
+use super::{Day, SLICES};
 use crate::daemon::{Daemon, pause};
 use crate::stopwatch::Stopwatch;
+use crate::wire::Wire;
 
 /// The calls, with the pause after each answer.
 const QUESTIONS: [(&str, Duration); 5] = [
@@ -26,17 +27,16 @@ const QUESTIONS: [(&str, Duration); 5] = [
 const EXPECTED: [&str; 4] =
     ["thread_not_found", "checkpoint_not_found", "source_changed", "store_busy"];
 
-/// A fixed piece of work, to measure the load by other programs.
-pub(super) const PACE: &str = "a fixed sum";
-const PACE_ROUNDS: u64 = 100_000;
-const PACE_PAUSE: Duration = Duration::from_millis(50);
+/// Calls of the floor, and the pause after each answer.
+pub(super) const FLOOR: &str = "floor";
+const FLOOR_PAUSE: Duration = Duration::from_millis(20);
 
-/// Response times in milliseconds, by quarter of the run.
-type Times = [Vec<f64>; 4];
+/// Response times in milliseconds, by slice of the day.
+pub(super) type Times = [Vec<f64>; SLICES];
 
 #[derive(Default)]
 pub(super) struct Clients {
-    times: Mutex<Vec<(&'static str, Times)>>,
+    times: Mutex<Vec<(&'static str, Box<Times>)>>,
     threads: Mutex<Vec<String>>,
 }
 
@@ -45,44 +45,34 @@ impl Clients {
         &'s self,
         scope: &'s Scope<'s, '_>,
         day: &'s Day,
-        daemon: &'s Daemon,
+        (daemon, floor): (&'s Daemon, &'s Floor),
     ) -> Vec<ScopedJoinHandle<'s, anyhow::Result<()>>> {
-        let ask = |(method, rest)| scope.spawn(move || self.ask(day, daemon, (method, rest)));
-        let pace = scope.spawn(move || self.keep_pace(day));
-        QUESTIONS.into_iter().map(ask).chain([pace]).collect()
+        let ask = |question| scope.spawn(move || self.ask(day, daemon.connect()?, question));
+        let asked = QUESTIONS.into_iter().map(ask);
+        let floor = scope.spawn(move || self.ask(day, floor.connect()?, (FLOOR, FLOOR_PAUSE)));
+        asked.chain([floor]).collect()
     }
 
-    /// Sorted response times of a method in two quarters of the run.
-    pub(super) fn quarters(
-        &self,
-        (first, last): (usize, usize),
-    ) -> Vec<(&'static str, Vec<f64>, Vec<f64>)> {
-        let all = self.times.lock().map(|times| times.clone()).unwrap_or_default();
-        let sorted = |mut times: Vec<f64>| {
-            times.sort_by(f64::total_cmp);
-            times
-        };
-        let of = |(method, times): (&'static str, Times)| {
-            (method, sorted(times[first].clone()), sorted(times[last].clone()))
-        };
-        all.into_iter().map(of).collect()
+    /// All response times, by method; `FLOOR` is one of them.
+    pub(super) fn into_times(self) -> anyhow::Result<Vec<(&'static str, Box<Times>)>> {
+        self.times.into_inner().ok().context("a client panicked")
     }
 
     fn ask(
         &self,
         day: &Day,
-        daemon: &Daemon,
+        mut wire: Wire,
         (method, rest): (&'static str, Duration),
     ) -> anyhow::Result<()> {
-        let mut wire = daemon.connect()?;
-        let (mut chance, mut times, mut answer) = (Chance::of(7, 0), Times::default(), Vec::new());
+        let mut times: Box<Times> = Box::new(std::array::from_fn(|_| Vec::new()));
+        let (mut chance, mut answer) = (Chance::of(7, 0), Vec::new());
         while !day.is_over() {
             if let Some(params) = self.params(method, &mut chance) {
                 let awake = day.awake.read().ok().context("the day panicked")?;
                 let request = wire.request(method, &params);
                 let watch = Stopwatch::start();
                 wire.round_trip(&request, &mut answer)?;
-                times[day.quarter()].push(watch.seconds() * 1_000.0);
+                times[day.slice()].push(watch.seconds() * 1_000.0);
                 drop(awake);
                 self.take(method, &answer)?;
             }
@@ -90,19 +80,6 @@ impl Clients {
         }
         ensure!(times.iter().any(|times| !times.is_empty()), "{method} was never called");
         self.times.lock().ok().context("a client panicked")?.push((method, times));
-        Ok(())
-    }
-
-    fn keep_pace(&self, day: &Day) -> anyhow::Result<()> {
-        let (mut chance, mut times) = (Chance::of(7, 1), Times::default());
-        while !day.is_over() {
-            let watch = Stopwatch::start();
-            let sum = (0..PACE_ROUNDS).fold(0, |sum: u64, _| sum.wrapping_add(chance.below(97)));
-            black_box(sum);
-            times[day.quarter()].push(watch.seconds() * 1_000.0);
-            pause(PACE_PAUSE);
-        }
-        self.times.lock().ok().context("a client panicked")?.push((PACE, times));
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! Runs the daemon's own jobs and maintenance.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use longhaul_core::job::Kind;
 use tokio_util::sync::CancellationToken;
@@ -16,6 +17,9 @@ use crate::service::memory::{ConsolidateWork, ExtractWork};
 use crate::service::retention::{PruneWork, Retention};
 use crate::service::search::{FullText, ReindexWork};
 use crate::service::storage::Storage;
+
+/// Interval between two passes over the store.
+const STORE_PERIOD: Duration = Duration::from_secs(3_600);
 
 pub(super) struct OwnWork {
     pub(super) compaction: Arc<CompactionJobs>,
@@ -44,10 +48,9 @@ impl OwnWork {
                 _ = async {
                     tokio::join!(
                         memory.upkeep.keep(),
-                        retention.keep(),
+                        self.look_after_store(),
                         jobs.keep_unparked(),
                         self.idle_trim.keep(),
-                        self.storage.keep_checked(),
                     )
                 } => {}
             }
@@ -63,6 +66,19 @@ impl OwnWork {
             maintenance,
         );
         Ok(())
+    }
+
+    /// Prunes the store now, then checks and prunes it once an hour, until the future is dropped.
+    ///
+    /// The check comes first: a write unseals the database, and the next seal would describe a damaged page.
+    async fn look_after_store(&self) {
+        loop {
+            self.retention.request_pass().await;
+            tokio::select! {
+                () = self.retention.early_pass_due() => {}
+                () = tokio::time::sleep(STORE_PERIOD) => self.storage.check().await,
+            }
+        }
     }
 
     /// Starts the worker that edits the files of memory, unless external workers do that.

@@ -30,9 +30,6 @@ use crate::config::Live;
 use crate::jobs::Jobs;
 use crate::jobs::runner::Work;
 
-/// Interval between passes.
-pub const PERIOD: Duration = Duration::from_secs(3_600);
-
 /// Compactions after which a pass runs early.
 const COMPACTIONS_PER_PASS: u64 = 32;
 
@@ -111,24 +108,23 @@ impl Retention {
         }
     }
 
-    /// Requests a pass now and whenever one is due, until this future is dropped.
-    pub async fn keep(&self) {
-        loop {
-            let asked = JobRequest {
-                key: JobKey::only(Kind::Prune),
-                input: self.clock.new_id(),
-                payload: String::new(),
-                priority: 0,
-                urgent: false,
-            };
-            if let Err(error) = self.jobs.request(asked).await {
-                tracing::warn!(%error, "cannot request pruning of old compactions");
-            }
-            tokio::select! {
-                () = self.prune_due.notified() => {}
-                () = tokio::time::sleep(PERIOD) => {}
-            }
+    /// Requests a pass.
+    pub async fn request_pass(&self) {
+        let asked = JobRequest {
+            key: JobKey::only(Kind::Prune),
+            input: self.clock.new_id(),
+            payload: String::new(),
+            priority: 0,
+            urgent: false,
+        };
+        if let Err(error) = self.jobs.request(asked).await {
+            tracing::warn!(%error, "cannot request pruning of old compactions");
         }
+    }
+
+    /// Waits until enough compactions were recorded for an early pass.
+    pub async fn early_pass_due(&self) {
+        self.prune_due.notified().await;
     }
 
     /// Deletes everything over its age or number.

@@ -1,7 +1,6 @@
 //! What stays open while the daemon runs: the reader of transcripts, the search index, the database.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use longhaul_store::Database;
 use tokio::sync::{RwLock, RwLockReadGuard};
@@ -9,9 +8,6 @@ use tokio::sync::{RwLock, RwLockReadGuard};
 use super::archive::ArchiveKeeper;
 use super::search::FullText;
 use crate::ingest::Ingest;
-
-/// Time between two checks of the database's pages.
-const CHECK_PERIOD: Duration = Duration::from_secs(3_600);
 
 /// Closes what is open, in the right order.
 pub struct Storage {
@@ -41,15 +37,12 @@ impl Storage {
         self.ingest.ended().await;
     }
 
-    /// Compares the pages of the database with their checksums while it is idle, until the future is dropped.
-    pub async fn keep_checked(&self) {
-        loop {
-            tokio::time::sleep(CHECK_PERIOD).await;
-            if let Err(error) = self.database.check_pages().await {
-                tracing::error!(%error, "the database is damaged");
-                if let Err(error) = self.ingest.recover().await {
-                    tracing::error!(%error, "the damaged database cannot be replaced by a new one");
-                }
+    /// Compares the pages of an idle database with their checksums, and replaces a database that is damaged.
+    pub async fn check(&self) {
+        if let Err(error) = self.database.check_pages().await {
+            tracing::error!(%error, "the database is damaged");
+            if let Err(error) = self.ingest.recover().await {
+                tracing::error!(%error, "the damaged database cannot be replaced by a new one");
             }
         }
     }

@@ -1,17 +1,15 @@
 //! The files on disk: their permissions, and erasure of forgotten text.
 
-use std::os::unix::fs::{FileExt as _, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use longhaul_protocol::compaction::{Run, RunParams, Strategy};
-use longhaul_protocol::event::EventKind;
 use longhaul_protocol::memory::{AddNote, AddNoteParams, Forget, ForgetParams, Origin};
 use serde_json::json;
 
 use crate::support::provider::{Answer, Provider};
 use crate::support::rollout::Rollout;
-use crate::support::{Client, Daemon, Process, command, field, pause, soon};
+use crate::support::{Client, Daemon, Process, command, soon};
 
 const THREAD: &str = "019cadd3-0000-7000-8000-0000000000d1";
 /// Words that occur nowhere else.
@@ -154,77 +152,5 @@ async fn a_bit_flipped_while_the_daemon_was_stopped_is_repaired_and_reported() {
     let warnings = client.status().await.warnings;
     let mended = warnings.iter().find(|warning| warning.kind == "store_mended");
     assert!(mended.is_some_and(|one| one.message.starts_with("1 pages")), "{warnings:?}");
-    assert_eq!(client.thread(THREAD).await.thread_id, THREAD);
-}
-
-/// A daemon at rest, its database sealed, and a client of it.
-async fn resting() -> (Daemon, Client, PathBuf) {
-    let home = tempfile::tempdir().unwrap();
-    long_thread(home.path());
-    let (daemon, mut client) = Daemon::with_client(home, "").await;
-    client.sync(THREAD).await;
-    let database = daemon.home.path().join(".local/state/longhaul/longhaul.db");
-    let seal = database.with_extension("db.seal");
-    // Each rest of half a minute ends in a seal, unless something was written meanwhile.
-    for _ in 0..20 {
-        pass(Duration::from_secs(31)).await;
-        for _ in 0..200 {
-            if seal.exists() {
-                return (daemon, client, database);
-            }
-            pause().await;
-        }
-    }
-    panic!("the database is not sealed");
-}
-
-/// Advances all timers.
-async fn pass(time: Duration) {
-    tokio::time::pause();
-    tokio::time::advance(time).await;
-    tokio::time::resume();
-}
-
-/// Flips bits of the database's middle, which a failing disk does without a new modification time.
-fn flip(database: &Path, bits: &[u8]) {
-    let mut bytes = std::fs::read(database).unwrap();
-    let middle = bytes.len() / 2;
-    for (byte, bits) in bytes[middle..].iter_mut().zip(bits) {
-        *byte ^= bits;
-    }
-    let file = std::fs::File::options().write(true).open(database).unwrap();
-    let changed = file.metadata().unwrap().modified().unwrap();
-    file.write_all_at(&bytes, 0).unwrap();
-    file.set_modified(changed).unwrap();
-}
-
-#[tokio::test]
-async fn a_bit_flipped_while_the_daemon_rests_is_repaired_within_the_hour() {
-    let (_daemon, mut client, database) = resting().await;
-    flip(&database, &[4]);
-    pass(Duration::from_secs(3_601)).await;
-    let mended = async {
-        loop {
-            let warnings = client.status().await.warnings;
-            if warnings.iter().any(|warning| warning.kind == "store_mended") {
-                return;
-            }
-            pause().await;
-        }
-    };
-    soon("a repaired page", mended).await;
-    assert_eq!(client.thread(THREAD).await.thread_id, THREAD);
-}
-
-#[tokio::test]
-async fn a_database_damaged_while_the_daemon_rests_is_replaced_within_the_hour() {
-    let (_daemon, mut client, database) = resting().await;
-    client.subscribe(&[EventKind::StoreRebuilt]).await;
-    flip(&database, &[255; 16]);
-    pass(Duration::from_secs(3_601)).await;
-    let event = soon("a new database", client.event()).await;
-    let aside = field(&event.data, "moved_to").as_str().unwrap().to_owned();
-    assert!(Path::new(&aside).exists(), "the damaged one is kept: {aside}");
-    client.sync(THREAD).await;
     assert_eq!(client.thread(THREAD).await.thread_id, THREAD);
 }

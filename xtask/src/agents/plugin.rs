@@ -163,7 +163,7 @@ fn precomputed_row(claude: &Claude, mock: &Mock) -> anyhow::Result<Row> {
     let requests = mock.take().iter().filter(|request| is_summary_request(request)).count();
     let steps = || log.lines().filter(|line| line.contains("precompute"));
     let is_answered = steps().any(|line| line.contains("longhaul answers in time"));
-    let last = steps().last().unwrap_or("nothing is precomputed").to_owned();
+    let last = steps().next_back().unwrap_or("nothing is precomputed").to_owned();
     Ok(Row::new("ahead of time: no model", is_answered && requests == 0, last))
 }
 

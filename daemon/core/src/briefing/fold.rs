@@ -126,18 +126,7 @@ impl Briefing {
                 self.record_command(run, folder);
                 match reads.as_deref().filter(|_| !outcome.is_failure()) {
                     Some(path) => self.record_view(at.seq, &places.shown(path), answered.printed()),
-                    // An empty search result is information, too.
-                    None if *is_look && outcome.is_failure() => {
-                        let said = match answered.printed().trim() {
-                            "" => format!("{}, printed nothing", outcome.words()),
-                            printed => format!("{}: {printed}", outcome.words()),
-                        };
-                        self.record_output(at.seq, run.script, &said, folder);
-                    }
-                    None if outcome.is_failure() || Class::of(run.script).is_check() => {
-                        self.record_outcome_output(at.seq, run.script, answered.printed(), folder);
-                    }
-                    None => self.record_output(at.seq, run.script, answered.printed(), folder),
+                    None => self.record_printed(at.seq, run.script, answered, *is_look, folder),
                 }
             }
             Work::View { path } if !outcome.is_failure() => {
@@ -164,6 +153,30 @@ impl Briefing {
                 self.record_answer(at.seq, &call.what, answered.printed());
             }
             Work::View { .. } | Work::Search { .. } | Work::PlanStep { .. } | Work::Other => {}
+        }
+    }
+
+    /// Records what a script printed, unless that was a file.
+    fn record_printed(
+        &mut self,
+        seq: u64,
+        script: &str,
+        answered: &CallResult<'_>,
+        is_look: bool,
+        folder: Option<&str>,
+    ) {
+        let (outcome, printed) = (answered.outcome, answered.printed());
+        // An empty search result is information, too.
+        if is_look && outcome.is_failure() {
+            let result = match printed.trim() {
+                "" => format!("{}, printed nothing", outcome.words()),
+                printed => format!("{}: {printed}", outcome.words()),
+            };
+            self.record_output(seq, script, &result, folder);
+        } else if outcome.is_failure() || Class::of(script).is_check() {
+            self.record_outcome_output(seq, script, printed, folder);
+        } else {
+            self.record_output(seq, script, printed, folder);
         }
     }
 

@@ -126,7 +126,7 @@ impl Briefing {
                 self.record_command(run, folder);
                 match reads.as_deref().filter(|_| !outcome.is_failure()) {
                     Some(path) => self.record_view(at.seq, &places.shown(path), answered.printed()),
-                    None => self.record_printed(at.seq, run.script, answered, *is_look, folder),
+                    None => self.record_printed(run, folder),
                 }
             }
             Work::View { path } if !outcome.is_failure() => {
@@ -157,15 +157,8 @@ impl Briefing {
     }
 
     /// Records what a script printed, unless that was a file.
-    fn record_printed(
-        &mut self,
-        seq: u64,
-        script: &str,
-        answered: &CallResult<'_>,
-        is_look: bool,
-        folder: Option<&str>,
-    ) {
-        let (outcome, printed) = (answered.outcome, answered.printed());
+    fn record_printed(&mut self, run: CommandRun<'_>, folder: Option<&str>) {
+        let CommandRun { seq, script, is_look, outcome, printed, .. } = run;
         // An empty search result is information, too.
         if is_look && outcome.is_failure() {
             let result = match printed.trim() {

@@ -2,29 +2,31 @@
 
 use std::sync::OnceLock;
 
-use regex::Regex;
+use aho_corasick::packed::Searcher;
 
-/// A list of phrases. The first search builds one automaton for all of them: searching for each separately took
-/// a third of the time of a fold.
+/// Phrases per searcher. For more of them it compares fewer bytes at once, and for many it cannot be built.
+const AT_ONCE: usize = 32;
+
+/// A list of phrases. The first search builds a searcher for all of them, which compares many bytes at once:
+/// searching for each separately took a third of the time of a fold, and a regular expression takes twice as long
+/// in texts as short as these.
 #[derive(Debug)]
 pub struct Phrases {
     phrases: &'static [&'static str],
-    automaton: OnceLock<Option<Regex>>,
+    /// `None` on a processor that cannot compare many bytes at once.
+    searchers: OnceLock<Option<Vec<Searcher>>>,
 }
 
 impl Phrases {
     pub const fn new(phrases: &'static [&'static str]) -> Self {
-        Self { phrases, automaton: OnceLock::new() }
+        Self { phrases, searchers: OnceLock::new() }
     }
 
     /// Whether `text` contains one of the phrases, case-sensitively.
     pub fn is_in(&self, text: &str) -> bool {
-        let automaton = self.automaton.get_or_init(|| {
-            let escaped: Vec<String> = self.phrases.iter().map(|it| regex::escape(it)).collect();
-            Regex::new(&escaped.join("|")).ok()
-        });
-        match automaton {
-            Some(automaton) => automaton.is_match(text),
+        let searchers = || self.phrases.chunks(AT_ONCE).map(Searcher::new).collect();
+        match self.searchers.get_or_init(searchers) {
+            Some(searchers) => searchers.iter().any(|searcher| searcher.find(text).is_some()),
             None => self.phrases.iter().any(|phrase| text.contains(phrase)),
         }
     }

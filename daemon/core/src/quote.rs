@@ -15,6 +15,17 @@ pub fn line(text: &str) -> Cow<'_, str> {
     unmarked(printable::one_line(text), is_heading(text))
 }
 
+/// [`line`] for text that may be owned: clean text is moved.
+pub fn whole_line(text: Cow<'_, str>) -> Cow<'_, str> {
+    match text {
+        Cow::Borrowed(text) => line(text),
+        Cow::Owned(text) => match line(&text) {
+            Cow::Owned(escaped) => Cow::Owned(escaped),
+            Cow::Borrowed(_) => Cow::Owned(text),
+        },
+    }
+}
+
 /// Text that keeps its lines.
 pub fn block(text: &str) -> Cow<'_, str> {
     let shown = printable::block(text);
@@ -30,6 +41,9 @@ fn unmarked(shown: Cow<'_, str>, has_heading: bool) -> Cow<'_, str> {
             false => line.to_owned(),
         };
         shown = Cow::Owned(shown.split_inclusive('\n').map(escaped).collect());
+    }
+    if memchr::memchr(b'<', shown.as_bytes()).is_none() {
+        return shown;
     }
     for (mark, escaped) in MARKS {
         if shown.contains(mark) {

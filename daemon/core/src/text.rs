@@ -113,6 +113,20 @@ fn is_one_line(text: &str) -> bool {
     is_visible && !pairs.fold(false, |any, (a, b)| any | ((*a == b' ') & (*b == b' ')))
 }
 
+/// Same as [`str::lines`], which is slow in texts of many lines.
+pub fn lines(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let Some(end) = memchr::memchr(b'\n', rest.as_bytes()) else {
+            let last = std::mem::take(&mut rest);
+            return (!last.is_empty()).then_some(last);
+        };
+        let line = &rest[..end];
+        rest = &rest[end + 1..];
+        Some(line.strip_suffix('\r').unwrap_or(line))
+    })
+}
+
 /// Same as [`str::to_lowercase`], which is slow from the first non-ASCII character on.
 pub fn lowercase(text: &str) -> String {
     if text.is_ascii() {
@@ -133,6 +147,13 @@ pub fn lowercase(text: &str) -> String {
     lower.push_str(rest);
     lower.make_ascii_lowercase();
     lower
+}
+
+/// The index of two ASCII characters, one after the other. To find them as a string costs several times more in
+/// texts as short as the lines of a transcript.
+pub fn find_pair(text: &str, [first, second]: [u8; 2]) -> Option<usize> {
+    let bytes = text.as_bytes();
+    memchr::memchr_iter(first, bytes).find(|at| bytes.get(at + 1) == Some(&second))
 }
 
 /// Same as `cut(&one_line(text), bytes)`, but reads no more of the text than it returns.
@@ -248,6 +269,11 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn lines_are_those_of_the_standard_library(text in "[ab\n\r]{0,12}") {
+            prop_assert!(lines(&text).eq(text.lines()));
+        }
+
         #[test]
         fn lower_case_is_that_of_the_standard_library(text in "[a-zA-Z ’ÄÉİǅßΣΑσ.Kж😀]{0,12}") {
             prop_assert_eq!(lowercase(&text), text.to_lowercase());

@@ -277,12 +277,12 @@ impl Briefing {
         documents::passages(path, printed, |passage| {
             let below = (path, passage.heading);
             if !binds {
-                let text = lines::tidy(&passage.text, None, 240);
+                let text = lines::tidy(passage.text, None, 240);
                 let percent = if passage.is_sample { percent / 2 } else { percent };
                 let strength = passage.strength * percent / 100;
                 return push(lines, at, (EvidenceKind::Document, strength), below, text);
             }
-            lines::each_sentence(&passage.text, |sentence| {
+            lines::each_sentence(passage.text, |sentence| {
                 let Some(strength) = documents::rule_strength(sentence) else { return };
                 let text = lines::tidy(sentence, None, 200);
                 // A rule that is read again appears once.

@@ -1,6 +1,6 @@
 //! Informative lines of documents that were read or written: decisions, rules, requirements, list items.
 
-mod marks;
+pub(super) mod marks;
 
 use super::lines;
 use super::openapi;
@@ -8,14 +8,13 @@ use super::placeholders::{is_placeholder, is_template};
 use crate::phrases::Phrases;
 use crate::rollout::patch::ANOTHER_PLACE;
 use crate::text;
-use marks::marks_of;
 
-pub(super) use marks::{VALUES_MARKS, decides};
+pub(super) use marks::decides;
 
 /// A line of a document, with its heading.
 pub(super) struct Passage<'a> {
     pub heading: &'a str,
-    pub text: String,
+    pub text: &'a str,
     pub strength: u16,
     /// Code in prose usually shows an example; a command is worth quoting by itself.
     pub is_sample: bool,
@@ -177,25 +176,25 @@ pub(super) fn passages(path: &str, text: &str, mut visit: impl FnMut(Passage<'_>
     let is_marked_up = is_instructions(path);
     if ends_with(path, &[".yaml", ".yml"]) {
         let (heading, strength, is_sample) = ("", OPERATION_STRENGTH, false);
-        for text in openapi::operations(text) {
+        for text in &openapi::operations(text) {
             visit(Passage { heading, text, strength, is_sample });
         }
     }
     // Each line of a short configuration is a deliberate choice.
-    if !is_prose && text.lines().count() <= SHORT_LINES {
+    if !is_prose && text::lines(text).count() <= SHORT_LINES {
         return settings(text, visit);
     }
     let mut heading = String::new();
     let mut paragraph = String::new();
     let mut end = |heading: &str, paragraph: &mut String, is_code: bool| {
-        let text = std::mem::take(paragraph);
-        passage(heading, text, (is_prose, is_code)).into_iter().for_each(&mut visit);
+        passage(heading, paragraph, (is_prose, is_code)).into_iter().for_each(&mut visit);
+        paragraph.clear();
     };
     let (mut is_comment, mut is_code, mut is_begun) = (false, false, false);
     let (front, front_lines) = if is_prose { front_matter(text) } else { (String::new(), 0) };
     paragraph.push_str(&front);
     end("front matter", &mut paragraph, false);
-    for line in text.lines().take(LINES_MAX).skip(front_lines) {
+    for line in text::lines(text).take(LINES_MAX).skip(front_lines) {
         if let Some(above) = line.strip_prefix(ANOTHER_PLACE) {
             end(&heading, &mut paragraph, is_code);
             lines::heading_of(above.trim()).unwrap_or_default().clone_into(&mut heading);
@@ -250,11 +249,11 @@ fn without_comment_marks(line: &str) -> &str {
 fn settings(text: &str, mut visit: impl FnMut(Passage<'_>)) {
     let mut together = String::new();
     let mut end = |together: &mut String| {
-        let text = std::mem::take(together);
-        let (heading, strength) = ("", SETTINGS_STRENGTH);
+        let (heading, text, strength) = ("", together.as_str(), SETTINGS_STRENGTH);
         if text.len() >= LINE_BYTES_MIN {
             visit(Passage { heading, text, strength, is_sample: false });
         }
+        together.clear();
     };
     for line in text.lines() {
         let bare = without_number(line).trim();
@@ -271,14 +270,18 @@ fn settings(text: &str, mut visit: impl FnMut(Passage<'_>)) {
 }
 
 /// A paragraph as a passage, unless it means nothing alone.
-fn passage(heading: &str, text: String, (is_prose, is_code): (bool, bool)) -> Option<Passage<'_>> {
+fn passage<'a>(
+    heading: &'a str,
+    text: &'a str,
+    (is_prose, is_code): (bool, bool),
+) -> Option<Passage<'a>> {
     // A short lead-in means nothing without what follows.
     let is_lead_in = text.len() < LEAD_IN_BYTES && text.ends_with([':', '：']);
     if text.len() < LINE_BYTES_MIN || is_lead_in {
         return None;
     }
-    let strength = strength(heading, &text, is_prose);
-    let is_sample = is_code && !is_command(&text);
+    let strength = strength(heading, text, is_prose);
+    let is_sample = is_code && !is_command(text);
     Some(Passage { heading, text, strength, is_sample })
 }
 
@@ -306,18 +309,19 @@ fn front_matter(text: &str) -> (String, usize) {
 const EMPTY_BYTES: usize = 160;
 
 fn strength(heading: &str, line: &str, is_prose: bool) -> u16 {
-    let [decides_here, is_empty, is_reason, is_rejection, is_rule, has_values] = marks_of(line);
     let is_item = lines::item_of(line).is_some();
+    let is_marked = marks::ANY.is_in(line);
+    let has = |marks: &Phrases| is_marked && marks.is_in(line);
     let strength = match () {
         // Its content is on the following lines.
         () if line.ends_with(['{', '[']) => 10,
         () if is_placeholder(line) => 10,
-        () if decides_here => 190,
-        () if is_empty && line.len() < EMPTY_BYTES => 20,
+        () if is_marked && decides(line) => 190,
+        () if line.len() < EMPTY_BYTES && has(&marks::EMPTY) => 20,
         () if decides(heading) => 180,
-        () if is_reason || has_version(line) => 140,
-        () if is_rejection => 150,
-        () if is_rule || has_values => 110,
+        () if has(&marks::REASONS) || has_version(line) => 140,
+        () if has(&marks::REJECTIONS) => 150,
+        () if has(&marks::RULES) || has(&marks::VALUES) => 110,
         () if is_item || is_command(line) || is_entry(line) => 80,
         () => 45,
     };
@@ -373,11 +377,11 @@ mod tests {
         let text =
             "{\n  \"build\": {\n    \"dest\": \"_site\",\n    \"src\": [\"api/**.yml\"]\n  }\n}\n";
         let mut seen = Vec::new();
-        passages("docfx.json", text, |p| seen.push(p.text));
+        passages("docfx.json", text, |p| seen.push(p.text.to_owned()));
         assert_eq!(seen, ["{ \"build\": { \"dest\": \"_site\", \"src\": [\"api/**.yml\"] } }"]);
         let long: String = (0..60).map(|n| format!("key{n} = \"value {n}\"\n")).collect();
         let mut seen = Vec::new();
-        passages("a.toml", &long, |p| seen.push(p.text));
+        passages("a.toml", &long, |p| seen.push(p.text.to_owned()));
         assert!(seen.len() < 8 && seen.iter().all(|text| text.len() <= SETTINGS_BYTES), "{seen:?}");
     }
 
@@ -385,7 +389,7 @@ mod tests {
     fn a_comment_at_the_start_of_a_document_is_quoted() {
         let text = "<!--\nVersion change: 1.0.0 → 1.1.0\n-->\n# Rules\n<!-- Write the rules\nbelow this line -->\n- We write the tests first.\n";
         let mut seen = Vec::new();
-        passages("rules.md", text, |p| seen.push((p.text, p.strength)));
+        passages("rules.md", text, |p| seen.push((p.text.to_owned(), p.strength)));
         assert_eq!(
             seen,
             [
@@ -434,7 +438,9 @@ mod tests {
     fn decisions_and_rules_are_strong_and_wrapped_prose_is_joined() {
         let text = "# Queue\n<!-- Fill in:\nall must be said -->\n     1\t- **Decision**: one queue per pool, since order matters\n\nThe queue is read by\nall workers at once.\nWorkers must never sleep while they hold it.\n";
         let mut seen = Vec::new();
-        passages("a/research.md", text, |p| seen.push((p.heading.to_owned(), p.text, p.strength)));
+        passages("a/research.md", text, |p| {
+            seen.push((p.heading.to_owned(), p.text.to_owned(), p.strength));
+        });
         assert_eq!(seen.len(), 2, "{seen:?}");
         assert_eq!(seen[0].0, "Queue");
         assert_eq!(seen[0].2, 190);
@@ -447,7 +453,7 @@ mod tests {
         let op = crate::rollout::patch::parse(patch).remove(0);
         assert_eq!((op.counts.added, op.counts.removed), (4, 1));
         let mut seen = Vec::new();
-        passages("PLAN.md", &op.added, |p| seen.push((p.heading.to_owned(), p.text)));
+        passages("PLAN.md", &op.added, |p| seen.push((p.heading.to_owned(), p.text.to_owned())));
         let headings: Vec<&str> = seen.iter().map(|(heading, _)| heading.as_str()).collect();
         assert_eq!(headings, ["Sprint 4", "", "Sprint 6"], "{seen:?}");
     }
@@ -457,7 +463,7 @@ mod tests {
         let path = "work/review/instructions.xml";
         let text = "<step n=\"1\" goal=\"Read\">\n  <critical>You MUST read <b>every</b> file of the list</critical>\n</step>\n";
         let mut seen = Vec::new();
-        passages(path, text, |p| seen.push(p.text));
+        passages(path, text, |p| seen.push(p.text.to_owned()));
         assert_eq!(seen, ["You MUST read every file of the list"]);
         assert!(is_document(path) && binds(path, std::iter::empty()));
         assert!(!is_document("pom.xml"));

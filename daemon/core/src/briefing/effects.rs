@@ -192,7 +192,7 @@ impl Effect {
                 let is_rest = passage.text.starts_with(char::is_lowercase);
                 let percent = if is_rest && documents::is_prose(path) { 50 } else { 100 };
                 let strength = passage.strength.max(least) * percent / 100;
-                visit(passage.heading, passage.text, strength);
+                visit(passage.heading, passage.text.to_owned(), strength);
             });
             return;
         }

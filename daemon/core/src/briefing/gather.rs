@@ -7,12 +7,15 @@ mod shares;
 mod state;
 mod units;
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
+
+use rustc_hash::FxBuildHasher;
 
 use super::collect::{Briefing, THOUGHT, TurnOutcome, report_strength};
 use super::documents;
 use super::effects;
-use super::evidence::{EvidenceLines, Line};
+use super::evidence::Line;
 use super::kinds::EvidenceKind;
 use super::lines;
 use super::render::Extra;
@@ -49,10 +52,6 @@ const NAMES_BYTES: usize = 200;
 const OUTLINE_BYTES: usize = 400;
 const OUTLINE_EDITS: u32 = 5;
 
-/// The first lines of a recently edited file describe its change, which says more than what was read.
-const TELLING_RANKS: usize = 3;
-const TELLING_WEIGHT: f64 = 1.6;
-
 /// For an edited file, added lines say more than lines that were read.
 const EDITED_WEIGHT: f64 = 0.6;
 
@@ -64,11 +63,11 @@ const LAST_STEP: f64 = 1.25;
 const SMALL_LINE_BYTES: usize = 320;
 
 /// The quotes to choose from, and the subject of the work.
-pub(super) fn gather(
-    briefing: &Briefing,
-    extra: &Extra<'_>,
+pub(super) fn gather<'a>(
+    briefing: &'a Briefing,
+    extra: &'a Extra<'_>,
     max_tokens: u64,
-) -> (Vec<Quote>, Focus) {
+) -> (Vec<Quote<'a>>, Focus) {
     let mut builder = Builder { briefing, extra, max_tokens, candidates: Vec::new() };
     builder.collect();
     builder.raise_named();
@@ -76,7 +75,7 @@ pub(super) fn gather(
     units::link(&mut builder.candidates);
     // A request's heading is already part of its first line.
     let requests = builder.candidates.iter_mut().filter(|it| it.kind == EvidenceKind::Request);
-    requests.for_each(|request| request.heading.clear());
+    requests.for_each(|request| request.heading = Cow::Borrowed(""));
     let focus = builder.focus();
     (builder.candidates, focus)
 }
@@ -85,28 +84,28 @@ struct Builder<'a> {
     briefing: &'a Briefing,
     extra: &'a Extra<'a>,
     max_tokens: u64,
-    candidates: Vec<Quote>,
+    candidates: Vec<Quote<'a>>,
 }
 
-impl Builder<'_> {
+impl<'a> Builder<'a> {
     fn collect(&mut self) {
         self.requests();
         self.template();
         self.reports();
-        self.lines(EvidenceKind::Remark, &self.briefing.remarks);
+        self.lines(EvidenceKind::Remark, self.briefing.remarks.iter());
         let first = self.candidates.len();
-        self.lines(EvidenceKind::Added, &self.briefing.added);
+        self.lines(EvidenceKind::Added, self.briefing.added.iter());
         shares::lower_behind(&mut self.candidates[first..], shares::OF_EDITS);
         self.raise_first_of_edits(first);
         self.documents();
-        self.lines(EvidenceKind::Rule, &self.briefing.rules);
+        self.lines(EvidenceKind::Rule, self.briefing.rules.iter());
         self.files();
         self.commands();
         self.git();
         self.outputs();
         self.tasks();
         for (order, line) in (0..).zip(&self.extra.accepted) {
-            self.push(EvidenceKind::Accepted, order, (0, 100), line.clone());
+            self.push(EvidenceKind::Accepted, order, (0, 100), line);
         }
         for (kind, lines) in
             [(EvidenceKind::Ran, &self.extra.ran), (EvidenceKind::Look, &self.extra.looked_at)]
@@ -122,16 +121,11 @@ impl Builder<'_> {
                     () => 50,
                 };
                 let strength = if self.is_small() { strength / 10 } else { strength };
-                self.push(kind, order, (0, strength), line.clone());
+                self.push(kind, order, (0, strength), line);
             }
         }
         for (order, (line, is_open)) in (0..).zip(&self.extra.plan) {
-            self.push(
-                EvidenceKind::Plan,
-                order,
-                (0, if *is_open { 110 } else { 25 }),
-                line.clone(),
-            );
+            self.push(EvidenceKind::Plan, order, (0, if *is_open { 110 } else { 25 }), line);
         }
         self.now();
         self.pending_edits();
@@ -141,16 +135,11 @@ impl Builder<'_> {
     /// complete.
     fn raise_first_of_edits(&mut self, first: usize) {
         let (briefing, now) = (self.briefing, self.briefing.turn());
-        let is_recent = |quote: &Quote| {
+        let is_recent = |quote: &Quote<'_>| {
             let effect = briefing.effects.of(&quote.group);
             effect.is_some_and(|effect| effect.turn + 1 >= now && !effect.is_deleted)
         };
-        let edits = &mut self.candidates[first..];
-        let ranks = shares::ranks(edits);
-        let first_ones = edits.iter_mut().zip(ranks).filter(|(_, rank)| *rank < TELLING_RANKS);
-        for (quote, _) in first_ones.filter(|(quote, _)| is_recent(quote)) {
-            quote.weight *= TELLING_WEIGHT;
-        }
+        shares::raise_first(&mut self.candidates[first..], is_recent);
     }
 
     /// Removes quotes that the person dropped, and those grouped under a dropped file or turn.
@@ -161,7 +150,7 @@ impl Builder<'_> {
         });
         for quote in &mut self.candidates {
             if extra.hides(&quote.heading, None) {
-                quote.heading.clear();
+                quote.heading = Cow::Borrowed("");
             }
         }
     }
@@ -190,13 +179,18 @@ impl Builder<'_> {
         };
         let of_files =
             [EvidenceKind::File, EvidenceKind::Added, EvidenceKind::Document, EvidenceKind::Rule];
+        // Neighbours are mostly of one file.
+        let mut last: (&str, bool) = ("", names(&ahead, ""));
         for quote in self.candidates.iter_mut().filter(|quote| of_files.contains(&quote.kind)) {
-            if names(&ahead, &quote.group) {
-                quote.weight = quote.weight.max(quote.kind.rule().weights[0]) * NAMED_WEIGHT;
-            } else if quote.kind == EvidenceKind::Document
-                && steps.iter().any(|step| names(step, &quote.group))
+            let Quote { kind, group, weight, .. } = quote;
+            if last.0 != group {
+                last = (group, names(&ahead, group));
+            }
+            if last.1 {
+                *weight = weight.max(kind.rule().weights[0]) * NAMED_WEIGHT;
+            } else if *kind == EvidenceKind::Document && steps.iter().any(|step| names(step, group))
             {
-                quote.weight *= READ_FOR_STEP_WEIGHT;
+                *weight *= READ_FOR_STEP_WEIGHT;
             }
         }
     }
@@ -264,28 +258,30 @@ impl Builder<'_> {
                 "" => format!("turn {}", line.turn),
                 who => format!("turn {}, {who} (#{})", line.turn, line.seq),
             };
-            self.line(EvidenceKind::Report, line, newer + pending, &group);
+            let weight = (newer + pending, line.strength);
+            self.line(EvidenceKind::Report, line.seq, weight, &line.text);
+            self.label(group, &line.heading);
         }
         let turn = self.briefing.turn();
-        let mut spoken = Vec::new();
+        let mut is_first = true;
         for (seq, words) in self.briefing.pending_words() {
             lines::split(words, |line| {
-                let strength = report_strength(line.shape, spoken.is_empty(), line.text);
+                let strength = report_strength(line.shape, is_first, line.text);
+                is_first = false;
                 let text = lines::tidy(line.text, self.extra.folder, 420);
-                let heading = text::cut_words(line.heading, 80).into_owned();
-                spoken.push(Line { seq, turn, strength, group: String::new(), heading, text });
+                self.line(EvidenceKind::Report, seq, (0, strength), text);
+                let heading = text::cut_words(line.heading, 80);
+                self.label(format!("turn {turn}, last words"), heading);
             });
-        }
-        for line in spoken {
-            self.line(EvidenceKind::Report, &line, 0, &format!("turn {turn}, last words"));
         }
     }
 
-    fn lines(&mut self, kind: EvidenceKind, lines: &EvidenceLines) {
+    fn lines(&mut self, kind: EvidenceKind, lines: impl Iterator<Item = &'a Line>) {
         let now = self.briefing.turn();
         let reported: HashSet<u32> = self.briefing.reports.iter().map(|line| line.turn).collect();
-        let newest = lines.iter().rev().take(NEWEST_REMARKS).last().map_or(0, |line| line.seq);
-        for line in lines.iter() {
+        let newest = self.briefing.remarks.iter().rev().take(NEWEST_REMARKS).last();
+        let newest = newest.map_or(0, |line| line.seq);
+        for line in lines {
             // A decision holds until another is written.
             let holds = kind == EvidenceKind::Added
                 && (documents::decides(&line.text) || documents::decides(&line.heading));
@@ -310,13 +306,13 @@ impl Builder<'_> {
                 () => 100,
             };
             let strength = line.strength * percent / 100;
-            let line = &Line { strength, ..line.clone() };
+            self.line(kind, line.seq, (age, strength), &line.text);
             let group = match kind {
-                EvidenceKind::Template => self.briefing.template_name().to_owned(),
-                EvidenceKind::Remark => format!("turn {}", line.turn),
-                _ => line.group.clone(),
+                EvidenceKind::Template => Cow::Borrowed(self.briefing.template_name()),
+                EvidenceKind::Remark => Cow::Owned(format!("turn {}", line.turn)),
+                _ => Cow::Borrowed(line.group.as_str()),
             };
-            self.line(kind, line, age, &group);
+            self.label(group, &line.heading);
         }
     }
 
@@ -324,7 +320,7 @@ impl Builder<'_> {
     /// deliver.
     fn template(&mut self) {
         let first = self.candidates.len();
-        self.lines(EvidenceKind::Template, &self.briefing.template);
+        self.lines(EvidenceKind::Template, self.briefing.template.iter());
         let steps = &mut self.candidates[first..];
         let last = u32::try_from(steps.len()).unwrap_or(u32::MAX).max(2) - 1;
         for (at, step) in (0..).zip(steps) {
@@ -340,13 +336,13 @@ impl Builder<'_> {
 
     /// Quotes from documents that were read, without lines that the thread wrote itself.
     fn documents(&mut self) {
-        let added = &self.briefing.added;
-        let own: HashSet<(&str, &str)> =
-            added.iter().map(|line| (line.group.as_str(), line.text.as_str())).collect();
-        let mut read = self.briefing.documents.clone();
-        read.retain(|line| !own.contains(&(line.group.as_str(), line.text.as_str())));
+        fn words(line: &Line) -> (&str, &str) {
+            (&line.group, &line.text)
+        }
+        let own: HashSet<_, FxBuildHasher> = self.briefing.added.iter().map(words).collect();
         let first = self.candidates.len();
-        self.lines(EvidenceKind::Document, &read);
+        let read = self.briefing.documents.iter().filter(|line| !own.contains(&words(line)));
+        self.lines(EvidenceKind::Document, read);
         let effects = &self.briefing.effects;
         let read = &mut self.candidates[first..];
         for quote in read.iter_mut().filter(|quote| effects.of(&quote.group).is_some()) {
@@ -355,24 +351,28 @@ impl Builder<'_> {
         shares::lower_behind(read, shares::OF_DOCUMENT);
     }
 
-    fn line(&mut self, kind: EvidenceKind, line: &Line, age: usize, group: &str) {
-        let order = (line.seq, self.candidates.len() as u64);
-        self.push(kind, order, (age, line.strength), line.text.clone());
-        self.group(group);
+    fn line(
+        &mut self,
+        kind: EvidenceKind,
+        seq: u64,
+        weight: (usize, u16),
+        text: impl Into<Cow<'a, str>>,
+    ) {
+        let order = (seq, self.candidates.len() as u64);
+        self.push(kind, order, weight, text);
+    }
+
+    /// Sets the labels of the last quote.
+    fn label(&mut self, group: impl Into<Cow<'a, str>>, heading: impl Into<Cow<'a, str>>) {
         if let Some(candidate) = self.candidates.last_mut() {
-            candidate.heading = quote::line(&line.heading).into_owned();
+            candidate.group = quote::whole_line(group.into());
+            candidate.heading = quote::whole_line(heading.into());
         }
     }
 
     /// Omits the file hash in a small view.
     fn file_words<'t>(&self, words: &'t str) -> &'t str {
         words.split(", hash=").next().filter(|_| self.is_small()).unwrap_or(words)
-    }
-
-    fn group(&mut self, group: &str) {
-        if let Some(candidate) = self.candidates.last_mut() {
-            candidate.group = quote::line(group).into_owned();
-        }
     }
 
     fn files(&mut self) {
@@ -416,11 +416,11 @@ impl Builder<'_> {
             }
             text.push(')');
             self.push(EvidenceKind::File, order, (age, strength), text);
-            self.group(&file.path);
+            self.label(&file.path, "");
         }
     }
 
-    fn fixed(&mut self, kind: EvidenceKind, order: (u64, u64), text: String) {
+    fn fixed(&mut self, kind: EvidenceKind, order: (u64, u64), text: impl Into<Cow<'a, str>>) {
         self.push(kind, order, (0, 100), text);
         if let Some(candidate) = self.candidates.last_mut() {
             candidate.is_fixed = true;
@@ -432,16 +432,16 @@ impl Builder<'_> {
         kind: EvidenceKind,
         order: impl Into<Order>,
         (age, strength): (usize, u16),
-        text: impl AsRef<str>,
+        text: impl Into<Cow<'a, str>>,
     ) {
-        let text = quote::line(text.as_ref());
+        let mut text = quote::whole_line(text.into());
         let is_whole = [EvidenceKind::Request, EvidenceKind::Now].contains(&kind);
-        let is_cut = self.is_small() && !is_whole;
-        let text =
-            if is_cut { text::cut_words(&text, SMALL_LINE_BYTES) } else { text }.into_owned();
+        if self.is_small() && !is_whole && text.len() > SMALL_LINE_BYTES {
+            text = Cow::Owned(text::cut_words(&text, SMALL_LINE_BYTES).into_owned());
+        }
         let weight = kind.rule().weights[age.min(2)] * f64::from(strength) / 100.0;
         let Order(order) = order.into();
-        let (group, heading) = (String::new(), String::new());
+        let (group, heading) = (Cow::Borrowed(""), Cow::Borrowed(""));
         self.candidates.push(Quote {
             kind,
             order,

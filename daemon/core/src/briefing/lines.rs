@@ -31,7 +31,7 @@ pub(super) fn split<'a>(message: &'a str, mut visit: impl FnMut(MessageLine<'a>)
     let (mut section, mut lead_in, mut is_code, mut has_items) = ("", None, false, false);
     // The parent of nested items, raw and as a heading.
     let mut parent: Option<(&str, &str)> = None;
-    let mut lines = message.lines().filter(|line| !line.trim().is_empty()).peekable();
+    let mut lines = text::lines(message).filter(|line| !line.trim().is_empty()).peekable();
     while let Some(whole) = lines.next() {
         let line = whole.trim();
         if line.starts_with("```") {
@@ -220,21 +220,26 @@ pub(super) fn tidy(line: &str, folder: Option<&str>, bytes: usize) -> String {
     text::cut_words(&line, bytes).into_owned()
 }
 
-/// Whether a line contains a folder's path. Most lines lack even the slash that it begins with.
+/// Whether a line contains a folder's path. Few lines have many slashes like the one that it begins with.
 fn is_named(line: &str, folder: &str) -> bool {
-    memchr::memchr(folder.as_bytes()[0], line.as_bytes()).is_some() && line.contains(folder)
+    let (line, folder) = (line.as_bytes(), folder.as_bytes());
+    memchr::memchr_iter(folder[0], line).any(|at| line[at..].starts_with(folder))
 }
 
 fn without_markup(line: &str) -> Cow<'_, str> {
     let line = without_links(line);
-    if line.contains("**") { Cow::Owned(without_bold(&line)) } else { line }
+    match text::find_pair(&line, *b"**").is_some() {
+        true => Cow::Owned(without_bold(&line)),
+        false => line,
+    }
 }
 
 /// Removes bold markers; `**` next to a slash is a glob.
 fn without_bold(line: &str) -> String {
     let mut out = String::with_capacity(line.len());
     let mut rest = line;
-    while let Some((before, after)) = rest.split_once("**") {
+    while let Some(at) = text::find_pair(rest, *b"**") {
+        let (before, after) = (&rest[..at], &rest[at + 2..]);
         out.push_str(before);
         if before.ends_with('/') || after.starts_with('/') {
             out.push_str("**");
@@ -246,7 +251,7 @@ fn without_bold(line: &str) -> String {
 
 /// Replaces `[name](target)` by `name` if the target only repeats it.
 fn without_links(line: &str) -> Cow<'_, str> {
-    if !line.contains("](") {
+    if text::find_pair(line, *b"](").is_none() {
         return Cow::Borrowed(line);
     }
     let mut out = String::with_capacity(line.len());

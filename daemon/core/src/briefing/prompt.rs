@@ -219,23 +219,25 @@ pub(super) fn answered(typed: &str, report: &[&str]) -> Vec<String> {
     if typed.len() > ANSWER_BYTES {
         return Vec::new();
     }
-    let is_step = |line: &str| {
-        let lower = text::lowercase(line);
-        ["next step", "next:", "[c]"].iter().any(|words| lower.contains(words))
+    static STEPS: Phrases = Phrases::new(&["next step", "next:", "[c]"]);
+    let is_asked = |line: &str| {
+        asks(line) || {
+            let lower = text::lowercase(line);
+            OFFERS.is_in(&lower) || STEPS.is_in(&lower)
+        }
     };
-    let is_asked = |line: &&str| asks(line) || offers(line) || is_step(line);
-    let asked =
-        report.iter().enumerate().filter(|(_, line)| is_asked(line)).map(|(index, line)| {
-            // The rest of a sentence needs its beginning.
-            let before = index.checked_sub(1).map(|before| report[before]);
-            match before.filter(|_| line.starts_with(char::is_lowercase)) {
-                Some(before) => format!("{before} {line}"),
-                None => (*line).to_owned(),
-            }
-        });
-    let asked: Vec<String> = asked.collect();
-    let skipped = asked.len().saturating_sub(2);
-    asked.into_iter().skip(skipped).collect()
+    let last = report.iter().enumerate().rev().filter(|(_, line)| is_asked(line)).take(2);
+    let last = last.map(|(index, line)| {
+        // The rest of a sentence needs its beginning.
+        let before = index.checked_sub(1).map(|before| report[before]);
+        match before.filter(|_| line.starts_with(char::is_lowercase)) {
+            Some(before) => format!("{before} {line}"),
+            None => (*line).to_owned(),
+        }
+    });
+    let mut asked: Vec<String> = last.collect();
+    asked.reverse();
+    asked
 }
 
 /// Maximum options of a list.
@@ -252,30 +254,31 @@ pub(super) fn asks(line: &str) -> bool {
     line.ends_with(['?', '？']) || line.contains("? [") || behind <= BEHIND_BYTES
 }
 
+/// Words of an offer, in lower case.
+static OFFERS: Phrases = Phrases::new(&[
+    "if you want",
+    "if you'd like",
+    "if you like",
+    "say the word", // en
+    "wenn du willst",
+    "wenn sie wollen",
+    "wenn du möchtest", // de
+    "si tu veux",
+    "si vous voulez",
+    "si vous le souhaitez", // fr
+    "si quieres",
+    "si lo deseas", // es
+    "se vuoi",      // it
+    "se quiser",    // pt
+    "если хотите",
+    "если хочешь", // ru
+    "如果你",
+    "如果您", // zh
+]);
+
 /// Whether a line offers to do something.
 pub(super) fn offers(line: &str) -> bool {
-    static OFFERS: Phrases = Phrases::new(&[
-        "if you want",
-        "if you'd like",
-        "if you like",
-        "say the word", // en
-        "wenn du willst",
-        "wenn sie wollen",
-        "wenn du möchtest", // de
-        "si tu veux",
-        "si vous voulez",
-        "si vous le souhaitez", // fr
-        "si quieres",
-        "si lo deseas", // es
-        "se vuoi",      // it
-        "se quiser",    // pt
-        "если хотите",
-        "если хочешь", // ru
-        "如果你",
-        "如果您", // zh
-    ]);
-    let lower = text::lowercase(line);
-    OFFERS.is_in(&lower)
+    OFFERS.is_in(&text::lowercase(line))
 }
 
 /// The options that an answer names: single letters and numbers.

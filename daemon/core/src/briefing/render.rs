@@ -113,7 +113,7 @@ pub fn render(briefing: &Briefing, extra: &Extra<'_>, max_tokens: u64) -> Render
     lines.sort_by_key(|line| (line.kind, line.order));
     let lines = lines.into_iter().map(|line| ViewLine {
         section: line.kind.rule().title,
-        text: line.text.clone(),
+        text: line.text.to_string(),
         seq: line.seq(),
     });
     Rendered { text, lines: lines.collect(), pins_incomplete: 0 }
@@ -160,7 +160,12 @@ fn task(briefing: &Briefing, extra: &Extra<'_>, bytes: usize) -> String {
     format!("{head}{}\n", text::cut_middle(&quote::block(request.trim_end()), room))
 }
 
-fn written(extra: &Extra<'_>, chosen: Vec<&Quote>, task: &str, other_files_bytes: usize) -> String {
+fn written(
+    extra: &Extra<'_>,
+    chosen: Vec<&Quote<'_>>,
+    task: &str,
+    other_files_bytes: usize,
+) -> String {
     let mut out = format!("{}\n", extra.header);
     write(&mut out, chosen, extra, other_files_bytes);
     out.push_str(task);

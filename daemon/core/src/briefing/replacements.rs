@@ -78,8 +78,8 @@ impl<'a> Replacements<'a> {
 
 /// The quoted text, verbatim from the file.
 pub(super) fn without_was(text: &str) -> &str {
-    // Few texts have the bracket, and a search for all of it first studies what it looks for.
-    if !text.contains('(') {
+    // Few texts have these two, and a search for all of it first studies what it looks for.
+    if text::find_pair(text, *b"(w").is_none() {
         return text;
     }
     text.split(WAS).next().unwrap_or(text)

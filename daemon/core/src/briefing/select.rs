@@ -7,8 +7,10 @@
 //!
 //! Sums have a fixed order and use only `+ × ÷ √`, so every machine chooses the same lines.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::collections::{BinaryHeap, HashMap};
+use std::ops::Range;
 
 use rustc_hash::FxBuildHasher;
 
@@ -19,16 +21,16 @@ use crate::tokens;
 
 /// A line that may be chosen.
 #[derive(Debug, Clone)]
-pub(super) struct Quote {
+pub(super) struct Quote<'a> {
     pub kind: EvidenceKind,
     /// Order of lines within a section.
     pub order: (u64, u64),
     /// Weight of its kind and age times the strength of its form.
     pub weight: f64,
     /// Label above it: a turn or a file; lines of one group share it. A file's line is its own label.
-    pub group: String,
-    pub heading: String,
-    pub text: String,
+    pub group: Cow<'a, str>,
+    pub heading: Cow<'a, str>,
+    pub text: Cow<'a, str>,
     /// Must appear in the view, regardless of its worth.
     pub is_fixed: bool,
     /// The next line continues it: if that is omitted, the view marks the gap.
@@ -37,7 +39,7 @@ pub(super) struct Quote {
     pub unit: u32,
 }
 
-impl Quote {
+impl Quote<'_> {
     /// The transcript line it was taken from; `None` for counts and combined lines.
     pub fn seq(&self) -> Option<u64> {
         use EvidenceKind::{
@@ -93,8 +95,11 @@ impl Focus {
 /// Number of turns about a term at which its weight is highest.
 const CENTRAL_TURNS: u32 = 5;
 
+/// Times a term was said are counted up to this.
+const SAID_MAX: u8 = 3;
+
 /// Factor for a term that was already said this many times.
-const AGAIN: [f64; 4] = [1.0, 0.35, 0.12, 0.05];
+const AGAIN: [f64; SAID_MAX as usize + 1] = [1.0, 0.35, 0.12, 0.05];
 
 /// Minimum worth within the shares, and beyond them even if there is room.
 const WORTH_MIN_OF_SHARE: f64 = 0.02;
@@ -102,9 +107,17 @@ const WORTH_MIN: f64 = 0.002;
 
 /// One line, or several of one kind and heading that are chosen together.
 struct QuoteGroup {
-    lines: Vec<Quote>,
+    lines: Range<usize>,
+    kind: EvidenceKind,
+    /// That of its strongest line.
+    weight: f64,
+    /// Hashes at first; in a [`Selection`] their places in its tables.
     terms: Vec<u32>,
     tokens: u64,
+    /// Places of the labels above it in [`Labels`]; the same one twice without a heading.
+    labels: [u32; 2],
+    /// The label that it is itself.
+    own_label: u32,
 }
 
 #[derive(PartialEq)]
@@ -128,39 +141,55 @@ impl PartialOrd for Offer {
 }
 
 /// The candidates, ready for selection with any budget.
-pub(super) struct Selection {
+pub(super) struct Selection<'a> {
+    quotes: Vec<Quote<'a>>,
     groups: Vec<QuoteGroup>,
-    worth: HashMap<u32, f64, FxBuildHasher>,
-    /// Terms that the reader already knows.
-    said: HashMap<u32, usize, FxBuildHasher>,
+    /// Worth of each term.
+    worth: Vec<f64>,
+    /// How often the reader already knows each term, at most [`SAID_MAX`].
+    said: Vec<u8>,
+    /// Tokens of each label.
+    labels: Vec<u64>,
 }
 
 /// A selection in progress.
 struct SelectionState<'a> {
     groups: &'a [QuoteGroup],
-    worth: &'a HashMap<u32, f64, FxBuildHasher>,
-    said: HashMap<u32, usize, FxBuildHasher>,
-    /// Groups and headings whose label is already counted.
-    labels: HashSet<(EvidenceKind, &'a str, &'a str), FxBuildHasher>,
+    worth: &'a [f64],
+    said: Vec<u8>,
+    /// Worth of each term, said as often as it is.
+    left_worth: Vec<f64>,
+    /// Tokens of each label, 0 once counted.
+    labels: Vec<u64>,
     used: [u64; RULES.len()],
     left: u64,
     budget: u64,
     chosen: Vec<bool>,
 }
 
-impl Selection {
+impl<'a> Selection<'a> {
     /// `known` is text that need not be repeated.
-    pub(super) fn new(quotes: Vec<Quote>, focus: &Focus, known: &str) -> Self {
+    pub(super) fn new(quotes: Vec<Quote<'a>>, focus: &Focus, known: &str) -> Self {
+        let mut labels = Labels::default();
         let mut groups: Vec<QuoteGroup> = Vec::with_capacity(quotes.len());
-        for line in quotes {
-            match groups.last_mut().filter(|last| line.unit > 0 && last.unit() == line.unit) {
+        for (index, line) in quotes.iter().enumerate() {
+            let is_next = line.unit > 0 && index > 0 && quotes[index - 1].unit == line.unit;
+            match groups.last_mut().filter(|_| is_next) {
                 Some(last) => last.add(line),
-                None => groups.push(QuoteGroup::of(line)),
+                None => groups.push(QuoteGroup::of(index, line, &mut labels)),
             }
         }
-        let mut lines: HashMap<u32, u32, FxBuildHasher> = HashMap::default();
-        for term in groups.iter().flat_map(|w| &w.terms) {
-            *lines.entry(*term).or_default() += 1;
+        // Terms are looked up again and again, so each gets a place in tables.
+        let mut places: HashMap<u32, u32, FxBuildHasher> = HashMap::default();
+        let mut lines: Vec<(u32, u32)> = Vec::new();
+        for term in groups.iter_mut().flat_map(|group| &mut group.terms) {
+            let next = u32::try_from(lines.len()).unwrap_or(u32::MAX);
+            let place = *places.entry(*term).or_insert(next);
+            if place == next {
+                lines.push((*term, 0));
+            }
+            lines[place as usize].1 += 1;
+            *term = place;
         }
         let most = f64::from(focus.recent.values().copied().max().unwrap_or(1).max(1));
         let count = |of: &HashMap<u32, u32, FxBuildHasher>, term| {
@@ -171,71 +200,114 @@ impl Selection {
             let recent = (count(&focus.recent, term) / most).sqrt();
             let central =
                 count(&focus.central, term).min(CENTRAL_TURNS.into()) / f64::from(CENTRAL_TURNS);
-            (*term, rarity * (0.35 + 1.6 * recent + central))
+            rarity * (0.35 + 1.6 * recent + central)
         });
-        let said = terms::of(known).into_iter().map(|term| (term, 1));
-        Self { groups, worth: worth.collect(), said: said.collect() }
+        let worth = worth.collect();
+        let mut said = vec![0; lines.len()];
+        for place in terms::of(known).iter().filter_map(|term| places.get(term)) {
+            said[*place as usize] = 1;
+        }
+        Self { groups, worth, said, labels: labels.tokens, quotes }
     }
 
     /// The lines to show within `budget` tokens.
-    pub(super) fn select(&self, budget: u64) -> Vec<&Quote> {
+    pub(super) fn select(&self, budget: u64) -> Vec<&Quote<'a>> {
+        let left_worth = self.worth.iter().zip(&self.said);
         let mut choice = SelectionState {
             groups: &self.groups,
             worth: &self.worth,
             said: self.said.clone(),
-            labels: HashSet::default(),
+            left_worth: left_worth.map(|(worth, said)| worth * AGAIN[usize::from(*said)]).collect(),
+            labels: self.labels.clone(),
             used: [0; RULES.len()],
             left: budget,
             budget,
             chosen: vec![false; self.groups.len()],
         };
-        let fixed = (0..self.groups.len()).filter(|index| self.groups[*index].lines[0].is_fixed);
-        fixed.for_each(|index| choice.take(index));
+        for (index, group) in self.groups.iter().enumerate() {
+            if self.quotes[group.lines.start].is_fixed {
+                choice.take(index);
+            }
+        }
         // First fill each kind's share, then the rest by worth.
         choice.fill(true);
         choice.fill(false);
-        let chosen = self.groups.iter().zip(choice.chosen);
-        chosen.filter(|(_, is_chosen)| *is_chosen).flat_map(|(w, _)| &w.lines).collect()
+        let chosen = self.groups.iter().zip(choice.chosen).filter(|(_, is_chosen)| *is_chosen);
+        chosen.flat_map(|(group, _)| &self.quotes[group.lines.clone()]).collect()
+    }
+}
+
+/// The labels above lines, each with a place.
+#[derive(Default)]
+struct Labels<'q> {
+    /// By kind, group and heading.
+    places: HashMap<(EvidenceKind, &'q str, &'q str), u32, FxBuildHasher>,
+    /// Cost of each; nothing for an empty one, and for a file, whose line is its own label.
+    tokens: Vec<u64>,
+}
+
+impl<'q> Labels<'q> {
+    fn place(&mut self, kind: EvidenceKind, group: &'q str, heading: &'q str) -> u32 {
+        let next = u32::try_from(self.tokens.len()).unwrap_or(u32::MAX);
+        let place = *self.places.entry((kind, group, heading)).or_insert(next);
+        if place == next {
+            let words = if heading.is_empty() { group } else { heading };
+            let is_shown = !words.is_empty() && kind != EvidenceKind::File;
+            self.tokens.push(if is_shown { tokens::of_text(words) + 2 } else { 0 });
+        }
+        place
     }
 }
 
 impl QuoteGroup {
-    fn of(line: Quote) -> Self {
-        let terms = terms::of(&line.text);
-        let tokens = tokens::of_text(&line.text) + 1;
-        Self { lines: vec![line], terms, tokens }
+    fn of<'q>(index: usize, line: &'q Quote<'_>, labels: &mut Labels<'q>) -> Self {
+        let group = labels.place(line.kind, &line.group, "");
+        let heading = match line.heading.is_empty() {
+            true => group,
+            false => labels.place(line.kind, &line.group, &line.heading),
+        };
+        // Added lines are shown below their file's line.
+        let own_label = match line.kind {
+            EvidenceKind::File => labels.place(EvidenceKind::Added, &line.group, ""),
+            _ => group,
+        };
+        Self {
+            lines: index..index + 1,
+            kind: line.kind,
+            weight: line.weight,
+            terms: terms::of(&line.text),
+            tokens: tokens::of_text(&line.text) + 1,
+            labels: [group, heading],
+            own_label,
+        }
     }
 
-    fn unit(&self) -> u32 {
-        self.lines[0].unit
-    }
-
-    fn add(&mut self, line: Quote) {
+    fn add(&mut self, line: &Quote<'_>) {
         self.tokens += tokens::of_text(&line.text) + 1;
         self.terms.extend(terms::of(&line.text));
         self.terms.sort_unstable();
         self.terms.dedup();
-        // The weight of a unit is that of its strongest line.
-        self.lines[0].weight = self.lines[0].weight.max(line.weight);
-        self.lines.push(line);
+        self.weight = self.weight.max(line.weight);
+        self.lines.end += 1;
     }
 }
 
-impl<'a> SelectionState<'a> {
+impl SelectionState<'_> {
     fn fill(&mut self, within_shares: bool) {
         let open = (0..self.groups.len()).filter(|index| !self.chosen[*index]);
-        let mut heap: BinaryHeap<Offer> =
-            open.map(|index| Offer { worth: self.worth_of(index), index }).collect();
+        let offers =
+            open.map(|index| Offer { worth: self.worth_of(index, self.cost(index)), index });
+        let mut heap: BinaryHeap<Offer> = offers.collect();
         while let Some(Offer { index, .. }) = heap.pop() {
             let cost = self.cost(index);
-            let kind = self.groups[index].lines[0].kind;
+            let kind = self.groups[index].kind;
             let rule = kind.rule();
             let percent = if within_shares { rule.share_percent } else { rule.max_percent };
             let is_over = self.used[kind as usize] + cost > self.budget * u64::from(percent) / 100;
             if cost > self.left || is_over {
                 continue;
             }
-            let worth = self.worth_of(index);
+            let worth = self.worth_of(index, cost);
             if worth < if within_shares { WORTH_MIN_OF_SHARE } else { WORTH_MIN } {
                 continue;
             }
@@ -247,35 +319,28 @@ impl<'a> SelectionState<'a> {
         }
     }
 
-    fn worth_of(&self, index: usize) -> f64 {
-        let line = &self.groups[index];
+    fn worth_of(&self, index: usize, cost: u64) -> f64 {
+        let group = &self.groups[index];
         let mut sum = 0.15;
-        for term in &line.terms {
-            let said = self.said.get(term).copied().unwrap_or(0).min(AGAIN.len() - 1);
-            sum += self.worth.get(term).copied().unwrap_or(0.0) * AGAIN[said];
+        for term in &group.terms {
+            sum += self.left_worth[*term as usize];
         }
         // Costs count slightly less than in full, because one complete thought is worth more than two halves.
         // In a small budget they count in full.
-        let cost = to_f64(self.cost(index) + 3);
+        let cost = to_f64(cost + 3);
         let counted =
             if self.budget < SMALL_TOKENS { cost } else { cost.sqrt() * cost.sqrt().sqrt() };
-        line.lines[0].weight * sum / counted
+        group.weight * sum / counted
     }
 
     /// Tokens of a line, and of the labels above it that are not counted yet.
     fn cost(&self, index: usize) -> u64 {
-        let QuoteGroup { lines, tokens, .. } = &self.groups[index];
-        let candidate = &lines[0];
-        let label = |group: &'a str, heading: &'a str, words: &str| {
-            let is_new = !words.is_empty()
-                && candidate.kind != EvidenceKind::File
-                && !self.labels.contains(&(candidate.kind, group, heading));
-            if is_new { tokens::of_text(words) + 2 } else { 0 }
-        };
-        let group = label(&candidate.group, "", &candidate.group);
-        let title = || tokens::of_text(candidate.kind.legend()) + 4;
-        let section = if self.used[candidate.kind as usize] == 0 { title() } else { 0 };
-        tokens + group + label(&candidate.group, &candidate.heading, &candidate.heading) + section
+        let QuoteGroup { kind, tokens, labels: [group, heading], .. } = &self.groups[index];
+        let above = self.labels[*group as usize]
+            + if heading == group { 0 } else { self.labels[*heading as usize] };
+        let title = || tokens::of_text(kind.legend()) + 4;
+        let section = if self.used[*kind as usize] == 0 { title() } else { 0 };
+        tokens + above + section
     }
 
     fn take(&mut self, index: usize) {
@@ -283,19 +348,19 @@ impl<'a> SelectionState<'a> {
         if self.chosen[index] || cost > self.left {
             return;
         }
-        let line = &self.groups[index];
-        let candidate = &line.lines[0];
+        let QuoteGroup { kind, terms, labels: [group, heading], own_label, .. } =
+            &self.groups[index];
         self.left -= cost;
-        self.used[candidate.kind as usize] += cost;
-        self.labels.insert((candidate.kind, &candidate.group, ""));
-        self.labels.insert((candidate.kind, &candidate.group, &candidate.heading));
-        // Added lines are shown below their file's line.
-        if candidate.kind == EvidenceKind::File {
-            self.labels.insert((EvidenceKind::Added, &candidate.group, ""));
+        self.used[*kind as usize] += cost;
+        for label in [group, heading, own_label] {
+            self.labels[*label as usize] = 0;
         }
         self.chosen[index] = true;
-        for term in &line.terms {
-            *self.said.entry(*term).or_default() += 1;
+        for term in terms {
+            let term = *term as usize;
+            let said = (self.said[term] + 1).min(SAID_MAX);
+            self.said[term] = said;
+            self.left_worth[term] = self.worth[term] * AGAIN[usize::from(said)];
         }
     }
 }

@@ -11,15 +11,14 @@ use crate::quote;
 
 /// Appends the chosen lines by section. Added lines follow their file's line if that was chosen; changed
 /// files without a line are named within `bytes`.
-pub(super) fn write(out: &mut String, chosen: Vec<&Quote>, extra: &Extra<'_>, bytes: usize) {
+pub(super) fn write(out: &mut String, chosen: Vec<&Quote<'_>>, extra: &Extra<'_>, bytes: usize) {
     let lines = in_order(chosen);
     let of_kind = |kind| lines.iter().copied().filter(move |line| line.kind == kind);
-    let files: HashSet<&str> =
-        of_kind(EvidenceKind::File).map(|line| line.group.as_str()).collect();
+    let files: HashSet<&str> = of_kind(EvidenceKind::File).map(|line| &*line.group).collect();
     for rule in &RULES {
         let (mut label, mut last, mut above) = (("", ""), None, "");
         let is_below_file =
-            |line: &&Quote| rule.kind == EvidenceKind::Added && files.contains(&*line.group);
+            |line: &&Quote<'_>| rule.kind == EvidenceKind::Added && files.contains(&*line.group);
         for (index, line) in of_kind(rule.kind).filter(|line| !is_below_file(line)).enumerate() {
             if index == 0 {
                 out.push_str(&format!("[{}]{}\n", rule.title, rule.kind.legend()));
@@ -38,7 +37,7 @@ pub(super) fn write(out: &mut String, chosen: Vec<&Quote>, extra: &Extra<'_>, by
                 Some(name) => out.push_str(&format!("…/{name}\n")),
                 None => out.push_str(&format!("{}\n", line.text)),
             }
-            let mut label = (line.group.as_str(), "");
+            let mut label = (&*line.group, "");
             let added = of_kind(EvidenceKind::Added).filter(|added| added.group == line.group);
             added.for_each(|added| write_line(out, added, &mut label));
         }
@@ -84,7 +83,7 @@ fn folder_of(path: &str) -> &str {
 const LEFT_OUT: &str = "  […]\n";
 
 /// Marks omitted lines of a request, and repeats its number if the beginning was omitted.
-fn write_gap(out: &mut String, last: Option<&Quote>, line: &Quote) {
+fn write_gap(out: &mut String, last: Option<&Quote<'_>>, line: &Quote<'_>) {
     let follows = last.is_some_and(|last| last.order.0 == line.order.0);
     let is_next = last.is_some_and(|last| last.order.1 + 1 == line.order.1);
     if last.is_some_and(|last| last.goes_on) && !(follows && is_next) {
@@ -97,14 +96,14 @@ fn write_gap(out: &mut String, last: Option<&Quote>, line: &Quote) {
 }
 
 /// Sorts lines; a group is placed where its newest line belongs.
-fn in_order(mut chosen: Vec<&Quote>) -> Vec<&Quote> {
+fn in_order<'q>(mut chosen: Vec<&'q Quote<'q>>) -> Vec<&'q Quote<'q>> {
     let mut newest: HashMap<(EvidenceKind, &str), (u64, u64)> = HashMap::new();
     for line in chosen.iter().filter(|line| !line.group.is_empty()) {
         let order = newest.entry((line.kind, &line.group)).or_default();
         *order = line.order.max(*order);
     }
     chosen.sort_by_key(|line| {
-        let group = newest.get(&(line.kind, line.group.as_str())).copied();
+        let group = newest.get(&(line.kind, &*line.group)).copied();
         (line.kind, group.unwrap_or(line.order), line.order)
     });
     chosen
@@ -116,8 +115,8 @@ const NO_HEADING: &str = " (elsewhere:)\n";
 /// Marks the end of thoughts.
 const SAID: &str = " (said:)\n";
 
-fn write_line<'a>(out: &mut String, line: &'a Quote, label: &mut (&'a str, &'a str)) {
-    let here = (line.group.as_str(), line.heading.as_str());
+fn write_line<'a>(out: &mut String, line: &'a Quote<'_>, label: &mut (&'a str, &'a str)) {
+    let here = (&*line.group, &*line.heading);
     if here.0 != label.0 && !here.0.is_empty() {
         out.push_str(&format!("{}:\n", here.0));
     }

@@ -130,9 +130,12 @@ impl Briefing {
         if self.outputs.len() < OUTPUTS_MAX {
             return;
         }
-        let warns = |output: &SeenOutput| {
-            output.what.contains(' ') && output.text.lines().any(warnings::warns)
-        };
+        let warns = |output: &SeenOutput| output.what.contains(' ') && warnings::any(&output.text);
+        // Without warnings in the oldest one, those of the others do not matter.
+        if self.outputs.front().is_some_and(|oldest| !warns(oldest)) {
+            self.outputs.pop_front();
+            return;
+        }
         let warning: Vec<bool> = self.outputs.iter().map(warns).collect();
         let warnings = warning.iter().filter(|warns| **warns).count();
         let quiet = warning.iter().position(|warns| !warns);

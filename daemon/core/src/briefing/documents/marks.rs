@@ -1,47 +1,56 @@
 //! Words that mark the lines of a document which say most.
 
-use std::sync::LazyLock;
-
-use regex::RegexSet;
-
 use crate::phrases::Phrases;
 
 /// Markers of a decision with its reasons.
 const DECISION_MARKS: [&str; 6] =
     ["**Decision", "Decision**", "Decision:", "- Decision", "**Scope", "**Goal"];
 
-/// Markers of a rejected option.
-const REJECTION_MARKS: [&str; 2] = ["Alternatives", "rejected"];
-
-/// Markers of a list of permitted values.
-pub(in crate::briefing) const VALUES_MARKS: [&str; 3] = ["enum:", "enum ", "one of "];
-
 /// Markers of an empty section.
 const EMPTY_MARKS: [&str; 4] = ["N/A", "None", "left empty", "not applicable"];
 
+const REASON_MARKS: [&str; 1] = ["Rationale"];
+
+/// Markers of a rejected option.
+const REJECTION_MARKS: [&str; 2] = ["Alternatives", "rejected"];
+
 const RULE_MARKS: [&str; 7] = ["must", "MUST", "never", "always", "only", "do not", "don't"];
+
+/// Markers of a list of permitted values.
+const VALUES_MARKS: [&str; 3] = ["enum:", "enum ", "one of "];
+
+static DECISIONS: Phrases = Phrases::new(&DECISION_MARKS);
+pub(super) static EMPTY: Phrases = Phrases::new(&EMPTY_MARKS);
+pub(super) static REASONS: Phrases = Phrases::new(&REASON_MARKS);
+pub(super) static REJECTIONS: Phrases = Phrases::new(&REJECTION_MARKS);
+pub(super) static RULES: Phrases = Phrases::new(&RULE_MARKS);
+pub(in crate::briefing) static VALUES: Phrases = Phrases::new(&VALUES_MARKS);
+
+/// All of them: most lines have none.
+pub(super) static ANY: Phrases = Phrases::new(&ANY_MARKS);
+
+const ANY_MARKS: [&str; 23] = {
+    let lists: [&[&str]; 6] = [
+        &DECISION_MARKS,
+        &EMPTY_MARKS,
+        &REASON_MARKS,
+        &REJECTION_MARKS,
+        &RULE_MARKS,
+        &VALUES_MARKS,
+    ];
+    let (mut all, mut count, mut list) = ([""; 23], 0, 0);
+    while list < lists.len() {
+        let mut mark = 0;
+        while mark < lists[list].len() {
+            all[count] = lists[list][mark];
+            (count, mark) = (count + 1, mark + 1);
+        }
+        list += 1;
+    }
+    all
+};
 
 /// Whether a line of a document states a decision.
 pub(in crate::briefing) fn decides(line: &str) -> bool {
-    static DECISIONS: Phrases = Phrases::new(&DECISION_MARKS);
     !line.is_empty() && DECISIONS.is_in(line)
-}
-
-/// Sets of markers that determine a line's strength, each at its own index in the result of [`marks_of`].
-const MARKS: [&[&str]; 6] =
-    [&DECISION_MARKS, &EMPTY_MARKS, &["Rationale"], &REJECTION_MARKS, &RULE_MARKS, &VALUES_MARKS];
-
-/// Matches all sets at once: searching for each marker separately took a tenth of the fold's time.
-static MARK_SET: LazyLock<Option<RegexSet>> = LazyLock::new(|| {
-    let set = |marks: &&[&str]| {
-        let escaped: Vec<String> = marks.iter().map(|mark| regex::escape(mark)).collect();
-        escaped.join("|")
-    };
-    RegexSet::new(MARKS.iter().map(set)).ok()
-});
-
-/// Which sets of markers occur in a line.
-pub(super) fn marks_of(line: &str) -> [bool; MARKS.len()] {
-    let found = MARK_SET.as_ref().map(|set| set.matches(line));
-    std::array::from_fn(|set| found.as_ref().is_some_and(|found| found.matched(set)))
 }

@@ -1,5 +1,6 @@
 //! The person's messages as quotes.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::super::collect::{ANSWERS, CHOSE, TEMPLATE, TurnOutcome, WITH};
@@ -41,10 +42,10 @@ impl Turn<'_> {
     }
 }
 
-impl Builder<'_> {
+impl<'a> Builder<'a> {
     pub(super) fn requests(&mut self) {
         let now = self.briefing.turn();
-        let lines: Vec<&Line> = self.briefing.requests.iter().collect();
+        let lines: Vec<&'a Line> = self.briefing.requests.iter().collect();
         let turns = lines.chunk_by(|one, next| one.turn == next.turn);
         let turns: Vec<Turn<'_>> = turns.map(|lines| self.turn(lines)).collect();
         let mut times: HashMap<String, u32> = HashMap::new();
@@ -75,7 +76,7 @@ impl Builder<'_> {
                 self.request(line, line.strength, format!("{mark}{}", line.text));
                 if let Some(quote) = self.candidates.last_mut() {
                     quote.goes_on = index + 1 < typed.len();
-                    quote.heading.clone_from(&line.heading);
+                    quote.heading = Cow::Borrowed(&line.heading);
                 }
             }
             for &line in answers {

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use rustc_hash::FxBuildHasher;
+
 use super::super::select::Quote;
 
 /// Number of a file's lines that count in full, and of those that count once reduced; the rest count twice
@@ -17,11 +19,15 @@ pub(super) const OF_EDITS: Ranks = Ranks { full: 20, less: 40 };
 /// Weight factor per reduction.
 const RANK_WEIGHT: f64 = 0.6;
 
+/// The first lines of a recently edited file describe its change, which says more than what was read.
+const TELLING_RANKS: usize = 3;
+const TELLING_WEIGHT: f64 = 1.6;
+
 /// The rank of each quote within its group, highest weight first.
-pub(super) fn ranks(quotes: &[Quote]) -> Vec<usize> {
+fn ranks(quotes: &[Quote<'_>]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..quotes.len()).collect();
     order.sort_by(|one, other| quotes[*other].weight.total_cmp(&quotes[*one].weight));
-    let mut next: HashMap<&str, usize> = HashMap::new();
+    let mut next: HashMap<&str, usize, FxBuildHasher> = HashMap::default();
     let mut ranks = vec![0; quotes.len()];
     for index in order {
         let rank = next.entry(&quotes[index].group).or_default();
@@ -32,7 +38,7 @@ pub(super) fn ranks(quotes: &[Quote]) -> Vec<usize> {
 }
 
 /// Reduces the weight of a group's lower-ranked lines.
-pub(super) fn lower_behind(quotes: &mut [Quote], Ranks { full, less }: Ranks) {
+pub(super) fn lower_behind(quotes: &mut [Quote<'_>], Ranks { full, less }: Ranks) {
     let ranks = ranks(quotes);
     for (quote, rank) in quotes.iter_mut().zip(ranks) {
         quote.weight *= match () {
@@ -40,5 +46,14 @@ pub(super) fn lower_behind(quotes: &mut [Quote], Ranks { full, less }: Ranks) {
             () if rank < less => RANK_WEIGHT,
             () => RANK_WEIGHT * RANK_WEIGHT,
         };
+    }
+}
+
+/// Raises the highest-ranked lines of the selected quotes' groups.
+pub(super) fn raise_first(quotes: &mut [Quote<'_>], is_selected: impl Fn(&Quote<'_>) -> bool) {
+    let ranks = ranks(quotes);
+    let first_ones = quotes.iter_mut().zip(ranks).filter(|(_, rank)| *rank < TELLING_RANKS);
+    for (quote, _) in first_ones.filter(|(quote, _)| is_selected(quote)) {
+        quote.weight *= TELLING_WEIGHT;
     }
 }

@@ -45,7 +45,7 @@ const TASKS_NEXT: u16 = 3;
 /// Lines that may follow the agent's closing question, such as options.
 const LINES_AFTER: usize = 6;
 
-impl Builder<'_> {
+impl<'a> Builder<'a> {
     pub(super) fn git(&mut self) {
         let now = self.briefing.turn();
         let git = &self.briefing.commands.git;
@@ -161,7 +161,7 @@ impl Builder<'_> {
                     () => strength * percent / 100,
                 };
                 self.push(EvidenceKind::Seen, (output.seq, index), (age, strength), text);
-                self.group(&name);
+                self.label(name.clone(), "");
             }
         }
     }
@@ -289,14 +289,14 @@ impl Builder<'_> {
         let has_spoken = self.briefing.pending_words().next().is_some()
             || self.briefing.outcome(now) == TurnOutcome::Answered;
         let last = format!("turn {now}");
-        let is_of_last = |quote: &Quote| {
+        let is_of_last = |quote: &Quote<'_>| {
             quote.kind == EvidenceKind::Report
                 && (quote.group == last || quote.group == format!("{last}, last words"))
         };
         let newest =
             self.candidates.iter().filter(|quote| is_of_last(quote)).map(|quote| quote.order).max();
         let Some((seq, _)) = newest.filter(|_| has_spoken) else { return };
-        let said = |quote: &Quote| is_of_last(quote) && quote.order.0 == seq;
+        let said = |quote: &Quote<'_>| is_of_last(quote) && quote.order.0 == seq;
         let asking = self.candidates.iter().rposition(|quote| {
             said(quote)
                 && (prompt::asks(&quote.text) || prompt::offers(&quote.text))

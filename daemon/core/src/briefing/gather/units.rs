@@ -21,11 +21,11 @@ const ROWS_MANY: usize = 8;
 const ROW_WEIGHT: f64 = 0.6;
 
 /// Numbers the units: lines of one message under one heading.
-pub(super) fn link(quotes: &mut [Quote]) {
+pub(super) fn link(quotes: &mut [Quote<'_>]) {
     let mut unit = 0;
-    let is_together = |one: &Quote, next: &Quote| {
+    let is_together = |one: &Quote<'_>, next: &Quote<'_>| {
         let has_heading = !one.heading.is_empty() && !one.is_fixed && !next.is_fixed;
-        let are_rows = |quote: &Quote| quote.text.starts_with('|');
+        let are_rows = |quote: &Quote<'_>| quote.text.starts_with('|');
         has_heading && place(one) == place(next) && are_rows(one) == are_rows(next)
     };
     for list in quotes.chunk_by_mut(is_together) {
@@ -45,6 +45,6 @@ pub(super) fn link(quotes: &mut [Quote]) {
     }
 }
 
-fn place(quote: &Quote) -> (EvidenceKind, u64, &str, &str) {
+fn place<'q>(quote: &'q Quote<'_>) -> (EvidenceKind, u64, &'q str, &'q str) {
     (quote.kind, quote.order.0, &quote.group, &quote.heading)
 }

@@ -1,4 +1,4 @@
-//! Totals for status.
+//! Counts of the main tables, for tests and benchmarks.
 
 use crate::error::StoreError;
 use crate::row::unsigned;

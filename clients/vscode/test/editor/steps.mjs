@@ -193,7 +193,7 @@ async function otherVersion({ editor, page, longhaul, socket }) {
   await new Promise((resolve) => newer.listen(path.join(path.dirname(socket), "v2.sock"), resolve));
   try {
     await editor.run("Longhaul: Refresh");
-    await editor.webview(["a daemon of protocol 2 is there", "update this client"]);
+    await editor.webview(["daemon speaks protocol 2", "update this client"]);
     await page.locator(".statusbar-item", { hasText: "longhaul" }).waitFor();
     await editor.shot("18-other-version");
   } finally {

@@ -128,7 +128,11 @@ fn reader(home: &Path, answer: &str) -> String {
 async fn a_model_reads_the_words_if_configured_and_phrase_lists_count_if_it_fails() {
     let signs = r#"{"agent_done":false,"topic_shift":true,"concluding_thought":false}"#;
     for (answer, expected, words) in [
-        (format!("printf '%s' '{signs}'"), ["commit", "topic_shift"], "the model found topic_shift"),
+        (
+            format!("printf '%s' '{signs}'"),
+            ["commit", "topic_shift"],
+            "the model found topic_shift",
+        ),
         ("exit 3".to_owned(), ["commit", "agent_done"], "the phrase lists decide"),
         ("echo no".to_owned(), ["commit", "agent_done"], "the phrase lists decide"),
     ] {

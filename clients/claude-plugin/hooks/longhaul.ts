@@ -102,9 +102,11 @@ export const register: Register = (on) => {
     wanted = await settle($, wanted, transcript);
     if (isMidTurn === false || unanswered >= UNANSWERED_MAX) return result;
     const due = await dueNow($, transcript);
-    isMidTurn = due.midTurn ?? isMidTurn;
-    if (due.midTurn === undefined) unanswered += 1;
-    if (due.compact) wanted = await lowered($);
+    isMidTurn = due?.midTurn ?? isMidTurn;
+    // One that took all the time it has would hold up the turn again.
+    if (due === undefined) unanswered = UNANSWERED_MAX;
+    else if (due.midTurn === undefined) unanswered += 1;
+    if (due?.compact) wanted = await lowered($);
     return result;
   });
 
@@ -184,14 +186,14 @@ async function act(
   }
 }
 
-/** Asks whether to compact in the middle of the turn. */
-async function dueNow($: EngineInterface, transcript: string): Promise<Turn> {
+/** Asks whether to compact in the middle of the turn; undefined if the program fails or takes too long. */
+async function dueNow($: EngineInterface, transcript: string): Promise<Turn | undefined> {
   try {
     const due = readTurn(await runHook($, "ToolsComplete", {}, transcript, STEP_DEADLINE_MS));
     if (due.text !== undefined) tell($, due.text);
     return due;
   } catch {
-    return { compact: false, midTurn: undefined };
+    return undefined;
   }
 }
 

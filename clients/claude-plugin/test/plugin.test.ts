@@ -291,3 +291,11 @@ test("a policy that does not answer yet is asked again, and one that never does 
   await claude.tools();
   assert.equal(claude.ran.length, 5);
 });
+
+test("a policy that takes too long is asked once a turn", async () => {
+  const claude = session(() => {
+    throw new Error("timed out");
+  });
+  for (let batch = 0; batch < 3; batch += 1) await claude.tools();
+  assert.equal(claude.ran.length, 1);
+});

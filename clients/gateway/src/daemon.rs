@@ -35,10 +35,11 @@ impl Daemon {
         }
     }
 
-    pub(crate) async fn connect(&self) -> Result<Client, ClientError> {
+    /// A connection whose calls may each take `limit_ms`.
+    pub(crate) async fn connect(&self, limit_ms: u64) -> Result<Client, ClientError> {
         let options = ConnectOptions::new("longhaul-gateway", env!("CARGO_PKG_VERSION"))
             .connect_timeout_ms(LIMIT_MS)
-            .request_timeout_ms(LIMIT_MS);
+            .request_timeout_ms(limit_ms);
         let options = match &self.socket {
             Some(path) => options.socket(path),
             None => options,
@@ -47,7 +48,7 @@ impl Daemon {
     }
 
     async fn answer(&self, asked: &Asked) -> Result<Briefing, ClientError> {
-        let client = self.connect().await?;
+        let client = self.connect(LIMIT_MS).await?;
         let mut looks = tokio::time::interval(Duration::from_millis(LOOK_AGAIN_MS));
         loop {
             looks.tick().await;

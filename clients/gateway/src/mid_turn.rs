@@ -24,9 +24,9 @@ use crate::daemon::{Daemon, has_read};
 /// The first minor version of Codex seen to continue a turn after such an answer.
 const CODEX_MINOR: u32 = 169;
 /// How long the agent waits for the policy's decision, a judge's included.
-const DECISION_LIMIT: Duration = Duration::from_secs(5);
-const REPORT_LIMIT: Duration = Duration::from_millis(300);
-/// How long a policy that does not act in the middle of a turn is not asked again.
+const DECISION_MS: u64 = 5_000;
+const REPORT_MS: u64 = 300;
+/// How long a policy is not asked again if it does not act in the middle of a turn, or did not answer.
 const ASK_AGAIN: Duration = Duration::from_secs(30);
 const AWAITED_MAX: usize = 64;
 
@@ -49,8 +49,13 @@ impl MidTurns {
         if lock(&self.ask_after).is_some_and(|at| Instant::now() < at) {
             return None;
         }
-        // Without an answer the request goes to the provider, as without a policy.
-        let window = timeout(DECISION_LIMIT, self.decide(daemon, of)).await.ok()?.ok()??;
+        let limit = Duration::from_millis(DECISION_MS);
+        let Ok(Ok(decision)) = timeout(limit, self.decide(daemon, of)).await else {
+            // The request goes to the provider, and those that follow must not wait as well.
+            self.pause();
+            return None;
+        };
+        let window = decision?;
         let mut awaited = lock(&self.awaited);
         if awaited.len() >= AWAITED_MAX {
             awaited.clear();
@@ -59,8 +64,12 @@ impl MidTurns {
         Some(window)
     }
 
+    fn pause(&self) {
+        *lock(&self.ask_after) = Some(Instant::now() + ASK_AGAIN);
+    }
+
     async fn decide(&self, daemon: &Daemon, of: &MidTurn) -> Result<Option<u64>, ClientError> {
-        let client = daemon.connect().await?;
+        let client = daemon.connect(DECISION_MS).await?;
         let thread_id = Some(of.thread_id.clone());
         client
             .call::<Sync>(SyncParams { thread_id: thread_id.clone(), ..Default::default() })
@@ -68,7 +77,7 @@ impl MidTurns {
         let event = StepEvent::MidTurn { boundaries: None, compact_only: Some(true) };
         let stepped = step(&client, &of.thread_id, event).await?;
         if !stepped.watcher.mid_turn || stepped.watcher.mode != "auto" {
-            *lock(&self.ask_after) = Some(Instant::now() + ASK_AGAIN);
+            self.pause();
         }
         if !stepped.effects.iter().any(|effect| effect.effect == "compact") {
             return Ok(None);
@@ -115,10 +124,10 @@ pub(crate) fn can_continue(headers: &HeaderMap) -> bool {
 /// Reports the end; the policy notices a lost report itself.
 async fn report(daemon: &Daemon, thread_id: &str, reason: Option<String>) {
     let reported = async {
-        let client = daemon.connect().await?;
+        let client = daemon.connect(REPORT_MS).await?;
         step(&client, thread_id, ended(reason)).await
     };
-    drop(timeout(REPORT_LIMIT, reported).await);
+    drop(timeout(Duration::from_millis(REPORT_MS), reported).await);
 }
 
 const fn ended(reason: Option<String>) -> StepEvent {

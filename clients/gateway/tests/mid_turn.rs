@@ -119,3 +119,14 @@ fn a_version_that_would_end_the_turn_is_never_answered_and_no_daemon_delays_none
     let alone = Desk::new(&provider.url());
     is_passed(&alone, &provider, &next(&alone, CODEX, "call_9"));
 }
+
+/// Otherwise every request of the turn would wait for it.
+#[test]
+fn a_daemon_that_does_not_answer_is_asked_once() {
+    let provider = provider();
+    let desk = Desk::with_daemon(&provider.url(), daemon().on("policy/step", |_| Reply::Close));
+    for _ in 0..3 {
+        is_passed(&desk, &provider, &next(&desk, CODEX, "call_9"));
+    }
+    assert_eq!(told(&desk).len(), 1);
+}

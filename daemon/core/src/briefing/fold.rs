@@ -13,6 +13,9 @@ use crate::{paths, text};
 /// Programs that only prepare for the main command.
 const PREPARING: [&str; 7] = ["cd", "echo", "set", "export", "source", "pushd", "true"];
 
+/// Programs that usually make room for the command that follows them.
+const CLEARING: [&str; 3] = ["rm", "mkdir", "sleep"];
+
 /// Maximum bytes of added lines to hold for unanswered calls. Content beyond it appears with a later edit.
 const WAITING_BYTES: usize = 32 * 1_024;
 
@@ -259,12 +262,14 @@ impl Places<'_> {
     }
 }
 
-/// The main program of a script: the first that is not preparation.
+/// The main program of a script: the first that neither prepares nor makes room, else the first that does not prepare.
 fn program_of(called: &NewCall) -> String {
     let Action::Script(script) = &called.action else { return String::new() };
-    let programs = script.commands.iter().filter_map(|command| command.words.first());
-    let mut programs = programs.map(|word| word.rsplit('/').next().unwrap_or(word));
-    let program = programs.find(|program| !PREPARING.contains(program)).unwrap_or_default();
+    let words = script.commands.iter().filter_map(|command| command.words.first());
+    let programs = words.map(|word| word.rsplit('/').next().unwrap_or(word));
+    let mut programs = programs.filter(|program| !PREPARING.contains(program)).peekable();
+    let first = programs.peek().copied().unwrap_or_default();
+    let program = programs.find(|program| !CLEARING.contains(program)).unwrap_or(first);
     text::prefix(program, 40).to_owned()
 }
 

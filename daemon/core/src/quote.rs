@@ -15,7 +15,7 @@ pub fn line(text: &str) -> Cow<'_, str> {
     unmarked(printable::one_line(text), is_heading(text))
 }
 
-/// [`line`] for text that may be owned: clean text is moved.
+/// [`line()`] for text that may be owned: clean text is moved.
 pub fn whole_line(text: Cow<'_, str>) -> Cow<'_, str> {
     match text {
         Cow::Borrowed(text) => line(text),

@@ -293,7 +293,7 @@ impl<'a> Builder<'a> {
             let is_followed =
                 kind == EvidenceKind::Template && line.turn < now && self.is_reported(line.turn);
             // So are the thoughts of that turn.
-            let is_reported = line.heading == THOUGHT && line.turn < now;
+            let is_reported = line.heading == THOUGHT && reported.contains(&line.turn);
             // Where a turn ended without a report, its remarks are all that the agent said of it.
             let is_all_said = kind == EvidenceKind::Remark
                 && line.turn < now

@@ -1,10 +1,15 @@
 //! Calls as evidence: which are running, the latest with their output, the skills that the agent invoked.
 
+use std::borrow::Cow;
+use std::collections::HashSet;
+
 use super::super::{checks, lines, warnings};
 use super::{Briefing, RecentCall, RunningCall, SeenOutput, TurnOutcome};
 use crate::text;
 
-/// Maximum bytes of one of the latest calls. The last command of a line is often the important one.
+/// Maximum bytes of one of the latest calls to read, and to keep of its beginning and end: the last command of a
+/// line is often the important one.
+const SCRIPT_BYTES: usize = 8 * 1_024;
 const ACTION_BYTES: usize = 480;
 
 /// Maximum outputs to keep, and bytes of each.
@@ -35,8 +40,9 @@ impl Briefing {
         if self.running.len() >= RUNNING_MAX {
             self.running.pop_front();
         }
-        let (what, whole) = (&running.what, lines::tidy(&running.what, folder, ACTION_BYTES));
-        let what = lines::tidy(what, folder, 160);
+        let whole = lines::tidy(&running.what, folder, SCRIPT_BYTES);
+        let whole = text::cut_middle(&whole, ACTION_BYTES).into_owned();
+        let what = lines::tidy(&running.what, folder, 160);
         if self.actions.len() >= 4 {
             self.actions.pop_front();
         }
@@ -85,8 +91,19 @@ impl Briefing {
     }
 
     /// Records the answer of a tool server. It replaces no earlier one: calls with long arguments look alike when cut.
+    ///
+    /// Some servers end each answer with the same lines (the open tabs, the session): those are kept once.
     pub(in crate::briefing) fn record_answer(&mut self, seq: u64, call: &str, printed: &str) {
-        self.add_output((seq, false), lines::tidy(call, None, 120), printed);
+        let what = lines::tidy(call, None, 120);
+        let answer = without_quotes(printed);
+        let tool = what.split(' ').next();
+        let earlier = self.outputs.iter().filter(|output| output.what.split(' ').next() == tool);
+        let earlier: HashSet<&str> =
+            earlier.flat_map(|output| output.text.lines().skip(1).map(str::trim)).collect();
+        let is_new = |(at, line): &(usize, &str)| *at == 0 || !earlier.contains(line.trim());
+        let new: Vec<&str> =
+            answer.lines().enumerate().filter(is_new).map(|(_, line)| line).collect();
+        self.add_output((seq, false), what, &new.join("\n"));
     }
 
     /// Records the output of a failure or a check, to quote if there is room.
@@ -141,5 +158,14 @@ impl Briefing {
         let quiet = warning.iter().position(|warns| !warns);
         let index = quiet.filter(|_| warnings <= WARNING_OUTPUTS_MAX).unwrap_or_default();
         self.outputs.remove(index);
+    }
+}
+
+/// An answer whose value is a JSON string, with that string as it reads.
+fn without_quotes(printed: &str) -> Cow<'_, str> {
+    let mut values = serde_json::Deserializer::from_str(printed).into_iter::<String>();
+    match values.next() {
+        Some(Ok(value)) => Cow::Owned(value + &printed[values.byte_offset()..]),
+        _ => Cow::Borrowed(printed),
     }
 }

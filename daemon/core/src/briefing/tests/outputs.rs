@@ -1,4 +1,5 @@
 use super::*;
+use crate::briefing::gather::gather;
 
 fn lines() -> String {
     (0..20).map(|n| format!("hook {n}: checked part {n} of the lexer\n")).collect()
@@ -92,4 +93,56 @@ fn the_end_of_a_checks_output_is_shown_besides_its_outcome() {
     briefing.record_output(21, "wc -l grammars.txt", "40 grammars.txt", None);
     let text = render(&briefing, &Extra::default(), 2_000);
     assert!(!text.contains("aarch64 | built grammars"), "{text}");
+}
+
+#[test]
+fn lines_that_end_each_answer_of_a_tool_server_are_shown_once() {
+    let mut briefing = thread();
+    for (seq, page) in [(20, "lexer"), (21, "parser"), (22, "printer")] {
+        let answer = format!("\"{{\\\"page\\\":\\\"{page}\\\"}}\"\n\nOpen tabs:\n- tab 7: Grammar");
+        briefing.record_answer(seq, &format!("browser_eval page{seq}()"), &answer);
+    }
+    let text = render(&briefing, &Extra::default(), 4_000);
+    for page in ["lexer", "parser", "printer"] {
+        assert!(text.contains(&format!("{{\"page\":\"{page}\"}}")), "{text}");
+    }
+    assert_eq!(text.matches("tab 7: Grammar").count(), 1, "{text}");
+}
+
+#[test]
+fn the_same_answer_of_a_tool_server_is_shown_again() {
+    let mut briefing = thread();
+    for seq in [20, 21] {
+        briefing.record_answer(seq, &format!("browser_eval page{seq}()"), "no errors");
+    }
+    let text = render(&briefing, &Extra::default(), 4_000);
+    assert_eq!(text.matches("no errors").count(), 2, "{text}");
+}
+
+#[test]
+fn the_last_action_keeps_its_end() {
+    let mut briefing = thread();
+    let script = format!("cd lexer && {}cargo run --bin grammars", "echo part && ".repeat(80));
+    calls(&mut briefing, 20, "c9", &script);
+    briefing.take_running("c9");
+    let text = render(&briefing, &Extra::default(), 4_000);
+    let last = text.lines().find(|line| line.starts_with("last action: cd lexer"));
+    assert!(last.is_some_and(|line| line.ends_with("cargo run --bin grammars")), "{text}");
+}
+
+#[test]
+fn thoughts_of_an_interrupted_turn_count_in_full() {
+    let thought = "The footer is dark because its palette is pinned.";
+    let weight = |reported: bool| {
+        let mut briefing = thread();
+        briefing.record_thought(20, thought, None);
+        if reported {
+            briefing.hold_words(21, "The footer is as it should be.");
+        }
+        briefing.begin_turn(22, "Now the header.", None);
+        let extra = Extra::default();
+        let (quotes, _) = gather(&briefing, &extra, 4_000);
+        quotes.iter().find(|quote| quote.text == thought).map_or(0.0, |quote| quote.weight)
+    };
+    assert!(weight(false) > weight(true) * 2.0, "{} {}", weight(false), weight(true));
 }

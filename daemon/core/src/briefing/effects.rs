@@ -266,7 +266,7 @@ fn code_strength(line: &str) -> u16 {
         () if has_message || TELLING_CODE.is_in(line) => 100,
         () if is_comment && line.starts_with("///") => 40,
         () if is_comment => 75,
-        () => 55,
+        () => 35,
     }
 }
 

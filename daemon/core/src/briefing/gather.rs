@@ -258,7 +258,8 @@ impl<'a> Builder<'a> {
                 "" => format!("turn {}", line.turn),
                 who => format!("turn {}, {who} (#{})", line.turn, line.seq),
             };
-            let weight = (newer + pending, line.strength);
+            let age = newer + pending;
+            let weight = (age, requests::settled(line, age));
             self.line(EvidenceKind::Report, line.seq, weight, &line.text);
             self.label(group, &line.heading);
         }

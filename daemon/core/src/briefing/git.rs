@@ -126,7 +126,8 @@ impl GitState {
             created(run.command).for_each(|branch| self.add(run, branch, false));
         }
         let names_branch = |line: &GitLine| line.seq == run.seq && branch_of(&line.text).is_some();
-        if let Some(branch) = entered(run).filter(|_| !self.lines.iter().any(names_branch)) {
+        let shown = entered(run).or_else(|| shown_branch(run));
+        if let Some(branch) = shown.filter(|_| !self.lines.iter().any(names_branch)) {
             self.drop_here(run, is_branch_state);
             self.add(run, format!("On branch {branch}"), false);
         }
@@ -284,6 +285,23 @@ fn entered<'c>(run: &FinishedCommand<'c>) -> Option<&'c str> {
             Some(name).filter(|name| is_branch && !name.starts_with('-'))
         }
     }
+}
+
+/// The branch that a command printed by its name alone, if it printed first or last.
+fn shown_branch<'r>(run: &FinishedCommand<'r>) -> Option<&'r str> {
+    let shows = |part: &str| {
+        ["git branch --show-current", "git rev-parse --abbrev-ref HEAD"].contains(&part.trim())
+    };
+    let mut parts = run.command.split(['&', ';', '|']).filter(|part| !part.trim().is_empty());
+    let mut lines = run.printed.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = parts.next()?;
+    let line = match () {
+        () if shows(first) => lines.next()?,
+        () if parts.next_back().is_some_and(shows) => lines.next_back()?,
+        () => return None,
+    };
+    let is_name = line != "HEAD" && !line.contains([' ', ':', '~', '^', '?', '*', '[', '\\']);
+    is_name.then_some(line)
 }
 
 /// Whether one of the line's commands is git.

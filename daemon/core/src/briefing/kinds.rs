@@ -88,7 +88,7 @@ pub(super) const RULES: [KindRule; 18] = [
     rule(EvidenceKind::TaskItem, "TASK_LIST", (6, 100), [2.0, 1.6, 1.2], 0),
     rule(EvidenceKind::Ran, "RAN", (6, 100), [1.2, 1.2, 1.2], 0),
     rule(EvidenceKind::Look, "LOOKED_AT", (4, 100), [0.25, 0.25, 0.25], 0),
-    rule(EvidenceKind::Seen, "SEEN", (5, 100), [1.0, 0.5, 0.3], 0),
+    rule(EvidenceKind::Seen, "SEEN", (5, 100), [1.0, 0.5, 0.03], 0),
     rule(EvidenceKind::Plan, "PLAN", (5, 100), [2.0, 2.0, 2.0], 0),
     rule(EvidenceKind::Now, "NOW", (6, 100), [6.0, 6.0, 6.0], 0),
 ];

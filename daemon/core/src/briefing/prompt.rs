@@ -281,6 +281,16 @@ pub(super) fn offers(line: &str) -> bool {
     OFFERS.is_in(&text::lowercase(line))
 }
 
+/// A line of a menu that names the letter to type: `[C] Continue`, `x. Proceed`.
+pub(super) fn is_menu_line(line: &str) -> bool {
+    let line = line.trim_start_matches(['-', '*', ' ']);
+    let letter = match line.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((letter, _)) => letter,
+        None => line.split_once(". ").map_or("", |(letter, _)| letter),
+    };
+    letter.len() == 1 && letter.bytes().all(|byte| byte.is_ascii_alphabetic())
+}
+
 /// The options that an answer names: single letters and numbers.
 fn options(typed: &str) -> Vec<String> {
     let words = typed.split(|c: char| !c.is_alphanumeric());

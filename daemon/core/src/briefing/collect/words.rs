@@ -82,10 +82,12 @@ impl Briefing {
         message: &str,
         folder: Option<&str>,
     ) {
+        // The harness adds the cost at the end.
+        let message = message.split("<usage>").next().unwrap_or_default();
         let message = text::cut_middle(message, PENDING_WORDS_BYTES / 2);
         let mut is_first = true;
         lines::split(&message, |spoken| {
-            // Skip the harness's wrapper: ids, state, cost.
+            // Skip the harness's wrapper: ids, state.
             let words = spoken.text.trim_start_matches("<result>").trim_end_matches("</result>");
             if words.starts_with('<') && words.contains('>') {
                 return;

@@ -16,6 +16,9 @@ const SHORT_ANSWER_BYTES: usize = 30;
 /// Short answers of this many last turns still describe the current state.
 const RECENT_ANSWERS_TURNS: u32 = 4;
 
+/// Strength, in percent, of an option in a menu of an earlier turn.
+const OLD_OPTION_PERCENT: u16 = 15;
+
 /// Bytes of a report's line to compare with the quotation next to its answer.
 const OFFER_BYTES: usize = 200;
 
@@ -154,6 +157,12 @@ pub(super) fn is_answered(requests: &EvidenceLines, line: &Line) -> bool {
         .iter()
         .filter(|answer| answer.turn == line.turn + 1 && answer.text.starts_with(ANSWERS));
     answers.any(|answer| offer(answer).starts_with(text::prefix(&line.text, OFFER_BYTES)))
+}
+
+/// The strength of a report's line: the options of a menu are settled once the person went on.
+pub(super) fn settled(line: &Line, age: usize) -> u16 {
+    let is_past = age > 0 && prompt::is_menu_line(&line.text);
+    line.strength * if is_past { OLD_OPTION_PERCENT } else { 100 } / 100
 }
 
 /// The quoted text that a short answer refers to.

@@ -44,6 +44,27 @@ fn a_status_of_one_file_and_headings_do_not_change_the_tree_state() {
     assert_eq!(lines, ["## main...o/main", "uncommitted at the last look: nothing"]);
 }
 
+#[test]
+fn a_branch_printed_by_its_name_alone_is_the_current_one() {
+    for (command, printed, branch) in [
+        ("git branch --show-current", "next", Some("next")),
+        (
+            "git branch --show-current && git log --oneline -1",
+            "next\naaaaaaa1 fix: a",
+            Some("next"),
+        ),
+        ("ls; git rev-parse --abbrev-ref HEAD", "src\ndocs\nfix/lexer\n", Some("fix/lexer")),
+        ("git rev-parse --abbrev-ref HEAD", "HEAD", None),
+        ("git branch --show-current", "fatal: not a git repository", None),
+        ("ls && git branch --show-current && ls", "src\nnext\nsrc", None),
+    ] {
+        let mut git = GitState::default();
+        git.read(&run(1, "git status", "On branch main", ""));
+        git.read(&run(2, command, printed, ""));
+        assert_eq!(git.branch(), Some(branch.unwrap_or("main")), "{command}");
+    }
+}
+
 const MADE: (&str, &str) = ("git commit -m x", "[main aaaaaaa1] fix: the lexer");
 
 #[test]

@@ -146,3 +146,33 @@ fn thoughts_of_an_interrupted_turn_count_in_full() {
     };
     assert!(weight(false) > weight(true) * 2.0, "{} {}", weight(false), weight(true));
 }
+
+#[test]
+fn an_agents_report_is_quoted_without_what_the_harness_adds() {
+    let mut briefing = thread();
+    let report = "The lexer passes.\n<usage>total_tokens: 9\nduration_ms: 397764</usage>";
+    briefing.record_agent_report(20, report, None);
+    let text = render(&briefing, &Extra::default(), 4_000);
+    assert!(text.contains("The lexer passes.") && !text.contains("duration_ms"), "{text}");
+}
+
+#[test]
+fn letters_of_an_old_menu_give_way_to_what_was_said() {
+    let weight = |line: &str, is_past: bool| {
+        let mut briefing = thread();
+        briefing.begin_turn(20, "What next for the grammar?", None);
+        briefing
+            .hold_words(21, &format!("The tables are ready.\n\n- {line}\n- [P] Plan the printer"));
+        if is_past {
+            briefing.begin_turn(22, "Write the printer of the lexer.", None);
+            briefing.hold_words(23, "The printer is written.");
+        }
+        let extra = Extra::default();
+        let (quotes, _) = gather(&briefing, &extra, 4_000);
+        quotes.iter().find(|quote| quote.text.contains(line)).map_or(0.0, |quote| quote.weight)
+    };
+    let option = "[A] Another grammar";
+    assert!(weight(option, false) > weight(option, true) * 4.0);
+    let item = "[4] Another grammar";
+    assert!(weight(item, true) > weight(option, true) * 4.0);
+}

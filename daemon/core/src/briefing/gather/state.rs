@@ -199,8 +199,9 @@ impl<'a> Builder<'a> {
             }
         };
         let (ticked, left) = (of(true), of(false));
+        let is_only_read = !self.briefing.tasks.is_edited(path);
         let changed = match changed {
-            "" if !self.briefing.tasks.is_edited(path) => "; only read here, not changed",
+            "" if is_only_read => "; only read here, not changed",
             changed => changed,
         };
         let at_least = if self.briefing.tasks.is_full() { "at least " } else { "" };
@@ -223,14 +224,9 @@ impl<'a> Builder<'a> {
             // The next item matters most; later items can be read in the file.
             let strength = match task.is_done {
                 // In a completed list the count suffices.
-                true => {
-                    if open == 0 {
-                        5
-                    } else {
-                        40
-                    }
-                }
-                false => 240_u16.saturating_sub(20 * ahead).max(45),
+                true if open == 0 || is_only_read => 5,
+                true => 40,
+                false => 240_u16.saturating_sub(20 * ahead).max(if is_only_read { 5 } else { 45 }),
             };
             let text = format!("[{mark}] {}", task.text);
             self.push(EvidenceKind::TaskItem, (order, 0), (0, strength), text);

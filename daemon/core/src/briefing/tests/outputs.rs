@@ -176,3 +176,20 @@ fn letters_of_an_old_menu_give_way_to_what_was_said() {
     let item = "[4] Another grammar";
     assert!(weight(item, true) > weight(option, true) * 4.0);
 }
+
+#[test]
+fn later_items_of_a_list_that_was_only_read_weigh_little() {
+    let items: String = (1..=20).map(|n| format!("- [ ] T{n:03} Write part {n}\n")).collect();
+    let weight = |is_edited: bool| {
+        let mut briefing = thread();
+        briefing.record_read(20, "specs/001/tasks.md", &items);
+        if is_edited {
+            edits(&mut briefing, 21, "specs/001/tasks.md", "- [x] T001 Write part 1\n", "");
+        }
+        let extra = Extra::default();
+        let (quotes, _) = gather(&briefing, &extra, 4_000);
+        let item = quotes.iter().find(|quote| quote.text == "[ ] T020 Write part 20");
+        item.map_or(0.0, |quote| quote.weight)
+    };
+    assert!(weight(false) > 0.0 && weight(true) > weight(false) * 4.0);
+}

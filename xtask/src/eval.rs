@@ -8,8 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
+use longhaul_core::checkpoint::file_standing::Disk;
 use longhaul_core::checkpoint::semantic::Semantics;
-use longhaul_core::checkpoint::staleness::Disk;
 use longhaul_core::checkpoint::view::{ViewCaps, ViewInputs, render};
 use longhaul_core::fold::{Fold, Place, Source};
 use longhaul_eval::{Corpus, Cut, Options as Measures, Session, evaluate, is_claude};

@@ -17,6 +17,7 @@
 mod chain;
 mod checks;
 mod collect;
+mod coverage;
 mod documents;
 mod effects;
 mod evidence;

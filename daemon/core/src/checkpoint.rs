@@ -5,19 +5,19 @@
 //! deterministically; every text is redacted before it enters.
 //!
 //! The state holds only what the transcript says. Knowledge of the host (files on disk, updates proposed by
-//! the model) is added when it is served: [`staleness`], [`semantic`]. So deleting the database and folding
+//! the model) is added when it is served: [`file_standing`], [`semantic`]. So deleting the database and folding
 //! again gives the same bytes.
 
 pub(crate) mod commands;
 pub mod disk_check;
 pub mod document;
+pub mod file_standing;
 pub mod files;
 pub mod output_ref;
 pub mod plan;
 pub(crate) mod reduce;
 pub mod requests;
 pub mod semantic;
-pub mod staleness;
 pub mod view;
 
 use std::collections::VecDeque;

@@ -4,6 +4,7 @@
 //! keeps is the current request.
 
 pub mod account;
+pub mod agent_limit;
 pub mod assemble;
 pub mod classify;
 pub mod growth;
@@ -15,7 +16,6 @@ pub mod remote;
 pub mod replacement_check;
 pub mod succession;
 pub mod summary;
-pub mod trigger;
 
 use serde::{Deserialize, Serialize};
 

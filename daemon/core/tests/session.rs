@@ -1,7 +1,7 @@
 //! Hand-made transcripts in an agent's format.
 
+use longhaul_core::checkpoint::file_standing::Disk;
 use longhaul_core::checkpoint::semantic::Semantics;
-use longhaul_core::checkpoint::staleness::Disk;
 use longhaul_core::checkpoint::view::{ViewCaps, ViewInputs, render};
 use longhaul_core::fold::{Fold, Place, Source};
 use serde_json::{Value, json};

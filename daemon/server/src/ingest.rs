@@ -44,13 +44,13 @@ mod events;
 mod folding;
 mod identity;
 mod limits;
-mod observe;
 mod progress;
 mod recheck;
 mod shared;
-mod sync;
+mod sync_params;
 #[cfg(test)]
 mod tests;
+mod touched_files;
 mod worker;
 
 use std::path::{Path, PathBuf};
@@ -73,7 +73,7 @@ pub(crate) use identity::{Compared, Walk, compare};
 pub use limits::Limits;
 pub use progress::{Progress, SourceProgress};
 pub use shared::NowMs;
-pub use sync::{SyncPoint, SyncResult, SyncTarget};
+pub use sync_params::{SyncPoint, SyncResult, SyncTarget};
 
 use crate::archive::Archive;
 use crate::discovery::catalogue::Catalogue;

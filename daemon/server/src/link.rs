@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::metering::CallTimes;
-use crate::peer::WorkFolder;
+use crate::work_folder::WorkFolder;
 
 /// The kind of client, determined by its socket alone and by nothing it sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -23,6 +23,7 @@ mod notices;
 mod opening;
 mod parts;
 pub(crate) mod policy;
+mod prefix;
 pub(crate) mod preimage;
 pub(crate) mod projects;
 pub(crate) mod recording;

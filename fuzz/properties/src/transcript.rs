@@ -3,8 +3,8 @@
 mod readers;
 mod records;
 
+use longhaul_core::checkpoint::file_standing::Disk;
 use longhaul_core::checkpoint::semantic::Semantics;
-use longhaul_core::checkpoint::staleness::Disk;
 use longhaul_core::checkpoint::view::{HEADER, ViewCaps, ViewInputs, render};
 use longhaul_core::context::tokenizer::Tokenizer;
 use longhaul_core::digest::Digest128;

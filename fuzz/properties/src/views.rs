@@ -1,7 +1,7 @@
 //! What a person may ask of a view: its budget, its caps, what is pinned and dropped, the text above it.
 
+use longhaul_core::checkpoint::file_standing::{Disk, Now, OnDisk};
 use longhaul_core::checkpoint::semantic::Semantics;
-use longhaul_core::checkpoint::staleness::{Disk, Now, OnDisk};
 use longhaul_core::checkpoint::view::{Rendered, ViewCaps, ViewInputs, parts, render_below};
 use longhaul_core::choice::{self, Choice, ChoiceAction, Choices, ChosenItems};
 use longhaul_core::context::tokenizer::Tokenizer;

@@ -64,13 +64,13 @@ const SERVER: &[Floor] = &[
         "model",
         "new_file",
         "paths",
-        "peer",
         "project_instructions",
         "repository",
         "runtime",
         "sandbox",
         "shutdown",
         "systemd",
+        "work_folder",
         "telemetry",
         "thread_names",
     ]),
@@ -87,7 +87,7 @@ const SERVER: &[Floor] = &[
 /// The use-cases of the shell, lowest first.
 const SERVICE: &[Floor] = &[
     floor(&["error"]),
-    floor(&["disk", "hints", "item_index", "keeping", "texts"]),
+    floor(&["disk", "hints", "item_index", "keeping", "prefix", "texts"]),
     floor(&["archive", "preimage", "search", "snapshot", "threads"]),
     floor(&[
         "checkpoint",

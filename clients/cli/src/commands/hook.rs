@@ -23,14 +23,15 @@ use crate::output;
 use crate::session::Session;
 
 mod act;
-mod answer;
+mod answer_format;
 mod compact;
+mod compact_undo;
 mod event;
 mod payload;
-mod restore;
+mod session_start;
 mod turn;
 
-use answer::Answer;
+use answer_format::Answer;
 use payload::{Agent, Event, Payload};
 
 /// Milliseconds for the answer; the goal for the whole process is 200.

@@ -1,9 +1,9 @@
 //! Compares a thread's knowledge with the disk, item by item, when another agent takes over its work.
 
+use super::file_standing::Standing;
 use super::files::FileState;
 use super::semantic::Update;
-use super::staleness::{self, Standing};
-use super::view::{ViewInputs, dependency_holds};
+use super::view::ViewInputs;
 use crate::limits;
 
 /// The files and facts of a thread, compared with the disk.
@@ -30,9 +30,7 @@ impl DiskCheck {
         let mut files: Vec<_> = inputs.state.files.iter().collect();
         files.sort_by_key(|(_, file)| std::cmp::Reverse(file.seq));
         for (key, file) in files.into_iter().filter(|(_, file)| file.state >= FileState::Read) {
-            let is_expected = file.state != FileState::Deleted;
-            let disk = inputs.disk.get(key);
-            match staleness::standing(file.hash.as_ref(), is_expected, disk) {
+            match file.standing(inputs.disk.get(key)) {
                 Standing::Unchanged => found.unchanged += 1,
                 Standing::Changed => keep(&mut found.changed, &file.path),
                 Standing::Gone => keep(&mut found.gone, &file.path),
@@ -41,7 +39,7 @@ impl DiskCheck {
         }
         for (key, (_, update)) in &inputs.semantics.facts {
             let Update::Fact { depends_on, .. } = update else { continue };
-            match depends_on.iter().all(|dependency| dependency_holds(inputs, dependency)) {
+            match depends_on.iter().all(|dependency| inputs.holds(dependency)) {
                 true => found.facts_valid += 1,
                 false => keep(&mut found.facts_suspect, key),
             }
@@ -60,9 +58,9 @@ fn keep(names: &mut Vec<String>, name: &str) {
 mod tests {
     use super::*;
     use crate::checkpoint::Checkpoint;
+    use crate::checkpoint::file_standing::{Disk, Now, OnDisk};
     use crate::checkpoint::files::FileTouch;
     use crate::checkpoint::semantic::Semantics;
-    use crate::checkpoint::staleness::{Disk, Now, OnDisk};
     use crate::digest::ContentHash;
 
     #[test]

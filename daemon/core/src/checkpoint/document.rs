@@ -10,8 +10,7 @@ use super::files::FileState;
 use super::plan::StepState;
 use super::requests::Request;
 use super::semantic::{Dependency, Evidence, EvidenceSource, Update, UpdateStep};
-use super::staleness;
-use super::view::{ViewInputs, dependency_holds};
+use super::view::ViewInputs;
 use crate::limits;
 use crate::text::{cut, one_line};
 
@@ -103,9 +102,8 @@ fn user_evidence(seq: u64) -> Evidence {
 
 fn artifacts<'a>(inputs: &ViewInputs<'a>) -> BTreeMap<String, Artifact<'a>> {
     let files = inputs.state.files.iter().map(|(key, file)| {
-        let expected = file.state != FileState::Deleted;
         let disk = inputs.disk.get(key);
-        let standing = staleness::standing(file.hash.as_ref(), expected, disk);
+        let standing = file.standing(disk);
         let seen = disk.filter(|disk| !disk.late).and_then(|disk| disk.then.as_ref());
         let artifact = Artifact {
             uri: &file.path,
@@ -166,7 +164,7 @@ fn facts<'a>(inputs: &ViewInputs<'a>) -> BTreeMap<&'a str, Fact<'a>> {
     let mut facts = BTreeMap::new();
     for (key, (_, update)) in &inputs.semantics.facts {
         if let Update::Fact { value, evidence, depends_on, .. } = update {
-            let is_valid = depends_on.iter().all(|dependency| dependency_holds(inputs, dependency));
+            let is_valid = depends_on.iter().all(|dependency| inputs.holds(dependency));
             let status = if is_valid { "VALID" } else { "SUSPECT" };
             facts.insert(key.as_str(), Fact { value, evidence, depends_on, status });
         }

@@ -11,15 +11,14 @@ mod lines;
 use serde::{Deserialize, Serialize};
 
 use super::Checkpoint;
-use super::semantic::Semantics;
-use super::staleness::Disk;
-use crate::{briefing, choice, limits, quote, tokens};
+use super::file_standing::{Disk, Now};
+use super::semantic::{Dependency, Semantics};
+use crate::{briefing, choice, limits, paths, quote, tokens};
 
 pub use crate::briefing::{Rendered, ViewLine};
-pub use lines::dependency_holds;
 
 /// First line of every view.
-pub const HEADER: &str = "[SESSION_CHECKPOINT v1]";
+pub use crate::rollout::contextual::VIEW_HEADER as HEADER;
 
 /// Default budget of a view in tokens.
 pub const DEFAULT_TOKENS: u64 = 4_000;
@@ -42,6 +41,18 @@ pub struct ViewInputs<'a> {
     pub disk: &'a Disk,
     /// The topic that the person wants a view to focus on; may be empty. Never quoted.
     pub focus: &'a str,
+}
+
+impl ViewInputs<'_> {
+    /// Whether a dependency's content is known for both times and unchanged.
+    pub(super) fn holds(&self, dependency: &Dependency) -> bool {
+        let key = paths::absolute(&dependency.uri, self.state.cwd.as_deref());
+        let now = self.disk.get(&key).map(|disk| &disk.now);
+        match (now, &dependency.hash) {
+            (Some(Now::Content(now)), Some(then)) => now == then,
+            _ => false,
+        }
+    }
 }
 
 /// Maximum entries of each kind in a view, even if there is room for more.

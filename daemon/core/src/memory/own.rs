@@ -38,7 +38,7 @@ const FRAMES: [(&str, &str); 2] =
     [(OPENING, CLOSING), (contextual::INJECTED_OPENING, "</longhaul_context>")];
 
 /// Openings of our views and summaries, which have no closing mark and extend to the end of the text.
-const VIEWS: [&str; 2] = ["[SESSION_CHECKPOINT v1]", contextual::SUMMARY_OPENING];
+const VIEWS: [&str; 2] = [contextual::VIEW_HEADER, contextual::SUMMARY_OPENING];
 
 /// Text of ours to recognize. Cheap to clone.
 #[derive(Debug, Clone, Default)]

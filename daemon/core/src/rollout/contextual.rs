@@ -28,7 +28,7 @@ const OPENINGS: [&str; 22] = [
     VIEW_HEADER,
     CHECKPOINT_OPENING,
     SUMMARY_OPENING,
-    "Another language model started to solve this problem",
+    CODEX_SUMMARY_OPENING,
 ];
 
 /// Prefix of what we put before a model, by hooks (`longhaul hook`) or as the watcher's messages. It is never
@@ -86,7 +86,7 @@ const FRAMES: [(&str, &str); 2] =
     [(INJECTED_OPENING, INJECTED_CLOSING), ("<longhaul_memory>", "</longhaul_memory>")];
 
 /// Prefixes of messages that contain only a view or a summary of ours.
-const WHOLE: [&str; 3] = ["[SESSION_CHECKPOINT v1]", CHECKPOINT_OPENING, SUMMARY_OPENING];
+const WHOLE: [&str; 3] = [VIEW_HEADER, CHECKPOINT_OPENING, SUMMARY_OPENING];
 
 /// A text without what we inserted, by our own marks: the thread's own text. A quotation contains no mark, see
 /// [`quoted`]; a frame that was cut off extends to the end.

@@ -1,5 +1,6 @@
 //! Attributes the tokens of an item to kinds of content.
 
+use super::contextual::{CODEX_SUMMARY_OPENING, VIEW_HEADER};
 use super::{Item, Role, contextual};
 use crate::item::breakdown::{Breakdown, ContextKind};
 use crate::tokens;
@@ -17,8 +18,7 @@ const SETTINGS: [&str; 8] = [
 ];
 
 /// Prefixes of user messages that carry a compaction's summary.
-const SUMMARIES: [&str; 2] =
-    ["Another language model started to solve this problem", "[SESSION_CHECKPOINT v1]"];
+const SUMMARIES: [&str; 2] = [CODEX_SUMMARY_OPENING, VIEW_HEADER];
 
 /// Splits the `tokens` of an item: its inline images, and the rest by its kind.
 pub fn weigh(item: &Item<'_>, tokens: u64) -> Breakdown {

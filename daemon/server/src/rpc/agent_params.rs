@@ -16,8 +16,8 @@ use serde_json::{Map, Value};
 
 use super::error::Failure;
 use crate::link::{CallContext, Caller};
-use crate::peer::WorkFolder;
 use crate::service::projects::{ProjectSubject, Projects, project_at};
+use crate::work_folder::WorkFolder;
 
 /// What a param names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use longhaul_core::compaction::trigger::{self, TriggerMoment, Verdict};
+use longhaul_core::compaction::agent_limit::{self, LimitVerdict, TriggerMoment};
 use longhaul_core::context::window::{self, WindowSources};
 use longhaul_core::template::TemplateGroup;
 use longhaul_core::thread::Source;
@@ -82,9 +82,9 @@ async fn should(contexts: Arc<Contexts>, params: ShouldParams) -> Result<ShouldR
             ..WindowSources::default()
         })
     });
-    let verdict = trigger::should(usage.used, moment, &usage.window, before.as_ref());
+    let verdict = agent_limit::should(usage.used, moment, &usage.window, before.as_ref());
     let model = match (verdict, previous) {
-        (Verdict::ModelDownshift, Some((name, _))) => Some(name),
+        (LimitVerdict::ModelDownshift, Some((name, _))) => Some(name),
         _ => usage.model,
     };
     Ok(ShouldResult {

@@ -11,7 +11,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use longhaul_core::checkpoint::staleness::{Disk, Now, OnDisk};
+use longhaul_core::checkpoint::file_standing::{Disk, Now, OnDisk};
 use longhaul_core::digest::ContentHash;
 use longhaul_core::paths;
 use longhaul_store::Observation;

@@ -7,11 +7,9 @@ use longhaul_core::compaction::handle::{Handle, call_of};
 use longhaul_core::item::ItemKind;
 
 use super::error::ServiceError;
+use super::prefix::{CANDIDATES_MAX, only};
 use super::preimage;
 use super::projects::{ProjectSubject, Projects};
-
-/// Maximum ids fetched for one prefix.
-const CANDIDATES_MAX: u32 = 500;
 
 /// Length of a complete thread id (a UUID), which needs no lookup.
 const ID_CHARS: usize = 36;
@@ -111,16 +109,6 @@ impl Resolver {
                 Ok(self.projects.of(subject).await?.as_deref() == Some(own))
             }
         }
-    }
-}
-
-fn only(what: &'static str, named: &str, mut ids: Vec<String>) -> Result<String, ServiceError> {
-    if ids.len() > 1 && !ids.iter().any(|id| id == named) {
-        return Err(ServiceError::Ambiguous { what, named: named.to_owned(), candidates: ids });
-    }
-    match ids.pop() {
-        Some(id) if ids.is_empty() => Ok(id),
-        _ => Ok(named.to_owned()),
     }
 }
 

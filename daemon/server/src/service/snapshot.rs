@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use longhaul_core::checkpoint::file_standing::Disk;
 use longhaul_core::checkpoint::semantic::{AcceptedUpdate, Semantics, StoredUpdate, Update};
-use longhaul_core::checkpoint::staleness::Disk;
 use longhaul_core::checkpoint::view::ViewInputs;
 use longhaul_core::choice::{Choice, Choices};
 use longhaul_core::fold::Fold;

@@ -33,7 +33,7 @@ use super::bind::{Bound, Claim};
 use super::connection::{Connection, End};
 use super::dispatch::error_reply;
 use crate::link::{Caller, Gauge, IdleKind, Idleness, Link};
-use crate::peer::{self, WorkFolder};
+use crate::work_folder::{self, WorkFolder};
 
 /// Milliseconds without a message before a new connection may be evicted.
 ///
@@ -303,7 +303,7 @@ impl Accept {
 async fn note_folder(link: &Link) {
     let pid = link.pid;
     // Off this thread: the folder may be on a disk that does not respond.
-    let found = tokio::task::spawn_blocking(move || peer::folder_of(pid)).await;
+    let found = tokio::task::spawn_blocking(move || work_folder::folder_of(pid)).await;
     if let Some(folder) = found.unwrap_or(Some(WorkFolder::Hidden)) {
         link.note_folder(folder);
     }

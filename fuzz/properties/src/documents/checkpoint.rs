@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use longhaul_core::checkpoint::document::document;
+use longhaul_core::checkpoint::file_standing::Disk;
 use longhaul_core::checkpoint::semantic::{
     AcceptedUpdate, ReferenceIndex, Semantics, Update, validate,
 };
-use longhaul_core::checkpoint::staleness::Disk;
 use longhaul_core::checkpoint::view::{ViewCaps, ViewInputs, render};
 use longhaul_core::tokens;
 use longhaul_protocol::checkpoint::CheckpointV1;

@@ -14,9 +14,9 @@ use longhaul_protocol::{ErrorKind, compaction};
 use serde::Serialize;
 use tokio::time::{Instant, sleep, timeout_at};
 
+use super::compact_undo::{self, Message};
 use super::event::{Hook, one_line};
 use super::payload::{Agent, Payload};
-use super::restore::{self, Message};
 use super::{HookArgs, log_failure, stdin};
 use crate::failure::Failure;
 use crate::session::Session;
@@ -91,10 +91,10 @@ async fn answer(args: &HookArgs, session: &Session, until: Instant) -> Result<Ou
             compaction_id: None,
         });
     }
-    if restore::is_requested(&payload) {
+    if compact_undo::is_requested(&payload) {
         let left_ms = until.saturating_duration_since(Instant::now()).as_millis();
         let left_ms = u64::try_from(left_ms).unwrap_or(0);
-        let restored = restore::restore(session, (&payload, &thread_id), left_ms).await?;
+        let restored = compact_undo::restore(session, (&payload, &thread_id), left_ms).await?;
         return Ok(Outcome::Restored { restored });
     }
     let (made, memory) = tokio::join!(compacted(&hook, &thread_id), hook.memory());

@@ -1,7 +1,7 @@
 //! Checks and failures as quotes.
 
 use super::super::checks::{Check, EDIT};
-use super::super::documents;
+use super::super::coverage;
 use super::super::kinds::EvidenceKind;
 use super::{Builder, first_of};
 
@@ -59,29 +59,13 @@ impl Builder<'_> {
 
     /// Notes files that changed after a check, which it does not cover.
     fn check_words(&self, check: &Check) -> String {
-        let since = self.unchecked_since(check);
+        let since = coverage::changed_since(check, &self.briefing.effects);
         let mut words = format!("#{} {} → {}", check.seq, check.command, check.result);
         if !since.is_empty() && !check.outcome.is_failure() {
             let files = first_of(&since);
             words.push_str(&format!(" (changed after it: {files})"));
         }
         words
-    }
-
-    /// Files changed after a check that it would cover: prose counts only for checks that read prose.
-    pub(super) fn unchecked_since(&self, check: &Check) -> Vec<&str> {
-        let reads_prose = ["md", "doc", "lint", "vale", "prettier", "spell", "fmt"];
-        let reads_prose = reads_prose.iter().any(|word| check.command.contains(word));
-        let mut since = self.briefing.effects.since(check.seq);
-        since.retain(|path| reads_prose || !documents::is_prose(path));
-        // A check that names files covers only those.
-        let named: Vec<&str> = check.command.split(' ').filter(|word| names_file(word)).collect();
-        if !named.is_empty() {
-            since.retain(|path| {
-                named.iter().any(|file| path.ends_with(file) || file.ends_with(path))
-            });
-        }
-        since
     }
 }
 
@@ -90,19 +74,6 @@ pub(super) fn only_watches(command: &str) -> bool {
     const WATCHING: [&str; 8] =
         ["status", "capture", "wait", "list", "show", "logs", "view", "get"];
     command.split_whitespace().nth(1).is_some_and(|word| WATCHING.contains(&word))
-}
-
-/// Whether a word of a command is a file: it has a file extension and is neither option nor setting.
-fn names_file(word: &str) -> bool {
-    let name = word.rsplit('/').next().unwrap_or(word);
-    let ending = name
-        .rsplit_once('.')
-        .map_or("", |(stem, ending)| if stem.is_empty() { "" } else { ending });
-    (1..=5).contains(&ending.len())
-        && ending.bytes().all(|byte| byte.is_ascii_alphanumeric())
-        && ending.bytes().any(|byte| byte.is_ascii_alphabetic())
-        && !word.starts_with('-')
-        && !word.contains(['=', '*', ':'])
 }
 
 /// Whether the failed line has several commands.

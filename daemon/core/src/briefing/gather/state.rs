@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use super::super::checks::Census;
 use super::super::checks::Commands;
 use super::super::collect::{SeenOutput, TurnOutcome};
+use super::super::coverage;
 use super::super::git::{self, GitLine};
 use super::super::kinds::EvidenceKind;
 use super::super::prompt;
@@ -336,7 +337,8 @@ impl<'a> Builder<'a> {
             of.map(|(_, what)| *what).collect::<Vec<&str>>().join(", ")
         };
         let tests = self.briefing.commands.checks.iter().rev().find(|check| check.is_test);
-        let untested = tests.is_some_and(|test| !self.unchecked_since(test).is_empty());
+        let untested = tests
+            .is_some_and(|test| !coverage::changed_since(test, &self.briefing.effects).is_empty());
         let untested = if untested { "; no test seen since the last edit" } else { "" };
         let files = self.extra.files.len();
         let others = match (census.agents, census.programs) {

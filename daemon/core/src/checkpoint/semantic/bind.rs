@@ -1,8 +1,8 @@
 //! Binds a fact to the content of the files it depends on.
 
 use super::validate::{Rejection, Rule};
-use crate::checkpoint::files::{File, FileState};
-use crate::checkpoint::staleness::{self, Now, OnDisk, Standing};
+use crate::checkpoint::file_standing::{Now, OnDisk, Standing};
+use crate::checkpoint::files::File;
 use crate::digest::ContentHash;
 
 /// Minimum digits of a hash to compare; a view shows twelve.
@@ -22,8 +22,7 @@ pub fn bound(
     disk: Option<&OnDisk>,
     claimed: Option<&str>,
 ) -> Result<Option<ContentHash>, Rejection> {
-    let expected = file.state != FileState::Deleted;
-    let seen = match staleness::standing(file.hash.as_ref(), expected, disk) {
+    let seen = match file.standing(disk) {
         Standing::Changed | Standing::Gone => {
             let then = disk.filter(|disk| !disk.late).and_then(|disk| disk.then.as_ref());
             file.hash.as_ref().or(then).cloned()
@@ -47,6 +46,7 @@ pub fn bound(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::checkpoint::files::FileState;
 
     fn read(hash: Option<&ContentHash>) -> File {
         File {

@@ -4,11 +4,11 @@
 use std::collections::HashSet;
 
 use super::super::commands::Command;
+use super::super::file_standing::Standing;
 use super::super::files::{File, FileState};
 use super::super::output_ref::OutputRef;
 use super::super::plan::StepState;
-use super::super::semantic::{Dependency, Evidence, Update};
-use super::super::staleness::{self, Standing};
+use super::super::semantic::{Evidence, Update};
 use super::{HEADER, ViewCaps, ViewInputs};
 use crate::briefing::ChangedFile;
 use crate::limits;
@@ -73,8 +73,7 @@ fn standing_words(
     file: &File,
     unchanged: &'static str,
 ) -> &'static str {
-    let expected = file.state != FileState::Deleted;
-    match staleness::standing(file.hash.as_ref(), expected, inputs.disk.get(key)) {
+    match file.standing(inputs.disk.get(key)) {
         Standing::Changed => ", changed on disk since",
         Standing::Gone => ", gone from disk",
         Standing::Unchanged => unchanged,
@@ -209,7 +208,7 @@ fn facts(inputs: &ViewInputs<'_>, caps: &ViewCaps, valid: bool, most: usize) -> 
     let mut lines = Vec::new();
     for (key, (_, update)) in &inputs.semantics.facts {
         let Update::Fact { value, evidence, depends_on, .. } = update else { continue };
-        let suspect = depends_on.iter().find(|dep| !dependency_holds(inputs, dep));
+        let suspect = depends_on.iter().find(|dep| !inputs.holds(dep));
         if suspect.is_none() != valid || lines.len() >= most {
             continue;
         }
@@ -221,16 +220,6 @@ fn facts(inputs: &ViewInputs<'_>, caps: &ViewCaps, valid: bool, most: usize) -> 
         lines.push(format!("fact: {key}: {value} ({why})"));
     }
     lines
-}
-
-/// Whether a dependency's content is known for both times and unchanged.
-pub fn dependency_holds(inputs: &ViewInputs<'_>, dependency: &Dependency) -> bool {
-    let key = paths::absolute(&dependency.uri, inputs.state.cwd.as_deref());
-    let now = inputs.disk.get(&key).map(|disk| &disk.now);
-    match (now, &dependency.hash) {
-        (Some(staleness::Now::Content(now)), Some(then)) => now == then,
-        _ => false,
-    }
 }
 
 /// Valid decisions in the order they were made.

@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::checkpoint::file_standing::{Now, OnDisk};
 use crate::checkpoint::reduce::Reducer;
-use crate::checkpoint::staleness::{Now, OnDisk};
 use crate::choice::{Choice, ChoiceAction, Choices};
 use crate::digest::ContentHash;
 use crate::rollout::tool::Call;

@@ -16,9 +16,7 @@ use crate::config::Live;
 use crate::ingest::Ingest;
 use crate::service::error::ServiceError;
 use crate::service::hints::Hints;
-
-/// Maximum ids to inspect for one prefix.
-const CANDIDATES_MAX: u32 = 100;
+use crate::service::prefix::{CANDIDATES_MAX, only};
 
 pub struct ArchiveKeeper {
     pub(super) shared: Arc<ArchiveShared>,
@@ -83,18 +81,7 @@ impl ArchiveKeeper {
         index: &ArchiveIndex,
         named: &str,
     ) -> Result<String, ServiceError> {
-        let mut found = index.threads_with_prefix(named, CANDIDATES_MAX).await?;
-        if found.is_empty() || found.iter().any(|id| id == named) {
-            return Ok(named.to_owned());
-        }
-        match found.len() {
-            1 => Ok(found.remove(0)),
-            _ => Err(ServiceError::Ambiguous {
-                what: "thread",
-                named: named.to_owned(),
-                candidates: found,
-            }),
-        }
+        only("thread", named, index.threads_with_prefix(named, CANDIDATES_MAX).await?)
     }
 
     /// Deletes everything the archive has of a thread, and records that it must not be archived again. Returns the bytes

@@ -12,8 +12,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use longhaul_core::checkpoint::file_standing::Disk;
 use longhaul_core::checkpoint::semantic::Semantics;
-use longhaul_core::checkpoint::staleness::Disk;
 use longhaul_core::compaction::classify::{Class, class_of_item};
 use longhaul_core::compaction::growth::EarlierCompaction;
 use longhaul_core::compaction::{assemble, succession};

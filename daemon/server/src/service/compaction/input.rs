@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use longhaul_core::checkpoint::file_standing::Disk;
 use longhaul_core::checkpoint::semantic::Semantics;
-use longhaul_core::checkpoint::staleness::Disk;
 use longhaul_core::checkpoint::view::{self, Rendered, ViewCaps, ViewInputs};
 use longhaul_core::choice::{self, Choices};
 use longhaul_core::compaction::assemble::{self, KeptRequest};

@@ -82,3 +82,17 @@ impl CompactionTexts {
         self.texts.get(&kind).map_or("", |(text, _)| text)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use longhaul_client::briefing::{OPENING, RESTORED};
+    use longhaul_core::rollout::contextual::is_restored;
+
+    use super::CHECKPOINT_OPENING;
+
+    #[test]
+    fn the_daemon_recognizes_the_marks_that_clients_write() {
+        assert_eq!(OPENING, CHECKPOINT_OPENING);
+        assert!(is_restored(RESTORED));
+    }
+}

@@ -1,10 +1,11 @@
 //! Judges whether knowledge of a file is still valid, by the host's view of the disk.
 //!
-//! Nothing here is stored: staleness is computed whenever it is served, so it cannot become stale itself. Unknown
+//! Nothing here is stored: it is computed whenever it is served, so it cannot become stale itself. Unknown
 //! is not the same as unchanged.
 
 use std::collections::BTreeMap;
 
+use super::files::{File, FileState};
 use crate::digest::ContentHash;
 
 /// A file as the host sees it now, and as it was when the thread last touched it.
@@ -44,9 +45,16 @@ pub enum Standing {
     Unverified,
 }
 
+impl File {
+    /// Judges the thread's knowledge of this file.
+    pub fn standing(&self, disk: Option<&OnDisk>) -> Standing {
+        standing(self.hash.as_ref(), self.state != FileState::Deleted, disk)
+    }
+}
+
 /// Judges a file. `known` is its hash after the thread's last touch, if the transcript records it; `expected`
 /// is whether it should exist.
-pub fn standing(known: Option<&ContentHash>, expected: bool, disk: Option<&OnDisk>) -> Standing {
+fn standing(known: Option<&ContentHash>, expected: bool, disk: Option<&OnDisk>) -> Standing {
     let Some(disk) = disk else { return Standing::Unverified };
     let witness = known.or(disk.then.as_ref().filter(|_| !disk.late));
     match (&disk.now, witness) {

@@ -7,7 +7,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::archiver::Archiver;
-use super::returning::Returns;
+use super::lookup::ArchiveLookup;
 use super::shared::ArchiveShared;
 use super::{forgotten, upkeep};
 use crate::archive::{Archive, contents_of_pack};
@@ -68,8 +68,8 @@ impl ArchiveKeeper {
         &self.shared.archive
     }
 
-    pub fn returns(&self) -> Returns {
-        Returns { shared: Arc::clone(&self.shared) }
+    pub fn lookup(&self) -> ArchiveLookup {
+        ArchiveLookup { shared: Arc::clone(&self.shared) }
     }
 
     pub(super) fn index(&self) -> Result<ArchiveIndex, ServiceError> {

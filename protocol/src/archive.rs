@@ -4,6 +4,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with_macros::skip_serializing_none;
 
 /// `archive/status`: the archive's contents and state.
 #[derive(Debug, Clone, Copy)]
@@ -16,13 +17,13 @@ pub struct Overview;
 pub struct OverviewParams {}
 
 /// The archive in numbers.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ArchiveStatusResult")]
 pub struct OverviewResult {
     /// What it does now.
     pub state: ArchiveState,
     /// Why it cannot be written, while that is so.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
     /// Its folder.
     pub path: String,
@@ -41,10 +42,8 @@ pub struct OverviewResult {
     /// Transcripts that are not completely archived yet.
     pub files_behind: u64,
     /// When the longest idle thread last grew; absent for an empty archive.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oldest_at: Option<i64>,
     /// Oldest verification of any file (read whole, compared with its digest); absent if one was never verified.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verified_at: Option<i64>,
     /// Damaged files.
     pub damaged: u64,
@@ -78,39 +77,36 @@ pub enum ArchiveState {
 pub struct List;
 
 /// Which threads.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ArchiveListParams")]
 pub struct ListParams {
     /// Only this one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<String>,
     /// Only those whose transcript is gone.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gone: Option<bool>,
     /// Only those with all these words, or parts of words, in title or folder, in small or capital letters.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub words: Option<String>,
     /// Rows, at most `limit::PAGE_ROWS_MAX`; absent: `limit::PAGE_ROWS_DEFAULT`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
     /// `next_cursor` of the previous page.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
 
 /// A page of archived threads.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ArchiveListResult")]
 pub struct ListResult {
     /// One row for each transcript.
     pub threads: Vec<ArchivedThread>,
     /// Present when there are more.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }
 
 /// An archived transcript of a thread.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ArchivedThread {
     /// The thread.
@@ -120,10 +116,8 @@ pub struct ArchivedThread {
     /// Where the transcript is, or was.
     pub path: String,
     /// The folder it works in.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
     /// The name a person gave it, else its first request in short, secrets replaced.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// Bytes of its text.
     pub bytes: u64,
@@ -145,12 +139,12 @@ pub struct ArchivedThread {
 pub struct Verify;
 
 /// Which files.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ArchiveVerifyParams")]
 pub struct VerifyParams {
     /// Only those that this thread needs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<String>,
 }
 
@@ -176,6 +170,7 @@ pub struct VerifyResult {
 pub struct Restore;
 
 /// Which thread, and where to write it.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ArchiveRestoreParams")]
@@ -183,7 +178,6 @@ pub struct RestoreParams {
     /// The thread.
     pub thread_id: String,
     /// A file to write, an absolute path; absent: where its agent looks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
 }
 

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with_macros::skip_serializing_none;
 
 use crate::text::Block;
 
@@ -31,6 +32,7 @@ pub use update::{
 pub struct Get;
 
 /// Which thread, and when.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "CheckpointGetParams")]
@@ -38,7 +40,6 @@ pub struct GetParams {
     /// Its whole id.
     pub thread_id: String,
     /// As it was after the item of this seq; absent: as it is now.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_of: Option<u64>,
 }
 
@@ -62,6 +63,7 @@ pub struct GetResult {
 pub struct View;
 
 /// Which thread, how much, and when.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "CheckpointViewParams")]
@@ -69,44 +71,34 @@ pub struct ViewParams {
     /// Its whole id.
     pub thread_id: String,
     /// Bounds of the sections.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caps: Option<Caps>,
     /// Maximum tokens of the text; absent: the daemon's default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
     /// As it was after the item of this seq; absent: as it is now.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_of: Option<u64>,
     /// What the view is to be about, in words, at most `limit::FOCUS_BYTES_MAX` bytes: lines of the checkpoint that
     /// speak of it are chosen first. It is never quoted or sent to a model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub focus: Option<String>,
 }
 
 /// Bounds of a view; an absent one takes the daemon's default.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Caps {
     /// Plan steps that are open.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_open_plan_steps: Option<u32>,
     /// Plan steps that are done.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_done_plan_steps: Option<u32>,
     /// Decisions, the newest that are not superseded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_decisions: Option<u32>,
     /// Valid facts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_facts_valid: Option<u32>,
     /// Facts that are outdated or cannot be checked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_facts_suspect: Option<u32>,
     /// Files, commands and outputs, the newest.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_recent_artifacts: Option<u32>,
     /// Characters of one value.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_value_chars: Option<u32>,
 }
 

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with_macros::skip_serializing_none;
 
 use crate::text::{Block, Raw};
 use crate::warning::Warning;
@@ -41,64 +42,49 @@ pub use templates::{
 pub struct Run;
 
 /// What to compact, and how. Exactly one of `thread_id` and `items` is given.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "CompactionRunParams")]
 pub struct RunParams {
     /// A known thread.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<String>,
     /// A history of the caller's own, in the Responses API item form.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub items: Option<Vec<Value>>,
     /// Absent: `auto`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strategy: Option<Strategy>,
     /// Absent: `standalone`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<Phase>,
     /// Maximum tokens of `view`; absent: the daemon's default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
     /// The model that will read the result. With a `provider` it also writes the summary; its `context_window` then
     /// decides how much of the history it is sent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<Model>,
     /// On a change to a model with a smaller window: the previous one, which writes the summary since it can still
     /// read the whole history. Without a `provider` the configured one is used.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous_model: Option<Model>,
     /// Items that are rebuilt for every request and never summarised; placed according to `phase`. Absent with
     /// `mid_turn`: what the history itself contains about settings, environment, project instructions and memory,
     /// with the warning `no_initial_context` if it contains nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initial_context: Option<Vec<Value>>,
     /// Milliseconds the caller will wait; strategies that would take longer are skipped.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline_ms: Option<u64>,
     /// Compacts the thread as it was after the item of this seq; absent: as it is now.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_of: Option<u64>,
     /// Who asked, for the log; absent: `manual`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trigger: Option<Trigger>,
     /// Why, for the log; absent: as `trigger` says. Usually the answer of `compaction/should`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
     /// Installs the result: it replaces the history of a thread of `thread/open` in one step, which undo reverts.
     /// Not with `items` or `as_of`. Absent: no.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub install: Option<bool>,
     /// This is a step of a compaction by the agent itself. The steps share one record: the answer takes the id and the
     /// place of the announcement, unless the agent worked in between. Absent: a separate compaction.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_step: Option<AgentStep>,
     /// Texts for this call alone, instead of the configured ones.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub templates: Option<TemplateOverrides>,
     /// What the view is to be about, in words, at most `limit::FOCUS_BYTES_MAX` bytes: lines of the checkpoint that
     /// speak of it are chosen first. It is never quoted or sent to a model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub focus: Option<String>,
 }
 
@@ -172,20 +158,20 @@ pub enum Reason {
 }
 
 /// A model by name, and what the caller knows of it.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Model {
     /// Its name, as its provider writes it.
     pub name: String,
     /// Tokens of its context window.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u64>,
     /// Its provider.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
 }
 
 /// A compaction that was made.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "CompactionRunResult")]
 pub struct RunResult {
@@ -212,7 +198,6 @@ pub struct RunResult {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub templates: Vec<TemplateUsed>,
     /// The line of the thread that installed it, if `install` was set.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub installed_seq: Option<u64>,
 }
 
@@ -234,6 +219,7 @@ impl Cost {
 }
 
 /// One rung of the ladder.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Rung {
     /// Its strategy.
@@ -241,7 +227,6 @@ pub struct Rung {
     /// Its outcome.
     pub outcome: RungOutcome,
     /// Why it was not used, a stable name such as `not_configured`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Milliseconds it took.
     pub duration_ms: u64,

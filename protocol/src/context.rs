@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use serde_with_macros::skip_serializing_none;
 
 mod diff;
 mod normalize;
@@ -27,22 +28,21 @@ pub use usage::{
 pub struct Estimate;
 
 /// What to estimate. Exactly one of `items` and `text` is given.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ContextEstimateParams")]
 pub struct EstimateParams {
     /// History items. Whitespace between JSON tokens does not count.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub items: Option<Vec<Box<RawValue>>>,
     /// A text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// Counts with a real tokenizer, `o200k` or `cl100k`, instead of by size.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokenizer: Option<String>,
 }
 
 /// The estimate.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ContextEstimateResult")]
 pub struct EstimateResult {
@@ -51,9 +51,7 @@ pub struct EstimateResult {
     /// The bytes it is based on.
     pub bytes: u64,
     /// Tokens by kind (`user`, `tool_outputs`, `images` …); only with `items`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by_kind: Option<BTreeMap<String, u64>>,
     /// The tokenizer that counted; absent for an estimate by size.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokenizer: Option<String>,
 }

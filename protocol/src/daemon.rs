@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with_macros::skip_serializing_none;
 
 use crate::RevisionRange;
 use crate::limit::Limits;
@@ -21,20 +22,18 @@ pub use status::{
 pub struct Initialize;
 
 /// The caller, and what it supports.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InitializeParams {
     /// The calling program.
     pub client: ClientInfo,
     /// The revisions it speaks; absent: the oldest one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<RevisionRange>,
     /// The capabilities it asks for; absent: the baseline. Unknown names are not granted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capabilities: Option<Vec<String>>,
     /// The folder an agent works in, an absolute path. Read on the agents' socket only: it must lie in the
     /// project of the folder that the daemon sees the process run in, and is used where the system does not tell.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
 }
 
@@ -90,10 +89,10 @@ pub struct Status;
 pub struct ShowConfig;
 
 /// The daemon's configuration. No value contains a provider's key.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ShowConfigResult {
     /// The configuration file that was read; absent: there is none at the default place.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// Where the file is, or would be.
     pub path: String,
@@ -118,10 +117,10 @@ pub struct ConfigValue {
 pub struct Reload;
 
 /// The changes to the configuration.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReloadResult {
     /// The configuration file that was read; absent: there is none at the default place.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// The keys whose value differs; empty: nothing changed.
     pub changes: Vec<ConfigChange>,

@@ -8,6 +8,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with_macros::skip_serializing_none;
 
 mod table;
 
@@ -30,6 +31,7 @@ pub enum Retry {
 }
 
 /// `error.data`: what a program needs to react, and a hint for a person.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorData {
     /// The row of the error table. A kind of a newer daemon reads as [`ErrorKind::Unrecognized`].
@@ -37,20 +39,17 @@ pub struct ErrorData {
     /// What to do next; valid even if the kind is unknown.
     pub retry: Retry,
     /// One sentence for a person: what to do about it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
     /// Milliseconds to wait before the same request is worth sending, with [`Retry::Backoff`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
     /// Facts of this case (the field, the limit and its value, the current seq …); the shape depends on the kind.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<Value>,
     /// Identifies the request in the daemon's log.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
 }
 
 /// The `error` member of a JSON-RPC answer.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WireError {
     /// The number of the error table.
@@ -58,7 +57,6 @@ pub struct WireError {
     /// What went wrong, without transcript text or secrets.
     pub message: String,
     /// Present on every error of the daemon; another server may omit it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<ErrorData>,
 }
 

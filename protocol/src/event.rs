@@ -7,6 +7,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with_macros::skip_serializing_none;
 
 /// `event/subscribe`: from now on `event` notifications come on this connection.
 ///
@@ -17,15 +18,14 @@ use serde_json::Value;
 pub struct Subscribe;
 
 /// Which events.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "EventSubscribeParams")]
 pub struct SubscribeParams {
     /// Only these; absent: all. `gap` and `closing` always come.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kinds: Option<Vec<EventKind>>,
     /// Also those after this seq that the daemon still has; a `gap` comes first if it does not have all of them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since_seq: Option<u64>,
 }
 

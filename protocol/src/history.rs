@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use serde_with_macros::skip_serializing_none;
 
 /// `history/expand`: the exact items behind a handle of a receipt or a view.
 ///
@@ -13,6 +14,7 @@ use serde_json::value::RawValue;
 pub struct Expand;
 
 /// Which handle.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "HistoryExpandParams")]
@@ -20,18 +22,16 @@ pub struct ExpandParams {
     /// A handle of a receipt, a view, a search or an undo; `#747` or `747` is of `thread_id`.
     pub handle: String,
     /// The thread of a handle that names none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<String>,
     /// `next_cursor` of the previous answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
     /// Bytes of items to answer at most, lowered to `limit::EXPAND_BYTES_MAX`;
     /// absent: that. At least one item is answered.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_bytes: Option<u64>,
 }
 
 /// Items as they were written, byte for byte: keys keep their order, numbers their digits.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "HistoryExpandResult")]
 pub struct ExpandResult {
@@ -43,7 +43,6 @@ pub struct ExpandResult {
     /// The first byte of the first line and the byte after the last one, in the uncompressed file.
     pub byte_range: [u64; 2],
     /// Present when the handle holds more items.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
     /// Whether some of these items come from the archive because the transcript is gone or has changed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -62,6 +61,7 @@ pub struct ExpandResult {
 pub struct Get;
 
 /// Which history.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "HistoryGetParams")]
@@ -69,17 +69,13 @@ pub struct GetParams {
     /// The thread.
     pub thread_id: String,
     /// The history as it was after the item with this seq; absent: now.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_of: Option<u64>,
     /// Continues where the answer that carried it as `next_cursor` ended; `as_of` is that answer's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
     /// Bytes of items to answer at most, lowered to `limit::EXPAND_BYTES_MAX`; absent: 1 MiB. At least
     /// one item is answered.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_bytes: Option<u64>,
     /// How to return a compaction that only its provider can read; absent: `stand_in`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opaque: Option<Opaque>,
 }
 
@@ -95,6 +91,7 @@ pub enum Opaque {
 }
 
 /// A page of the history.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "HistoryGetResult")]
 pub struct GetResult {
@@ -113,7 +110,6 @@ pub struct GetResult {
     /// Tokens of the whole history, estimated; not only of this page.
     pub tokens: u64,
     /// Present when there are more items.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
     /// Whether some of these items come from the archive because the transcript is gone or has changed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -146,6 +142,7 @@ pub enum BaseKind {
 }
 
 /// Where an item comes from.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "HistoryOrigin")]
 pub struct Origin {
@@ -156,7 +153,6 @@ pub struct Origin {
     /// Tokens, estimated.
     pub tokens: u64,
     /// Returns the line at any later time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handle: Option<String>,
     /// Whether the item is longhaul's, in place of one that only its provider can read.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with_macros::skip_serializing_none;
 
 mod ask;
 mod work;
@@ -19,18 +20,16 @@ pub use worker::{
 pub struct List;
 
 /// Which jobs.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "JobListParams")]
 pub struct ListParams {
     /// Only of this kind: `extract`, `consolidate`, `curate`, `compact`, `prune`, `reindex`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// Only in this state: `queued`, `running`, `done`, `failed`, `dead`, `parked`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
     /// Rows, 1 ≤ `limit` ≤ `limit::PAGE_ROWS_MAX`; absent: `limit::PAGE_ROWS_DEFAULT`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
 }
 
@@ -43,6 +42,7 @@ pub struct ListResult {
 }
 
 /// A job.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Job {
     /// Its name, `kind/subject`.
@@ -62,20 +62,16 @@ pub struct Job {
     /// Whether there is work requested after the last run started.
     pub is_pending: bool,
     /// Who runs it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub holder: Option<String>,
     /// Why it last failed, until it succeeds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
     /// Not before this, Unix milliseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<i64>,
     /// When it was first requested.
     pub created_at: i64,
     /// When it last changed.
     pub updated_at: i64,
     /// When it last succeeded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<i64>,
 }
 
@@ -125,22 +121,20 @@ pub struct JobEvent {
 pub struct Why;
 
 /// Why.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "JobWhyResult")]
 pub struct WhyResult {
     /// The job; absent if none was requested yet.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<Job>,
     /// A stable name: `due`, `nothing_owed`, `running`, `abandoned`, `waiting`, `no_room`, `dead`, `parked`,
     /// `not_asked`.
     pub reason: String,
     /// Why its thread is excluded from memory, a stable name as in `memory/status`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<String>,
     /// One sentence for a person.
     pub text: String,
     /// Milliseconds until it changes by itself, if known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_ms: Option<u64>,
 }
 

@@ -5,6 +5,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with_macros::skip_serializing_none;
 
 use crate::text::Block;
 
@@ -27,26 +28,24 @@ pub use run::{
 pub struct Summary;
 
 /// Which folder, and how much.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "MemorySummaryParams")]
 pub struct SummaryParams {
     /// Working folder, absolute; absent: only what applies everywhere.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
     /// Maximum tokens of the text; absent: 5000.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
     /// Only what a session needs at its start: the person's rules, how to build and test, what the last three
     /// threads were about and how they ended; at most 270 tokens, unmarked, without instructions. Absent: false.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub brief: Option<bool>,
     /// Mark the text so that the daemon recognises it in a transcript later; absent: true.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub framed: Option<bool>,
 }
 
 /// The text.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "MemorySummaryResult")]
 pub struct SummaryResult {
@@ -56,15 +55,12 @@ pub struct SummaryResult {
     pub tokens: u64,
     /// How an agent reads more and cites what it used, about 300 tokens, to be placed below the text. Absent if nothing is
     /// published.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<Block<String>>,
     /// Number of the published memory it comes from; 0: none is published yet.
     pub generation: u64,
     /// When that was published.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published_at: Option<i64>,
     /// The project that contains `cwd`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
 }
 
@@ -78,6 +74,7 @@ pub struct SummaryResult {
 pub struct Search;
 
 /// What to look for.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "MemorySearchParams")]
@@ -85,13 +82,10 @@ pub struct SearchParams {
     /// Words, as in `thread/search`.
     pub query: String,
     /// Only the project of this folder, and what applies everywhere.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
     /// Hits, at most `limit::SEARCH_HITS_MAX`; absent: `limit::SEARCH_HITS_DEFAULT`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
     /// Maximum tokens of all texts together.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
 }
 
@@ -106,6 +100,7 @@ pub struct SearchResult {
 }
 
 /// A passage.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "MemoryHit")]
 pub struct Hit {
@@ -118,10 +113,8 @@ pub struct Hit {
     /// Last line.
     pub line_end: u64,
     /// Thread it is from, where it is from one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<String>,
     /// Project it is about; absent: all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
     /// Time of its newest evidence, Unix milliseconds; check old entries before you trust them.
     pub at: i64,
@@ -136,22 +129,21 @@ pub struct Hit {
 pub struct List;
 
 /// Which files.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "MemoryListParams")]
 pub struct ListParams {
     /// Only those below this folder.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// Rows, at most `limit::PAGE_ROWS_MAX`; absent: `limit::PAGE_ROWS_DEFAULT`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
     /// `next_cursor` of the previous page.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
 
 /// Files.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "MemoryListResult")]
 pub struct ListResult {
@@ -160,7 +152,6 @@ pub struct ListResult {
     /// The folder that contains them.
     pub root: String,
     /// Where the next page starts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }
 
@@ -185,6 +176,7 @@ pub struct MemoryFile {
 pub struct Read;
 
 /// Which lines.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "MemoryReadParams")]
@@ -192,17 +184,15 @@ pub struct ReadParams {
     /// File, as `memory/list` names it.
     pub path: String,
     /// First line, from 1; absent: 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
     /// Maximum lines.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_lines: Option<u64>,
     /// Maximum tokens; absent: 10000. At least one line is returned, cut if it is longer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
 }
 
 /// Lines.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "MemoryReadResult")]
 pub struct ReadResult {
@@ -215,6 +205,5 @@ pub struct ReadResult {
     /// The lines.
     pub text: Block<String>,
     /// The line to continue at; absent at the end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_line: Option<u64>,
 }

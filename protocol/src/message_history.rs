@@ -5,6 +5,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with_macros::skip_serializing_none;
 
 use crate::text::Raw;
 
@@ -20,6 +21,7 @@ use crate::text::Raw;
 pub struct Append;
 
 /// The prompt.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "MessageHistoryAppendParams")]
@@ -27,24 +29,21 @@ pub struct AppendParams {
     /// Its text.
     pub text: String,
     /// The thread it was sent in.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<String>,
     /// The folder that thread works in.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
 }
 
 /// Where it was stored.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "MessageHistoryAppendResult")]
 pub struct AppendResult {
     /// Whether it was stored; false if the configuration says `persistence = "none"`.
     pub persisted: bool,
     /// The log; present if it was stored.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_id: Option<String>,
     /// Its number in the log, which never changes; present if it was stored.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
     /// Secrets replaced in it.
     pub redacted: u64,
@@ -57,37 +56,31 @@ pub struct AppendResult {
 pub struct Lookup;
 
 /// Which prompts.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "MessageHistoryLookupParams")]
 pub struct LookupParams {
     /// Only of this log; a log that no longer exists has no prompts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_id: Option<String>,
     /// The one prompt of this number; needs `log_id`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
     /// Only those that contain this text, ignoring case.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
     /// Only those of this program: `longhaul`, `codex`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// Only those of this thread.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<String>,
     /// Only those sent in exactly this folder; Codex does not record it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
     /// Rows of the page, as in `thread/list`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
     /// `next_cursor` of the previous page.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
 
 /// A page of prompts.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "MessageHistoryLookupResult")]
 pub struct LookupResult {
@@ -96,11 +89,11 @@ pub struct LookupResult {
     /// The logs that were read.
     pub logs: Vec<Log>,
     /// Present when there are more.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }
 
 /// A prompt.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Message {
     /// The program that kept it: `longhaul`, `codex`.
@@ -114,10 +107,8 @@ pub struct Message {
     /// Its words, secrets replaced.
     pub text: Raw<String>,
     /// The thread it was sent in.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<String>,
     /// The folder it was sent in.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
 }
 

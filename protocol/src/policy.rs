@@ -6,6 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with_macros::skip_serializing_none;
 
 mod admin;
 mod log;
@@ -31,6 +32,7 @@ pub use step::{Effect, Step, StepEvent, StepParams, StepResult, Trigger};
 pub struct Evaluate;
 
 /// Which thread, and at which point.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "PolicyEvaluateParams")]
@@ -38,19 +40,14 @@ pub struct EvaluateParams {
     /// The thread.
     pub thread_id: String,
     /// Absent: `turn_end`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub point: Option<Point>,
     /// The thread as it was after the line of this seq; absent: now. The past is not logged.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_of: Option<u64>,
     /// Name of the model; absent: as the transcript says.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Tokens of its whole window; absent: as configuration, transcript or table say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u64>,
     /// Whether to log the decisions; absent: no.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record: Option<bool>,
 }
 
@@ -66,6 +63,7 @@ pub enum Point {
 }
 
 /// The decision and a forecast.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PolicyEvaluateResult")]
 pub struct EvaluateResult {
@@ -88,26 +86,23 @@ pub struct EvaluateResult {
     /// State of the watcher.
     pub watcher: Watcher,
     /// The repository the thread works in, if it was inspected.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository: Option<RepositoryState>,
 }
 
 /// A policy's decision.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PolicyDecision")]
 pub struct Decision {
     /// Its number in the log, if it was logged.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision_id: Option<String>,
     /// Name of the policy; `default` is the active one.
     pub policy: String,
     /// `wait`, `judge` or `compact`.
     pub action: String,
     /// `early`, `ready`, `asap` or `emergency`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tier: Option<String>,
     /// Percent of the window that is left; absent if the window is unknown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub percent_remaining: Option<u64>,
     /// All boundaries seen in the turn.
     pub boundaries: Vec<String>,
@@ -130,25 +125,21 @@ pub struct Reason {
 }
 
 /// An estimate from the thread's growth so far.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PolicyForecast")]
 pub struct Forecast {
     /// Tokens a turn adds.
     pub tokens_per_turn: u64,
     /// Turns until the window is full.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns_left: Option<u64>,
     /// The next tier.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_tier: Option<String>,
     /// Turns until it applies.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns_to_next_tier: Option<u64>,
     /// The boundary that comes most often.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_boundary: Option<String>,
     /// Turns until it is due; 0: now.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns_to_boundary: Option<u64>,
 }
 

@@ -7,6 +7,7 @@ mod search;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with_macros::skip_serializing_none;
 
 mod write;
 
@@ -27,36 +28,32 @@ pub use write::{
 pub struct List;
 
 /// Which threads.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ThreadListParams")]
 pub struct ListParams {
     /// Only those of this program: `codex`, `claude`, `longhaul`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// Only those that work in exactly this folder, an absolute path.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
     /// Rows of the page, 1 ≤ `limit` ≤ `limit::PAGE_ROWS_MAX`; absent:
     /// `limit::PAGE_ROWS_DEFAULT`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
     /// `next_cursor` of the previous page.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
     /// Only blocked threads that no other thread continues yet.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked: Option<bool>,
 }
 
 /// A page of threads.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ThreadListResult")]
 pub struct ListResult {
     /// Last updated first; equal times by thread id.
     pub threads: Vec<ThreadSummary>,
     /// Present when there are more.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }
 
@@ -124,6 +121,7 @@ pub struct ThreadSummary {
 }
 
 /// Why a thread cannot continue by itself: its newest turns failed, and nothing came after.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BlockedThread {
     /// The failure.
@@ -131,7 +129,6 @@ pub struct BlockedThread {
     /// How many times in a row.
     pub failures: u32,
     /// When last, Unix milliseconds; absent if the line is not dated.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<i64>,
 }
 
@@ -189,6 +186,7 @@ pub struct GetResult {
 }
 
 /// A transcript file of a thread.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ThreadFile {
     /// The file.
@@ -205,7 +203,6 @@ pub struct ThreadFile {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub gone: bool,
     /// Bytes of it that are archived; absent: none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub archived_bytes: Option<u64>,
 }
 
@@ -219,31 +216,25 @@ pub struct ThreadFile {
 pub struct Sync;
 
 /// Which transcript, and how far. Exactly one of `thread_id` and `path` is given.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ThreadSyncParams")]
 pub struct SyncParams {
     /// A known thread.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<String>,
     /// A transcript file under a source, even a new one; an absolute path.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// Bytes that must be ingested; absent: all that the file has now.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_offset: Option<u64>,
     /// Seq of a line that must be ingested.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_seq: Option<u64>,
     /// Milliseconds to wait; absent: `limit::SYNC_TIMEOUT_MS_DEFAULT`,
     /// lowered to `limit::SYNC_TIMEOUT_MS_MAX`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
     /// From the running agent: tokens of its model's whole window. It is kept for the thread.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u64>,
     /// From the running agent: tokens in that window. It is kept for the thread until its history changes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_tokens: Option<u64>,
 }
 

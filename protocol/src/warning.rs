@@ -2,8 +2,10 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with_macros::skip_serializing_none;
 
 /// A warning in a result.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Warning {
     /// A stable name to branch on, for example `store_rebuilt`. New ones may come in any revision.
@@ -11,6 +13,5 @@ pub struct Warning {
     /// One sentence without transcript text.
     pub message: String,
     /// What to do about it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }

@@ -136,10 +136,12 @@ fn exit_of(error: &WireError) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use longhaul_protocol::ErrorKind as Kind;
+    use clap::CommandFactory as _;
     use longhaul_protocol::error::ERROR_KINDS;
+    use longhaul_protocol::{ErrorKind as Kind, METHODS};
 
     use super::*;
+    use crate::args::Args;
 
     #[test]
     fn every_error_kind_has_an_exit_code() {
@@ -153,6 +155,28 @@ mod tests {
             };
             assert_eq!(exit_of(&WireError::new(*kind, "m")), expected, "{}", kind.name());
         }
+    }
+
+    #[test]
+    fn hints_name_commands_that_exist() {
+        let mut named = 0;
+        for hint in ERROR_KINDS.iter().filter_map(|kind| kind.default_hint()) {
+            let is_named = |name: &str| name.contains('/') && hint.contains(name);
+            assert!(!METHODS.iter().any(|method| is_named(method.name)), "{hint}");
+            for words in hint.split("longhaul ").skip(1) {
+                let mut command = Args::command();
+                for word in words.split([' ', ':', ',']) {
+                    match command.find_subcommand(word) {
+                        Some(found) => command = found.clone(),
+                        None => break,
+                    }
+                }
+                assert!(command.get_name() != "longhaul", "{hint}");
+                assert!(!command.has_subcommands(), "{hint}");
+                named += 1;
+            }
+        }
+        assert!(named > 5);
     }
 
     #[test]

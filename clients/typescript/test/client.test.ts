@@ -1,7 +1,7 @@
-// The client against a scripted daemon: versions, cancellation, back-off, bounds, staleness of the types.
+// The client against a scripted daemon: versions, cancellation, back-off, bounds.
 
 import assert from "node:assert/strict";
-import { execFileSync, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import * as fs from "node:fs";
 import * as net from "node:net";
@@ -10,7 +10,6 @@ import * as path from "node:path";
 import { test } from "node:test";
 
 import { Client, defaultSocket } from "../src";
-import { ROOT } from "./daemon";
 import { hello, scripted } from "./scripted";
 import type { Answer } from "./scripted";
 
@@ -19,11 +18,6 @@ const me = { name: "test", version: "1" };
 function refusal(kind: string, retry: string, more: object = {}): object {
   return { error: { code: 1, message: kind, data: { kind, retry, ...more } } };
 }
-
-test("the types are those of the schema", () => {
-  const script = path.join(ROOT, "clients/typescript/scripts/generate.mjs");
-  execFileSync(process.execPath, process.env["UPDATE_GOLDEN"] ? [script] : [script, "--check"], { stdio: "inherit" });
-});
 
 test("a daemon of another version is not reported as absent", async () => {
   const disagree = (end: string): Answer => () => refusal("version_unsupported", "never", { detail: { disagreement: end } });

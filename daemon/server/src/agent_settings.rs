@@ -1,4 +1,4 @@
-//! The user's settings of context windows, from the agent's own configuration: they need not be repeated here.
+//! The user's context-window settings, read from the agent's own configuration so that ours need not repeat them.
 //!
 //! The file has a few KiB and is read on every request, so changes apply at once.
 
@@ -16,7 +16,7 @@ const CLAUDE_FILE: &str = "settings.json";
 /// The suffix by which Claude Code marks a model's long window, and that window.
 const CLAUDE_LONG: (&str, u64) = ("[1m]", 1_000_000);
 
-/// Maximum bytes to read of a configuration; a longer file is not one.
+/// Maximum bytes of a configuration; a longer file is ignored.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// Maximum bytes of a prompt in a separate file.
@@ -150,6 +150,7 @@ mod tests {
             (None, None)
         );
     }
+
     #[test]
     fn a_profile_overrides_the_rest_and_an_inline_prompt_a_file() {
         let home = tempfile::tempdir().unwrap();

@@ -94,18 +94,18 @@ impl Archive {
             path: self.folder.clone(),
             detail: error.to_string(),
         };
-        let known = index.packs().await?;
+        let known = index.packs.all().await?;
         let found = packs_in(&self.folder).map_err(access)?;
         if known.is_empty() && !found.is_empty() {
             rebuild::rebuild(&self.folder, index, &found).await?;
         }
-        let known: Vec<i64> = index.packs().await?.iter().map(|pack| pack.pack).collect();
+        let known: Vec<i64> = index.packs.all().await?.iter().map(|pack| pack.pack).collect();
         for orphan in found.iter().filter(|number| !known.contains(number)) {
             fs::remove_file(self.pack(*orphan)).map_err(access)?;
         }
         for lost in known.iter().filter(|number| !found.contains(number)) {
             tracing::error!(pack = lost, "a pack of the archive is gone");
-            index.record_check(*lost, 0, false).await?;
+            index.packs.record_check(*lost, 0, false).await?;
         }
         Ok(())
     }
@@ -123,7 +123,7 @@ impl Archive {
         index: &ArchiveIndex,
         transcript: ArchivedTranscript,
     ) -> Result<ArchivedText, StoreError> {
-        let pieces = index.pieces(transcript.id).await?;
+        let pieces = index.packs.pieces(transcript.id).await?;
         Ok(ArchivedText::new(self.folder.clone(), transcript, pieces))
     }
 
@@ -133,7 +133,7 @@ impl Archive {
         let index = self.index().ok_or_else(not_found)?;
         let generation = i64::try_from(generation).unwrap_or(i64::MAX);
         Handle::current().block_on(async {
-            let found = index.transcript_of(path, generation).await.map_err(io::Error::other)?;
+            let found = index.transcripts.get(path, generation).await.map_err(io::Error::other)?;
             self.text(&index, found.ok_or_else(not_found)?).await.map_err(io::Error::other)
         })
     }

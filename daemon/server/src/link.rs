@@ -31,8 +31,6 @@ pub struct Link {
     pub id: ConnectionId,
     /// The peer's process, if the system reveals it.
     pub pid: Option<i32>,
-    /// When it was accepted, on the daemon's clock.
-    pub since: Duration,
     /// Cancelled when the connection ends; work for it alone stops.
     pub closed: CancellationToken,
     /// Cancelled when its place goes to another connection.
@@ -66,7 +64,6 @@ impl Link {
             caller,
             id,
             pid,
-            since,
             closed: CancellationToken::new(),
             evicted: CancellationToken::new(),
             tasks: TaskTracker::new(),

@@ -175,8 +175,6 @@ pub struct PaidAnswer {
     pub answer: Answer,
     /// What was spent; nothing for a stored answer.
     pub spent: Spending,
-    /// Number of tries, 0 for a stored answer.
-    pub tries: u32,
     /// The key of the stored answer.
     pub digest: String,
 }
@@ -254,7 +252,7 @@ impl Models {
         let request = PreparedCall { provider, call: &call, body: &body, progress };
         let digest = digest_of(call.provider, &body);
         if let Some(answer) = self.ledger.kept_answer(&digest).await {
-            return Ok(PaidAnswer { answer, spent, tries: 0, digest });
+            return Ok(PaidAnswer { answer, spent, digest });
         }
         let started = self.clock.elapsed();
         let (mut tries, mut before) = (0, None);
@@ -273,7 +271,7 @@ impl Models {
                 Ok(answer) => {
                     let answer = answer.redacted();
                     self.ledger.keep_answer(&digest, &answer).await;
-                    return Ok(PaidAnswer { answer, spent, tries, digest });
+                    return Ok(PaidAnswer { answer, spent, digest });
                 }
                 // The reason for the retry is more useful than its timeout.
                 Err(fault) if fault.kind == FaultKind::Timeout => {

@@ -11,8 +11,13 @@
 //!
 //! *Does not* read or write packs.
 
-mod read;
-mod write;
+mod packs;
+mod threads;
+mod transcripts;
+
+pub use packs::ArchivePackTable;
+pub use threads::ArchiveThreadTable;
+pub use transcripts::ArchiveTranscriptTable;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,19 +26,24 @@ use longhaul_core::archive::chunk::ChunkDigest;
 use longhaul_core::archive::pack::PackedChunk;
 use longhaul_core::digest::Digest128;
 use longhaul_core::fold::Source;
+use sqlx::sqlite::SqliteRow;
 
 use crate::error::StoreError;
 use crate::open;
 use crate::pool::Pools;
+use crate::row::{get, unsigned};
 use crate::schema::{IndexFormat, prepare_index};
 
 /// "lhAX". An index of another version is rebuilt.
 const FORMAT: IndexFormat =
     IndexFormat { application_id: 0x6c68_4158, version: 1, sql: include_str!("../archive.sql") };
 
-/// The index. Cheap to clone; all clones share the connections.
+/// The index, with one handle for each group of tables. Cheap to clone; all clones share the connections.
 #[derive(Debug, Clone)]
 pub struct ArchiveIndex {
+    pub transcripts: ArchiveTranscriptTable,
+    pub threads: ArchiveThreadTable,
+    pub packs: ArchivePackTable,
     path: Arc<Path>,
     pools: Pools,
 }
@@ -152,7 +162,13 @@ impl ArchiveIndex {
         open::check_seal(path).await?;
         let pools = Pools::open_durable(path).await?;
         match prepare(&pools).await {
-            Ok(()) => Ok(Self { path: path.into(), pools }),
+            Ok(()) => Ok(Self {
+                transcripts: ArchiveTranscriptTable(pools.clone()),
+                threads: ArchiveThreadTable(pools.clone()),
+                packs: ArchivePackTable(pools.clone()),
+                path: path.into(),
+                pools,
+            }),
             Err(error) => {
                 pools.close().await;
                 Err(error)
@@ -165,13 +181,42 @@ impl ArchiveIndex {
         open::remove(path)
     }
 
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// Bytes of the file, without its log.
     pub fn bytes(&self) -> u64 {
         std::fs::metadata(&self.path).map_or(0, |meta| meta.len())
+    }
+
+    /// Stores packs with their chunks, and the pieces of texts, in one transaction that is on disk when this returns. An
+    /// existing chunk stays where it is, unless its pack is damaged. On an error nothing was stored.
+    pub async fn commit(
+        &self,
+        packs: &[NewPack],
+        parts: &[ArchivedPart],
+    ) -> Result<(), StoreError> {
+        let classify = |error| self.pools.classify(error);
+        let mut transaction = self.pools.begin().await?;
+        for pack in packs {
+            packs::put_pack(&mut transaction, pack).await.map_err(classify)?;
+        }
+        for part in parts {
+            transcripts::put_part(&mut transaction, part).await.map_err(classify)?;
+        }
+        transaction.commit().await.map_err(classify)
+    }
+
+    pub async fn totals(&self) -> Result<ArchiveTotals, StoreError> {
+        let row = sqlx::query(
+            "SELECT p.packs, p.bytes, p.checked_ms, p.damaged, c.chunk_bytes, t.* FROM \
+             (SELECT count(*) AS packs, coalesce(sum(bytes), 0) AS bytes, nullif(min(checked_ms), 0) AS checked_ms, \
+              coalesce(sum(damaged), 0) AS damaged FROM pack) p, \
+             (SELECT coalesce(sum(bytes), 0) AS chunk_bytes FROM chunk) c, \
+             (SELECT count(*) AS transcripts, count(DISTINCT thread_id) AS threads, \
+              coalesce(sum(text_bytes), 0) AS text_bytes, min(updated_ms) AS oldest_ms FROM transcript) t",
+        )
+        .fetch_one(self.pools.reader())
+        .await
+        .map_err(|error| self.pools.classify(error))?;
+        totals(&row).map_err(|error| self.pools.classify(error))
     }
 
     /// Checkpoints and truncates the log: afterwards deleted data is in neither file.
@@ -186,6 +231,20 @@ impl ArchiveIndex {
     pub async fn close(&self) {
         self.pools.close().await;
     }
+}
+
+fn totals(row: &SqliteRow) -> Result<ArchiveTotals, sqlx::Error> {
+    Ok(ArchiveTotals {
+        packs: unsigned(row, "packs")?,
+        bytes: unsigned(row, "bytes")?,
+        chunk_bytes: unsigned(row, "chunk_bytes")?,
+        transcripts: unsigned(row, "transcripts")?,
+        threads: unsigned(row, "threads")?,
+        text_bytes: unsigned(row, "text_bytes")?,
+        oldest_ms: get(row, "oldest_ms")?,
+        checked_ms: get(row, "checked_ms")?,
+        damaged_packs: unsigned(row, "damaged")?,
+    })
 }
 
 async fn prepare(pools: &Pools) -> Result<(), StoreError> {

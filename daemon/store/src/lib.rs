@@ -42,7 +42,6 @@ mod file;
 mod gauge;
 mod job;
 mod memory;
-mod meta;
 mod model;
 mod observation;
 mod open;
@@ -63,8 +62,8 @@ mod wal;
 
 pub use age::AgeTable;
 pub use archive::{
-    ArchiveIndex, ArchiveTotals, ArchivedPart, ArchivedTranscript, NewPack, NewPiece, PackRow,
-    Piece, ThreadAge,
+    ArchiveIndex, ArchivePackTable, ArchiveThreadTable, ArchiveTotals, ArchiveTranscriptTable,
+    ArchivedPart, ArchivedTranscript, NewPack, NewPiece, PackRow, Piece, ThreadAge,
 };
 pub use commit::{Batch, FileCommit, FileOutcome, ProjectionWriter};
 pub use compaction::{
@@ -79,7 +78,6 @@ pub use memory::{
     GENERATIONS_KEPT, Generation, GenerationTable, NOTES_MAX, NewGeneration, NoteOutcome, NoteRow,
     NoteTable, Passage, PassageMatch, UseRow, UseTable, Watermark,
 };
-pub use meta::Totals;
 pub use model::{ANSWERS_MAX, ModelTable, USAGE_DAYS_MAX, UsageRow};
 pub use observation::{OBSERVATIONS_PER_THREAD_MAX, Observation};
 pub use open::OpenReport;

@@ -3,7 +3,9 @@
 use longhaul_core::digest::Digest128;
 use longhaul_core::fold::{Fold, Source};
 use longhaul_core::item::{ItemKind, ItemRow};
-use longhaul_store::{BaseState, Batch, Cursor, FileCommit, FileStat, ItemPage, OpenReport, Store};
+use longhaul_store::{
+    BaseState, Batch, Cursor, FileCommit, FileId, FileStat, ItemPage, OpenReport, Store,
+};
 
 pub struct Temp {
     pub folder: tempfile::TempDir,
@@ -34,6 +36,14 @@ pub fn item(seq: u64) -> ItemRow {
         excerpt: format!("step {seq}"),
         call_id: None,
     }
+}
+
+pub async fn thread_count(store: &Store) -> usize {
+    store.threads.with_prefix("", u32::MAX).await.unwrap().len()
+}
+
+pub async fn file_count(store: &Store) -> usize {
+    store.files.after(FileId(0)).await.unwrap().len()
 }
 
 /// A file of `thread` folded up to line `items`, with all its pages.

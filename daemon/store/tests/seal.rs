@@ -36,7 +36,7 @@ async fn answers(store: &Store) -> String {
     let mut text = format!(
         "{:?} {:?}",
         store.notes.list().await.unwrap(),
-        store.database.totals().await.unwrap()
+        store.compactions.totals().await.unwrap()
     );
     let mut files = store.files.after(longhaul_store::FileId(0)).await.unwrap();
     files.sort_by(|a, b| a.path.cmp(&b.path));

@@ -3,6 +3,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with_macros::skip_serializing_none;
 
 use crate::text::Block;
 
@@ -20,6 +21,7 @@ use crate::text::Block;
 pub struct Choose;
 
 /// What to choose. Exactly one of `text` and `handle` is given.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "CheckpointChooseParams")]
@@ -29,10 +31,8 @@ pub struct ChooseParams {
     /// Into every view, or into none.
     pub action: ChoiceAction,
     /// A text. Dropping it removes every line of a view that contains it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// Items of the thread. A longer text is cut to its beginning, see `whole_bytes`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handle: Option<String>,
 }
 
@@ -59,6 +59,7 @@ pub struct ChooseResult {
 }
 
 /// A pin or drop.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Choice {
     /// Names it for `checkpoint/unchoose`; follows from what was chosen.
@@ -70,10 +71,8 @@ pub struct Choice {
     /// The text, secrets replaced.
     pub text: Block<String>,
     /// The items it was taken from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handle: Option<String>,
     /// Bytes of the items' whole text, if only the beginning was kept.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whole_bytes: Option<u64>,
     /// Tokens it takes in a view; 0 for a drop.
     pub tokens: u64,

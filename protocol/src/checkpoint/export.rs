@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with_macros::skip_serializing_none;
 
 use super::{Dependency, Evidence, PlanStep};
 
@@ -47,6 +48,7 @@ pub struct ExportedTask {
 }
 
 /// The plan.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct ExportedPlan {
@@ -55,11 +57,11 @@ pub struct ExportedPlan {
     /// Which steps are done, by id.
     pub done: BTreeMap<String, bool>,
     /// Where it comes from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
 }
 
 /// A decision with its reason.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all(serialize = "camelCase", deserialize = "snake_case"))]
 #[schemars(deny_unknown_fields)]
@@ -67,20 +69,19 @@ pub struct ExportedDecision {
     /// Names it.
     pub decision_id: String,
     /// What it is about.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topic: Option<String>,
     /// What was decided.
     pub decision: String,
     /// Why.
     pub rationale: String,
     /// The decision it replaced.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub supersedes: Option<String>,
     /// Where it comes from.
     pub evidence: Evidence,
 }
 
 /// A file or a command that the thread touched.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all(serialize = "camelCase", deserialize = "snake_case"))]
 #[schemars(deny_unknown_fields)]
@@ -90,7 +91,6 @@ pub struct ExportedArtifact {
     /// What it is.
     pub kind: ArtifactKind,
     /// Its content as the host saw it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<String>,
     /// The line that touched it last.
     pub last_observed_seq: u64,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with_macros::skip_serializing_none;
 
 /// `checkpoint/apply`: one update, accepted or rejected as a whole.
 ///
@@ -18,6 +19,7 @@ use serde_json::Value;
 pub struct Apply;
 
 /// Which thread, and what.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "CheckpointApplyParams")]
@@ -27,7 +29,6 @@ pub struct ApplyParams {
     /// The update.
     pub update: Update,
     /// The seq the caller made the update from; absent: any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_seq: Option<u64>,
 }
 
@@ -73,6 +74,7 @@ impl Update {
 }
 
 /// A plan.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlanUpdate {
@@ -82,7 +84,6 @@ pub struct PlanUpdate {
     #[serde(default)]
     pub done: BTreeMap<String, bool>,
     /// Where the plan comes from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
 }
 
@@ -97,20 +98,19 @@ pub struct PlanStep {
 }
 
 /// A decision with its reason.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DecisionUpdate {
     /// Names it.
     pub decision_id: String,
     /// What it is about.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topic: Option<String>,
     /// What was decided.
     pub decision: String,
     /// Why.
     pub rationale: String,
     /// The id of the decision this one replaces.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub supersedes: Option<String>,
     /// Where it comes from.
     pub evidence: Evidence,
@@ -132,17 +132,18 @@ pub struct FactUpdate {
 }
 
 /// Something a fact depends on.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Dependency {
     /// A file path or another artifact of the checkpoint.
     pub uri: String,
     /// Its hash when the fact was learned, as the checkpoint showed it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<String>,
 }
 
 /// Where something comes from; an update with missing evidence is rejected.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Evidence {
@@ -152,7 +153,6 @@ pub struct Evidence {
     #[serde(rename = "ref")]
     pub reference: String,
     /// Its hash, as the checkpoint showed it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<String>,
 }
 
@@ -169,19 +169,17 @@ pub enum EvidenceSource {
 }
 
 /// The outcome of an update.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "CheckpointApplyResult")]
 pub struct ApplyResult {
     /// Whether it is part of the checkpoint now.
     pub accepted: bool,
     /// Why not, for a person.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Why not, as a stable name such as `evidence_missing`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
     /// How to fix it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
     /// The current seq.
     pub seq: u64,

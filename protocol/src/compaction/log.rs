@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with_macros::skip_serializing_none;
 
 use super::{Cost, Entry, Phase, Reason, RunResult, Strategy, TokensChange, Trigger};
 use crate::text::Raw;
@@ -12,39 +13,37 @@ use crate::text::Raw;
 pub struct List;
 
 /// Which compactions.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "CompactionListParams")]
 pub struct ListParams {
     /// Only those of this thread.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<String>,
     /// Rows of the page, as in `thread/list`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
     /// `next_cursor` of the previous page.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
 
 /// A page of compactions.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "CompactionListResult")]
 pub struct ListResult {
     /// The newest first.
     pub compactions: Vec<CompactionSummary>,
     /// Present when there are more.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }
 
 /// One compaction in a few numbers.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CompactionSummary {
     /// Its id.
     pub compaction_id: String,
     /// The thread it was made of; absent for given items.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<String>,
     /// When, Unix milliseconds.
     pub created_at: i64,
@@ -67,7 +66,6 @@ pub struct CompactionSummary {
     #[serde(default, skip_serializing_if = "Cost::is_none")]
     pub cost: Cost,
     /// When it was undone, Unix milliseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undone_at: Option<i64>,
 }
 
@@ -88,6 +86,7 @@ pub struct GetParams {
 }
 
 /// A compaction from the log: the fields of `compaction/run` and its row.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "CompactionGetResult")]
 pub struct GetResult {
@@ -97,7 +96,6 @@ pub struct GetResult {
     /// Its row in `compaction/list`.
     pub summary: CompactionSummary,
     /// Why the thread's watcher asked for it, if it did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<crate::policy::Trigger>,
 }
 
@@ -138,6 +136,7 @@ pub enum UndoReach {
 }
 
 /// The history as it was before.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "CompactionUndoResult")]
 pub struct UndoResult {
@@ -152,18 +151,14 @@ pub struct UndoResult {
     /// Whether `history` is complete, that is, `handles` is empty.
     pub complete: bool,
     /// The line of the thread that restored its history, if the compaction was installed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restored_seq: Option<u64>,
     /// What it changed.
     #[serde(default)]
     pub reach: UndoReach,
     /// The program whose thread it is, as in `thread/list`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// The thread; absent for given items.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<String>,
     /// The last compacted line: `thread/continue` with it as `as_of` continues from before the compaction.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
 }

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with_macros::skip_serializing_none;
 
 use super::{Entry, Model, Phase, Strategy, TokensChange, Totals};
 use crate::text::Block;
@@ -19,6 +20,7 @@ use crate::warning::Warning;
 pub struct Preview;
 
 /// Which thread, and how it would be compacted.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "CompactionPreviewParams")]
@@ -26,27 +28,22 @@ pub struct PreviewParams {
     /// Its whole id.
     pub thread_id: String,
     /// Absent: `auto`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strategy: Option<Strategy>,
     /// Absent: `standalone`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<Phase>,
     /// Tokens of the view, as in `compaction/run`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
     /// The model that would read the result; with a `provider`, that would write it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<Model>,
     /// The thread as it was after the item of this seq; absent: as it is now.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_of: Option<u64>,
     /// As in `compaction/run`: what the view is to be about, in words, at most `limit::FOCUS_BYTES_MAX` bytes: lines of the checkpoint that
     /// speak of it are chosen first. It is never quoted or sent to a model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub focus: Option<String>,
 }
 
 /// The preview.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "CompactionPreviewResult")]
 pub struct PreviewResult {
@@ -57,7 +54,6 @@ pub struct PreviewResult {
     /// What a run would try first.
     pub strategy: Strategy,
     /// What a model would be asked; absent if none would be.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<Question>,
     /// Maximum tokens of the view.
     pub max_tokens: u64,
@@ -76,7 +72,6 @@ pub struct PreviewResult {
     /// Items that would be dropped, newest first, at most 256.
     pub dropped: Vec<PreviewItem>,
     /// The older items that would be dropped.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub older: Option<Entry>,
     /// All items that would be dropped, by kind.
     pub dropped_by_kind: Vec<KindTotal>,
@@ -87,6 +82,7 @@ pub struct PreviewResult {
 }
 
 /// What a model would be asked, and its maximum cost.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "CompactionQuestion")]
 pub struct Question {
@@ -100,10 +96,8 @@ pub struct Question {
     pub output_tokens_max: u64,
     /// Maximum requests that the budget allows for one compaction: if the model rejects an input as too large, a smaller
     /// one is sent. Absent: no bound.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests_max: Option<u64>,
     /// Maximum tokens of all of them together. Absent: no bound.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_max: Option<u64>,
 }
 
@@ -119,6 +113,7 @@ pub struct ViewPart {
 }
 
 /// A line that was chosen for a view.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ViewLine {
     /// The title of its section.
@@ -128,7 +123,6 @@ pub struct ViewLine {
     /// Its tokens, an estimate.
     pub tokens: u64,
     /// The item it was taken from, such as `#747`; absent for a composed line.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handle: Option<String>,
 }
 

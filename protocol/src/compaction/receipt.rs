@@ -2,11 +2,13 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with_macros::skip_serializing_none;
 
 /// What was kept, shortened and dropped.
 ///
 /// Each list is bounded by `limit::RECEIPT_ENTRIES_MAX`: in a long history neighbours are merged into one entry.
 /// Together the entries cover every item of the old history exactly once.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Receipt {
     /// Items unchanged in the new history.
@@ -17,7 +19,6 @@ pub struct Receipt {
     pub dropped: Vec<Entry>,
     /// Present if the model that wrote the summary did not see the whole history: from the first to the last item left
     /// out, with the count and tokens of those alone. The warning `history_trimmed` says the same.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unseen: Option<Entry>,
     /// Sums, exact even if list entries are merged.
     pub totals: Totals,

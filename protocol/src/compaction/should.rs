@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with_macros::skip_serializing_none;
 
 use super::Phase;
 
@@ -14,40 +15,33 @@ use super::Phase;
 pub struct Should;
 
 /// What is about to happen. At least one of `thread_id` and `items` is given.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "CompactionShouldParams")]
 pub struct ShouldParams {
     /// A known thread.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<String>,
     /// Items about to be added to the thread, or without one a history of the caller's own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub items: Option<Vec<Value>>,
     /// `pre_turn` (absent) or `mid_turn`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<Phase>,
     /// With `mid_turn`: whether the turn continues; absent: it does.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub follow_up: Option<bool>,
     /// The next model; absent: the thread's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Tokens of its whole window; absent: as `context/usage` decides.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u64>,
     /// Tokens at which to compact, 0 for never; absent: as `context/usage` decides.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auto_compact_limit: Option<u64>,
     /// The model that answered last, if it is another one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous_model: Option<String>,
     /// Tokens of its whole window.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous_context_window: Option<u64>,
 }
 
 /// The answer.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "CompactionShouldResult")]
 pub struct ShouldResult {
@@ -56,14 +50,12 @@ pub struct ShouldResult {
     /// `context_limit`, `model_downshift`, `under_limit`, `no_follow_up` or `switched_off`.
     pub reason: String,
     /// The model to compact with: the previous, larger one on a downshift.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Tokens in the window.
     pub used: u64,
     /// Tokens about to be added.
     pub incoming: u64,
     /// Tokens at which to compact; absent if disabled.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
     /// Source of the value: `default`, `config`, `request` …
     pub limit_source: String,

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with_macros::skip_serializing_none;
 
 pub use crate::policy::{TemplatesParams, TemplatesResult};
 
@@ -16,18 +17,16 @@ pub use crate::policy::{TemplatesParams, TemplatesResult};
 pub struct Templates;
 
 /// Texts of one call. Placeholders are written `{name}`; `compaction/templates` lists those of each text.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "CompactionTemplateOverrides")]
 pub struct TemplateOverrides {
     /// What a model is asked for a summary, at most 32 KiB.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary_prompt: Option<String>,
     /// Heads a summary, at most 4 KiB.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary_prefix: Option<String>,
     /// Heads a checkpoint's view, at most 4 KiB.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint_guide: Option<String>,
 }
 

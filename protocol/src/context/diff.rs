@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with_macros::skip_serializing_none;
 
 use crate::text::Raw;
 
@@ -11,24 +12,22 @@ use crate::text::Raw;
 pub struct Diff;
 
 /// The settings last sent to the model, and those of the next turn.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ContextDiffParams")]
 pub struct DiffParams {
     /// The settings last sent to the model. Without it and without `thread_id`, as after a compaction, everything is
     /// sent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<Settings>,
     /// A thread whose transcript contains the settings last sent, instead of `reference`. Settings the
     /// transcript does not contain count as unchanged. The texts named in `include` are compared with those in
     /// the history; if `current` omits them, they are read now: AGENTS.md from the root of the project to the
     /// working folder, memory as `memory/summary` returns it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<String>,
     /// The settings of the next turn.
     pub current: Settings,
     /// Settings to compare besides the five.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub include: Option<Vec<OptionalSetting>>,
 }
 
@@ -58,34 +57,29 @@ pub struct DiffResult {
 }
 
 /// Settings that a model is informed of. Absent parts are not sent.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ContextSettings")]
 pub struct Settings {
     /// Where it works.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<Environment>,
     /// What it may do.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permissions: Option<Permissions>,
     /// How it works with the person.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collaboration_mode: Option<CollaborationMode>,
     /// Its personality.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub personality: Option<Personality>,
     /// Which model it is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<Model>,
     /// Text of the project's instructions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agents_md: Option<String>,
     /// Text of the memory.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<String>,
 }
 
 /// Where the agent works. A change of folders, date, time zone or network is sent.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Environment {
@@ -93,27 +87,23 @@ pub struct Environment {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub folders: Vec<WorkingFolder>,
     /// Today, as `2026-11-21`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current_date: Option<String>,
     /// As `Europe/Paris`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timezone: Option<String>,
     /// Rules of the network.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Network>,
 }
 
 /// One working folder.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkingFolder {
     /// Name, where there are several.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// The folder.
     pub cwd: String,
     /// The shell; a change of it alone is not sent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shell: Option<String>,
 }
 
@@ -145,6 +135,7 @@ pub struct Permissions {
 }
 
 /// How the agent works with the person. Any change is sent, including its end.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CollaborationMode {
@@ -152,10 +143,8 @@ pub struct CollaborationMode {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub mode: String,
     /// The model it asks for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The reasoning effort it asks for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<String>,
     /// Its text.
     #[serde(default, skip_serializing_if = "String::is_empty")]

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use serde_with_macros::skip_serializing_none;
 
 /// `context/normalize`: makes a history acceptable to a provider: every call has its output, every output its call,
 /// and no id appears twice.
@@ -10,6 +11,7 @@ use serde_json::value::RawValue;
 pub struct Normalize;
 
 /// What to normalise, and for whom.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ContextNormalizeParams")]
@@ -18,7 +20,6 @@ pub struct NormalizeParams {
     pub items: Vec<Box<RawValue>>,
     /// Modalities the model accepts, such as `text` and `image`; without `image`, images become a sentence.
     /// Absent: everything.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_modalities: Option<Vec<String>>,
     /// Indexes of items to remove, each with its counterpart.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -40,6 +41,7 @@ pub struct NormalizeResult {
 }
 
 /// One change.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ContextChange")]
 pub struct Change {
@@ -51,6 +53,5 @@ pub struct Change {
     /// Index among the items that were sent.
     pub index: u64,
     /// The call it belongs to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call_id: Option<String>,
 }

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with_macros::skip_serializing_none;
 
 use crate::text::Raw;
 
@@ -11,36 +12,32 @@ use crate::text::Raw;
 pub struct Truncate;
 
 /// What to cut, and how far. Exactly one of `text` and `items` is given.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ContextTruncateParams")]
 pub struct TruncateParams {
     /// A text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// History items, cut as they are recorded: outputs of tools, with a fifth of head-room.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub items: Option<Vec<Value>>,
     /// How much to keep.
     pub policy: TruncatePolicy,
     /// Prefixes a cut text with its number of lines, as outputs of commands have it; an output of several parts
     /// becomes one text, followed by its images.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub formatted: Option<bool>,
 }
 
 /// How much to keep: `mode` and `limit`, or the `name` of a policy.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TruncatePolicy {
     /// What `limit` counts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<TruncateMode>,
     /// Maximum kept, without the marker.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
     /// `tool_output` (10,000 tokens) or `model_format` (11,264 bytes, 281 lines).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
 
@@ -57,14 +54,13 @@ pub enum TruncateMode {
 }
 
 /// The result.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ContextTruncateResult")]
 pub struct TruncateResult {
     /// The text, a marker where something was removed; only for a text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<Raw<String>>,
     /// The items; only for items.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub items: Option<Raw<Vec<Value>>>,
     /// How much was removed, as the markers say.
     pub removed: u64,

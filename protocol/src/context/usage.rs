@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with_macros::skip_serializing_none;
 
 use crate::thread::ResumePrice;
 use crate::warning::Warning;
@@ -14,45 +15,37 @@ use crate::warning::Warning;
 pub struct Usage;
 
 /// Which window. `thread_id`, `items`, or both: then the items are about to be added.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ContextUsageParams")]
 pub struct UsageParams {
     /// A thread.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<String>,
     /// History items.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub items: Option<Vec<Value>>,
     /// Name of the model; absent: the one the thread names.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Tokens of the model's whole window; absent: as configured, as the transcript states, or the model's known one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u64>,
     /// Tokens at which to compact, 0 for never; absent: as configured, or 90 % of the window.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auto_compact_limit: Option<u64>,
     /// The thread as it was after this line.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_of: Option<u64>,
     /// Whether to add `resume`, which takes as long as a view; absent: no. Of a thread as it is now only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume: Option<bool>,
 }
 
 /// How full the window is.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ContextUsageResult")]
 pub struct UsageResult {
     /// The thread, if one was named.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<String>,
     /// Line of the thread it is the state of.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
     /// The model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The sizes.
     pub tokens: UsageTokens,
@@ -63,10 +56,8 @@ pub struct UsageResult {
     /// The window.
     pub window: Window,
     /// How the window filled over time; only for a thread.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeline: Option<Timeline>,
     /// What the next request costs, if asked for; absent if the provider's cache is unknown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume: Option<ResumePrice>,
     /// Warnings: `window_unknown`, `over_window`, `over_trigger`, `item_over_headroom`,
     /// `limit_unreachable`.
@@ -74,6 +65,7 @@ pub struct UsageResult {
 }
 
 /// Sizes in tokens.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct UsageTokens {
     /// Tokens in the window: the provider's last count or the running agent's, plus an estimate of later items; if no
@@ -91,19 +83,17 @@ pub struct UsageTokens {
     #[serde(default)]
     pub bytes_since_report: u64,
     /// The provider's last count, while it is valid.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reported: Option<u64>,
     /// The line with that count.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reported_seq: Option<u64>,
     /// What the provider first counted beyond the items: instructions and tools.
     pub overhead: u64,
     /// The items that are about to be added.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub incoming: Option<u64>,
 }
 
 /// A window and its limits, in tokens.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Window {
     /// The whole window.
@@ -115,7 +105,6 @@ pub struct Window {
     /// The part that can be filled, 95 %.
     pub effective: u64,
     /// When to compact; absent if disabled, and for a guess.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trigger: Option<u64>,
     /// Its source: `request`, `config`, `agent`, `agent_compaction`, or `default`, which is 90 % of the window;
     /// for a guess `observed` or `fallback`.
@@ -123,11 +112,9 @@ pub struct Window {
     /// Whether the window is known. Do not show numbers of a guess, to a person or a model.
     pub is_known: bool,
     /// Percent of the window used; absent for a guess.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub percent_used: Option<u64>,
     /// Percent left, as Codex shows it: of the effective part without its first 12,000 tokens; absent for
     /// a guess.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub percent_remaining: Option<u64>,
 }
 

@@ -2,12 +2,14 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with_macros::skip_serializing_none;
 
 /// `daemon/metrics`: counts and times since the start of the daemon.
 #[derive(Debug, Clone, Copy)]
 pub struct Metrics;
 
 /// Counts and times since the start of the daemon.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MetricsResult {
     /// Milliseconds since the start, by a clock that does not jump.
@@ -27,7 +29,6 @@ pub struct MetricsResult {
     /// Bytes of the database with its log, and of the search index.
     pub stored_bytes: u64,
     /// Resource use of the process; absent where the system does not report it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<ProcessMetrics>,
 }
 

@@ -2,11 +2,13 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with_macros::skip_serializing_none;
 
 use crate::thread::IndexStatus;
 use crate::warning::Warning;
 
 /// The state of the daemon. Counters count since its start.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StatusResult {
     /// The version of the program.
@@ -40,7 +42,6 @@ pub struct StatusResult {
     /// Requests or tasks that crashed; each has an entry in the log.
     pub panics: u64,
     /// The configured model and what was spent; absent if none is configured.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelStatus>,
     /// Cost of our compactions of threads, beside that of the agents' own.
     #[serde(default)]
@@ -50,12 +51,12 @@ pub struct StatusResult {
 }
 
 /// Cost of our compactions of threads that are stored, beside that of the agents' own.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CompactionsStatus {
     /// How many there are.
     pub compactions: u64,
     /// When the oldest was made, Unix milliseconds; absent where there is none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<i64>,
     /// Requests to models for them.
     pub requests: u64,
@@ -69,14 +70,13 @@ pub struct CompactionsStatus {
     #[serde(default)]
     pub agent_compactions: u64,
     /// Tokens of one of these, request and answer: medians of what is recorded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_tokens: Option<u64>,
     /// Milliseconds of one of these, the median.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_duration_ms: Option<u64>,
 }
 
 /// The configured model.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelStatus {
     /// Its provider, as configured.
@@ -91,20 +91,17 @@ pub struct ModelStatus {
     /// Tokens since then, input and answers.
     pub tokens_today: u64,
     /// Maximum requests per day; absent: no bound.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests_per_day: Option<u64>,
     /// Maximum tokens per day; absent: no bound.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_per_day: Option<u64>,
     /// Maximum requests per job, such as one compaction; absent: no bound.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests_per_job: Option<u64>,
     /// Maximum tokens per job; absent: no bound.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_per_job: Option<u64>,
 }
 
 /// The model of one task.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskModelStatus {
     /// `summary`, `judge`, `extract` or `consolidate`.
@@ -114,11 +111,11 @@ pub struct TaskModelStatus {
     /// Its name.
     pub name: String,
     /// Reasoning effort; absent: the provider's default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effort: Option<String>,
 }
 
 /// The database.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StoreStatus {
     /// Its file.
@@ -126,10 +123,8 @@ pub struct StoreStatus {
     /// The version of its tables.
     pub schema_version: u32,
     /// Where the damaged database was moved, if this one was rebuilt from the transcripts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rebuilt_from: Option<String>,
     /// What could be recovered from the damaged database and is in no transcript.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub salvaged: Option<SalvageStatus>,
 }
 
@@ -168,6 +163,7 @@ pub struct SourceStatus {
 }
 
 /// How far the transcripts are read.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IngestStatus {
     /// Whether there is something left to read.
@@ -179,7 +175,6 @@ pub struct IngestStatus {
     /// Bytes that were unread when catching up began.
     pub bytes_total: u64,
     /// When all folders were last scanned, Unix milliseconds; absent before the first time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_scan_at: Option<i64>,
     /// Lines read.
     pub lines: u64,

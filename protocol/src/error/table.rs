@@ -41,7 +41,7 @@ macro_rules! error_kinds {
                 match self { $(Self::$variant => Retry::$retry,)+ Self::Unrecognized => Retry::Never }
             }
 
-            /// One sentence for a person, where the kind alone allows one.
+            /// One sentence for a person, where the kind alone allows one. It names commands of `longhaul`, never methods.
             #[must_use]
             pub const fn default_hint(self) -> Option<&'static str> {
                 match self { $(Self::$variant => $hint,)+ Self::Unrecognized => None }
@@ -96,16 +96,16 @@ error_kinds! {
     /// A path is outside the folders the daemon reads.
     PathOutside = 1008 "path_outside" Never Some("only transcripts under a configured source can be named");
     /// The agents' socket does not allow this; the person's does.
-    Forbidden = 1009 "forbidden" Never Some("the person can do this with the longhaul command or an editor");
+    Forbidden = 1009 "forbidden" Never Some("the person can do this on the command line or in an editor");
 
     /// Several ids match the given prefix; the detail lists them.
     Ambiguous = 1010 "ambiguous" Never None;
 
     /// The thread's transcript belongs to another program, and only that writes it.
-    ThreadReadOnly = 1011 "thread_read_only" Never Some("send the history of the answer yourself, or let thread/continue begin a new thread");
+    ThreadReadOnly = 1011 "thread_read_only" Never Some("send the history of the answer yourself, or begin a new thread: longhaul continue THREAD");
 
     /// No such thread.
-    ThreadNotFound = 2001 "thread_not_found" Never Some("thread/list names the known threads; thread/sync with a path reads a new one");
+    ThreadNotFound = 2001 "thread_not_found" Never Some("longhaul thread list shows the known threads");
     /// No item of the thread is ingested yet.
     CheckpointNotFound = 2002 "checkpoint_not_found" Never None;
     /// No such job.
@@ -123,18 +123,18 @@ error_kinds! {
     /// No such handle.
     HandleNotFound = 2009 "handle_not_found" Never Some("handles are in the receipt of a compaction and in its view");
     /// No such compaction.
-    CompactionNotFound = 2010 "compaction_not_found" Never Some("compaction/list names the known ones");
+    CompactionNotFound = 2010 "compaction_not_found" Never Some("longhaul compaction list shows the known ones");
     /// The bytes behind a handle have changed.
     SourceChanged = 2011 "source_changed" Never Some("the transcript was rewritten or removed by its own program, and the archive does not have it");
 
     /// The archive has nothing of the thread.
-    NotArchived = 2012 "not_archived" Never Some("archive/list names what is archived; archive/status and the configuration have its bounds");
+    NotArchived = 2012 "not_archived" Never Some("longhaul archive list shows what is archived, longhaul archive status the limits");
     /// The file exists already and is not overwritten.
     FileExists = 2013 "file_exists" Never Some("name another file, or move that one away");
     /// The archived text of the thread is damaged and cannot be restored completely.
-    ArchiveDamaged = 2014 "archive_damaged" Never Some("archive/verify says what is lost; history/expand returns the items that are not");
+    ArchiveDamaged = 2014 "archive_damaged" Never Some("longhaul archive verify shows what is lost, longhaul expand the items that are not");
     /// No such pin or drop.
-    ChoiceNotFound = 2015 "choice_not_found" Never Some("checkpoint/choices lists the pins and drops of a thread");
+    ChoiceNotFound = 2015 "choice_not_found" Never Some("longhaul pin --list shows the pins and drops of a thread");
 
     /// The store's only writer was busy for too long.
     StoreBusy = 3001 "store_busy" Backoff None;

@@ -6,6 +6,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with_macros::skip_serializing_none;
 
 use super::{Job, WorkInput, WorkResult};
 use crate::text::Raw;
@@ -28,15 +29,16 @@ pub struct ClaimParams {
 }
 
 /// The job, if one is due.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "JobClaimResult")]
 pub struct ClaimResult {
     /// The claim; absent: nothing is due.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<ClaimedJob>,
 }
 
 /// A claimed job.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClaimedJob {
     /// The job.
@@ -46,7 +48,6 @@ pub struct ClaimedJob {
     /// Input besides its name; may be empty.
     pub payload: Raw<String>,
     /// What the work is about; absent for kinds that deliver nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<WorkInput>,
     /// Milliseconds after which the work must have stopped unless the claim is renewed.
     pub stop_in_ms: u64,
@@ -92,6 +93,7 @@ pub struct HeartbeatResult {
 pub struct Complete;
 
 /// Which claim, and its result.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "JobCompleteParams")]
@@ -101,7 +103,6 @@ pub struct CompleteParams {
     /// The token of the claim.
     pub token: String,
     /// The result, of the kind of the claim's `input`; absent if that was absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<WorkResult>,
 }
 
@@ -124,6 +125,7 @@ pub struct CompleteResult {
 pub struct Fail;
 
 /// Why.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "JobFailParams")]
@@ -137,7 +139,6 @@ pub struct FailParams {
     /// For a person; secrets are replaced.
     pub detail: String,
     /// Minimum milliseconds to wait.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
 }
 

@@ -2,28 +2,28 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with_macros::skip_serializing_none;
 
 /// `memory/cite`: counts what an answer used; more use means kept longer and ranked higher.
 #[derive(Debug, Clone, Copy)]
 pub struct Cite;
 
 /// What was used; at least one field.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "MemoryCiteParams")]
 pub struct CiteParams {
     /// An answer with a citation block.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
     /// Threads that were cited.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_ids: Option<Vec<String>>,
     /// Files that were cited or read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paths: Option<Vec<String>>,
 }
 
 /// What was counted.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "MemoryCiteResult")]
 pub struct CiteResult {
@@ -32,7 +32,6 @@ pub struct CiteResult {
     /// Threads; unknown ones are ignored.
     pub thread_ids: Vec<String>,
     /// The answer without its citation blocks, where one was given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
 }
 
@@ -44,21 +43,18 @@ pub struct CiteResult {
 pub struct Forget;
 
 /// What to forget; exactly one field.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "MemoryForgetParams")]
 pub struct ForgetParams {
     /// All that is from a thread.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<String>,
     /// All that is from the project of this folder.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
     /// One thing that was learned.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry_id: Option<String>,
     /// A note.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note_id: Option<String>,
 }
 

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with_macros::skip_serializing_none;
 
 use crate::text::Block;
 
@@ -33,6 +34,7 @@ pub enum Origin {
 pub struct AddNote;
 
 /// What to remember.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "MemoryAddNoteParams")]
@@ -40,21 +42,19 @@ pub struct AddNoteParams {
     /// Not blank, at most `limit::NOTE_BYTES_MAX` bytes.
     pub text: String,
     /// For the project of this folder; absent: everywhere, which only a person may use.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
     /// Who says it; absent: `client`. An agent's connection cannot speak as the person.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
 }
 
 /// The note.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "MemoryAddNoteResult")]
 pub struct AddNoteResult {
     /// Its id, for `memory/review_note` and `memory/forget`.
     pub note_id: String,
     /// The project it is for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
     /// Its stored text.
     pub text: Block<String>,
@@ -73,43 +73,40 @@ pub struct AddNoteResult {
 pub struct ListNotes;
 
 /// Which notes.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "MemoryListNotesParams")]
 pub struct ListNotesParams {
     /// Only those that wait for a person, or only the others; absent: all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending: Option<bool>,
     /// Only those of the project of this folder.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
     /// Rows, at most `limit::PAGE_ROWS_MAX`; absent: `limit::PAGE_ROWS_DEFAULT`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
     /// `next_cursor` of the previous page.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
 
 /// Notes.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "MemoryListNotesResult")]
 pub struct ListNotesResult {
     /// Oldest first.
     pub notes: Vec<Note>,
     /// Where the next page starts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
 }
 
 /// A note.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "MemoryNote")]
 pub struct Note {
     /// Its id.
     pub note_id: String,
     /// The project it is for; absent: everywhere.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
     /// Its text.
     pub text: Block<String>,
@@ -153,11 +150,11 @@ pub enum Verdict {
 }
 
 /// The result.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "MemoryReviewNoteResult")]
 pub struct ReviewNoteResult {
     /// The person's note that replaced it, if it was confirmed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note_id: Option<String>,
     /// Number of the first published memory with the change.
     pub generation: u64,

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with_macros::skip_serializing_none;
 
 /// `memory/run`: extracts what is due and publishes memory again.
 ///
@@ -13,21 +14,18 @@ use serde::{Deserialize, Serialize};
 pub struct Run;
 
 /// How.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "MemoryRunParams")]
 pub struct RunParams {
     /// Only this thread; if a person asks, even one that is not idle yet.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<String>,
     /// Include threads that are not idle long enough or too old; absent: false.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub all: Option<bool>,
     /// Answer when it is done; absent: true.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait: Option<bool>,
     /// The calling thread, which is excluded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current_thread_id: Option<String>,
 }
 
@@ -90,16 +88,17 @@ pub struct SkipCount {
 pub struct Status;
 
 /// Of what.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "MemoryStatusParams")]
 pub struct StatusParams {
     /// Also why this thread is or is not extracted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<String>,
 }
 
 /// The state of memory.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "MemoryStatusResult")]
 pub struct StatusResult {
@@ -111,14 +110,12 @@ pub struct StatusResult {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fallbacks: Vec<Fallback>,
     /// The last run of the agent that edits the files; absent before the first.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentRun>,
     /// The memory folder.
     pub path: String,
     /// Number of the published memory; 0: none is published yet.
     pub generation: u64,
     /// When it was published.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published_at: Option<i64>,
     /// Threads it was built from.
     pub threads: u64,
@@ -140,10 +137,8 @@ pub struct StatusResult {
     /// How often each kind of file was used.
     pub uses: Vec<MemoryUse>,
     /// Why it last failed, until it succeeds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
     /// Why the given thread is skipped; absent when it is due or none was given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skip_reason: Option<SkipCount>,
 }
 

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with_macros::skip_serializing_none;
 
 /// `policy/check`: every policy with its effective rules, and mistakes in them.
 ///
@@ -11,12 +12,12 @@ use serde::{Deserialize, Serialize};
 pub struct Check;
 
 /// What to check.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "PolicyCheckParams")]
 pub struct CheckParams {
     /// The text of a configuration file; absent: the daemon's configuration.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub toml: Option<String>,
 }
 
@@ -31,6 +32,7 @@ pub struct CheckResult {
 }
 
 /// A policy, complete.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PolicyInfo {
     /// Its name.
@@ -51,13 +53,10 @@ pub struct PolicyInfo {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mid_turn: bool,
     /// Who reads the agent's words: `phrases` or `model`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub semantic: Option<String>,
     /// The model of the watcher's compactions; absent: the same as for any other.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compaction_model: Option<String>,
     /// Reasoning effort for them; absent: the same as for any other.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compaction_effort: Option<String>,
     /// The least urgent first.
     pub tiers: Vec<TierInfo>,
@@ -100,12 +99,12 @@ pub struct Problem {
 pub struct Templates;
 
 /// What to do with them.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "PolicyTemplatesParams")]
 pub struct TemplatesParams {
     /// Write the built-in text of each one that has no file; absent: no.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<bool>,
 }
 
@@ -120,6 +119,7 @@ pub struct TemplatesResult {
 }
 
 /// A text.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PolicyTemplateInfo")]
 pub struct TemplateInfo {
@@ -132,7 +132,6 @@ pub struct TemplateInfo {
     /// Whether this call created the file.
     pub is_seeded: bool,
     /// Why the file is not used and the previous text is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
     /// The placeholders it may use.
     pub placeholders: Vec<String>,

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with_macros::skip_serializing_none;
 
 use super::{Decision, Point, RepositoryState};
 
@@ -46,21 +47,18 @@ pub struct ExplainResult {
 pub struct Log;
 
 /// Which decisions.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "PolicyLogParams")]
 pub struct LogParams {
     /// Only of this thread; absent: of all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<String>,
     /// Only of this policy; absent: of all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<String>,
     /// Rows, 1 ≤ `limit` ≤ `limit::PAGE_ROWS_MAX`; absent: `limit::PAGE_ROWS_DEFAULT`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
     /// Only those before this one, by its `decision_id`: the next page.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
 }
 
@@ -75,6 +73,7 @@ pub struct LogResult {
 }
 
 /// A decision that was logged.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PolicyLoggedDecision")]
 pub struct LoggedDecision {
@@ -91,17 +90,15 @@ pub struct LoggedDecision {
     /// What was decided.
     pub decision: Decision,
     /// The compaction that followed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compaction_id: Option<String>,
     /// Why none followed although a client was asked to compact.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_made: Option<String>,
     /// The repository at that time, if it was inspected.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository: Option<RepositoryState>,
 }
 
 /// Something that happened in a thread.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PolicyHappened")]
 pub struct LogEvent {
@@ -110,7 +107,6 @@ pub struct LogEvent {
     /// The turn.
     pub turn: u64,
     /// When, Unix milliseconds; absent: the line is not dated.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<i64>,
     /// `turn_started`, a boundary's name, `compacted` or `rolled_back`.
     pub kind: String,
@@ -125,6 +121,7 @@ pub struct LogEvent {
 pub struct Report;
 
 /// Which thread.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "PolicyReportParams")]
@@ -132,7 +129,6 @@ pub struct ReportParams {
     /// The thread.
     pub thread_id: String,
     /// Tokens of its model's whole window; absent: as configuration, transcript or table say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u64>,
 }
 

@@ -2,26 +2,23 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with_macros::skip_serializing_none;
 
 /// State of a repository.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RepositoryState {
     /// When, Unix milliseconds.
     pub observed_at: i64,
     /// The commit that is checked out; absent before the first one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head: Option<String>,
     /// Its branch; absent: none is checked out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     /// The branch it tracks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upstream: Option<String>,
     /// Commits the upstream lacks; absent without an upstream.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ahead: Option<u64>,
     /// Commits of the upstream the branch lacks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub behind: Option<u64>,
     /// Files with staged changes.
     pub staged: u64,
@@ -40,7 +37,6 @@ pub struct RepositoryState {
     /// Whether another session works in the same folder, so these commits do not count as boundaries.
     pub is_shared: bool,
     /// The branch's place in a Graphite stack.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stack: Option<RepositoryStack>,
     /// The same in one line.
     pub summary: String,
@@ -58,15 +54,13 @@ pub struct RepositoryCommit {
 }
 
 /// A branch's place in a stack.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RepositoryStack {
     /// The branch below it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
     /// The branch at the bottom of the stack.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trunk: Option<String>,
     /// Number of its pull request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pull_request: Option<u64>,
 }

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with_macros::skip_serializing_none;
 
 use super::{Decision, Watcher};
 use crate::text::Block;
@@ -15,6 +16,7 @@ use crate::text::Block;
 pub struct Step;
 
 /// What happened to which thread.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "PolicyStepParams")]
@@ -24,17 +26,15 @@ pub struct StepParams {
     /// What happened.
     pub event: StepEvent,
     /// Name of the agent: names its scratch file.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// Name of the model; absent: as the transcript says.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Tokens of its whole window; absent: as configuration, transcript or table say.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u64>,
 }
 
 /// What can happen.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 #[schemars(rename = "PolicyStepEvent")]
@@ -42,28 +42,22 @@ pub enum StepEvent {
     /// A turn ended, including turns of the watcher's own messages.
     TurnEnded {
         /// The agent's last words; absent: as the transcript says.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
         /// Boundaries that the client saw and the transcript does not contain: `commit`,
         /// `plan_checkpoint`, `plan_update`, `pr_checkpoint`, `agent_done`, `topic_shift`,
         /// `concluding_thought`; absent: none.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         boundaries: Option<Vec<String>>,
         /// The client can only notify the person, so nothing is started; absent: false.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         notify_only: Option<bool>,
         /// The client can only compact now and notify the person: it sends the agent no message and holds back none of the
         /// user's. It answers `compact` with `compaction_ended`; absent: false.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         compact_only: Option<bool>,
     },
     /// A model call ended and the turn continues.
     MidTurn {
         /// As in `turn_ended`.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         boundaries: Option<Vec<String>>,
         /// As in `turn_ended`. Nothing happens unless `policy.mid_turn` is set; absent: false.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         compact_only: Option<bool>,
     },
     /// The client's judge answered.
@@ -71,19 +65,15 @@ pub enum StepEvent {
         /// The question.
         request_id: String,
         /// Its answer; absent if it had none.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         should_compact: Option<bool>,
         /// Why.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
     /// The history was compacted, by anyone.
     Compacted {
         /// Tokens afterwards; absent: as the transcript says.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         tokens_after: Option<u64>,
         /// The compaction is a separate turn that has not ended yet; absent: no.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         turn_end_follows: Option<bool>,
     },
     /// The requested step failed: the compaction, or the message to the agent before it. If the transcript has the
@@ -96,19 +86,15 @@ pub enum StepEvent {
     /// clients.
     CompactionEnded {
         /// Tokens afterwards; absent: as the transcript says.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         tokens_after: Option<u64>,
         /// Why it was not made; absent: it was.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
     /// The user wrote a message that is not sent yet.
     UserMessage {
         /// Whether it is for the user's shell, not the agent; absent: no.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         is_shell: Option<bool>,
         /// Whether the handoff may be prepended to its text; absent: false.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         accepts_prefix: Option<bool>,
     },
     /// The client starts again or lost an answer: it gets the pending effects again.
@@ -120,6 +106,7 @@ pub enum StepEvent {
 }
 
 /// What to do next.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PolicyStepResult")]
 pub struct StepResult {
@@ -130,11 +117,11 @@ pub struct StepResult {
     /// What to do, in order.
     pub effects: Vec<Effect>,
     /// The decision, if one was made.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
 }
 
 /// Something to do; its name says which fields it has.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PolicyEffect")]
 pub struct Effect {
@@ -145,32 +132,25 @@ pub struct Effect {
     /// (`text`: give the agent this message); `hold_message`; `release_message` (`prefix?`).
     pub effect: String,
     /// Words.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<Block<String>>,
     /// A message for the agent, or the question for a judge.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<Block<String>>,
     /// System instructions for the judge.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<Block<String>>,
     /// The JSON Schema of the judge's answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
     /// Names the question.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
     /// The agent's notes for after the compaction.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packet: Option<Block<String>>,
     /// Prepend it to the user's message.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefix: Option<Block<String>>,
     /// The reason, for the compaction's record.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trigger: Option<Trigger>,
 }
 
 /// Why a compaction is made.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PolicyTrigger")]
 pub struct Trigger {
@@ -189,6 +169,5 @@ pub struct Trigger {
     /// `watcher` or `agent`.
     pub packet_author: String,
     /// The logged decision.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision_id: Option<String>,
 }

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with_macros::skip_serializing_none;
 
 use crate::compaction::CompactionSummary;
 
@@ -23,6 +24,7 @@ pub struct BillParams {
 }
 
 /// A bill.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ThreadBillResult")]
 pub struct BillResult {
@@ -35,24 +37,21 @@ pub struct BillResult {
     /// Compactions the agent made by itself, at most 48, oldest first.
     pub agent_compactions: Vec<AgentCompaction>,
     /// Cost of resuming now; absent for a thread without a provider.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume: Option<ResumePrice>,
 }
 
 /// One of our compactions.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CompactionCost {
     /// Its row in `compaction/list`: requests, tokens and milliseconds. `tokens.before` estimates the minimum that the
     /// agent's own request would have sent.
     pub summary: CompactionSummary,
     /// Tokens of the answers in `summary.cost.tokens`; absent if no model was asked, and for old compactions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u64>,
     /// The line of the thread at which the agent adopted it; absent if it was only shown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_force_seq: Option<u64>,
     /// The work since; absent if it was only shown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<WorkAfter>,
 }
 
@@ -70,6 +69,7 @@ pub struct WorkAfter {
 }
 
 /// Cost of a compaction by the agent itself: medians of what its transcripts record.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentCost {
     /// Where it is recorded.
@@ -77,13 +77,10 @@ pub struct AgentCost {
     /// How many compactions record anything.
     pub compactions: u64,
     /// Tokens of the request; absent where none is recorded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_tokens: Option<u64>,
     /// Tokens of the answer; absent where none is recorded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u64>,
     /// Milliseconds; absent where none are recorded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
 }
 
@@ -102,29 +99,27 @@ pub enum CostSource {
 }
 
 /// A compaction that the agent made by itself.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentCompaction {
     /// The line.
     pub seq: u64,
     /// When, Unix milliseconds; absent where the line is not dated.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<i64>,
     /// Tokens in the window before.
     pub tokens_before: u64,
     /// Recorded tokens of its request; of Claude Code what was in the window.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_tokens: Option<u64>,
     /// Recorded tokens of the answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u64>,
     /// Milliseconds it took: as recorded, else between the lines around it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
     /// The work since.
     pub after: WorkAfter,
 }
 
 /// Cost of resuming a thread: its whole history, or a briefing of it in a new thread.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ResumePrice {
     /// Milliseconds since the thread's last line.
@@ -140,10 +135,8 @@ pub struct ResumePrice {
     /// Tokens that the next request sends after `thread/continue`, an estimate.
     pub briefing_tokens: u64,
     /// The price of `history_tokens` without a cache; absent where none is configured for the model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub history_price: Option<Price>,
     /// The price of `briefing_tokens` without a cache.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub briefing_price: Option<Price>,
 }
 

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with_macros::skip_serializing_none;
 
 use super::ResumePrice;
 use crate::compaction::{RunResult, Strategy, TemplateOverrides};
@@ -18,6 +19,7 @@ use crate::compaction::{RunResult, Strategy, TemplateOverrides};
 pub struct Continue;
 
 /// Which thread, and how it is compacted.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ThreadContinueParams")]
@@ -25,27 +27,22 @@ pub struct ContinueParams {
     /// The thread, of any source.
     pub thread_id: String,
     /// The agent that continues it, `codex` or `claude`; absent: the thread's own where it is one of them, else `codex`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
     /// As it was after the item of this seq; absent: as it is now.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_of: Option<u64>,
     /// How; absent: `auto`. `remote` is refused: a history that only its provider can read cannot be
     /// continued.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strategy: Option<Strategy>,
     /// Bound of the view, as in `compaction/run`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
     /// Milliseconds a model may take, as in `compaction/run`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline_ms: Option<u64>,
     /// Texts of this call alone, as in `compaction/run`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub templates: Option<TemplateOverrides>,
 }
 
 /// The new thread.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ThreadContinueResult")]
 pub struct ContinueResult {
@@ -58,10 +55,8 @@ pub struct ContinueResult {
     /// The compaction it begins with.
     pub compaction: RunResult,
     /// The old thread's knowledge of the working tree, compared with the disk now; absent with `as_of`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checked: Option<CheckedTree>,
     /// The saving: cost of resuming the old thread and the new one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume: Option<ResumePrice>,
 }
 

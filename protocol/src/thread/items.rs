@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with_macros::skip_serializing_none;
 
 /// `thread/items`: the items of a thread in order, with their positions and beginnings.
 ///
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 pub struct Items;
 
 /// Which items. At most one of `from_seq` and `last` is given; absent: the last `limit`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ThreadItemsParams")]
@@ -21,13 +23,10 @@ pub struct ItemsParams {
     /// The thread.
     pub thread_id: String,
     /// Items from this seq on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_seq: Option<u64>,
     /// The last N items, at most `limit::PAGE_ROWS_MAX`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<u32>,
     /// Rows of the page, 1 ≤ `limit` ≤ `limit::PAGE_ROWS_MAX`; absent: `limit::PAGE_ROWS_DEFAULT`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
 }
 
@@ -44,12 +43,12 @@ pub struct ItemsResult {
 }
 
 /// One item in a line.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ItemSummary {
     /// Its line in the thread's lineage.
     pub seq: u64,
     /// When it was written, Unix milliseconds, if its line says so.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<i64>,
     /// What it is: `user_message`, `assistant_message`, `context`, `reasoning`, `tool_call`, `tool_output`,
     /// `compaction`, `oversized`, `other`.

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with_macros::skip_serializing_none;
 
 /// `thread/search`: items by their words, best first.
 ///
@@ -17,6 +18,7 @@ use serde::{Deserialize, Serialize};
 pub struct Search;
 
 /// What to search, and where.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ThreadSearchParams")]
@@ -24,28 +26,20 @@ pub struct SearchParams {
     /// The words.
     pub query: String,
     /// Only in threads that work in exactly this folder, an absolute path.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
     /// Only threads of this program: `codex`, `claude`, `longhaul`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// Not before this time, Unix milliseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<i64>,
     /// Before this time, Unix milliseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<i64>,
     /// Only items of these kinds, see `ItemSummary::kind`; absent or empty: all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kinds: Option<Vec<String>>,
     /// Only in this thread.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<String>,
     /// Hits, 1 ≤ `limit` ≤ `limit::SEARCH_HITS_MAX`; absent: `limit::SEARCH_HITS_DEFAULT`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
     /// Maximum tokens of all texts together, an estimate; further hits are omitted. Absent: only `limit` applies.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
 }
 
@@ -62,6 +56,7 @@ pub struct SearchResult {
 }
 
 /// An item that was found.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SearchHit {
     /// The program that wrote it.
@@ -75,10 +70,8 @@ pub struct SearchHit {
     /// Its transcript.
     pub path: String,
     /// Its line in the file, from 1; absent in a file that continues another.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line_start: Option<u64>,
     /// Equals `line_start`: an item is one line.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line_end: Option<u64>,
     /// First byte of its line in the uncompressed file, and first byte after it.
     pub byte_range: [u64; 2],
@@ -87,10 +80,8 @@ pub struct SearchHit {
     /// What it is, see `ItemSummary::kind`.
     pub kind: String,
     /// The thread's first request in short.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// The folder its thread works in.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
     /// Larger is better; comparable within one answer only.
     pub score: f64,

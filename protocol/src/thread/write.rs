@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with_macros::skip_serializing_none;
 
 use super::ThreadKind;
 
@@ -18,38 +19,31 @@ pub struct Open;
 
 /// Which thread, and how it begins. At most one of `thread_id` and `client_thread_id` is given; with
 /// neither, every call begins a new thread.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ThreadOpenParams")]
 pub struct OpenParams {
     /// A thread opened before.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<String>,
     /// The client's own key of the thread: one `originator` has one thread under one key. At most
     /// `limit::CLIENT_ID_BYTES_MAX` bytes, no control characters.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_thread_id: Option<String>,
     /// The folder it works in, an absolute path.
     pub cwd: String,
     /// The program that opens it, at most `limit::CLIENT_ID_BYTES_MAX` bytes.
     pub originator: String,
     /// The version of that program.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// Its title; absent: its first request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// The model it begins with.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Tokens of its context window; absent: from the configuration or the model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u64>,
     /// Who drives it; absent: `interactive`, or `subagent` with a `parent_thread_id`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<ThreadKind>,
     /// The thread that started this one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_thread_id: Option<String>,
 }
 
@@ -84,6 +78,7 @@ pub struct OpenResult {
 pub struct Append;
 
 /// What to add.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ThreadAppendParams")]
@@ -93,11 +88,11 @@ pub struct AppendParams {
     /// In their order, at most `limit::APPEND_ITEMS_MAX`.
     pub items: Vec<AppendItem>,
     /// The seq the caller expects the thread to have; absent: any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_seq: Option<u64>,
 }
 
 /// One addition. Exactly one of `item` and `marker` is given.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AppendItem {
@@ -105,24 +100,21 @@ pub struct AppendItem {
     /// control characters.
     pub client_item_id: String,
     /// A history item in the Responses API form, at most `limit::APPEND_ITEM_BYTES_MAX` bytes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub item: Option<Value>,
     /// An event other than an item.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub marker: Option<Marker>,
 }
 
 /// An event of a thread other than an item.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Marker {
     /// The folder or model changes from here on.
     Settings {
         /// The folder, an absolute path.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         cwd: Option<String>,
         /// The model.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
     },
     /// A turn begins.

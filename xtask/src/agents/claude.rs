@@ -175,7 +175,7 @@ impl Claude {
         Ok(fs::write(self.home().join(".claude.json"), state.to_string())?)
     }
 
-    /// Makes `script` run it on a terminal with a prompt, which must not contain a single quote.
+    /// Runs Claude Code on a terminal, by `script`, with a prompt that must not contain a single quote.
     pub(super) fn on_terminal<'a>(
         &self,
         command: &'a mut Command,

@@ -110,7 +110,7 @@ const SERVICE: &[Floor] = &[
 /// The archive, lowest first.
 const ARCHIVE: &[Floor] = &[
     floor(&["forgotten", "reading", "shared"]),
-    floor(&["publishing", "returning", "upkeep"]),
+    floor(&["lookup", "publishing", "upkeep"]),
     floor(&["archiver"]),
     floor(&["keeper"]),
     floor(&["restore", "status"]),

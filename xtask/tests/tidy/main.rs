@@ -7,6 +7,7 @@ mod documents;
 mod edges;
 mod floors;
 mod json;
+mod messages;
 mod modules;
 mod names;
 mod sample;

@@ -34,7 +34,7 @@ pub(super) struct EvidenceLines {
     bytes: usize,
 }
 
-/// Percentage that remains of the strength of a line that only described a moment.
+/// Percent of its strength that a line keeps if it only described a moment.
 const PASSING_PERCENT: u16 = 35;
 
 /// Multiplier for bytes of earlier turns during eviction.

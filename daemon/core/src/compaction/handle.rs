@@ -41,7 +41,7 @@ pub enum HandleParseError {
     NoThread(String),
 }
 
-/// Characters around a handle that text quotes.
+/// Characters to strip around a handle that was copied out of a text.
 const AROUND: &[char] = &['[', ']', '(', ')', '`', '"', '\'', ',', ';', ':', '.', ' ', '\t', '\n'];
 
 impl Handle {

@@ -1,7 +1,10 @@
 //! Computes the size of a model's context window, the usable part, and when to compact.
 
-/// Percent of a window that can be filled; the rest is for the answer and the provider's overhead. As in
-/// Codex, like the other defaults here.
+/// Percent of a window that can be filled; the rest is for the answer and the provider's overhead.
+///
+/// # Source
+/// Codex, like the other defaults here: its table of models, its limit of 9/10, its display of the remainder
+/// and its window of an unknown model.
 pub const EFFECTIVE_PERCENT: u64 = 95;
 
 /// Percent of a window at which agents compact by themselves.
@@ -12,14 +15,15 @@ pub const BASELINE_TOKENS: u64 = 12_000;
 
 pub const FALLBACK_TOKENS: u64 = 272_000;
 
-/// Windows by prefix of a model's name; the longest prefix wins. Lists only models that are sold with one
-/// window; for others the transcript, the configuration or the request decides, else the window is unknown.
+/// Default windows by prefix of a model's name; the longest prefix wins. An account may have a larger one, as
+/// with gpt-5.4. For other models the transcript, the configuration or the request decides, else the window is
+/// unknown.
 ///
 /// # Source
-/// Codex's table of May 2026 (gpt-5.2 to gpt-5.5, codex-auto-review), published transcripts (the gpt-5
-/// family; gpt-5.3-codex-spark by its effective 121 600), and OpenAI's model page (gpt-4.1).
-/// If an account may have a larger maximum, as with gpt-5.4, this is the default window.
-/// The Claude models are those before 4.6, from which on one name has 200,000 or a million tokens.
+/// gpt-5.2 to gpt-5.5 and codex-auto-review: Codex's table of May 2026. gpt-5, gpt-5.1 and gpt-5.3-codex-spark:
+/// published transcripts of Codex, which state 272,000 or the effective 258,400, and 121,600.
+/// gpt-4.1 and the Claude models: assumed, not taken from their vendors. Claude models from 4.6 on are not
+/// listed: under one name they have 200,000 or a million tokens.
 const MODELS: [(&str, u64); 13] = [
     ("gpt-5", 272_000),
     ("gpt-5.3-codex-spark", 128_000),
@@ -36,10 +40,10 @@ const MODELS: [(&str, u64); 13] = [
     ("claude-sonnet-4-5", 200_000),
 ];
 
-/// Larger windows that providers offer, smallest first.
+/// Sizes to assume for a window that held more than was assumed before, smallest first.
 ///
 /// # Source
-/// Chosen: the sizes that providers name for their long-context models.
+/// Chosen.
 const OFFERED: [u64; 4] = [400_000, 500_000, 1_000_000, 2_000_000];
 
 /// The windows of agents whose transcripts record where they compacted by themselves: Claude Code's two.

@@ -132,6 +132,7 @@ pub struct Extractor {
     outside: OutsideLines,
     /// Downloaded files, by file name.
     downloads: BTreeSet<String>,
+    /// The thread used the network or external tools.
     reached_outside: bool,
     has_asked: bool,
     forked_from: Option<String>,
@@ -206,15 +207,6 @@ impl Extractor {
             return Some(format!("changed {files}"));
         }
         Some(format!("{} (changed {files})", text::cut_words(&first, 48)))
-    }
-
-    /// Whether the thread used the network or external tools.
-    pub fn reached_outside(&self) -> bool {
-        self.reached_outside
-    }
-
-    pub fn requests(&self) -> u64 {
-        self.request_count
     }
 
     /// The extraction; `None` if it contains nothing useful to a later thread.

@@ -23,12 +23,6 @@ pub struct Usage {
     pub output: u64,
 }
 
-impl Usage {
-    pub fn total(self) -> u64 {
-        self.input.saturating_add(self.output)
-    }
-}
-
 #[derive(Debug, Clone, Default)]
 pub struct Answer {
     /// All text parts, joined.

@@ -53,9 +53,9 @@ pub(super) async fn rebuild(
     tracing::warn!(texts = parts.len(), left_out, "rebuilt the archive's index");
     index.commit(&known, &parts).await?;
     for pack in damaged {
-        index.record_check(pack, 0, false).await?;
+        index.packs.record_check(pack, 0, false).await?;
     }
-    index.sweep().await.map(drop)
+    index.packs.sweep().await.map(drop)
 }
 
 async fn read(path: PathBuf) -> Option<PackContents> {

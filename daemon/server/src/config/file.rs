@@ -15,7 +15,7 @@ use serde::de::{DeserializeOwned, Error as _, Visitor};
 use serde::{Deserialize, Deserializer, forward_to_deserialize_any};
 
 use super::ConfigError;
-use super::jobs::JobTable;
+use super::jobs::JobsConfig;
 use super::model::{Model, ProviderTable};
 use super::sources::{self, SourceTable};
 use super::tables::{
@@ -51,7 +51,7 @@ pub struct File {
     pub policy: PolicyTable,
     /// Policies that are evaluated without effect, by name.
     pub shadow_policy: BTreeMap<String, PolicyTable>,
-    pub jobs: BTreeMap<Kind, JobTable>,
+    pub jobs: BTreeMap<Kind, JobsConfig>,
     pub repository: RepositoryConfig,
 }
 
@@ -74,7 +74,7 @@ fn tables() -> [(&'static str, &'static [&'static str]); 18] {
         ("policy", fields_of::<PolicyTable>()),
         ("policy.TIER", fields_of::<TierTable>()),
         ("policy.phrases", fields_of::<PhraseTable>()),
-        ("jobs.KIND", fields_of::<JobTable>()),
+        ("jobs.KIND", fields_of::<JobsConfig>()),
         ("repository", fields_of::<RepositoryConfig>()),
     ]
 }

@@ -14,7 +14,7 @@ use super::ConfigError;
 /// `[jobs.KIND]`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct JobTable {
+pub struct JobsConfig {
     /// Seconds of a claim without renewal. 1 to 604800.
     pub lease_s: Option<u64>,
     /// Seconds of the first wait after a failure; doubled after each further one. 1 to 604800.
@@ -39,10 +39,10 @@ pub struct JobSettings {
 const WEEK_S: u64 = 604_800;
 
 pub(super) fn settings(
-    tables: &BTreeMap<Kind, JobTable>,
+    tables: &BTreeMap<Kind, JobsConfig>,
     engine: Engine,
 ) -> Result<JobSettings, ConfigError> {
-    let none = JobTable::default();
+    let none = JobsConfig::default();
     let (mut rules, mut outside) = (BTreeMap::new(), BTreeSet::new());
     for &kind in Kind::ALL {
         let table = tables.get(&kind).unwrap_or(&none);
@@ -54,7 +54,7 @@ pub(super) fn settings(
     Ok(JobSettings { rules, outside })
 }
 
-fn rules_of((kind, engine): (Kind, Engine), table: &JobTable) -> Result<Rules, ConfigError> {
+fn rules_of((kind, engine): (Kind, Engine), table: &JobsConfig) -> Result<Rules, ConfigError> {
     let invalid = |key: &str, reason: String| {
         let key = format!("jobs.{}.{key}", kind.into_str());
         ConfigError::Invalid { key, reason }
@@ -114,7 +114,7 @@ mod tests {
     fn absent_keys_have_defaults_and_a_short_lease_is_renewed_often() {
         let defaults = settings(&BTreeMap::new(), Engine::Model).unwrap();
         assert_eq!(defaults.rules[&Kind::Consolidate], Rules::of(Kind::Consolidate));
-        let compact = JobTable { lease_s: Some(3), parallel: Some(4), ..JobTable::default() };
+        let compact = JobsConfig { lease_s: Some(3), parallel: Some(4), ..JobsConfig::default() };
         let tables = BTreeMap::from([(Kind::Compact, compact)]);
         let given = settings(&tables, Engine::Model).unwrap();
         let rules = given.rules[&Kind::Compact];
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn an_invalid_value_names_its_key() {
-        let prune = JobTable { attempts: Some(0), ..JobTable::default() };
+        let prune = JobsConfig { attempts: Some(0), ..JobsConfig::default() };
         let tables = BTreeMap::from([(Kind::Prune, prune)]);
         let refused = settings(&tables, Engine::Model).unwrap_err();
         let message = refused.to_string();

@@ -28,8 +28,6 @@ pub struct Progress {
     pub last_scan_at_ms: i64,
     /// Lines of all known files, deleted ones included.
     pub counts: Counts,
-    /// Links that lead out of their folder and are skipped.
-    pub passed_over: u64,
     /// Forks whose base is missing.
     pub bases_missing: u64,
     /// Files and folders that cannot be read, with the reason; the first few.
@@ -63,7 +61,6 @@ pub(crate) struct Counters {
     pub(crate) queued_bytes: AtomicU64,
     pub(crate) bytes_done: AtomicU64,
     pub(crate) last_scan_at_ms: AtomicI64,
-    pub(crate) passed_over: AtomicU64,
     folds_broken: AtomicU64,
     pub(crate) is_watch_degraded: AtomicBool,
     pub(crate) folders: Mutex<Vec<(String, String)>>,
@@ -125,7 +122,6 @@ impl Counters {
             bytes_total: bytes_done + number(&self.queued_bytes),
             last_scan_at_ms: self.last_scan_at_ms.load(Ordering::Relaxed),
             counts: totals.counts,
-            passed_over: number(&self.passed_over),
             bases_missing: totals.bases_missing,
             errors,
             stalled: self.stalled().map(|why| why.to_string()),

@@ -310,7 +310,6 @@ impl Worker {
 
     fn report(&mut self, listing: &Listing) {
         let progress = &self.shared.progress;
-        progress.passed_over.store(listing.passed_over, Ordering::Relaxed);
         let folders: Vec<(String, String)> = listing
             .unreadable
             .iter()

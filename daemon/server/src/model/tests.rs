@@ -153,7 +153,7 @@ async fn a_failure_that_passes_is_tried_again_and_both_are_counted() {
     let rig = rig(Kind::Http(WireApi::Responses), &server.base_url, Budget::default()).await;
     let cancel = CancellationToken::new();
     let answered = ask(&rig, MINUTE, &cancel).await.unwrap();
-    assert_eq!((answered.answer.text.as_str(), answered.tries), ("hello", 2));
+    assert_eq!(answered.answer.text, "hello");
     assert_eq!(
         answered.spent,
         Spending { requests: 2, tokens: 10, output_tokens: 3 },
@@ -175,10 +175,7 @@ async fn the_same_request_is_not_paid_twice() {
     let cancel = CancellationToken::new();
     ask(&rig, MINUTE, &cancel).await.unwrap();
     let again = ask(&rig, MINUTE, &cancel).await.unwrap();
-    assert_eq!(
-        (again.answer.text.as_str(), again.tries, again.spent),
-        ("hello", 0, Spending::default())
-    );
+    assert_eq!((again.answer.text.as_str(), again.spent), ("hello", Spending::default()));
 }
 
 #[tokio::test]

@@ -189,9 +189,9 @@ const EIO: i32 = rustix::io::Errno::IO.raw_os_error();
 const CANDIDATES_SHOWN: usize = 8;
 
 /// The hint for a compaction that does not exist.
-const PRUNED: &str = "compaction/list names the kept ones; a started one exists when its job is done, see job/why; \
-                      old ones are deleted by compaction.keep_days and compaction.keep_per_thread of the \
-                      configuration";
+const PRUNED: &str = "longhaul compaction list shows the kept ones; a started one exists when its job is done, see \
+                      longhaul job list; old ones are deleted by compaction.keep_days and \
+                      compaction.keep_per_thread of the configuration";
 
 /// Whether a handle refers to given items instead of a thread's.
 fn is_of_items(handle: &str) -> bool {

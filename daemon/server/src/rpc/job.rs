@@ -117,7 +117,7 @@ fn key(params: &JobParams) -> Result<JobKey, Failure> {
 
 fn key_of(job: &str) -> Result<JobKey, Failure> {
     JobKey::parse(job)
-        .ok_or_else(|| Failure::invalid("job", "kind/subject, as in the answer of job/list"))
+        .ok_or_else(|| Failure::invalid("job", "KIND/SUBJECT, as longhaul job list shows it"))
 }
 
 fn job_of(job: job::Job) -> Job {

@@ -195,8 +195,9 @@ async fn explain(
     let found = decisions.explain(id).await.map_err(|error| match error {
         ServiceError::HandleNotFound(_) => {
             let message = format!("no decision {:?}", params.decision_id);
-            Failure::new(ErrorKind::HandleNotFound, message)
-                .with_hint("policy/log lists the kept decisions: the newest 500 of each thread")
+            Failure::new(ErrorKind::HandleNotFound, message).with_hint(
+                "longhaul policy log lists the kept decisions: the newest 500 of each thread",
+            )
         }
         error => error.into(),
     })?;

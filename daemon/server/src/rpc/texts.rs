@@ -31,6 +31,6 @@ pub(super) fn templates(
     };
     Ok(TemplatesResult {
         folder: texts.folder(group).display().to_string(),
-        templates: texts.look(group).into_iter().map(template).collect(),
+        templates: texts.statuses(group).into_iter().map(template).collect(),
     })
 }

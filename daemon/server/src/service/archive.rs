@@ -23,15 +23,15 @@
 mod archiver;
 mod forgotten;
 mod keeper;
+mod lookup;
 mod publishing;
 mod reading;
 mod restore;
-mod returning;
 mod shared;
 mod status;
 mod titles;
 mod upkeep;
 
 pub use keeper::ArchiveKeeper;
-pub use returning::{ArchivedRows, Returns};
+pub use lookup::{ArchiveLookup, ArchivedRows};
 pub use status::{ArchiveWork, ArchivedThread};

@@ -141,5 +141,8 @@ mod tests {
         assert_eq!(nows, [&one, &Now::Missing, &Now::Unknown, &Now::Unknown]);
         fs::write(cwd.join("a"), "three").unwrap();
         assert_eq!(look()[&keys[0]].now, Now::Content(ContentHash::of(b"three")));
+        let now = |mut budget| HashCache::default().now(&cwd, &keys[0], &mut budget);
+        assert_eq!(now(5), Now::Content(ContentHash::of(b"three")));
+        assert_eq!(now(4), Now::Unknown, "the request's budget is spent");
     }
 }

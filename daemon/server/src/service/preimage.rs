@@ -276,6 +276,22 @@ mod tests {
     }
 
     #[test]
+    fn a_removed_history_leaves_no_file_and_no_other_history_is_touched() {
+        let temp = tempfile::tempdir().unwrap();
+        let folder = temp.path();
+        let origin = Origin { base: Some("cmp_0".to_owned()), ..Origin::default() };
+        for id in ["cmp_1", "cmp_12"] {
+            write(folder, id, &["{}".into()], &origin).unwrap();
+            write_fold(folder, id, b"fold").unwrap();
+        }
+        remove(folder, "cmp_1").unwrap();
+        remove(folder, "cmp_1").unwrap();
+        let listed: Vec<String> = list(folder).unwrap().into_iter().map(|it| it.id).collect();
+        assert_eq!(listed, ["cmp_12"]);
+        assert_eq!(fs::read_dir(folder).unwrap().count(), 3);
+    }
+
+    #[test]
     fn concurrently_stored_histories_do_not_interfere() {
         let temp = tempfile::tempdir().unwrap();
         let folder = &temp.path().join("preimages");

@@ -42,7 +42,7 @@ impl TextStore {
     }
 
     pub fn current(&self, group: TemplateGroup) -> Texts {
-        for status in self.look(group) {
+        for status in self.statuses(group) {
             if let Some(problem) = status.problem {
                 tracing::warn!(path = %status.path.display(), problem, "cannot use a text file: keeping the previous text");
             }
@@ -58,7 +58,7 @@ impl TextStore {
     }
 
     /// Reads every file and adopts the usable ones.
-    pub fn look(&self, group: TemplateGroup) -> Vec<TextStatus> {
+    pub fn statuses(&self, group: TemplateGroup) -> Vec<TextStatus> {
         let mut good = self.good.lock().unwrap_or_else(PoisonError::into_inner);
         let look = |kind: Kind| {
             let path = self.path(kind);
@@ -170,11 +170,17 @@ mod tests {
         fs::write(&path, "bad {nonsense}").unwrap();
         assert_eq!(texts.current(TemplateGroup::Policy).get(Kind::Packet), "mine for {thread_id}");
         let status = texts
-            .look(TemplateGroup::Policy)
+            .statuses(TemplateGroup::Policy)
             .into_iter()
             .find(|status| status.kind == Kind::Packet)
             .unwrap();
         assert!(status.problem.unwrap().contains("no place {nonsense} here"));
+        fs::write(&path, "x".repeat(TEMPLATE_BYTES + 1)).unwrap();
+        assert_eq!(
+            texts.current(TemplateGroup::Policy).get(Kind::Packet),
+            "mine for {thread_id}",
+            "a text that is too long is not cut"
+        );
         fs::remove_file(&path).unwrap();
         assert!(texts.current(TemplateGroup::Policy).get(Kind::Packet).contains("Next step"));
     }

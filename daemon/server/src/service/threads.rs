@@ -87,7 +87,7 @@ impl Threads {
         let mut row = row.ok_or_else(|| ServiceError::ThreadNotFound(thread_id.to_owned()))?;
         self.name(std::slice::from_mut(&mut row)).await?;
         let archived = match self.archive.index() {
-            Some(index) => index.transcripts_of_thread(thread_id).await?,
+            Some(index) => index.transcripts.of_thread(thread_id).await?,
             None => Vec::new(),
         };
         let bytes_of = |file: &FileRow| {

@@ -8,7 +8,7 @@ async fn of_five_thousand_files_only_changed_ones_are_read_again() {
     let rig = Rig::with(Limits::default()).await;
     let paths: Vec<_> = (0..5_000).map(|n| rig.write(&name(n), session(&thread(n), 2))).collect();
     rig.settle().await;
-    assert_eq!(rig.store.database.totals().await.unwrap().threads, 5_000);
+    assert_eq!(rig.threads().await, 5_000);
     let progress = rig.ingest.progress();
     assert_eq!((progress.counts.lines, progress.counts.malformed), (35_000, 0));
     assert_eq!(progress.sources[0].files, 5_000);

@@ -103,6 +103,11 @@ impl Rig {
         self.store.files.by_path(path.to_str().unwrap()).await.unwrap().unwrap()
     }
 
+    /// The number of threads.
+    pub async fn threads(&self) -> usize {
+        self.store.threads.with_prefix("", u32::MAX).await.unwrap().len()
+    }
+
     /// Ingests the same files into an empty store and requires the same state.
     pub async fn assert_same_from_scratch(&self) {
         let database = self.folder.path().join("scratch.db");

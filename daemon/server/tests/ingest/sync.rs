@@ -136,7 +136,7 @@ async fn a_sync_precedes_a_long_cold_start() {
     assert_eq!(synced.next_seq, 10);
     assert!(rig.ingest.progress().is_catching_up, "the others are still being read");
     rig.settle().await;
-    assert_eq!(rig.store.database.totals().await.unwrap().threads, 5);
+    assert_eq!(rig.threads().await, 5);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -218,6 +218,6 @@ async fn a_damaged_store_is_filled_again_while_running() {
     };
     tokio::time::timeout(WAIT, repaired).await.unwrap();
     rig.settle().await;
-    assert_eq!(rig.store.database.totals().await.unwrap().threads, 30);
+    assert_eq!(rig.threads().await, 30);
     rig.assert_same_from_scratch().await;
 }

@@ -45,11 +45,15 @@ async fn answers(session: &Session, person: &Path) -> Result<Check, ClientError>
     };
     // Do not call it if the daemon would allow it: that would stop the daemon.
     if client.session().is_none_or(is_offered) {
-        let detail = "agents are offered calls reserved for you, such as daemon/shutdown";
+        let detail = "agents are offered calls reserved for you, such as stopping the daemon";
         return Ok(Check::fail(NAME, detail, RESTART));
     }
     if !is_forbidden(client.call::<Shutdown>(NoParams {}).await.as_ref().err()) {
-        return Ok(Check::fail(NAME, "an agent's daemon/shutdown is not rejected", RESTART));
+        return Ok(Check::fail(
+            NAME,
+            "an agent's attempt to stop the daemon is not rejected",
+            RESTART,
+        ));
     }
     let own = ListParams { limit: Some(1), ..Default::default() };
     let listed = client.call::<List>(own).await;
@@ -60,7 +64,9 @@ async fn answers(session: &Session, person: &Path) -> Result<Check, ClientError>
             UNSEEN,
         ),
         Some(error) => unanswered(error),
-        None => Check::ok(NAME, "answers an agent of this folder and rejects daemon/shutdown"),
+        None => {
+            Check::ok(NAME, "answers an agent of this folder and does not let it stop the daemon")
+        }
     })
 }
 

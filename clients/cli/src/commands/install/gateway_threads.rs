@@ -18,7 +18,7 @@ const PIECE_BYTES: usize = 1 << 20;
 /// Length of a thread id, at the end of the file's name.
 const ID_LETTERS: usize = 36;
 
-/// A warning with their names; `None` if there are none.
+/// A warning that names these threads; `None` if there are none.
 pub(super) fn warning(home: &Path) -> Option<String> {
     let mut files = Vec::new();
     for folder in FOLDERS {

@@ -13,10 +13,10 @@ use crate::failure::{A_PERSON, Failure};
 const LOG_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// Prefix of the daemon's error lines.
 const COMPLAINT: &str = "longhauld: ";
-/// Bytes at its end to search for the last error.
+/// Bytes at the log's end to search for the last error.
 const TAIL_BYTES: u64 = 4 * 1024;
 
-/// A log file of this name; creates its folder if missing.
+/// The path of the log with this name; creates its folder if missing.
 pub(super) fn named(name: &str) -> Result<PathBuf, Failure> {
     let no_home = || Failure::new(A_PERSON, "there is no home folder to keep the state in");
     let folder = socket::default_state_dir()
@@ -26,7 +26,7 @@ pub(super) fn named(name: &str) -> Result<PathBuf, Failure> {
     Ok(folder.join(name))
 }
 
-/// Opens it for appending. Renames a large one first, which replaces the previous one.
+/// Opens the log for appending. A large one is renamed first, and replaces the previous one.
 pub(super) fn open(path: &Path) -> io::Result<File> {
     let is_large = std::fs::metadata(path).is_ok_and(|file| file.len() > LOG_BYTES_MAX);
     if is_large {

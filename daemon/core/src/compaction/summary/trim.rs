@@ -22,7 +22,7 @@ pub struct FittedInput<'a> {
 }
 
 impl<'a> FittedInput<'a> {
-    /// Fits `body` into `most` tokens, as far as its newest item allows.
+    /// Fits `body` into `most` tokens; keeps the newest item even if it alone takes more.
     pub fn of(body: &[ClassifiedItem<'a>], most: u64) -> Self {
         let mut fitted = Self {
             body: Vec::with_capacity(body.len()),

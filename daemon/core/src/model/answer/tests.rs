@@ -152,7 +152,8 @@ fn an_answer_in_one_piece_reads_the_same() {
     ];
     for (wire, body) in bodies {
         let answer = AnswerReader::whole(wire, body.to_string().as_bytes()).unwrap();
-        assert_eq!((answer.text.as_str(), answer.usage.total()), ("hello", 11), "{wire:?}");
+        let usage = (answer.usage.input, answer.usage.output);
+        assert_eq!((answer.text.as_str(), usage), ("hello", (9, 2)), "{wire:?}");
         let fault = AnswerReader::whole(wire, b"[]").unwrap_err();
         assert!(matches!(fault.kind, FaultKind::Unreadable | FaultKind::StreamCut), "{wire:?}");
     }

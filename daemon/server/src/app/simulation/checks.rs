@@ -90,7 +90,7 @@ impl Life {
         let archive = self.services.archive.archive().clone();
         self.front.run(async {
             let mut texts = Vec::new();
-            for row in index.transcripts_of_thread(thread_id).await.unwrap() {
+            for row in index.transcripts.of_thread(thread_id).await.unwrap() {
                 let text = archive.text(index, row.clone()).await.unwrap();
                 let mut bytes = vec![0; usize::try_from(row.text_bytes).unwrap()];
                 let mut at = 0;
@@ -117,7 +117,7 @@ impl Life {
             let is_there = texts.iter().any(|(_, text)| has(text));
             assert!(is_there, "{}: an archived text is lost", transcript.thread_id);
         }
-        let packs = self.front.run(async { index.packs().await.unwrap() });
+        let packs = self.front.run(async { index.packs.all().await.unwrap() });
         for pack in packs {
             let path = self.services.archive.archive().pack(pack.pack);
             let contents = contents_of_pack(&path).unwrap();

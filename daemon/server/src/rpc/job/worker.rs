@@ -160,5 +160,5 @@ fn token_of(text: &str) -> Result<Token, Failure> {
     let parts = text.split_once(':').and_then(|(epoch, nonce)| {
         Some(Token { epoch: epoch.parse().ok()?, nonce: nonce.to_owned() })
     });
-    parts.ok_or_else(|| Failure::invalid("token", "the token from the answer of job/claim"))
+    parts.ok_or_else(|| Failure::invalid("token", "the token that the claim returned"))
 }

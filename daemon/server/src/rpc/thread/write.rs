@@ -97,7 +97,7 @@ fn with_hint(failure: Failure) -> Failure {
             failure.with_hint("read what was appended in between, then append with the current seq")
         }
         ErrorKind::ThreadNotFound => {
-            failure.with_hint("thread/append works only on threads of thread/open")
+            failure.with_hint("longhaul thread open begins a thread that can be appended to")
         }
         _ => failure,
     }

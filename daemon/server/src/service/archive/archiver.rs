@@ -168,7 +168,7 @@ impl Archiver {
         let mut reached: HashMap<(u128, i64), u64> = HashMap::new();
         let mut last = 0;
         loop {
-            let rows = index.progress_after(last).await?;
+            let rows = index.transcripts.progress_after(last).await?;
             let Some(row) = rows.last() else { break };
             last = row.0;
             let rows = rows.into_iter();
@@ -224,7 +224,7 @@ impl Archiver {
         let forgotten = tokio::task::spawn_blocking(move || forgotten::read(&folder)).await?;
         let forgotten =
             forgotten.map_err(|error| ServiceError::file(self.shared.archive.folder(), error))?;
-        Ok(Exclusions { forgotten, evicted: index.evicted().await?.into_iter().collect() })
+        Ok(Exclusions { forgotten, evicted: index.threads.evicted().await?.into_iter().collect() })
     }
 
     /// Reads the new text of a file; `None` if there is none, or the file cannot be read now.
@@ -240,7 +240,7 @@ impl Archiver {
         if known.source_bytes >= file.cursor.offset {
             return Ok(None);
         }
-        let tail = match index.last_piece(known.id).await? {
+        let tail = match index.packs.last_piece(known.id).await? {
             Some(last) => {
                 let text = self.shared.archive.text(index, known.clone()).await?;
                 let read = move || {
@@ -257,7 +257,7 @@ impl Archiver {
                     Ok(tail) => tail,
                     Err(error) => {
                         tracing::warn!(path = file.path, %error, "an archived text cannot be continued and is archived again");
-                        index.replace(&known).await?;
+                        index.transcripts.replace(&known).await?;
                         self.shared.hints.hint(&file.path);
                         return Ok(None);
                     }
@@ -279,7 +279,7 @@ impl Archiver {
                 // Its lines differ from the archived ones, or from the ingested ones. In the first case, archive the file
                 // again; in the second, ingestion will notice and send a hint.
                 if before.id != 0 {
-                    index.replace(&before).await?;
+                    index.transcripts.replace(&before).await?;
                     self.shared.hints.hint(&path);
                 }
                 Ok(None)
@@ -299,20 +299,20 @@ impl Archiver {
     ) -> Result<ArchivedTranscript, ServiceError> {
         let (generation, config) = (generation(file), self.shared.config.now());
         let is_redacted = *config.archive.redact;
-        for row in index.transcripts_at(&file.path).await? {
+        for row in index.transcripts.at(&file.path).await? {
             let is_fit = row.is_redacted == is_redacted && row.source_bytes <= file.cursor.offset;
             if is_fit && row.generation == generation {
                 return Ok(row);
             }
             if is_fit && is_unchanged(file, &row).await? {
                 // It was ingested again under another generation, with the same text.
-                index.relabel(row.id, generation).await?;
+                index.transcripts.relabel(row.id, generation).await?;
                 return Ok(ArchivedTranscript { generation, ..row });
             }
             match is_document(file) || row.is_redacted != is_redacted {
                 // An agent rewrites a document at every turn, and the last version contains all earlier ones.
-                true => index.remove_transcripts(&[row.id]).await?,
-                false => index.replace(&row).await?,
+                true => index.transcripts.remove(&[row.id]).await?,
+                false => index.transcripts.replace(&row).await?,
             }
         }
         let head = file.head.as_ref();
@@ -341,13 +341,13 @@ impl Archiver {
         index: &ArchiveIndex,
         whole: &ArchivedTranscript,
     ) -> Result<(), ServiceError> {
-        for row in index.transcripts_of_thread(&whole.thread_id).await? {
+        for row in index.transcripts.of_thread(&whole.thread_id).await? {
             let is_same = row.path != whole.path
                 && row.checked_bytes > 0
                 && (row.checked_bytes, row.checked_chain)
                     == (whole.checked_bytes, whole.checked_chain);
             if is_same && self.files.by_path(&row.path).await?.is_none() {
-                index.remove_transcripts(&[row.id]).await?;
+                index.transcripts.remove(&[row.id]).await?;
             }
         }
         Ok(())

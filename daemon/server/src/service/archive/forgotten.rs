@@ -40,6 +40,8 @@ pub(super) fn add(folder: &Path, thread_id: &str) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::MetadataExt as _;
+
     use super::*;
 
     #[test]
@@ -55,6 +57,8 @@ mod tests {
         let text = std::fs::read_to_string(folder.path().join(FILE)).unwrap();
         assert_eq!(text.matches(&name_of("a-thread")).count(), 1);
         assert!(!text.contains("a-thread"), "{text}");
+        let mode = std::fs::metadata(folder.path().join(FILE)).unwrap().mode();
+        assert_eq!(mode & 0o777, 0o600, "only its owner reads it");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::archiver::Archiver;
-use super::returning::Returns;
+use super::lookup::ArchiveLookup;
 use super::shared::ArchiveShared;
 use super::{forgotten, upkeep};
 use crate::archive::{Archive, contents_of_pack};
@@ -66,8 +66,8 @@ impl ArchiveKeeper {
         &self.shared.archive
     }
 
-    pub fn returns(&self) -> Returns {
-        Returns { shared: Arc::clone(&self.shared) }
+    pub fn lookup(&self) -> ArchiveLookup {
+        ArchiveLookup { shared: Arc::clone(&self.shared) }
     }
 
     pub(super) fn index(&self) -> Result<ArchiveIndex, ServiceError> {
@@ -81,7 +81,7 @@ impl ArchiveKeeper {
         index: &ArchiveIndex,
         named: &str,
     ) -> Result<String, ServiceError> {
-        only("thread", named, index.threads_with_prefix(named, CANDIDATES_MAX).await?)
+        only("thread", named, index.threads.with_prefix(named, CANDIDATES_MAX).await?)
     }
 
     /// Deletes everything the archive has of a thread, and records that it must not be archived again. Returns the bytes
@@ -97,25 +97,31 @@ impl ArchiveKeeper {
         let recording = move || forgotten::add(&folder, &thread);
         let recorded = tokio::task::spawn_blocking(recording).await?;
         recorded.map_err(|error| ServiceError::file(self.shared.archive.folder(), error))?;
-        let rows = index.transcripts_of_thread(thread_id).await?;
+        let rows = index.transcripts.of_thread(thread_id).await?;
         let bytes = rows.iter().map(|row| row.text_bytes).sum();
         let ids: Vec<i64> = rows.iter().map(|row| row.id).collect();
-        index.remove_transcripts(&ids).await?;
-        index.sweep().await?;
+        index.transcripts.remove(&ids).await?;
+        index.packs.sweep().await?;
         let naming = self.packs_naming(&index, thread_id).await?;
         let is_due = |pack: &longhaul_store::PackRow| {
             naming.contains(&pack.pack) || pack.used_bytes < pack.text_bytes
         };
-        let due: Vec<i64> =
-            index.packs().await?.iter().filter(|pack| is_due(pack)).map(|pack| pack.pack).collect();
+        let due: Vec<i64> = index
+            .packs
+            .all()
+            .await?
+            .iter()
+            .filter(|pack| is_due(pack))
+            .map(|pack| pack.pack)
+            .collect();
         upkeep::rewrite(&self.shared, &index, is_due).await?;
         // A damaged pack cannot be rewritten, so delete it with all its other chunks.
-        for pack in index.packs().await?.iter().filter(|pack| due.contains(&pack.pack)) {
+        for pack in index.packs.all().await?.iter().filter(|pack| due.contains(&pack.pack)) {
             tracing::error!(
                 pack = pack.pack,
                 "deleting a damaged pack that contains forgotten text"
             );
-            index.repack(&[pack.pack], None).await?;
+            index.packs.repack(&[pack.pack], None).await?;
             upkeep::remove(&self.shared, pack.pack)?;
         }
         // Pages of the index still contain the deleted text.
@@ -129,7 +135,7 @@ impl ArchiveKeeper {
         index: &ArchiveIndex,
         thread_id: &str,
     ) -> Result<Vec<i64>, ServiceError> {
-        let packs = index.packs().await?.into_iter();
+        let packs = index.packs.all().await?.into_iter();
         let packs: Vec<_> =
             packs.map(|pack| (pack.pack, self.shared.archive.pack(pack.pack))).collect();
         let thread_id = thread_id.to_owned();

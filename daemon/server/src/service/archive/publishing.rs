@@ -24,7 +24,7 @@ pub(super) async fn publish(
 ) -> Result<(), ServiceError> {
     let digests: Vec<ChunkDigest> =
         reads.iter().flat_map(|read| read.chunks.iter().map(|(digest, _)| *digest)).collect();
-    let mut seen: HashSet<ChunkDigest> = index.stored_chunks(&digests).await?;
+    let mut seen: HashSet<ChunkDigest> = index.packs.stored_chunks(&digests).await?;
     let (mut parts, mut texts) = (Vec::new(), Vec::new());
     for NewPart { part, text, mut chunks, .. } in reads {
         chunks.retain(|(digest, _)| seen.insert(*digest));
@@ -32,7 +32,7 @@ pub(super) async fn publish(
         texts.push((text, chunks));
     }
     let (names, pieces) = describe(&parts);
-    let (folder, last) = (shared.archive.folder().to_owned(), index.last_pack().await?);
+    let (folder, last) = (shared.archive.folder().to_owned(), index.packs.last().await?);
     let writing = move || {
         let mut chunks: Vec<(ChunkDigest, &[u8])> = Vec::new();
         for (text, places) in &texts {

@@ -36,7 +36,7 @@ impl ArchiveKeeper {
     ) -> Result<RestoredFile, ServiceError> {
         let index = self.index()?;
         let thread_id = &self.complete_id(&index, thread_id).await?;
-        let found = index.transcripts_of_thread(thread_id).await?.into_iter().next();
+        let found = index.transcripts.of_thread(thread_id).await?.into_iter().next();
         let row = found.ok_or_else(|| ServiceError::NotArchived(thread_id.clone()))?;
         let is_in_place = to.is_none();
         let path = match to {

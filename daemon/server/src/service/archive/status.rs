@@ -91,9 +91,9 @@ impl ArchiveKeeper {
         let mut rows = match thread_id {
             Some(thread_id) => {
                 let thread_id = self.complete_id(&index, thread_id).await?;
-                index.transcripts_of_thread(&thread_id).await?
+                index.transcripts.of_thread(&thread_id).await?
             }
-            None => index.transcripts().await?,
+            None => index.transcripts.all().await?,
         };
         rows.retain(|row| row.generation >= 0);
         rows.sort_by(|a, b| b.updated_ms.cmp(&a.updated_ms).then_with(|| a.path.cmp(&b.path)));
@@ -109,16 +109,16 @@ impl ArchiveKeeper {
     /// Reads all packs of a thread, or of the archive, completely.
     pub async fn check(&self, thread_id: Option<&str>) -> Result<CheckReport, ServiceError> {
         let index = self.index()?;
-        let mut packs = index.packs().await?;
+        let mut packs = index.packs.all().await?;
         if let Some(thread_id) = thread_id {
             let thread_id = &self.complete_id(&index, thread_id).await?;
             let mut own = std::collections::HashSet::new();
-            let rows = index.transcripts_of_thread(thread_id).await?;
+            let rows = index.transcripts.of_thread(thread_id).await?;
             if rows.is_empty() {
                 return Err(ServiceError::NotArchived(thread_id.clone()));
             }
             for row in rows {
-                own.extend(index.pieces(row.id).await?.into_iter().map(|piece| piece.pack));
+                own.extend(index.packs.pieces(row.id).await?.into_iter().map(|piece| piece.pack));
             }
             packs.retain(|pack| own.contains(&pack.pack));
         }
@@ -126,14 +126,14 @@ impl ArchiveKeeper {
         for pack in packs {
             let _turn = self.shared.turn.lock().await;
             // It may have been merged in the meantime.
-            if !index.packs().await?.iter().any(|row| row.pack == pack.pack) {
+            if !index.packs.all().await?.iter().any(|row| row.pack == pack.pack) {
                 continue;
             }
             report.packs += 1;
             report.bytes += pack.bytes;
             if !upkeep::check(&self.shared, &index, pack.pack).await? {
                 report.damaged_packs += 1;
-                let rows = index.transcripts_in(pack.pack).await?;
+                let rows = index.transcripts.in_pack(pack.pack).await?;
                 report.threads.extend(rows.into_iter().map(|row| row.thread_id));
             }
         }
@@ -147,7 +147,7 @@ impl ArchiveKeeper {
 async fn count_gone(index: &ArchiveIndex) -> Result<u64, ServiceError> {
     let (mut gone, mut last) = (0, 0);
     loop {
-        let rows = index.progress_after(last).await?;
+        let rows = index.transcripts.progress_after(last).await?;
         let Some(row) = rows.last() else { return Ok(gone) };
         last = row.0;
         let looking = move || {

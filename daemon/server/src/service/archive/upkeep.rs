@@ -51,13 +51,13 @@ pub(super) async fn keep_bounds(
         return Ok(());
     }
     let lived_ms = age.advance(shared.clock.moment()).await?;
-    let ages = index.thread_ages().await?;
+    let ages = index.threads.ages().await?;
     let age_ms = |thread: &ThreadAge| lived_ms.saturating_sub(thread.lived_ms);
     let is_any_old = ages.iter().any(|thread| max_age_ms.is_some_and(|max| age_ms(thread) > max));
     if bytes <= max_bytes && !is_any_old {
         return Ok(());
     }
-    let own: HashMap<String, u64> = index.exclusive_bytes().await?.into_iter().collect();
+    let own: HashMap<String, u64> = index.threads.exclusive_bytes().await?.into_iter().collect();
     let receipts: HashSet<String> = compactions.threads().await?.into_iter().collect();
     let pins: HashSet<String> = updates.pinned_threads().await?.into_iter().collect();
     let threads = ages.into_iter().map(|thread| EvictionCandidate {
@@ -73,8 +73,8 @@ pub(super) async fn keep_bounds(
         return Ok(());
     }
     tracing::info!(threads = going.len(), "the archive exceeds its bounds: deleting old threads");
-    index.evict(&going).await?;
-    index.sweep().await?;
+    index.threads.evict(&going).await?;
+    index.packs.sweep().await?;
     rewrite(shared, index, |pack| pack.used_bytes < pack.text_bytes).await
 }
 
@@ -89,17 +89,17 @@ pub(super) async fn merge(
     shared: &ArchiveShared,
     index: &ArchiveIndex,
 ) -> Result<(), ServiceError> {
-    index.sweep().await?;
+    index.packs.sweep().await?;
     // Usually none is due, so list the packs once.
-    let mut packs = index.packs().await?;
+    let mut packs = index.packs.all().await?;
     if packs.iter().any(is_replaced) {
         rewrite(shared, index, is_replaced).await?;
-        packs = index.packs().await?;
+        packs = index.packs.all().await?;
     }
     for size in 0..SMALL_WEIGHTS.len() {
         if packs.iter().filter(|pack| size_class(pack) == Some(size)).count() >= SMALL_PACKS {
             rewrite(shared, index, |pack| size_class(pack) == Some(size)).await?;
-            packs = index.packs().await?;
+            packs = index.packs.all().await?;
         }
     }
     match packs.iter().any(is_wasteful) {
@@ -135,7 +135,8 @@ pub(super) async fn rewrite(
     index: &ArchiveIndex,
     is_due: impl Fn(&PackRow) -> bool,
 ) -> Result<(), ServiceError> {
-    let due: Vec<PackRow> = index.packs().await?.into_iter().filter(|pack| is_due(pack)).collect();
+    let due: Vec<PackRow> =
+        index.packs.all().await?.into_iter().filter(|pack| is_due(pack)).collect();
     for group in groups(due) {
         rewrite_group(shared, index, &group).await?;
     }
@@ -165,17 +166,17 @@ async fn rewrite_group(
 ) -> Result<(), ServiceError> {
     let mut used = Vec::new();
     for pack in packs {
-        used.push((shared.archive.pack(*pack), index.contents(*pack).await?));
+        used.push((shared.archive.pack(*pack), index.packs.contents(*pack).await?));
     }
     let foreign = foreign_pieces(shared, index, packs).await?;
-    let (folder, last) = (shared.archive.folder().to_owned(), index.last_pack().await?);
+    let (folder, last) = (shared.archive.folder().to_owned(), index.packs.last().await?);
     let writing = move || merge_packs((&folder, last), used, foreign);
     let written = match tokio::task::spawn_blocking(writing).await? {
         Ok(written) => written,
         Err(PackError::Damaged(path)) => return on_damage(shared, index, &path, packs).await,
         Err(PackError::Io { path, source }) => return Err(ServiceError::file(&path, source)),
     };
-    index.repack(packs, written.as_ref()).await?;
+    index.packs.repack(packs, written.as_ref()).await?;
     for pack in packs {
         remove(shared, *pack)?;
     }
@@ -237,9 +238,9 @@ async fn foreign_pieces(
         for piece in &contents.pieces {
             let name = &contents.transcripts[piece.transcript];
             if let Entry::Vacant(unknown) = known.entry(text_hash(name)) {
-                let row = index.transcript_of(&name.path, name.generation).await?;
+                let row = index.transcripts.get(&name.path, name.generation).await?;
                 let pieces = match row {
-                    Some(row) => index.pieces(row.id).await?,
+                    Some(row) => index.packs.pieces(row.id).await?,
                     None => Vec::new(),
                 };
                 let places = pieces.into_iter().map(|piece| (piece.offset, piece.digest));
@@ -299,7 +300,7 @@ pub(super) async fn check_some(
     index: &ArchiveIndex,
 ) -> Result<(), ServiceError> {
     let due_ms = shared.clock.now_ms().saturating_sub(CHECKED_MAX_MS);
-    let mut packs = index.packs().await?;
+    let mut packs = index.packs.all().await?;
     packs.retain(|pack| !pack.is_damaged && pack.checked_ms < due_ms);
     packs.sort_by_key(|pack| pack.checked_ms);
     let mut bytes = 0;
@@ -322,11 +323,11 @@ pub(super) async fn check(
     let path = shared.archive.pack(pack);
     let checked = tokio::task::spawn_blocking(move || check_pack(&path)).await?;
     match checked {
-        Ok(()) => index.record_check(pack, shared.clock.now_ms(), true).await?,
+        Ok(()) => index.packs.record_check(pack, shared.clock.now_ms(), true).await?,
         Err(PackError::Damaged(path)) => on_damage(shared, index, &path, &[pack]).await?,
         Err(PackError::Io { path, source }) => return Err(ServiceError::file(&path, source)),
     }
-    Ok(index.packs().await?.iter().any(|row| row.pack == pack && !row.is_damaged))
+    Ok(index.packs.all().await?.iter().any(|row| row.pack == pack && !row.is_damaged))
 }
 
 /// Marks damaged packs and archives their chunks again from the transcripts that exist. Chunks without a transcript stay,
@@ -339,10 +340,10 @@ async fn on_damage(
 ) -> Result<(), ServiceError> {
     tracing::error!(pack = %path.display(), "a pack of the archive is damaged");
     for pack in packs.iter().filter(|pack| shared.archive.pack(**pack) == path) {
-        index.record_check(*pack, shared.clock.now_ms(), false).await?;
-        for row in index.transcripts_in(*pack).await? {
+        index.packs.record_check(*pack, shared.clock.now_ms(), false).await?;
+        for row in index.transcripts.in_pack(*pack).await? {
             if row.generation >= 0 && Path::new(&row.path).exists() {
-                index.remove_transcripts(&[row.id]).await?;
+                index.transcripts.remove(&[row.id]).await?;
                 shared.hints.hint(&row.path);
             }
         }

@@ -67,7 +67,9 @@ impl CompactionJobs {
         let payload = serde_json::to_string(&request)
             .map_err(|source| ServiceError::Undecodable { what: "request", source })?;
         if payload.len() > PAYLOAD_BYTES {
-            let reason = format!("at most {PAYLOAD_BYTES} bytes, as JSON, for compaction/start");
+            let reason = format!(
+                "at most {PAYLOAD_BYTES} bytes, as JSON, for a compaction in the background"
+            );
             return Err(ServiceError::Invalid { field: "initial_context", reason });
         }
         let key = JobKey { kind: Kind::Compact, subject: id.clone() };

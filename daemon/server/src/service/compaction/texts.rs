@@ -27,7 +27,7 @@ impl CompactionTexts {
         places: &[(&str, &str)],
     ) -> Self {
         let mut filled = Self { texts: BTreeMap::new(), problems: Vec::new() };
-        for status in store.look(TemplateGroup::Compaction) {
+        for status in store.statuses(TemplateGroup::Compaction) {
             let kind = status.kind;
             if let Some(problem) = status.problem {
                 let message = format!(

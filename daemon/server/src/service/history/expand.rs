@@ -8,7 +8,7 @@ use longhaul_store::ThreadTable;
 use serde_json::value::RawValue;
 
 use crate::archive::Archive;
-use crate::service::archive::{ArchiveKeeper, ArchivedRows, Returns};
+use crate::service::archive::{ArchiveKeeper, ArchiveLookup, ArchivedRows};
 use crate::service::error::ServiceError;
 use crate::service::item_index::{FileRows, ItemIndex};
 use crate::service::preimage;
@@ -48,7 +48,7 @@ pub struct HandleReader {
     index: ItemIndex,
     preimages: PathBuf,
     archive: Arc<Archive>,
-    returns: Returns,
+    archived: ArchiveLookup,
 }
 
 impl HandleReader {
@@ -58,8 +58,8 @@ impl HandleReader {
         preimages: PathBuf,
         archive: &ArchiveKeeper,
     ) -> Self {
-        let (returns, archive) = (archive.returns(), archive.archive().clone());
-        Self { threads, index, preimages, archive, returns }
+        let (archived, archive) = (archive.lookup(), archive.archive().clone());
+        Self { threads, index, preimages, archive, archived }
     }
 
     /// Returns the items behind `handle`, from line `from`, at most `max_bytes` of them (but at least one).
@@ -98,7 +98,7 @@ impl HandleReader {
             return expanded;
         }
         // An earlier version of the transcript, or an earlier database, may have had it.
-        match self.returns.find(handle).await? {
+        match self.archived.find(handle).await? {
             Some(found) => returned(handle, found, (from, form), max_bytes).await,
             None => expanded,
         }

@@ -152,12 +152,27 @@ mod tests {
 
     #[test]
     fn a_fault_decides_whether_and_when_its_job_runs_again() {
-        let kind = |fault: FaultKind| AskError::Fault(Fault::new(fault, "x")).failure().kind;
-        assert_eq!(kind(FaultKind::Unreachable), FailureKind::Transient);
-        assert_eq!(kind(FaultKind::QuotaExceeded), FailureKind::Unauthorized, "a person must act");
-        assert_eq!(kind(FaultKind::BudgetSpent), FailureKind::BudgetSpent);
-        assert_eq!(kind(FaultKind::ContextOverflow), FailureKind::Permanent);
-        assert_eq!(kind(FaultKind::Cancelled), FailureKind::Interrupted);
+        use FaultKind as F;
+        for (faults, expected) in [
+            (
+                &[F::Unreachable, F::StreamCut, F::Timeout, F::Unavailable, F::Unreadable][..],
+                FailureKind::Transient,
+            ),
+            (&[F::Incomplete], FailureKind::Transient),
+            // A person must act.
+            (&[F::Unauthorized, F::QuotaExceeded], FailureKind::Unauthorized),
+            (&[F::BudgetSpent], FailureKind::BudgetSpent),
+            (
+                &[F::ContextOverflow, F::NotFound, F::Refused, F::AnswerTooLarge],
+                FailureKind::Permanent,
+            ),
+            (&[F::Cancelled], FailureKind::Interrupted),
+        ] {
+            for &fault in faults {
+                let failure = AskError::Fault(Fault::new(fault, "x")).failure();
+                assert_eq!(failure.kind, expected, "{fault:?}");
+            }
+        }
         let limited = Fault {
             retry_after_ms: Some(7_000),
             ..Fault::new(FaultKind::RateLimited, "slow down")

@@ -154,4 +154,14 @@ mod tests {
             ]
         );
     }
+
+    #[test]
+    fn a_long_text_is_several_passages() {
+        let line = "word ".repeat(PASSAGE_BYTES / 10);
+        let text = [line.as_str(); 5].join("\n");
+        let files = Files::from([("MEMORY.md".to_owned(), text)]);
+        let found = passages(&files, &Handbook::default(), 7);
+        let lines: Vec<_> = found.iter().map(|p| (p.line_start, p.line_end)).collect();
+        assert_eq!(lines, [(1, 2), (3, 4), (5, 5)]);
+    }
 }

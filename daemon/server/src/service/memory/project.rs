@@ -77,7 +77,12 @@ mod tests {
                 assert_eq!(project_of(&folder.display().to_string()), expected, "{there}");
             }
         }
-        assert_eq!(project_of("relative"), None);
+        // A relative path means another folder in another process.
+        let here = std::env::current_dir().unwrap();
+        let up: PathBuf = here.components().skip(1).map(|_| "..").collect();
+        let relative = up.join(root.strip_prefix("/").unwrap());
+        assert!(relative.join(".git").is_dir());
+        assert_eq!(project_of(&relative.display().to_string()), None);
     }
 
     #[test]

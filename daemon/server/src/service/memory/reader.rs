@@ -352,6 +352,39 @@ mod tests {
     }
 
     #[test]
+    fn fresh_hits_rank_higher_and_the_bounds_count_each_text_once() {
+        const NOW_MS: i64 = 1_000 * 86_400_000;
+        let hit = |text: &str, at_ms| {
+            let passage = Passage {
+                path: "MEMORY.md".to_owned(),
+                line_start: 1,
+                line_end: 1,
+                project: None,
+                thread_id: None,
+                at_ms,
+                text: text.to_owned(),
+            };
+            scored(PassageMatch { passage, relevance: 2.0 }, NOW_MS)
+        };
+        assert!((hit("a", NOW_MS).score - 2.0).abs() < 0.001, "fresh: all of its relevance");
+        assert!((hit("a", 0).score - 1.4).abs() < 0.001, "old: 70 % of it");
+        let text = "x".repeat(40);
+        let other = "y".repeat(40);
+        let kept = |hits_max, tokens_max| {
+            let hits = [&text, &text, &other].map(|text| hit(text, NOW_MS));
+            let (query, cwd) = (String::new(), None);
+            let search = MemorySearch { query, cwd, hits_max, tokens_max };
+            let kept = bounded(hits.into(), &search).into_iter();
+            kept.map(|hit| hit.passage.text).collect::<Vec<_>>()
+        };
+        let each = tokens::of_text(&text);
+        assert_eq!(kept(9, None), [text.as_str(), other.as_str()]);
+        assert_eq!(kept(1, None), [text.as_str()]);
+        assert_eq!(kept(9, Some(2 * each)), [text.as_str(), other.as_str()], "exactly the limit");
+        assert_eq!(kept(9, Some(2 * each - 1)), [text.as_str()]);
+    }
+
+    #[test]
     fn a_file_is_read_in_parts() {
         let whole = "one\ntwo\nthree\nfour\n";
         let first = cut_lines(whole, 1, (2, 100));

@@ -60,5 +60,6 @@ mod tests {
         assert_eq!(within(rare(&[40, 7, 20]), 100), ["7", "20", "40"]);
         assert_eq!(within(rare(&[40, 70, 20]), 100), ["20", "40"]);
         assert_eq!(within(rare(&[0, 0]), 100), ["0", "0"]);
+        assert_eq!(within(rare(&[40, 61, 20]), 60), ["20", "40"], "exactly the limit");
     }
 }

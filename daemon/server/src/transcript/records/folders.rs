@@ -22,8 +22,8 @@ struct Places {
 
 /// The folder with the messages of all sessions, given the folder with the sessions.
 pub(crate) fn messages_folder(folders: RecordFolders, sessions: &Path) -> Option<PathBuf> {
-    let is_it = sessions.file_name() == Some(OsStr::new(folders.sessions));
-    is_it.then(|| sessions.with_file_name(folders.messages))
+    let is_sessions = sessions.file_name() == Some(OsStr::new(folders.sessions));
+    is_sessions.then(|| sessions.with_file_name(folders.messages))
 }
 
 /// The session that a message's record belongs to, if it exists.

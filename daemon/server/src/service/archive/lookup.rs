@@ -12,7 +12,7 @@ use super::shared::ArchiveShared;
 use crate::service::error::ServiceError;
 use crate::transcript::{Content, LINE_BYTES_MAX, Line, LineReader, Piece, Pieces, Transcript};
 
-pub struct Returns {
+pub struct ArchiveLookup {
     pub(super) shared: Arc<ArchiveShared>,
 }
 
@@ -23,11 +23,11 @@ pub struct ArchivedRows {
     pub lines: LineReader,
 }
 
-impl Returns {
+impl ArchiveLookup {
     /// The lines of a handle, from the archived text whose digest matches.
     pub async fn find(&self, handle: &Handle) -> Result<Option<ArchivedRows>, ServiceError> {
         let Some(index) = self.shared.archive.index() else { return Ok(None) };
-        for row in index.transcripts_of_thread(&handle.of).await? {
+        for row in index.transcripts.of_thread(&handle.of).await? {
             // Redacted text has other digests, so it cannot be verified.
             if row.is_redacted || handle.first < row.first_seq {
                 continue;

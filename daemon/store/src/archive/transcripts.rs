@@ -1,0 +1,240 @@
+//! The archived texts.
+
+use longhaul_core::archive::chunk::ChunkDigest;
+use sqlx::SqliteConnection;
+use sqlx::sqlite::SqliteRow;
+
+use super::{ArchivedPart, ArchivedTranscript};
+use crate::error::StoreError;
+use crate::file::FILES_AT_ONCE;
+use crate::pool::Pools;
+use crate::row::{digest, digest_bytes, get, named, unsigned};
+
+/// Maximum replaced generations kept per file.
+const REPLACED_MAX: i64 = 4;
+
+const TRANSCRIPT: &str = "SELECT transcript, path, generation, thread_id, source, cwd, first_seq, source_bytes, \
+    text_bytes, checked_bytes, checked_chain, redacted, updated_ms, lived_ms FROM transcript";
+
+/// The texts, one for each generation of a transcript.
+#[derive(Debug, Clone)]
+pub struct ArchiveTranscriptTable(pub(super) Pools);
+
+impl ArchiveTranscriptTable {
+    /// All archived texts, in no particular order.
+    pub async fn all(&self) -> Result<Vec<ArchivedTranscript>, StoreError> {
+        sqlx::query(TRANSCRIPT)
+            .try_map(|row| transcript(&row))
+            .fetch_all(self.0.reader())
+            .await
+            .map_err(|error| self.0.classify(error))
+    }
+
+    /// Archive progress of the next [`FILES_AT_ONCE`] texts after number `last`, with their paths, generations and numbers;
+    /// start with 0.
+    pub async fn progress_after(
+        &self,
+        last: i64,
+    ) -> Result<Vec<(i64, String, i64, u64)>, StoreError> {
+        sqlx::query(
+            "SELECT transcript, path, generation, source_bytes FROM transcript \
+             WHERE transcript > ?1 ORDER BY transcript LIMIT ?2",
+        )
+        .bind(last)
+        .bind(FILES_AT_ONCE)
+        .try_map(|row| {
+            let reached = unsigned(&row, "source_bytes")?;
+            Ok((get(&row, "transcript")?, get(&row, "path")?, get(&row, "generation")?, reached))
+        })
+        .fetch_all(self.0.reader())
+        .await
+        .map_err(|error| self.0.classify(error))
+    }
+
+    /// The archived text of one generation of a file.
+    pub async fn get(
+        &self,
+        path: &str,
+        generation: i64,
+    ) -> Result<Option<ArchivedTranscript>, StoreError> {
+        let sql = format!("{TRANSCRIPT} WHERE path = ?1 AND generation = ?2");
+        sqlx::query(sqlx::AssertSqlSafe(sql))
+            .bind(path)
+            .bind(generation)
+            .try_map(|row| transcript(&row))
+            .fetch_optional(self.0.reader())
+            .await
+            .map_err(|error| self.0.classify(error))
+    }
+
+    /// The archived texts of all generations of a file, without replaced ones.
+    pub async fn at(&self, path: &str) -> Result<Vec<ArchivedTranscript>, StoreError> {
+        let sql =
+            format!("{TRANSCRIPT} WHERE path = ?1 AND generation >= 0 ORDER BY generation DESC");
+        sqlx::query(sqlx::AssertSqlSafe(sql))
+            .bind(path)
+            .try_map(|row| transcript(&row))
+            .fetch_all(self.0.reader())
+            .await
+            .map_err(|error| self.0.classify(error))
+    }
+
+    /// The archived texts with a chunk in this pack.
+    pub async fn in_pack(&self, pack: i64) -> Result<Vec<ArchivedTranscript>, StoreError> {
+        let sql = format!(
+            "{TRANSCRIPT} WHERE transcript IN \
+             (SELECT p.transcript FROM piece p JOIN chunk c USING (chunk) WHERE c.pack = ?1)"
+        );
+        sqlx::query(sqlx::AssertSqlSafe(sql))
+            .bind(pack)
+            .try_map(|row| transcript(&row))
+            .fetch_all(self.0.reader())
+            .await
+            .map_err(|error| self.0.classify(error))
+    }
+
+    /// The archived texts of a thread: replaced ones last, then the longest first.
+    pub async fn of_thread(&self, thread_id: &str) -> Result<Vec<ArchivedTranscript>, StoreError> {
+        let sql = format!(
+            "{TRANSCRIPT} WHERE thread_id = ?1 \
+             ORDER BY generation < 0, first_seq + text_bytes DESC, transcript DESC"
+        );
+        sqlx::query(sqlx::AssertSqlSafe(sql))
+            .bind(thread_id)
+            .try_map(|row| transcript(&row))
+            .fetch_all(self.0.reader())
+            .await
+            .map_err(|error| self.0.classify(error))
+    }
+
+    /// Marks a text's generation as replaced; deletes the oldest replaced ones.
+    pub async fn replace(&self, transcript: &ArchivedTranscript) -> Result<(), StoreError> {
+        let classify = |error| self.0.classify(error);
+        let mut transaction = self.0.begin().await?;
+        sqlx::query(
+            "UPDATE transcript SET generation = \
+             (SELECT min(0, min(generation)) - 1 FROM transcript WHERE path = ?2) WHERE transcript = ?1",
+        )
+            .bind(transcript.id)
+            .bind(&transcript.path)
+            .execute(&mut *transaction)
+            .await
+            .map_err(classify)?;
+        sqlx::query(
+            "DELETE FROM transcript WHERE transcript IN (SELECT transcript FROM transcript \
+             WHERE path = ?1 AND generation < 0 ORDER BY generation LIMIT -1 OFFSET ?2)",
+        )
+        .bind(&transcript.path)
+        .bind(REPLACED_MAX)
+        .execute(&mut *transaction)
+        .await
+        .map_err(classify)?;
+        transaction.commit().await.map_err(classify)
+    }
+
+    /// Sets a text's generation after its file was found again.
+    pub async fn relabel(&self, transcript: i64, generation: i64) -> Result<(), StoreError> {
+        sqlx::query("UPDATE transcript SET generation = ?2 WHERE transcript = ?1")
+            .bind(transcript)
+            .bind(generation)
+            .execute(self.0.writer())
+            .await
+            .map_err(|error| self.0.classify(error))?;
+        Ok(())
+    }
+
+    /// Removes texts; their chunks stay until [`ArchivePackTable::sweep`](super::ArchivePackTable::sweep).
+    pub async fn remove(&self, ids: &[i64]) -> Result<(), StoreError> {
+        let classify = |error| self.0.classify(error);
+        let mut transaction = self.0.begin().await?;
+        for id in ids {
+            sqlx::query("DELETE FROM transcript WHERE transcript = ?1")
+                .bind(id)
+                .execute(&mut *transaction)
+                .await
+                .map_err(classify)?;
+        }
+        transaction.commit().await.map_err(classify)
+    }
+}
+
+fn transcript(row: &SqliteRow) -> Result<ArchivedTranscript, sqlx::Error> {
+    Ok(ArchivedTranscript {
+        id: get(row, "transcript")?,
+        path: get(row, "path")?,
+        generation: get(row, "generation")?,
+        thread_id: get(row, "thread_id")?,
+        source: named(row, "source")?,
+        cwd: get(row, "cwd")?,
+        first_seq: unsigned(row, "first_seq")?,
+        source_bytes: unsigned(row, "source_bytes")?,
+        text_bytes: unsigned(row, "text_bytes")?,
+        checked_bytes: unsigned(row, "checked_bytes")?,
+        checked_chain: digest(row, "checked_chain")?,
+        is_redacted: get(row, "redacted")?,
+        updated_ms: get(row, "updated_ms")?,
+        lived_ms: get(row, "lived_ms")?,
+    })
+}
+
+pub(super) async fn put_part(
+    connection: &mut SqliteConnection,
+    part: &ArchivedPart,
+) -> Result<(), sqlx::Error> {
+    let id = put_transcript(connection, &part.transcript).await?;
+    sqlx::query("DELETE FROM piece WHERE transcript = ?1 AND offset >= ?2")
+        .bind(id)
+        .bind(part.from.cast_signed())
+        .execute(&mut *connection)
+        .await?;
+    for piece in &part.pieces {
+        let ChunkDigest(digest) = piece.digest;
+        sqlx::query(
+            "INSERT INTO piece (transcript, offset, lines_before, chunk) \
+             SELECT ?1, ?2, ?3, chunk FROM chunk WHERE digest = ?4",
+        )
+        .bind(id)
+        .bind(piece.offset.cast_signed())
+        .bind(piece.lines_before.cast_signed())
+        .bind(digest.to_vec())
+        .execute(&mut *connection)
+        .await?;
+    }
+    Ok(())
+}
+
+async fn put_transcript(
+    connection: &mut SqliteConnection,
+    row: &ArchivedTranscript,
+) -> Result<i64, sqlx::Error> {
+    sqlx::query("DELETE FROM evicted WHERE path = ?1")
+        .bind(&row.path)
+        .execute(&mut *connection)
+        .await?;
+    let (id,): (i64,) = sqlx::query_as(
+        "INSERT INTO transcript (path, generation, thread_id, source, cwd, first_seq, source_bytes, text_bytes, \
+         checked_bytes, checked_chain, redacted, updated_ms, lived_ms) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) \
+         ON CONFLICT (path, generation) DO UPDATE SET thread_id = excluded.thread_id, cwd = excluded.cwd, \
+         source_bytes = excluded.source_bytes, text_bytes = excluded.text_bytes, \
+         checked_bytes = excluded.checked_bytes, checked_chain = excluded.checked_chain, \
+         redacted = excluded.redacted, updated_ms = excluded.updated_ms, lived_ms = excluded.lived_ms \
+         RETURNING transcript",
+    )
+    .bind(&row.path)
+    .bind(row.generation)
+    .bind(&row.thread_id)
+    .bind(row.source.name())
+    .bind(row.cwd.as_deref())
+    .bind(row.first_seq.cast_signed())
+    .bind(row.source_bytes.cast_signed())
+    .bind(row.text_bytes.cast_signed())
+    .bind(row.checked_bytes.cast_signed())
+    .bind(digest_bytes(row.checked_chain))
+    .bind(row.is_redacted)
+    .bind(row.updated_ms)
+    .bind(row.lived_ms)
+    .fetch_one(&mut *connection)
+    .await?;
+    Ok(id)
+}

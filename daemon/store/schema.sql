@@ -41,12 +41,15 @@ CREATE TABLE thread (
     file_id       INTEGER NOT NULL REFERENCES source_file (file_id) ON DELETE CASCADE,
     source        TEXT    NOT NULL,
     cwd           TEXT,
-    updated_at_ms INTEGER NOT NULL
+    updated_at_ms INTEGER NOT NULL,
+    compactions   INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX thread_by_file ON thread (file_id);
 CREATE INDEX thread_by_update ON thread (updated_at_ms DESC, thread_id);
 CREATE INDEX thread_by_cwd ON thread (cwd, updated_at_ms DESC, thread_id);
+CREATE INDEX thread_by_compaction ON thread (updated_at_ms DESC, thread_id, compactions)
+    WHERE compactions > 0;
 
 -- Up to 64 item rows in one blob; the other columns answer receipts without opening it.
 CREATE TABLE item_page (

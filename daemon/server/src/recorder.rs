@@ -18,7 +18,8 @@
 //! - Killed before the write: nothing is written. During it: complete lines and a torn one. After it: all lines.
 //! - The next append compares the file with the cache. If they differ, or there is no cache after a start, the file is
 //!   read: a torn line is cut off, or completed if only its newline is missing, and the file is synced before any line
-//!   counts as a duplicate.
+//!   counts as a duplicate. After a power cut a line may have a hole, with later lines of its batch behind it: the batch
+//!   is cut off from there on. Only a whole line counts as a duplicate.
 //! - A failed write (full disk) is reverted by truncating the file to its old length. If that fails too, the cache is
 //!   dropped, and the next append repairs the file as after a crash.
 //!

@@ -1,7 +1,8 @@
 //! The files on disk: their permissions, and erasure of forgotten text.
 
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileExt as _, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use longhaul_protocol::compaction::{Run, RunParams, Strategy};
 use longhaul_protocol::memory::{AddNote, AddNoteParams, Forget, ForgetParams, Origin};
@@ -9,7 +10,7 @@ use serde_json::json;
 
 use crate::support::provider::{Answer, Provider};
 use crate::support::rollout::Rollout;
-use crate::support::{Client, Daemon, Process, command, soon};
+use crate::support::{Client, Daemon, Process, command, pause, soon};
 
 const THREAD: &str = "019cadd3-0000-7000-8000-0000000000d1";
 /// Words that occur nowhere else.
@@ -152,5 +153,78 @@ async fn a_bit_flipped_while_the_daemon_was_stopped_is_repaired_and_reported() {
     let warnings = client.status().await.warnings;
     let mended = warnings.iter().find(|warning| warning.kind == "store_mended");
     assert!(mended.is_some_and(|one| one.message.starts_with("1 pages")), "{warnings:?}");
+    assert_eq!(client.thread(THREAD).await.thread_id, THREAD);
+}
+
+/// A resting daemon with a sealed database, and a client of it.
+async fn resting() -> (Daemon, Client, PathBuf) {
+    let home = tempfile::tempdir().unwrap();
+    long_thread(home.path());
+    let (daemon, mut client) = Daemon::with_client(home, "").await;
+    client.sync(THREAD).await;
+    let database = daemon.home.path().join(".local/state/longhaul/longhaul.db");
+    let seal = database.with_extension("db.seal");
+    while_passing("a seal", async |_| seal.exists(), &mut client).await;
+    (daemon, client, database)
+}
+
+/// Advances all timers until `state` holds, at most by an hour and a few minutes: in steps of ten seconds, with real time
+/// for the work that each makes due.
+async fn while_passing(
+    what: &str,
+    mut state: impl AsyncFnMut(&mut Client) -> bool,
+    client: &mut Client,
+) {
+    for _ in 0..375 {
+        if state(client).await {
+            return;
+        }
+        tokio::time::pause();
+        tokio::time::advance(Duration::from_secs(10)).await;
+        tokio::time::resume();
+        pause().await;
+    }
+    let reached = async {
+        while !state(client).await {
+            pause().await;
+        }
+    };
+    soon(what, reached).await;
+}
+
+/// Flips bits in the middle of the database and keeps its modification time, as a failing disk does.
+fn flip(database: &Path, bits: &[u8]) {
+    let mut bytes = std::fs::read(database).unwrap();
+    let middle = bytes.len() / 2;
+    for (byte, bits) in bytes[middle..].iter_mut().zip(bits) {
+        *byte ^= bits;
+    }
+    let file = std::fs::File::options().write(true).open(database).unwrap();
+    let changed = file.metadata().unwrap().modified().unwrap();
+    file.write_all_at(&bytes, 0).unwrap();
+    file.set_modified(changed).unwrap();
+}
+
+#[tokio::test]
+async fn a_bit_flipped_while_the_daemon_rests_is_repaired_within_the_hour() {
+    let (_daemon, mut client, database) = resting().await;
+    flip(&database, &[4]);
+    let is_mended = async |client: &mut Client| {
+        client.status().await.warnings.iter().any(|warning| warning.kind == "store_mended")
+    };
+    while_passing("a repaired page", is_mended, &mut client).await;
+    assert_eq!(client.thread(THREAD).await.thread_id, THREAD);
+}
+
+#[tokio::test]
+async fn a_database_damaged_while_the_daemon_rests_is_replaced_within_the_hour() {
+    let (_daemon, mut client, database) = resting().await;
+    flip(&database, &[255; 16]);
+    let is_replaced =
+        async |client: &mut Client| client.status().await.store.rebuilt_from.is_some();
+    while_passing("a new database", is_replaced, &mut client).await;
+    let aside = client.status().await.store.rebuilt_from.unwrap();
+    assert!(Path::new(&aside).exists(), "the damaged one is kept: {aside}");
+    client.sync(THREAD).await;
     assert_eq!(client.thread(THREAD).await.thread_id, THREAD);
 }

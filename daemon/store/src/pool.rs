@@ -222,13 +222,23 @@ impl Pools {
         }
         let _at_rest = self.log.hold().await;
         let is_broken = self.break_seal();
-        self.reader.close().await;
-        self.writer.close().await;
+        self.close_connections().await;
         if let Err(error) =
             is_broken.map_err(io::Error::other).and_then(|()| seal::write(&self.path))
         {
             tracing::warn!(%error, "closing the database without a seal");
         }
+    }
+
+    /// Closes all connections to a damaged database. Its seal stays, since it says which pages are damaged.
+    pub(crate) async fn close_damaged(&self) {
+        let _at_rest = self.log.hold().await;
+        self.close_connections().await;
+    }
+
+    async fn close_connections(&self) {
+        self.reader.close().await;
+        self.writer.close().await;
     }
 
     /// Blocks checkpoints while the pages are checked: an update of a single bit would look like damage.

@@ -36,6 +36,7 @@ const MIGRATIONS: &[Migration] = &[
     Migration { version: 10, sql: include_str!("../migrations/0010_decision_end.sql") },
     Migration { version: 11, sql: include_str!("../migrations/0011_agent_gauge.sql") },
     Migration { version: 12, sql: include_str!("../migrations/0012_compaction_costs.sql") },
+    Migration { version: 13, sql: include_str!("../migrations/0013_thread_compactions.sql") },
 ];
 
 /// Brings the database to [`SCHEMA_VERSION`]; returns the version it had.

@@ -193,7 +193,12 @@ fn read(database: &Path) -> io::Result<Option<Seal>> {
     }))
 }
 
-fn has_log(database: &Path) -> bool {
+pub(crate) fn exists(database: &Path) -> bool {
+    path_of(database).exists()
+}
+
+/// Whether the log has content: something was written since it was last truncated.
+pub(crate) fn has_log(database: &Path) -> bool {
     fs::metadata(with_suffix(database, "-wal")).is_ok_and(|log| log.len() > 0)
 }
 

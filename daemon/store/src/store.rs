@@ -129,7 +129,7 @@ impl Database {
             Err(StoreError::Corrupt { .. }) => {}
             Err(error) => return Err(error),
         }
-        old.close().await;
+        old.close_damaged().await;
         let moved = open::move_aside(&self.path, now_ms)?;
         let (pools, opened) = open::open(&self.path, now_ms).await?;
         *self.rebuilt.write().unwrap_or_else(PoisonError::into_inner) =

@@ -118,25 +118,14 @@ impl ThreadTable {
         Ok((rows.into_iter().map(|(_, thread)| thread).collect(), next))
     }
 
-    /// Threads that their agents compacted and how often, newest first: at most `limit` of the newest `among`.
-    ///
-    /// # Errors
-    /// Those of reading.
-    pub async fn compacted(
-        &self,
-        among: u32,
-        limit: u32,
-    ) -> Result<Vec<(String, u64)>, StoreError> {
+    /// Threads that their agents compacted and how often, newest first, at most `limit`.
+    pub async fn compacted(&self, limit: u32) -> Result<Vec<(String, u64)>, StoreError> {
         let pools = self.0.pools();
         let found: Result<Vec<(String, i64)>, sqlx::Error> = sqlx::query_as(
-            // `daemon/status` asks this each time, so no row is read whole.
-            "SELECT thread_id, compactions FROM (\
-             SELECT t.thread_id, t.updated_at_ms, json_extract(f.head, '$.compactions') AS compactions \
-             FROM thread t JOIN source_file f USING (file_id) \
-             ORDER BY t.updated_at_ms DESC, t.thread_id LIMIT ?1) \
-             WHERE compactions > 0 ORDER BY updated_at_ms DESC, thread_id LIMIT ?2",
+            // An index has exactly this, since `daemon/status` asks for it each time.
+            "SELECT thread_id, compactions FROM thread WHERE compactions > 0 \
+             ORDER BY updated_at_ms DESC, thread_id LIMIT ?1",
         )
-        .bind(among)
         .bind(limit)
         .fetch_all(pools.reader())
         .await;
@@ -228,7 +217,7 @@ async fn upsert(
         return Ok(());
     }
     let mut query = QueryBuilder::<Sqlite>::new(
-        "INSERT INTO thread (thread_id, file_id, source, cwd, updated_at_ms) ",
+        "INSERT INTO thread (thread_id, file_id, source, cwd, updated_at_ms, compactions) ",
     );
     query.push_values(current, |mut row, (thread, file)| {
         let head = file.head.as_ref();
@@ -236,11 +225,13 @@ async fn upsert(
             .push_bind(file.file_id)
             .push_bind(&file.source)
             .push_bind(head.and_then(|head| head.cwd.as_deref()))
-            .push_bind(head.map_or(0, |head| head.updated_at_ms));
+            .push_bind(head.map_or(0, |head| head.updated_at_ms))
+            .push_bind(head.map_or(0, |head| head.compactions.cast_signed()));
     });
     query.push(
         " ON CONFLICT (thread_id) DO UPDATE SET file_id = excluded.file_id, \
-         source = excluded.source, cwd = excluded.cwd, updated_at_ms = excluded.updated_at_ms",
+         source = excluded.source, cwd = excluded.cwd, updated_at_ms = excluded.updated_at_ms, \
+         compactions = excluded.compactions",
     );
     query.build().persistent(is_cached(current.len())).execute(connection).await?;
     Ok(())

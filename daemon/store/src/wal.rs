@@ -8,7 +8,9 @@
 //! after about a second. If the whole log is copied and nothing was written during it, it is truncated.
 //!
 //! After [`REST`] without a write, or longer for a large database, the task seals the database (`seal`). It removes
-//! the seal before a checkpoint: while the log has content, a seal is not valid.
+//! the seal before a checkpoint: while the log has content, a seal is not valid. A transaction that changed nothing, as
+//! when a worker finds no job, leaves the log empty and the seal in place. A new seal would describe damage that the old
+//! one reveals.
 //!
 //! SQLite's own bound stays as a limit for bursts that outrun the task. *A crash* at any point costs nothing: SQLite
 //! reads the log at the next start. Without writes the task sleeps and has no connection open.
@@ -22,6 +24,7 @@ use std::time::Duration;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqlitePool};
 use sqlx::{ConnectOptions as _, Connection as _};
 use tokio::sync::{Mutex, MutexGuard, Notify};
+use tokio::time::Instant;
 
 use crate::{open, seal};
 
@@ -57,27 +60,34 @@ impl Log {
         let (written, closed, path) = (Arc::clone(&log.0), pool.close_event(), path.to_owned());
         tokio::spawn(async move {
             let mut closed = std::pin::pin!(closed);
-            let mut is_sealed = false;
+            let mut seal_at = Some(Instant::now() + rest(&path));
             loop {
-                tokio::select! {
+                let is_rested = tokio::select! {
                     () = &mut closed => return,
-                    () = written.more.notified() => is_sealed = false,
-                    () = tokio::time::sleep(rest(&path)), if !is_sealed => {
-                        let _turn = written.turn.lock().await;
-                        on_seal(&path, seal::write).await;
-                        is_sealed = true;
-                        continue;
+                    () = written.more.notified() => false,
+                    () = until(seal_at) => true,
+                };
+                if !is_rested {
+                    tokio::select! {
+                        () = &mut closed => return,
+                        () = tokio::time::sleep(PERIOD) => {}
                     }
                 }
-                tokio::select! {
-                    () = &mut closed => return,
-                    () = tokio::time::sleep(PERIOD) => {}
-                }
                 let _turn = written.turn.lock().await;
-                on_seal(&path, seal::remove).await;
-                // Left to the next checkpoint, or to SQLite's bound.
-                if let Err(error) = write(&options, &written).await {
-                    tracing::debug!(%error, "the checkpoint failed and is retried later");
+                let is_written = seal::has_log(&path);
+                if is_written {
+                    on_seal(&path, seal::remove).await;
+                    // Left to the next checkpoint, or to SQLite's bound.
+                    if let Err(error) = write(&options, &written).await {
+                        tracing::debug!(%error, "the checkpoint failed and is retried later");
+                    }
+                }
+                if is_rested {
+                    on_seal(&path, seal::write).await;
+                    // A reader may have kept the checkpoint from emptying the log.
+                    seal_at = seal::has_log(&path).then(|| Instant::now() + rest(&path));
+                } else if is_written || (seal_at.is_none() && !seal::exists(&path)) {
+                    seal_at = Some(Instant::now() + rest(&path));
                 }
             }
         });
@@ -93,6 +103,14 @@ impl Log {
     pub(crate) fn note(&self) {
         self.0.count.fetch_add(1, Ordering::Relaxed);
         self.0.more.notify_one();
+    }
+}
+
+/// Waits until then; forever for `None`.
+async fn until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
     }
 }
 
@@ -145,6 +163,7 @@ mod tests {
     use std::time::Duration;
 
     use longhaul_core::fold::{Fold, Source};
+    use longhaul_core::job::{Job, Kind};
 
     use crate::{BaseState, Batch, Cursor, FileCommit, FileStat, Store};
 
@@ -185,6 +204,44 @@ mod tests {
             4,
             "all rows are read as before"
         );
+    }
+
+    /// Advances all timers by a minute in steps, with real time for the work that each makes due.
+    async fn pass_a_minute() {
+        for _ in 0..12 {
+            tokio::time::pause();
+            tokio::time::advance(Duration::from_secs(5)).await;
+            tokio::time::resume();
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn a_transaction_without_a_change_leaves_the_seal_in_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.db");
+        let seal = path.with_extension("db.seal");
+        let (store, _) = Store::open(&path, 1).await.unwrap();
+        store.projection.commit(&batch(1)).await.unwrap();
+        let sealed = async || {
+            for _ in 0..20 {
+                if let Ok(seal) = std::fs::metadata(&seal) {
+                    return seal.modified().unwrap();
+                }
+                pass_a_minute().await;
+            }
+            panic!("no seal");
+        };
+        let first = sealed().await;
+        for _ in 0..3 {
+            let nothing = |_: &[Job]| (Vec::new(), ());
+            store.jobs.decide_together(Kind::Prune, 1, nothing).await.unwrap();
+            pass_a_minute().await;
+        }
+        assert_eq!(sealed().await, first, "it was not written again");
+        store.projection.commit(&batch(2)).await.unwrap();
+        pass_a_minute().await;
+        assert_ne!(sealed().await, first, "a write ends it");
     }
 
     #[tokio::test]

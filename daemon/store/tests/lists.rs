@@ -33,7 +33,7 @@ async fn threads_are_listed_newest_first_in_complete_pages() {
 }
 
 #[tokio::test]
-async fn compacted_threads_are_the_newest_ones_among_a_bounded_number() {
+async fn compacted_threads_are_listed_newest_first_and_follow_their_files() {
     let temp = Temp::new();
     let (store, _) = temp.open().await;
     let files = (0..6).map(|n| {
@@ -42,13 +42,17 @@ async fn compacted_threads_are_the_newest_ones_among_a_bounded_number() {
         file
     });
     store.projection.commit(&batch(files.collect())).await.unwrap();
-    let compacted = async |among, limit| store.threads.compacted(among, limit).await.unwrap();
+    let compacted = async |limit| store.threads.compacted(limit).await.unwrap();
     let found = |ids: &[(&str, u64)]| -> Vec<(String, u64)> {
         ids.iter().map(|(id, count)| ((*id).to_owned(), *count)).collect()
     };
-    assert_eq!(compacted(6, 2).await, found(&[("t5", 1), ("t3", 2)]));
-    assert_eq!(compacted(6, 9).await, found(&[("t5", 1), ("t3", 2), ("t1", 1), ("t0", 3)]));
-    assert_eq!(compacted(4, 9).await, found(&[("t5", 1), ("t3", 2)]), "t1 and t0 are too old");
+    assert_eq!(compacted(2).await, found(&[("t5", 1), ("t3", 2)]));
+    assert_eq!(compacted(9).await, found(&[("t5", 1), ("t3", 2), ("t1", 1), ("t0", 3)]));
+    // A rollback of t5's compaction, and another one of t1.
+    let (mut of_t5, mut of_t1) = (file("/5", "t5", 6, 2), file("/1", "t1", 7, 2));
+    (of_t5.head.compactions, of_t1.head.compactions) = (0, 2);
+    store.projection.commit(&batch(vec![of_t5, of_t1])).await.unwrap();
+    assert_eq!(compacted(9).await, found(&[("t1", 2), ("t3", 2), ("t0", 3)]));
 }
 
 #[tokio::test]

@@ -10,6 +10,14 @@ use crate::sample::Temp;
 
 /// Rows, each with the first version of its table or column.
 const ROWS: &[(u32, &str)] = &[
+    (
+        1,
+        "INSERT INTO source_file VALUES \
+         (1, 'codex', '/1', 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, x'', 0, x'', x'', '', 't', 1, \
+         '{\"compactions\":3}', x''), \
+         (2, 'codex', '/2', 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, x'', 0, x'', x'', '', 'u', 1, 'torn', x'')",
+    ),
+    (1, "INSERT INTO thread VALUES ('t', 1, 'codex', NULL, 5), ('u', 2, 'codex', NULL, 6)"),
     (1, "INSERT INTO semantic_update VALUES (7, 't', 3, 11, '{\"kind\":\"fact\"}')"),
     (
         1,
@@ -137,6 +145,7 @@ async fn data_that_exists_only_here_survives_the_migration_from_every_version() 
         let (row, body) = store.compactions.get("cmp_1").await.unwrap().unwrap();
         assert_eq!((row.seq, row.undone_at_ms, body.preimage), (5, Some(13), vec![1]));
         assert_eq!(row.requests, if version < 6 { 0 } else { 2 });
+        assert_eq!(store.threads.compacted(9).await.unwrap(), [("t".to_owned(), 3)]);
         let notes = store.notes.list().await.unwrap();
         assert_eq!(notes.len(), [0, 1, 2][usize::from(version > 3) + usize::from(version > 7)]);
         store.database.close().await;

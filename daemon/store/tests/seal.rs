@@ -1,10 +1,13 @@
 //! Flipped bits in a database at rest are found and never give a wrong answer.
 
 use std::fs;
+use std::path::PathBuf;
 
 use longhaul_core::job::Moment;
 use longhaul_core::memory::Origin;
-use longhaul_store::{CompactionBody, NoteOutcome, NoteRow, Store, UpdateRow};
+use longhaul_store::{
+    CompactionBody, NoteOutcome, NoteRow, SalvageReport, Store, StoreError, UpdateRow,
+};
 
 use crate::sample::{Temp, batch, file};
 
@@ -78,22 +81,19 @@ async fn one_flipped_bit_anywhere_is_repaired_and_reported() {
     }
 }
 
-#[tokio::test]
-async fn rows_of_an_unrepairable_page_are_missing_and_never_wrong() {
-    let temp = Temp::new();
-    filled(&temp).await;
-    let sound = fs::read(temp.path()).unwrap();
+/// Overwrites a note in the file and keeps its modification time, as a failing disk does.
+fn damage(temp: &Temp) {
+    let mut bytes = fs::read(temp.path()).unwrap();
     let needle = b"Remember 7.";
-    let at = sound.windows(needle.len()).position(|window| window == needle).unwrap();
-    let mut damaged = sound.clone();
-    damaged[at..at + needle.len()].copy_from_slice(b"Forget 7 !!");
-    // A failing disk does not change the modification time.
+    let at = bytes.windows(needle.len()).position(|window| window == needle).unwrap();
+    bytes[at..at + needle.len()].copy_from_slice(b"Forget 7 !!");
     let changed = fs::metadata(temp.path()).unwrap().modified().unwrap();
-    fs::write(temp.path(), damaged).unwrap();
+    fs::write(temp.path(), bytes).unwrap();
     fs::File::options().write(true).open(temp.path()).unwrap().set_modified(changed).unwrap();
-    let (store, opened) = temp.open().await;
-    let aside = opened.moved_aside.unwrap();
-    let salvaged = opened.salvaged.unwrap();
+}
+
+/// Other rows were salvaged, and the rows of the damaged page were not.
+async fn check_salvaged(store: &Store, aside: PathBuf, salvaged: SalvageReport) {
     assert_eq!((salvaged.updates, salvaged.compactions, salvaged.complete), (12, 12, false));
     let notes = store.notes.list().await.unwrap();
     assert!(notes.iter().all(|note| note.text.starts_with("Remember")), "{notes:?}");
@@ -103,6 +103,29 @@ async fn rows_of_an_unrepairable_page_are_missing_and_never_wrong() {
     assert!(kept.windows(11).any(|window| window == b"Forget 7 !!"), "the damaged page is kept");
     let body = CompactionBody::default();
     store.compactions.insert(&crate::salvage::compaction(99).0, &body, None).await.unwrap();
+}
+
+#[tokio::test]
+async fn rows_of_an_unrepairable_page_are_missing_and_never_wrong() {
+    let temp = Temp::new();
+    filled(&temp).await;
+    damage(&temp);
+    let (store, opened) = temp.open().await;
+    check_salvaged(&store, opened.moved_aside.unwrap(), opened.salvaged.unwrap()).await;
+}
+
+#[tokio::test]
+async fn rows_of_a_page_damaged_in_an_open_database_are_missing_after_its_recovery() {
+    let temp = Temp::new();
+    filled(&temp).await;
+    let (store, _) = temp.open().await;
+    store.notes.list().await.unwrap();
+    damage(&temp);
+    let found = store.database.check_pages().await;
+    assert!(matches!(found, Err(StoreError::Corrupt { .. })), "{found:?}");
+    let aside = store.database.recover(1).await.unwrap().unwrap();
+    let salvaged = store.database.rebuilt().unwrap().salvaged.unwrap();
+    check_salvaged(&store, aside, salvaged).await;
 }
 
 /// The seal is removed before the file changes, so a killed daemon leaves no false alarm.

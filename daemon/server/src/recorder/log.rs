@@ -244,12 +244,18 @@ impl FileContent {
         let mut known = Self::default();
         file.seek(SeekFrom::Start(0))?;
         let mut reader = BufReader::with_capacity(256 << 10, file);
-        let (mut line, mut pending) = (Vec::new(), 0);
+        let (mut line, mut pending, mut torn) = (Vec::new(), 0, None);
         loop {
             let read = reader.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line)? as u64;
             pending += read;
             if line.last() == Some(&b'\n') {
-                known.note(&line);
+                if pending == line.len() as u64 && !is_whole(&line) {
+                    torn.get_or_insert(TornBatch::at(known.bytes));
+                } else {
+                    torn.iter_mut().for_each(|torn| torn.note(&line));
+                    known.note(&line);
+                }
+                known.lines += 1;
                 known.bytes += pending;
                 pending = 0;
             } else if read < LINE_BYTES_MAX {
@@ -257,9 +263,15 @@ impl FileContent {
             }
             line.clear();
         }
+        // The opening was published whole.
+        if let Some(torn) = torn.filter(|torn| torn.is_last && torn.start > 0) {
+            file.set_len(torn.start)?;
+            return Self::read(file);
+        }
         if pending == line.len() as u64 && is_whole(&line) {
             file.write_all(b"\n")?;
             known.note(&line);
+            known.lines += 1;
             known.bytes += pending + 1;
         } else if pending > 0 {
             file.set_len(known.bytes)?;
@@ -276,11 +288,33 @@ impl FileContent {
             let line = KnownLine { seq: self.lines, content: content(text) };
             self.ids.insert(xxh3_64(id.as_bytes()), line);
         }
-        self.lines += 1;
     }
 }
 
-/// Whether only the newline is missing: no proper prefix of an object is an object.
+/// A batch with a torn line. A disk writes sectors in any order, so a power cut may leave a hole in a line and keep the
+/// rest of the batch.
+struct TornBatch {
+    /// First byte of the torn line.
+    start: u64,
+    /// Time of the whole lines after it, which all lines of a batch share.
+    time: Option<Vec<u8>>,
+    /// Whether no line of a later batch follows. Otherwise an earlier version left the torn line in the file.
+    is_last: bool,
+}
+
+impl TornBatch {
+    fn at(start: u64) -> Self {
+        Self { start, time: None, is_last: true }
+    }
+
+    fn note(&mut self, line: &[u8]) {
+        let time = memchr::memmem::find(line, br#","type":"#).map(|end| line[..end].to_owned());
+        self.is_last &= time.is_some() && (self.time.is_none() || self.time == time);
+        self.time = time;
+    }
+}
+
+/// Whether a line is complete, except for its newline: no proper prefix of an object is an object.
 fn is_whole(rest: &[u8]) -> bool {
     rest.first() == Some(&b'{') && serde_json::from_slice::<serde::de::IgnoredAny>(rest).is_ok()
 }

@@ -28,8 +28,12 @@ async fn open(recorder: &Recorder) -> OpenThread {
 }
 
 fn line(id: &str) -> Line {
+    line_at(0, id)
+}
+
+fn line_at(at_ms: i64, id: &str) -> Line {
     let payload = json!({ "type": "message", "role": "user", "content": id });
-    let text = compose::line(0, "response_item", &payload, Some(id));
+    let text = compose::line(at_ms, "response_item", &payload, Some(id));
     Line { client_item_id: id.to_owned(), text, redacted: 0 }
 }
 
@@ -133,6 +137,43 @@ async fn a_torn_tail_is_repaired_at_every_byte() {
         assert_eq!((appended.appended, appended.duplicates), expected, "{cut}");
         assert_eq!(ids(&thread), ["a", "b", "c"], "{cut}");
     }
+}
+
+/// A power cut while a batch is written may lose any part of it, such as the time of a line and not its id.
+#[tokio::test]
+async fn a_batch_with_a_hole_is_cut_off_and_can_be_sent_again() {
+    let (folder, recorder) = recorder();
+    let thread = open(&recorder).await;
+    append(&recorder, &thread, &["a"], None).await.unwrap();
+    let whole = fs::read(&thread.path).unwrap();
+    let batch = [line_at(5, "b").text, line_at(5, "c").text].concat().into_bytes();
+    for start in 0..batch.len() {
+        for length in [1, 40, 200] {
+            let mut torn = batch.clone();
+            let end = torn.len().min(start + length);
+            torn[start..end].fill(0);
+            fs::write(&thread.path, [&*whole, &torn].concat()).unwrap();
+            append(&again(&folder), &thread, &["a", "b", "c"], None).await.unwrap();
+            assert_eq!(ids(&thread), ["a", "b", "c"], "{length} bytes at {start}");
+            let text = fs::read_to_string(&thread.path).unwrap();
+            let is_whole = |line: &str| serde_json::from_str::<serde_json::Value>(line).is_ok();
+            assert!(text.lines().all(is_whole), "{length} bytes at {start}: {text}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn lines_of_later_batches_behind_a_torn_one_stay() {
+    let (folder, recorder) = recorder();
+    let thread = open(&recorder).await;
+    let whole = fs::read(&thread.path).unwrap();
+    let torn = line_at(5, "b").text.replacen("1970", "\0\0\0\0", 1);
+    let later = [line_at(5, "c").text, line_at(9, "d").text].concat();
+    let file = [&*whole, torn.as_bytes(), later.as_bytes()].concat();
+    fs::write(&thread.path, &file).unwrap();
+    let appended = append(&again(&folder), &thread, &["b", "c", "d"], None).await.unwrap();
+    assert_eq!((appended.appended, appended.duplicates), (1, 2), "b is not in the file");
+    assert!(fs::read(&thread.path).unwrap().starts_with(&file));
 }
 
 #[tokio::test]

@@ -88,8 +88,7 @@ pub struct Contexts {
     snapshots: Arc<Snapshots>,
     config: Live,
     clock: Clock,
-    /// The last result of `of_agents`.
-    agents: Mutex<Option<bill::AgentsKnown>>,
+    bills: Mutex<bill::KnownBills>,
 }
 
 impl Contexts {
@@ -99,7 +98,7 @@ impl Contexts {
         config: Live,
         clock: Clock,
     ) -> Self {
-        Self { threads, gauges, compactions, snapshots, config, clock, agents: Mutex::default() }
+        Self { threads, gauges, compactions, snapshots, config, clock, bills: Mutex::default() }
     }
 
     pub async fn usage(&self, query: UsageQuery) -> Result<Usage, ServiceError> {

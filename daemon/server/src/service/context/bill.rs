@@ -1,5 +1,6 @@
 //! Compares the cost of a thread's compactions with those its agent makes itself.
 
+use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
 
 use longhaul_core::compaction::account::{AgentAccount, in_force};
@@ -14,11 +15,14 @@ use crate::service::error::ServiceError;
 /// Maximum compactions of a thread that are billed, newest first: as many as its fold keeps.
 const ROWS_MAX: u32 = 48;
 
-/// Threads searched for compactions by their agents, newest first.
+/// Threads searched for compactions by an agent with the same model, newest first.
 const THREADS_LOOKED_AT: u32 = 256;
 
-/// Of these, how many have their compactions read.
+/// Maximum compacted threads whose compactions are read.
 const THREADS_READ: u32 = 4;
+
+/// Maximum threads whose bills are cached: more than agents that work at once, which take turns as the newest.
+const BILLS_KEPT: usize = 64;
 
 /// A compaction of ours, and the agent's line that applied it.
 #[derive(Debug)]
@@ -38,8 +42,8 @@ pub enum AgentCost {
     Unknown,
 }
 
-/// Threads with how often each was compacted, and what is recorded on them.
-pub(super) type AgentsKnown = (Vec<(String, u64)>, Option<AgentAccount>);
+/// By thread, how often it was compacted and the bills of its compactions.
+pub(super) type KnownBills = HashMap<String, (u64, Vec<CompactionBill>)>;
 
 #[derive(Debug)]
 pub struct ThreadBill {
@@ -122,16 +126,38 @@ impl Contexts {
     }
 
     /// The cost of the compactions that agents made by themselves, over the newest compacted threads of all
-    /// agents. Read again when one of these was compacted.
+    /// agents. A thread is read again when it was compacted again.
     pub async fn of_agents(&self) -> Result<Option<AgentAccount>, ServiceError> {
-        let newest = self.threads.compacted(THREADS_LOOKED_AT, THREADS_READ).await?;
-        let known = self.agents.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some((_, account)) = known.filter(|(of, _)| *of == newest) {
-            return Ok(account);
+        let mut bills = Vec::new();
+        for (thread_id, compactions) in self.threads.compacted(THREADS_READ).await? {
+            bills.extend(self.known_bills(thread_id, compactions).await?);
         }
-        let account = self.account(newest.iter().map(|(id, _)| id.clone())).await?;
-        *self.agents.lock().unwrap_or_else(PoisonError::into_inner) = Some((newest, account));
-        Ok(account)
+        Ok(AgentAccount::of(&bills))
+    }
+
+    async fn known_bills(
+        &self,
+        thread_id: String,
+        compactions: u64,
+    ) -> Result<Vec<CompactionBill>, ServiceError> {
+        let lock = || self.bills.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((of, bills)) = lock().get(&thread_id)
+            && *of == compactions
+        {
+            return Ok(bills.clone());
+        }
+        let bills = self.bills_of(&thread_id).await?;
+        let mut known = lock();
+        if known.len() >= BILLS_KEPT {
+            known.clear();
+        }
+        known.insert(thread_id, (compactions, bills.clone()));
+        Ok(bills)
+    }
+
+    async fn bills_of(&self, thread_id: &str) -> Result<Vec<CompactionBill>, ServiceError> {
+        let fold = self.snapshots.fold(thread_id).await?;
+        Ok(fold.map_or_else(Vec::new, |fold| fold.bill().compactions().cloned().collect()))
     }
 
     /// The newest threads that have been compacted.
@@ -148,9 +174,7 @@ impl Contexts {
     ) -> Result<Option<AgentAccount>, ServiceError> {
         let mut bills = Vec::new();
         for thread_id in thread_ids.take(THREADS_READ as usize) {
-            if let Some(fold) = self.snapshots.fold(&thread_id).await? {
-                bills.extend(fold.bill().compactions().cloned());
-            }
+            bills.extend(self.bills_of(&thread_id).await?);
         }
         Ok(AgentAccount::of(&bills))
     }

@@ -23,9 +23,12 @@ pub(crate) struct SuiteArgs {
     /// Step faults: number of faults to try
     #[arg(long, default_value_t = 200)]
     runs: u64,
-    /// Step simulation: number of seeds to try
-    #[arg(long, default_value_t = 24)]
-    seeds: u64,
+    /// Step simulation: minutes in which to try one seed after another
+    #[arg(long, default_value_t = 1.5)]
+    minutes: f64,
+    /// Step simulation: number of seeds to try, however long that takes
+    #[arg(long, conflicts_with = "minutes")]
+    seeds: Option<u64>,
     /// Step faults: the seed that chooses them; step simulation: the first seed
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -191,12 +194,18 @@ fn faults(options: &SuiteArgs) -> anyhow::Result<StepResult> {
     Ok(StepResult::Passed)
 }
 
-/// Without nextest, too: a thousand seeds take an hour.
+/// Without nextest, too: the time is given.
 fn simulation(options: &SuiteArgs) -> anyhow::Result<StepResult> {
     let mut tests = place::cargo()?;
     tests.args(["test", "--locked", "--package", "longhaul-daemon", "--lib"]);
     tests.args(["--", "app::simulation::", "--nocapture"]);
-    tests.env("LONGHAUL_SIMULATION_SEEDS", options.seeds.to_string());
+    match options.seeds {
+        Some(seeds) => tests.env("LONGHAUL_SIMULATION_SEEDS", seeds.to_string()),
+        None => {
+            let time = Duration::try_from_secs_f64(options.minutes * 60.0).context("--minutes")?;
+            tests.env("LONGHAUL_SIMULATION_SECONDS", time.as_secs().to_string())
+        }
+    };
     tests.env("LONGHAUL_SIMULATION_SEED", options.seed.to_string());
     process::check(&mut tests)?;
     Ok(StepResult::Passed)

@@ -123,7 +123,10 @@ impl Recorder {
         let found = tokio::task::spawn_blocking(move || {
             let _guard = guard;
             match place::find(&folder, &opening.thread_id)? {
-                Some(path) => Ok(Some((path, false))),
+                Some(path) => {
+                    place::sweep_beside(&path);
+                    Ok(Some((path, false)))
+                }
                 None if matches!(key, Key::Thread(_)) => Ok(None),
                 None => place::begin(&folder, &opening, at_ms).map(|path| Some((path, true))),
             }

@@ -11,7 +11,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _};
 use tempfile::TempDir;
 
 use crate::support::rollout::Rollout;
-use crate::support::{Client, Daemon, of_thread};
+use crate::support::{Client, Daemon, of_thread, pause, soon};
 
 const THREAD: &str = "019cadd3-0000-7000-8000-0000000000e1";
 const NOTE: &str = "Releases are tagged on Tuesdays.";
@@ -84,6 +84,19 @@ struct Answers {
     jobs: Vec<String>,
 }
 
+/// The jobs, once there are any.
+async fn jobs(client: &mut Client) -> Vec<String> {
+    loop {
+        let jobs = client.call::<job::List>(job::ListParams::default()).await.unwrap().jobs;
+        if !jobs.is_empty() {
+            let mut jobs: Vec<String> = jobs.into_iter().map(|job| job.job).collect();
+            jobs.sort();
+            return jobs;
+        }
+        pause().await;
+    }
+}
+
 async fn answers(client: &mut Client) -> Answers {
     client.sync(THREAD).await;
     let choices = ChoicesParams { thread_id: THREAD.into() };
@@ -91,9 +104,7 @@ async fn answers(client: &mut Client) -> Answers {
     let compactions = client.compactions().await;
     let found = client.compaction(&compactions[0].compaction_id).await;
     let notes = client.call::<ListNotes>(ListNotesParams::default()).await.unwrap().notes;
-    let jobs = client.call::<job::List>(job::ListParams::default()).await.unwrap().jobs;
-    let mut jobs: Vec<String> = jobs.into_iter().map(|job| job.job).collect();
-    jobs.sort();
+    let jobs = soon("the pruning requested at the start", jobs(client)).await;
     Answers {
         thread: client.thread(THREAD).await,
         items: client.history(THREAD).await.len(),

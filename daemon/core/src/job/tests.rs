@@ -60,6 +60,46 @@ fn leases_and_waits_end_exactly_on_time() {
     assert_eq!(reason(1_200), Why::Due);
 }
 
+/// The rules may have changed since the claim.
+#[test]
+fn a_renewed_claim_lasts_a_whole_lease_by_the_current_rules() {
+    let (job, token) = claimed(queued("a"), 1_000);
+    let rules = Rules { lease_ms: 900, ..RULES };
+    let (job, claim) = renew(job, &token, &rules, &at(1_200)).unwrap();
+    assert_eq!((claim.token.clone(), claim.stop_at_boot_ms), (token.clone(), 1_200 + 900 - 60));
+    let lease = job.lease.clone().unwrap();
+    assert_eq!((lease.since, lease.renewed, lease.lease_ms), (at(1_000), at(1_200), 900));
+    assert_eq!(job.updated_at, at(1_200));
+    let running = Why::Running { holder: "d".to_owned(), lease_ms: 1 };
+    assert_eq!(why(&job, Load::default(), &rules, &at(2_099)), running);
+    assert_eq!(why(&job, Load::default(), &rules, &at(2_100)), Why::Abandoned);
+    assert!(finish(job.clone(), &token, &rules, &at(2_099)).is_ok());
+    assert_eq!(finish(job, &token, &rules, &at(2_100)), Err(LeaseLost::LeaseExpired));
+}
+
+#[test]
+fn a_key_is_read_as_it_is_printed() {
+    let of = |kind, subject: &str| JobKey { kind, subject: subject.to_owned() };
+    for (text, key, is_standing) in [
+        ("extract/t-1", of(Kind::Extract, "t-1"), false),
+        ("compact/", of(Kind::Compact, ""), false),
+        ("prune/", JobKey::only(Kind::Prune), true),
+        ("prune/x", of(Kind::Prune, "x"), false),
+        ("consolidate/", JobKey::only(Kind::Consolidate), true),
+        ("curate/", JobKey::only(Kind::Curate), true),
+        ("reindex/search", JobKey::search_index(), true),
+        ("reindex/", of(Kind::Reindex, ""), false),
+        ("extract/a/b", of(Kind::Extract, "a/b"), false),
+    ] {
+        assert_eq!(key.to_string(), text);
+        assert_eq!(JobKey::parse(text), Some(key.clone()));
+        assert_eq!(key.is_standing(), is_standing, "{text}");
+    }
+    for text in ["extract", "unknown/t", "", "/t"] {
+        assert_eq!(JobKey::parse(text), None, "{text}");
+    }
+}
+
 #[test]
 fn a_run_that_was_taken_over_changes_nothing() {
     let (job, old) = claimed(queued("a"), 0);
@@ -131,6 +171,7 @@ fn a_request_during_a_run_is_owed_after_it() {
     assert_eq!(job.state, State::Running);
     let job = finish(job, &token, &RULES, &at(2)).unwrap();
     assert_eq!((job.state, job.wanted, job.done), (State::Queued, 2, 1));
+    assert_eq!(job.not_before, None, "these rules have no cooldown");
     let again = request(Some(job), ask("b"), &at(3));
     assert_eq!(again.wanted, 2, "the same input is owed once");
 }
@@ -142,6 +183,7 @@ fn a_cooldown_delays_requests_that_are_not_urgent() {
         let (job, token) = claimed(queued("a"), 0);
         let job = request(Some(job), JobRequest { urgent, ..ask("b") }, &at(1));
         let job = finish(job, &token, &rules, &at(10)).unwrap();
+        assert_eq!(job.urgent, urgent, "it stays urgent only until it ran");
         let expected = if urgent { Why::Due } else { Why::Waiting { wait_ms: 490, after: None } };
         assert_eq!(why(&job, Load::default(), &rules, &at(20)), expected);
     }
@@ -150,8 +192,10 @@ fn a_cooldown_delays_requests_that_are_not_urgent() {
 #[test]
 fn a_cancelled_run_changes_nothing() {
     let (job, token) = claimed(queued("a"), 0);
+    let epoch = job.epoch;
     let job = cancel(job, &at(1));
-    assert_eq!(job.state, State::Done);
+    assert_eq!((job.state, job.epoch), (State::Done, epoch + 1), "the run finds another epoch");
+    assert_eq!(cancel(queued("a"), &at(1)).epoch, 0);
     assert_eq!(finish(job, &token, &RULES, &at(2)), Err(LeaseLost::TakenOver));
 }
 
@@ -180,7 +224,24 @@ fn invalid_rules_are_rejected() {
     assert_eq!(refused(Rules { heartbeat_ms: 101, ..RULES }), RulesError::HeartbeatTooSlow);
     assert_eq!(refused(Rules { margin_ms: 201, ..RULES }), RulesError::MarginTooWide);
     assert_eq!(refused(Rules { running_max: 0, ..RULES }), RulesError::Nothing);
-    assert!(Rules::default().checked().is_ok() && RULES.checked().is_ok());
+    let widest = Rules { heartbeat_ms: 100, margin_ms: 100, ..RULES };
+    assert_eq!(widest.checked(), Ok(widest), "a third of the lease each");
+}
+
+#[test]
+fn the_rules_of_each_kind_are_valid_and_fit_who_waits_for_it() {
+    for &kind in Kind::ALL {
+        let rules = Rules::of(kind);
+        assert_eq!(rules.checked(), Ok(rules), "{kind:?}");
+    }
+    let of = |kind| (Rules::of(kind), Rules::of(kind).backoff_ms(1, None, 1.0));
+    let (compact, soon_ms) = of(Kind::Compact);
+    assert!(compact.running_max > 1 && soon_ms < 60_000, "a person waits for it");
+    assert!(Rules::of(Kind::Extract).running_max > 1, "many threads come to rest together");
+    for kind in [Kind::Consolidate, Kind::Curate, Kind::Prune, Kind::Reindex] {
+        let (rules, soon_ms) = of(kind);
+        assert_eq!((rules.running_max, soon_ms), (1, 60_000), "{kind:?}: there is one of it");
+    }
 }
 
 #[test]
@@ -216,7 +277,7 @@ fn a_providers_wait_is_respected_and_bounded() {
     let waiting = |wait_ms| Why::Waiting { wait_ms, after: Some("x".to_owned()) };
     assert_eq!(failed(None), waiting(RULES.retry_ms / 2));
     assert_eq!(failed(Some(77_777)), waiting(77_777));
-    assert_eq!(failed(Some(u64::MAX)), waiting(RULES.wait_ms_max()));
+    assert_eq!(failed(Some(u64::MAX)), waiting(86_400_000), "a day, as no rule waits longer");
 }
 
 #[test]

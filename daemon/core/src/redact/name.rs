@@ -78,7 +78,36 @@ fn words(name: &[u8]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Strength, strength};
+    use super::{Strength, is_environment, strength, words};
+
+    #[test]
+    fn names_are_split_at_separators_and_humps() {
+        for (name, expected) in [
+            ("sharedAPIKey_2", "shared api key 2"),
+            ("APIKey", "api key"),
+            ("oauth2Token", "oauth2 token"),
+            ("TOKEN", "token"),
+            ("x-api.key name", "x api key name"),
+            ("__a__", "a"),
+            ("", ""),
+        ] {
+            assert_eq!(words(name.as_bytes()).join(" "), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn names_of_environment_variables() {
+        for (name, expected) in [
+            ("DB_PASSWORD", true),
+            ("KEY2", true),
+            ("PASS", true),
+            ("PWD", false),
+            ("Db_PASSWORD", false),
+            ("DB-PASSWORD", false),
+        ] {
+            assert_eq!(is_environment(name.as_bytes()), expected, "{name}");
+        }
+    }
 
     #[test]
     fn names_of_secrets() {
@@ -97,6 +126,8 @@ mod tests {
             ("secret access key", Some(Strength::Token)),
             ("the key", None),
             ("DB_PASS", Some(Strength::Token)),
+            ("GITHUB_PAT", Some(Strength::Token)),
+            ("pat", None),
             ("password2", Some(Strength::Password)),
             ("PWD", None),
             ("OLDPWD", None),

@@ -254,3 +254,33 @@ fn is_code(value: &[u8], next: Option<u8>) -> bool {
             .first()
             .is_some_and(|b| b"&!*".contains(b) && next.is_some() && is_wordy(&value[1..]))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_decides_how_random_a_value_must_be() {
+        use Strength::{Guess, Password, Token};
+        for (value, form, strength, is_environment, expected) in [
+            ("correcthorse", Form::Direct, Token, true, true),
+            ("correcthorse", Form::Direct, Token, false, false),
+            ("correcthorse", Form::Quoted, Password, false, true),
+            ("a8F3kL9xQ2mZ7pR4tW6yB1nV", Form::Quoted, Guess, false, true),
+            ("a8F3kL9xQ2mZ7pR4tW6yB1n", Form::Quoted, Guess, false, false),
+            ("a8F3kL9xQ2mZ7pR4tW6yB1n", Form::Quoted, Token, false, true),
+            // A digest.
+            ("0123456789abcdef01234567", Form::Quoted, Guess, false, false),
+        ] {
+            let candidate = Candidate {
+                value: value.as_bytes(),
+                next: None,
+                form,
+                strength,
+                is_environment,
+                starts_line: false,
+            };
+            assert_eq!(is_secret(&candidate), expected, "{value} {form:?} {strength:?}");
+        }
+    }
+}

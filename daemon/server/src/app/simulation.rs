@@ -16,7 +16,7 @@
 //! process. After a kill everything written exists; after a power cut, `disk` computes a possible state from a journal of the
 //! calls. Steps are separate, but the calls within a step are not reordered: two actors never act at once.
 //!
-//! `cargo xtask test simulation --seeds 1000 --seed 7` runs more. A failing seed is printed with its steps and can be
+//! `cargo xtask test simulation --minutes 60 --seed 7` runs more. A failing seed is printed with its steps and can be
 //! repeated by its number: the same steps have the same outcomes, which the first seeds of each run check.
 
 mod agents;
@@ -47,6 +47,7 @@ use disk::{Disk, Keeping};
 use serde_json::{Value, json};
 use tokio::process::Command;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use world::{ForgetState, SeedFolder, Transcript, World};
 
 /// Default number of seeds: some seconds beside all other tests.
@@ -229,11 +230,16 @@ async fn whatever_moves_next_and_whenever_it_dies_nothing_that_was_answered_is_l
     let folder = folder();
     let library: Arc<Path> = preload::build(folder.path()).into();
     let first = number("LONGHAUL_SIMULATION_SEED").unwrap_or(1);
-    let count = number("LONGHAUL_SIMULATION_SEEDS").unwrap_or(SEEDS);
+    // The count, or else the time after which no further seed is begun.
+    let time = number("LONGHAUL_SIMULATION_SECONDS").map(Duration::from_secs);
+    let unbounded = time.map_or(SEEDS, |_| u64::MAX - first);
+    let count = number("LONGHAUL_SIMULATION_SEEDS").unwrap_or(unbounded);
     let (mut seeds, mut running) = (first..first + count, JoinSet::new());
-    let (mut failed, mut crashes, mut done) = (Vec::new(), 0, 0);
+    let (mut failed, mut crashes, mut done, began) = (Vec::new(), 0, 0, Instant::now());
+    let is_over = || time.is_some_and(|time| began.elapsed() >= time);
     loop {
         while running.len() < AT_ONCE
+            && !is_over()
             && let Some(seed) = seeds.next()
         {
             let (is_twice, library) = (seed < first + TWICE, Arc::clone(&library));
@@ -250,7 +256,8 @@ async fn whatever_moves_next_and_whenever_it_dies_nothing_that_was_answered_is_l
             }
         }
     }
-    println!("{done} seeds from {first}, {crashes} crashes, failed: {failed:?}");
+    let seconds = began.elapsed().as_secs();
+    println!("{done} seeds from {first} in {seconds} s, {crashes} crashes, failed: {failed:?}");
     if let Some(seed) = failed.first() {
         panic!("again with: cargo xtask test simulation --seeds 1 --seed {seed}");
     }

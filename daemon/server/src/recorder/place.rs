@@ -46,16 +46,15 @@ fn find_below(
 /// Creates a transcript; the caller does this for one thread at a time.
 pub(super) fn begin(folder: &Path, opening: &Opening, at_ms: i64) -> io::Result<PathBuf> {
     let name = compose::file_name(at_ms, &opening.thread_id);
-    let day = folder.join(compose::folder(at_ms));
-    sweep(&day);
-    let path = day.join(name);
+    let path = folder.join(compose::folder(at_ms)).join(name);
+    sweep_beside(&path);
     new_file::publish(&path, |file| file.write_all(compose::opening(opening, at_ms).as_bytes()))?;
     Ok(path)
 }
 
-/// Removes unfinished files that a crash left. Only one thread is created at a time.
-fn sweep(day: &Path) {
-    let entries = fs::read_dir(day).into_iter().flatten().filter_map(Result::ok);
+/// Removes unfinished files beside a thread that a crash or a failing disk left. The caller creates no thread meanwhile.
+pub(super) fn sweep_beside(path: &Path) {
+    let entries = path.parent().map(fs::read_dir).into_iter().flatten().flatten().flatten();
     for entry in entries {
         let name = entry.file_name();
         let name = name.to_string_lossy();

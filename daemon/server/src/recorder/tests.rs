@@ -227,10 +227,12 @@ async fn a_crash_while_a_thread_is_created_leaves_no_file() {
     let (_folder, recorder) = recorder();
     let thread = open(&recorder).await;
     let day = thread.path.parent().unwrap();
-    fs::write(day.join(".rollout-x.jsonl.new"), "{\"half").unwrap();
-    recorder.open(Key::New, opening()).await.unwrap();
-    let names: Vec<_> = fs::read_dir(day).unwrap().map(|e| e.unwrap().file_name()).collect();
-    assert_eq!(names.len(), 2, "{names:?}");
+    for (key, files) in [(Key::New, 2), (Key::Thread(thread.thread_id.clone()), 2)] {
+        fs::write(day.join(".rollout-x.jsonl.new"), "{\"half").unwrap();
+        recorder.open(key, opening()).await.unwrap();
+        let names: Vec<_> = fs::read_dir(day).unwrap().map(|e| e.unwrap().file_name()).collect();
+        assert_eq!(names.len(), files, "{names:?}");
+    }
 }
 
 #[tokio::test]

@@ -208,14 +208,15 @@ impl Briefing {
         let from = folder_of_git.map(|named| paths::absolute(&named, run.from));
         let place = place_of(from.as_deref().or(run.from), folder);
         let command = lines::tidy(&script, folder, COMMAND_BYTES);
+        let chain = Chain::of(&command);
         let finished = FinishedCommand {
             seq: run.seq,
             turn: self.turn,
             command: &command,
-            chain: Chain::of(&command),
+            class: chain.class(),
+            chain,
             program: run.program,
             is_look: run.is_look,
-            class: Class::of(&command),
             outcome: run.outcome,
             counts: run.counts,
             printed: run.printed,

@@ -38,6 +38,14 @@ pub fn absolute(path: &str, cwd: Option<&str>) -> String {
 /// Joins `path` to `folder` (which may be empty) without `.` and `..`.
 fn resolved(folder: &str, path: &str) -> String {
     let whole = if folder.is_empty() { path } else { folder };
+    // Nearly all paths are resolved already, so there is no need to take them apart.
+    if is_resolved(whole.strip_prefix('/').unwrap_or(whole)) {
+        match folder {
+            "" => return path.to_owned(),
+            _ if is_resolved(path) => return [folder, "/", path].concat(),
+            _ => {}
+        }
+    }
     let root = usize::from(whole.starts_with('/'));
     let mut key = String::with_capacity(folder.len() + path.len() + 1);
     key.push_str(&whole[..root]);
@@ -60,9 +68,35 @@ fn resolved(folder: &str, path: &str) -> String {
     key
 }
 
+/// Whether no part of a relative path is empty or begins with a dot.
+fn is_resolved(path: &str) -> bool {
+    let follows_slash = |at: usize| matches!(path.as_bytes().get(at + 1), Some(b'/' | b'.') | None);
+    !path.is_empty()
+        && !path.starts_with(['/', '.'])
+        && !memchr::memchr_iter(b'/', path.as_bytes()).any(follows_slash)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_has_no_empty_or_dotted_parts() {
+        for (path, cwd, expected) in [
+            ("src/a.rs", Some("/w"), "/w/src/a.rs"),
+            ("./a.rs", Some("/w/"), "/w/a.rs"),
+            ("../a.rs", Some("/w/src"), "/w/a.rs"),
+            ("..", Some("/w/src"), "/w"),
+            (".env", Some("/w"), "/w/.env"),
+            ("a..b/c.", Some("w"), "w/a..b/c."),
+            ("/w//src/./a.rs", None, "/w/src/a.rs"),
+            ("/w/src/", None, "/w/src"),
+            ("/w/src/..", None, "/w"),
+            ("/", None, "/"),
+        ] {
+            assert_eq!(absolute(path, cwd), expected, "{path} in {cwd:?}");
+        }
+    }
 
     #[test]
     fn a_drive_has_one_name() {

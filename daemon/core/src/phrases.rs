@@ -4,8 +4,9 @@ use std::sync::OnceLock;
 
 use aho_corasick::packed::Searcher;
 
-/// Phrases per searcher. For more of them it compares fewer bytes at once, and for many it cannot be built.
-const AT_ONCE: usize = 32;
+/// Phrases per searcher. From 33 on it compares half as many bytes at once, which is still faster in texts as short
+/// as these than a second search; for more than 64 it cannot be built.
+const AT_ONCE: usize = 64;
 
 /// A list of phrases. The first search builds a searcher for all of them, which compares many bytes at once:
 /// searching for each separately took a third of the time of a fold, and a regular expression takes twice as long

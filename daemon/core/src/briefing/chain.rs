@@ -34,6 +34,15 @@ impl<'a> Chain<'a> {
         Self { line, parts: parts.collect() }
     }
 
+    /// The class of the line.
+    pub(super) fn class(&self) -> Class {
+        match self.parts.as_slice() {
+            // Most lines are one command.
+            [part] => part.class,
+            _ => Class::of(self.line),
+        }
+    }
+
     /// Classes of the commands that are known to have run. After a failure only the first one is certain.
     pub(super) fn classes_run(&self, failed: bool) -> impl Iterator<Item = Class> {
         let runs = if failed { 1 } else { self.parts.len() };

@@ -4,9 +4,10 @@ mod calls;
 mod request;
 mod words;
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 
 use memchr::memmem::Finder;
+use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
 use super::chain::Chain;
@@ -207,14 +208,15 @@ impl Briefing {
         let from = folder_of_git.map(|named| paths::absolute(&named, run.from));
         let place = place_of(from.as_deref().or(run.from), folder);
         let command = lines::tidy(&script, folder, COMMAND_BYTES);
+        let chain = Chain::of(&command);
         let finished = FinishedCommand {
             seq: run.seq,
             turn: self.turn,
             command: &command,
-            chain: Chain::of(&command),
+            class: chain.class(),
+            chain,
             program: run.program,
             is_look: run.is_look,
-            class: Class::of(&command),
             outcome: run.outcome,
             counts: run.counts,
             printed: run.printed,
@@ -314,10 +316,10 @@ impl Briefing {
     /// Drops quotations of a file that an edit removes or overwrites: they no longer hold.
     fn drop_overwritten(&mut self, edit: &FileEdit) {
         let quoted = [&self.added, &self.documents, &self.rules];
-        if !quoted.iter().any(|lines| lines.iter().any(|line| line.group == edit.path)) {
+        if !quoted.iter().any(|lines| lines.has_group(&edit.path)) {
             return;
         }
-        let removed: HashSet<String> =
+        let removed: FxHashSet<String> =
             edit.removed.lines().map(|line| lines::tidy(line, None, 260)).collect();
         let telling = removed.iter().filter(|line| line.len() >= TELLING_BYTES);
         let telling: Vec<Finder<'_>> = telling.map(Finder::new).collect();
@@ -336,11 +338,11 @@ impl Briefing {
             let is_rewritten = edit.is_whole || edit.is_deleted;
             is_rewritten || is_removed(text) || is_restored(text) || text.starts_with(UNFILLED)
         };
-        self.added.retain(|line| line.group != edit.path || !is_gone(line));
+        self.added.retain_in(&edit.path, |line| !is_gone(line));
         // Passages read before a rewrite describe the old text.
         let is_rewritten = removed.len() >= REWRITTEN_LINES || edit.is_whole || edit.is_deleted;
         for read in [&mut self.documents, &mut self.rules] {
-            read.retain(|line| line.group != edit.path || !is_rewritten && !is_gone(line));
+            read.retain_in(&edit.path, |line| !is_rewritten && !is_gone(line));
         }
     }
 

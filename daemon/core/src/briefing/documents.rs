@@ -319,7 +319,7 @@ fn strength(heading: &str, line: &str, is_prose: bool) -> u16 {
         () if is_marked && decides(line) => 190,
         () if line.len() < EMPTY_BYTES && has(&marks::EMPTY) => 20,
         () if decides(heading) => 180,
-        () if has(&marks::REASONS) || has_version(line) => 140,
+        () if has(&marks::REASONS) || is_marked && has_version(line) => 140,
         () if has(&marks::REJECTIONS) => 150,
         () if has(&marks::RULES) || has(&marks::VALUES) => 110,
         () if is_item || is_command(line) || is_entry(line) => 80,

@@ -1,6 +1,6 @@
 //! Evidence of one kind, with a size limit.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 
 use rustc_hash::FxBuildHasher;
 use serde::{Deserialize, Serialize};
@@ -30,7 +30,7 @@ pub(super) struct Line {
 /// Lines in the order they were seen.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(super) struct EvidenceLines {
-    lines: VecDeque<Line>,
+    lines: Vec<Line>,
     bytes: usize,
 }
 
@@ -43,6 +43,9 @@ const EARLIER_TIMES: usize = 4;
 /// Overhead in bytes per line, beyond its texts.
 const LINE_BYTES: usize = 40;
 
+/// Initial capacity of a group during eviction. Most fit.
+const GROUP_LINES: usize = 64;
+
 impl Line {
     fn bytes(&self) -> usize {
         self.text.len() + self.heading.len() + self.group.len() + LINE_BYTES
@@ -52,7 +55,7 @@ impl Line {
 impl EvidenceLines {
     pub(super) fn push(&mut self, line: Line, bytes_max: usize) {
         self.bytes += line.bytes();
-        self.lines.push_back(line);
+        self.lines.push(line);
         if self.bytes > bytes_max {
             self.evict(self.bytes - bytes_max / 8 * 7);
         }
@@ -67,10 +70,21 @@ impl EvidenceLines {
         self.bytes = self.lines.iter().map(Line::bytes).sum();
     }
 
+    pub(super) fn has_group(&self, group: &str) -> bool {
+        self.lines.iter().any(|line| line.group == group)
+    }
+
+    /// Same as [`EvidenceLines::retain`], for the lines of one group.
+    pub(super) fn retain_in(&mut self, group: &str, mut keep: impl FnMut(&Line) -> bool) {
+        if self.has_group(group) {
+            self.retain(|line| line.group != group || keep(line));
+        }
+    }
+
     /// Lowers the strength of questions and statuses in the last report, since the next report answers or
     /// outdates them.
     pub(super) fn weaken_last(&mut self) {
-        let last = self.lines.back().map(|line| line.turn);
+        let last = self.lines.last().map(|line| line.turn);
         let of_last = self.lines.iter_mut().rev().take_while(|line| Some(line.turn) == last);
         for line in of_last.filter(|line| strength::is_passing(&line.heading, &line.text)) {
             line.strength = line.strength * PASSING_PERCENT / 100;
@@ -84,30 +98,30 @@ impl EvidenceLines {
     /// Drops at least `bytes`: weak lines first, each time from the largest group, so that one long document
     /// does not displace the others. Groups of earlier turns weigh more.
     fn evict(&mut self, bytes: usize) {
-        let mut left = bytes;
+        let mut evicted = 0;
         let mut is_kept = vec![true; self.lines.len()];
         for is_weak_only in [true, false] {
-            if left == 0 {
+            if evicted >= bytes {
                 break;
             }
             let mut groups = self.groups(&is_kept, is_weak_only);
-            while left > 0 {
+            while evicted < bytes {
                 let Some(group) = groups.iter_mut().max_by_key(|group| group.rank()) else { break };
-                let Some(index) = group.lines.pop_front() else { break };
+                let Some(index) = group.lines.pop() else { break };
                 is_kept[index] = false;
                 group.bytes -= self.lines[index].bytes();
-                left = left.saturating_sub(self.lines[index].bytes());
+                evicted += self.lines[index].bytes();
             }
         }
         let mut kept = is_kept.into_iter();
         self.lines.retain(|_| kept.next().unwrap_or(true));
-        self.bytes = self.lines.iter().map(Line::bytes).sum();
+        self.bytes -= evicted;
     }
 
-    /// The size of each group with the lines to evict, oldest first: all of them, or the weak ones of the
+    /// The size of each group with the lines to evict, oldest last: all of them, or the weak ones of the
     /// older half.
     fn groups(&self, is_kept: &[bool], is_weak_only: bool) -> Vec<Group> {
-        let newest = self.lines.back().map_or(0, |line| line.turn);
+        let newest = self.lines.last().map_or(0, |line| line.turn);
         let mut places: HashMap<&str, usize, FxBuildHasher> = HashMap::default();
         let mut groups: Vec<Group> = Vec::new();
         let kept = self.lines.iter().enumerate().filter(|(index, _)| is_kept[*index]);
@@ -117,7 +131,8 @@ impl EvidenceLines {
             let known = last.filter(|(group, _)| *group == line.group).map(|(_, place)| place);
             let place = known.unwrap_or_else(|| {
                 *places.entry(&line.group).or_insert_with(|| {
-                    groups.push(Group::default());
+                    let lines = Vec::with_capacity(GROUP_LINES);
+                    groups.push(Group { lines, ..Group::default() });
                     groups.len() - 1
                 })
             });
@@ -125,13 +140,14 @@ impl EvidenceLines {
             let group = &mut groups[place];
             group.bytes += line.bytes();
             group.times = if line.turn < newest { EARLIER_TIMES } else { 1 };
-            group.lines.push_back(index);
+            group.lines.push(index);
         }
-        if is_weak_only {
-            for group in &mut groups {
+        for group in &mut groups {
+            if is_weak_only {
                 group.lines.truncate(group.lines.len().div_ceil(2));
                 group.lines.retain(|index| self.lines[*index].strength < 100);
             }
+            group.lines.reverse();
         }
         groups
     }
@@ -142,7 +158,7 @@ impl EvidenceLines {
 struct Group {
     bytes: usize,
     times: usize,
-    lines: VecDeque<usize>,
+    lines: Vec<usize>,
 }
 
 impl Group {

@@ -258,7 +258,7 @@ impl Places<'_> {
         let below = self
             .folder
             .and_then(|folder| path.strip_prefix(folder.trim_end_matches('/'))?.strip_prefix('/'));
-        below.filter(|below| !below.is_empty()).map_or(path.clone(), str::to_owned)
+        below.filter(|below| !below.is_empty()).map(str::to_owned).unwrap_or(path)
     }
 }
 

@@ -214,10 +214,13 @@ pub(super) fn tidy(line: &str, folder: Option<&str>, bytes: usize) -> String {
         }
         _ => line,
     };
-    let line = text::one_line(&line);
-    // Allow a quarter more, because the end of a sentence is often its subject.
+    cut(&text::one_line(&line), bytes).into_owned()
+}
+
+/// Cuts at a word. Allows a quarter more, because the end of a sentence is often its subject.
+pub(super) fn cut(line: &str, bytes: usize) -> Cow<'_, str> {
     let bytes = if line.len() <= bytes + bytes / 4 { line.len() } else { bytes };
-    text::cut_words(&line, bytes).into_owned()
+    text::cut_words(line, bytes)
 }
 
 /// Whether a line contains a folder's path. Few lines have many slashes like the one that it begins with.

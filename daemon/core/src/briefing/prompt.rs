@@ -249,6 +249,10 @@ const BEHIND_BYTES: usize = 40;
 /// Whether a line asks the person something.
 pub(super) fn asks(line: &str) -> bool {
     let line = line.trim_end_matches(['*', ')', '"', '`', ' ', '»', '”']);
+    // Most lines have no question mark, and searching for two characters costs much more than for one.
+    if memchr::memchr(b'?', line.as_bytes()).is_none() {
+        return line.ends_with('？');
+    }
     // A few words may follow the question, such as a cost or the keys to press.
     let behind = line.rfind("? ").map_or(usize::MAX, |at| line.len() - at);
     line.ends_with(['?', '？']) || line.contains("? [") || behind <= BEHIND_BYTES

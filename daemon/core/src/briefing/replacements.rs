@@ -1,6 +1,6 @@
 //! Describes small edits as changes: a line with the text it replaced, and lines that were only removed.
 
-use std::collections::HashSet;
+use rustc_hash::FxHashSet;
 
 use super::collect::FileEdit;
 use crate::rollout::patch::ANOTHER_PLACE;
@@ -39,9 +39,9 @@ impl<'a> Replacements<'a> {
             return Self::default();
         }
         let (added, removed) = (lines_of(&edit.added), lines_of(&edit.removed));
-        let before: HashSet<&str> = removed.iter().copied().collect();
-        let after: HashSet<&str> = added.iter().copied().collect();
-        let of = |lines: &[&'a str], known: &HashSet<&str>| -> Vec<&'a str> {
+        let before: FxHashSet<&str> = removed.iter().copied().collect();
+        let after: FxHashSet<&str> = added.iter().copied().collect();
+        let of = |lines: &[&'a str], known: &FxHashSet<&str>| -> Vec<&'a str> {
             lines.iter().copied().filter(|line| !known.contains(line)).collect()
         };
         let (added, removed) = (of(&added, &before), of(&removed, &after));

@@ -153,7 +153,7 @@ pub(super) fn is_manual(path: &str) -> bool {
 
 /// Whether the item is ticked, and its text.
 fn item(line: &str) -> Option<(bool, &str)> {
-    let at = line.find('[')?;
+    let at = memchr::memchr(b'[', line.as_bytes())?;
     let before = line[..at].trim_end();
     if !before.ends_with(['-', '*', '+']) || before.len() > 24 {
         return None;

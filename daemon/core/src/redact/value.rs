@@ -134,19 +134,23 @@ pub(super) fn is_mixed(value: &[u8]) -> bool {
 
 /// Whether a value looks generated rather than chosen by a person.
 pub(super) fn is_random(value: &[u8]) -> bool {
-    if value.len() < TOKEN_BYTES_MIN || distinct_bytes(value) < 5 || is_wordy(value) {
+    if value.len() < TOKEN_BYTES_MIN || distinct_bytes(value) < 5 {
         return false;
     }
     let has_letter = value.iter().any(u8::is_ascii_alphabetic);
     let has_digit = value.iter().any(u8::is_ascii_digit);
-    if has_digit {
-        return has_letter;
-    }
-    let turns = case_turns(value);
-    let has_upper = value.iter().any(u8::is_ascii_uppercase);
-    let is_mixed_noise = value.len() >= 16 && turns * 3 >= value.len();
-    let is_long_run = value.len() >= 20 && !has_upper && value.iter().all(u8::is_ascii_lowercase);
-    is_mixed_noise || is_long_run
+    let is_noise = || {
+        let is_mixed = value.len() >= 16 && case_turns(value) * 3 >= value.len();
+        is_mixed || is_long_run(value)
+    };
+    let looks_random = if has_digit { has_letter } else { is_noise() };
+    // Last, because it costs most.
+    looks_random && !is_wordy(value)
+}
+
+/// Whether a value is lower-case letters only, and longer than a word.
+fn is_long_run(value: &[u8]) -> bool {
+    value.len() >= 20 && value.iter().all(u8::is_ascii_lowercase)
 }
 
 /// Whether a value is random and neither a digest nor a name of several parts.
@@ -176,8 +180,7 @@ fn is_wordy(value: &[u8]) -> bool {
         let is_plain = letters.iter().all(u8::is_ascii_alphabetic) && is_tame;
         piece.len() <= 3 || (is_plain && digits <= 4)
     };
-    let is_one_long_run = value.len() >= 20 && value.iter().all(u8::is_ascii_lowercase);
-    !is_one_long_run && pieces.into_iter().all(is_word)
+    !is_long_run(value) && pieces.into_iter().all(is_word)
 }
 
 /// Number of case changes between neighbouring letters.

@@ -40,9 +40,9 @@ impl Briefing {
         if self.running.len() >= RUNNING_MAX {
             self.running.pop_front();
         }
-        let whole = lines::tidy(&running.what, folder, SCRIPT_BYTES);
-        let whole = text::cut_middle(&whole, ACTION_BYTES).into_owned();
-        let what = lines::tidy(&running.what, folder, 160);
+        let script = lines::tidy(&running.what, folder, SCRIPT_BYTES);
+        let whole = text::cut_middle(&script, ACTION_BYTES).into_owned();
+        let what = lines::cut(&script, 160).into_owned();
         if self.actions.len() >= 4 {
             self.actions.pop_front();
         }

@@ -19,6 +19,9 @@ const RULE_MARKS: [&str; 7] = ["must", "MUST", "never", "always", "only", "do no
 /// Markers of a list of permitted values.
 const VALUES_MARKS: [&str; 3] = ["enum:", "enum ", "one of "];
 
+/// A mark of a line that may state a version: `**Version**: 1.1.0`.
+const VERSION_MARKS: [&str; 1] = ["ersion"];
+
 static DECISIONS: Phrases = Phrases::new(&DECISION_MARKS);
 pub(super) static EMPTY: Phrases = Phrases::new(&EMPTY_MARKS);
 pub(super) static REASONS: Phrases = Phrases::new(&REASON_MARKS);
@@ -29,16 +32,17 @@ pub(in crate::briefing) static VALUES: Phrases = Phrases::new(&VALUES_MARKS);
 /// All of them: most lines have none.
 pub(super) static ANY: Phrases = Phrases::new(&ANY_MARKS);
 
-const ANY_MARKS: [&str; 23] = {
-    let lists: [&[&str]; 6] = [
+const ANY_MARKS: [&str; 24] = {
+    let lists: [&[&str]; 7] = [
         &DECISION_MARKS,
         &EMPTY_MARKS,
         &REASON_MARKS,
         &REJECTION_MARKS,
         &RULE_MARKS,
         &VALUES_MARKS,
+        &VERSION_MARKS,
     ];
-    let (mut all, mut count, mut list) = ([""; 23], 0, 0);
+    let (mut all, mut count, mut list) = ([""; 24], 0, 0);
     while list < lists.len() {
         let mut mark = 0;
         while mark < lists[list].len() {

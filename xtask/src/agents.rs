@@ -102,7 +102,7 @@ fn compare_all(options: &AgentsArgs, limit: Duration) -> anyhow::Result<AgentsOu
     }
     let longhauld = match &options.daemon {
         Some(path) => path.clone(),
-        None => build()?,
+        None => place::build_debug()?.join("longhauld"),
     };
     let run = AgentRun { options, longhauld: &longhauld, limit };
     let (mut differing, mut skipped) = (Vec::new(), Vec::new());
@@ -277,24 +277,4 @@ impl AgentRun<'_> {
         }
         Ok(Some((binary, rows)))
     }
-}
-
-fn build() -> anyhow::Result<PathBuf> {
-    let mut build = place::cargo()?;
-    build.args([
-        "build",
-        "--locked",
-        "-p",
-        "longhaul-daemon",
-        "-p",
-        "longhaul-curator",
-        "-p",
-        "longhaul-cli",
-        "-p",
-        "longhaul-mcp",
-        "-p",
-        "longhaul-gateway",
-    ]);
-    process::check(&mut build)?;
-    Ok(place::target()?.join("debug/longhauld"))
 }

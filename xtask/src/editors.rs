@@ -44,7 +44,7 @@ pub(crate) fn check() -> anyhow::Result<EditorOutcome> {
     if !has_npm && !has_neovim {
         return Ok(EditorOutcome::Skipped("neither npm nor nvim is installed"));
     }
-    let binaries = build_debug()?;
+    let binaries = place::build_debug()?;
     if has_neovim {
         check_neovim(&binaries)?;
     } else {
@@ -54,15 +54,6 @@ pub(crate) fn check() -> anyhow::Result<EditorOutcome> {
         true => check_npm(&binaries),
         false => Ok(EditorOutcome::Skipped("npm is not installed; Neovim's plugin passed")),
     }
-}
-
-/// Builds the daemon, its curator and the command line; returns their folder.
-fn build_debug() -> anyhow::Result<PathBuf> {
-    let mut build = place::cargo()?;
-    let packages = ["longhaul-daemon", "longhaul-curator", "longhaul-cli"];
-    build.args(["build", "--locked", "--quiet"]).args(packages.map(|name| format!("-p{name}")));
-    process::check(&mut build)?;
-    Ok(place::target()?.join("debug"))
 }
 
 fn check_neovim(binaries: &Path) -> anyhow::Result<()> {

@@ -1,9 +1,10 @@
 //! Paths: the workspace, its build output, the two binaries.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
+use serde_json::Value;
 
 pub(crate) fn workspace() -> anyhow::Result<PathBuf> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -24,7 +25,7 @@ pub(crate) fn target() -> anyhow::Result<PathBuf> {
         .args(["metadata", "--no-deps", "--format-version", "1", "--locked"])
         .output()
         .context("cargo metadata did not run")?;
-    let metadata: serde_json::Value =
+    let metadata: Value =
         serde_json::from_slice(&output.stdout).context("cargo metadata gave no JSON")?;
     let folder = metadata["target_directory"].as_str().context("no target_directory")?;
     Ok(folder.into())
@@ -46,12 +47,35 @@ pub(crate) fn build_release() -> anyhow::Result<Binaries> {
     Ok(Binaries { longhaul: folder.join("longhaul"), longhauld: folder.join("longhauld") })
 }
 
-/// Builds the daemon as tests use it, its curator beside it.
-pub(crate) fn build_debug_daemon() -> anyhow::Result<PathBuf> {
+/// Builds all programs as the tests of the workspace use them; returns their folder.
+///
+/// The selection is the one of `cargo test --workspace`: cargo unites the features of what is selected, so that any other
+/// selection compiles most crates again. `--examples` is there for the features of the dev-dependencies.
+pub(crate) fn build_debug() -> anyhow::Result<PathBuf> {
     let mut build = cargo()?;
-    build.args(["build", "--locked", "-p", "longhaul-daemon", "-p", "longhaul-curator"]);
+    build.args(["build", "--locked", "--quiet", "--workspace", "--lib", "--bins", "--examples"]);
     crate::process::check(&mut build)?;
-    Ok(target()?.join("debug/longhauld"))
+    Ok(target()?.join("debug"))
+}
+
+/// Builds all tests of the workspace; returns the test program of a package's target.
+pub(crate) fn test_program(package: &str, target: &str) -> anyhow::Result<PathBuf> {
+    let mut build = cargo()?;
+    build.args(["test", "--locked", "--quiet", "--workspace", "--all-targets", "--no-run"]);
+    let output = build.arg("--message-format=json-render-diagnostics").stderr(Stdio::inherit());
+    let output = output.output().context("cargo test did not run")?;
+    ensure!(output.status.success(), "the tests could not be built");
+    let id = format!("#{package}@");
+    let is_it = |message: &Value| {
+        let of_package = message["package_id"].as_str().is_some_and(|known| known.contains(&id));
+        of_package && message["target"]["name"] == target && message["profile"]["test"] == true
+    };
+    String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        .find(is_it)
+        .and_then(|message| Some(message["executable"].as_str()?.into()))
+        .with_context(|| format!("{package} has no tests {target}"))
 }
 
 /// Builds an example program of a crate in release.

@@ -102,7 +102,7 @@ pub(crate) fn run(options: &SoakArgs) -> anyhow::Result<()> {
     };
     let longhauld = match &options.daemon {
         Some(path) => path.clone(),
-        None => place::build_debug_daemon()?,
+        None => place::build_debug()?.join("longhauld"),
     };
     soak(&longhauld, whole, options.seed)
 }

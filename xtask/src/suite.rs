@@ -24,7 +24,7 @@ pub(crate) struct SuiteArgs {
     #[arg(long, default_value_t = 200)]
     runs: u64,
     /// Step simulation: minutes in which to try one seed after another
-    #[arg(long, default_value_t = 1.5)]
+    #[arg(long, default_value_t = 5.0)]
     minutes: f64,
     /// Step simulation: number of seeds to try, however long that takes
     #[arg(long, conflicts_with = "minutes")]
@@ -171,20 +171,32 @@ fn doc() -> anyhow::Result<StepResult> {
     Ok(StepResult::Passed)
 }
 
+/// Twice as many at once as there are processors, since many tests wait for a daemon or a time limit. Faults and simulation
+/// have steps of their own, so that one run of each is enough here.
 fn tests() -> anyhow::Result<StepResult> {
     let has_nextest = process::is_present(place::cargo()?.args(["nextest", "--version"]));
+    let at_once = std::thread::available_parallelism()?.get() * 2;
+    let mut tests = place::cargo()?;
     if has_nextest {
-        return cargo(&["nextest", "run", "--workspace", "--locked", "--no-fail-fast"]);
+        tests.args(["nextest", "run"]);
+    } else {
+        println!("    cargo-nextest is not installed; using cargo test, one crate after another");
+        tests.args(["test", "--all-targets"]);
     }
-    println!("    cargo-nextest is not installed; using cargo test, one crate after another");
-    cargo(&["test", "--workspace", "--all-targets", "--locked", "--no-fail-fast"])
+    tests.args(["--workspace", "--locked", "--no-fail-fast"]);
+    if !has_nextest {
+        tests.arg("--");
+    }
+    tests.arg(format!("--test-threads={at_once}"));
+    tests.env("LONGHAUL_FAULT_RUNS", "1").env("LONGHAUL_SIMULATION_SEEDS", "1");
+    process::check(&mut tests)?;
+    Ok(StepResult::Passed)
 }
 
 /// Without nextest, which kills tests after minutes: 10,000 faults take hours.
 fn faults(options: &SuiteArgs) -> anyhow::Result<StepResult> {
-    let mut tests = place::cargo()?;
-    tests.args(["test", "--locked", "--package", "longhaul-daemon", "--test", "main"]);
-    tests.args(["--", "faults::", "--nocapture"]);
+    let mut tests = Command::new(place::test_program("longhaul-daemon", "main")?);
+    tests.args(["faults::", "--nocapture"]);
     tests.env("LONGHAUL_FAULT_RUNS", options.runs.to_string());
     tests.env("LONGHAUL_FAULT_SEED", options.seed.to_string());
     if let Some(fault) = &options.fault {
@@ -196,9 +208,8 @@ fn faults(options: &SuiteArgs) -> anyhow::Result<StepResult> {
 
 /// Without nextest, too: the time is given.
 fn simulation(options: &SuiteArgs) -> anyhow::Result<StepResult> {
-    let mut tests = place::cargo()?;
-    tests.args(["test", "--locked", "--package", "longhaul-daemon", "--lib"]);
-    tests.args(["--", "app::simulation::", "--nocapture"]);
+    let mut tests = Command::new(place::test_program("longhaul-daemon", "longhaul_daemon")?);
+    tests.args(["app::simulation::", "--nocapture"]);
     match options.seeds {
         Some(seeds) => tests.env("LONGHAUL_SIMULATION_SEEDS", seeds.to_string()),
         None => {
@@ -213,7 +224,7 @@ fn simulation(options: &SuiteArgs) -> anyhow::Result<StepResult> {
 
 /// Too short to detect growth, which needs `cargo xtask soak`.
 fn soak() -> anyhow::Result<StepResult> {
-    crate::soak::soak(&place::build_debug_daemon()?, SOAK, 1)?;
+    crate::soak::soak(&place::build_debug()?.join("longhauld"), SOAK, 1)?;
     Ok(StepResult::Passed)
 }
 

@@ -33,7 +33,7 @@ pub(super) fn drive(options: &EditorsArgs) -> anyhow::Result<EditorOutcome> {
     if !install(folder)? || !super::install_packages()? {
         return Ok(EditorOutcome::Skipped("the npm registry is unreachable"));
     }
-    let binaries = super::build_debug()?;
+    let binaries = place::build_debug()?;
     process::check(super::npm_in("clients")?.args(["run", "build", "--silent"]))?;
     for script in ["package", "package-example"] {
         process::check(super::npm_in("clients/vscode")?.args(["run", "--silent", script]))?;

@@ -88,7 +88,7 @@ fn steps(options: &NightlyArgs, seed: u64) -> [(&'static str, Vec<String>); 5] {
     let NightlyArgs { faults, schedules, fuzz_seconds, soak_hours, .. } = options;
     let shard = seed % SHARDS;
     [
-        ("faults", words(format!("test faults --runs {faults} --seed {seed}"))),
+        ("faults", words(format!("test faults --release --runs {faults} --seed {seed}"))),
         ("simulation", words(format!("test simulation --seeds {schedules} --seed {seed}"))),
         ("fuzz", words(format!("fuzz --seconds {fuzz_seconds}"))),
         ("mutants", words(format!("mutants --shard {shard}/{SHARDS}"))),

@@ -35,6 +35,9 @@ pub(crate) struct SuiteArgs {
     /// Step faults: repeat this one, as printed (KIND:CALL:SEED), or all of a kind (KIND:all)
     #[arg(long)]
     fault: Option<String>,
+    /// Step faults: use a release build of the daemon, which takes minutes to build and makes long runs faster
+    #[arg(long)]
+    release: bool,
 }
 
 struct Step {
@@ -201,6 +204,9 @@ fn faults(options: &SuiteArgs) -> anyhow::Result<StepResult> {
     tests.env("LONGHAUL_FAULT_SEED", options.seed.to_string());
     if let Some(fault) = &options.fault {
         tests.env("LONGHAUL_FAULT", fault);
+    }
+    if options.release {
+        tests.env("LONGHAUL_FAULT_DAEMON", place::build_release()?.longhauld);
     }
     process::check(&mut tests)?;
     Ok(StepResult::Passed)

@@ -19,7 +19,7 @@ pub use chance::Chance;
 pub use client::{Client, Event, Response, connected};
 pub use daemon::{Daemon, config_under};
 pub use items::{field, files_under, message, text_at, text_of, texts};
-pub use process::{Process, command};
+pub use process::{Process, command, command_of};
 pub use rig::Rig;
 
 /// Maximum wait for a state.

@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use super::preload;
-use crate::support::{Client, command};
+use crate::support::{Client, command_of};
 
 /// The effect of a faulty call. The numbers are those of `enum fault`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,7 +91,9 @@ impl Place {
         fs::write(&control, bytes).unwrap();
         let log = self.folder.path().join("log");
         let log = fs::OpenOptions::new().create(true).append(true).open(log).unwrap();
-        let mut daemon = command(&self.home());
+        let built = || env!("CARGO_BIN_EXE_longhauld").into();
+        let program = std::env::var_os("LONGHAUL_FAULT_DAEMON").unwrap_or_else(built);
+        let mut daemon = command_of(&program, &self.home());
         daemon
             .env("LD_PRELOAD", library())
             .env("LONGHAUL_FAULTS", &control)

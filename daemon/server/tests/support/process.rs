@@ -1,5 +1,6 @@
 //! `longhauld` as a process, for signals and kills.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -14,7 +15,12 @@ pub struct Process {
 }
 
 pub fn command(home: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_longhauld"));
+    command_of(env!("CARGO_BIN_EXE_longhauld").as_ref(), home)
+}
+
+/// A daemon of another build.
+pub fn command_of(program: &OsStr, home: &Path) -> Command {
+    let mut command = Command::new(program);
     command
         .env_clear()
         .env("HOME", home)

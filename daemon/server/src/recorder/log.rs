@@ -249,7 +249,7 @@ impl FileContent {
             let read = reader.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line)? as u64;
             pending += read;
             if line.last() == Some(&b'\n') {
-                if pending == line.len() as u64 && !is_whole(&line) {
+                if memchr::memchr(0, &line).is_some() {
                     torn.get_or_insert(TornBatch::at(known.bytes));
                 } else {
                     torn.iter_mut().for_each(|torn| torn.note(&line));
@@ -282,7 +282,8 @@ impl FileContent {
     }
 
     fn note(&mut self, line: &[u8]) {
-        if let Ok(text) = std::str::from_utf8(line)
+        if is_whole(line)
+            && let Ok(text) = std::str::from_utf8(line)
             && let Some(id) = compose::client_item_id(text)
         {
             let line = KnownLine { seq: self.lines, content: content(text) };
@@ -292,7 +293,8 @@ impl FileContent {
 }
 
 /// A batch with a torn line. A disk writes sectors in any order, so a power cut may leave a hole in a line and keep the
-/// rest of the batch.
+/// rest of the batch, which was never acknowledged. Holes read as zeros, which no JSON contains. Other damage, such as a
+/// flipped bit, happened to a batch that was complete: its whole lines stay.
 struct TornBatch {
     /// First byte of the torn line.
     start: u64,

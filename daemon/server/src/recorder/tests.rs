@@ -177,6 +177,25 @@ async fn lines_of_later_batches_behind_a_torn_one_stay() {
 }
 
 #[tokio::test]
+async fn a_flipped_bit_at_rest_costs_only_its_line() {
+    let (folder, recorder) = recorder();
+    let thread = open(&recorder).await;
+    let whole = fs::read(&thread.path).unwrap();
+    let lines = [line_at(5, "b").text, line_at(5, "c").text];
+    // Another quote ends a string too early; a flipped newline joins the line with the next.
+    let opening_quote = lines[0].find('"').unwrap();
+    for (damaged, lost) in [(opening_quote, vec!["b"]), (lines[0].len() - 1, vec!["b", "c"])] {
+        let mut batch = lines.concat().into_bytes();
+        batch[damaged] ^= 1;
+        let file = [&*whole, &batch].concat();
+        fs::write(&thread.path, &file).unwrap();
+        let appended = append(&again(&folder), &thread, &["b", "c"], None).await.unwrap();
+        assert_eq!(appended.appended, lost.len() as u64, "byte {damaged}");
+        assert!(fs::read(&thread.path).unwrap().starts_with(&file), "byte {damaged}");
+    }
+}
+
+#[tokio::test]
 async fn changes_of_the_file_by_others_are_noticed() {
     let (_folder, recorder) = recorder();
     let thread = open(&recorder).await;

@@ -15,7 +15,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use notify::event::{MetadataKind, ModifyKind};
-use notify::{Config, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
+use notify::{
+    Config, ErrorKind, Event, EventHandler, EventKind, RecommendedWatcher, RecursiveMode,
+    Watcher as _,
+};
 use tokio::sync::Notify;
 
 use super::scan::{Root, may_affect_transcript};
@@ -126,6 +129,16 @@ impl Hints {
         }
     }
 
+    /// The failure to report for a folder that could not be watched. One that was deleted meanwhile is none: the
+    /// next scan watches what is there then.
+    fn on_unwatched(&self, folder: &Path, error: &notify::Error) -> Option<(PathBuf, String)> {
+        if matches!(error.kind, ErrorKind::PathNotFound) {
+            self.hint_all();
+            return None;
+        }
+        Some((folder.to_owned(), error.to_string()))
+    }
+
     fn alive(&self) -> MutexGuard<'_, HashSet<PathBuf>> {
         self.alive.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -194,7 +207,11 @@ impl Watch {
     /// Watches nothing yet. Without inotify there are no hints, which is not an error.
     pub(crate) fn new(hints: &Arc<Hints>) -> Self {
         let on = Arc::clone(hints);
-        let made = RecommendedWatcher::new(move |event| on.on_event(event), Config::default());
+        Self::with_handler(hints, move |event| on.on_event(event))
+    }
+
+    fn with_handler(hints: &Arc<Hints>, handler: impl EventHandler) -> Self {
+        let made = RecommendedWatcher::new(handler, Config::default());
         let watcher = match made {
             Ok(watcher) => Some(watcher),
             Err(error) => {
@@ -213,6 +230,7 @@ impl Watch {
         let Some(watcher) = &mut self.watcher else {
             return failed;
         };
+        wait_for_new_folders(watcher);
         let mut covered = Vec::new();
         for root in roots {
             let Some(top) = root.resolved() else {
@@ -229,7 +247,7 @@ impl Watch {
                         Ok(()) => _ = watched.insert(folder.clone()),
                         Err(error) => {
                             self.hints.alive().remove(&folder);
-                            failed.push((folder.clone(), error.to_string()));
+                            failed.extend(self.hints.on_unwatched(&folder, &error));
                         }
                     }
                 }
@@ -274,7 +292,7 @@ impl Watch {
                 && let Err(error) = watcher.watch(&folder, RecursiveMode::NonRecursive)
             {
                 self.hints.alive().remove(&folder);
-                failed.push((folder, error.to_string()));
+                failed.extend(self.hints.on_unwatched(&folder, &error));
             } else if names.iter().any(|name| folder.join(name).exists()) {
                 // It was created before the watch.
                 self.hints.hint_all();
@@ -282,6 +300,13 @@ impl Watch {
         }
         failed
     }
+}
+
+/// Waits until each new folder that became a hint is watched. The watching thread first delivers the creation of a folder
+/// and then watches it: a file written in between gives no hint, so it must exist before the listing. This message is
+/// answered by the same thread, after that.
+fn wait_for_new_folders(watcher: &mut RecommendedWatcher) {
+    watcher.configure(Config::default()).ok();
 }
 
 /// For a missing root: the nearest existing folder above it, and the name to wait for there.
@@ -297,6 +322,8 @@ fn next_on_the_way(root: &Root) -> Option<(PathBuf, OsString)> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use longhaul_core::thread::Source;
     use notify::event::{AccessKind, CreateKind, DataChange};
 
@@ -318,6 +345,34 @@ mod tests {
             assert!(!hints.take().is_empty(), "of an unreadable file");
         }
     }
+
+    /// The watching thread stops between the creation of a folder and its watch.
+    #[tokio::test]
+    async fn a_file_written_after_the_listing_of_a_new_folder_is_a_hint() {
+        let home = tempfile::tempdir().unwrap();
+        let sessions = home.path().canonicalize().unwrap().join("sessions");
+        fs::create_dir(&sessions).unwrap();
+        let roots = Root::of(Source::Codex, home.path());
+        let hints = Arc::new(Hints::default());
+        let on = Arc::clone(&hints);
+        let mut watch = Watch::with_handler(&hints, move |event| {
+            on.on_event(event);
+            std::thread::sleep(Duration::from_millis(300));
+        });
+        assert!(watch.cover(&roots).is_empty());
+        let arrived = || tokio::time::timeout(Duration::from_secs(20), hints.arrived());
+
+        fs::create_dir(sessions.join("2026")).unwrap();
+        arrived().await.unwrap();
+        assert!(hints.take_scan());
+        assert!(watch.cover(&roots).is_empty());
+        // The listing is here, and finds nothing.
+        let file = sessions.join("2026/rollout-2026-01-01T00-00-00-a.jsonl");
+        fs::write(&file, "{}\n").unwrap();
+        arrived().await.unwrap();
+        assert_eq!(hints.take(), [file]);
+    }
+
     #[test]
     fn above_a_missing_root_only_the_next_folder_counts() {
         let home = tempfile::tempdir().unwrap();

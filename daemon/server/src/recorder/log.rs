@@ -26,6 +26,10 @@ const THREAD_LINES_MAX: u64 = 500_000;
 /// Maximum bytes of a line while reading a file. Recorded lines are shorter, by the bounds of an item.
 const LINE_BYTES_MAX: u64 = 16 << 20;
 
+/// Bytes that a disk writes as a whole.
+const SECTOR: u64 = 512;
+const LAST_OF_SECTOR: u64 = SECTOR - 1;
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
     /// The client's id of it.
@@ -249,7 +253,7 @@ impl FileContent {
             let read = reader.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line)? as u64;
             pending += read;
             if line.last() == Some(&b'\n') {
-                if memchr::memchr(0, &line).is_some() {
+                if has_hole(&line, known.bytes) {
                     torn.get_or_insert(TornBatch::at(known.bytes));
                 } else {
                     torn.iter_mut().for_each(|torn| torn.note(&line));
@@ -268,11 +272,15 @@ impl FileContent {
             file.set_len(torn.start)?;
             return Self::read(file);
         }
-        if pending == line.len() as u64 && is_whole(&line) {
+        // Without its newline, or with another byte in its place.
+        let objects = [&line[..], &line[..line.len().saturating_sub(1)]];
+        let whole = objects.into_iter().find(|object| is_whole(object));
+        if let Some(object) = whole.filter(|_| pending == line.len() as u64) {
+            file.set_len(known.bytes + object.len() as u64)?;
             file.write_all(b"\n")?;
-            known.note(&line);
+            known.note(object);
             known.lines += 1;
-            known.bytes += pending + 1;
+            known.bytes += object.len() as u64 + 1;
         } else if pending > 0 {
             file.set_len(known.bytes)?;
         }
@@ -293,8 +301,8 @@ impl FileContent {
 }
 
 /// A batch with a torn line. A disk writes sectors in any order, so a power cut may leave a hole in a line and keep the
-/// rest of the batch, which was never acknowledged. Holes read as zeros, which no JSON contains. Other damage, such as a
-/// flipped bit, happened to a batch that was complete: its whole lines stay.
+/// rest of the batch, which was never acknowledged. After other damage, such as a flipped bit, the whole lines stay: they
+/// may have been acknowledged.
 struct TornBatch {
     /// First byte of the torn line.
     start: u64,
@@ -314,6 +322,15 @@ impl TornBatch {
         self.is_last &= time.is_some() && (self.time.is_none() || self.time == time);
         self.time = time;
     }
+}
+
+/// Whether a line has a hole, which reads as zeros and ends at a sector, as no JSON and no flipped bit does: a single zero
+/// within a sector was a space.
+fn has_hole(line: &[u8], start: u64) -> bool {
+    memchr::memchr_iter(0, line).any(|at| {
+        let is_at_edge = matches!((start + at as u64) % SECTOR, 0 | LAST_OF_SECTOR);
+        is_at_edge || line.get(at + 1) == Some(&0)
+    })
 }
 
 /// Whether a line is complete, except for its newline: no proper prefix of an object is an object.

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use crate::error::StoreError;
@@ -32,18 +33,20 @@ pub struct OpenReport {
 ///
 /// Damage counts only if a second attempt finds it too: SQLite also reports damage after a single failed read.
 pub(crate) async fn open(path: &Path, now_ms: i64) -> Result<(Pools, OpenReport), StoreError> {
+    let moved = finish_moving(path)?;
     let opened = match try_open(path).await {
         Err(StoreError::Corrupt { .. }) => try_open(path).await,
         opened => opened,
     };
     match opened {
+        Ok((pools, opened)) => Ok((pools, OpenReport { moved_aside: moved, ..opened })),
         Err(StoreError::Corrupt { detail, .. }) => {
             tracing::warn!(path = %path.display(), detail, "database is corrupt, moving it aside");
             let moved = move_aside(path, now_ms)?;
             let (pools, opened) = try_open(path).await?;
             Ok((pools, OpenReport { moved_aside: Some(moved), ..opened }))
         }
-        other => other,
+        Err(error) => Err(error),
     }
 }
 
@@ -116,10 +119,42 @@ pub(crate) async fn check(pools: &Pools) -> Result<(), StoreError> {
 /// Renames the database with its `-wal`, `-shm` and seal to `<name>.corrupt-<now_ms>`, and there clears the damaged
 /// pages, so that their rows are not salvaged.
 ///
-/// The main file is renamed last: a kill in between leaves a damaged main file without its log, which the
-/// next start moves aside. A remaining log would be replayed into the new database.
+/// The link `<name>.moving` names the time while this runs: a kill between two of the files would leave a database
+/// without its log, which may look sound. The main file is renamed last, since a remaining log would be replayed into
+/// the new database.
 pub(crate) fn move_aside(path: &Path, now_ms: i64) -> Result<PathBuf, StoreError> {
-    let target = with_suffix(path, &format!(".corrupt-{now_ms}"));
+    let mark = with_suffix(path, ".moving");
+    let denied = |path: &Path, error: std::io::Error| StoreError::Access {
+        path: path.to_owned(),
+        detail: error.to_string(),
+    };
+    let marked = symlink(now_ms.to_string(), &mark).and_then(|()| sync_folder_of(path));
+    marked.map_err(|error| denied(&mark, error))?;
+    let target = rename_aside(path, now_ms)?;
+    std::fs::remove_file(&mark).map_err(|error| denied(&mark, error))?;
+    Ok(target)
+}
+
+/// Finishes a move that a kill interrupted.
+fn finish_moving(path: &Path) -> Result<Option<PathBuf>, StoreError> {
+    let mark = with_suffix(path, ".moving");
+    let Ok(stamp) = std::fs::read_link(&mark) else { return Ok(None) };
+    let started_ms = stamp.to_str().and_then(|stamp| stamp.parse().ok());
+    // With the main file, everything was moved.
+    let unfinished_ms = started_ms.filter(|ms| !aside(path, *ms).exists());
+    let moved = unfinished_ms.map(|ms| rename_aside(path, ms)).transpose()?;
+    match std::fs::remove_file(&mark) {
+        Ok(()) => Ok(moved),
+        Err(error) => Err(StoreError::Access { path: mark, detail: error.to_string() }),
+    }
+}
+
+fn aside(path: &Path, now_ms: i64) -> PathBuf {
+    with_suffix(path, &format!(".corrupt-{now_ms}"))
+}
+
+fn rename_aside(path: &Path, now_ms: i64) -> Result<PathBuf, StoreError> {
+    let target = aside(path, now_ms);
     for part in ["-wal", "-shm", ".seal", ""] {
         let from = with_suffix(path, part);
         match std::fs::rename(&from, with_suffix(&target, part)) {
@@ -136,6 +171,10 @@ pub(crate) fn move_aside(path: &Path, now_ms: i64) -> Result<PathBuf, StoreError
         return Err(StoreError::Access { path: target, detail: error.to_string() });
     }
     Ok(target)
+}
+
+fn sync_folder_of(path: &Path) -> std::io::Result<()> {
+    path.parent().map_or(Ok(()), |folder| std::fs::File::open(folder)?.sync_all())
 }
 
 /// Deletes a database with its companion files.

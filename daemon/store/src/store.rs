@@ -48,7 +48,7 @@ pub struct Store {
 pub struct Database {
     path: Arc<Path>,
     pub(crate) connections: Connections,
-    recovering: Arc<tokio::sync::Mutex<()>>,
+    recovering: Arc<tokio::sync::Mutex<Recovery>>,
     rebuilt: Arc<RwLock<Option<RebuildReport>>>,
     pages_mended: Arc<AtomicUsize>,
 }
@@ -58,6 +58,14 @@ pub struct Database {
 pub struct RebuildReport {
     pub moved_to: PathBuf,
     pub salvaged: Option<SalvageReport>,
+}
+
+/// A recovery under way. On a full disk it may fail when the old database is closed; the next call goes on from there.
+#[derive(Debug, Default)]
+struct Recovery {
+    is_closed: bool,
+    /// New path of the damaged file.
+    moved: Option<PathBuf>,
 }
 
 impl Store {
@@ -115,33 +123,49 @@ impl Database {
     /// Running calls fail with `Closed`; later ones use the new database. Concurrent callers share one recovery.
     ///
     /// # Errors
-    /// `Access` or `DiskFull` if no new database can be created.
+    /// `Access` or `DiskFull` if no new database can be created: calls fail with `Closed` until another recovery succeeds.
     pub async fn recover(&self, now_ms: i64) -> Result<Option<PathBuf>, StoreError> {
-        let _turn = self.recovering.lock().await;
-        let old = self.connections.pools();
+        let mut recovery = self.recovering.lock().await;
+        if recovery.moved.is_none() {
+            self.move_aside(&mut recovery, now_ms).await?;
+            if !recovery.is_closed {
+                return Ok(None);
+            }
+        }
+        let (pools, opened) = open::open(&self.path, now_ms).await?;
+        let moved = std::mem::take(&mut *recovery).moved;
+        *self.rebuilt.write().unwrap_or_else(PoisonError::into_inner) =
+            rebuild_report(moved.as_ref(), &opened);
+        self.connections.replace(pools);
+        Ok(moved)
+    }
+
+    /// Closes and moves aside a damaged database; a sound one stays.
+    async fn move_aside(&self, recovery: &mut Recovery, now_ms: i64) -> Result<(), StoreError> {
         // Checked twice, as in `open`.
         let found = match self.check().await {
             Err(StoreError::Corrupt { .. }) => self.check().await,
             found => found,
         };
         match found {
-            Ok(()) => return Ok(None),
-            Err(StoreError::Corrupt { .. }) => {}
-            Err(error) => return Err(error),
+            Ok(()) => Ok(()),
+            Err(StoreError::Corrupt { .. }) => {
+                self.connections.pools().close_damaged().await;
+                recovery.is_closed = true;
+                recovery.moved = Some(open::move_aside(&self.path, now_ms)?);
+                Ok(())
+            }
+            Err(error) => Err(error),
         }
-        old.close_damaged().await;
-        let moved = open::move_aside(&self.path, now_ms)?;
-        let (pools, opened) = open::open(&self.path, now_ms).await?;
-        *self.rebuilt.write().unwrap_or_else(PoisonError::into_inner) =
-            rebuild_report(Some(&moved), &opened);
-        self.connections.replace(pools);
-        Ok(Some(moved))
     }
 
     /// Whether the open database is still the file at its path. It is not after someone removed the database or its
     /// folder. While a damaged one is being replaced, it counts as in place.
     pub fn is_in_place(&self) -> bool {
-        self.recovering.try_lock().is_err() || self.connections.pools().is_in_place()
+        match self.recovering.try_lock() {
+            Ok(recovery) => recovery.is_closed || self.connections.pools().is_in_place(),
+            Err(_) => true,
+        }
     }
 
     /// Compares the pages of a database at rest with its seal.
@@ -270,5 +294,28 @@ mod tests {
         limit_pages(&store, 1_000_000).await;
         store.projection.commit(&big_batch("/a")).await.unwrap();
         assert_eq!(store.files.after(crate::FileId(0)).await.unwrap().len(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_recovery_that_could_not_create_a_database_goes_on_where_it_failed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("longhaul.db");
+        let (store, _) = Store::open(&path, 1).await.unwrap();
+        store.database.close().await;
+        let (store, _) = Store::open(&path, 1).await.unwrap();
+        let mut bytes = fs::read(&path).unwrap();
+        bytes[4_096..].fill(0xa5);
+        fs::write(&path, bytes).unwrap();
+        let mut recovery = Recovery::default();
+        store.database.move_aside(&mut recovery, 2).await.unwrap();
+        let moved = recovery.moved.clone();
+        assert!(moved.is_some());
+        *store.database.recovering.lock().await = recovery;
+        assert!(store.database.is_in_place());
+        assert!(store.files.after(crate::FileId(0)).await.is_err());
+
+        assert_eq!(store.database.recover(3).await.unwrap(), moved);
+        assert!(store.files.after(crate::FileId(0)).await.unwrap().is_empty());
+        assert_eq!(store.database.recover(4).await.unwrap(), None, "it is sound now");
     }
 }

@@ -114,6 +114,57 @@ async fn rows_of_an_unrepairable_page_are_missing_and_never_wrong() {
     check_salvaged(&store, opened.moved_aside.unwrap(), opened.salvaged.unwrap()).await;
 }
 
+/// Files of the database, in the order in which they are moved.
+const PARTS: [&str; 4] = ["-wal", "-shm", ".seal", ""];
+
+fn part(temp: &Temp, suffix: &str) -> PathBuf {
+    let mut path = temp.path().into_os_string();
+    path.push(suffix);
+    path.into()
+}
+
+#[tokio::test]
+async fn a_kill_while_a_damaged_database_is_moved_aside_costs_none_of_its_files() {
+    for moved in 0..=PARTS.len() {
+        let temp = Temp::new();
+        filled(&temp).await;
+        damage(&temp);
+        std::os::unix::fs::symlink("77", part(&temp, ".moving")).unwrap();
+        for suffix in &PARTS[..moved] {
+            // A database at rest has no log.
+            fs::rename(part(&temp, suffix), part(&temp, &format!(".corrupt-77{suffix}"))).ok();
+        }
+        let (store, opened) = temp.open().await;
+        let aside = part(&temp, ".corrupt-77");
+        if moved < PARTS.len() {
+            assert_eq!(opened.moved_aside, Some(aside.clone()), "after {moved} files");
+            check_salvaged(&store, aside, opened.salvaged.unwrap()).await;
+        }
+        assert!(part(&temp, ".moving").symlink_metadata().is_err(), "after {moved} files");
+        drop(store);
+        let (_, opened) = temp.open().await;
+        assert_eq!(opened.moved_aside, None, "it was moved once");
+    }
+}
+
+/// Its log has the newest rows, and the rest looks sound.
+#[tokio::test]
+async fn a_kill_after_the_log_was_moved_aside_loses_no_row_of_it() {
+    let temp = Temp::new();
+    filled(&temp).await;
+    let (store, _) = temp.open().await;
+    let (row, body) = crate::salvage::compaction(99);
+    store.compactions.insert(&row, &body, None).await.unwrap();
+    let copy = Temp::new();
+    fs::copy(temp.path(), copy.path()).unwrap();
+    fs::copy(part(&temp, "-wal"), part(&copy, ".corrupt-77-wal")).unwrap();
+    std::os::unix::fs::symlink("77", part(&copy, ".moving")).unwrap();
+    let (copied, opened) = copy.open().await;
+    assert_eq!(opened.moved_aside, Some(part(&copy, ".corrupt-77")));
+    assert_eq!(opened.salvaged.unwrap().compactions, 13);
+    assert_eq!(copied.notes.list().await.unwrap().len(), 12);
+}
+
 #[tokio::test]
 async fn rows_of_a_page_damaged_in_an_open_database_are_missing_after_its_recovery() {
     let temp = Temp::new();

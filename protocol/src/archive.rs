@@ -74,14 +74,13 @@ pub enum ArchiveState {
 
 /// `archive/list`: the archived threads, those that grew last first.
 #[derive(Debug, Clone, Copy)]
-pub struct List;
+pub struct ArchiveList;
 
 /// Which threads.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "ArchiveListParams")]
-pub struct ListParams {
+pub struct ArchiveListParams {
     /// Only this one.
     pub thread_id: Option<String>,
     /// Only those whose transcript is gone.
@@ -97,8 +96,7 @@ pub struct ListParams {
 /// A page of archived threads.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "ArchiveListResult")]
-pub struct ListResult {
+pub struct ArchiveListResult {
     /// One row for each transcript.
     pub threads: Vec<ArchivedThread>,
     /// Present when there are more.

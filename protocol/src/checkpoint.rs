@@ -29,14 +29,13 @@ pub use update::{
 /// # Errors
 /// `thread_not_found`; `checkpoint_not_found` before the first item.
 #[derive(Debug, Clone, Copy)]
-pub struct Get;
+pub struct CheckpointGet;
 
 /// Which thread, and when.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "CheckpointGetParams")]
-pub struct GetParams {
+pub struct CheckpointGetParams {
     /// Its whole id.
     pub thread_id: String,
     /// As it was after the item of this seq; absent: as it is now.
@@ -45,8 +44,7 @@ pub struct GetParams {
 
 /// The checkpoint.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "CheckpointGetResult")]
-pub struct GetResult {
+pub struct CheckpointGetResult {
     /// An object with its own `schema_version` (1); bounded in size.
     pub checkpoint: Block<Value>,
     /// Lines of the transcript that are folded into it.
@@ -58,7 +56,7 @@ pub struct GetResult {
 /// `checkpoint/view`: the checkpoint as text for a model, byte-stable for the same state and caps.
 ///
 /// # Errors
-/// As [`Get`].
+/// As [`CheckpointGet`].
 #[derive(Debug, Clone, Copy)]
 pub struct View;
 

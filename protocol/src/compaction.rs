@@ -16,8 +16,8 @@ mod start;
 mod templates;
 
 pub use log::{
-    CompactionSummary, Get, GetParams, GetResult, List, ListParams, ListResult, Undo, UndoParams,
-    UndoReach, UndoResult,
+    CompactionGet, CompactionGetParams, CompactionGetResult, CompactionList, CompactionListParams,
+    CompactionListResult, CompactionSummary, Undo, UndoParams, UndoReach, UndoResult,
 };
 pub use preview::{
     KindTotal, Preview, PreviewItem, PreviewParams, PreviewResult, Question, ViewLine, ViewPart,

@@ -58,14 +58,13 @@ pub struct ExpandResult {
 /// # Errors
 /// `thread_not_found`; `source_changed` when neither a transcript nor the archive holds these bytes.
 #[derive(Debug, Clone, Copy)]
-pub struct Get;
+pub struct HistoryGet;
 
 /// Which history.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "HistoryGetParams")]
-pub struct GetParams {
+pub struct HistoryGetParams {
     /// The thread.
     pub thread_id: String,
     /// The history as it was after the item with this seq; absent: now.
@@ -93,8 +92,7 @@ pub enum Opaque {
 /// A page of the history.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "HistoryGetResult")]
-pub struct GetResult {
+pub struct HistoryGetResult {
     /// The thread.
     pub thread_id: String,
     /// The seq of the last line in the history.

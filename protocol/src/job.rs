@@ -17,14 +17,13 @@ pub use worker::{
 
 /// `job/list`: jobs, the last changed first.
 #[derive(Debug, Clone, Copy)]
-pub struct List;
+pub struct JobList;
 
 /// Which jobs.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "JobListParams")]
-pub struct ListParams {
+pub struct JobListParams {
     /// Only of this kind: `extract`, `consolidate`, `curate`, `compact`, `prune`, `reindex`.
     pub kind: Option<String>,
     /// Only in this state: `queued`, `running`, `done`, `failed`, `dead`, `parked`.
@@ -35,8 +34,7 @@ pub struct ListParams {
 
 /// Jobs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "JobListResult")]
-pub struct ListResult {
+pub struct JobListResult {
     /// The last changed first.
     pub jobs: Vec<Job>,
 }
@@ -80,7 +78,7 @@ pub struct Job {
 /// # Errors
 /// `job_not_found`.
 #[derive(Debug, Clone, Copy)]
-pub struct Get;
+pub struct JobGet;
 
 /// Which job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -92,8 +90,7 @@ pub struct JobParams {
 
 /// A job and its events.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "JobGetResult")]
-pub struct GetResult {
+pub struct JobGetResult {
     /// The job.
     pub job: Job,
     /// Its events, oldest first; only the newest are kept.

@@ -126,14 +126,13 @@ pub struct Hit {
 
 /// `memory/list`: the files of memory.
 #[derive(Debug, Clone, Copy)]
-pub struct List;
+pub struct MemoryList;
 
 /// Which files.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "MemoryListParams")]
-pub struct ListParams {
+pub struct MemoryListParams {
     /// Only those below this folder.
     pub path: Option<String>,
     /// Rows, at most `limit::PAGE_ROWS_MAX`; absent: `limit::PAGE_ROWS_DEFAULT`.
@@ -145,8 +144,7 @@ pub struct ListParams {
 /// Files.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "MemoryListResult")]
-pub struct ListResult {
+pub struct MemoryListResult {
     /// By path.
     pub files: Vec<MemoryFile>,
     /// The folder that contains them.

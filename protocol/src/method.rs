@@ -112,7 +112,7 @@ macro_rules! methods {
 methods! {
     archive {
         "archive/forget" => Forget(ForgetParams) -> ForgetResult, agents: No;
-        "archive/list" => List(ListParams) -> ListResult, agents: No;
+        "archive/list" => ArchiveList(ArchiveListParams) -> ArchiveListResult, agents: No;
         "archive/restore" => Restore(RestoreParams) -> RestoreResult, agents: No;
         "archive/status" => Overview(OverviewParams) -> OverviewResult, agents: No;
         "archive/verify" => Verify(VerifyParams) -> VerifyResult, agents: No;
@@ -121,14 +121,14 @@ methods! {
         "checkpoint/apply" => Apply(ApplyParams) -> ApplyResult, agents: OwnProject;
         "checkpoint/choices" => Choices(ChoicesParams) -> ChoicesResult, agents: OwnProject;
         "checkpoint/choose" => Choose(ChooseParams) -> ChooseResult, agents: No;
-        "checkpoint/get" => Get(GetParams) -> GetResult, agents: OwnProject;
+        "checkpoint/get" => CheckpointGet(CheckpointGetParams) -> CheckpointGetResult, agents: OwnProject;
         "checkpoint/unchoose" => Unchoose(UnchooseParams) -> UnchooseResult, agents: No;
         "checkpoint/view" => View(ViewParams) -> ViewResult, agents: OwnProject;
     }
     compaction {
         "compaction/cancel" => Cancel(CancelParams) -> CancelResult, agents: No;
-        "compaction/get" => Get(GetParams) -> GetResult, agents: OwnProject;
-        "compaction/list" => List(ListParams) -> ListResult, agents: OwnProject;
+        "compaction/get" => CompactionGet(CompactionGetParams) -> CompactionGetResult, agents: OwnProject;
+        "compaction/list" => CompactionList(CompactionListParams) -> CompactionListResult, agents: OwnProject;
         "compaction/preview" => Preview(PreviewParams) -> PreviewResult, agents: OwnProject;
         "compaction/run" => Run(RunParams) -> RunResult, agents: OwnProject;
         "compaction/should" => Should(ShouldParams) -> ShouldResult, agents: OwnProject;
@@ -157,7 +157,7 @@ methods! {
     }
     history {
         "history/expand" => Expand(ExpandParams) -> ExpandResult, agents: OwnProject;
-        "history/get" => Get(GetParams) -> GetResult, agents: OwnProject;
+        "history/get" => HistoryGet(HistoryGetParams) -> HistoryGetResult, agents: OwnProject;
     }
     job {
         "job/ask" => Ask(AskParams) -> AskResult, agents: No;
@@ -165,9 +165,9 @@ methods! {
         "job/claim" => Claim(ClaimParams) -> ClaimResult, agents: No;
         "job/complete" => Complete(CompleteParams) -> CompleteResult, agents: No;
         "job/fail" => Fail(FailParams) -> JobResult, agents: No;
-        "job/get" => Get(JobParams) -> GetResult, agents: No;
+        "job/get" => JobGet(JobParams) -> JobGetResult, agents: No;
         "job/heartbeat" => Heartbeat(TokenParams) -> HeartbeatResult, agents: No;
-        "job/list" => List(ListParams) -> ListResult, agents: No;
+        "job/list" => JobList(JobListParams) -> JobListResult, agents: No;
         "job/retry" => Retry(JobParams) -> JobResult, agents: No;
         "job/why" => Why(JobParams) -> WhyResult, agents: No;
     }
@@ -175,7 +175,7 @@ methods! {
         "memory/add_note" => AddNote(AddNoteParams) -> AddNoteResult, agents: OwnProject;
         "memory/cite" => Cite(CiteParams) -> CiteResult, agents: OwnProject;
         "memory/forget" => Forget(ForgetParams) -> ForgetResult, agents: No;
-        "memory/list" => List(ListParams) -> ListResult, agents: No;
+        "memory/list" => MemoryList(MemoryListParams) -> MemoryListResult, agents: No;
         "memory/list_notes" => ListNotes(ListNotesParams) -> ListNotesResult, agents: No;
         "memory/read" => Read(ReadParams) -> ReadResult, agents: OwnProject;
         "memory/review_note" => ReviewNote(ReviewNoteParams) -> ReviewNoteResult, agents: No;
@@ -202,9 +202,9 @@ methods! {
         "thread/bill" => Bill(BillParams) -> BillResult, agents: No;
         "thread/close" => Close(CloseParams) -> CloseResult, agents: No;
         "thread/continue" => Continue(ContinueParams) -> ContinueResult, agents: OwnProject;
-        "thread/get" => Get(GetParams) -> GetResult, agents: OwnProject;
+        "thread/get" => ThreadGet(ThreadGetParams) -> ThreadGetResult, agents: OwnProject;
         "thread/items" => Items(ItemsParams) -> ItemsResult, agents: OwnProject;
-        "thread/list" => List(ListParams) -> ListResult, agents: OwnProject;
+        "thread/list" => ThreadList(ThreadListParams) -> ThreadListResult, agents: OwnProject;
         "thread/open" => Open(OpenParams) -> OpenResult, agents: No;
         "thread/search" => Search(SearchParams) -> SearchResult, agents: OwnProject;
         "thread/sync" => Sync(SyncParams) -> SyncResult, agents: OwnProject;

@@ -25,14 +25,13 @@ pub use write::{
 
 /// `thread/list`: threads, last updated first.
 #[derive(Debug, Clone, Copy)]
-pub struct List;
+pub struct ThreadList;
 
 /// Which threads.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "ThreadListParams")]
-pub struct ListParams {
+pub struct ThreadListParams {
     /// Only those of this program: `codex`, `claude`, `longhaul`.
     pub source: Option<String>,
     /// Only those that work in exactly this folder, an absolute path.
@@ -49,8 +48,7 @@ pub struct ListParams {
 /// A page of threads.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "ThreadListResult")]
-pub struct ListResult {
+pub struct ThreadListResult {
     /// Last updated first; equal times by thread id.
     pub threads: Vec<ThreadSummary>,
     /// Present when there are more.
@@ -162,21 +160,19 @@ pub enum ThreadKind {
 
 /// `thread/get`: one thread and its files.
 #[derive(Debug, Clone, Copy)]
-pub struct Get;
+pub struct ThreadGet;
 
 /// Which thread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "ThreadGetParams")]
-pub struct GetParams {
+pub struct ThreadGetParams {
     /// Its whole id.
     pub thread_id: String,
 }
 
 /// One thread and its files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "ThreadGetResult")]
-pub struct GetResult {
+pub struct ThreadGetResult {
     /// The thread.
     pub thread: ThreadSummary,
     /// Every transcript file that contains it (a compressed copy, an archived copy, a revert).

@@ -3,7 +3,7 @@
 use longhaul_client::{Client, ClientError};
 use longhaul_protocol::limit::PAGE_ROWS_MAX;
 use longhaul_protocol::thread::{
-    Get, GetParams, List, ListParams, Sync, SyncParams, ThreadSummary,
+    Sync, SyncParams, ThreadGet, ThreadGetParams, ThreadList, ThreadListParams, ThreadSummary,
 };
 use longhaul_protocol::{ErrorKind, job};
 
@@ -20,7 +20,7 @@ const NEWEST_INSPECTED: u32 = 20;
 /// resumed yet, which are newest but have no content.
 pub(crate) async fn thread(client: &Client, named: Option<&str>) -> Result<ThreadSummary, Failure> {
     let Some(named) = named else { return newest(client).await };
-    Ok(client.call::<Get>(GetParams { thread_id: named.to_owned() }).await?.thread)
+    Ok(client.call::<ThreadGet>(ThreadGetParams { thread_id: named.to_owned() }).await?.thread)
 }
 
 /// As [`thread`], after syncing its transcript.
@@ -71,8 +71,8 @@ pub(crate) async fn job(client: &Client, named: &str) -> Result<String, Failure>
     let (kind, subject) = named.split_once('/').unwrap_or((named, ""));
     let whole = format!("{kind}/{subject}");
     let params =
-        job::ListParams { kind: Some(kind.to_owned()), state: None, limit: Some(PAGE_ROWS_MAX) };
-    let jobs = match client.call::<job::List>(params).await {
+        job::JobListParams { kind: Some(kind.to_owned()), state: None, limit: Some(PAGE_ROWS_MAX) };
+    let jobs = match client.call::<job::JobList>(params).await {
         Ok(found) => found.jobs,
         // The name does not begin with a kind.
         Err(ClientError::Refused(error)) if error.kind() == ErrorKind::InvalidParams => {
@@ -98,8 +98,8 @@ async fn newest(client: &Client) -> Result<ThreadSummary, Failure> {
     let here =
         std::env::current_dir().ok().and_then(|path| path.into_os_string().into_string().ok());
     for cwd in [here, None] {
-        let params = ListParams { cwd, limit: Some(NEWEST_INSPECTED), ..Default::default() };
-        let threads = client.call::<List>(params).await?.threads;
+        let params = ThreadListParams { cwd, limit: Some(NEWEST_INSPECTED), ..Default::default() };
+        let threads = client.call::<ThreadList>(params).await?.threads;
         if let Some(thread) = worked_in(threads) {
             return Ok(thread);
         }

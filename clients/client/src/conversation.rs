@@ -343,10 +343,10 @@ impl Conversation {
     /// The whole history in a form that providers accept: an unanswered call gets an output that says so.
     async fn history(&mut self, thread_id: &str) -> Result<Vec<Value>, ClientError> {
         let mut params =
-            history::GetParams { thread_id: thread_id.to_owned(), ..Default::default() };
+            history::HistoryGetParams { thread_id: thread_id.to_owned(), ..Default::default() };
         let mut items = Vec::new();
         loop {
-            let page = self.daemon.ask::<history::Get>(|| params.clone()).await?;
+            let page = self.daemon.ask::<history::HistoryGet>(|| params.clone()).await?;
             items.extend(page.items);
             params.cursor = page.next_cursor;
             if params.cursor.is_none() {

@@ -6,8 +6,8 @@
 //!
 //! # async fn example() -> Result<(), longhaul_client::ClientError> {
 //! let client = Client::connect(ConnectOptions::new("example", "1.0.0")).await?;
-//! let newest = thread::ListParams { limit: Some(1), ..Default::default() };
-//! for thread in client.call::<thread::List>(newest).await?.threads {
+//! let newest = thread::ThreadListParams { limit: Some(1), ..Default::default() };
+//! for thread in client.call::<thread::ThreadList>(newest).await?.threads {
 //!     let wanted = compaction::RunParams { thread_id: Some(thread.thread_id), ..Default::default() };
 //!     println!("{}", client.call::<compaction::Run>(wanted).await?.view);
 //! }

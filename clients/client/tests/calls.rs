@@ -82,8 +82,8 @@ async fn a_refusal_carries_the_kind_the_retry_class_and_the_hint_of_the_daemon()
         Reply::Error(WireError::new(ErrorKind::StoreBusy, "busy").with_hint("wait a little"))
     }));
     let client = daemon.connect().await.unwrap();
-    let params = thread::GetParams { thread_id: "t".into() };
-    let error = client.call::<thread::Get>(params).await.unwrap_err();
+    let params = thread::ThreadGetParams { thread_id: "t".into() };
+    let error = client.call::<thread::ThreadGet>(params).await.unwrap_err();
     assert_eq!((error.retry(), error.hint().as_deref()), (Retry::Backoff, Some("wait a little")));
 }
 
@@ -123,7 +123,8 @@ async fn a_connection_that_ends_breaks_its_calls_and_says_so() {
 async fn an_answer_of_the_wrong_shape_names_the_method() {
     let daemon = Daemon::start(examples().result("thread/list", json!({ "threads": 7 })));
     let client = daemon.connect().await.unwrap();
-    let error = client.call::<thread::List>(thread::ListParams::default()).await.unwrap_err();
+    let error =
+        client.call::<thread::ThreadList>(thread::ThreadListParams::default()).await.unwrap_err();
     assert!(matches!(error, ClientError::Unreadable { method: "thread/list", .. }), "{error:?}");
 }
 

@@ -1,6 +1,6 @@
 //! `thread_rescue`: continues a thread that is blocked.
 
-use longhaul_protocol::thread::{BlockedCause, List, ListParams, ThreadSummary};
+use longhaul_protocol::thread::{BlockedCause, ThreadList, ThreadListParams, ThreadSummary};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -22,8 +22,9 @@ pub(crate) struct RescueArgs {
 
 /// Continues the blocked thread, or lists those to choose from.
 pub(crate) async fn rescue(link: &Link, args: RescueArgs) -> Result<String, Fault> {
-    let params = ListParams { blocked: Some(true), limit: Some(LISTED), ..Default::default() };
-    let mut blocked = link.call::<List>(params).await?.threads;
+    let params =
+        ThreadListParams { blocked: Some(true), limit: Some(LISTED), ..Default::default() };
+    let mut blocked = link.call::<ThreadList>(params).await?.threads;
     if let Some(named) = &args.thread_id {
         blocked.retain(|thread| thread.thread_id.starts_with(named));
     }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use longhaul_printable as printable;
 use longhaul_protocol::history::{Expand, ExpandParams};
 use longhaul_protocol::thread::{
-    CheckedTree, Continue, ContinueParams, List, ListParams, Search, SearchHit, SearchParams, Sync,
-    SyncParams,
+    CheckedTree, Continue, ContinueParams, Search, SearchHit, SearchParams, Sync, SyncParams,
+    ThreadList, ThreadListParams,
 };
 use longhaul_protocol::{checkpoint, context};
 use schemars::JsonSchema;
@@ -288,7 +288,7 @@ async fn newest(link: &Link) -> Result<String, Fault> {
 
 /// The last updated thread of this folder, if any.
 async fn last_here(link: &Link) -> Result<Option<String>, Fault> {
-    let params = ListParams { cwd: here(), limit: Some(1), ..Default::default() };
-    let threads = link.call::<List>(params).await?.threads;
+    let params = ThreadListParams { cwd: here(), limit: Some(1), ..Default::default() };
+    let threads = link.call::<ThreadList>(params).await?.threads;
     Ok(threads.into_iter().next().map(|thread| thread.thread_id))
 }

@@ -33,12 +33,12 @@ pub use table::{Table, TableError};
 
 /// Methods whose answers may have megabytes. Each takes only milliseconds, so calls of them can queue for their turn.
 pub const LARGE: &[&str] = &[
-    wire::checkpoint::Get::NAME,
-    wire::compaction::Get::NAME,
+    wire::checkpoint::CheckpointGet::NAME,
+    wire::compaction::CompactionGet::NAME,
     wire::context::Normalize::NAME,
     wire::context::Truncate::NAME,
     wire::history::Expand::NAME,
-    wire::history::Get::NAME,
+    wire::history::HistoryGet::NAME,
 ];
 
 pub fn table(services: &Services, deps: &Deps) -> Result<Methods, TableError> {

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 use longhaul_protocol::ErrorKind;
 use longhaul_protocol::archive::{
-    ArchiveState, Forget, ForgetParams, List, ListParams, Overview, OverviewParams, OverviewResult,
-    Restore, RestoreParams, Verify, VerifyParams, VerifyResult,
+    ArchiveList, ArchiveListParams, ArchiveState, Forget, ForgetParams, Overview, OverviewParams,
+    OverviewResult, Restore, RestoreParams, Verify, VerifyParams, VerifyResult,
 };
 use longhaul_protocol::checkpoint::{ChoiceAction, Choose, ChooseParams};
-use longhaul_protocol::history::{Expand, ExpandParams, Get as GetHistory, GetParams};
+use longhaul_protocol::history::{Expand, ExpandParams, HistoryGet, HistoryGetParams};
 use longhaul_protocol::socket::of_agents;
-use longhaul_protocol::thread::{Continue, ContinueParams, Get};
+use longhaul_protocol::thread::{Continue, ContinueParams, ThreadGet};
 use longhaul_protocol::{memory, thread};
 use serde_json::{Value, json};
 
@@ -58,17 +58,22 @@ pub(crate) async fn archived(client: &mut Client) -> OverviewResult {
 /// Waits until ingestion has noticed that a transcript is gone.
 pub(crate) async fn noticed(client: &mut Client, thread_id: &str) {
     let gone = async {
-        let params = thread::GetParams { thread_id: thread_id.into() };
-        while !client.call::<Get>(params.clone()).await.unwrap().files.iter().all(|file| file.gone)
-        {
-        }
+        let params = thread::ThreadGetParams { thread_id: thread_id.into() };
+        while !client
+            .call::<ThreadGet>(params.clone())
+            .await
+            .unwrap()
+            .files
+            .iter()
+            .all(|file| file.gone)
+        {}
     };
     tokio::time::timeout(PATIENCE * 3, gone).await.expect("the transcript is not found missing");
 }
 
 async fn history(client: &mut Client, thread_id: &str) -> (Vec<String>, bool, Vec<String>) {
-    let params = GetParams { thread_id: thread_id.into(), ..Default::default() };
-    let page = client.call::<GetHistory>(params).await.unwrap();
+    let params = HistoryGetParams { thread_id: thread_id.into(), ..Default::default() };
+    let page = client.call::<HistoryGet>(params).await.unwrap();
     let items = page.items.iter().map(|item| item.get().to_owned()).collect();
     let handles = page.origins.into_iter().filter_map(|origin| origin.handle).collect();
     (items, page.from_archive, handles)
@@ -170,14 +175,17 @@ async fn a_deleted_transcript_is_restored_and_its_thread_continues() {
         assert!(from_archive && !items.is_empty(), "{handle}");
     }
     // The earlier history of a thread is folded from the archive, too.
-    let params = GetParams { thread_id: THREAD.into(), as_of: Some(20), ..Default::default() };
-    assert!(client.call::<GetHistory>(params).await.unwrap().from_archive);
+    let params =
+        HistoryGetParams { thread_id: THREAD.into(), as_of: Some(20), ..Default::default() };
+    assert!(client.call::<HistoryGet>(params).await.unwrap().from_archive);
     let again = client.compact(of_thread(THREAD)).await;
     assert_eq!(again.view, receipt.view);
     let params = ContinueParams { thread_id: THREAD.into(), ..Default::default() };
     let continued = client.call::<Continue>(params).await.unwrap();
     assert!(Path::new(&continued.path).exists());
-    let listed = client.call::<List>(ListParams { gone: Some(true), ..Default::default() }).await;
+    let listed = client
+        .call::<ArchiveList>(ArchiveListParams { gone: Some(true), ..Default::default() })
+        .await;
     assert_eq!(listed.unwrap().threads.len(), 1);
 
     let restored = restore(&mut client, None).await.unwrap();
@@ -386,7 +394,7 @@ async fn the_oldest_threads_are_evicted_first_and_those_with_receipts_and_pins_l
     let (daemon, mut client) =
         Daemon::with_client(home, &format!("[archive]\nmax_bytes = {bound}\n")).await;
     let kept = archived(&mut client).await;
-    let listed = client.call::<List>(ListParams::default()).await.unwrap().threads;
+    let listed = client.call::<ArchiveList>(ArchiveListParams::default()).await.unwrap().threads;
     let listed: Vec<&String> = listed.iter().map(|thread| &thread.thread_id).collect();
     assert!(listed.contains(&&ids[0]), "a receipt names it: {listed:?}");
     assert!(listed.contains(&&ids[1]), "a text of it is pinned: {listed:?}");

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::time::Duration;
 
-use longhaul_protocol::archive::{ArchivedThread, List, ListParams, Overview, OverviewParams};
+use longhaul_protocol::archive::{
+    ArchiveList, ArchiveListParams, ArchivedThread, Overview, OverviewParams,
+};
 use longhaul_protocol::checkpoint::{ChoiceAction, Choose, ChooseParams, Unchoose, UnchooseParams};
 
 use crate::archive::{THREAD, archived, long, noticed, packs, says, verify};
@@ -30,7 +32,8 @@ async fn holds(client: &mut Client, expected: &[&str]) {
     let expected: BTreeSet<String> = expected.iter().map(|id| (*id).to_owned()).collect();
     let listed = async {
         loop {
-            let threads = client.call::<List>(ListParams::default()).await.unwrap().threads;
+            let threads =
+                client.call::<ArchiveList>(ArchiveListParams::default()).await.unwrap().threads;
             if threads.into_iter().map(|thread| thread.thread_id).collect::<BTreeSet<_>>()
                 == expected
             {
@@ -151,8 +154,8 @@ async fn damage_at_rest_is_found_by_the_periodic_check_and_reported() {
 
 async fn lost(client: &mut Client, words: Option<&str>) -> Vec<(String, String)> {
     let words = words.map(str::to_owned);
-    let params = ListParams { gone: Some(true), words, ..Default::default() };
-    let threads = client.call::<List>(params).await.unwrap().threads;
+    let params = ArchiveListParams { gone: Some(true), words, ..Default::default() };
+    let threads = client.call::<ArchiveList>(params).await.unwrap().threads;
     let of = |thread: ArchivedThread| (thread.thread_id, thread.title.unwrap_or_default());
     threads.into_iter().map(of).collect()
 }
@@ -195,9 +198,12 @@ async fn a_lost_thread_is_found_by_its_words_even_without_the_database() {
         let asked = lost(&mut client, Some("BOIL repair")).await;
         assert_eq!(asked, one(boiler, "Repair the boiler."), "{is_lost}");
         assert_eq!(lost(&mut client, Some("nozzle")).await, [], "its transcript exists");
-        let params =
-            ListParams { limit: Some(1), words: Some("nozzle".into()), ..Default::default() };
-        let page = client.call::<List>(params).await.unwrap();
+        let params = ArchiveListParams {
+            limit: Some(1),
+            words: Some("nozzle".into()),
+            ..Default::default()
+        };
+        let page = client.call::<ArchiveList>(params).await.unwrap();
         assert_eq!((page.threads.len(), page.next_cursor), (1, None), "{is_lost}");
     }
 }

@@ -93,8 +93,8 @@ async fn a_cancelled_compaction_closes_its_request_to_the_model() {
     assert!(client.call::<compaction::Cancel>(cancel).await.unwrap().cancelled);
     client.job_in(&job(&id), "done").await;
     eventually("the connection is closed", || provider.hanging() == 0).await;
-    let get = compaction::GetParams { compaction_id: id };
-    let error = client.call::<compaction::Get>(get).await.unwrap_err();
+    let get = compaction::CompactionGetParams { compaction_id: id };
+    let error = client.call::<compaction::CompactionGet>(get).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::CompactionNotFound);
 }
 

@@ -204,8 +204,9 @@ async fn an_exported_checkpoint_fits_its_schema() {
     let steps = vec![plan_step("s1", "look"), plan_step("s2", "write")];
     let done = [("s1".to_owned(), true)].into();
     session.assert_accepted(Update::Plan(PlanUpdate { steps, done, evidence: None })).await;
-    let params = checkpoint::GetParams { thread_id: THREAD.into(), as_of: None };
-    let document = session.client.call::<checkpoint::Get>(params).await.unwrap().checkpoint.0;
+    let params = checkpoint::CheckpointGetParams { thread_id: THREAD.into(), as_of: None };
+    let document =
+        session.client.call::<checkpoint::CheckpointGet>(params).await.unwrap().checkpoint.0;
     let exported = checkpoint::CheckpointV1::read(document).unwrap();
     let json = serde_json::to_value(&exported).unwrap();
     let schema: Value = serde_json::from_str(&checkpoint::CheckpointV1::schema_text()).unwrap();
@@ -304,8 +305,9 @@ async fn deleting_the_database_and_reading_again_gives_the_same_bytes() {
     for _ in 0..2 {
         let (daemon, mut client) = Daemon::with_client(home.take().unwrap(), "").await;
         let view = client.call::<checkpoint::View>(view_params()).await.unwrap();
-        let get = checkpoint::GetParams { thread_id: THREAD.into(), ..Default::default() };
-        let document = client.call::<checkpoint::Get>(get).await.unwrap();
+        let get =
+            checkpoint::CheckpointGetParams { thread_id: THREAD.into(), ..Default::default() };
+        let document = client.call::<checkpoint::CheckpointGet>(get).await.unwrap();
         views.push((view, document));
         let folder = daemon.stopped().await;
         for entry in fs::read_dir(folder.path().join(".local/state/longhaul")).unwrap() {

@@ -8,7 +8,7 @@ use longhaul_protocol::checkpoint::{
     UnchooseParams,
 };
 use longhaul_protocol::compaction::{
-    List, ListParams, Preview, PreviewParams, RunParams, Strategy,
+    CompactionList, CompactionListParams, Preview, PreviewParams, RunParams, Strategy,
 };
 use longhaul_protocol::socket::of_agents;
 use longhaul_protocol::thread::{Continue, ContinueParams};
@@ -208,7 +208,7 @@ async fn a_preview_equals_the_run_and_leaves_no_trace() {
     let question = asking.question.expect("a model would be asked");
     assert!(question.input_tokens > 0 && question.output_tokens_max > 0, "{question:?}");
     assert_eq!((asking.strategy, provider.requests().len()), (Strategy::Hybrid, 0));
-    let listed = client.call::<List>(ListParams::default()).await.unwrap();
+    let listed = client.call::<CompactionList>(CompactionListParams::default()).await.unwrap();
     assert_eq!(listed.compactions, []);
     let run = RunParams { max_tokens: Some(900), ..on(Strategy::Checkpoint) };
     let made = client.compact(run).await;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use longhaul_protocol::compaction::Strategy;
 use longhaul_protocol::daemon::CompactionsStatus;
 use longhaul_protocol::thread::{
-    AgentCost, Bill, BillParams, BlockedCause, Continue, ContinueParams, CostSource, List,
-    ListParams,
+    AgentCost, Bill, BillParams, BlockedCause, Continue, ContinueParams, CostSource, ThreadList,
+    ThreadListParams,
 };
 use longhaul_protocol::{ErrorKind, Retry};
 use rustix::fs::{FlockOperation, flock};
@@ -323,13 +323,13 @@ async fn a_blocked_thread_is_listed_until_another_continues_it() {
     rollout.write(home.path());
     let (_daemon, mut client) = Daemon::with_client(home, "").await;
     client.sync(THREAD).await;
-    let blocked = || ListParams { blocked: Some(true), ..Default::default() };
-    let threads = client.call::<List>(blocked()).await.unwrap().threads;
+    let blocked = || ThreadListParams { blocked: Some(true), ..Default::default() };
+    let threads = client.call::<ThreadList>(blocked()).await.unwrap().threads;
     let [thread] = threads.as_slice() else { panic!("{threads:?}") };
     let found = thread.blocked.map(|blocked| (blocked.cause, blocked.failures));
     assert_eq!(found, Some((BlockedCause::ContextFull, 2)));
     let continued = client.call::<Continue>(params(THREAD)).await.unwrap();
     assert!(continued.compaction.view.contains(LAST_REQUEST), "{}", continued.compaction.view);
     assert!(client.thread(&continued.thread_id).await.blocked.is_none());
-    assert_eq!(client.call::<List>(blocked()).await.unwrap().threads, []);
+    assert_eq!(client.call::<ThreadList>(blocked()).await.unwrap().threads, []);
 }

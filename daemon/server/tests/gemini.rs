@@ -101,8 +101,9 @@ async fn a_document_that_became_a_journal_is_one_thread() {
     let ended = document(&[request.clone(), edit.clone(), model("m3", "Renamed.")]);
     fs::write(&path, ended.to_string()).unwrap();
     client.sync_file(&path).await;
-    let params = checkpoint::GetParams { thread_id: SESSION.into(), ..Default::default() };
-    let found = client.call::<checkpoint::Get>(params).await.unwrap().checkpoint.0;
+    let params =
+        checkpoint::CheckpointGetParams { thread_id: SESSION.into(), ..Default::default() };
+    let found = client.call::<checkpoint::CheckpointGet>(params).await.unwrap().checkpoint.0;
     assert!(found.to_string().contains("src/a.rs"), "{found}");
     let journal = path.with_extension("jsonl");
     fs::write(&journal, lines(&[header(), request, edit])).unwrap();

@@ -6,8 +6,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use longhaul_protocol::context::{Normalize, NormalizeParams};
-use longhaul_protocol::history::{BaseKind, Get, GetParams, GetResult, Opaque};
-use longhaul_protocol::thread::{List, ListParams, ThreadSummary};
+use longhaul_protocol::history::{
+    BaseKind, HistoryGet, HistoryGetParams, HistoryGetResult, Opaque,
+};
+use longhaul_protocol::thread::{ThreadList, ThreadListParams, ThreadSummary};
 use serde_json::value::RawValue;
 
 use crate::support::{Client, Daemon};
@@ -77,18 +79,18 @@ pub fn copy(corpus: &[PathBuf], home: &Path) -> Vec<PathBuf> {
 }
 
 /// All pages of a history, joined.
-async fn history(client: &mut Client, thread_id: &str, as_of: Option<u64>) -> GetResult {
-    let mut params = GetParams {
+async fn history(client: &mut Client, thread_id: &str, as_of: Option<u64>) -> HistoryGetResult {
+    let mut params = HistoryGetParams {
         thread_id: thread_id.into(),
         as_of,
         max_bytes: Some(BYTES),
         opaque: Some(Opaque::AsIs),
         cursor: None,
     };
-    let mut whole = client.call::<Get>(params.clone()).await.unwrap();
+    let mut whole = client.call::<HistoryGet>(params.clone()).await.unwrap();
     while let Some(cursor) = whole.next_cursor.take() {
         params.cursor = Some(cursor);
-        let page = client.call::<Get>(params.clone()).await.unwrap();
+        let page = client.call::<HistoryGet>(params.clone()).await.unwrap();
         whole.items.extend(page.items);
         whole.origins.extend(page.origins);
         whole.next_cursor = page.next_cursor;
@@ -98,15 +100,15 @@ async fn history(client: &mut Client, thread_id: &str, as_of: Option<u64>) -> Ge
 }
 
 /// The serialized answer, for comparison.
-fn bytes(history: &GetResult) -> String {
+fn bytes(history: &HistoryGetResult) -> String {
     serde_json::to_string(history).unwrap()
 }
 
-fn sum(history: &GetResult) -> u64 {
+fn sum(history: &HistoryGetResult) -> u64 {
     history.origins.iter().map(|place| place.tokens).sum()
 }
 
-async fn check_legal(client: &mut Client, history: &GetResult) {
+async fn check_legal(client: &mut Client, history: &HistoryGetResult) {
     let mut normalize = async |items: &[Box<RawValue>]| {
         let params = NormalizeParams { items: items.to_vec(), ..Default::default() };
         client.call::<Normalize>(params).await.unwrap()
@@ -119,13 +121,13 @@ async fn check_legal(client: &mut Client, history: &GetResult) {
 }
 
 /// Lines of a history after its base.
-fn lines(history: &GetResult) -> BTreeSet<u64> {
+fn lines(history: &HistoryGetResult) -> BTreeSet<u64> {
     let seqs = history.origins.iter().map(|place| place.seq);
     seqs.filter(|seq| *seq > history.base.seq).collect()
 }
 
 /// With the same base, every line visible now that existed earlier was visible then.
-async fn check_moment(client: &mut Client, now: &GetResult, seq: u64) {
+async fn check_moment(client: &mut Client, now: &HistoryGetResult, seq: u64) {
     let then = history(client, &now.thread_id, Some(seq)).await;
     let name = format!("{} as of {seq} of {}", now.thread_id, now.seq);
     assert!(then.seq <= seq, "{name}");
@@ -140,10 +142,10 @@ async fn check_moment(client: &mut Client, now: &GetResult, seq: u64) {
 }
 
 pub async fn threads(client: &mut Client) -> Vec<ThreadSummary> {
-    let mut params = ListParams { limit: Some(100), ..Default::default() };
+    let mut params = ThreadListParams { limit: Some(100), ..Default::default() };
     let mut threads = Vec::new();
     loop {
-        let page = client.call::<List>(params.clone()).await.unwrap();
+        let page = client.call::<ThreadList>(params.clone()).await.unwrap();
         threads.extend(page.threads);
         let Some(cursor) = page.next_cursor else { return threads };
         params.cursor = Some(cursor);

@@ -7,7 +7,9 @@ use std::path::Path;
 use longhaul_protocol::checkpoint::{View, ViewParams};
 use longhaul_protocol::context::{Diff, DiffParams, Permissions, Settings};
 use longhaul_protocol::daemon::{NoParams, Status};
-use longhaul_protocol::history::{Base, BaseKind, Get, GetParams, GetResult, Opaque};
+use longhaul_protocol::history::{
+    Base, BaseKind, HistoryGet, HistoryGetParams, HistoryGetResult, Opaque,
+};
 use longhaul_protocol::thread;
 use serde_json::{Value, json};
 
@@ -28,21 +30,21 @@ async fn start(rollouts: &[&Rollout]) -> Daemon {
     Daemon::over(home, "").await
 }
 
-fn of(thread_id: &str) -> GetParams {
-    GetParams { thread_id: thread_id.into(), ..Default::default() }
+fn of(thread_id: &str) -> HistoryGetParams {
+    HistoryGetParams { thread_id: thread_id.into(), ..Default::default() }
 }
 
-async fn get(daemon: &Daemon, params: GetParams) -> GetResult {
+async fn get(daemon: &Daemon, params: HistoryGetParams) -> HistoryGetResult {
     let mut client = daemon.connect().await;
     client.sync(&params.thread_id).await;
-    client.call::<Get>(params).await.unwrap()
+    client.call::<HistoryGet>(params).await.unwrap()
 }
 
-fn items(history: &GetResult) -> Vec<Value> {
+fn items(history: &HistoryGetResult) -> Vec<Value> {
     history.items.iter().map(|item| serde_json::from_str(item.get()).unwrap()).collect()
 }
 
-async fn texts(daemon: &Daemon, params: GetParams) -> Vec<String> {
+async fn texts(daemon: &Daemon, params: HistoryGetParams) -> Vec<String> {
     items(&get(daemon, params).await).iter().map(|item| text_of(item).to_owned()).collect()
 }
 
@@ -104,7 +106,7 @@ async fn a_compactions_replacement_is_the_base_and_a_rollback_after_it_keeps_the
     assert_eq!(history.base, Base { kind: BaseKind::Replacement, seq: 8 });
     let now = texts(&daemon, of(THREAD)).await;
     assert_eq!(now, ["one", "SUMMARY", "three", "did three"]);
-    let before = texts(&daemon, GetParams { as_of: Some(7), ..of(THREAD) }).await;
+    let before = texts(&daemon, HistoryGetParams { as_of: Some(7), ..of(THREAD) }).await;
     assert_eq!(before.len(), 7, "the history before the compaction is still there");
     rollout.rolled_back(1);
     assert_eq!(texts_of(&rollout).await, ["one", "SUMMARY"]);
@@ -148,7 +150,7 @@ async fn the_checkpoint_replaces_an_encrypted_compaction() {
     let stand_ins: Vec<bool> = history.origins.iter().map(|origin| origin.stand_in).collect();
     assert_eq!(stand_ins, [false, true]);
     assert!(text_of(&items(&history)[1]).starts_with("[longhaul]"), "{history:?}");
-    let as_is = get(&daemon, GetParams { opaque: Some(Opaque::AsIs), ..of(THREAD) }).await;
+    let as_is = get(&daemon, HistoryGetParams { opaque: Some(Opaque::AsIs), ..of(THREAD) }).await;
     assert_eq!(items(&as_is)[1], sealed);
 }
 
@@ -162,7 +164,7 @@ async fn pages_join_to_the_whole_history_and_a_fork_continues_its_base() {
     let whole = texts(&daemon, of(FORK)).await;
     assert_eq!(whole[1..], ["one", "did one", "another way"]);
     let mut pages = Vec::new();
-    let mut params = GetParams { max_bytes: Some(1), ..of(FORK) };
+    let mut params = HistoryGetParams { max_bytes: Some(1), ..of(FORK) };
     loop {
         let page = get(&daemon, params.clone()).await;
         let [item] = &items(&page)[..] else { panic!("one item a page: {page:?}") };
@@ -354,7 +356,7 @@ async fn a_history_as_of_before_a_request_ends_there_and_honours_rollbacks() {
         (before_instead, &["one", "did one"]),
         (before_four, &["one", "did one", "instead", "did it"]),
     ] {
-        let left = texts(&daemon, GetParams { as_of: Some(as_of), ..of(THREAD) }).await;
+        let left = texts(&daemon, HistoryGetParams { as_of: Some(as_of), ..of(THREAD) }).await;
         let turns: Vec<&str> =
             left.iter().map(String::as_str).filter(|text| !text.starts_with('<')).collect();
         assert_eq!(turns, expected, "as of {as_of}");
@@ -392,8 +394,8 @@ async fn several_objects_on_a_line_are_read_and_counted_consistently() {
         assert_eq!(shown, [said_on_it, &["the end"]].concat(), "{line}");
 
         let mut client = daemon.connect().await;
-        let params = thread::GetParams { thread_id: THREAD.into() };
-        let thread = client.call::<thread::Get>(params).await.unwrap().thread;
+        let params = thread::ThreadGetParams { thread_id: THREAD.into() };
+        let thread = client.call::<thread::ThreadGet>(params).await.unwrap().thread;
         assert_eq!((thread.malformed, thread.lines), (malformed, 10), "{line}");
         let ingest = client.call::<Status>(NoParams {}).await.unwrap().ingest;
         assert_eq!((ingest.malformed, ingest.lines), (malformed, 10), "{line}");

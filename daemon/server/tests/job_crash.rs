@@ -264,8 +264,8 @@ async fn a_daemon_stopped_past_its_lease_stores_nothing_when_it_continues() {
     process.signal(Signal::CONT);
     // It reads the answer or has stopped; either way it continues to serve, and the run has no effect.
     eventually("the late run is over", || rig.provider.hanging() == 0).await;
-    let params = compaction::GetParams { compaction_id: key.subject.clone() };
-    let late = client.call::<compaction::Get>(params).await.unwrap_err();
+    let params = compaction::CompactionGetParams { compaction_id: key.subject.clone() };
+    let late = client.call::<compaction::CompactionGet>(params).await.unwrap_err();
     assert_eq!(late.kind(), ErrorKind::CompactionNotFound);
     let job = store.jobs.get(&key).await.unwrap().unwrap();
     let holder = job.lease.map(|lease| lease.holder);

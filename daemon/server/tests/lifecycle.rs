@@ -108,9 +108,9 @@ async fn a_threads_counts_match_its_transcript() {
     std::fs::write(&path, &text).unwrap();
     let (_daemon, mut client) = Daemon::with_client(home, "").await;
     let synced = client.sync(ID).await;
-    let params = thread::GetParams { thread_id: ID.into() };
-    let thread::GetResult { thread, files, checkpoint_seq } =
-        client.call::<thread::Get>(params).await.unwrap();
+    let params = thread::ThreadGetParams { thread_id: ID.into() };
+    let thread::ThreadGetResult { thread, files, checkpoint_seq } =
+        client.call::<thread::ThreadGet>(params).await.unwrap();
     assert_eq!((thread.items, thread.lines, thread.bytes), (7, 11, text.len() as u64));
     assert_eq!((thread.malformed, thread.unknown, thread.oversized), (2, 1, 0));
     assert_eq!((thread.compactions, thread.archived), (0, false));

@@ -283,8 +283,8 @@ async fn calls_are_counted_with_their_errors_and_times() {
     for _ in 0..3 {
         client.threads().await;
     }
-    let nobody = thread::GetParams { thread_id: "nobody".into() };
-    client.call::<thread::Get>(nobody).await.unwrap_err();
+    let nobody = thread::ThreadGetParams { thread_id: "nobody".into() };
+    client.call::<thread::ThreadGet>(nobody).await.unwrap_err();
     client.request("no/such", json!({})).await;
     let metrics = client.call::<daemon::Metrics>(daemon::NoParams {}).await.unwrap();
     let counted = |method: &str| {

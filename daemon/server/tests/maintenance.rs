@@ -4,7 +4,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use longhaul_daemon::clock::Clock;
-use longhaul_protocol::job::{Get, GetResult, Job, JobParams, Retry, Why, WhyResult};
+use longhaul_protocol::job::{Job, JobGet, JobGetResult, JobParams, Retry, Why, WhyResult};
 use longhaul_protocol::thread::{Search, SearchHit, SearchParams};
 use longhaul_protocol::{ErrorKind, memory};
 
@@ -31,8 +31,8 @@ fn of(job: &str) -> JobParams {
 async fn run_after(client: &mut Client, job: &str, epoch: u64) -> Job {
     let done = async {
         loop {
-            match client.call::<Get>(of(job)).await {
-                Ok(GetResult { job, .. }) if job.epoch > epoch && job.state == "done" => {
+            match client.call::<JobGet>(of(job)).await {
+                Ok(JobGetResult { job, .. }) if job.epoch > epoch && job.state == "done" => {
                     return job;
                 }
                 Ok(_) => {}
@@ -66,7 +66,7 @@ async fn pruning_is_not_misled_by_a_clock_set_ahead() {
     retry(&mut client, "prune/").await;
     run_after(&mut client, "prune/", second.epoch).await;
     assert_eq!(client.compactions().await, [], "over their 90 days");
-    let gone = client.call::<Get>(of(&job)).await.unwrap_err();
+    let gone = client.call::<JobGet>(of(&job)).await.unwrap_err();
     assert_eq!(gone.kind(), ErrorKind::JobNotFound, "jobs that ended go, too");
     daemon.stopped().await;
 }

@@ -4,9 +4,10 @@ use std::path::Path;
 
 use longhaul_protocol::event::EventKind;
 use longhaul_protocol::memory::{
-    AddNote, AddNoteParams, Forget, ForgetParams, List, ListParams, ListResult, Origin, Read,
-    ReadParams, ReadResult, Run, RunParams, RunResult, RunState, Search, SearchParams,
-    SearchResult, Status, StatusParams, StatusResult, Summary, SummaryParams, SummaryResult,
+    AddNote, AddNoteParams, Forget, ForgetParams, MemoryList, MemoryListParams, MemoryListResult,
+    Origin, Read, ReadParams, ReadResult, Run, RunParams, RunResult, RunState, Search,
+    SearchParams, SearchResult, Status, StatusParams, StatusResult, Summary, SummaryParams,
+    SummaryResult,
 };
 use longhaul_protocol::{ErrorKind, Method};
 use serde_json::json;
@@ -64,8 +65,8 @@ async fn search(client: &mut Client, query: &str) -> SearchResult {
     ask::<Search>(client, SearchParams { query: query.into(), ..Default::default() }).await
 }
 
-pub async fn list(client: &mut Client) -> ListResult {
-    ask::<List>(client, ListParams::default()).await
+pub async fn list(client: &mut Client) -> MemoryListResult {
+    ask::<MemoryList>(client, MemoryListParams::default()).await
 }
 
 async fn read(client: &mut Client, path: &str) -> ReadResult {

@@ -9,8 +9,8 @@ use longhaul_protocol::job::{
     Claim, ClaimParams, Complete, CompleteParams, ExtractAnswer, WorkFile, WorkInput, WorkResult,
 };
 use longhaul_protocol::memory::{
-    AgentRun, Forget, ForgetParams, List, ListParams, Read, ReadParams, Run, RunParams, RunResult,
-    RunState, Search, SearchParams, Status, StatusParams,
+    AgentRun, Forget, ForgetParams, MemoryList, MemoryListParams, Read, ReadParams, Run, RunParams,
+    RunResult, RunState, Search, SearchParams, Status, StatusParams,
 };
 use longhaul_protocol::{ErrorKind, Method};
 use rustix::process::Signal;
@@ -223,7 +223,7 @@ async fn edits_without_evidence_are_rejected() {
         assert!(agent.detail.contains(why), "{why}: {agent:?}");
         let memory = rig.memory().await;
         assert!(memory.contains("- `cargo nextest run -p parser` failed") && memory.contains(RULE));
-        let files = rig.ask::<List>(ListParams::default()).await.files;
+        let files = rig.ask::<MemoryList>(MemoryListParams::default()).await.files;
         let is_foreign = |path: &str| path.contains("skills/x") || path.contains("run.sh");
         assert!(!files.is_empty() && !files.iter().any(|file| is_foreign(&file.path)), "{files:?}");
         let (_, last) = rig.provider.requests().pop().unwrap();

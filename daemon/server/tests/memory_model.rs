@@ -5,8 +5,8 @@ use std::path::Path;
 use longhaul_protocol::daemon::{self, NoParams};
 use longhaul_protocol::job;
 use longhaul_protocol::memory::{
-    List, ListParams, Read, ReadParams, Run, RunParams, RunResult, Status, StatusParams,
-    StatusResult, Summary, SummaryParams,
+    MemoryList, MemoryListParams, Read, ReadParams, Run, RunParams, RunResult, Status,
+    StatusParams, StatusResult, Summary, SummaryParams,
 };
 use serde_json::{Value, json};
 
@@ -87,7 +87,7 @@ fn answer(learnings: &[Value], raw_memory: &str) -> Answer {
 
 /// The text of every file.
 async fn everything(client: &mut Client) -> String {
-    let files = client.call::<List>(ListParams::default()).await.unwrap().files;
+    let files = client.call::<MemoryList>(MemoryListParams::default()).await.unwrap().files;
     assert!(!files.is_empty(), "no memory");
     let mut all = String::new();
     for file in files {
@@ -205,8 +205,8 @@ async fn every_failure_has_a_name_and_memory_is_built_without_the_model() {
         let [fallbacks] = &status.fallbacks[..] else { panic!("{reason}: {status:?}") };
         assert!(fallbacks.reason.starts_with(reason), "{reason}: {}", fallbacks.reason);
         assert_eq!(fallbacks.threads, 1);
-        let extract = job::ListParams { kind: Some("extract".into()), ..Default::default() };
-        let jobs = client.call::<job::List>(extract).await.unwrap().jobs;
+        let extract = job::JobListParams { kind: Some("extract".into()), ..Default::default() };
+        let jobs = client.call::<job::JobList>(extract).await.unwrap().jobs;
         assert_eq!(jobs[0].state, state, "{reason}: {jobs:?}");
         assert!(everything(&mut client).await.contains(RULE), "{reason}");
         assert!(!provider.requests().is_empty(), "{reason}");

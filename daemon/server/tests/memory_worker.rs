@@ -7,9 +7,11 @@ use longhaul_client::{Client, ClientError, ConnectOptions};
 use longhaul_core::job::Kind;
 use longhaul_protocol::job::{
     Claim, ClaimParams, ClaimedJob, Complete, CompleteParams, CompleteResult, ExtractAnswer,
-    ExtractLearning, Get, Heartbeat, Job, JobParams, TokenParams, WorkInput, WorkResult,
+    ExtractLearning, Heartbeat, Job, JobGet, JobParams, TokenParams, WorkInput, WorkResult,
 };
-use longhaul_protocol::memory::{List, ListParams, Read, ReadParams, Run, RunParams, RunResult};
+use longhaul_protocol::memory::{
+    MemoryList, MemoryListParams, Read, ReadParams, Run, RunParams, RunResult,
+};
 use longhaul_protocol::{ErrorKind, Method};
 use tokio::task::JoinHandle;
 
@@ -98,13 +100,13 @@ impl Rig {
     }
 
     async fn job(&self) -> Job {
-        self.ask::<Get>(JobParams { job: format!("extract/{THREAD}") }).await.job
+        self.ask::<JobGet>(JobParams { job: format!("extract/{THREAD}") }).await.job
     }
 
     /// Path and text of every file of memory.
     async fn files(&self) -> Vec<(String, String)> {
         let mut files = Vec::new();
-        for file in self.ask::<List>(ListParams::default()).await.files {
+        for file in self.ask::<MemoryList>(MemoryListParams::default()).await.files {
             let path = file.path;
             let params = ReadParams { path: path.clone(), ..Default::default() };
             files.push((path, self.ask::<Read>(params).await.text.0));

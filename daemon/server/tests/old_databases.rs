@@ -87,7 +87,7 @@ struct Answers {
 /// The jobs, once there are any.
 async fn jobs(client: &mut Client) -> Vec<String> {
     loop {
-        let jobs = client.call::<job::List>(job::ListParams::default()).await.unwrap().jobs;
+        let jobs = client.call::<job::JobList>(job::JobListParams::default()).await.unwrap().jobs;
         if !jobs.is_empty() {
             let mut jobs: Vec<String> = jobs.into_iter().map(|job| job.job).collect();
             jobs.sort();

@@ -177,8 +177,8 @@ async fn assert_a_thread_like_any_other(client: &mut Client, path: &Path) {
     let expected = ["message", "message", "function_call", "function_call_output", "message"];
     assert_eq!(kinds, expected, "{history:?}");
     assert_eq!(client.usage(SESSION).await.thread_id.as_deref(), Some(SESSION));
-    let params = thread::GetParams { thread_id: SESSION.into() };
-    let file = client.call::<thread::Get>(params).await.unwrap().files.remove(0);
+    let params = thread::ThreadGetParams { thread_id: SESSION.into() };
+    let file = client.call::<thread::ThreadGet>(params).await.unwrap().files.remove(0);
     assert_eq!(file.offset, file.bytes, "it is read to its end");
 }
 
@@ -245,8 +245,8 @@ async fn files_imported_into_a_database_stay_one_thread() {
     let path = database.write(&ended()).await;
     sqlx::raw_sql("COMMIT").execute(&mut database.connection).await.unwrap();
     client.sync_file(&path).await;
-    let params = thread::GetParams { thread_id: SESSION.into() };
-    let found = client.call::<thread::Get>(params).await.unwrap();
+    let params = thread::ThreadGetParams { thread_id: SESSION.into() };
+    let found = client.call::<thread::ThreadGet>(params).await.unwrap();
     assert_eq!(found.thread.path, path.to_str().unwrap());
     assert_eq!(found.files.len(), 1, "it moved: {:?}", found.files);
     assert_eq!(found.files[0].generation, 1, "nothing was read anew");

@@ -1,6 +1,6 @@
 //! Credentials appear in no view, answer or file of the daemon.
 
-use longhaul_protocol::checkpoint::{Get, GetParams, View, ViewParams};
+use longhaul_protocol::checkpoint::{CheckpointGet, CheckpointGetParams, View, ViewParams};
 use serde_json::json;
 
 use crate::support::rollout::Rollout;
@@ -41,14 +41,14 @@ async fn planted_secrets_appear_nowhere() {
         json!({ "type": "function_call_output", "call_id": "c", "output": format!("export SLACK={}", secrets[3]) }),
     ];
     let view = ViewParams { thread_id: THREAD.into(), ..Default::default() };
-    let document = GetParams { thread_id: THREAD.into(), ..Default::default() };
+    let document = CheckpointGetParams { thread_id: THREAD.into(), ..Default::default() };
     let of_thread = client.compact(of_thread(THREAD)).await;
     let of_items = client.compact(of_items(given)).await;
     assert!(of_thread.view.contains("fix the login"), "the rest is kept");
     assert!(of_thread.receipt.redacted > 0 && of_items.receipt.redacted > 0);
     let answers = [
         text(&client.threads().await),
-        text(&client.call::<Get>(document).await.unwrap()),
+        text(&client.call::<CheckpointGet>(document).await.unwrap()),
         text(&client.call::<View>(view).await.unwrap()),
         text(&of_thread),
         text(&of_items),

@@ -92,7 +92,7 @@ async fn besieged() -> (tempfile::TempDir, Process, Bystander) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hundred_clients_that_never_read_cost_little_memory_and_delay_nobody() {
     let (_home, process, mut bystander) = besieged().await;
-    let params = history::GetParams {
+    let params = history::HistoryGetParams {
         thread_id: THREAD.into(),
         max_bytes: Some(8 << 20),
         ..Default::default()
@@ -101,7 +101,7 @@ async fn a_hundred_clients_that_never_read_cost_little_memory_and_delay_nobody()
     for _ in 0..SILENT_READERS {
         let mut client = Client::connect(&process.socket).await;
         for _ in 0..64 {
-            client.begin::<history::Get>(params.clone()).await;
+            client.begin::<history::HistoryGet>(params.clone()).await;
         }
         silent.push(client);
         bystander.small_call().await;

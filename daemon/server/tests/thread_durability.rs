@@ -128,8 +128,8 @@ async fn on_a_full_disk_a_thread_is_compacted_without_being_recorded() {
         let result = client.compact(of_thread(&thread.thread_id)).await;
         assert!(result.view.contains("Rename parse()."), "{}", result.view);
         assert_eq!(result.warnings[0].kind, "not_kept");
-        let get = compaction::GetParams { compaction_id: result.compaction_id };
-        let error = client.call::<compaction::Get>(get).await.unwrap_err();
+        let get = compaction::CompactionGetParams { compaction_id: result.compaction_id };
+        let error = client.call::<compaction::CompactionGet>(get).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::CompactionNotFound);
     }
     let given = of_items([message("user", "Rename parse().")]);

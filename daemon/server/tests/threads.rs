@@ -5,8 +5,8 @@ use std::path::Path;
 use longhaul_protocol::compaction::RunParams;
 use longhaul_protocol::message_history;
 use longhaul_protocol::thread::{
-    Append, AppendItem, AppendParams, AppendResult, Close, CloseParams, List, ListParams, Marker,
-    Open, OpenParams, OpenResult, Sync, SyncParams, ThreadKind,
+    Append, AppendItem, AppendParams, AppendResult, Close, CloseParams, Marker, Open, OpenParams,
+    OpenResult, Sync, SyncParams, ThreadKind, ThreadList, ThreadListParams,
 };
 use longhaul_protocol::{ErrorKind, Retry, WireError, history};
 use serde_json::{Value, json};
@@ -92,8 +92,8 @@ async fn appended_items_appear_in_every_later_answer() {
     let (_daemon, mut client) = Daemon::start_with_client().await;
     let thread = open(&mut client, "k").await;
     assert!(thread.created && thread.seq == 0, "{thread:?}");
-    let own = ListParams { source: Some("longhaul".into()), ..Default::default() };
-    let listed = client.call::<List>(own).await.unwrap().threads;
+    let own = ThreadListParams { source: Some("longhaul".into()), ..Default::default() };
+    let listed = client.call::<ThreadList>(own).await.unwrap().threads;
     assert_eq!(listed.len(), 1);
     assert_eq!((&listed[0].thread_id, &listed[0].path), (&thread.thread_id, &thread.path));
     for number in 0..20 {

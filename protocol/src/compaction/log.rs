@@ -10,14 +10,13 @@ use crate::text::Raw;
 
 /// `compaction/list`: compactions that were made, the newest first.
 #[derive(Debug, Clone, Copy)]
-pub struct List;
+pub struct CompactionList;
 
 /// Which compactions.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "CompactionListParams")]
-pub struct ListParams {
+pub struct CompactionListParams {
     /// Only those of this thread.
     pub thread_id: Option<String>,
     /// Rows of the page, as in `thread/list`.
@@ -29,8 +28,7 @@ pub struct ListParams {
 /// A page of compactions.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "CompactionListResult")]
-pub struct ListResult {
+pub struct CompactionListResult {
     /// The newest first.
     pub compactions: Vec<CompactionSummary>,
     /// Present when there are more.
@@ -74,13 +72,12 @@ pub struct CompactionSummary {
 /// # Errors
 /// `compaction_not_found`.
 #[derive(Debug, Clone, Copy)]
-pub struct Get;
+pub struct CompactionGet;
 
 /// Which compaction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "CompactionGetParams")]
-pub struct GetParams {
+pub struct CompactionGetParams {
     /// Its whole id.
     pub compaction_id: String,
 }
@@ -88,8 +85,7 @@ pub struct GetParams {
 /// A compaction from the log: the fields of `compaction/run` and its row.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "CompactionGetResult")]
-pub struct GetResult {
+pub struct CompactionGetResult {
     /// What `compaction/run` answered.
     #[serde(flatten)]
     pub run: RunResult,

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use proc_macro2::{TokenStream, TokenTree};
 use syn::visit::{self, Visit};
 
 use crate::assert_none;
@@ -9,16 +10,6 @@ use crate::source::{SOURCES, files, root};
 
 /// Maximum definitions of a type name in one crate.
 const DEFINITIONS_MAX: usize = 2;
-
-/// Names over the limit, to be renamed: crate folder and name. Only remove entries.
-const OVERUSED: &[(&str, &str)] = &[
-    ("protocol", "Get"),
-    ("protocol", "GetParams"),
-    ("protocol", "GetResult"),
-    ("protocol", "List"),
-    ("protocol", "ListParams"),
-    ("protocol", "ListResult"),
-];
 
 /// Files that still cite a document that is not in the repository. Only remove entries.
 const CITING: &[&str] = &[];
@@ -34,21 +25,11 @@ fn type_names_are_defined_at_most_twice_in_a_crate() {
             defined.entry((folder, name)).or_default().push(&source.path);
         }
     }
-    let over: BTreeMap<_, _> =
-        defined.iter().filter(|(_, paths)| paths.len() > DEFINITIONS_MAX).collect();
-    let is_listed = |key: &(&str, String)| OVERUSED.contains(&(key.0, key.1.as_str()));
-    let mut findings: Vec<String> = over
+    let findings: Vec<String> = defined
         .iter()
-        .filter(|(key, _)| !is_listed(key))
-        .map(|(key, paths)| format!("{} in {}: {}", key.1, key.0, paths.join(", ")))
+        .filter(|(_, paths)| paths.len() > DEFINITIONS_MAX)
+        .map(|((folder, name), paths)| format!("{name} in {folder}: {}", paths.join(", ")))
         .collect();
-    let is_over = |entry: &(&str, &str)| over.contains_key(&(entry.0, entry.1.to_owned()));
-    findings.extend(
-        OVERUSED
-            .iter()
-            .filter(|entry| !is_over(entry))
-            .map(|(folder, name)| format!("{name} in {folder} is within the limit: unlist it")),
-    );
     assert_none("a type name is defined at most twice in a crate", &findings);
 }
 
@@ -76,6 +57,31 @@ impl<'ast> Visit<'ast> for Types {
     fn visit_item_type(&mut self, item: &'ast syn::ItemType) {
         self.names.push(item.ident.to_string());
         visit::visit_item_type(self, item);
+    }
+
+    fn visit_macro(&mut self, call: &'ast syn::Macro) {
+        self.add_defined_in(call.tokens.clone());
+    }
+}
+
+impl Types {
+    /// Adds the types among the tokens of a macro, which are not parsed: `struct NAME` and `enum NAME`.
+    fn add_defined_in(&mut self, tokens: TokenStream) {
+        let mut is_name = false;
+        for token in tokens {
+            match token {
+                TokenTree::Ident(ident) if is_name => {
+                    self.names.push(ident.to_string());
+                    is_name = false;
+                }
+                TokenTree::Ident(ident) => is_name = ident == "struct" || ident == "enum",
+                TokenTree::Group(group) => {
+                    self.add_defined_in(group.stream());
+                    is_name = false;
+                }
+                _ => is_name = false,
+            }
+        }
     }
 }
 

@@ -6,8 +6,8 @@ use clap::{Args, ValueEnum};
 use futures_util::{Stream, stream};
 use longhaul_client::Client;
 use longhaul_protocol::compaction::{
-    List, ListParams, Preview, PreviewParams, Run, RunParams, RunResult, Start, StartResult,
-    Strategy, TemplateOverrides,
+    CompactionList, CompactionListParams, Preview, PreviewParams, Run, RunParams, RunResult, Start,
+    StartResult, Strategy, TemplateOverrides,
 };
 use longhaul_protocol::event::{EventKind, SubscribeParams};
 use longhaul_protocol::limit::PAGE_ROWS_MAX;
@@ -213,9 +213,12 @@ async fn earlier(
     session: &Session,
 ) -> Result<(), Failure> {
     let limit = if args.undo { PAGE_ROWS_MAX } else { 20 };
-    let params =
-        ListParams { thread_id: Some(thread_id.to_owned()), limit: Some(limit), cursor: None };
-    let made = client.call::<List>(params).await?;
+    let params = CompactionListParams {
+        thread_id: Some(thread_id.to_owned()),
+        limit: Some(limit),
+        cursor: None,
+    };
+    let made = client.call::<CompactionList>(params).await?;
     if args.list {
         return session.print(&made);
     }

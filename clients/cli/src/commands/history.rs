@@ -2,7 +2,9 @@
 
 use clap::Args;
 use longhaul_printable as printable;
-use longhaul_protocol::history::{BaseKind, Get, GetParams, GetResult, Opaque, Origin};
+use longhaul_protocol::history::{
+    BaseKind, HistoryGet, HistoryGetParams, HistoryGetResult, Opaque, Origin,
+};
 use serde_json::Value;
 
 use crate::commands::expand::item_text;
@@ -42,15 +44,15 @@ pub(crate) struct HistoryArgs {
 pub(crate) async fn run(args: HistoryArgs, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
     let thread = select::thread(&client, args.thread.as_deref()).await?;
-    let mut params = GetParams {
+    let mut params = HistoryGetParams {
         thread_id: thread.thread_id,
         as_of: args.as_of,
         opaque: args.opaque.then_some(Opaque::AsIs),
         ..Default::default()
     };
-    let mut whole: Option<GetResult> = None;
+    let mut whole: Option<HistoryGetResult> = None;
     loop {
-        let page = while_waiting("reading", client.call::<Get>(params.clone())).await?;
+        let page = while_waiting("reading", client.call::<HistoryGet>(params.clone())).await?;
         params.cursor.clone_from(&page.next_cursor);
         match &mut whole {
             Some(whole) => {
@@ -71,7 +73,7 @@ pub(crate) async fn run(args: HistoryArgs, session: &Session) -> Result<(), Fail
     session.print(&history)
 }
 
-impl Page for GetResult {
+impl Page for HistoryGetResult {
     fn text(&self, style: &Style) -> String {
         let mut handles = self.origins.iter().map(|origin| origin.handle.as_deref());
         let rows = self.items.iter().zip(&self.origins).map(|(item, place)| {
@@ -124,7 +126,7 @@ fn excerpt(item: &Value) -> String {
     printable::one_line(&head.split_whitespace().collect::<Vec<_>>().join(" ")).into_owned()
 }
 
-fn beginning(history: &GetResult, style: &Style) -> String {
+fn beginning(history: &HistoryGetResult, style: &Style) -> String {
     let what = match history.base.kind {
         BaseKind::Start => "from the first line".to_owned(),
         BaseKind::Replacement => format!("from the compaction at {}", history.base.seq),
@@ -139,12 +141,12 @@ fn beginning(history: &GetResult, style: &Style) -> String {
     style.dim(&format!("thread {} as of {}, {what}{archive}\n", history.thread_id, history.seq))
 }
 
-fn total(history: &GetResult, style: &Style) -> String {
+fn total(history: &HistoryGetResult, style: &Style) -> String {
     let items = counted(history.items.len() as u64, "item");
     style.bold(&format!("{items}, {} tokens\n", tokens(history.tokens)))
 }
 
-fn full(history: &GetResult, style: &Style) -> String {
+fn full(history: &HistoryGetResult, style: &Style) -> String {
     let items = history.items.iter().zip(&history.origins).map(|(item, place)| {
         let parsed = serde_json::from_str(item.get()).unwrap_or_default();
         let handle = place.handle.as_deref().unwrap_or_default();
@@ -176,7 +178,7 @@ mod tests {
             handle: Some("0199#7.abcdef".to_owned()),
             stand_in: false,
         };
-        let history = GetResult {
+        let history = HistoryGetResult {
             thread_id: "0199".to_owned(),
             seq: 9,
             base: longhaul_protocol::history::Base { kind: BaseKind::Start, seq: 0 },

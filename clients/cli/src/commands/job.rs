@@ -2,8 +2,8 @@
 
 use clap::{Args, Subcommand};
 use longhaul_protocol::job::{
-    Cancel, Get, GetResult, Job, JobParams, JobResult, List, ListParams, ListResult, Retry, Why,
-    WhyResult,
+    Cancel, Job, JobGet, JobGetResult, JobList, JobListParams, JobListResult, JobParams, JobResult,
+    Retry, Why, WhyResult,
 };
 use longhaul_protocol::limit::PAGE_ROWS_MAX;
 
@@ -70,10 +70,10 @@ pub(crate) async fn run(command: JobCommand, session: &Session) -> Result<(), Fa
     };
     match command {
         JobCommand::List(JobListArgs { kind, state, limit }) => {
-            let params = ListParams { kind, state, limit: Some(limit) };
-            session.print(&client.call::<List>(params).await?)
+            let params = JobListParams { kind, state, limit: Some(limit) };
+            session.print(&client.call::<JobList>(params).await?)
         }
-        JobCommand::Show(args) => session.print(&client.call::<Get>(named(args).await?).await?),
+        JobCommand::Show(args) => session.print(&client.call::<JobGet>(named(args).await?).await?),
         JobCommand::Why(args) => session.print(&client.call::<Why>(named(args).await?).await?),
         JobCommand::Retry(args) => session.print(&client.call::<Retry>(named(args).await?).await?),
         JobCommand::Cancel(args) => {
@@ -82,7 +82,7 @@ pub(crate) async fn run(command: JobCommand, session: &Session) -> Result<(), Fa
     }
 }
 
-impl Page for ListResult {
+impl Page for JobListResult {
     fn text(&self, style: &Style) -> String {
         if self.jobs.is_empty() {
             return "No jobs.\n".to_owned();
@@ -101,7 +101,7 @@ impl Page for ListResult {
     }
 }
 
-impl Page for GetResult {
+impl Page for JobGetResult {
     fn text(&self, style: &Style) -> String {
         let row = |event: &longhaul_protocol::job::JobEvent| {
             vec![style.ago(event.at), event.state.clone(), count(event.epoch), event.detail.clone()]

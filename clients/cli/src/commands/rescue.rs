@@ -2,7 +2,7 @@
 
 use clap::Args;
 use longhaul_client::{Client, ClientError};
-use longhaul_protocol::thread::{BlockedCause, List, ListParams, ThreadSummary};
+use longhaul_protocol::thread::{BlockedCause, ThreadList, ThreadListParams, ThreadSummary};
 use serde::Serialize;
 
 use crate::commands::continuation;
@@ -61,8 +61,9 @@ pub(crate) async fn run(args: RescueArgs, session: &Session) -> Result<(), Failu
 
 /// Blocked threads that no other continues, newest first.
 pub(crate) async fn blocked(client: &Client) -> Result<Vec<ThreadSummary>, ClientError> {
-    let params = ListParams { blocked: Some(true), limit: Some(LISTED), ..Default::default() };
-    let mut threads = client.call::<List>(params).await?.threads;
+    let params =
+        ThreadListParams { blocked: Some(true), limit: Some(LISTED), ..Default::default() };
+    let mut threads = client.call::<ThreadList>(params).await?.threads;
     threads.retain(|thread| thread.blocked.is_some());
     Ok(threads)
 }

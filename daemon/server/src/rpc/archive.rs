@@ -12,7 +12,7 @@ use crate::service::archive::{ArchiveKeeper, ArchiveWork, ArchivedThread};
 pub(super) fn register(table: &mut Table, keeper: &Arc<ArchiveKeeper>) -> Result<(), TableError> {
     let mut on = table.of(keeper);
     on.on_async::<wire::Overview, _>(status)?;
-    on.on_async::<wire::List, _>(list)?;
+    on.on_async::<wire::ArchiveList, _>(list)?;
     on.on_async::<wire::Verify, _>(verify)?;
     on.on_async::<wire::Restore, _>(restore)?;
     on.on_async::<wire::Forget, _>(forget)
@@ -46,8 +46,8 @@ async fn status(
 
 async fn list(
     keeper: Arc<ArchiveKeeper>,
-    params: wire::ListParams,
-) -> Result<wire::ListResult, Failure> {
+    params: wire::ArchiveListParams,
+) -> Result<wire::ArchiveListResult, Failure> {
     let mut threads = keeper.threads(params.thread_id.as_deref()).await?;
     threads.retain(|thread| params.gone.is_none_or(|gone| gone == thread.is_gone));
     if let Some((updated_ms, path)) = params.cursor.as_deref().map(cursor::read).transpose()? {
@@ -73,7 +73,7 @@ async fn list(
     let next = found.last().filter(|_| is_cut);
     let next_cursor =
         next.map(|last| cursor::show(last.transcript.updated_ms, &last.transcript.path));
-    Ok(wire::ListResult { threads: found.into_iter().map(row).collect(), next_cursor })
+    Ok(wire::ArchiveListResult { threads: found.into_iter().map(row).collect(), next_cursor })
 }
 
 /// Whether the title or the folder contains each of `words`, which are in lower case.

@@ -6,9 +6,9 @@ use longhaul_core::choice;
 use longhaul_core::compaction::handle::Handle;
 use longhaul_core::limits::PINNED_TOKENS;
 use longhaul_protocol::checkpoint::{
-    self as wire, Apply, ApplyParams, ApplyResult, Choices, ChoicesParams, ChoicesResult, Choose,
-    ChooseParams, ChooseResult, Get, GetParams, GetResult, Unchoose, UnchooseParams,
-    UnchooseResult, View, ViewParams, ViewResult,
+    self as wire, Apply, ApplyParams, ApplyResult, CheckpointGet, CheckpointGetParams,
+    CheckpointGetResult, Choices, ChoicesParams, ChoicesResult, Choose, ChooseParams, ChooseResult,
+    Unchoose, UnchooseParams, UnchooseResult, View, ViewParams, ViewResult,
 };
 
 use super::error::Failure;
@@ -24,7 +24,7 @@ pub(super) fn register(
     choices: &Arc<PersonChoices>,
 ) -> Result<(), TableError> {
     let mut of_checkpoints = table.of(checkpoints);
-    of_checkpoints.on_async::<Get, _>(get)?;
+    of_checkpoints.on_async::<CheckpointGet, _>(get)?;
     of_checkpoints.on_async::<View, _>(view)?;
     of_checkpoints.on_async::<Apply, _>(apply)?;
     let mut of_choices = table.of(choices);
@@ -93,9 +93,12 @@ fn choice_of(stored: StoredChoice) -> wire::Choice {
     }
 }
 
-async fn get(checkpoints: Arc<Checkpoints>, params: GetParams) -> Result<GetResult, Failure> {
+async fn get(
+    checkpoints: Arc<Checkpoints>,
+    params: CheckpointGetParams,
+) -> Result<CheckpointGetResult, Failure> {
     let (checkpoint, digest, seq) = checkpoints.get(&params.thread_id, params.as_of).await?;
-    Ok(GetResult { checkpoint: checkpoint.into(), seq, digest: digest.to_string() })
+    Ok(CheckpointGetResult { checkpoint: checkpoint.into(), seq, digest: digest.to_string() })
 }
 
 async fn view(checkpoints: Arc<Checkpoints>, params: ViewParams) -> Result<ViewResult, Failure> {

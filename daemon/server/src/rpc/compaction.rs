@@ -7,9 +7,10 @@ use longhaul_core::context::window::{self, WindowSources};
 use longhaul_core::template::TemplateGroup;
 use longhaul_core::thread::Source;
 use longhaul_protocol::compaction::{
-    self as wire, Cancel, CancelParams, CancelResult, Get, GetParams, GetResult, List, ListParams,
-    ListResult, Phase, Preview, Run, RunParams, RunResult, Should, ShouldParams, ShouldResult,
-    Start, StartResult, Templates, Trigger, Undo, UndoParams, UndoReach, UndoResult,
+    self as wire, Cancel, CancelParams, CancelResult, CompactionGet, CompactionGetParams,
+    CompactionGetResult, CompactionList, CompactionListParams, CompactionListResult, Phase,
+    Preview, Run, RunParams, RunResult, Should, ShouldParams, ShouldResult, Start, StartResult,
+    Templates, Trigger, Undo, UndoParams, UndoReach, UndoResult,
 };
 use longhaul_protocol::policy::{TemplatesParams, TemplatesResult};
 use longhaul_store::CompactionCursor;
@@ -41,9 +42,9 @@ pub(super) fn register(
     jobs.on_async::<Start, _>(start)?;
     jobs.on_async::<Cancel, _>(cancel)?;
     let mut log = table.of(&services.log);
-    log.on_async::<List, _>(list)?;
+    log.on_async::<CompactionList, _>(list)?;
     let installer = services.installer.clone();
-    log.on_async::<Get, _>(move |log, params| get(log, installer.clone(), params))?;
+    log.on_async::<CompactionGet, _>(move |log, params| get(log, installer.clone(), params))?;
     table.of(texts).on::<Templates>(templates)?;
     table.of(&services.undo).on_async::<Undo, _>(undo)
 }
@@ -166,13 +167,16 @@ fn templates(
     super::texts::templates(texts, TemplateGroup::Compaction, seed.unwrap_or(false))
 }
 
-async fn list(log: Arc<CompactionLog>, params: ListParams) -> Result<ListResult, Failure> {
+async fn list(
+    log: Arc<CompactionLog>,
+    params: CompactionListParams,
+) -> Result<CompactionListResult, Failure> {
     let after = params.cursor.as_deref().map(cursor::read).transpose()?;
     let after = after
         .map(|(created_at_ms, compaction_id)| CompactionCursor { created_at_ms, compaction_id });
     let limit = convert::page_rows(params.limit);
     let (rows, next) = log.list(params.thread_id.as_deref(), limit, after.as_ref()).await?;
-    Ok(ListResult {
+    Ok(CompactionListResult {
         compactions: rows.into_iter().map(convert::summary).collect(),
         next_cursor: next.map(|next| cursor::show(next.created_at_ms, &next.compaction_id)),
     })
@@ -181,15 +185,15 @@ async fn list(log: Arc<CompactionLog>, params: ListParams) -> Result<ListResult,
 async fn get(
     log: Arc<CompactionLog>,
     installer: Arc<Installer>,
-    params: GetParams,
-) -> Result<GetResult, Failure> {
+    params: CompactionGetParams,
+) -> Result<CompactionGetResult, Failure> {
     let mut compaction = log.get(&params.compaction_id).await?;
     compaction.installed_seq = installer.installed_seq(&compaction).await?;
     let summary = convert::summary_of(&compaction);
     let decision_id = compaction.decision_id;
     let policy = compaction.policy.as_ref();
     let policy = policy.map(|trigger| super::policy::trigger(trigger, decision_id));
-    Ok(GetResult { run: convert::run_result(compaction), summary, policy })
+    Ok(CompactionGetResult { run: convert::run_result(compaction), summary, policy })
 }
 
 async fn undo(undo: Arc<compaction::Undo>, params: UndoParams) -> Result<UndoResult, Failure> {

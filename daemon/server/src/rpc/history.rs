@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use longhaul_core::compaction::handle::Handle;
-use longhaul_protocol::history::{self as wire, Expand, ExpandParams, ExpandResult, Get};
+use longhaul_protocol::history::{self as wire, Expand, ExpandParams, ExpandResult, HistoryGet};
 
 use super::convert::same_variants;
 use super::error::Failure;
@@ -20,13 +20,13 @@ pub(super) fn register(
     histories: &Arc<Histories>,
 ) -> Result<(), TableError> {
     table.of(handles).on_async::<Expand, _>(expand)?;
-    table.of(histories).on_async::<Get, _>(get)
+    table.of(histories).on_async::<HistoryGet, _>(get)
 }
 
 async fn get(
     histories: Arc<Histories>,
-    params: wire::GetParams,
-) -> Result<wire::GetResult, Failure> {
+    params: wire::HistoryGetParams,
+) -> Result<wire::HistoryGetResult, Failure> {
     let (as_of, from) = match params.cursor.as_deref() {
         Some(cursor) => {
             let read = read_cursor(cursor);
@@ -44,7 +44,7 @@ async fn get(
         opaque: same_variants!(params.opaque.unwrap_or(wire::Opaque::StandIn), wire::Opaque => Opaque, StandIn | AsIs),
     };
     let history = histories.visible(query).await?;
-    Ok(wire::GetResult {
+    Ok(wire::HistoryGetResult {
         thread_id: params.thread_id,
         seq: history.seq,
         base: wire::Base { kind: base_kind(history.base.0), seq: history.base.1 },

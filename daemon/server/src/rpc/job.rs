@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use longhaul_core::job::{self, JobKey};
 use longhaul_protocol::job::{
-    Cancel, Get, GetResult, Job, JobEvent, JobParams, JobResult, List, ListParams, ListResult,
-    Retry, Why, WhyResult,
+    Cancel, Job, JobEvent, JobGet, JobGetResult, JobList, JobListParams, JobListResult, JobParams,
+    JobResult, Retry, Why, WhyResult,
 };
 use longhaul_store::JobFilter;
 
@@ -26,24 +26,24 @@ pub(super) fn register(
 ) -> Result<(), TableError> {
     table.of(states).on_async::<Why, _>(why)?;
     let mut on = table.of(jobs);
-    on.on_async::<List, _>(list)?;
-    on.on_async::<Get, _>(get)?;
+    on.on_async::<JobList, _>(list)?;
+    on.on_async::<JobGet, _>(get)?;
     on.on_async::<Retry, _>(retry)?;
     on.on_async::<Cancel, _>(cancel)?;
     worker::register(&mut on)?;
     worker::register_results(&mut table.of(workers))
 }
 
-async fn list(jobs: Arc<Jobs>, params: ListParams) -> Result<ListResult, Failure> {
+async fn list(jobs: Arc<Jobs>, params: JobListParams) -> Result<JobListResult, Failure> {
     let kind = params.kind.as_deref().map(|name| convert::one_of("kind", name));
     let state = params.state.as_deref().map(|name| convert::one_of("state", name));
     let filter = JobFilter { kind: kind.transpose()?, state: state.transpose()? };
     let limit = convert::page_rows(params.limit);
     let found = jobs.list(&filter, limit).await.map_err(ServiceError::from)?;
-    Ok(ListResult { jobs: found.into_iter().map(job_of).collect() })
+    Ok(JobListResult { jobs: found.into_iter().map(job_of).collect() })
 }
 
-async fn get(jobs: Arc<Jobs>, params: JobParams) -> Result<GetResult, Failure> {
+async fn get(jobs: Arc<Jobs>, params: JobParams) -> Result<JobGetResult, Failure> {
     let key = key(&params)?;
     let (job, _) = jobs.why(&key).await.map_err(ServiceError::from)?;
     let events = jobs.events(&key).await.map_err(ServiceError::from)?;
@@ -53,7 +53,7 @@ async fn get(jobs: Arc<Jobs>, params: JobParams) -> Result<GetResult, Failure> {
         state: event.state,
         detail: event.detail,
     };
-    Ok(GetResult { job: job_of(job), events: events.into_iter().map(event).collect() })
+    Ok(JobGetResult { job: job_of(job), events: events.into_iter().map(event).collect() })
 }
 
 async fn why(states: Arc<JobStates>, params: JobParams) -> Result<WhyResult, Failure> {

@@ -8,8 +8,8 @@ use longhaul_protocol::Block;
 use longhaul_protocol::limit::{MEMORY_READ_TOKENS_MAX, SEARCH_HITS_DEFAULT, SEARCH_HITS_MAX};
 use longhaul_protocol::memory::{
     self as wire, AddNote, AddNoteParams, AddNoteResult, AgentRun, Cite, CiteParams, CiteResult,
-    Fallback, Forget, ForgetParams, ForgetResult, Hit, List, ListNotes, ListNotesParams,
-    ListNotesResult, ListParams, ListResult, MemoryFile, MemoryUse, Note, Read, ReadParams,
+    Fallback, Forget, ForgetParams, ForgetResult, Hit, ListNotes, ListNotesParams, ListNotesResult,
+    MemoryFile, MemoryList, MemoryListParams, MemoryListResult, MemoryUse, Note, Read, ReadParams,
     ReadResult, ReviewNote, ReviewNoteParams, ReviewNoteResult, Run, RunParams, RunResult,
     RunState, Search, SearchParams, SearchResult, SkipCount, Status, StatusParams, StatusResult,
     Summary, SummaryParams, SummaryResult, Verdict,
@@ -38,7 +38,7 @@ pub(super) fn register(
     let mut reader = table.of(&memory.reader);
     reader.on_async::<Summary, _>(summary)?;
     reader.on_async::<Search, _>(search)?;
-    reader.on_async::<List, _>(list)?;
+    reader.on_async::<MemoryList, _>(list)?;
     reader.on_async_with_context::<Read, _>(read)?;
     let mut notes = table.of(&memory.notes);
     notes.on_async_with_context::<AddNote, _>(add_note)?;
@@ -100,7 +100,10 @@ fn hit_of(hit: MemoryHit) -> Hit {
     }
 }
 
-async fn list(reader: Arc<MemoryReader>, params: ListParams) -> Result<ListResult, Failure> {
+async fn list(
+    reader: Arc<MemoryReader>,
+    params: MemoryListParams,
+) -> Result<MemoryListResult, Failure> {
     let limit = usize::try_from(convert::page_rows(params.limit)).unwrap_or(usize::MAX);
     let below = params.path.map(|path| format!("{}/", path.trim_end_matches('/')));
     let files = reader.files().await?;
@@ -120,7 +123,7 @@ async fn list(reader: Arc<MemoryReader>, params: ListParams) -> Result<ListResul
         .collect();
     let has_more = files.next().is_some();
     let next_cursor = page.last().filter(|_| has_more).map(|file| file.path.clone());
-    Ok(ListResult { files: page, root: reader.root(), next_cursor })
+    Ok(MemoryListResult { files: page, root: reader.root(), next_cursor })
 }
 
 async fn read(

@@ -118,8 +118,8 @@ async fn a_table_that_does_not_match_the_protocol_is_rejected() {
     struct Stray;
     impl Method for Stray {
         const NAME: &'static str = "thread/erase";
-        type Params = thread::ListParams;
-        type Result = thread::ListResult;
+        type Params = thread::ThreadListParams;
+        type Result = thread::ThreadListResult;
     }
     assert!(matches!(
         table.of(&Arc::new(())).on::<Stray>(|(), _, _| unreachable!()),

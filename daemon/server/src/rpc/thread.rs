@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use longhaul_protocol::thread::{
-    Get, GetParams, GetResult, Items, List, ListParams, ListResult, Sync, SyncParams, SyncResult,
+    Items, Sync, SyncParams, SyncResult, ThreadGet, ThreadGetParams, ThreadGetResult, ThreadList,
+    ThreadListParams, ThreadListResult,
 };
 use longhaul_store::{ThreadCursor, ThreadFilter};
 
@@ -28,10 +29,10 @@ pub(super) fn register(
 ) -> Result<(), TableError> {
     let (gate, contexts) = (table.gate(), Arc::clone(contexts));
     let mut on = table.of(threads);
-    on.on_async_with_context::<List, _>(move |threads, context, params| {
+    on.on_async_with_context::<ThreadList, _>(move |threads, context, params| {
         list(threads, gate.clone(), context, params)
     })?;
-    on.on_async::<Get, _>(get)?;
+    on.on_async::<ThreadGet, _>(get)?;
     on.on_async::<Sync, _>(move |threads, params| sync(threads, contexts.clone(), params))?;
     on.on_async::<Items, _>(items::items)
 }
@@ -40,8 +41,8 @@ async fn list(
     threads: Arc<Threads>,
     gate: Arc<AgentGate>,
     context: CallContext,
-    params: ListParams,
-) -> Result<ListResult, Failure> {
+    params: ThreadListParams,
+) -> Result<ThreadListResult, Failure> {
     let source =
         params.source.as_deref().map(|name| convert::one_of("source", name)).transpose()?;
     let folders = gate.folders(&context, (params.cwd, None)).await?;
@@ -51,17 +52,17 @@ async fn list(
     let after = after.map(|(updated_at_ms, thread_id)| ThreadCursor { updated_at_ms, thread_id });
     let limit = convert::page_rows(params.limit);
     let (rows, next) = threads.list(&filter, limit, after.as_ref()).await?;
-    Ok(ListResult {
+    Ok(ThreadListResult {
         threads: rows.into_iter().map(convert::thread_summary).collect(),
         next_cursor: next.map(|next| cursor::show(next.updated_at_ms, &next.thread_id)),
     })
 }
 
-async fn get(threads: Arc<Threads>, params: GetParams) -> Result<GetResult, Failure> {
+async fn get(threads: Arc<Threads>, params: ThreadGetParams) -> Result<ThreadGetResult, Failure> {
     let (row, files) = threads.get(&params.thread_id).await?;
     let checkpoint_seq = row.file.cursor.next_seq.saturating_sub(1);
     let files = files.into_iter().map(|file| convert::thread_file(file, &row.file)).collect();
-    Ok(GetResult { thread: convert::thread_summary(row), files, checkpoint_seq })
+    Ok(ThreadGetResult { thread: convert::thread_summary(row), files, checkpoint_seq })
 }
 
 async fn sync(

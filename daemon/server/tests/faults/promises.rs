@@ -7,15 +7,13 @@ use std::path::{Path, PathBuf};
 use longhaul_protocol::archive::{
     ArchiveState, Overview, OverviewParams, Restore, RestoreParams, Verify, VerifyParams,
 };
-use longhaul_protocol::compaction::{Get as GetCompaction, GetParams as CompactionParams};
+use longhaul_protocol::compaction::{CompactionGet, CompactionGetParams};
 use longhaul_protocol::daemon::{NoParams, Status};
-use longhaul_protocol::history::{
-    Expand, ExpandParams, Get as GetHistory, GetParams as HistoryParams,
-};
+use longhaul_protocol::history::{Expand, ExpandParams, HistoryGet, HistoryGetParams};
 use longhaul_protocol::memory::{ListNotes, ListNotesParams, Read, ReadParams};
 use longhaul_protocol::message_history::{Lookup, LookupParams};
 use longhaul_protocol::thread::{
-    Append, AppendParams, Get as GetThread, GetParams as ThreadParams, Open, Sync, SyncParams,
+    Append, AppendParams, Open, Sync, SyncParams, ThreadGet, ThreadGetParams,
 };
 use longhaul_protocol::{Method, WireError};
 
@@ -105,12 +103,12 @@ impl Check {
         let params =
             SyncParams { thread_id: Some(thread_id.clone()), timeout_ms, ..Default::default() };
         self.call::<Sync>("sync", params).await?;
-        let params = ThreadParams { thread_id: thread_id.clone() };
-        let thread = self.call::<GetThread>("thread", params).await?.thread;
-        let mut params = HistoryParams { thread_id, ..Default::default() };
+        let params = ThreadGetParams { thread_id: thread_id.clone() };
+        let thread = self.call::<ThreadGet>("thread", params).await?.thread;
+        let mut params = HistoryGetParams { thread_id, ..Default::default() };
         let mut history = Vec::new();
         loop {
-            let page = self.call::<GetHistory>("history", params.clone()).await?;
+            let page = self.call::<HistoryGet>("history", params.clone()).await?;
             history.extend(page.items.iter().map(|item| item.get().to_owned()));
             params.cursor = page.next_cursor;
             if params.cursor.is_none() {
@@ -187,8 +185,8 @@ impl Check {
 
     async fn compactions(&mut self, promises: &Promises) {
         for (compaction_id, view) in &promises.compactions {
-            let params = CompactionParams { compaction_id: compaction_id.clone() };
-            let Some(found) = self.call::<GetCompaction>("compaction", params).await else {
+            let params = CompactionGetParams { compaction_id: compaction_id.clone() };
+            let Some(found) = self.call::<CompactionGet>("compaction", params).await else {
                 continue;
             };
             let is_same = found.run.view.to_string() == *view;

@@ -43,25 +43,26 @@ impl Client {
     }
 
     pub async fn thread(&mut self, thread_id: &str) -> thread::ThreadSummary {
-        let params = thread::GetParams { thread_id: thread_id.to_owned() };
-        self.call::<thread::Get>(params).await.unwrap().thread
+        let params = thread::ThreadGetParams { thread_id: thread_id.to_owned() };
+        self.call::<thread::ThreadGet>(params).await.unwrap().thread
     }
 
     pub async fn threads(&mut self) -> Vec<thread::ThreadSummary> {
-        let params = thread::ListParams { limit: Some(100), ..Default::default() };
-        self.call::<thread::List>(params).await.unwrap().threads
+        let params = thread::ThreadListParams { limit: Some(100), ..Default::default() };
+        self.call::<thread::ThreadList>(params).await.unwrap().threads
     }
 
     /// Threads of one source.
     pub async fn threads_of(&mut self, source: &str) -> Vec<thread::ThreadSummary> {
-        let params = thread::ListParams { source: Some(source.into()), ..Default::default() };
-        self.call::<thread::List>(params).await.unwrap().threads
+        let params = thread::ThreadListParams { source: Some(source.into()), ..Default::default() };
+        self.call::<thread::ThreadList>(params).await.unwrap().threads
     }
 
     /// The history of a thread as it is now, all of it.
     pub async fn history(&mut self, thread_id: &str) -> Vec<Value> {
-        let params = history::GetParams { thread_id: thread_id.to_owned(), ..Default::default() };
-        let page = self.call::<history::Get>(params).await.unwrap();
+        let params =
+            history::HistoryGetParams { thread_id: thread_id.to_owned(), ..Default::default() };
+        let page = self.call::<history::HistoryGet>(params).await.unwrap();
         assert_eq!(page.next_cursor, None, "one page holds it");
         values(&page.items)
     }
@@ -93,14 +94,14 @@ impl Client {
         self.call::<compaction::Start>(params).await.unwrap().compaction_id
     }
 
-    pub async fn compaction(&mut self, compaction_id: &str) -> compaction::GetResult {
-        let params = compaction::GetParams { compaction_id: compaction_id.to_owned() };
-        self.call::<compaction::Get>(params).await.unwrap()
+    pub async fn compaction(&mut self, compaction_id: &str) -> compaction::CompactionGetResult {
+        let params = compaction::CompactionGetParams { compaction_id: compaction_id.to_owned() };
+        self.call::<compaction::CompactionGet>(params).await.unwrap()
     }
 
     pub async fn compactions(&mut self) -> Vec<compaction::CompactionSummary> {
-        let params = compaction::ListParams { limit: Some(100), ..Default::default() };
-        self.call::<compaction::List>(params).await.unwrap().compactions
+        let params = compaction::CompactionListParams { limit: Some(100), ..Default::default() };
+        self.call::<compaction::CompactionList>(params).await.unwrap().compactions
     }
 
     pub async fn undo(&mut self, compaction_id: &str) -> compaction::UndoResult {
@@ -143,7 +144,7 @@ impl Client {
         let reached = async {
             loop {
                 let params = job::JobParams { job: job.to_owned() };
-                let found = self.call::<job::Get>(params).await.unwrap().job;
+                let found = self.call::<job::JobGet>(params).await.unwrap().job;
                 if found.state == state {
                     return found;
                 }

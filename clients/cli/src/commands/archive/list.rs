@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use clap::Args;
 use longhaul_client::Client;
-use longhaul_protocol::archive::{ArchivedThread, List, ListParams, ListResult};
+use longhaul_protocol::archive::{
+    ArchiveList, ArchiveListParams, ArchiveListResult, ArchivedThread,
+};
 
 use crate::commands::thread::last_folders;
 use crate::failure::Failure;
@@ -36,23 +38,23 @@ pub(crate) struct ArchiveListArgs {
 
 pub(crate) async fn run(args: ArchiveListArgs, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
-    let params = ListParams {
+    let params = ArchiveListParams {
         thread_id: args.thread,
         gone: args.gone.then_some(true),
         words: args.find,
         limit: Some(args.limit),
         cursor: None,
     };
-    session.print(&client.call::<List>(params).await?)
+    session.print(&client.call::<ArchiveList>(params).await?)
 }
 
 /// Reads all pages.
 pub(super) async fn all(client: &Client, gone: bool) -> Result<Vec<ArchivedThread>, Failure> {
     let mut params =
-        ListParams { gone: gone.then_some(true), limit: Some(500), ..Default::default() };
+        ArchiveListParams { gone: gone.then_some(true), limit: Some(500), ..Default::default() };
     let mut threads = Vec::new();
     loop {
-        let page = client.call::<List>(params.clone()).await?;
+        let page = client.call::<ArchiveList>(params.clone()).await?;
         threads.extend(page.threads);
         match page.next_cursor {
             Some(cursor) => params.cursor = Some(cursor),
@@ -61,7 +63,7 @@ pub(super) async fn all(client: &Client, gone: bool) -> Result<Vec<ArchivedThrea
     }
 }
 
-impl Page for ListResult {
+impl Page for ArchiveListResult {
     fn text(&self, style: &Style) -> String {
         if self.threads.is_empty() {
             return "No archived threads match.\n".to_owned();

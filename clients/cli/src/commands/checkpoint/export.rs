@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use longhaul_protocol::checkpoint::{CheckpointV1, Get, GetParams};
+use longhaul_protocol::checkpoint::{CheckpointGet, CheckpointGetParams, CheckpointV1};
 
 use crate::failure::{A_PERSON, Failure};
 use crate::progress::while_waiting;
@@ -30,8 +30,9 @@ pub(crate) struct ExportArgs {
 pub(crate) async fn run(args: ExportArgs, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
     let thread = select::synced_thread(&client, args.thread.as_deref(), session).await?;
-    let params = GetParams { thread_id: thread.thread_id, as_of: None };
-    let state = while_waiting("reading the checkpoint", client.call::<Get>(params)).await?;
+    let params = CheckpointGetParams { thread_id: thread.thread_id, as_of: None };
+    let state =
+        while_waiting("reading the checkpoint", client.call::<CheckpointGet>(params)).await?;
     let checkpoint = CheckpointV1::read(state.checkpoint.0)?;
     let text = serde_json::to_string_pretty(&checkpoint)? + "\n";
     let Some(path) = args.output else { return session.print_json(&text) };

@@ -1,7 +1,9 @@
 //! `longhaul checkpoint show`.
 
 use clap::Args;
-use longhaul_protocol::checkpoint::{Get, GetParams, GetResult, View, ViewParams, ViewResult};
+use longhaul_protocol::checkpoint::{
+    CheckpointGet, CheckpointGetParams, CheckpointGetResult, View, ViewParams, ViewResult,
+};
 
 use crate::failure::Failure;
 use crate::progress::while_waiting;
@@ -40,7 +42,7 @@ pub(crate) async fn run(args: CheckpointShowArgs, session: &Session) -> Result<(
     let thread = select::synced_thread(&client, args.thread.as_deref(), session).await?;
     let (thread_id, as_of) = (thread.thread_id, args.as_of);
     if args.state {
-        let state = client.call::<Get>(GetParams { thread_id, as_of });
+        let state = client.call::<CheckpointGet>(CheckpointGetParams { thread_id, as_of });
         return session.print(&while_waiting("reading the checkpoint", state).await?);
     }
     let (max_tokens, focus) = (args.max_tokens, args.focus);
@@ -61,7 +63,7 @@ impl Page for ViewResult {
     }
 }
 
-impl Page for GetResult {
+impl Page for CheckpointGetResult {
     fn text(&self, _: &Style) -> String {
         format!("{:#}\n", *self.checkpoint)
     }

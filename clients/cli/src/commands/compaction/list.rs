@@ -1,7 +1,9 @@
 //! `longhaul compaction list`.
 
 use clap::Args;
-use longhaul_protocol::compaction::{CompactionSummary, List, ListParams, ListResult, Reason};
+use longhaul_protocol::compaction::{
+    CompactionList, CompactionListParams, CompactionListResult, CompactionSummary, Reason,
+};
 
 use crate::commands::slice::{Slice, more};
 use crate::failure::Failure;
@@ -25,11 +27,15 @@ pub(crate) struct CompactionListArgs {
 pub(crate) async fn run(args: CompactionListArgs, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
     let thread_id = select::thread_id(&client, args.thread.as_deref()).await?;
-    let params = ListParams { thread_id, limit: Some(args.slice.limit), cursor: args.slice.cursor };
-    session.print(&client.call::<List>(params).await?)
+    let params = CompactionListParams {
+        thread_id,
+        limit: Some(args.slice.limit),
+        cursor: args.slice.cursor,
+    };
+    session.print(&client.call::<CompactionList>(params).await?)
 }
 
-impl Page for ListResult {
+impl Page for CompactionListResult {
     fn text(&self, style: &Style) -> String {
         if self.compactions.is_empty() {
             return "No compactions.\n".to_owned();

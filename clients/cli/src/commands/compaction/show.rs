@@ -1,7 +1,7 @@
 //! `longhaul compaction show`.
 
 use clap::Args;
-use longhaul_protocol::compaction::{Get, GetParams, GetResult};
+use longhaul_protocol::compaction::{CompactionGet, CompactionGetParams, CompactionGetResult};
 
 use crate::commands::receipt::{account, summary};
 use crate::failure::Failure;
@@ -25,10 +25,10 @@ pub(crate) struct CompactionShowArgs {
 pub(crate) async fn run(args: CompactionShowArgs, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
     let compaction_id = args.compaction;
-    session.print(&client.call::<Get>(GetParams { compaction_id }).await?)
+    session.print(&client.call::<CompactionGet>(CompactionGetParams { compaction_id }).await?)
 }
 
-impl Page for GetResult {
+impl Page for CompactionGetResult {
     fn text(&self, style: &Style) -> String {
         let made = &self.summary;
         let heading = format!("{} made {}\n", made.compaction_id, style.ago(made.created_at));

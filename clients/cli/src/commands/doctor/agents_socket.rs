@@ -5,7 +5,7 @@ use std::path::Path;
 use longhaul_client::{Client, ClientError, socket};
 use longhaul_protocol::daemon::{NoParams, Shutdown};
 use longhaul_protocol::socket::of_agents;
-use longhaul_protocol::thread::{List, ListParams};
+use longhaul_protocol::thread::{ThreadList, ThreadListParams};
 use longhaul_protocol::{ErrorKind, Method};
 
 use super::check::Check;
@@ -55,8 +55,8 @@ async fn answers(session: &Session, person: &Path) -> Result<Check, ClientError>
             RESTART,
         ));
     }
-    let own = ListParams { limit: Some(1), ..Default::default() };
-    let listed = client.call::<List>(own).await;
+    let own = ThreadListParams { limit: Some(1), ..Default::default() };
+    let listed = client.call::<ThreadList>(own).await;
     Ok(match listed.as_ref().err() {
         refused if is_forbidden(refused) => Check::warn(
             NAME,

@@ -6,7 +6,7 @@
 use longhaul_client::Client;
 use longhaul_eval::{Cut, ExtractorKind, Measure, Options, Report, VIEW_NAME, evaluate};
 use longhaul_protocol::compaction::{Run, RunParams, Strategy};
-use longhaul_protocol::history::{Get, GetParams};
+use longhaul_protocol::history::{HistoryGet, HistoryGetParams};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -73,14 +73,14 @@ impl Stage {
 async fn history(client: &Client, thread_id: String) -> Result<Vec<Value>, String> {
     let (mut items, mut cursor, mut bytes) = (Vec::new(), None, 0);
     loop {
-        let params = GetParams {
+        let params = HistoryGetParams {
             thread_id: thread_id.clone(),
             as_of: None,
             cursor,
             max_bytes: Some(GIVEN_BYTES_MAX as u64),
             opaque: None,
         };
-        let page = client.call::<Get>(params).await.map_err(|error| error.to_string())?;
+        let page = client.call::<HistoryGet>(params).await.map_err(|error| error.to_string())?;
         bytes += page.items.iter().map(|item| item.get().len()).sum::<usize>();
         if bytes > GIVEN_BYTES_MAX {
             return Err("the history is too large for one request".to_owned());

@@ -5,7 +5,9 @@
 
 use longhaul_client::Client;
 use longhaul_client::briefing::RESTORED;
-use longhaul_protocol::compaction::{Get, GetParams, List, ListParams, Undo, UndoParams};
+use longhaul_protocol::compaction::{
+    CompactionGet, CompactionGetParams, CompactionList, CompactionListParams, Undo, UndoParams,
+};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -80,12 +82,15 @@ async fn find_compaction(
     thread_id: &str,
     briefing: &str,
 ) -> Result<String, String> {
-    let of =
-        ListParams { thread_id: Some(thread_id.to_owned()), limit: Some(INSPECTED), cursor: None };
-    let page = client.call::<List>(of).await.map_err(|error| one_line(&error))?;
+    let of = CompactionListParams {
+        thread_id: Some(thread_id.to_owned()),
+        limit: Some(INSPECTED),
+        cursor: None,
+    };
+    let page = client.call::<CompactionList>(of).await.map_err(|error| one_line(&error))?;
     for made in page.compactions {
-        let of = GetParams { compaction_id: made.compaction_id.clone() };
-        let run = client.call::<Get>(of).await.map_err(|error| one_line(&error))?.run;
+        let of = CompactionGetParams { compaction_id: made.compaction_id.clone() };
+        let run = client.call::<CompactionGet>(of).await.map_err(|error| one_line(&error))?.run;
         let view = longhaul_printable::block(run.view.trim_end());
         if !view.is_empty() && briefing.contains(view.as_ref()) {
             return Ok(made.compaction_id);

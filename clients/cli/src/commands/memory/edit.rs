@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use clap::Args;
-use longhaul_protocol::memory::{List, ListParams, Read, ReadParams, Run, RunParams};
+use longhaul_protocol::memory::{MemoryList, MemoryListParams, Read, ReadParams, Run, RunParams};
 
 use crate::failure::{Failure, USAGE};
 use crate::session::Session;
@@ -31,8 +31,8 @@ pub(crate) async fn run(args: EditArgs, session: &Session) -> Result<(), Failure
     let params =
         ReadParams { path: args.path.clone(), max_lines: Some(1), ..ReadParams::default() };
     client.call::<Read>(params).await?;
-    let params = ListParams { limit: Some(1), ..ListParams::default() };
-    let root = client.call::<List>(params).await?.root;
+    let params = MemoryListParams { limit: Some(1), ..MemoryListParams::default() };
+    let root = client.call::<MemoryList>(params).await?.root;
     open(&Path::new(&root).join(&args.path))?;
     // Publish the edit. This does not learn from threads that are not idle yet.
     session.print(&client.call::<Run>(RunParams::default()).await?)

@@ -3,8 +3,8 @@
 use clap::Args;
 use longhaul_protocol::limit::PAGE_ROWS_MAX;
 use longhaul_protocol::memory::{
-    List, ListParams, ListResult, Read, ReadParams, ReadResult, Summary, SummaryParams,
-    SummaryResult,
+    MemoryList, MemoryListParams, MemoryListResult, Read, ReadParams, ReadResult, Summary,
+    SummaryParams, SummaryResult,
 };
 
 use crate::failure::Failure;
@@ -41,8 +41,8 @@ pub(crate) struct MemoryShowArgs {
 pub(crate) async fn run(args: MemoryShowArgs, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
     if args.files {
-        let params = ListParams { limit: Some(PAGE_ROWS_MAX), ..ListParams::default() };
-        return session.print(&client.call::<List>(params).await?);
+        let params = MemoryListParams { limit: Some(PAGE_ROWS_MAX), ..MemoryListParams::default() };
+        return session.print(&client.call::<MemoryList>(params).await?);
     }
     let Some(path) = args.path else {
         let cwd = Some(select::folder(args.cwd.as_deref().unwrap_or("."))?);
@@ -86,7 +86,7 @@ impl Page for ReadResult {
     }
 }
 
-impl Page for ListResult {
+impl Page for MemoryListResult {
     fn text(&self, style: &Style) -> String {
         if self.files.is_empty() {
             return "Memory is empty: longhaul memory run\n".to_owned();

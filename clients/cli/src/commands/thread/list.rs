@@ -1,7 +1,7 @@
 //! `longhaul thread list`.
 
 use clap::Args;
-use longhaul_protocol::thread::{List, ListParams, ListResult, ThreadSummary};
+use longhaul_protocol::thread::{ThreadList, ThreadListParams, ThreadListResult, ThreadSummary};
 
 use crate::commands::slice::{Slice, more};
 use crate::failure::Failure;
@@ -36,17 +36,17 @@ pub(crate) async fn run(args: ThreadListArgs, session: &Session) -> Result<(), F
         true => Some(std::env::current_dir()?.to_string_lossy().into_owned()),
         false => None,
     };
-    let params = ListParams {
+    let params = ThreadListParams {
         source: args.source,
         cwd: args.cwd.or(here),
         limit: Some(args.slice.limit),
         cursor: args.slice.cursor,
         blocked: None,
     };
-    session.print(&client.call::<List>(params).await?)
+    session.print(&client.call::<ThreadList>(params).await?)
 }
 
-impl Page for ListResult {
+impl Page for ThreadListResult {
     fn text(&self, style: &Style) -> String {
         if self.threads.is_empty() {
             return "No threads. longhaul status shows which folders are read.\n".to_owned();
@@ -89,7 +89,8 @@ mod tests {
         let of_list =
             examples().unwrap().into_iter().find(|e| e.method.as_deref() == Some("thread/list"));
         let response = sample(&of_list.unwrap().exchanges[0].response);
-        let mut page: ListResult = serde_json::from_value(response["result"].clone()).unwrap();
+        let mut page: ThreadListResult =
+            serde_json::from_value(response["result"].clone()).unwrap();
         page.threads[0].title = Some("Rename the parser and every caller of it ".repeat(9));
         let text = page.text(&plain());
         assert_eq!(text.lines().count(), 2, "{text}");

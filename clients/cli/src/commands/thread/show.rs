@@ -1,7 +1,9 @@
 //! `longhaul thread show`.
 
 use clap::Args;
-use longhaul_protocol::thread::{Get, GetParams, GetResult, ThreadFile, ThreadKind, ThreadSummary};
+use longhaul_protocol::thread::{
+    ThreadFile, ThreadGet, ThreadGetParams, ThreadGetResult, ThreadKind, ThreadSummary,
+};
 
 use crate::failure::Failure;
 use crate::select;
@@ -22,10 +24,10 @@ pub(crate) struct ThreadShowArgs {
 pub(crate) async fn run(args: ThreadShowArgs, session: &Session) -> Result<(), Failure> {
     let client = session.connect().await?;
     let thread = select::thread(&client, args.thread.as_deref()).await?;
-    session.print(&client.call::<Get>(GetParams { thread_id: thread.thread_id }).await?)
+    session.print(&client.call::<ThreadGet>(ThreadGetParams { thread_id: thread.thread_id }).await?)
 }
 
-impl Page for GetResult {
+impl Page for ThreadGetResult {
     fn text(&self, style: &Style) -> String {
         let thread = &self.thread;
         let heading = thread.title.as_deref().unwrap_or("(no request yet)");

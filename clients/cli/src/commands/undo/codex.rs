@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use longhaul_client::Client;
-use longhaul_protocol::thread::{Get, GetParams, Items, ItemsParams};
+use longhaul_protocol::thread::{Items, ItemsParams, ThreadGet, ThreadGetParams};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -73,8 +73,8 @@ async fn open(thread_id: &str) -> Result<(AppServer, bool), ServerFault> {
 }
 
 async fn undo_closed(client: &Client, thread_id: &str, at: i64) -> Result<(), String> {
-    let thread = GetParams { thread_id: thread_id.to_owned() };
-    let thread = client.call::<Get>(thread).await.map_err(|error| error.to_string())?;
+    let thread = ThreadGetParams { thread_id: thread_id.to_owned() };
+    let thread = client.call::<ThreadGet>(thread).await.map_err(|error| error.to_string())?;
     for file in thread.files.iter().filter(|file| !file.gone) {
         match writer_of(Path::new(&file.path)) {
             Ok(None) => {}

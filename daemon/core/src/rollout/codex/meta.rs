@@ -35,7 +35,7 @@ struct Wire {
 object! {
     /// There is one of these lines for each request to the model, and some contain whole instructions: parse
     /// only the fields we keep.
-    struct Turn {
+    struct TurnContext {
         cwd = "cwd",
         model = "model",
         approval_policy = "approval_policy",
@@ -86,7 +86,7 @@ pub(super) fn read<'a>(payload: &str) -> Option<Body<'a>> {
 }
 
 pub(super) fn settings<'a>(payload: &'a str) -> Option<Body<'a>> {
-    let turn = Turn::of(payload)?;
+    let turn = TurnContext::of(payload)?;
     let short = |name: &str| text::prefix(name, limits::NAME_BYTES).to_owned();
     let name = |json| Some(escape::text(json)?.map(|name| short(&name)));
     // A word, or an object whose kind is a word: Codex has written both forms.

@@ -322,6 +322,7 @@ fn next_on_the_way(root: &Root) -> Option<(PathBuf, OsString)> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
     use std::time::Duration;
 
     use longhaul_core::thread::Source;
@@ -346,27 +347,35 @@ mod tests {
         }
     }
 
-    /// The watching thread stops between the creation of a folder and its watch.
+    /// The watching thread is held between the creation of a folder and its watch.
     #[tokio::test]
-    async fn a_file_written_after_the_listing_of_a_new_folder_is_a_hint() {
+    async fn a_listing_waits_for_the_watches_of_new_folders() {
         let home = tempfile::tempdir().unwrap();
         let sessions = home.path().canonicalize().unwrap().join("sessions");
         fs::create_dir(&sessions).unwrap();
         let roots = Root::of(Source::Codex, home.path());
         let hints = Arc::new(Hints::default());
+        let (release, held) = mpsc::channel::<()>();
         let on = Arc::clone(&hints);
         let mut watch = Watch::with_handler(&hints, move |event| {
             on.on_event(event);
-            std::thread::sleep(Duration::from_millis(300));
+            held.recv().ok();
         });
         assert!(watch.cover(&roots).is_empty());
         let arrived = || tokio::time::timeout(Duration::from_secs(20), hints.arrived());
-
         fs::create_dir(sessions.join("2026")).unwrap();
         arrived().await.unwrap();
         assert!(hints.take_scan());
-        assert!(watch.cover(&roots).is_empty());
-        // The listing is here, and finds nothing.
+
+        let (covered, is_covered) = mpsc::channel();
+        let covering = std::thread::spawn(move || {
+            covered.send(watch.cover(&roots)).ok();
+            watch
+        });
+        let early = is_covered.recv_timeout(Duration::from_millis(300));
+        assert!(early.is_err(), "a file written now would give no hint");
+        drop(release);
+        let _watch = covering.join().unwrap();
         let file = sessions.join("2026/rollout-2026-01-01T00-00-00-a.jsonl");
         fs::write(&file, "{}\n").unwrap();
         arrived().await.unwrap();

@@ -42,11 +42,13 @@ pub(crate) fn read_slice(
     let reading =
         Reading { shared, runtime, out: RefCell::new(Outbox::new(out, shared.limits.batch_bytes)) };
     let mut jobs = slice.into_iter();
-    for job in jobs.by_ref() {
+    for mut job in jobs.by_ref() {
         // A panic while reading one file is that file's error; other files are still read.
         let result = catch_unwind(AssertUnwindSafe(|| catch_up(&reading, &job)))
             .map_err(|_| "internal error while reading".to_owned())
             .and_then(|result| result.map_err(|error| error.to_string()));
+        // A stop comes after a batch, from which the next pass goes on.
+        job.restart &= !matches!(result, Ok(Outcome::Stopped));
         let sent = reading.out.borrow_mut().end(PassEnd { job, result });
         if sent.is_err() || shared.stop.load(Ordering::Relaxed) {
             break;

@@ -23,7 +23,7 @@ impl IngestEvents for NoEvents {
     fn store_rebuilt(&self, _: &Path) {}
 }
 
-async fn start_at(home: &Path) -> (Store, Ingest) {
+pub(super) async fn start_at(home: &Path) -> (Store, Ingest) {
     start_with_clock(home, Arc::new(|| 1_764_000_000_000)).await
 }
 

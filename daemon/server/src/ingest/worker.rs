@@ -1,11 +1,14 @@
 //! The task that schedules all reading: it decides what to read next, and nothing else reads.
 
+mod problems;
+#[cfg(test)]
+mod tests;
+
 use std::collections::{HashSet, VecDeque};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use longhaul_store::StoreError;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Duration, Instant, sleep, sleep_until};
@@ -15,10 +18,10 @@ use super::batch::{Outcome, PassEnd};
 use super::catch_up::read_slice;
 use super::commit;
 use super::error::SyncError;
-use super::events::{IngestWarning, WarningKind};
+use super::events::WarningKind;
 use super::recheck::{self, Rechecks};
 use super::shared::Shared;
-use crate::discovery::catalogue::{Failed, KnownFile};
+use crate::discovery::catalogue::KnownFile;
 use crate::discovery::plan::{Job, plan};
 use crate::discovery::scan::{self, ListedFile, Listing};
 use crate::discovery::watch::Watch;
@@ -33,9 +36,6 @@ const FILES_MANY: usize = 4_096;
 
 /// Batches between the reading thread and the store. Each holds a few MiB at most.
 const BATCHES: usize = 2;
-
-/// Maximum pause after the store refused a batch.
-const PAUSE_MAX: Duration = Duration::from_secs(60);
 
 /// Requests from the handle to the worker.
 pub(crate) enum Request {
@@ -370,7 +370,9 @@ impl Worker {
 
     /// Reads a slice on a blocking thread while storing its batches here.
     async fn work(&mut self, slice: Vec<Job>) {
+        let restarts: Vec<Job> = slice.iter().filter(|job| job.restart).cloned().collect();
         if let Err(error) = self.shared.recall(slice.iter().map(|job| &job.path)).await {
+            self.hinted.extend(restarts);
             return self.on_refusal(&error).await;
         }
         let (out, batches) = mpsc::channel(BATCHES);
@@ -392,7 +394,10 @@ impl Worker {
                     self.requeue(job);
                 }
             }
-            Err(error) => self.on_refusal(&error).await,
+            Err(error) => {
+                self.hinted.extend(restarts);
+                self.on_refusal(&error).await;
+            }
         }
     }
 
@@ -414,10 +419,13 @@ impl Worker {
         }
     }
 
-    /// Requeues a stopped pass by its urgency.
+    /// Requeues a stopped pass by its urgency. A listing replaces the jobs that a scan found, and does not see that a file
+    /// must be read again.
     fn requeue(&mut self, job: Job) {
         if self.waiting.iter().any(|(path, _)| *path == job.path) {
             self.urgent.push_front(job);
+        } else if job.restart {
+            self.hinted.push_front(job);
         } else {
             self.scanned.push_front(job);
         }
@@ -436,56 +444,6 @@ impl Worker {
         }
         if known.as_deref().is_some_and(KnownFile::is_missing_base) {
             self.warn(WarningKind::BaseMissing, Some(job.path.clone()), "its base is not there");
-        }
-    }
-
-    fn on_unreadable(&mut self, job: &Job, error: &str) {
-        if let Some(entry) = self.shared.catalogue.lock().get_mut(job.path.as_str()) {
-            let before = entry.failed.take();
-            let failed = |stat| Box::new(Failed::note(&job.path, stat, error, before.as_deref()));
-            entry.failed = entry.listed.map(failed);
-        }
-        self.shared.hints.watch_permissions(Path::new(&job.path));
-        self.warn(WarningKind::Unreadable, Some(job.path.clone()), error);
-    }
-
-    /// Handles a refusal of the store: damage is repaired, anything else waits. Either way the next scan finds
-    /// again what was not stored.
-    async fn on_refusal(&mut self, error: &StoreError) {
-        tracing::warn!(%error, "store refused what was read");
-        self.urgent.clear();
-        self.hinted.clear();
-        self.scanned.clear();
-        let refused = SyncError::refused(error);
-        for (_, reply) in self.waiting.drain(..) {
-            reply.send(Err(refused.clone())).ok();
-        }
-        if matches!(error, StoreError::Corrupt { .. } | StoreError::Closed { .. })
-            && let Ok(true) = self.shared.recover().await
-        {
-            self.next_scan = Instant::now();
-            return;
-        }
-        self.shared.progress.set_stalled(Some(refused));
-        self.warn(WarningKind::StoreRefused, None, &error.to_string());
-        self.pause = (self.pause * 2).clamp(Duration::from_secs(1), PAUSE_MAX);
-        self.next_scan = Instant::now() + self.pause;
-        tokio::select! {
-            () = self.cancel.cancelled() => {}
-            () = sleep(self.pause) => {}
-            // Answer a new request with the current state.
-            request = self.requests.recv() => {
-                self.held = request;
-                self.next_scan = Instant::now();
-            }
-        }
-    }
-
-    /// Warns once per cause.
-    fn warn(&mut self, kind: WarningKind, path: Option<String>, detail: &str) {
-        if self.warned.len() < 1_024 && self.warned.insert((kind, path.clone())) {
-            tracing::warn!(?kind, path, detail, "ingest");
-            self.shared.events.warning(&IngestWarning { kind, path, detail: detail.to_owned() });
         }
     }
 }

@@ -1,0 +1,69 @@
+//! What the worker does about an unreadable file and a store that refuses, and its warnings.
+
+use std::path::Path;
+use std::time::Duration;
+
+use longhaul_store::StoreError;
+use tokio::time::{Instant, sleep};
+
+use super::Worker;
+use crate::discovery::catalogue::Failed;
+use crate::discovery::plan::Job;
+use crate::ingest::error::SyncError;
+use crate::ingest::events::{IngestWarning, WarningKind};
+
+/// Maximum pause after the store refused a batch.
+const PAUSE_MAX: Duration = Duration::from_secs(60);
+
+impl Worker {
+    pub(super) fn on_unreadable(&mut self, job: &Job, error: &str) {
+        if let Some(entry) = self.shared.catalogue.lock().get_mut(job.path.as_str()) {
+            let before = entry.failed.take();
+            let failed = |stat| Box::new(Failed::note(&job.path, stat, error, before.as_deref()));
+            entry.failed = entry.listed.map(failed);
+        }
+        self.shared.hints.watch_permissions(Path::new(&job.path));
+        self.warn(WarningKind::Unreadable, Some(job.path.clone()), error);
+    }
+
+    /// Handles a refusal of the store: damage is repaired, anything else waits. Either way the next scan finds
+    /// again what was not stored, and a recheck the files that must be read again.
+    pub(super) async fn on_refusal(&mut self, error: &StoreError) {
+        tracing::warn!(%error, "store refused what was read");
+        self.scanned.clear();
+        for job in self.urgent.drain(..).chain(self.hinted.drain(..)).filter(|job| job.restart) {
+            self.rechecks.put(job.path, Instant::now());
+        }
+        let refused = SyncError::refused(error);
+        for (_, reply) in self.waiting.drain(..) {
+            reply.send(Err(refused.clone())).ok();
+        }
+        if matches!(error, StoreError::Corrupt { .. } | StoreError::Closed { .. })
+            && let Ok(true) = self.shared.recover().await
+        {
+            self.next_scan = Instant::now();
+            return;
+        }
+        self.shared.progress.set_stalled(Some(refused));
+        self.warn(WarningKind::StoreRefused, None, &error.to_string());
+        self.pause = (self.pause * 2).clamp(Duration::from_secs(1), PAUSE_MAX);
+        self.next_scan = Instant::now() + self.pause;
+        tokio::select! {
+            () = self.cancel.cancelled() => {}
+            () = sleep(self.pause) => {}
+            // Answer a new request with the current state.
+            request = self.requests.recv() => {
+                self.held = request;
+                self.next_scan = Instant::now();
+            }
+        }
+    }
+
+    /// Warns once per cause.
+    pub(super) fn warn(&mut self, kind: WarningKind, path: Option<String>, detail: &str) {
+        if self.warned.len() < 1_024 && self.warned.insert((kind, path.clone())) {
+            tracing::warn!(?kind, path, detail, "ingest");
+            self.shared.events.warning(&IngestWarning { kind, path, detail: detail.to_owned() });
+        }
+    }
+}
